@@ -1,0 +1,76 @@
+//! The kernel IR: what host code describes, hooks rewrite, and backends lower.
+//!
+//! # What it means
+//!
+//! A [`Module`] holds one kernel and everything it needs. A [`Function`]'s body is a tree of
+//! regions. A region is a list of instructions executed in order; `if`, `loop` and `for` hold
+//! regions of their own; `break`, `continue` and `return` end a region. There is no jump.
+//!
+//! A **value** is defined once, by an instruction, a parameter or a `for`, and can be used by later
+//! instructions of its region and of the regions inside those. What changes lives in a mutable
+//! **variable** (`var`), which has no address, or in memory, which has. Every instruction carries
+//! the line of the program that built it.
+//!
+//! A kernel is executed by every thread of every block of the grid. Threads of a block share
+//! shared memory and meet at barriers; blocks are independent and may run in any order
+//! (CUDA guide, "Programming Model").
+//!
+//! # Defined everywhere
+//!
+//! These have one result on every backend:
+//! - Integer `add`, `sub`, `mul`, `neg` wrap.
+//! - A division or remainder whose divisor is zero, or that would overflow (`MIN / -1`), behaves
+//!   as if the divisor were 1: `x / 0 == x`, `x % 0 == 0`.
+//! - A shift amount counts modulo the width of the type.
+//! - A float converted to an integer saturates; NaN becomes 0.
+//! - `f16` and `bf16` are computed in `f32`, each result rounded to nearest-even.
+//! - `min` and `max` of floats give the other operand when one is NaN.
+//! - A variable read before it is assigned is zero.
+//! - An index out of bounds of a checked access ends its thread and leaves a fault record; the
+//!   other threads go on, and barriers no longer wait for the ended one.
+//!
+//! Floating-point `add`, `sub`, `mul` round each result, except that a multiplication and a
+//! following addition may be contracted to a fused one where the compile options allow it (they do
+//! by default, as nvcc's do). `shared` and `local` memory is uninitialized: what a read before a
+//! write gives is unspecified. A data race gives unspecified values. Unchecked accesses out of
+//! bounds are undefined behaviour, which is why building them takes `unsafe`.
+//!
+//! # Phases
+//!
+//! [`Phase`] says which constructs may occur: type and const parameters and bodiless callees in
+//! `Generic`, none of them in `Specialized`, no aggregate kernel parameter passed directly in
+//! `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
+//! [`parse`](fn@parse).
+
+pub mod entity;
+mod function;
+mod inst;
+mod intrinsic;
+mod keywords;
+mod module;
+mod parse;
+mod print;
+mod types;
+pub mod verify;
+
+pub use entity::{Entity, PrimaryMap};
+pub use function::{
+    ConstParamData, Function, FunctionKind, Inst, LaunchBounds, ParamData, ParamFacts, Passing,
+    Region, RegionData, SharedData, SharedVar, TypeBound, TypeParamData, Value, ValueData,
+    ValueDef, Var, VarData,
+};
+pub use inst::{
+    AtomicOp, BinaryOp, CompareOp, ConstArg, Constant, InstData, InstNode, Ordering, Scope,
+    UnaryOp, Unroll, ValueList,
+};
+pub use intrinsic::{
+    Effects, IntrinsicDef, Meaning, PtxCell, PtxLowering, ThreadPosition, TypePattern, Uniformity,
+};
+pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Module, Phase};
+pub use parse::{ParseError, parse, parse_file};
+pub use print::{PrintOptions, fingerprint, print, print_function};
+pub use types::{
+    AddressSpace, ArrayLen, ConstParam, Layout, Scalar, StructData, StructId, Type, TypeData,
+    TypeParam, TypeTable,
+};
+pub use verify::{Verified, VerifyError, VerifyErrors, verify};
