@@ -1,0 +1,338 @@
+//! Definitions: named kernels and device functions whose bodies can be replaced at run time.
+//!
+//! A [`Definition`] is an identity, the address of its `Arc`; what it says at the moment is a
+//! [`Body`]. Every redefinition raises the definition's version. A [`Snapshot`] is a kernel with
+//! all it calls, taken at one moment: its *age* is the sum of the versions, so whether it is still
+//! current takes a few atomic loads, and its *fingerprint* covers content only, so going back to
+//! an earlier body gives an earlier fingerprint and finds what was compiled for it.
+
+mod digest;
+mod signature;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+
+use crate::ir::{Entity, FuncId, Function, Module};
+
+pub use digest::Fingerprint;
+pub use signature::SignatureChanged;
+pub(crate) use signature::{display_signature, same_signature};
+
+/// What a definition says: one function, and what its calls refer to.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// The function with its body, and a declaration for each function it calls, in the generic
+    /// phase.
+    pub module: Module,
+    /// The function.
+    pub function: FuncId,
+    /// Which definition each declaration stands for.
+    pub callees: Vec<(FuncId, Arc<Definition>)>,
+    /// The content of `module`; the callees' bodies are not part of it.
+    pub fingerprint: Fingerprint,
+}
+
+impl Body {
+    /// A body with its fingerprint. `function` and the first parts of `callees` are functions of
+    /// `module`.
+    pub fn new(module: Module, function: FuncId, callees: Vec<(FuncId, Arc<Definition>)>) -> Body {
+        let fingerprint = digest::content_digest(&module);
+        Body {
+            module,
+            function,
+            callees,
+            fingerprint,
+        }
+    }
+
+    /// The function this body is of.
+    pub fn function(&self) -> &Function {
+        &self.module.functions[self.function]
+    }
+
+    /// The definition that a declaration of this body's module stands for.
+    pub fn callee(&self, declaration: FuncId) -> Option<&Arc<Definition>> {
+        let found = self.callees.iter().find(|(id, _)| *id == declaration);
+        found.map(|(_, definition)| definition)
+    }
+}
+
+/// A kernel or device function whose body can be replaced. Two definitions are the same when
+/// their `Arc`s are ([`Arc::ptr_eq`]).
+pub struct Definition {
+    name: String,
+    body: RwLock<Arc<Body>>,
+    /// Changes only while `body` is locked for writing.
+    version: AtomicU64,
+}
+
+impl Definition {
+    /// A definition with its first body, named like the function.
+    pub fn new(body: Body) -> Arc<Self> {
+        Arc::new(Self {
+            name: body.function().name.clone(),
+            body: RwLock::new(Arc::new(body)),
+            version: AtomicU64::new(0),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Replaces the body; snapshots taken before are no longer current.
+    ///
+    /// # Errors
+    ///
+    /// A device function must keep its signature, because its callers were built against it, and
+    /// a definition stays what it is, kernel or device function. Names of parameters may change.
+    pub fn redefine(&self, body: Body) -> Result<(), SignatureChanged> {
+        let mut current = self.body.write();
+        signature::check_redefinition(&self.name, &current, &body)?;
+        let previous = std::mem::replace(&mut *current, Arc::new(body));
+        self.version.fetch_add(1, Ordering::Release);
+        drop(current);
+        // Outside the lock: the last owner of a body may be the last owner of other definitions.
+        drop(previous);
+        Ok(())
+    }
+
+    /// The body at this moment.
+    pub fn body(&self) -> Arc<Body> {
+        self.body.read().clone()
+    }
+
+    /// How often it has been redefined.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// A body and the version it belongs to.
+    fn read(&self) -> (Arc<Body>, u64) {
+        let body = self.body.read();
+        (body.clone(), self.version())
+    }
+}
+
+impl fmt::Debug for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Definition({}, version {})", self.name, self.version())
+    }
+}
+
+/// A function calls itself, directly or through others.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "`{}` calls itself: {}; a device function cannot be recursive, write a loop instead",
+    self.cycle.first().map_or("", |step| &step.0),
+    self.display_cycle()
+)]
+pub struct RecursionError {
+    /// The functions of the cycle, each with the place where it is defined; each calls the next,
+    /// and the last calls the first.
+    pub cycle: Vec<(String, String)>,
+}
+
+impl RecursionError {
+    fn display_cycle(&self) -> String {
+        let mut text = String::new();
+        for (name, location) in &self.cycle {
+            text.push_str(&format!("`{name}` ({location}) calls "));
+        }
+        text.push_str(&format!(
+            "`{}`",
+            self.cycle.first().map_or("", |step| &step.0)
+        ));
+        text
+    }
+}
+
+/// A definition and everything it calls, as they were at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The kernel.
+    pub root: Arc<Definition>,
+    /// Every definition reached from the root, once, with its body: the root first, then callees
+    /// in the order in which a walk in depth meets them.
+    pub bodies: Vec<(Arc<Definition>, Arc<Body>)>,
+    /// The sum of all versions.
+    pub age: u64,
+    /// The content of all bodies, their names and which calls which.
+    pub fingerprint: Fingerprint,
+}
+
+impl Snapshot {
+    /// The current state of `root` and everything it calls.
+    ///
+    /// # Errors
+    ///
+    /// [`RecursionError`] when a function calls itself, directly or through others.
+    pub fn of(root: &Arc<Definition>) -> Result<Arc<Snapshot>, RecursionError> {
+        loop {
+            let collected = Collector::collect(root);
+            // Versions only rise: if none has changed since it was read, all the bodies were
+            // current together at the moment the last one was read.
+            let seen = collected.bodies.iter().zip(&collected.versions);
+            if seen.clone().any(|((d, _), seen)| d.version() != *seen) {
+                std::thread::yield_now();
+                continue;
+            }
+            if let Some(error) = collected.recursion {
+                return Err(error);
+            }
+            let fingerprint = link_fingerprint(&collected.bodies, &collected.index);
+            return Ok(Arc::new(Snapshot {
+                root: root.clone(),
+                age: collected.versions.iter().sum(),
+                bodies: collected.bodies,
+                fingerprint,
+            }));
+        }
+    }
+
+    /// Whether no definition of the snapshot has been redefined since it was taken. One atomic
+    /// load a definition; no lock, no allocation.
+    pub fn is_current(&self) -> bool {
+        // Versions only rise, so the sums are equal only if all versions are.
+        let age: u64 = self.bodies.iter().map(|(d, _)| d.version()).sum();
+        age == self.age
+    }
+}
+
+type DefinitionIndex = HashMap<*const Definition, usize>;
+
+fn link_fingerprint(
+    bodies: &[(Arc<Definition>, Arc<Body>)],
+    index: &DefinitionIndex,
+) -> Fingerprint {
+    let mut digest = digest::Digest::new("kiln snapshot 1");
+    digest.number(bodies.len() as u64);
+    for (definition, body) in bodies {
+        digest.text(&definition.name);
+        digest.bytes(&body.fingerprint.0);
+        digest.number(body.function.index() as u64);
+        digest.number(body.callees.len() as u64);
+        for (declaration, callee) in &body.callees {
+            digest.number(declaration.index() as u64);
+            let position = index.get(&Arc::as_ptr(callee)).copied();
+            digest.number(position.map_or(u64::MAX, |i| i as u64));
+        }
+    }
+    digest.finish()
+}
+
+/// A walk in depth over definitions, with a stack of its own: call chains can be long.
+#[derive(Default)]
+struct Collector {
+    bodies: Vec<(Arc<Definition>, Arc<Body>)>,
+    versions: Vec<u64>,
+    index: DefinitionIndex,
+    /// Positions in `bodies` of the functions being walked, and their next callee.
+    path: Vec<(usize, usize)>,
+    recursion: Option<RecursionError>,
+}
+
+impl Collector {
+    fn collect(root: &Arc<Definition>) -> Collector {
+        let mut this = Collector::default();
+        this.enter(root);
+        while let Some((position, next)) = this.path.last_mut() {
+            let body = this.bodies[*position].1.clone();
+            let Some((_, callee)) = body.callees.get(*next) else {
+                this.path.pop();
+                continue;
+            };
+            *next += 1;
+            match this.index.get(&Arc::as_ptr(callee)) {
+                None => this.enter(callee),
+                Some(&known) => {
+                    if let Some(start) = this.path.iter().position(|(p, _)| *p == known) {
+                        this.recursion = Some(this.cycle_from(start));
+                        return this;
+                    }
+                }
+            }
+        }
+        this
+    }
+
+    fn enter(&mut self, definition: &Arc<Definition>) {
+        let (body, version) = definition.read();
+        let position = self.bodies.len();
+        self.index.insert(Arc::as_ptr(definition), position);
+        self.bodies.push((definition.clone(), body));
+        self.versions.push(version);
+        self.path.push((position, 0));
+    }
+
+    fn cycle_from(&self, start: usize) -> RecursionError {
+        let step = |&(position, _): &(usize, usize)| {
+            let (definition, body) = &self.bodies[position];
+            let location = body.module.display_location(body.function().location);
+            (definition.name.clone(), location)
+        };
+        RecursionError {
+            cycle: self.path[start..].iter().map(step).collect(),
+        }
+    }
+}
+
+/// A definition with the latest snapshot taken of it: what a kernel handle holds.
+#[derive(Debug)]
+pub struct CurrentSnapshot {
+    root: Arc<Definition>,
+    latest: RwLock<Option<Arc<Snapshot>>>,
+}
+
+impl CurrentSnapshot {
+    /// For this kernel; no snapshot is taken yet.
+    pub fn new(root: Arc<Definition>) -> Self {
+        Self {
+            root,
+            latest: RwLock::new(None),
+        }
+    }
+
+    /// The kernel.
+    pub fn root(&self) -> &Arc<Definition> {
+        &self.root
+    }
+
+    /// The fingerprint of a current snapshot, without holding on to it: what the look-up of a
+    /// launch needs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::of`].
+    pub fn fingerprint(&self) -> Result<Fingerprint, RecursionError> {
+        if let Some(latest) = &*self.latest.read()
+            && latest.is_current()
+        {
+            return Ok(latest.fingerprint);
+        }
+        Ok(self.get()?.fingerprint)
+    }
+
+    /// A snapshot that is current, or was when this was called: the latest one if nothing has been
+    /// redefined (a read lock, some atomic loads, no allocation), otherwise a new one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::of`].
+    pub fn get(&self) -> Result<Arc<Snapshot>, RecursionError> {
+        if let Some(latest) = &*self.latest.read()
+            && latest.is_current()
+        {
+            return Ok(latest.clone());
+        }
+        let snapshot = Snapshot::of(&self.root)?;
+        // Another thread may have stored a newer one meanwhile; then the next call takes it again.
+        *self.latest.write() = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+}

@@ -1,0 +1,290 @@
+//! Fingerprints: a digest of what a module says, the same in every process.
+//!
+//! The walk writes everything that can change the compiled code or its messages, in an order fixed
+//! by the module: signatures, types by structure (numbered when first met, never by the order of a
+//! hash table), instructions in text order, source files by path. Every string and list is
+//! preceded by its length, so two modules cannot run into the same bytes.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+
+use crate::ir::{
+    ArrayLen, ConstArg, Constant, Entity, Function, InstData, Location, Module, Region, Type,
+    TypeData,
+};
+
+/// A digest of content (BLAKE3, 32 bytes).
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl Fingerprint {
+    /// Its first eight bytes, for hash tables.
+    pub(crate) fn leading_bytes(&self) -> u64 {
+        u64::from_le_bytes(std::array::from_fn(|i| self.0[i]))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    /// 64 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// A hash being fed with length-prefixed items.
+pub(super) struct Digest(blake3::Hasher);
+
+impl Digest {
+    /// A digest that differs from those of other subjects.
+    pub(super) fn new(subject: &str) -> Digest {
+        let mut digest = Digest(blake3::Hasher::new());
+        digest.text(subject);
+        digest
+    }
+
+    pub(super) fn number(&mut self, number: u64) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+    }
+
+    /// The `Debug` text of a payload made of plain enums, numbers and entities.
+    fn debug(&mut self, payload: &dyn fmt::Debug) {
+        struct Feed<'a>(&'a mut blake3::Hasher, u64);
+        impl Write for Feed<'_> {
+            fn write_str(&mut self, s: &str) -> fmt::Result {
+                self.0.update(s.as_bytes());
+                self.1 += s.len() as u64;
+                Ok(())
+            }
+        }
+        let mut feed = Feed(&mut self.0, 0);
+        // Feeding a hash cannot fail.
+        let _ = write!(feed, "{payload:?}");
+        let length = feed.1;
+        self.number(length);
+    }
+
+    pub(super) fn finish(self) -> Fingerprint {
+        Fingerprint(*self.0.finalize().as_bytes())
+    }
+}
+
+/// The fingerprint of a module, its functions' bodies and declarations included.
+pub(super) fn content_digest(module: &Module) -> Fingerprint {
+    let mut walk = Walk {
+        digest: Digest::new("kiln module 1"),
+        module,
+        types: HashMap::new(),
+    };
+    walk.digest.number(module.phase as u64);
+    walk.digest.number(module.intrinsics.len() as u64);
+    for def in module.intrinsics.values() {
+        walk.digest.text(def.name);
+        walk.digest.number(def.version.into());
+    }
+    walk.digest.number(module.globals.len() as u64);
+    for global in module.globals.values() {
+        walk.digest.text(&global.name);
+        walk.ty(global.ty);
+        walk.digest.bytes(&global.bytes);
+    }
+    walk.digest.number(module.functions.len() as u64);
+    for function in module.functions.values() {
+        walk.signature(function);
+        walk.variables(function);
+        walk.region(function, function.body);
+    }
+    walk.digest.finish()
+}
+
+struct Walk<'a> {
+    digest: Digest,
+    module: &'a Module,
+    /// Types met so far and their numbers; only looked up, never iterated.
+    types: HashMap<Type, u64>,
+}
+
+impl Walk<'_> {
+    fn ty(&mut self, ty: Type) {
+        if let Some(&known) = self.types.get(&ty) {
+            self.digest.number(known);
+            return;
+        }
+        let number = self.types.len() as u64;
+        self.types.insert(ty, number);
+        self.digest.number(number);
+        let module = self.module;
+        match module.types.data(ty) {
+            TypeData::Unit => self.digest.text("unit"),
+            TypeData::Scalar(s) => self.digest.text(s.name()),
+            TypeData::Vector { element, lanes } => {
+                self.digest.text("vector");
+                self.digest.text(element.name());
+                self.digest.number((*lanes).into());
+            }
+            TypeData::Array { element, len } => {
+                self.digest.text("array");
+                self.digest.debug(len as &ArrayLen);
+                self.ty(*element);
+            }
+            TypeData::Struct(id) => {
+                let data = module.types.struct_data(*id);
+                self.digest.text("struct");
+                self.digest.text(&data.name);
+                self.digest.number(data.fields.len() as u64);
+                for (name, ty) in &data.fields {
+                    self.digest.text(name);
+                    self.ty(*ty);
+                }
+            }
+            TypeData::Pointer {
+                pointee,
+                space,
+                mutable,
+            } => {
+                self.digest.text("pointer");
+                self.digest.debug(&(space, mutable));
+                self.ty(*pointee);
+            }
+            TypeData::Slice {
+                element,
+                space,
+                mutable,
+                wide,
+            } => {
+                self.digest.text("slice");
+                self.digest.debug(&(space, mutable, wide));
+                self.ty(*element);
+            }
+            TypeData::Param(param) => {
+                self.digest.text("param");
+                self.digest.number(param.index() as u64);
+            }
+        }
+    }
+
+    fn location(&mut self, at: Location) {
+        let known = self.module.files.get(at.file).filter(|_| at.is_known());
+        self.digest.text(known.map_or("", |path| path));
+        self.digest.number(at.line.into());
+        self.digest.number(at.column.into());
+    }
+
+    fn signature(&mut self, function: &Function) {
+        self.digest.text(&function.name);
+        self.digest.debug(&(
+            function.kind,
+            function.is_declaration,
+            function.launch_bounds,
+        ));
+        self.digest.number(function.type_params.len() as u64);
+        for param in &function.type_params {
+            self.digest.text(&param.name);
+            self.digest.debug(&param.bound);
+        }
+        self.digest.number(function.const_params.len() as u64);
+        for param in &function.const_params {
+            self.digest.text(&param.name);
+            self.ty(param.ty);
+        }
+        self.digest.number(function.params.len() as u64);
+        for param in &function.params {
+            self.digest.text(&param.name);
+            self.digest
+                .debug(&(param.value, param.passing, param.facts));
+            self.ty(function.type_of(param.value));
+            self.location(param.location);
+        }
+        self.ty(function.result);
+    }
+
+    fn variables(&mut self, function: &Function) {
+        self.digest.number(function.vars.len() as u64);
+        for var in function.vars.values() {
+            self.digest.text(&var.name);
+            self.ty(var.ty);
+        }
+        self.digest.number(function.shared.len() as u64);
+        for shared in function.shared.values() {
+            self.digest.text(&shared.name);
+            self.ty(shared.ty);
+            self.digest.number(shared.align.into());
+        }
+    }
+
+    fn region(&mut self, function: &Function, region: Region) {
+        let insts = &function.regions[region].insts;
+        self.digest.number(insts.len() as u64);
+        for &inst in insts {
+            let node = &function.insts[inst];
+            self.location(node.location);
+            self.data(function, &node.data);
+            self.digest.debug(&node.result);
+            if let Some(result) = node.result {
+                self.ty(function.type_of(result));
+            }
+            for inner in node.data.regions() {
+                self.region(function, inner);
+            }
+        }
+    }
+
+    fn data(&mut self, function: &Function, data: &InstData) {
+        match data {
+            InstData::Const(constant) => {
+                self.digest.text("Const");
+                self.constant(*constant);
+            }
+            InstData::Call {
+                callee,
+                type_args,
+                const_args,
+                args,
+            } => {
+                self.digest.text("Call");
+                self.digest.debug(&(callee, args));
+                self.digest.number(type_args.len() as u64);
+                for &ty in type_args {
+                    self.ty(ty);
+                }
+                self.digest.number(const_args.len() as u64);
+                for arg in const_args {
+                    match arg {
+                        ConstArg::Known(constant) => self.constant(*constant),
+                        ConstArg::Param(param) => self.digest.debug(param),
+                    }
+                }
+            }
+            InstData::For { index, .. } => {
+                self.ty(function.type_of(*index));
+                self.digest.debug(data);
+            }
+            other => self.digest.debug(other),
+        }
+    }
+
+    /// Floats by their bits: `Debug` does not tell one NaN from another.
+    fn constant(&mut self, constant: Constant) {
+        match constant {
+            Constant::Float(float) => {
+                self.digest.text("Float");
+                self.digest.number(float.to_bits());
+            }
+            other => self.digest.debug(&other),
+        }
+    }
+}

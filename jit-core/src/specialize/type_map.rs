@@ -1,0 +1,163 @@
+//! Types of a generic module, entered in the specialized one with parameters replaced.
+//!
+//! Struct types are nominal and their names must stay unique in the new module: a generic struct
+//! at two types, or two structs of the same name from different modules, are told apart by a
+//! number after the name.
+
+use std::collections::HashMap;
+
+use crate::ir::{ArrayLen, Entity, StructData, Type, TypeData, TypeTable};
+
+/// Why a type has no counterpart.
+pub(super) enum NoType {
+    /// A type or const parameter that is not bound.
+    Unbound,
+    /// An array of this length.
+    Length(i128),
+}
+
+/// The way from the types of one module to those of another, for one function instance.
+pub(super) struct TypeMap {
+    type_args: Vec<Type>,
+    const_args: Vec<i128>,
+    known: HashMap<Type, Type>,
+}
+
+impl TypeMap {
+    /// `type_args` are of the module mapped to.
+    pub(super) fn new(type_args: Vec<Type>, const_args: Vec<i128>) -> Self {
+        Self {
+            type_args,
+            const_args,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The value of a const parameter.
+    pub(super) fn const_arg(&self, param: impl Entity) -> Option<i128> {
+        self.const_args.get(param.index()).copied()
+    }
+
+    /// The type in `to` for the type `ty` of `from`.
+    pub(super) fn map(
+        &mut self,
+        from: &TypeTable,
+        to: &mut TypeTable,
+        ty: Type,
+    ) -> Result<Type, NoType> {
+        // Scalars are the same in every module.
+        if ty.as_scalar().is_some() {
+            return Ok(ty);
+        }
+        if let Some(&known) = self.known.get(&ty) {
+            return Ok(known);
+        }
+        let mapped = match from.data(ty) {
+            TypeData::Param(param) => {
+                let bound = self.type_args.get(param.index());
+                bound.copied().ok_or(NoType::Unbound)?
+            }
+            TypeData::Array { element, len } => {
+                let element = self.map(from, to, *element)?;
+                let len = ArrayLen::Known(self.length(*len)?);
+                to.intern(TypeData::Array { element, len })
+            }
+            TypeData::Struct(id) => {
+                let source = from.struct_data(*id);
+                let mut fields = Vec::with_capacity(source.fields.len());
+                for (name, ty) in &source.fields {
+                    fields.push((name.clone(), self.map(from, to, *ty)?));
+                }
+                intern_unique(to, &source.name, fields)
+            }
+            TypeData::Pointer {
+                pointee,
+                space,
+                mutable,
+            } => {
+                let pointee = self.map(from, to, *pointee)?;
+                to.pointer(pointee, *space, *mutable)
+            }
+            TypeData::Slice {
+                element,
+                space,
+                mutable,
+                wide,
+            } => {
+                let element = self.map(from, to, *element)?;
+                to.intern(TypeData::Slice {
+                    element,
+                    space: *space,
+                    mutable: *mutable,
+                    wide: *wide,
+                })
+            }
+            other @ (TypeData::Unit | TypeData::Scalar(_) | TypeData::Vector { .. }) => {
+                to.intern(other.clone())
+            }
+        };
+        self.known.insert(ty, mapped);
+        Ok(mapped)
+    }
+
+    fn length(&self, len: ArrayLen) -> Result<u64, NoType> {
+        match len {
+            ArrayLen::Known(n) => Ok(n),
+            ArrayLen::Param(param) => {
+                let value = self.const_arg(param).ok_or(NoType::Unbound)?;
+                u64::try_from(value).map_err(|_| NoType::Length(value))
+            }
+        }
+    }
+}
+
+/// The struct with these fields, named `name`, `name.2` ... so that no other struct has its name.
+fn intern_unique(to: &mut TypeTable, name: &str, fields: Vec<(String, Type)>) -> Type {
+    let mut candidate = name.to_owned();
+    let mut number = 2;
+    loop {
+        let taken = to
+            .structs()
+            .any(|(_, s)| s.name == candidate && s.fields != fields);
+        if !taken {
+            return to.intern_struct(StructData {
+                name: candidate,
+                fields,
+            });
+        }
+        candidate = format!("{name}.{number}");
+        number += 1;
+    }
+}
+
+/// The slice type `ty` with a 64-bit length; other types as they are.
+pub(super) fn widened(types: &mut TypeTable, ty: Type) -> Type {
+    match types.data(ty).clone() {
+        TypeData::Slice {
+            element,
+            space,
+            mutable,
+            ..
+        } => types.intern(TypeData::Slice {
+            element,
+            space,
+            mutable,
+            wide: true,
+        }),
+        _ => ty,
+    }
+}
+
+/// The text of a type or number as a part of a function's name: letters, digits and `_`.
+pub(super) fn name_part(text: &str) -> String {
+    let mut part = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() || c == '_' => part.push(c),
+            '-' => part.push_str("minus"),
+            _ if part.is_empty() || part.ends_with('_') => {}
+            _ => part.push('_'),
+        }
+    }
+    part.trim_end_matches('_').to_owned()
+}

@@ -1,0 +1,317 @@
+//! Host types that kernels can take, keep in memory and give back.
+//!
+//! [`KernelType`] ties a Rust type to its IR type and promises that both have one layout, so a
+//! value is moved between host and device by copying its bytes. The numbers, `bool`, fixed arrays
+//! and a few short vectors implement it here; [`kernel_type!`](crate::kernel_type) declares structs
+//! that do. Layout is C's on a 64-bit machine, see [`TypeTable::layout`].
+
+use std::mem::MaybeUninit;
+
+use crate::ir::{Scalar, Type, TypeTable};
+
+/// A Rust type whose values kernels can hold.
+///
+/// # Safety
+///
+/// - Size, alignment and field offsets of the Rust type are those that [`TypeTable::layout`] and
+///   [`TypeTable::struct_layout`] give for [`KernelType::ir_type`].
+/// - Every bit pattern that a kernel can store in a place of that IR type is a valid value of the
+///   Rust type, because buffers are read back as values of it. Numbers have no other patterns. A
+///   `bool` has: this trait relies on kernels storing only 0 or 1 in a place of type `bool`, which
+///   holds as long as a kernel does not reach that place through a pointer of another type, and
+///   the builder asks for `unsafe` to make such a pointer.
+/// - `ir_type` gives the same type whenever it is called, up to the table it is entered in.
+///
+/// Padding bytes of a struct have no defined value; whoever copies a value must not look at them.
+pub unsafe trait KernelType: Copy + Send + Sync + 'static {
+    /// The IR type, entered in `types` if it is new.
+    fn ir_type(types: &mut TypeTable) -> Type;
+}
+
+macro_rules! scalars {
+    ($($rust:ty => $scalar:ident;)*) => {$(
+        const _: () = assert!(size_of::<$rust>() == align_of::<$rust>());
+
+        // SAFETY: the IR scalar of the same name has the same size and is aligned to it; all bit
+        // patterns of numbers are valid, and `bool` is covered by the contract of the trait.
+        unsafe impl KernelType for $rust {
+            fn ir_type(_: &mut TypeTable) -> Type {
+                Type::scalar(Scalar::$scalar)
+            }
+        }
+    )*};
+}
+
+scalars! {
+    bool => Bool;
+    i8 => I8;
+    i16 => I16;
+    i32 => I32;
+    i64 => I64;
+    u8 => U8;
+    u16 => U16;
+    u32 => U32;
+    u64 => U64;
+    half::f16 => F16;
+    half::bf16 => BF16;
+    f32 => F32;
+    f64 => F64;
+}
+
+// SAFETY: an array is its elements one after the other, aligned as an element, in both worlds.
+unsafe impl<T: KernelType, const N: usize> KernelType for [T; N] {
+    fn ir_type(types: &mut TypeTable) -> Type {
+        let element = T::ir_type(types);
+        types.array(element, N as u64)
+    }
+}
+
+macro_rules! vectors {
+    ($($name:ident = [$lane:ty; $lanes:literal] $scalar:ident align $align:literal;)*) => {$(
+        #[doc = concat!(
+            stringify!($lanes), " lanes of `", stringify!($lane), "`, aligned to ",
+            stringify!($align), " bytes (CUDA guide, \"Built-in Vector Types\")."
+        )]
+        #[derive(Copy, Clone, PartialEq, Debug, Default)]
+        #[repr(C, align($align))]
+        pub struct $name(pub [$lane; $lanes]);
+
+        const _: () = assert!(
+            size_of::<$name>() == size_of::<$lane>() * $lanes
+                && align_of::<$name>() == size_of::<$name>()
+                && align_of::<$name>() <= 16
+        );
+
+        // SAFETY: lanes one after the other, size without padding, aligned to the size, at most
+        // 16 bytes: the layout of an IR vector, asserted above. Lanes are numbers.
+        unsafe impl KernelType for $name {
+            fn ir_type(types: &mut TypeTable) -> Type {
+                types.vector(Scalar::$scalar, $lanes)
+            }
+        }
+
+        impl From<[$lane; $lanes]> for $name {
+            fn from(lanes: [$lane; $lanes]) -> Self {
+                Self(lanes)
+            }
+        }
+
+        impl From<$name> for [$lane; $lanes] {
+            fn from(vector: $name) -> Self {
+                vector.0
+            }
+        }
+    )*};
+}
+
+vectors! {
+    F32x2 = [f32; 2] F32 align 8;
+    F32x4 = [f32; 4] F32 align 16;
+    F64x2 = [f64; 2] F64 align 16;
+    I32x4 = [i32; 4] I32 align 16;
+    U32x4 = [u32; 4] U32 align 16;
+}
+
+/// Declares structs that kernels can hold.
+///
+/// The struct gets `#[repr(C)]`, `Copy`, `Clone`, `Debug`, `PartialEq` and [`KernelType`]; further
+/// attributes and derives may be given, save those that change the layout, which do not compile.
+/// Every field's type must be a [`KernelType`]. In the IR it is a struct of the same name.
+///
+/// ```
+/// kiln_jit_core::kernel_type! {
+///     /// A point of the plane.
+///     pub struct Point {
+///         pub x: f32,
+///         pub y: f32,
+///     }
+/// }
+/// assert_eq!(std::mem::size_of::<Point>(), 8);
+/// ```
+///
+/// ```compile_fail
+/// kiln_jit_core::kernel_type! {
+///     #[repr(packed)]
+///     struct Odd { a: u8, b: u32 }
+/// }
+/// ```
+#[macro_export]
+macro_rules! kernel_type {
+    ($(
+        $(#[$attribute:meta])*
+        $visibility:vis struct $name:ident {
+            $($(#[$field_attribute:meta])* $field_visibility:vis $field:ident : $ty:ty),* $(,)?
+        }
+    )*) => {$(
+        $(#[$attribute])*
+        #[derive(Copy, Clone, Debug, PartialEq)]
+        #[repr(C)]
+        $visibility struct $name {
+            $($(#[$field_attribute])* $field_visibility $field: $ty,)*
+        }
+
+        // The layout algorithm of `TypeTable::struct_layout`, on the Rust sizes of the fields,
+        // which their own `KernelType` promises to be those of the IR.
+        const _: () = {
+            #[allow(unused_mut, reason = "a struct without fields assigns neither")]
+            let (mut size, mut align) = (0_usize, 1_usize);
+            $(
+                size = size.next_multiple_of(::core::mem::align_of::<$ty>());
+                assert!(::core::mem::offset_of!($name, $field) == size, "field is not where C has it");
+                size += ::core::mem::size_of::<$ty>();
+                if ::core::mem::align_of::<$ty>() > align {
+                    align = ::core::mem::align_of::<$ty>();
+                }
+            )*
+            assert!(::core::mem::align_of::<$name>() == align, "alignment is not C's");
+            assert!(
+                ::core::mem::size_of::<$name>() == size.next_multiple_of(align),
+                "size is not C's"
+            );
+        };
+
+        // SAFETY: the assertions above prove the layout; every field is a `KernelType`, so what a
+        // kernel stores in one is valid there.
+        unsafe impl $crate::value::KernelType for $name {
+            fn ir_type(types: &mut $crate::ir::TypeTable) -> $crate::ir::Type {
+                let fields = ::std::vec![$((
+                    ::std::string::String::from(::core::stringify!($field)),
+                    <$ty as $crate::value::KernelType>::ir_type(types),
+                )),*];
+                types.intern_struct($crate::ir::StructData {
+                    name: ::std::string::String::from(::core::stringify!($name)),
+                    fields,
+                })
+            }
+        }
+    )*};
+}
+
+/// The bytes of values, padding included.
+pub fn bytes_of<T: KernelType>(values: &[T]) -> &[MaybeUninit<u8>] {
+    // SAFETY: the pointer and the length in bytes are those of `values`; any byte, padding too, is
+    // a valid `MaybeUninit<u8>`.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// The bytes of values, padding replaced by zeros.
+pub(crate) fn defined_bytes<T: KernelType>(values: &[T]) -> Vec<u8> {
+    let mut types = TypeTable::new();
+    let ty = T::ir_type(&mut types);
+    let ranges = types.defined_ranges(ty);
+    let source = bytes_of(values);
+    let mut bytes = vec![0; source.len()];
+    for start in (0..source.len()).step_by(size_of::<T>().max(1)) {
+        for range in &ranges {
+            for at in start + range.start..start + range.end {
+                // SAFETY: `T` has its fields where the IR type has them, by the contract of
+                // `KernelType`, and a field's bytes are initialized.
+                bytes[at] = unsafe { source[at].assume_init() };
+            }
+        }
+    }
+    bytes
+}
+
+/// A vector of `len` values whose bytes `fill` writes.
+///
+/// # Errors
+/// Those of `fill`.
+pub(crate) fn vec_from_bytes<T: KernelType, E>(
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<Vec<T>, E> {
+    let mut values: Vec<T> = Vec::with_capacity(len);
+    let bytes = len * size_of::<T>();
+    let start: *mut u8 = values.as_mut_ptr().cast();
+    // SAFETY: the vector has room for `bytes` bytes, which `write_bytes` initializes before they
+    // are lent as `u8`. Afterwards each value holds zeros or what a kernel or the host stored in a
+    // place of this type, all of them valid by the contract of `KernelType`.
+    unsafe {
+        start.write_bytes(0, bytes);
+        fill(std::slice::from_raw_parts_mut(start, bytes))?;
+        values.set_len(len);
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Layout, TypeData};
+
+    crate::kernel_type! {
+        #[derive(Default)]
+        struct Inner {
+            flag: bool,
+            at: [u16; 3],
+        }
+
+        #[repr(C)]
+        #[derive(Default)]
+        struct Outer {
+            small: u8,
+            inner: Inner,
+            wide: F32x4,
+            big: f64,
+        }
+
+        struct Nothing {}
+    }
+
+    fn check<T: KernelType>() {
+        let mut types = TypeTable::new();
+        let ty = T::ir_type(&mut types);
+        let expected = Layout {
+            size: size_of::<T>() as u64,
+            align: align_of::<T>() as u64,
+        };
+        assert_eq!(types.layout(ty), Some(expected), "{}", types.display(ty));
+        assert_eq!(T::ir_type(&mut types), ty);
+    }
+
+    #[test]
+    fn layouts_agree() {
+        check::<bool>();
+        check::<i8>();
+        check::<i16>();
+        check::<i32>();
+        check::<i64>();
+        check::<u8>();
+        check::<u16>();
+        check::<u32>();
+        check::<u64>();
+        check::<half::f16>();
+        check::<half::bf16>();
+        check::<f32>();
+        check::<f64>();
+        check::<[u16; 5]>();
+        check::<[[f64; 2]; 0]>();
+        check::<F32x2>();
+        check::<F32x4>();
+        check::<F64x2>();
+        check::<I32x4>();
+        check::<U32x4>();
+        check::<[F32x2; 3]>();
+        check::<Inner>();
+        check::<Outer>();
+        check::<Nothing>();
+    }
+
+    #[test]
+    fn field_offsets_agree() {
+        let mut types = TypeTable::new();
+        let ty = Outer::ir_type(&mut types);
+        let TypeData::Struct(id) = *types.data(ty) else {
+            panic!("not a struct")
+        };
+        let offsets = [
+            std::mem::offset_of!(Outer, small) as u64,
+            std::mem::offset_of!(Outer, inner) as u64,
+            std::mem::offset_of!(Outer, wide) as u64,
+            std::mem::offset_of!(Outer, big) as u64,
+        ];
+        assert_eq!(types.struct_layout(id).unwrap().1, offsets);
+        assert_eq!(types.display(ty), "@Outer");
+    }
+}
