@@ -1,0 +1,68 @@
+//! What can go wrong on the way from a verified module to PTX or an object.
+//!
+//! [`BackendError`] is a stage that LLVM refused; [`CompileThreadError`] is a compile that did not
+//! come to an end of its own. Missing libraries have their error in `library`.
+
+use super::library::LlvmLibraryError;
+
+/// A stage of the LLVM back end failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("LLVM back end, {stage}: {message}")]
+pub struct BackendError {
+    /// What was being done: `target`, `verify`, `link`, `optimize` or `emit`.
+    pub stage: &'static str,
+    /// LLVM's words, one line for each diagnostic.
+    pub message: String,
+}
+
+impl BackendError {
+    /// An error of `stage` with LLVM's text.
+    pub(crate) fn new(stage: &'static str, message: impl Into<String>) -> BackendError {
+        BackendError {
+            stage,
+            message: message.into(),
+        }
+    }
+}
+
+/// A compile did not come to an end of its own. Nothing was cached; later compiles are not
+/// affected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileThreadError {
+    /// There is no libLLVM to compile with.
+    #[error(transparent)]
+    Library(#[from] LlvmLibraryError),
+    /// The operating system gave no thread.
+    #[error(
+        "no thread could be started to compile kernel `{kernel}`: {reason}\nhelp: the process is \
+         out of threads or of address space (64 MiB are needed)"
+    )]
+    Thread {
+        /// The kernel.
+        kernel: String,
+        /// The operating system's words.
+        reason: String,
+    },
+    /// The code that ran panicked.
+    #[error(
+        "compiling kernel `{kernel}` panicked: {message}\nhelp: this is a bug in a hook or in Kiln"
+    )]
+    Panic {
+        /// The kernel.
+        kernel: String,
+        /// The panic's message.
+        message: String,
+    },
+    /// LLVM met what it cannot compile. Its memory for this compile is lost to the process.
+    #[error(
+        "LLVM cannot compile kernel `{kernel}`: {message}\nhelp: an operation reached LLVM that \
+         its back end does not support on this target; if no hook made it, this is a bug in Kiln"
+    )]
+    Fatal {
+        /// The kernel.
+        kernel: String,
+        /// The error diagnostics before, and LLVM's last words.
+        message: String,
+    },
+}

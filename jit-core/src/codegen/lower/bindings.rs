@@ -1,0 +1,131 @@
+//! LLVM-C calls that inkwell 0.11 does not offer, behind safe functions.
+//!
+//! All take values of the context and module being built, on the compile thread. Nothing here
+//! knows the IR.
+
+use std::num::NonZeroU32;
+use std::ptr;
+
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::llvm_sys::core::{
+    LLVMBuildAtomicRMW, LLVMBuildGEPWithNoWrapFlags, LLVMGetMDKindIDInContext,
+    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
+    LLVMValueAsMetadata,
+};
+use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
+use inkwell::llvm_sys::prelude::LLVMMetadataRef;
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp};
+use inkwell::types::{AsTypeRef as _, BasicTypeEnum};
+use inkwell::values::{
+    AsValueRef as _, BasicValueEnum, FloatValue, InstructionValue, IntValue, PointerValue,
+};
+
+/// What is known about an address computation (LLVM language reference, `getelementptr`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Wrap {
+    /// Nothing.
+    Unknown,
+    /// The address stays in the object.
+    InBounds,
+    /// And the index is not negative.
+    InBoundsForward,
+}
+
+/// The address of an element reached by `indices` from `ptr`, which points at a `pointee`.
+pub(crate) fn build_gep<'ctx>(
+    builder: &Builder<'ctx>,
+    pointee: BasicTypeEnum<'ctx>,
+    ptr: PointerValue<'ctx>,
+    indices: &[IntValue<'ctx>],
+    wrap: Wrap,
+) -> PointerValue<'ctx> {
+    let flags = match wrap {
+        Wrap::Unknown => 0,
+        Wrap::InBounds => 1,
+        Wrap::InBoundsForward => 1 | 4,
+    };
+    let mut refs: Vec<_> = indices.iter().map(|i| i.as_value_ref()).collect();
+    // SAFETY: all values are of the module being built and the builder is positioned; the indices
+    // fit the type, which the IR's verifier has checked. A pointer with a scalar index has a
+    // pointer as its element address.
+    unsafe {
+        PointerValue::new(LLVMBuildGEPWithNoWrapFlags(
+            builder.as_mut_ptr(),
+            pointee.as_type_ref(),
+            ptr.as_value_ref(),
+            refs.as_mut_ptr(),
+            refs.len() as u32,
+            c"".as_ptr(),
+            flags,
+        ))
+    }
+}
+
+/// `atomicrmw fadd`, relaxed.
+pub(crate) fn build_atomic_fadd<'ctx>(
+    builder: &Builder<'ctx>,
+    ptr: PointerValue<'ctx>,
+    value: FloatValue<'ctx>,
+) -> BasicValueEnum<'ctx> {
+    // SAFETY: both values are of the module being built and the builder is positioned; the result
+    // has the operand's type.
+    unsafe {
+        BasicValueEnum::new(LLVMBuildAtomicRMW(
+            builder.as_mut_ptr(),
+            LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpFAdd,
+            ptr.as_value_ref(),
+            value.as_value_ref(),
+            LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic,
+            0,
+        ))
+    }
+}
+
+/// What a loop asks of the unroller (LLVM language reference, `llvm.loop.unroll`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum UnrollHint {
+    /// `llvm.loop.unroll.disable`
+    Disable,
+    /// `llvm.loop.unroll.full`
+    Full,
+    /// `llvm.loop.unroll.count`
+    Count(NonZeroU32),
+}
+
+/// Attaches `!llvm.loop` with an unroll hint to the branch that closes a loop.
+pub(crate) fn set_unroll_hint(context: &Context, branch: InstructionValue<'_>, hint: UnrollHint) {
+    let raw = context.raw();
+    let string = |text: &str| {
+        // SAFETY: the context is alive; LLVM copies the text.
+        unsafe { LLVMMDStringInContext2(raw, text.as_ptr().cast(), text.len()) }
+    };
+    let node = |operands: &mut [LLVMMetadataRef]| {
+        // SAFETY: the operands are metadata of this context.
+        unsafe { LLVMMDNodeInContext2(raw, operands.as_mut_ptr(), operands.len()) }
+    };
+    let hint = match hint {
+        UnrollHint::Disable => node(&mut [string("llvm.loop.unroll.disable")]),
+        UnrollHint::Full => node(&mut [string("llvm.loop.unroll.full")]),
+        UnrollHint::Count(count) => {
+            let count = context.i32_type().const_int(count.get().into(), false);
+            // SAFETY: a constant of this context.
+            let count = unsafe { LLVMValueAsMetadata(count.as_value_ref()) };
+            node(&mut [string("llvm.loop.unroll.count"), count])
+        }
+    };
+    // A loop's node is its own first operand, which makes it distinct from every other loop's.
+    // SAFETY: the temporary node is replaced, and thereby freed, right after the node that holds it
+    // is made; the branch belongs to a module of this context.
+    unsafe {
+        let own = LLVMTemporaryMDNode(raw, ptr::null_mut(), 0);
+        let loop_node = node(&mut [own, hint]);
+        LLVMMetadataReplaceAllUsesWith(own, loop_node);
+        let kind = LLVMGetMDKindIDInContext(raw, c"llvm.loop".as_ptr(), 9);
+        LLVMSetMetadata(
+            branch.as_value_ref(),
+            kind,
+            LLVMMetadataAsValue(raw, loop_node),
+        );
+    }
+}

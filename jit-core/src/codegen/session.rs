@@ -1,0 +1,349 @@
+//! One compile's time with LLVM: its thread, its diagnostics, its failures.
+//!
+//! LLVM was written for a compiler process of its own: it exits on an error diagnostic nobody
+//! handles, recurses deeply, and ends the process on what it cannot select. This file is the one
+//! door to it. [`on_compile_thread`] opens the library, gives the work a large stack, and turns a
+//! panic and LLVM's fatal errors into error values; [`Session`] collects a context's diagnostics,
+//! since LLVM's functions report success while an error diagnostic says otherwise.
+//!
+//! A fatal error must not return to LLVM (it would end the process) nor unwind through it. The
+//! fatal-error handler therefore tells the waiting caller what happened and parks the compile
+//! thread for good. What the thread held, its context included, is leaked: some megabytes for each
+//! kernel LLVM cannot select, against the whole process.
+//!
+//! Contexts, modules and builders are not thread-safe: they are made, used and dropped inside one
+//! [`on_compile_thread`] call, and only bytes and text leave it.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_void};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+
+use inkwell::context::Context;
+use inkwell::llvm_sys::LLVMDiagnosticSeverity;
+use inkwell::llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription,
+    LLVMGetDiagInfoSeverity,
+};
+use inkwell::llvm_sys::error_handling::{LLVMInstallFatalErrorHandler, LLVMResetFatalErrorHandler};
+use inkwell::llvm_sys::linker::LLVMLinkModules2;
+use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+use inkwell::targets::{InitializationConfig, Target};
+
+use super::error::{BackendError, CompileThreadError};
+use super::library::library;
+
+/// Stack of a compile thread in bytes. LLVM recurses over types and expressions; the 2 MiB a Rust
+/// thread gets overflow on deeply nested aggregates. Pages are only taken when touched.
+const STACK_BYTES: usize = 64 << 20;
+
+/// How the work on a compile thread ended.
+enum Outcome<R> {
+    Returned(R),
+    Panicked(String),
+    Fatal(String),
+}
+
+/// Runs `work` where LLVM may be used: the library open, its targets initialized, on a thread with
+/// a 64 MiB stack. `kernel` names the work in error texts.
+///
+/// `work` and its result own what they hold, and `work` holds no lock while it calls LLVM: after a
+/// fatal error of LLVM neither is ever dropped.
+///
+/// # Errors
+/// [`CompileThreadError`] if LLVM is missing, no thread can be had, `work` panics, or LLVM meets a
+/// fatal error.
+pub(crate) fn on_compile_thread<R: Send + 'static>(
+    kernel: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, CompileThreadError> {
+    library()?;
+    initialize();
+    let (sender, receiver) = mpsc::channel();
+    let fatal_sender = sender.clone();
+    let job = move || {
+        let report = move |reason| {
+            // The caller waits for the first message; if it is gone there is nobody to tell.
+            let _ = fatal_sender.send(Outcome::Fatal(reason));
+        };
+        COMPILE.set(Some(Compile {
+            report: Box::new(report),
+            errors: RefCell::default(),
+        }));
+        let outcome = match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(result) => Outcome::Returned(result),
+            Err(payload) => Outcome::Panicked(panic_message(&*payload)),
+        };
+        let _ = sender.send(outcome);
+    };
+    let kernel = kernel.to_owned();
+    let thread = thread::Builder::new()
+        .name("kiln compile".to_owned())
+        .stack_size(STACK_BYTES);
+    let thread = match thread.spawn(job) {
+        Ok(thread) => thread,
+        Err(error) => {
+            return Err(CompileThreadError::Thread {
+                kernel,
+                reason: error.to_string(),
+            });
+        }
+    };
+    let outcome = receiver
+        .recv()
+        .unwrap_or_else(|_| Outcome::Panicked(NO_MESSAGE.to_owned()));
+    if !matches!(outcome, Outcome::Fatal(_)) {
+        // LLVM's thread-local data is gone when the caller goes on. A panic was caught before.
+        let _ = thread.join();
+    }
+    match outcome {
+        Outcome::Returned(result) => Ok(result),
+        Outcome::Panicked(message) => Err(CompileThreadError::Panic { kernel, message }),
+        Outcome::Fatal(message) => Err(CompileThreadError::Fatal { kernel, message }),
+    }
+}
+
+const NO_MESSAGE: &str = "(the panic has no message)";
+
+/// The text a panic carries; `panic_any` may carry none.
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        NO_MESSAGE.to_owned()
+    }
+}
+
+/// What the fatal-error handler needs to know about the compile on its thread.
+struct Compile {
+    /// Tells the caller that LLVM cannot go on.
+    report: Box<dyn Fn(String)>,
+    /// Error diagnostics so far; a fatal error often follows one that says more.
+    errors: RefCell<Vec<String>>,
+}
+
+thread_local! {
+    /// The compile on this thread, if it is a compile thread.
+    static COMPILE: RefCell<Option<Compile>> = const { RefCell::new(None) };
+}
+
+/// Registers the targets and the fatal-error handler, once in a process: LLVM's registry is global
+/// and not guarded.
+fn initialize() {
+    static DONE: OnceLock<()> = OnceLock::new();
+    DONE.get_or_init(|| {
+        let config = InitializationConfig::default();
+        Target::initialize_nvptx(&config);
+        // Our own LLVM_InitializeNative* cannot fail; a missing native target is an error when
+        // the host's target machine is made.
+        let _ = Target::initialize_native(&config);
+        // SAFETY: the handler has the required type and is never unloaded. LLVM keeps one handler;
+        // a second copy of this crate in the process puts its own in the place of ours.
+        unsafe {
+            LLVMResetFatalErrorHandler();
+            LLVMInstallFatalErrorHandler(Some(on_fatal_error));
+        }
+    });
+}
+
+/// LLVM ends the process when this returns, so on a compile thread it does not.
+extern "C" fn on_fatal_error(reason: *const c_char) {
+    // SAFETY: LLVM passes a NUL-terminated string that lives during the call.
+    let reason = unsafe { CStr::from_ptr(reason) }
+        .to_string_lossy()
+        .into_owned();
+    let reported = COMPILE.try_with(|compile| {
+        let compile = compile.try_borrow().ok()?;
+        let compile = compile.as_ref()?;
+        let mut lines = compile
+            .errors
+            .try_borrow()
+            .map(|errors| errors.clone())
+            .ok()?;
+        lines.push(reason.clone());
+        (compile.report)(lines.join("\n"));
+        Some(())
+    });
+    if let Ok(Some(())) = reported {
+        loop {
+            thread::park();
+        }
+    }
+    use std::io::Write as _;
+    let _ = writeln!(
+        std::io::stderr(),
+        "kiln: LLVM meets a fatal error outside a compile of this copy of kiln-jit-core and ends \
+         the process: {reason}"
+    );
+}
+
+/// What LLVM says about a diagnostic's weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Severity {
+    /// The output is not to be used.
+    Error,
+    /// Something is doubtful.
+    Warning,
+    /// What an optimization did.
+    Remark,
+    /// Additional words to the diagnostic before.
+    Note,
+}
+
+/// Something LLVM reported about a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Diagnostic {
+    /// Its weight.
+    pub(crate) severity: Severity,
+    /// LLVM's text.
+    pub(crate) message: String,
+}
+
+/// What the handler of one context has been told.
+#[derive(Default)]
+struct Collector {
+    diagnostics: RefCell<Vec<Diagnostic>>,
+}
+
+/// The diagnostics of one context, from the session's start to its end.
+///
+/// Made right after the context and kept while anything is done with it: without a handler LLVM
+/// exits the process on an error diagnostic.
+pub(crate) struct Session<'ctx> {
+    context: &'ctx Context,
+    /// Boxed: LLVM holds its address.
+    collector: Box<Collector>,
+    /// The context belongs to one thread, and so does the session.
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<'ctx> Session<'ctx> {
+    /// Starts to collect the context's diagnostics.
+    pub(crate) fn new(context: &'ctx Context) -> Session<'ctx> {
+        let session = Session {
+            context,
+            collector: Box::default(),
+            not_send: PhantomData,
+        };
+        session.install();
+        session
+    }
+
+    /// Makes this session the receiver of the context's diagnostics, as at the start. To be called
+    /// after code that may have set a handler of its own: inkwell's `link_in_module` leaves one
+    /// behind that points into a stack frame that is gone.
+    pub(crate) fn install(&self) {
+        let collector: *const Collector = &*self.collector;
+        // SAFETY: the collector's address is stable (boxed) and valid until `drop` removes it from
+        // the context, which outlives the session.
+        unsafe {
+            LLVMContextSetDiagnosticHandler(
+                self.context.raw(),
+                Some(collect),
+                collector.cast_mut().cast(),
+            );
+        }
+    }
+
+    /// `Ok` if no error has been reported so far; else an error of `stage` with all of them.
+    /// Errors stay: once one was reported, nothing made in this session is to be used.
+    pub(crate) fn check(&self, stage: &'static str) -> Result<(), BackendError> {
+        let diagnostics = self.collector.diagnostics.borrow();
+        let errors: Vec<&str> = diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
+            .map(|diagnostic| diagnostic.message.as_str())
+            .collect();
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(BackendError::new(stage, errors.join("\n")))
+        }
+    }
+
+    /// [`Session::check`] at the end; the warnings, remarks and notes are handed back.
+    pub(crate) fn finish(self, stage: &'static str) -> Result<Vec<Diagnostic>, BackendError> {
+        self.check(stage)?;
+        Ok(self.collector.diagnostics.take())
+    }
+
+    /// Links a bitcode module into `module`, which belongs to this session's context.
+    ///
+    /// # Errors
+    /// If the bytes are not bitcode this LLVM reads, or the two modules disagree.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for libraries in bitcode"))]
+    pub(crate) fn link_bitcode(
+        &self,
+        module: &Module<'ctx>,
+        bitcode: &[u8],
+        name: &str,
+    ) -> Result<(), BackendError> {
+        let refused = |why: &str| BackendError::new("link", format!("bitcode `{name}`: {why}"));
+        let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "bitcode");
+        let other = Module::parse_bitcode_from_buffer(&buffer, self.context)
+            .map_err(|error| refused(&error.to_string()))?;
+        // SAFETY: both modules belong to the same live context; the call consumes `other`, which
+        // is therefore forgotten and not disposed again.
+        let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) } != 0;
+        std::mem::forget(other);
+        self.check("link")
+            .map_err(|error| refused(&error.message))?;
+        if failed {
+            Err(refused("LLVM gave no reason"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the context is alive, as the session borrows it; without the handler nothing
+        // points at the collector any more.
+        unsafe {
+            LLVMContextSetDiagnosticHandler(self.context.raw(), None, std::ptr::null_mut());
+        }
+    }
+}
+
+/// The diagnostic handler: stores what LLVM says in the session's collector.
+extern "C" fn collect(info: LLVMDiagnosticInfoRef, collector: *mut c_void) {
+    // SAFETY: `Session::install` passed the address of a collector that lives while the handler is
+    // set; LLVM calls the handler on the session's thread.
+    let collector = unsafe { &*collector.cast::<Collector>().cast_const() };
+    // SAFETY: `info` is valid during the call; the description is a NUL-terminated string that we
+    // own and give back.
+    let diagnostic = unsafe {
+        let text = LLVMGetDiagInfoDescription(info);
+        let message = CStr::from_ptr(text).to_string_lossy().into_owned();
+        LLVMDisposeMessage(text);
+        let severity = match LLVMGetDiagInfoSeverity(info) {
+            LLVMDiagnosticSeverity::LLVMDSError => Severity::Error,
+            LLVMDiagnosticSeverity::LLVMDSWarning => Severity::Warning,
+            LLVMDiagnosticSeverity::LLVMDSRemark => Severity::Remark,
+            LLVMDiagnosticSeverity::LLVMDSNote => Severity::Note,
+        };
+        Diagnostic { severity, message }
+    };
+    if diagnostic.severity == Severity::Error {
+        let _ = COMPILE.try_with(|compile| {
+            if let Ok(compile) = compile.try_borrow()
+                && let Some(compile) = compile.as_ref()
+                && let Ok(mut errors) = compile.errors.try_borrow_mut()
+            {
+                errors.push(diagnostic.message.clone());
+            }
+        });
+    }
+    // Nobody holds the list while LLVM runs; if it were so, losing the text beats a panic here.
+    if let Ok(mut diagnostics) = collector.diagnostics.try_borrow_mut() {
+        diagnostics.push(diagnostic);
+    }
+}
