@@ -1,0 +1,155 @@
+//! Memory as the interpreter sees it: real addresses, every access checked.
+//!
+//! All dereferencing of raw addresses is in this file. An access is allowed if it lies within one
+//! of the ranges the launch was given (device allocations, the block's shared memory, the threads'
+//! local memory, constants, parameters) and is aligned to its size, up to 8 bytes.
+
+/// Why an access was refused.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// No memory of the launch.
+    Illegal,
+    /// Not aligned to its size.
+    Misaligned,
+}
+
+/// The ranges a launch may touch.
+pub(super) struct Memory {
+    /// As (start, end), disjoint, in order.
+    ranges: Vec<(u64, u64)>,
+    /// The range of the latest access: the next one is likely there.
+    latest: (u64, u64),
+}
+
+impl Memory {
+    /// Memory of these ranges, as (start, bytes).
+    ///
+    /// # Safety
+    /// Until it is dropped, every range is valid for reads and writes through its exposed address,
+    /// initialized, and accessed by nobody else.
+    pub(super) unsafe fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let ends = ranges
+            .into_iter()
+            .map(|(start, bytes)| (start, start.saturating_add(bytes)));
+        let mut ranges: Vec<(u64, u64)> = ends.filter(|(start, end)| start < end).collect();
+        ranges.sort_unstable();
+        Memory {
+            ranges,
+            latest: (0, 0),
+        }
+    }
+
+    /// Checks an access.
+    #[inline]
+    fn check(&mut self, address: u64, bytes: u64) -> Result<(), Refused> {
+        let (start, end) = self.latest;
+        if address < start || address.wrapping_sub(start) + bytes > end - start {
+            self.find(address, bytes)?;
+        }
+        if address & (bytes - 1) != 0 {
+            return Err(Refused::Misaligned);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn find(&mut self, address: u64, bytes: u64) -> Result<(), Refused> {
+        let after = self.ranges.partition_point(|(start, _)| *start <= address);
+        let range = after
+            .checked_sub(1)
+            .map(|i| self.ranges[i])
+            .ok_or(Refused::Illegal)?;
+        if address.checked_add(bytes).is_none_or(|last| last > range.1) {
+            return Err(Refused::Illegal);
+        }
+        self.latest = range;
+        Ok(())
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes, zero-extended.
+    #[inline]
+    pub(super) fn read(&mut self, address: u64, bytes: u8) -> Result<u64, Refused> {
+        self.check(address, bytes.into())?;
+        let at = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: `check` has found the access inside a range, aligned to its size.
+        Ok(unsafe {
+            match bytes {
+                1 => at.read().into(),
+                2 => at.cast::<u16>().read().into(),
+                4 => at.cast::<u32>().read().into(),
+                _ => at.cast::<u64>().read(),
+            }
+        })
+    }
+
+    /// Writes the low 1, 2, 4 or 8 bytes of `value`.
+    #[inline]
+    pub(super) fn write(&mut self, address: u64, bytes: u8, value: u64) -> Result<(), Refused> {
+        self.check(address, bytes.into())?;
+        let at = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        // SAFETY: `check` has found the access inside a range, aligned to its size.
+        unsafe {
+            match bytes {
+                1 => at.write(value as u8),
+                2 => at.cast::<u16>().write(value as u16),
+                4 => at.cast::<u32>().write(value as u32),
+                _ => at.cast::<u64>().write(value),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Host memory of a launch's own: shared, local, constants, parameters. 16-byte aligned, and
+/// reached through its exposed address only.
+pub(super) struct Arena {
+    start: *mut u128,
+    words: usize,
+}
+
+impl Arena {
+    /// `bytes` bytes, all of them `fill`.
+    pub(super) fn new(bytes: usize, fill: u8) -> Self {
+        let words = bytes.div_ceil(16).max(1);
+        let memory = vec![u128::from_ne_bytes([fill; 16]); words].into_boxed_slice();
+        Arena {
+            start: Box::into_raw(memory).cast(),
+            words,
+        }
+    }
+
+    /// A copy of `bytes`.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
+        let arena = Arena::new(bytes.len(), 0);
+        // SAFETY: the arena is at least as long as `bytes`, and nobody else has it yet.
+        unsafe {
+            arena
+                .start
+                .cast::<u8>()
+                .copy_from(bytes.as_ptr(), bytes.len())
+        };
+        arena
+    }
+
+    /// Overwrites everything with `fill`.
+    pub(super) fn refill(&mut self, fill: u8) {
+        // SAFETY: valid for its length; no reference into it exists.
+        unsafe { self.start.write_bytes(fill, self.words) };
+    }
+
+    /// Start address and size in bytes.
+    pub(super) fn range(&self) -> (u64, u64) {
+        (
+            self.start.expose_provenance() as u64,
+            self.words as u64 * 16,
+        )
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let memory = std::ptr::slice_from_raw_parts_mut(self.start, self.words);
+        // SAFETY: made by `Box::into_raw` with this length, freed once.
+        drop(unsafe { Box::from_raw(memory) });
+    }
+}

@@ -1,0 +1,161 @@
+//! The interpreter: the exact per-thread meaning of the IR.
+//!
+//! It is the oracle that other backends are compared with, and what the CPU device runs until the
+//! compiled CPU backend takes its place. It shares no code with code generation, it is
+//! deterministic, and it runs threads one after the other: a thread goes on until it ends or comes
+//! to a barrier; when all threads of the block have ended or wait, the barrier is passed.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `flatten` | a module to a list of ops over numbered registers, calls inlined |
+//! | `ops` | what an op is, and the scalar functions ops call |
+//! | `run` | blocks, threads, the loop that executes ops |
+//! | `memory` | every access to memory, checked against what the launch may touch |
+
+mod flatten;
+mod memory;
+mod ops;
+mod run;
+
+use crate::abi::ParamLayout;
+use crate::fault::FaultRecord;
+use crate::ir::Module;
+
+/// A kernel in the interpreter's form.
+#[derive(Debug)]
+pub struct InterpretedKernel {
+    program: flatten::Program,
+    layout: ParamLayout,
+}
+
+/// The shape and the arguments of a launch.
+#[derive(Debug)]
+pub struct InterpretLaunch<'a> {
+    /// Blocks of the grid.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub dynamic_shared: u32,
+    /// The parameter block, laid out as [`InterpretedKernel::layout`] says.
+    pub params: &'a [u8],
+    /// What fault records call the kernel.
+    pub kernel_tag: u64,
+    /// The number of loop iterations a thread may make; `None`: as many as it likes.
+    pub step_limit: Option<u64>,
+}
+
+/// Why a launch ended early, or could not start.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterpretError {
+    /// An unchecked access to memory that is not the launch's.
+    #[error(
+        "kernel `{kernel}`, {location}: an access to {bytes} bytes at {address:#x}, which is no \
+         memory of this launch (block {block:?}, thread {thread:?}); check pointers and unchecked \
+         indices"
+    )]
+    IllegalAddress {
+        /// The kernel.
+        kernel: String,
+        /// The line of Rust.
+        location: String,
+        /// Index of the block.
+        block: [u32; 3],
+        /// Index of the thread.
+        thread: [u32; 3],
+        /// The address.
+        address: u64,
+        /// The size of the access.
+        bytes: u32,
+    },
+    /// An access that is not aligned to its size.
+    #[error(
+        "kernel `{kernel}`, {location}: an access to {bytes} bytes at {address:#x} is not aligned \
+         to its size (block {block:?}, thread {thread:?}); check pointers and offsets"
+    )]
+    MisalignedAddress {
+        /// The kernel.
+        kernel: String,
+        /// The line of Rust.
+        location: String,
+        /// Index of the block.
+        block: [u32; 3],
+        /// Index of the thread.
+        thread: [u32; 3],
+        /// The address.
+        address: u64,
+        /// The size of the access.
+        bytes: u32,
+    },
+    /// A thread exceeded the step limit.
+    #[error("kernel `{kernel}`, {location}: a thread made more than {limit} loop iterations")]
+    StepLimit {
+        /// The kernel.
+        kernel: String,
+        /// The line of Rust of the loop.
+        location: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// A kernel that needs more registers or memory than the interpreter gives.
+    #[error("kernel `{kernel}` is too large for the interpreter: {what}; split it")]
+    TooLarge {
+        /// The kernel.
+        kernel: String,
+        /// What there is too much of.
+        what: String,
+    },
+    /// A module that the verifier would not have passed.
+    #[error("module `{module}` is not fit for execution: {what}")]
+    Unverified {
+        /// The module.
+        module: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl InterpretedKernel {
+    /// Prepares the kernel of a module, which must have passed the verifier.
+    ///
+    /// # Errors
+    /// No kernel, types that are still generic, or a size beyond the interpreter's.
+    pub fn new(module: &Module) -> Result<Self, InterpretError> {
+        let program = flatten::flatten(module)?;
+        let layout = ParamLayout::of(module).ok_or_else(|| InterpretError::Unverified {
+            module: module.name.clone(),
+            what: "it has no kernel, or one with open types".to_owned(),
+        })?;
+        Ok(Self { program, layout })
+    }
+
+    /// How arguments are passed.
+    pub fn layout(&self) -> &ParamLayout {
+        &self.layout
+    }
+
+    /// Static shared memory of a block, in bytes.
+    pub fn shared_bytes(&self) -> u32 {
+        self.program.shared_bytes
+    }
+
+    /// Runs a launch to its end. `memory` lists the address ranges it may touch, as (start, bytes).
+    /// Gives the record of the first fault, if there was one.
+    ///
+    /// # Errors
+    /// An access outside of `memory` or misaligned, or a thread beyond the step limit; the launch
+    /// then stops where it was.
+    ///
+    /// # Safety
+    /// Until this returns, every range of `memory` is valid for reads and writes through its exposed
+    /// address, initialized, and accessed by nobody else.
+    pub unsafe fn run(
+        &self,
+        launch: &InterpretLaunch<'_>,
+        memory: &[(u64, u64)],
+    ) -> Result<Option<FaultRecord>, InterpretError> {
+        // SAFETY: passed on to the caller.
+        unsafe { run::run(&self.program, launch, memory) }
+    }
+}

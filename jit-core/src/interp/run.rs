@@ -1,0 +1,397 @@
+//! Running ops: blocks in order, threads of a block in turn from barrier to barrier.
+
+use super::flatten::Program;
+use super::memory::{Arena, Memory, Refused};
+use super::ops::{Op, Target, number};
+use super::{InterpretError, InterpretLaunch};
+use crate::fault::FaultRecord;
+use crate::ir::ThreadPosition;
+
+/// What uninitialized shared and local memory is filled with, so that relying on it shows.
+const UNINITIALIZED: u8 = 0xAA;
+
+/// A thread between two turns.
+#[derive(Copy, Clone)]
+struct Thread {
+    pc: Target,
+    ended: bool,
+    iterations: u64,
+}
+
+/// Why a thread's turn is over.
+enum Pause {
+    Barrier,
+    Ended,
+}
+
+/// What goes wrong in a thread, before it is known where.
+enum Trouble {
+    Access(Refused, u64, u8),
+    StepLimit,
+}
+
+/// The memory of a launch that ops address by offset.
+struct Bases {
+    shared: u64,
+    dynamic: u64,
+    dynamic_bytes: u64,
+    local: u64,
+    constants: u64,
+    params: u64,
+}
+
+/// Executes one launch.
+struct Runner<'a> {
+    program: &'a Program,
+    launch: &'a InterpretLaunch<'a>,
+    memory: Memory,
+    bases: Bases,
+    fault: Option<FaultRecord>,
+}
+
+/// Runs a launch.
+///
+/// # Safety
+/// As [`super::InterpretedKernel::run`].
+pub(super) unsafe fn run(
+    program: &Program,
+    launch: &InterpretLaunch<'_>,
+    device: &[(u64, u64)],
+) -> Result<Option<FaultRecord>, InterpretError> {
+    let threads = launch.block.iter().map(|&n| n as usize).product::<usize>();
+    let dynamic = program.shared_bytes.next_multiple_of(16);
+    let mut shared = Arena::new(
+        dynamic as usize + launch.dynamic_shared as usize,
+        UNINITIALIZED,
+    );
+    let local = Arena::new(program.local_bytes as usize * threads, UNINITIALIZED);
+    let constants = Arena::from_bytes(&program.constants);
+    let params = Arena::from_bytes(launch.params);
+    let own = [
+        shared.range(),
+        local.range(),
+        constants.range(),
+        params.range(),
+    ];
+    // SAFETY: the arenas live until the end of this function and nobody else has them; the caller
+    // gives device memory that lives during the launch and that only kernels access meanwhile.
+    let memory = unsafe { Memory::new(device.iter().copied().chain(own)) };
+    let bases = Bases {
+        shared: shared.range().0,
+        dynamic: shared.range().0 + u64::from(dynamic),
+        dynamic_bytes: launch.dynamic_shared.into(),
+        local: local.range().0,
+        constants: constants.range().0,
+        params: params.range().0,
+    };
+    let mut runner = Runner {
+        program,
+        launch,
+        memory,
+        bases,
+        fault: None,
+    };
+    let [gx, gy, gz] = launch.grid;
+    let registers = program.registers.max(1) as usize;
+    let mut file = vec![0u64; registers * threads];
+    let mut states = vec![
+        Thread {
+            pc: 0,
+            ended: false,
+            iterations: 0
+        };
+        threads
+    ];
+    let mut first = true;
+    for z in 0..gz {
+        for y in 0..gy {
+            for x in 0..gx {
+                if !first {
+                    shared.refill(UNINITIALIZED);
+                }
+                first = false;
+                runner.block([x, y, z], &mut file, &mut states)?;
+            }
+        }
+    }
+    Ok(runner.fault)
+}
+
+impl Runner<'_> {
+    fn block(
+        &mut self,
+        block: [u32; 3],
+        file: &mut [u64],
+        states: &mut [Thread],
+    ) -> Result<(), InterpretError> {
+        let registers = self.program.registers.max(1) as usize;
+        states.fill(Thread {
+            pc: 0,
+            ended: false,
+            iterations: 0,
+        });
+        for regs in file.chunks_exact_mut(registers) {
+            for &(reg, offset, bytes) in &self.program.params {
+                let at = offset as usize;
+                let mut word = [0; 8];
+                let bytes = usize::from(bytes);
+                word[..bytes].copy_from_slice(&self.launch.params[at..at + bytes]);
+                regs[reg as usize] = u64::from_le_bytes(word);
+            }
+        }
+        // Each round takes every thread that has not ended to its next barrier.
+        while states.iter().any(|t| !t.ended) {
+            for (n, (state, regs)) in states
+                .iter_mut()
+                .zip(file.chunks_exact_mut(registers))
+                .enumerate()
+            {
+                if state.ended {
+                    continue;
+                }
+                let position = self.position(block, n as u32);
+                match self.turn(state, regs, n as u64, &position) {
+                    Ok(Pause::Barrier) => {}
+                    Ok(Pause::Ended) => state.ended = true,
+                    Err(trouble) => return Err(self.error(trouble, state.pc, &position)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn position(&self, block: [u32; 3], n: u32) -> ThreadPosition {
+        let [bx, by, _] = self.launch.block;
+        ThreadPosition {
+            thread: [n % bx, n / bx % by, n / bx / by],
+            block,
+            block_dim: self.launch.block,
+            grid_dim: self.launch.grid,
+        }
+    }
+
+    /// Runs one thread until it waits or ends.
+    fn turn(
+        &mut self,
+        state: &mut Thread,
+        regs: &mut [u64],
+        n: u64,
+        position: &ThreadPosition,
+    ) -> Result<Pause, Trouble> {
+        let program = self.program;
+        loop {
+            let op = program.ops[state.pc as usize];
+            let r = |reg: u32| regs[reg as usize];
+            match op {
+                Op::Const { d, bits } => regs[d as usize] = bits,
+                Op::Move { d, s, n: 1 } => regs[d as usize] = r(s),
+                Op::Move { d, s, n } => {
+                    regs.copy_within(s as usize..(s + n) as usize, d as usize);
+                }
+                Op::Zero { d, n } => regs[d as usize..(d + n) as usize].fill(0),
+                Op::Unary { f, d, a } => regs[d as usize] = f(r(a)),
+                Op::Binary { f, d, a, b } => regs[d as usize] = f(r(a), r(b)),
+                Op::Select { d, c, a, b, n } => {
+                    let s = if r(c) != 0 { a } else { b } as usize;
+                    regs.copy_within(s..s + usize::from(n), d as usize);
+                }
+                Op::Load {
+                    d,
+                    p,
+                    offset,
+                    bytes,
+                } => {
+                    let address = r(p).wrapping_add(offset.into());
+                    regs[d as usize] = self.access(address, bytes, |m| m.read(address, bytes))?;
+                }
+                Op::Store {
+                    p,
+                    v,
+                    offset,
+                    bytes,
+                } => {
+                    let (address, value) = (r(p).wrapping_add(offset.into()), r(v));
+                    self.access(address, bytes, |m| m.write(address, bytes, value))?;
+                }
+                Op::Scale { d, p, i, size } => {
+                    regs[d as usize] = r(p).wrapping_add(r(i).wrapping_mul(size.into()));
+                }
+                Op::Offset { d, p, offset } => regs[d as usize] = r(p).wrapping_add(offset),
+                Op::Check { i, len, site } => {
+                    if r(i) >= r(len) {
+                        self.note_fault(site, r(i), r(len), position);
+                        return Ok(Pause::Ended);
+                    }
+                }
+                Op::Shared { d, offset } => {
+                    regs[d as usize] = self.bases.shared + u64::from(offset);
+                }
+                Op::DynamicShared { d, size } => {
+                    regs[d as usize] = self.bases.dynamic;
+                    regs[d as usize + 1] = self.bases.dynamic_bytes / u64::from(size);
+                }
+                Op::Local { d, offset } => {
+                    let start = self.bases.local + n * u64::from(program.local_bytes);
+                    regs[d as usize] = start + u64::from(offset);
+                }
+                Op::Constant { d, offset } => {
+                    regs[d as usize] = self.bases.constants + u64::from(offset);
+                }
+                Op::Param { d, offset } => {
+                    regs[d as usize] = self.bases.params + u64::from(offset);
+                }
+                Op::Position { f, d } => regs[d as usize] = f(position),
+                Op::Pure {
+                    f,
+                    d,
+                    args,
+                    n,
+                    scalar,
+                } => {
+                    let values = args.map(r);
+                    regs[d as usize] = f(scalar, &values[..usize::from(n)]);
+                }
+                Op::Atomic { f, d, p, v, bytes } => {
+                    let (address, value) = (r(p), r(v));
+                    regs[d as usize] = self.access(address, bytes, |m| {
+                        let old = m.read(address, bytes)?;
+                        m.write(address, bytes, f(old, value))?;
+                        Ok(old)
+                    })?;
+                }
+                Op::Cas {
+                    d,
+                    p,
+                    expected,
+                    new,
+                    bytes,
+                } => {
+                    let (address, expected, new) = (r(p), r(expected), r(new));
+                    regs[d as usize] = self.access(address, bytes, |m| {
+                        let old = m.read(address, bytes)?;
+                        if old == expected {
+                            m.write(address, bytes, new)?;
+                        }
+                        Ok(old)
+                    })?;
+                }
+                Op::Jump { to } => {
+                    if to <= state.pc {
+                        self.count(state)?;
+                    }
+                    state.pc = to;
+                    continue;
+                }
+                Op::Unless { c, to } => {
+                    if r(c) == 0 {
+                        state.pc = to;
+                        continue;
+                    }
+                }
+                Op::ForEnter { i, bounds, to } => {
+                    let at = |reg| number(bounds.scalar, regs[reg as usize]);
+                    let (start, end, step) = (at(i), at(bounds.end), at(bounds.step));
+                    let enters = if step > 0 {
+                        start < end
+                    } else {
+                        step < 0 && start > end
+                    };
+                    if !enters {
+                        state.pc = to;
+                        continue;
+                    }
+                }
+                Op::ForNext { i, bounds, to } => {
+                    let at = |reg| number(bounds.scalar, regs[reg as usize]);
+                    let (end, step) = (at(bounds.end), at(bounds.step));
+                    // In 128 bits nothing overflows; beyond the end is beyond the type, too.
+                    let next = at(i) + step;
+                    if if step > 0 { next < end } else { next > end } {
+                        self.count(state)?;
+                        let bits = bounds.scalar.bits();
+                        let mask = if bits == 64 {
+                            u64::MAX
+                        } else {
+                            (1 << bits) - 1
+                        };
+                        regs[i as usize] = next as u64 & mask;
+                        state.pc = to;
+                        continue;
+                    }
+                }
+                Op::Barrier => {
+                    state.pc += 1;
+                    return Ok(Pause::Barrier);
+                }
+                Op::End => return Ok(Pause::Ended),
+            }
+            state.pc += 1;
+        }
+    }
+
+    #[inline]
+    fn access<T>(
+        &mut self,
+        address: u64,
+        bytes: u8,
+        f: impl FnOnce(&mut Memory) -> Result<T, Refused>,
+    ) -> Result<T, Trouble> {
+        f(&mut self.memory).map_err(|refused| Trouble::Access(refused, address, bytes))
+    }
+
+    fn count(&self, state: &mut Thread) -> Result<(), Trouble> {
+        state.iterations += 1;
+        match self.launch.step_limit {
+            Some(limit) if state.iterations > limit => Err(Trouble::StepLimit),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn note_fault(&mut self, site: u32, index: u64, length: u64, position: &ThreadPosition) {
+        let kernel_tag = self.launch.kernel_tag;
+        self.fault.get_or_insert(FaultRecord {
+            state: 1,
+            site,
+            kernel_tag,
+            index,
+            length,
+            block: position.block,
+            thread: position.thread,
+            padding: [0; 2],
+        });
+    }
+
+    #[cold]
+    fn error(&self, trouble: Trouble, pc: Target, position: &ThreadPosition) -> InterpretError {
+        let kernel = self.program.name.clone();
+        let line = self.program.lines[pc as usize] as usize;
+        let location = self.program.locations[line].clone();
+        let (block, thread) = (position.block, position.thread);
+        match trouble {
+            Trouble::StepLimit => InterpretError::StepLimit {
+                kernel,
+                location,
+                limit: self.launch.step_limit.unwrap_or_default(),
+            },
+            Trouble::Access(Refused::Illegal, address, bytes) => InterpretError::IllegalAddress {
+                kernel,
+                location,
+                block,
+                thread,
+                address,
+                bytes: bytes.into(),
+            },
+            Trouble::Access(Refused::Misaligned, address, bytes) => {
+                InterpretError::MisalignedAddress {
+                    kernel,
+                    location,
+                    block,
+                    thread,
+                    address,
+                    bytes: bytes.into(),
+                }
+            }
+        }
+    }
+}
