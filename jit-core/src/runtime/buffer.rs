@@ -1,0 +1,125 @@
+//! Typed device memory.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use super::device::Backend;
+use super::{Device, DeviceId};
+use crate::error::Result;
+use crate::value::{KernelType, bytes_of, vec_from_bytes};
+
+/// A number of values in device memory. Freed when dropped, after the work that uses it.
+pub struct Buffer<T: KernelType> {
+    backend: Arc<dyn Backend>,
+    address: u64,
+    len: usize,
+    id: DeviceId,
+    element: PhantomData<T>,
+}
+
+impl<T: KernelType> std::fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Buffer<{}>({} on {})",
+            std::any::type_name::<T>(),
+            self.len,
+            self.id
+        )
+    }
+}
+
+impl<T: KernelType> Buffer<T> {
+    /// A buffer holding a copy of `values`.
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub fn from_slice(device: &Device, values: &[T]) -> Result<Self> {
+        let buffer = Self::allocate(device, values.len())?;
+        buffer.backend.upload(buffer.address, bytes_of(values))?;
+        Ok(buffer)
+    }
+
+    /// A buffer of `len` zeros.
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub fn zeros(device: &Device, len: usize) -> Result<Self> {
+        let buffer = Self::allocate(device, len)?;
+        buffer.backend.clear(buffer.address, len * size_of::<T>())?;
+        Ok(buffer)
+    }
+
+    fn allocate(device: &Device, len: usize) -> Result<Self> {
+        let backend = device.backend().clone();
+        let bytes = len.saturating_mul(size_of::<T>());
+        let address = backend.alloc(bytes)?;
+        let id = backend.info().id;
+        Ok(Buffer {
+            backend,
+            address,
+            len,
+            id,
+            element: PhantomData,
+        })
+    }
+
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device address of the first value.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Where it lies.
+    pub fn device_id(&self) -> DeviceId {
+        self.id
+    }
+
+    /// Copies the values to the host, after all work launched before.
+    ///
+    /// # Errors
+    /// A fault that this work left, or a device that has failed.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        self.backend.synchronize()?;
+        vec_from_bytes(self.len, |bytes| self.backend.download(self.address, bytes))
+    }
+
+    /// Overwrites the first values with a copy of `values`.
+    ///
+    /// # Errors
+    /// More values than the buffer has, or a device that has failed.
+    pub fn write(&mut self, values: &[T]) -> Result<()> {
+        if values.len() > self.len {
+            return Err(crate::error::Error::BufferTooSmall {
+                buffer: self.len,
+                values: values.len(),
+            });
+        }
+        self.backend.upload(self.address, bytes_of(values))
+    }
+}
+
+impl Buffer<u8> {
+    /// A buffer holding a copy of the bytes of a value, padding included.
+    pub(crate) fn from_bytes(device: &Device, bytes: &[MaybeUninit<u8>]) -> Result<Self> {
+        let buffer = Self::allocate(device, bytes.len())?;
+        buffer.backend.upload(buffer.address, bytes)?;
+        Ok(buffer)
+    }
+}
+
+impl<T: KernelType> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        self.backend.free(self.address, self.len * size_of::<T>());
+    }
+}

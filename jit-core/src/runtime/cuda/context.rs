@@ -1,0 +1,291 @@
+//! A device's primary context, and the rule for errors that make it unusable.
+//!
+//! Every operation starts with [`CudaContext::enter`]: it refuses a poisoned context and makes this
+//! context the thread's current one. Every code goes through [`CudaContext::check`], which poisons
+//! on the codes after which the driver accepts no more work (CUDA Driver API, `CUresult`: "leaves
+//! the process in an inconsistent state").
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use cudarc::driver::sys;
+use parking_lot::Mutex;
+
+use super::device::DeviceInfo;
+use super::driver::Driver;
+use super::error::{DriverError, PoisonCause};
+use super::fault_channel::FaultBuffers;
+use super::recent::RecentLaunches;
+use super::table::{Code, Table};
+
+/// A device's primary context, retained for as long as this object lives.
+///
+/// Usable from any thread. Two objects for the same device share the device's one primary context,
+/// but not the record of allocations. Memory that was not freed before the object is dropped stays
+/// allocated until the process ends or the primary context is released by everybody.
+pub struct CudaContext {
+    pub(super) driver: &'static Driver,
+    device: sys::CUdevice,
+    handle: sys::CUcontext,
+    info: DeviceInfo,
+    poison: OnceLock<Arc<PoisonCause>>,
+    process: u32,
+    /// Live allocations: first address, length in bytes.
+    pub(super) allocations: Mutex<BTreeMap<u64, u64>>,
+    pub(super) recent: RecentLaunches,
+    /// Whether streams other than stream 0 exist or existed.
+    pub(super) has_streams: AtomicBool,
+    pub(super) fault: FaultBuffers,
+}
+
+// SAFETY: the driver API may be called from any thread; the context is made current in the calling
+// thread before each use, and all other state is behind locks or atomics.
+unsafe impl Send for CudaContext {}
+// SAFETY: as above.
+unsafe impl Sync for CudaContext {}
+
+impl fmt::Debug for CudaContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaContext")
+            .field("device", &self.info.ordinal)
+            .field("name", &self.info.name)
+            .field("poisoned", &self.poison.get())
+            .finish_non_exhaustive()
+    }
+}
+
+impl CudaContext {
+    /// Opens a device with the process's driver, and makes its context current in this thread.
+    ///
+    /// # Errors
+    /// Those of [`Driver::load`] and [`CudaContext::with_driver`].
+    pub fn new(ordinal: u32) -> Result<Arc<CudaContext>, DriverError> {
+        CudaContext::with_driver(Driver::load()?, ordinal)
+    }
+
+    /// Opens a device with this driver, and makes its context current in this thread.
+    ///
+    /// # Errors
+    /// [`DriverError::NoDevice`], [`DriverError::InvalidDevice`],
+    /// [`DriverError::DeviceUnavailable`], [`DriverError::OutOfMemory`], or
+    /// [`DriverError::Other`].
+    pub fn with_driver(
+        driver: &'static Driver,
+        ordinal: u32,
+    ) -> Result<Arc<CudaContext>, DriverError> {
+        let count = driver.device_count()?;
+        if ordinal >= count {
+            return Err(DriverError::InvalidDevice {
+                asked: ordinal,
+                count,
+                visible_devices: driver.visible_devices(),
+            });
+        }
+        let mut device: sys::CUdevice = 0;
+        // SAFETY: `device` outlives the call; the number is below the count, so it fits.
+        let code = unsafe { (driver.table.cuDeviceGet)(&mut device, ordinal as i32) };
+        driver.check("cuDeviceGet", code)?;
+        let info = DeviceInfo::query(driver, device, ordinal)?;
+        let handle = retain_primary(driver, device, &info)?;
+        // From here on, dropping releases what has been acquired.
+        let mut context = CudaContext {
+            driver,
+            device,
+            handle,
+            info,
+            poison: OnceLock::new(),
+            process: std::process::id(),
+            allocations: Mutex::new(BTreeMap::new()),
+            recent: RecentLaunches::default(),
+            has_streams: AtomicBool::new(false),
+            fault: FaultBuffers::default(),
+        };
+        context.create_fault_buffers()?;
+        Ok(Arc::new(context))
+    }
+
+    /// The driver.
+    pub fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    /// The device's properties.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// The first error that made the context unusable, if one did.
+    pub fn poison_cause(&self) -> Option<&PoisonCause> {
+        self.poison.get().map(|cause| &**cause)
+    }
+
+    /// Waits until all work of the context is done (`cuCtxSynchronize`).
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] when earlier work failed. A checked access that was out of bounds
+    /// is not an error here: see [`CudaContext::take_fault`].
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let table = self.enter()?;
+        // SAFETY: the context is current.
+        let code = unsafe { (table.cuCtxSynchronize)() };
+        self.check("cuCtxSynchronize", code)?;
+        self.recent.clear();
+        Ok(())
+    }
+
+    /// Refuses a poisoned context; otherwise makes it current and gives the entry points.
+    #[inline]
+    pub(super) fn enter(&self) -> Result<&'static Table, DriverError> {
+        let table = &self.driver.table;
+        if let Some(first) = self.poison.get() {
+            return Err(refusal(first));
+        }
+        // Reading the current context is a read of thread-local memory in the driver, cheaper than
+        // setting it; and other code of the thread may change it, so it is read each time.
+        let mut current: sys::CUcontext = ptr::null_mut();
+        // SAFETY: `current` outlives the call.
+        let code = unsafe { (table.cuCtxGetCurrent)(&mut current) };
+        if code == 0 && current == self.handle {
+            return Ok(table);
+        }
+        self.make_current()?;
+        Ok(table)
+    }
+
+    #[cold]
+    fn make_current(&self) -> Result<(), DriverError> {
+        // SAFETY: the handle is retained until drop.
+        let code = unsafe { (self.driver.table.cuCtxSetCurrent)(self.handle) };
+        self.check("cuCtxSetCurrent", code)
+    }
+
+    /// Turns a code into a result, and poisons the context where the code says so.
+    #[inline]
+    pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), DriverError> {
+        if code == 0 {
+            return Ok(());
+        }
+        Err(self.error(call, code))
+    }
+
+    /// The error for a code other than success.
+    #[cold]
+    pub(super) fn error(&self, call: &'static str, code: Code) -> DriverError {
+        if is_fatal(code) {
+            return self.poison_with(call, code);
+        }
+        match code {
+            2 => self.out_of_memory(call, 0),
+            3 if self.process != std::process::id() => DriverError::ForkedProcess {
+                parent: self.process,
+                child: std::process::id(),
+            },
+            _ => DriverError::Other {
+                call,
+                code: self.driver.describe(code),
+            },
+        }
+    }
+
+    fn poison_with(&self, call: &'static str, code: Code) -> DriverError {
+        let first = self.poison.get_or_init(|| {
+            let (kernel, several_kernels) = self.recent.suspect();
+            Arc::new(PoisonCause {
+                call,
+                code: self.driver.describe(code),
+                kernel,
+                several_kernels,
+            })
+        });
+        refusal(first)
+    }
+
+    /// Runs a release of a handle or of memory: nothing at all on a poisoned context, and without
+    /// an error, since there is nobody to tell while dropping.
+    pub(super) fn release(&self, call: &'static str, free: impl FnOnce(&'static Table) -> Code) {
+        if let Ok(table) = self.enter() {
+            let code = free(table);
+            if is_fatal(code) {
+                self.poison_with(call, code);
+            }
+        }
+    }
+
+    /// Notes that streams other than stream 0 are in use.
+    pub(super) fn note_stream(&self) {
+        self.has_streams.store(true, Relaxed);
+    }
+}
+
+impl Drop for CudaContext {
+    fn drop(&mut self) {
+        let table = &self.driver.table;
+        let mut previous: sys::CUcontext = ptr::null_mut();
+        if self.poison.get().is_none() {
+            // SAFETY: `previous` outlives the call. On failure it stays null.
+            let _ = unsafe { (table.cuCtxGetCurrent)(&mut previous) };
+        }
+        self.free_fault_buffers();
+        if self.poison.get().is_none() && !previous.is_null() && previous != self.handle {
+            // SAFETY: it was the thread's current context a moment ago.
+            let _ = unsafe { (table.cuCtxSetCurrent)(previous) };
+        }
+        if self.poison.get().is_none() {
+            // SAFETY: retained once in `with_driver`, released once here.
+            let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
+        }
+    }
+}
+
+/// The error for every use of a poisoned context.
+#[cold]
+fn refusal(first: &Arc<PoisonCause>) -> DriverError {
+    DriverError::Poisoned {
+        first: Arc::clone(first),
+    }
+}
+
+/// Retains the primary context, with refusals told apart.
+fn retain_primary(
+    driver: &'static Driver,
+    device: sys::CUdevice,
+    info: &DeviceInfo,
+) -> Result<sys::CUcontext, DriverError> {
+    let mut handle: sys::CUcontext = ptr::null_mut();
+    // SAFETY: `handle` outlives the call; `device` came from `cuDeviceGet`.
+    let code = unsafe { (driver.table.cuDevicePrimaryCtxRetain)(&mut handle, device) };
+    match code {
+        2 => Err(DriverError::OutOfMemory {
+            call: "cuDevicePrimaryCtxRetain",
+            asked: 0,
+            free: None,
+            total: info.total_memory,
+        }),
+        46 | 101 | 102 | 800 | 805..=810 => Err(DriverError::DeviceUnavailable {
+            ordinal: info.ordinal,
+            device: info.name.clone(),
+            compute_mode: info.compute_mode,
+            code: driver.describe(code),
+        }),
+        _ => {
+            driver.check("cuDevicePrimaryCtxRetain", code)?;
+            Ok(handle)
+        }
+    }
+}
+
+/// Whether the driver accepts no more work in this context, or at all, after this code.
+fn is_fatal(code: Code) -> bool {
+    matches!(
+        code,
+        // Driver shutting down, device lost, uncorrectable memory and link errors.
+        4 | 46 | 214 | 220 | 226
+        // Faults of a kernel; destroyed context.
+        | 700 | 702 | 709 | 710 | 714..=719 | 721
+        // The MPS server or another of its clients; an external device; anything undocumented.
+        | 805..=810 | 911 | 999
+    )
+}

@@ -1,0 +1,378 @@
+//! Everything that can go wrong between this crate and the CUDA driver.
+//!
+//! Each text says what happened, where, and what to do about it. Codes, names and descriptions are
+//! the driver's own (CUDA Driver API, "Data types used by CUDA driver", `CUresult`).
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A driver error code with the driver's name and description of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// The `CUresult` as a number.
+    pub code: u32,
+    /// Its name, such as `CUDA_ERROR_INVALID_VALUE`.
+    pub name: String,
+    /// The driver's description.
+    pub description: String,
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}: {})", self.name, self.code, self.description)
+    }
+}
+
+/// Why a context became unusable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoisonCause {
+    /// The driver call that reported it. The cause may be an earlier launch.
+    pub call: &'static str,
+    /// The code it returned.
+    pub code: ErrorCode,
+    /// The kernel launched last since the last complete synchronization, if any was.
+    pub kernel: Option<Arc<str>>,
+    /// Whether other kernels were launched since then as well.
+    pub several_kernels: bool,
+}
+
+impl fmt::Display for PoisonCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} returned {}", self.call, self.code)?;
+        match (&self.kernel, self.several_kernels) {
+            (None, _) => f.write_str("; no kernel was launched since the last synchronization"),
+            (Some(kernel), false) => write!(
+                f,
+                "; kernel `{kernel}` is the only one launched since the last synchronization"
+            ),
+            (Some(kernel), true) => write!(
+                f,
+                "; kernel `{kernel}` was launched last, other kernels were launched since the \
+                 last synchronization: synchronize after each launch to find which one it was"
+            ),
+        }
+    }
+}
+
+/// An error of the CUDA driver, or of reaching it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriverError {
+    /// No driver library could be opened.
+    #[error(
+        "no CUDA driver library could be opened; tried {}. Install the NVIDIA driver (in a \
+         container, start it with GPU support), or set KILN_LIBCUDA to the full path of libcuda, \
+         or use the CPU device",
+        tried.join("; ")
+    )]
+    LibraryNotFound {
+        /// Each name or path tried, with the loader's reason.
+        tried: Vec<String>,
+    },
+    /// The library lacks an entry point that every supported driver has.
+    #[error(
+        "`{library}` has no symbol `{symbol}`, so it is not a CUDA driver that Kiln can use. \
+         Update the NVIDIA driver, or check KILN_LIBCUDA"
+    )]
+    SymbolMissing {
+        /// The entry point.
+        symbol: &'static str,
+        /// The library's name or path.
+        library: String,
+    },
+    /// The driver is older than [`super::MIN_DRIVER_VERSION`].
+    #[error(
+        "the CUDA driver `{library}` is of CUDA {}, and Kiln needs {} or newer. Update the NVIDIA \
+         driver, or use the CPU device",
+        CudaVersion(*version), CudaVersion(*required)
+    )]
+    DriverTooOld {
+        /// The driver's version, as `cuDriverGetVersion` gives it (12.8 is 12080).
+        version: u32,
+        /// The oldest version accepted, likewise.
+        required: u32,
+        /// The library's name or path.
+        library: String,
+    },
+    /// The library is the toolkit's link-time stub.
+    #[error(
+        "`{library}` is the CUDA toolkit's stub library, which has no driver behind it. Remove \
+         the toolkit's `stubs` folder from the library search path, or set KILN_LIBCUDA to the \
+         driver's own libcuda"
+    )]
+    StubLibrary {
+        /// The library's name or path.
+        library: String,
+    },
+    /// The driver is there and sees no device.
+    #[error("the CUDA driver sees no device. {}", no_device_advice(visible_devices.as_deref()))]
+    NoDevice {
+        /// The value of CUDA_VISIBLE_DEVICES, if it is set.
+        visible_devices: Option<String>,
+    },
+    /// A device number that does not exist.
+    #[error(
+        "there is no CUDA device {asked}: the driver sees {count}, numbered from 0{}. Ask for a \
+         lower number",
+        visible_note(visible_devices.as_deref())
+    )]
+    InvalidDevice {
+        /// The number asked for.
+        asked: u32,
+        /// How many devices there are.
+        count: u32,
+        /// The value of CUDA_VISIBLE_DEVICES, if it is set.
+        visible_devices: Option<String>,
+    },
+    /// The device is there and does not accept a context of this process.
+    #[error(
+        "CUDA device {ordinal} ({device}) refused a context: {code}. Its compute mode is \
+         {compute_mode}: in an exclusive mode end the other process that uses it, in the \
+         prohibited mode ask the administrator (`nvidia-smi -c 0`); under MPS check that its \
+         server runs"
+    )]
+    DeviceUnavailable {
+        /// The device's number.
+        ordinal: u32,
+        /// Its name.
+        device: String,
+        /// Its compute mode.
+        compute_mode: &'static str,
+        /// What the driver returned.
+        code: ErrorCode,
+    },
+    /// The device has not enough free memory.
+    #[error(
+        "out of device memory in {call}: asked for {asked} bytes, {} free of {total}. Free \
+         arrays, use smaller ones, or end other processes on the device; earlier arrays are intact",
+        Bytes(*free)
+    )]
+    OutOfMemory {
+        /// The driver call.
+        call: &'static str,
+        /// Bytes asked for; 0 where the driver decides (loading, launching).
+        asked: u64,
+        /// Bytes free, if the driver still said.
+        free: Option<u64>,
+        /// Bytes of memory of the device.
+        total: u64,
+    },
+    /// A range of addresses that is not inside a live allocation of this context.
+    #[error(
+        "{call}: {bytes} bytes at device address {address:#x} are not inside a live allocation of \
+         this context. Check that the array was not freed, is of this device, and is long enough"
+    )]
+    InvalidAddress {
+        /// The operation.
+        call: &'static str,
+        /// First address of the range.
+        address: u64,
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// PTX text or a name with a NUL byte inside, which the driver would take for its end.
+    #[error(
+        "the PTX text or name for kernel `{kernel}` has a NUL byte at offset {offset}. Remove it; \
+         if a hook wrote the text, look there"
+    )]
+    NulByte {
+        /// The kernel.
+        kernel: String,
+        /// Where the byte is.
+        offset: usize,
+    },
+    /// The driver's PTX compiler refused a kernel.
+    #[error(
+        "the driver refused the PTX of kernel `{kernel}`: {code}. {} Log: {log}",
+        jit_advice(code.code)
+    )]
+    JitRejected {
+        /// The kernel.
+        kernel: String,
+        /// What the driver returned.
+        code: ErrorCode,
+        /// The JIT's error log, trimmed; may be empty.
+        log: String,
+    },
+    /// The PTX is of a newer language version than the driver knows.
+    #[error(
+        "kernel `{kernel}` is PTX {ptx_version}, and the driver (CUDA {}) knows PTX up to \
+         {}.{}. Compile for that PTX version, or update the NVIDIA driver. Log: {log}",
+        CudaVersion(*driver_version), newest.0, newest.1
+    )]
+    UnsupportedPtxVersion {
+        /// The kernel.
+        kernel: String,
+        /// The version on the text's `.version` line, or "of no version".
+        ptx_version: String,
+        /// The driver's version, as `cuDriverGetVersion` gives it (12.8 is 12080).
+        driver_version: u32,
+        /// The newest PTX ISA version that such a driver accepts: major, minor.
+        newest: (u32, u32),
+        /// The JIT's error log, trimmed; may be empty.
+        log: String,
+    },
+    /// A loaded module has no such kernel or global.
+    #[error(
+        "the module of kernel `{kernel}` has no symbol `{symbol}`. Use a name that its PTX \
+         declares `.visible`"
+    )]
+    SymbolNotFound {
+        /// The kernel that the module was loaded for.
+        kernel: Arc<str>,
+        /// The name looked for.
+        symbol: String,
+    },
+    /// The driver refused a launch. The context is still usable.
+    #[error(
+        "launch of kernel `{kernel}` refused: {code}; grid {grid:?}, block {block:?}, \
+         {shared_bytes} bytes of dynamic shared memory. {}",
+        limit.as_deref().unwrap_or("No known limit is exceeded: check the parameters")
+    )]
+    LaunchFailed {
+        /// The kernel.
+        kernel: Arc<str>,
+        /// What the driver returned.
+        code: Box<ErrorCode>,
+        /// Blocks in x, y, z.
+        grid: [u32; 3],
+        /// Threads of a block in x, y, z.
+        block: [u32; 3],
+        /// Dynamic shared memory of a block in bytes.
+        shared_bytes: u32,
+        /// The limit that was exceeded, if one was.
+        limit: Option<Box<str>>,
+    },
+    /// A handle of another context.
+    #[error(
+        "the {what} belongs to another CUDA context than the one it is used with. Create both \
+         from the same context"
+    )]
+    ForeignHandle {
+        /// Which handle.
+        what: &'static str,
+    },
+    /// CUDA is used in a child of the process that initialized it.
+    #[error(
+        "CUDA was initialized in process {parent} and is used in its child {child}: a CUDA context \
+         does not survive fork. Start workers with exec or spawn, or open the device after the fork"
+    )]
+    ForkedProcess {
+        /// The process that created the context.
+        parent: u32,
+        /// This process.
+        child: u32,
+    },
+    /// The context is unusable since an earlier error.
+    #[error(
+        "the CUDA context is unusable: {first}. {}",
+        poison_advice(first.code.code)
+    )]
+    Poisoned {
+        /// The first cause.
+        first: Arc<PoisonCause>,
+    },
+    /// Any other code.
+    #[error("{call} failed: {code}. {}", advice(code.code))]
+    Other {
+        /// The driver call.
+        call: &'static str,
+        /// What it returned.
+        code: ErrorCode,
+    },
+}
+
+/// A CUDA version number: 12080 prints as 12.8.
+struct CudaVersion(u32);
+
+impl fmt::Display for CudaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+/// A number of bytes that may be unknown.
+struct Bytes(Option<u64>);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(bytes) => write!(f, "{bytes}"),
+            None => f.write_str("an unknown number"),
+        }
+    }
+}
+
+fn no_device_advice(visible_devices: Option<&str>) -> String {
+    match visible_devices {
+        Some(value) => format!(
+            "CUDA_VISIBLE_DEVICES is set to \"{value}\", which may hide the devices: unset it, or \
+             use the CPU device"
+        ),
+        None => "Check `nvidia-smi`, and in a container that GPUs are passed through; or use the \
+                 CPU device"
+            .to_owned(),
+    }
+}
+
+fn visible_note(visible_devices: Option<&str>) -> String {
+    match visible_devices {
+        Some(value) => format!(" (CUDA_VISIBLE_DEVICES is \"{value}\")"),
+        None => String::new(),
+    }
+}
+
+fn jit_advice(code: u32) -> &'static str {
+    match code {
+        209 => "It is for another architecture than the device's: compile for the device's.",
+        221 => {
+            "The driver's PTX compiler library (libnvidia-ptxjitcompiler) is missing: install the \
+             complete driver, or in a container ask for its `compute` capability."
+        }
+        223 => "CUDA_DISABLE_PTX_JIT is set: unset it.",
+        _ => {
+            "If a hook wrote or changed the PTX, correct it at the line the log names; otherwise \
+             report it with the PTX."
+        }
+    }
+}
+
+fn poison_advice(code: u32) -> &'static str {
+    match code {
+        4 => "The driver is shutting down because the process exits: drop devices before that",
+        700 | 716 | 717 => {
+            "A kernel accessed memory it must not. Start the process again; run with bounds \
+             checks on to get the kernel's line"
+        }
+        702 => {
+            "A kernel ran longer than the watchdog of a display GPU allows. Start the process \
+             again, and split the kernel or use a GPU without a display"
+        }
+        710 => "A device-side assertion failed. Start the process again",
+        714 | 715 | 718 | 719 | 721 => {
+            "A kernel failed on the device. Start the process again; run with bounds checks on to \
+             find an invalid access"
+        }
+        _ => {
+            "The device, another process or the driver caused it, not necessarily a kernel of \
+             yours. Check `nvidia-smi` and the system log, then start the process again"
+        }
+    }
+}
+
+fn advice(code: u32) -> &'static str {
+    match code {
+        3 => "The driver is not initialized: was the library loaded before a fork?",
+        600 => "The work is not finished: synchronize first",
+        801 => "The device or the system does not support this operation",
+        802 => "The system is not ready: on a machine with NVSwitch start nvidia-fabricmanager",
+        803 => "libcuda and the kernel module are of different versions: reboot after an update",
+        804 => {
+            "The forward-compatibility libcuda does not support this device: use the driver's own"
+        }
+        _ => {
+            "See this code in the CUDA Driver API reference; run with CUDA_LAUNCH_BLOCKING=1 to \
+              find the call that caused it"
+        }
+    }
+}

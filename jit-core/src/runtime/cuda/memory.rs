@@ -1,0 +1,218 @@
+//! Device memory by address: allocate, free, copy, fill.
+//!
+//! Addresses are plain numbers. Every range is looked up among the context's live allocations
+//! before the driver sees it: under unified addressing the driver would take a host address as
+//! well, and write there. All operations are ordered in stream 0 (the legacy default stream, which
+//! waits for the streams that this crate creates), and copies to and from the host have finished
+//! with the host memory when they return (CUDA Driver API, "API synchronization behavior").
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use super::context::CudaContext;
+use super::error::DriverError;
+use super::table::Code;
+
+/// How much device memory there is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Bytes free for all processes.
+    pub free: u64,
+    /// Bytes in all.
+    pub total: u64,
+}
+
+impl CudaContext {
+    /// Allocates device memory, aligned to 256 bytes; its content is undefined. Zero bytes give
+    /// address 0 and allocate nothing.
+    ///
+    /// # Errors
+    /// [`DriverError::OutOfMemory`] with what was free; [`DriverError::Poisoned`].
+    pub fn alloc(&self, bytes: u64) -> Result<u64, DriverError> {
+        let table = self.enter()?;
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let Ok(size) = usize::try_from(bytes) else {
+            return Err(self.out_of_memory("cuMemAlloc", bytes));
+        };
+        let mut address = 0;
+        // SAFETY: `address` outlives the call.
+        let code = unsafe { (table.cuMemAlloc_v2)(&mut address, size) };
+        if code == 2 {
+            return Err(self.out_of_memory("cuMemAlloc", bytes));
+        }
+        self.check("cuMemAlloc", code)?;
+        self.allocations.lock().insert(address, bytes);
+        Ok(address)
+    }
+
+    /// Frees an allocation, after the work that may use it. Address 0 is fine.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`] when it is not the start of a live allocation;
+    /// [`DriverError::Poisoned`], after which the memory is gone with the process.
+    pub fn free(&self, address: u64) -> Result<(), DriverError> {
+        let table = self.enter()?;
+        if address == 0 {
+            return Ok(());
+        }
+        let Some(bytes) = self.allocations.lock().remove(&address) else {
+            return Err(DriverError::InvalidAddress {
+                call: "cuMemFree",
+                address,
+                bytes: 0,
+            });
+        };
+        // SAFETY: it was a live allocation, and is no longer listed, so nobody frees it twice.
+        let code = unsafe { (table.cuMemFree_v2)(address) };
+        if code != 0 {
+            self.allocations.lock().insert(address, bytes);
+        }
+        self.check("cuMemFree", code)
+    }
+
+    /// Copies host bytes to device memory. Padding of structs may be among them, so they need not be
+    /// initialized.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`]; [`DriverError::Poisoned`], also for an earlier launch.
+    pub fn copy_to_device(
+        &self,
+        destination: u64,
+        source: &[MaybeUninit<u8>],
+    ) -> Result<(), DriverError> {
+        let table = self.enter()?;
+        if !self.is_range("cuMemcpyHtoD", destination, source.len() as u64)? {
+            return Ok(());
+        }
+        let from = source.as_ptr().cast::<c_void>();
+        // SAFETY: both ranges are valid for the length; the call is done with `source` on return.
+        let code = unsafe { (table.cuMemcpyHtoD_v2)(destination, from, source.len()) };
+        self.check("cuMemcpyHtoD", code)
+    }
+
+    /// Copies device memory to host bytes, after all earlier work of stream 0.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`]; [`DriverError::Poisoned`], also for an earlier launch. The
+    /// host bytes are then unspecified.
+    pub fn copy_to_host(&self, destination: &mut [u8], source: u64) -> Result<(), DriverError> {
+        let table = self.enter()?;
+        if !self.is_range("cuMemcpyDtoH", source, destination.len() as u64)? {
+            return Ok(());
+        }
+        let to = destination.as_mut_ptr().cast::<c_void>();
+        // SAFETY: both ranges are valid for the length; the copy is complete on return.
+        let code = unsafe { (table.cuMemcpyDtoH_v2)(to, source, destination.len()) };
+        self.check("cuMemcpyDtoH", code)
+    }
+
+    /// Copies between device memory, without waiting for it. Overlapping ranges give unspecified
+    /// bytes.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`] for either range; [`DriverError::Poisoned`].
+    pub fn copy_on_device(
+        &self,
+        destination: u64,
+        source: u64,
+        bytes: u64,
+    ) -> Result<(), DriverError> {
+        let table = self.enter()?;
+        let both = self.is_range("cuMemcpyDtoD", destination, bytes)?
+            && self.is_range("cuMemcpyDtoD", source, bytes)?;
+        if !both {
+            return Ok(());
+        }
+        // SAFETY: both ranges are inside live allocations, so the length fits in `usize`.
+        let code = unsafe { (table.cuMemcpyDtoD_v2)(destination, source, bytes as usize) };
+        self.check("cuMemcpyDtoD", code)
+    }
+
+    /// Fills device memory with a byte, without waiting for it.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`]; [`DriverError::Poisoned`].
+    pub fn fill_u8(&self, address: u64, value: u8, bytes: u64) -> Result<(), DriverError> {
+        let table = self.enter()?;
+        if !self.is_range("cuMemsetD8", address, bytes)? {
+            return Ok(());
+        }
+        // SAFETY: the range is inside a live allocation; the stream is the default one.
+        let code =
+            unsafe { (table.cuMemsetD8Async)(address, value, bytes as usize, ptr::null_mut()) };
+        self.check("cuMemsetD8", code)
+    }
+
+    /// Fills `count` 32-bit words of device memory, without waiting for it. The address must be a
+    /// multiple of 4.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`]; [`DriverError::Other`] for a misaligned address;
+    /// [`DriverError::Poisoned`].
+    pub fn fill_u32(&self, address: u64, value: u32, count: u64) -> Result<(), DriverError> {
+        let table = self.enter()?;
+        if !self.is_range("cuMemsetD32", address, count.saturating_mul(4))? {
+            return Ok(());
+        }
+        // SAFETY: the range is inside a live allocation; the stream is the default one.
+        let code =
+            unsafe { (table.cuMemsetD32Async)(address, value, count as usize, ptr::null_mut()) };
+        self.check("cuMemsetD32", code)
+    }
+
+    /// How much memory the device has free, and in all.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] or [`DriverError::Other`].
+    pub fn memory_info(&self) -> Result<MemoryInfo, DriverError> {
+        let table = self.enter()?;
+        let (mut free, mut total) = (0usize, 0usize);
+        // SAFETY: both outlive the call.
+        let code: Code = unsafe { (table.cuMemGetInfo_v2)(&mut free, &mut total) };
+        self.check("cuMemGetInfo", code)?;
+        Ok(MemoryInfo {
+            free: free as u64,
+            total: total as u64,
+        })
+    }
+
+    /// The error for code 2. Asking for the free memory may itself fail; the first error counts.
+    pub(super) fn out_of_memory(&self, call: &'static str, asked: u64) -> DriverError {
+        let (mut free, mut total) = (0usize, 0usize);
+        // SAFETY: both outlive the call; the context is current since `enter`.
+        let code = unsafe { (self.driver.table.cuMemGetInfo_v2)(&mut free, &mut total) };
+        DriverError::OutOfMemory {
+            call,
+            asked,
+            free: (code == 0).then_some(free as u64),
+            total: self.info().total_memory,
+        }
+    }
+
+    /// Whether there is anything to do, for a range inside one live allocation.
+    fn is_range(&self, call: &'static str, address: u64, bytes: u64) -> Result<bool, DriverError> {
+        if bytes == 0 {
+            return Ok(false);
+        }
+        let allocations = self.allocations.lock();
+        let inside = allocations
+            .range(..=address)
+            .next_back()
+            .is_some_and(|(start, length)| {
+                let offset = address - start;
+                offset < *length && bytes <= *length - offset
+            });
+        if inside {
+            Ok(true)
+        } else {
+            Err(DriverError::InvalidAddress {
+                call,
+                address,
+                bytes,
+            })
+        }
+    }
+}

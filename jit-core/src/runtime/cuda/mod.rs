@@ -1,0 +1,49 @@
+//! The NVIDIA GPU, through the CUDA driver API reached at run time.
+//!
+//! Nothing is linked. [`Driver::load`] opens the driver library once and resolves a table of entry
+//! points; a missing library, an old driver or a machine without a GPU is a [`DriverError`], never
+//! a panic. [`CudaContext`] is a device's primary context (CUDA C++ Programming Guide, "Context")
+//! with what this crate keeps per device: limits, live allocations, and the fault channel.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `table` | entry points and their signatures |
+//! | `driver` | finding the library, versions, number of devices |
+//! | `error` | every error, with its text |
+//! | `device` | limits of one device |
+//! | `context` | primary context, current context, poisoning, synchronization |
+//! | `recent` | which kernel to name when an asynchronous error appears |
+//! | `memory` | device memory, copies, fills |
+//! | `module` | PTX loading with the JIT log, functions and their attributes |
+//! | `launch` | the launch and the diagnosis of a refused one |
+//! | `stream` | streams and events |
+//! | `fault_channel` | the fault record shared with kernels |
+//!
+//! # Asynchronous errors
+//!
+//! A kernel that accesses an illegal address leaves the context unusable for good: the driver
+//! returns the same error from every later call, and only a new process recovers. The first such
+//! code *poisons* the [`CudaContext`]: that call and all later ones return
+//! [`DriverError::Poisoned`] with the first cause, without calling the driver again, and dropping
+//! handles does nothing.
+
+mod context;
+mod device;
+mod driver;
+mod error;
+mod fault_channel;
+mod launch;
+mod memory;
+mod module;
+mod recent;
+mod stream;
+mod table;
+
+pub use context::CudaContext;
+pub use device::DeviceInfo;
+pub use driver::{Driver, DriverSettings, MIN_DRIVER_VERSION, max_ptx_version};
+pub use error::{DriverError, ErrorCode, PoisonCause};
+pub use launch::launch_limit;
+pub use memory::MemoryInfo;
+pub use module::{CudaFunction, CudaModule, FunctionAttributes, ModuleGlobal};
+pub use stream::{CudaEvent, CudaStream, StreamHandle};

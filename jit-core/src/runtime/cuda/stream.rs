@@ -1,0 +1,264 @@
+//! Streams, and events for timing and waiting.
+//!
+//! Streams are created blocking with respect to stream 0, the legacy default stream: work of
+//! stream 0 waits for theirs and theirs for it (CUDA C++ Programming Guide, "Default Stream"), so
+//! the copies of this crate see finished results.
+
+use std::ffi::c_uint;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use cudarc::driver::sys;
+
+use super::context::CudaContext;
+use super::error::DriverError;
+use super::table::Code;
+
+/// The code for work that is not finished.
+const NOT_READY: Code = 600;
+
+/// A stream as the launch takes it: valid as long as the stream it came from.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct StreamHandle(pub(super) sys::CUstream);
+
+// SAFETY: a number; using it is what needs care (see `CudaContext::launch`).
+unsafe impl Send for StreamHandle {}
+// SAFETY: as above.
+unsafe impl Sync for StreamHandle {}
+
+impl StreamHandle {
+    /// Stream 0, the legacy default stream of whichever context is current.
+    pub const DEFAULT: StreamHandle = StreamHandle(ptr::null_mut());
+
+    /// A `CUstream` of other code, for instance of another crate. The launch that uses it carries
+    /// the promise that it is live.
+    pub fn from_raw(stream: *mut std::ffi::c_void) -> StreamHandle {
+        StreamHandle(stream.cast())
+    }
+
+    /// The `CUstream`.
+    pub fn as_raw(self) -> *mut std::ffi::c_void {
+        self.0.cast()
+    }
+}
+
+/// A stream of a context. Destroyed when dropped; its work still runs to the end.
+pub struct CudaStream {
+    context: Arc<CudaContext>,
+    handle: sys::CUstream,
+}
+
+// SAFETY: a stream may be used from any thread; every use goes through the context.
+unsafe impl Send for CudaStream {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for CudaStream {}
+
+impl fmt::Debug for CudaStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CudaStream").field(&self.handle).finish()
+    }
+}
+
+impl CudaContext {
+    /// Stream 0, the legacy default stream.
+    pub fn default_stream(self: &Arc<Self>) -> CudaStream {
+        CudaStream {
+            context: Arc::clone(self),
+            handle: ptr::null_mut(),
+        }
+    }
+
+    /// A new stream.
+    ///
+    /// # Errors
+    /// [`DriverError::OutOfMemory`] or [`DriverError::Poisoned`].
+    pub fn create_stream(self: &Arc<Self>) -> Result<CudaStream, DriverError> {
+        let table = self.enter()?;
+        let mut handle: sys::CUstream = ptr::null_mut();
+        let flags = sys::CUstream_flags::CU_STREAM_DEFAULT as c_uint;
+        // SAFETY: `handle` outlives the call.
+        let code = unsafe { (table.cuStreamCreate)(&mut handle, flags) };
+        self.check("cuStreamCreate", code)?;
+        self.note_stream();
+        Ok(CudaStream {
+            context: Arc::clone(self),
+            handle,
+        })
+    }
+
+    /// A new event that records times.
+    ///
+    /// # Errors
+    /// [`DriverError::OutOfMemory`] or [`DriverError::Poisoned`].
+    pub fn create_event(self: &Arc<Self>) -> Result<CudaEvent, DriverError> {
+        let table = self.enter()?;
+        let mut handle: sys::CUevent = ptr::null_mut();
+        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
+        // SAFETY: `handle` outlives the call.
+        let code = unsafe { (table.cuEventCreate)(&mut handle, flags) };
+        self.check("cuEventCreate", code)?;
+        Ok(CudaEvent {
+            context: Arc::clone(self),
+            handle,
+        })
+    }
+}
+
+impl CudaStream {
+    /// The handle for a launch.
+    pub fn handle(&self) -> StreamHandle {
+        StreamHandle(self.handle)
+    }
+
+    /// Waits until the stream's work is done.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] when earlier work failed.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let table = self.context.enter()?;
+        // SAFETY: the stream is live and of the current context.
+        let code = unsafe { (table.cuStreamSynchronize)(self.handle) };
+        self.context.check("cuStreamSynchronize", code)?;
+        // All launches were in stream 0 as long as there was no other stream.
+        if self.handle.is_null() && !self.context.has_streams.load(Relaxed) {
+            self.context.recent.clear();
+        }
+        Ok(())
+    }
+
+    /// Whether the stream's work is done, without waiting.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] when earlier work failed.
+    pub fn is_done(&self) -> Result<bool, DriverError> {
+        let table = self.context.enter()?;
+        // SAFETY: the stream is live and of the current context.
+        match unsafe { (table.cuStreamQuery)(self.handle) } {
+            NOT_READY => Ok(false),
+            code => self.context.check("cuStreamQuery", code).map(|()| true),
+        }
+    }
+
+    /// Makes later work of this stream wait for the event, without waiting here.
+    ///
+    /// # Errors
+    /// [`DriverError::ForeignHandle`] for an event of another context; [`DriverError::Poisoned`].
+    pub fn wait(&self, event: &CudaEvent) -> Result<(), DriverError> {
+        same_context(&self.context, &event.context, "event")?;
+        let table = self.context.enter()?;
+        // SAFETY: stream and event are live; the flags must be 0.
+        let code = unsafe { (table.cuStreamWaitEvent)(self.handle, event.handle, 0) };
+        self.context.check("cuStreamWaitEvent", code)
+    }
+}
+
+impl Drop for CudaStream {
+    fn drop(&mut self) {
+        let handle = self.handle;
+        if !handle.is_null() {
+            self.context.release("cuStreamDestroy", |table| {
+                // SAFETY: created once, destroyed once.
+                unsafe { (table.cuStreamDestroy_v2)(handle) }
+            });
+        }
+    }
+}
+
+/// A point in a stream's work. Destroyed when dropped.
+pub struct CudaEvent {
+    context: Arc<CudaContext>,
+    handle: sys::CUevent,
+}
+
+// SAFETY: an event may be used from any thread; every use goes through the context.
+unsafe impl Send for CudaEvent {}
+// SAFETY: as above; nothing is changed after construction.
+unsafe impl Sync for CudaEvent {}
+
+impl fmt::Debug for CudaEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CudaEvent").field(&self.handle).finish()
+    }
+}
+
+impl CudaEvent {
+    /// Marks the point after all work given to the stream so far.
+    ///
+    /// # Errors
+    /// [`DriverError::ForeignHandle`] for a stream of another context; [`DriverError::Poisoned`].
+    pub fn record(&self, stream: &CudaStream) -> Result<(), DriverError> {
+        same_context(&self.context, &stream.context, "stream")?;
+        let table = self.context.enter()?;
+        // SAFETY: event and stream are live and of the current context.
+        let code = unsafe { (table.cuEventRecord)(self.handle, stream.handle) };
+        self.context.check("cuEventRecord", code)
+    }
+
+    /// Whether the point has been reached. An event never recorded counts as reached.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] when earlier work failed.
+    pub fn is_done(&self) -> Result<bool, DriverError> {
+        let table = self.context.enter()?;
+        // SAFETY: the event is live.
+        match unsafe { (table.cuEventQuery)(self.handle) } {
+            NOT_READY => Ok(false),
+            code => self.context.check("cuEventQuery", code).map(|()| true),
+        }
+    }
+
+    /// Waits until the point is reached.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] when earlier work failed.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let table = self.context.enter()?;
+        // SAFETY: the event is live.
+        let code = unsafe { (table.cuEventSynchronize)(self.handle) };
+        self.context.check("cuEventSynchronize", code)
+    }
+
+    /// Milliseconds from `start` to this event, with a resolution of about half a microsecond.
+    /// Waits for this event first.
+    ///
+    /// # Errors
+    /// [`DriverError::ForeignHandle`] for an event of another context; [`DriverError::Other`] when
+    /// either was never recorded; [`DriverError::Poisoned`].
+    pub fn elapsed_ms_since(&self, start: &CudaEvent) -> Result<f32, DriverError> {
+        same_context(&self.context, &start.context, "event")?;
+        self.synchronize()?;
+        let table = self.context.enter()?;
+        let elapsed = table
+            .cuEventElapsedTime_v2
+            .unwrap_or(table.cuEventElapsedTime);
+        let mut milliseconds = 0f32;
+        // SAFETY: both events are live; the result outlives the call.
+        let code = unsafe { elapsed(&mut milliseconds, start.handle, self.handle) };
+        self.context.check("cuEventElapsedTime", code)?;
+        Ok(milliseconds)
+    }
+}
+
+impl Drop for CudaEvent {
+    fn drop(&mut self) {
+        let handle = self.handle;
+        self.context.release("cuEventDestroy", |table| {
+            // SAFETY: created once, destroyed once.
+            unsafe { (table.cuEventDestroy_v2)(handle) }
+        });
+    }
+}
+
+fn same_context(
+    one: &Arc<CudaContext>,
+    other: &Arc<CudaContext>,
+    what: &'static str,
+) -> Result<(), DriverError> {
+    if Arc::ptr_eq(one, other) {
+        Ok(())
+    } else {
+        Err(DriverError::ForeignHandle { what })
+    }
+}

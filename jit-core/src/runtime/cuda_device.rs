@@ -1,0 +1,209 @@
+//! The CUDA device: the runtime's [`Backend`] over the driver layer in [`super::cuda`].
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use smallvec::SmallVec;
+
+use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream};
+use super::device::{
+    Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, describe_fault,
+};
+use crate::error::{Error, Result};
+use crate::job::{Code, CompiledKernel};
+use crate::launch::{LaunchConfig, LaunchLimits};
+use crate::target::{PtxTarget, Target};
+
+/// Static and dynamic shared memory a block gets without opting in, in bytes (CUDA guide,
+/// "Compute Capabilities").
+const SHARED_WITHOUT_OPT_IN: u64 = 48 << 10;
+
+/// A CUDA device's primary context. Launches go to the default stream.
+pub(super) struct CudaDevice {
+    info: DeviceInfo,
+    context: Arc<CudaContext>,
+    stream: CudaStream,
+    /// Kernels by tag, for turning a fault record into an error.
+    kernels: RwLock<HashMap<u64, CompiledKernel>>,
+}
+
+impl CudaDevice {
+    pub(super) fn open(ordinal: u32) -> Result<Arc<dyn Backend>> {
+        let context = CudaContext::new(ordinal)?;
+        let device = context.info();
+        let limits = LaunchLimits {
+            block_threads: device.max_threads_per_block,
+            block: device.max_block,
+            grid: device.max_grid,
+            shared_bytes: device.shared_bytes_per_block_optin,
+            param_bytes: param_limit(context.driver().version(), device.sm()),
+        };
+        let info = DeviceInfo {
+            id: DeviceId::Cuda(ordinal),
+            kind: DeviceKind::Cuda,
+            name: device.name.clone(),
+            multiprocessors: device.multiprocessors,
+            memory_bytes: device.total_memory,
+            target: Target::Ptx(target(device.sm(), context.driver().max_ptx_version())),
+            limits,
+        };
+        let stream = context.default_stream();
+        Ok(Arc::new(CudaDevice {
+            info,
+            context,
+            stream,
+            kernels: RwLock::default(),
+        }))
+    }
+}
+
+/// Bytes of a kernel's parameters: 4096, or 32764 from CUDA 12.1 on sm_70 and later (CUDA guide,
+/// "`__global__` Function Parameters").
+fn param_limit(driver_version: u32, sm: u32) -> u32 {
+    if driver_version >= 12_010 && sm >= 70 {
+        32_764
+    } else {
+        4096
+    }
+}
+
+/// What to compile for: the newest architecture Kiln knows that the device runs, in the oldest PTX
+/// version that has it, which the driver must know.
+fn target(sm: u32, driver_ptx: (u32, u32)) -> PtxTarget {
+    let wanted = PtxTarget::for_sm(sm.min(PtxTarget::MAX_SM));
+    let newest = driver_ptx.0 * 10 + driver_ptx.1;
+    PtxTarget {
+        ptx: wanted.ptx.min(newest),
+        ..wanted
+    }
+}
+
+struct Loaded {
+    function: CudaFunction,
+}
+
+impl LoadedCode for Loaded {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Marker for CudaEvent {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Backend for CudaDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<u64> {
+        Ok(self.context.alloc(bytes as u64)?)
+    }
+
+    fn free(&self, address: u64, _bytes: usize) {
+        // A context that cannot free has been poisoned, and its cause was or will be reported.
+        let _ = self.context.free(address);
+    }
+
+    fn upload(&self, address: u64, bytes: &[std::mem::MaybeUninit<u8>]) -> Result<()> {
+        Ok(self.context.copy_to_device(address, bytes)?)
+    }
+
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        Ok(self.context.copy_to_host(bytes, address)?)
+    }
+
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        Ok(self.context.fill_u8(address, 0, bytes as u64)?)
+    }
+
+    fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
+        let Code::Ptx(text) = &kernel.code else {
+            let device = self.info.name.clone();
+            return Err(Error::WrongTarget {
+                kernel: kernel.name.clone(),
+                device,
+            });
+        };
+        let module = self.context.load_module(text.as_bytes(), &kernel.name)?;
+        let function = module.function(&kernel.entry)?;
+        let limit = u64::from(self.info.limits.shared_bytes);
+        if limit > SHARED_WITHOUT_OPT_IN && kernel.shared_bytes <= limit {
+            function.allow_dynamic_shared((limit - kernel.shared_bytes) as u32)?;
+        }
+        self.kernels
+            .write()
+            .insert(kernel.kernel_tag, kernel.clone());
+        Ok(Box::new(Loaded { function }))
+    }
+
+    fn launch(
+        &self,
+        code: &dyn LoadedCode,
+        kernel: &CompiledKernel,
+        config: &LaunchConfig,
+        params: &mut [std::mem::MaybeUninit<u8>],
+    ) -> Result<()> {
+        let Some(Loaded { function }) = code.as_any().downcast_ref::<Loaded>() else {
+            return Err(Error::Internal(
+                "a kernel of another backend reached the CUDA device",
+            ));
+        };
+        let channel = kernel.layout.fault_channel().offset as usize;
+        let address = self.context.channel_address().to_ne_bytes();
+        params[channel..channel + 8].copy_from_slice(&address.map(std::mem::MaybeUninit::new));
+        let base: *mut c_void = params.as_mut_ptr().cast();
+        let mut pointers: SmallVec<[*mut c_void; 32]> = kernel
+            .layout
+            .slots
+            .iter()
+            .map(|s| base.wrapping_byte_add(s.offset as usize))
+            .collect();
+        let (grid, block) = (config.grid.to_array(), config.block.to_array());
+        let stream = self.stream.handle();
+        // SAFETY: one pointer a slot of the kernel's parameter layout, each into `params`, which
+        // holds that slot's bytes; the driver copies them before it returns. Buffers behind
+        // addresses live at least until they are dropped, and dropping waits for the device.
+        unsafe {
+            let params = pointers.as_mut_ptr();
+            self.context
+                .launch(function, grid, block, config.shared_bytes, stream, params)?;
+        }
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.context.synchronize()?;
+        let Some(record) = self.context.take_fault() else {
+            return Ok(());
+        };
+        let kernels = self.kernels.read();
+        match kernels.get(&record.kernel_tag) {
+            Some(kernel) => Err(describe_fault(kernel, &record).into()),
+            None => Err(Error::Internal(
+                "a fault record names a kernel that was never loaded",
+            )),
+        }
+    }
+
+    fn mark(&self) -> Result<Box<dyn Marker>> {
+        let event = self.context.create_event()?;
+        event.record(&self.stream)?;
+        Ok(Box::new(event))
+    }
+
+    fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64> {
+        let (from, to) = (from.as_any().downcast_ref(), to.as_any().downcast_ref());
+        let (Some(from), Some(to)): (Option<&CudaEvent>, Option<&CudaEvent>) = (from, to) else {
+            return Err(Error::ForeignEvent);
+        };
+        to.synchronize()?;
+        Ok(to.elapsed_ms_since(from)?.into())
+    }
+}

@@ -1,0 +1,183 @@
+//! The device: what a backend must be able to do, and the handle the rest of Kiln holds.
+
+use std::any::Any;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use super::cuda::DriverError;
+use crate::error::{Error, Result};
+use crate::fault::FaultRecord;
+use crate::job::CompiledKernel;
+use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
+use crate::target::Target;
+
+/// Which device of this process.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum DeviceId {
+    /// A CPU device; each has a number of its own.
+    Cpu(u32),
+    /// A CUDA device, by ordinal.
+    Cuda(u32),
+}
+
+impl std::fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DeviceId::Cpu(n) => write!(f, "CPU device {n}"),
+            DeviceId::Cuda(n) => write!(f, "CUDA device {n}"),
+        }
+    }
+}
+
+/// What kind of device.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum DeviceKind {
+    /// This machine's CPU, running the interpreter.
+    Cpu,
+    /// An NVIDIA GPU.
+    Cuda,
+}
+
+/// What a device is.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// Which.
+    pub id: DeviceId,
+    /// What kind.
+    pub kind: DeviceKind,
+    /// Its name for people.
+    pub name: String,
+    /// Number of multiprocessors; 1 for the CPU.
+    pub multiprocessors: u32,
+    /// Device memory in bytes; 0 when it is the host's.
+    pub memory_bytes: u64,
+    /// What code for it must be.
+    pub target: Target,
+    /// What a launch may ask for.
+    pub limits: LaunchLimits,
+}
+
+/// A kernel loaded on a device.
+pub(crate) trait LoadedCode: Any + Send + Sync {
+    /// For the backend that made it to get its own type back.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A point in the order of a device's work.
+pub(crate) trait Marker: Send + Sync {
+    /// For the backend that made it to get its own type back.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// What a backend does. Addresses are device addresses; memory comes from `alloc` and is not
+/// initialized.
+pub(crate) trait Backend: Send + Sync {
+    /// What the device is.
+    fn info(&self) -> &DeviceInfo;
+    /// Allocates device memory, aligned to 256 bytes. Zero bytes give any address.
+    fn alloc(&self, bytes: usize) -> Result<u64>;
+    /// Frees what `alloc` gave, once work that uses it is done. Never fails visibly: a device that
+    /// cannot free is a device that has reported its failure elsewhere.
+    fn free(&self, address: u64, bytes: usize);
+    /// Copies to the device, after the work launched before.
+    fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()>;
+    /// Copies from the device, after the work launched before.
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()>;
+    /// Fills with zero bytes, after the work launched before.
+    fn clear(&self, address: u64, bytes: usize) -> Result<()>;
+    /// Makes a kernel launchable.
+    fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>>;
+    /// Hands a launch to the device. `params` is laid out as the kernel's
+    /// [`crate::abi::ParamLayout`] says; the backend fills in the fault channel.
+    fn launch(
+        &self,
+        code: &dyn LoadedCode,
+        kernel: &CompiledKernel,
+        config: &LaunchConfig,
+        params: &mut [MaybeUninit<u8>],
+    ) -> Result<()>;
+    /// Waits until everything launched is done. A fault it left is the error, once.
+    fn synchronize(&self) -> Result<()>;
+    /// Marks this point of the device's work.
+    fn mark(&self) -> Result<Box<dyn Marker>>;
+    /// Milliseconds of device time between two marks, waiting for the later one.
+    fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64>;
+}
+
+/// A device of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct Device {
+    backend: Arc<dyn Backend>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.info().name)
+    }
+}
+
+impl Device {
+    /// This machine's CPU. Each call gives a device of its own; buffers do not mix.
+    pub fn cpu() -> Device {
+        Device {
+            backend: Arc::new(super::cpu::CpuDevice::new()),
+        }
+    }
+
+    /// The CUDA device with this ordinal.
+    ///
+    /// # Errors
+    /// No driver, a driver that is too old, no such device; each says what to do.
+    pub fn cuda(ordinal: u32) -> Result<Device> {
+        Ok(Device {
+            backend: super::cuda_device::CudaDevice::open(ordinal)?,
+        })
+    }
+
+    /// The first CUDA device, or this machine's CPU if there is no CUDA driver or no device.
+    ///
+    /// # Errors
+    /// A driver or device that is there but cannot be used: this is not passed over in silence.
+    pub fn best() -> Result<Device> {
+        match Device::cuda(0) {
+            Err(Error::Driver(
+                DriverError::LibraryNotFound { .. } | DriverError::NoDevice { .. },
+            )) => Ok(Device::cpu()),
+            result => result,
+        }
+    }
+
+    /// What the device is.
+    pub fn info(&self) -> &DeviceInfo {
+        self.backend.info()
+    }
+
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+}
+
+/// The error value for a fault record of `kernel`.
+pub(crate) fn describe_fault(kernel: &CompiledKernel, record: &FaultRecord) -> KernelFault {
+    let site = kernel.fault_sites.get(record.site as usize);
+    let signed = site.is_some_and(|s| s.signed_index);
+    let index = if signed {
+        i128::from(record.index as i64)
+    } else {
+        i128::from(record.index)
+    };
+    KernelFault {
+        kernel: kernel.name.clone(),
+        location: site.map_or_else(|| "unknown".to_owned(), |s| s.location.clone()),
+        index,
+        length: record.length,
+        block: record.block.into(),
+        thread: record.thread.into(),
+        inside: match site {
+            Some(site) if site.function != kernel.name => {
+                format!(", in device function `{}`", site.function)
+            }
+            _ => String::new(),
+        },
+    }
+}

@@ -1,0 +1,40 @@
+//! Events: points in a device's work, and the time between them.
+
+use super::Device;
+use super::device::Marker;
+use crate::error::Result;
+
+/// A point in the order of a device's work (CUDA guide, "Events").
+pub struct Event {
+    pub(crate) device: Device,
+    pub(crate) marker: Box<dyn Marker>,
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Event({:?})", self.device)
+    }
+}
+
+impl Event {
+    /// Marks the current end of the device's work.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn record(device: &Device) -> Result<Event> {
+        Ok(Event {
+            device: device.clone(),
+            marker: device.backend().mark()?,
+        })
+    }
+
+    /// Milliseconds of device time from this event to `later`, waiting until it is reached.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn elapsed_ms(&self, later: &Event) -> Result<f64> {
+        self.device
+            .backend()
+            .elapsed_ms(self.marker.as_ref(), later.marker.as_ref())
+    }
+}

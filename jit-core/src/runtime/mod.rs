@@ -1,0 +1,17 @@
+//! Devices, memory, and launching: what happens after the code is there.
+//!
+//! A [`Device`] is a CUDA device or this machine's CPU behind one trait, so that everything above
+//! is written once. Dynamic dispatch is at this boundary and nowhere above it.
+
+mod buffer;
+mod cpu;
+pub mod cuda;
+mod cuda_device;
+mod device;
+mod event;
+
+pub use buffer::Buffer;
+pub use device::{Device, DeviceId, DeviceInfo, DeviceKind};
+pub use event::Event;
+
+pub(crate) use device::LoadedCode;
