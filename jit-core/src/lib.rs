@@ -1,1 +1,43 @@
-//! Placeholder.
+//! The core of Kiln: kernel IR, builder, specialization, hooks, code generation, caches, runtime.
+//!
+//! The way of the data, and the module that does each step:
+//!
+//! ```text
+//! closure over a KernelBuilder                  build
+//!   -> ir::Module, Phase::Generic               ir, definition
+//!   -> specialize(argument types)               args, specialize
+//!   -> CompileJob: all that decides the code    job
+//!   -> hooks, verify, lower_abi                 compile, hook, ir::verify, lower_abi
+//!   -> Verified<Module>
+//!   -> PTX through LLVM, or the interpreter     codegen, interp
+//!   -> CompiledKernel <-> KernelCache           cache
+//!   -> LoadedKernel -> launch                   jit, runtime
+//! ```
+//!
+//! This crate knows no hook, no library function and no array.
+
+pub mod abi;
+pub mod args;
+pub mod build;
+pub mod cache;
+pub mod codegen;
+pub mod compile;
+pub mod definition;
+pub mod environment;
+pub mod error;
+pub mod fault;
+pub mod hook;
+pub mod inspect;
+pub mod interp;
+pub mod ir;
+pub mod jit;
+pub mod job;
+pub mod launch;
+pub mod lower_abi;
+pub mod runtime;
+pub mod specialize;
+pub mod target;
+pub mod value;
+
+/// inkwell, for hooks that work on LLVM modules.
+pub use inkwell;

@@ -1,0 +1,252 @@
+//! Launch arguments: host values on their way to a kernel.
+//!
+//! [`crate::args!`] turns values, `&buffer` and `&mut buffer` into [`Arg`]s. Borrowing does the
+//! aliasing check: rustc does not let one buffer be passed as `&mut` twice, or as `&` and `&mut`.
+//! Making an argument allocates nothing unless a by-value struct has more than 16 bytes.
+
+use std::any::{Any, TypeId};
+use std::hash::{Hash, Hasher};
+use std::mem::MaybeUninit;
+
+use smallvec::SmallVec;
+
+use crate::runtime::{Buffer, DeviceId};
+use crate::specialize::{ArgumentKind, ArgumentType, HostType};
+use crate::value::KernelType;
+
+/// What is known about an argument's value, from the value itself. Part of the launch signature:
+/// other facts are another specialization.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct ArgFacts {
+    /// An integer equal to 1.
+    pub equal_one: bool,
+    /// An integer divisible by 16.
+    pub divisible_by_16: bool,
+    /// An address divisible by 16.
+    pub aligned_16: bool,
+    /// A slice of 2^32 elements or more.
+    pub wide: bool,
+}
+
+/// What of an argument selects the specialization.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ArgSignature {
+    /// The Rust type of the value or of the elements.
+    pub type_id: TypeId,
+    /// Value, slice or pointer; read-only or mutable.
+    pub kind: ArgumentKind,
+    /// Facts.
+    pub facts: ArgFacts,
+}
+
+impl Hash for ArgSignature {
+    /// Two words an argument: this is on the launch's hot path.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.type_id.hash(state);
+        let kind = match self.kind {
+            ArgumentKind::Value => 0u8,
+            ArgumentKind::Slice { mutable } => 1 + u8::from(mutable),
+            ArgumentKind::Pointer { mutable } => 3 + u8::from(mutable),
+        };
+        let facts = self.facts;
+        let bits = [
+            facts.equal_one,
+            facts.divisible_by_16,
+            facts.aligned_16,
+            facts.wide,
+        ];
+        state.write_u8(
+            bits.into_iter()
+                .fold(kind, |bits, fact| bits << 1 | u8::from(fact)),
+        );
+    }
+}
+
+impl ArgSignature {
+    /// The signature without the facts that are only compiled in on demand, unless `keep`.
+    pub(crate) fn keeping_facts(self, keep: bool) -> Self {
+        if keep {
+            return self;
+        }
+        let facts = ArgFacts {
+            wide: self.facts.wide,
+            ..ArgFacts::default()
+        };
+        Self { facts, ..self }
+    }
+}
+
+/// One argument of a launch.
+pub struct Arg<'a> {
+    pub(crate) signature: ArgSignature,
+    pub(crate) host: HostType,
+    pub(crate) rust_name: &'static str,
+    pub(crate) payload: Payload<'a>,
+    /// Where the memory behind it lies.
+    pub(crate) device: Option<DeviceId>,
+}
+
+/// The bytes of an argument.
+pub(crate) enum Payload<'a> {
+    /// A value, as it lies in memory.
+    Bytes(SmallVec<[MaybeUninit<u8>; 16]>),
+    /// A slice of a buffer.
+    Slice {
+        /// Device address of the first element.
+        address: u64,
+        /// Number of elements.
+        length: u64,
+    },
+    /// A host value for a hook to convert.
+    Host(&'a (dyn Any + Send + Sync)),
+}
+
+impl std::fmt::Debug for Arg<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Arg({})", self.type_name())
+    }
+}
+
+impl<'a> Arg<'a> {
+    /// The argument's type as Rust writes it.
+    pub fn type_name(&self) -> String {
+        match self.signature.kind {
+            ArgumentKind::Slice { mutable: true } => format!("&mut [{}]", self.rust_name),
+            ArgumentKind::Slice { mutable: false } => format!("&[{}]", self.rust_name),
+            ArgumentKind::Pointer { mutable: true } => format!("*mut {}", self.rust_name),
+            ArgumentKind::Pointer { mutable: false } => format!("*const {}", self.rust_name),
+            ArgumentKind::Value => self.rust_name.to_owned(),
+        }
+    }
+
+    /// A copy of this argument, for a list in which others are converted.
+    pub fn duplicate(&self) -> Self {
+        let payload = match &self.payload {
+            Payload::Bytes(bytes) => Payload::Bytes(bytes.clone()),
+            Payload::Slice { address, length } => Payload::Slice {
+                address: *address,
+                length: *length,
+            },
+            Payload::Host(value) => Payload::Host(*value),
+        };
+        Self {
+            payload,
+            host: self.host.clone(),
+            ..*self
+        }
+    }
+
+    pub(crate) fn argument_type(&self) -> ArgumentType {
+        ArgumentType {
+            host: self.host.clone(),
+            rust_name: self.rust_name,
+            kind: self.signature.kind,
+        }
+    }
+}
+
+/// Something that can be passed to a kernel: any [`KernelType`] by value, `&Buffer`, `&mut Buffer`,
+/// and what downstream crates turn into those.
+pub trait IntoArg<'a> {
+    /// The argument.
+    fn into_arg(self) -> Arg<'a>;
+}
+
+impl<'a> IntoArg<'a> for Arg<'a> {
+    fn into_arg(self) -> Arg<'a> {
+        self
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for T {
+    fn into_arg(self) -> Arg<'a> {
+        let bytes = crate::value::bytes_of(std::slice::from_ref(&self));
+        let facts = value_facts(&self);
+        Arg {
+            signature: ArgSignature {
+                type_id: TypeId::of::<T>(),
+                kind: ArgumentKind::Value,
+                facts,
+            },
+            host: HostType::of::<T>(),
+            rust_name: std::any::type_name::<T>(),
+            payload: Payload::Bytes(SmallVec::from_slice(bytes)),
+            device: None,
+        }
+    }
+}
+
+/// Facts about an integer of 32 or 64 bits.
+fn value_facts<T: Any>(value: &T) -> ArgFacts {
+    let value: &dyn Any = value;
+    let n = match value.downcast_ref::<u32>() {
+        Some(&n) => u64::from(n),
+        None if let Some(&n) = value.downcast_ref::<i32>() => i64::from(n) as u64,
+        None if let Some(&n) = value.downcast_ref::<u64>() => n,
+        None if let Some(&n) = value.downcast_ref::<i64>() => n as u64,
+        None => return ArgFacts::default(),
+    };
+    ArgFacts {
+        equal_one: n == 1,
+        divisible_by_16: n.is_multiple_of(16),
+        ..ArgFacts::default()
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for &'a Buffer<T> {
+    fn into_arg(self) -> Arg<'a> {
+        slice_arg(self, false)
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
+    fn into_arg(self) -> Arg<'a> {
+        slice_arg(self, true)
+    }
+}
+
+fn slice_arg<T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'_> {
+    let (address, length) = (buffer.address(), buffer.len() as u64);
+    let facts = ArgFacts {
+        aligned_16: address.is_multiple_of(16),
+        wide: length > u64::from(u32::MAX),
+        ..ArgFacts::default()
+    };
+    Arg {
+        signature: ArgSignature {
+            type_id: TypeId::of::<T>(),
+            kind: ArgumentKind::Slice { mutable },
+            facts,
+        },
+        host: HostType::of::<T>(),
+        rust_name: std::any::type_name::<T>(),
+        payload: Payload::Slice { address, length },
+        device: Some(buffer.device_id()),
+    }
+}
+
+/// A host value that a hook's [`crate::hook::Hook::convert_argument`] turns into an argument.
+pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
+    Arg {
+        signature: ArgSignature {
+            type_id: TypeId::of::<T>(),
+            kind: ArgumentKind::Value,
+            facts: ArgFacts::default(),
+        },
+        host: HostType {
+            intern: |_| crate::ir::Type::UNIT,
+            part: SmallVec::new(),
+        },
+        rust_name: std::any::type_name::<T>(),
+        payload: Payload::Host(value),
+        device: None,
+    }
+}
+
+/// The arguments of a launch: `args!(3.0f32, &x, &mut y)`.
+#[macro_export]
+macro_rules! args {
+    ($($arg:expr),* $(,)?) => {
+        &[$($crate::args::IntoArg::into_arg($arg)),*] as &[$crate::args::Arg<'_>]
+    };
+}

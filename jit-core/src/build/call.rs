@@ -1,0 +1,265 @@
+//! Calls: of device functions and of intrinsics.
+
+use std::sync::Arc;
+
+use crate::ir::{
+    ArrayLen, ConstArg, Constant, Entity, FuncId, Function, FunctionKind, InstData, IntrinsicDef,
+    Type, TypeData, TypeTable, ValueList,
+};
+
+use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val};
+
+impl KernelBuilder {
+    /// Calls an intrinsic. The library wraps its intrinsics in functions; this is for those, and
+    /// for rows of one's own.
+    #[track_caller]
+    pub fn intrinsic<'k>(&'k self, def: &'static IntrinsicDef, args: &[Val<'k>]) -> Val<'k> {
+        let args: Vec<Val<'k>> = args.iter().map(|&a| self.adopt(a)).collect();
+        let arg_types: Vec<Type> = args.iter().map(|a| a.ty).collect();
+        let result = def.result_type(&self.state.borrow().module.types, &arg_types);
+        let result = match result {
+            Ok(ty) => ty,
+            Err(message) => {
+                let ty = arg_types.first().copied().unwrap_or(Type::I32);
+                return self.error(BuildErrorKind::Intrinsic(message), ty);
+            }
+        };
+        let id = self.state.borrow_mut().module.intrinsic(def);
+        let args = args.iter().map(|a| a.id).collect();
+        self.emit(InstData::Intrinsic { id, args }, result)
+    }
+
+    /// Calls a device function. Type parameters are determined by the arguments.
+    #[track_caller]
+    pub fn call<'k>(&'k self, callee: &DeviceFn, args: &[Val<'k>]) -> Val<'k> {
+        self.call_with(callee, &[], &[], args)
+    }
+
+    /// Calls a device function, giving type and const arguments that its arguments do not
+    /// determine: both by the parameter's name.
+    #[track_caller]
+    pub fn call_with<'k>(
+        &'k self,
+        callee: &DeviceFn,
+        type_args: &[(&str, Type)],
+        const_args: &[(&str, i128)],
+        args: &[Val<'k>],
+    ) -> Val<'k> {
+        let args: Vec<Val<'k>> = args.iter().map(|&a| self.adopt(a)).collect();
+        let declaration = self.declare_callee(callee);
+        let signature = self.state.borrow().module.functions[declaration].clone();
+        if signature.params.len() != args.len() {
+            let what = format!("`{}`", signature.name);
+            let (expected, found) = (signature.params.len(), args.len());
+            return self.error(
+                BuildErrorKind::Count {
+                    what,
+                    expected,
+                    found,
+                },
+                signature.result,
+            );
+        }
+        let mut bound = Bindings::new(&signature, type_args, const_args);
+        for (param, arg) in signature.params.iter().zip(&args) {
+            let wanted = signature.type_of(param.value);
+            let matches = {
+                let state = self.state.borrow();
+                bound.unify(&state.module.types, wanted, arg.ty)
+            };
+            if !matches {
+                let operation = format!("parameter `{}` of `{}`", param.name, signature.name);
+                let expected = format!("a `{}`", self.type_name(wanted));
+                return self.wrong_type(&operation, expected, *arg, arg.ty);
+            }
+        }
+        let (type_args, const_args) = match bound.finish(&signature) {
+            Ok(bound) => bound,
+            Err(parameter) => {
+                let callee_at = callee.defined_at();
+                let callee = signature.name.clone();
+                let kind = BuildErrorKind::NotInferred {
+                    callee,
+                    callee_at,
+                    parameter,
+                };
+                return self.error(kind, Type::I32);
+            }
+        };
+        let result = self.substitute(signature.result, &type_args, &const_args);
+        let args: ValueList = args.iter().map(|a| a.id).collect();
+        self.emit(
+            InstData::Call {
+                callee: declaration,
+                type_args,
+                const_args,
+                args,
+            },
+            result,
+        )
+    }
+
+    /// The declaration of `callee` in the module being built, entered at its first call.
+    fn declare_callee(&self, callee: &DeviceFn) -> FuncId {
+        let mut state = self.state.borrow_mut();
+        let known = state
+            .callees
+            .iter()
+            .find(|(_, d)| Arc::ptr_eq(d, callee.definition()));
+        if let Some((id, _)) = known {
+            return *id;
+        }
+        let body = callee.definition().body();
+        let source = &body.module.functions[body.function];
+        let same_name = |f: &Function| f.name == source.name;
+        let taken = state
+            .module
+            .functions
+            .values()
+            .filter(|f| same_name(f))
+            .count();
+        let name = match taken + usize::from(state.function.name == source.name) {
+            0 => source.name.clone(),
+            n => format!("{}.{n}", source.name),
+        };
+        let at = body.module.display_location(source.location);
+        let location = declared_location(&mut state.module, &body.module, source);
+        debug_assert!(!at.is_empty());
+        let mut declaration = Function::new(name, FunctionKind::Device, location);
+        declaration.is_declaration = true;
+        declaration.type_params = source.type_params.clone();
+        declaration.const_params = source.const_params.clone();
+        let types = &mut state.module.types;
+        for param in &source.params {
+            let ty = types.import(&body.module.types, source.type_of(param.value));
+            declaration.add_param(&param.name, ty, location);
+        }
+        declaration.result = types.import(&body.module.types, source.result);
+        let id = state.module.functions.push(declaration);
+        state.callees.push((id, callee.definition().clone()));
+        id
+    }
+
+    fn substitute(&self, ty: Type, type_args: &[Type], const_args: &[ConstArg]) -> Type {
+        self.state
+            .borrow_mut()
+            .module
+            .types
+            .substitute(ty, type_args, const_args)
+    }
+}
+
+fn declared_location(
+    module: &mut crate::ir::Module,
+    from: &crate::ir::Module,
+    source: &Function,
+) -> crate::ir::Location {
+    let file = module.file(&from.files[source.location.file]);
+    crate::ir::Location {
+        file,
+        ..source.location
+    }
+}
+
+/// What the type and const parameters of a callee are found to be.
+struct Bindings {
+    types: Vec<Option<Type>>,
+    consts: Vec<Option<ConstArg>>,
+}
+
+impl Bindings {
+    fn new(callee: &Function, types: &[(&str, Type)], consts: &[(&str, i128)]) -> Self {
+        let named = |name: &str| types.iter().find(|(n, _)| *n == name).map(|(_, ty)| *ty);
+        let numbered = |name: &str| {
+            let given = consts.iter().find(|(n, _)| *n == name);
+            given.map(|(_, v)| ConstArg::Known(Constant::Int(*v)))
+        };
+        Bindings {
+            types: callee.type_params.iter().map(|p| named(&p.name)).collect(),
+            consts: callee
+                .const_params
+                .iter()
+                .map(|p| numbered(&p.name))
+                .collect(),
+        }
+    }
+
+    /// Whether `actual` is an instance of `pattern`, binding parameters on the way. A mutable
+    /// pointer or slice is accepted where a read-only one is wanted only if the types are equal:
+    /// callees are specialized on what they get.
+    fn unify(&mut self, types: &TypeTable, pattern: Type, actual: Type) -> bool {
+        match (types.data(pattern), types.data(actual)) {
+            (TypeData::Param(p), _) => match &mut self.types[p.index()] {
+                Some(bound) => *bound == actual,
+                slot => {
+                    *slot = Some(actual);
+                    true
+                }
+            },
+            (
+                TypeData::Array {
+                    element: p,
+                    len: pattern_len,
+                },
+                TypeData::Array { element: a, len },
+            ) => self.unify_len(*pattern_len, *len) && self.unify(types, *p, *a),
+            (
+                TypeData::Pointer {
+                    pointee: p,
+                    space: s,
+                    mutable: m,
+                },
+                TypeData::Pointer {
+                    pointee: a,
+                    space: t,
+                    mutable: n,
+                },
+            ) => s == t && m == n && self.unify(types, *p, *a),
+            (
+                TypeData::Slice {
+                    element: p,
+                    space: s,
+                    mutable: m,
+                    wide: w,
+                },
+                TypeData::Slice {
+                    element: a,
+                    space: t,
+                    mutable: n,
+                    wide: v,
+                },
+            ) => s == t && m == n && w == v && self.unify(types, *p, *a),
+            _ => pattern == actual,
+        }
+    }
+
+    fn unify_len(&mut self, pattern: ArrayLen, actual: ArrayLen) -> bool {
+        let actual = match actual {
+            ArrayLen::Known(n) => ConstArg::Known(Constant::Int(n.into())),
+            ArrayLen::Param(p) => ConstArg::Param(p),
+        };
+        match pattern {
+            ArrayLen::Known(n) => actual == ConstArg::Known(Constant::Int(n.into())),
+            ArrayLen::Param(p) => match &mut self.consts[p.index()] {
+                Some(bound) => *bound == actual,
+                slot => {
+                    *slot = Some(actual);
+                    true
+                }
+            },
+        }
+    }
+
+    /// All bindings, or the name of a parameter that has none.
+    fn finish(self, callee: &Function) -> Result<(Vec<Type>, Vec<ConstArg>), String> {
+        let mut types = Vec::new();
+        for (param, bound) in callee.type_params.iter().zip(self.types) {
+            types.push(bound.ok_or_else(|| param.name.clone())?);
+        }
+        let mut consts = Vec::new();
+        for (param, bound) in callee.const_params.iter().zip(self.consts) {
+            consts.push(bound.ok_or_else(|| param.name.clone())?);
+        }
+        Ok((types, consts))
+    }
+}

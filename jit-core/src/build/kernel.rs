@@ -1,0 +1,234 @@
+//! What a builder makes: kernels and device functions, which can be redefined.
+
+use std::panic::Location as RustLocation;
+use std::sync::Arc;
+
+use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, Snapshot};
+use crate::error::Error;
+use crate::ir::{Function, FunctionKind, InstData, Location, Type};
+
+use super::{BuildErrors, BuildOptions, KernelBuilder};
+
+/// A kernel: what [`crate::jit::Jit::launch`] launches. Cheap to clone; clones are the same kernel.
+#[derive(Clone)]
+pub struct Kernel {
+    definition: Arc<Definition>,
+    snapshot: Arc<CurrentSnapshot>,
+    consts: Arc<Consts>,
+}
+
+/// Const arguments given to a kernel.
+#[derive(Default)]
+struct Consts {
+    values: Vec<(String, i128)>,
+    digest: u64,
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kernel({})", self.name())
+    }
+}
+
+impl Kernel {
+    /// Describes a kernel. The closure runs once, now.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the description, with the Rust lines it is in.
+    #[track_caller]
+    pub fn build(name: &str, describe: impl FnOnce(&KernelBuilder)) -> Result<Kernel, Error> {
+        let body = build_body(
+            name,
+            FunctionKind::Kernel,
+            BuildOptions::default(),
+            describe,
+        )?;
+        Ok(Kernel::from_body(body))
+    }
+
+    /// Like [`Kernel::build`], with all indexing unchecked, as in CUDA C++.
+    ///
+    /// # Errors
+    /// As [`Kernel::build`].
+    ///
+    /// # Safety
+    /// At every launch, every index must be below the length it is used with.
+    #[track_caller]
+    pub unsafe fn build_unchecked(
+        name: &str,
+        describe: impl FnOnce(&KernelBuilder),
+    ) -> Result<Kernel, Error> {
+        let options = BuildOptions { unchecked: true };
+        let body = build_body(name, FunctionKind::Kernel, options, describe)?;
+        Ok(Kernel::from_body(body))
+    }
+
+    fn from_body(body: Body) -> Kernel {
+        let definition = Definition::new(body);
+        let snapshot = Arc::new(CurrentSnapshot::new(definition.clone()));
+        Kernel {
+            definition,
+            snapshot,
+            consts: Arc::default(),
+        }
+    }
+
+    /// This kernel with a const parameter bound to a value: another specialization of the same
+    /// kernel.
+    #[must_use]
+    pub fn with_const(&self, name: &str, value: i128) -> Kernel {
+        let mut values = self.consts.values.clone();
+        values.retain(|(n, _)| n != name);
+        values.push((name.to_owned(), value));
+        values.sort();
+        let digest = blake3::hash(format!("{values:?}").as_bytes());
+        let digest = u64::from_le_bytes(std::array::from_fn(|i| digest.as_bytes()[i]));
+        Kernel {
+            consts: Arc::new(Consts { values, digest }),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn consts(&self) -> &[(String, i128)] {
+        &self.consts.values
+    }
+
+    /// Tells sets of const arguments apart; 0 for none.
+    pub(crate) fn consts_digest(&self) -> u64 {
+        self.consts.digest
+    }
+
+    /// Gives this kernel another body. The next launch uses it, through whichever clone; launches
+    /// under way are not disturbed. Going back to an earlier body finds its compiled code again.
+    ///
+    /// # Errors
+    /// As [`Kernel::build`]; the kernel then keeps its body.
+    #[track_caller]
+    pub fn redefine(&self, describe: impl FnOnce(&KernelBuilder)) -> Result<(), Error> {
+        let name = self.name();
+        let body = build_body(
+            &name,
+            FunctionKind::Kernel,
+            BuildOptions::default(),
+            describe,
+        )?;
+        Ok(self.definition.redefine(body)?)
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> String {
+        self.definition.name().to_owned()
+    }
+
+    /// The content of the kernel with everything it calls, as of now.
+    pub(crate) fn fingerprint(&self) -> Result<Fingerprint, Error> {
+        Ok(self.snapshot.fingerprint()?)
+    }
+
+    /// The kernel with everything it calls, as of now. Costs a few atomic loads if nothing was
+    /// redefined since the last call.
+    pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
+        Ok(self.snapshot.get()?)
+    }
+}
+
+/// A function that kernels and other device functions call.
+#[derive(Clone)]
+pub struct DeviceFn {
+    definition: Arc<Definition>,
+}
+
+impl std::fmt::Debug for DeviceFn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DeviceFn({})", self.definition.name())
+    }
+}
+
+impl DeviceFn {
+    /// Describes a device function. The closure runs once, now.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the description, with the Rust lines it is in.
+    #[track_caller]
+    pub fn build(name: &str, describe: impl FnOnce(&KernelBuilder)) -> Result<DeviceFn, Error> {
+        let body = build_body(
+            name,
+            FunctionKind::Device,
+            BuildOptions::default(),
+            describe,
+        )?;
+        Ok(DeviceFn {
+            definition: Definition::new(body),
+        })
+    }
+
+    /// Gives this function another body; every kernel that calls it, directly or not, is
+    /// recompiled at its next launch.
+    ///
+    /// # Errors
+    /// As [`DeviceFn::build`], or that the new signature is not the old one; the function then
+    /// keeps its body.
+    #[track_caller]
+    pub fn redefine(&self, describe: impl FnOnce(&KernelBuilder)) -> Result<(), Error> {
+        let name = self.definition.name().to_owned();
+        let body = build_body(
+            &name,
+            FunctionKind::Device,
+            BuildOptions::default(),
+            describe,
+        )?;
+        Ok(self.definition.redefine(body)?)
+    }
+
+    pub(super) fn definition(&self) -> &Arc<Definition> {
+        &self.definition
+    }
+
+    /// Where it is defined, as `file:line:column`.
+    pub(super) fn defined_at(&self) -> String {
+        let body = self.definition.body();
+        body.module
+            .display_location(body.module.functions[body.function].location)
+    }
+}
+
+#[track_caller]
+fn build_body(
+    name: &str,
+    kind: FunctionKind,
+    options: BuildOptions,
+    describe: impl FnOnce(&KernelBuilder),
+) -> Result<Body, Error> {
+    let builder = KernelBuilder::new(name, kind, options, RustLocation::caller());
+    describe(&builder);
+    finish(builder)
+}
+
+/// Ends a body that returns nothing with a `return`, unless it ends already. The line is left open:
+/// the same description must give the same content wherever it is used.
+fn close(function: &mut Function) {
+    let last = function.regions[function.body].insts.last();
+    let ends = last.is_some_and(|&i| function.insts[i].data.is_terminator());
+    if function.result == Type::UNIT && !ends {
+        let data = InstData::Return { value: None };
+        function.append(function.body, data, Type::UNIT, Location::unknown());
+    }
+}
+
+/// Closes the body and checks the whole.
+fn finish(builder: KernelBuilder) -> Result<Body, Error> {
+    let function = builder.name();
+    let mut state = builder.state.into_inner();
+    close(&mut state.function);
+    if !state.errors.is_empty() {
+        return Err(BuildErrors {
+            function,
+            errors: state.errors,
+        }
+        .into());
+    }
+    let mut module = state.module;
+    let function = module.functions.push(state.function);
+    crate::ir::verify(&module)?;
+    Ok(Body::new(module, function, state.callees))
+}

@@ -1,0 +1,318 @@
+//! The builder: host code that describes a kernel.
+//!
+//! A kernel is described once, by running a closure over a [`KernelBuilder`]; operators on the
+//! builder's values append instructions to the IR. Host control flow (`for`, `if`, closures,
+//! generics) shapes the description and leaves no trace; the kernel's own control flow is written
+//! with [`KernelBuilder::if_`], [`KernelBuilder::for_range`] and the like. The same builder makes
+//! device functions.
+//!
+//! ```text
+//! let saxpy = Kernel::build("saxpy", |k| {
+//!     let t = k.type_param("T").float();
+//!     let (a, x, y) = (k.param("a", t), k.slice("x", t), k.slice_mut("y", t));
+//!     let i = k.global_id().x;
+//!     k.if_(i.lt(y.len()), || y.at(i).set(a * x.at(i) + y.at(i)));
+//! })?;
+//! ```
+//!
+//! Wrong use is collected as [`BuildErrors`] that name the Rust lines; nothing panics.
+
+mod call;
+mod control;
+mod declare;
+mod error;
+mod kernel;
+mod literal;
+mod place;
+mod value;
+
+pub use control::IfThen;
+pub use declare::TypeParamBuilder;
+pub use error::{BuildError, BuildErrorKind, BuildErrors};
+pub use kernel::{DeviceFn, Kernel};
+pub use literal::IntoVal;
+pub use place::{Place, Var};
+pub use value::Val;
+
+use std::cell::RefCell;
+use std::panic::Location as RustLocation;
+use std::sync::Arc;
+
+use crate::definition::Definition;
+use crate::ir::{
+    AddressSpace, Constant, Entity, FuncId, Function, FunctionKind, InstData, Location, Module,
+    Region, RegionData, Type, TypeBound, TypeData, TypeParam, Value,
+};
+
+/// Choices that hold for a whole function.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct BuildOptions {
+    /// All indexing is unchecked.
+    pub(crate) unchecked: bool,
+}
+
+/// Describes one kernel or device function. See the [module](self) documentation.
+pub struct KernelBuilder {
+    state: RefCell<State>,
+    options: BuildOptions,
+}
+
+/// What is being built.
+struct State {
+    module: Module,
+    function: Function,
+    /// The regions that are open, outermost first.
+    open: Vec<OpenRegion>,
+    /// The scope each value belongs to, by value.
+    scopes: Vec<ScopeId>,
+    /// What each scope is, for errors.
+    scope_names: Vec<String>,
+    callees: Vec<(FuncId, Arc<Definition>)>,
+    errors: Vec<BuildError>,
+}
+
+/// Identifies an open region for as long as the builder lives.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct ScopeId(usize);
+
+struct OpenRegion {
+    /// Where instructions go. After a terminator this is a region that is part of nothing.
+    region: Region,
+    scope: ScopeId,
+    is_loop: bool,
+}
+
+impl KernelBuilder {
+    fn new(name: &str, kind: FunctionKind, options: BuildOptions, at: &RustLocation<'_>) -> Self {
+        let mut module = Module::new(name);
+        let location = module.location(at);
+        let function = Function::new(name, kind, location);
+        let body = OpenRegion {
+            region: function.body,
+            scope: ScopeId(0),
+            is_loop: false,
+        };
+        Self {
+            state: RefCell::new(State {
+                module,
+                function,
+                open: vec![body],
+                scopes: Vec::new(),
+                scope_names: vec![format!("the body of `{name}`")],
+                callees: Vec::new(),
+                errors: Vec::new(),
+            }),
+            options,
+        }
+    }
+
+    /// Appends an instruction at the caller's line and returns its value.
+    #[track_caller]
+    pub(crate) fn emit(&self, data: InstData, result: Type) -> Val<'_> {
+        let at = RustLocation::caller();
+        let mut state = self.state.borrow_mut();
+        let location = state.module.location(at);
+        let ends = data.is_terminator();
+        let here = state.here();
+        let value = state.function.append(here, data, result, location);
+        state.enter_values();
+        if ends {
+            // What follows in this region is never executed; it is checked and then forgotten.
+            let dead = state.function.regions.push(RegionData::default());
+            if let Some(open) = state.open.last_mut() {
+                open.region = dead;
+            }
+        }
+        let id = value.unwrap_or(Value::from_index(u32::MAX as usize - 1));
+        Val {
+            builder: self,
+            id,
+            ty: result,
+        }
+    }
+
+    /// Notes an error at the caller's line and returns a zero of type `ty` to go on with.
+    #[track_caller]
+    pub(crate) fn error(&self, kind: BuildErrorKind, ty: Type) -> Val<'_> {
+        self.note(kind);
+        self.constant(Constant::Zero, ty)
+    }
+
+    /// Notes an error at the caller's line.
+    #[track_caller]
+    pub(crate) fn note(&self, kind: BuildErrorKind) {
+        let at = RustLocation::caller();
+        let at = format!("{}:{}:{}", at.file(), at.line(), at.column());
+        self.state.borrow_mut().errors.push(BuildError { kind, at });
+    }
+
+    #[track_caller]
+    pub(crate) fn wrong_type(
+        &self,
+        operation: &str,
+        expected: impl Into<String>,
+        found: Val<'_>,
+        ty: Type,
+    ) -> Val<'_> {
+        let kind = BuildErrorKind::WrongType {
+            operation: operation.to_owned(),
+            expected: expected.into(),
+            found: self.type_name(found.ty),
+            value_at: self.built_at(found),
+        };
+        self.error(kind, ty)
+    }
+
+    /// `value`, checked to be of this builder and still in scope.
+    #[track_caller]
+    pub(crate) fn adopt<'k>(&'k self, value: Val<'k>) -> Val<'k> {
+        if !std::ptr::eq(self, value.builder) {
+            let owner = value.builder.name();
+            let kind = BuildErrorKind::ForeignValue {
+                owner,
+                user: self.name(),
+            };
+            // Only scalar types mean the same in both modules.
+            let ty = if value.ty.as_scalar().is_some() {
+                value.ty
+            } else {
+                Type::I32
+            };
+            return self.error(kind, ty);
+        }
+        if value.ty == Type::UNIT {
+            return value;
+        }
+        let state = self.state.borrow();
+        let scope = state.scopes[value.id.index()];
+        if state.open.iter().any(|open| open.scope == scope) {
+            return value;
+        }
+        let scope = state.scope_names[scope.0].clone();
+        drop(state);
+        let kind = BuildErrorKind::OutOfScope {
+            value_at: self.built_at(value),
+            scope,
+        };
+        self.error(kind, value.ty)
+    }
+
+    /// `value`, checked to be a bool.
+    #[track_caller]
+    pub(crate) fn expect_bool<'k>(&'k self, what: &str, value: Val<'k>) -> Val<'k> {
+        let value = self.adopt(value);
+        if value.ty == Type::BOOL {
+            return value;
+        }
+        self.wrong_type(
+            what,
+            "a bool (compare with `lt`, `eq`, ...)",
+            value,
+            Type::BOOL,
+        )
+    }
+
+    #[track_caller]
+    pub(crate) fn constant(&self, constant: Constant, ty: Type) -> Val<'_> {
+        self.emit(InstData::Const(constant), ty)
+    }
+
+    /// The name of the function being built.
+    pub fn name(&self) -> String {
+        self.state.borrow().function.name.clone()
+    }
+
+    /// A type in the IR's notation.
+    pub fn type_name(&self, ty: Type) -> String {
+        self.state.borrow().module.types.display(ty)
+    }
+
+    /// What a type is.
+    pub fn type_data(&self, ty: Type) -> TypeData {
+        self.state.borrow().module.types.data(ty).clone()
+    }
+
+    fn bound(&self, param: TypeParam) -> Option<TypeBound> {
+        self.state
+            .borrow()
+            .function
+            .type_params
+            .get(param.index())
+            .map(|p| p.bound)
+    }
+
+    /// The line of Rust that built a value.
+    fn built_at(&self, value: Val<'_>) -> String {
+        let state = value.builder.state.borrow();
+        state.module.display_location(state.defined_at(value))
+    }
+
+    fn pointer_type(&self, pointee: Type, space: AddressSpace, mutable: bool) -> Type {
+        self.state
+            .borrow_mut()
+            .module
+            .types
+            .pointer(pointee, space, mutable)
+    }
+
+    /// A pointer type to go on with after an error.
+    fn any_pointer(&self) -> Type {
+        self.pointer_type(Type::I32, AddressSpace::Generic, true)
+    }
+
+    /// A pointer or slice type moved to another address space.
+    fn in_space(&self, ty: Type, space: AddressSpace) -> Option<Type> {
+        self.state.borrow_mut().module.types.in_space(ty, space)
+    }
+
+    /// Position and type of a struct field.
+    fn find_field(&self, ty: Type, name: &str) -> Result<(u32, Type), BuildErrorKind> {
+        let state = self.state.borrow();
+        let types = &state.module.types;
+        let fields = types.as_struct(ty).map_or(&[][..], |s| &s.fields);
+        match fields.iter().position(|(field, _)| field == name) {
+            Some(index) => Ok((index as u32, fields[index].1)),
+            None => Err(BuildErrorKind::NoField {
+                ty: types.display(ty),
+                field: name.to_owned(),
+                fields: match fields {
+                    [] => "none, it is not a struct".to_owned(),
+                    _ => fields
+                        .iter()
+                        .map(|(n, _)| n.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                },
+            }),
+        }
+    }
+}
+
+impl State {
+    /// Where instructions go.
+    fn here(&self) -> Region {
+        self.open
+            .last()
+            .map_or(self.function.body, |open| open.region)
+    }
+
+    /// Gives values made since the last call the scope of the innermost open region.
+    fn enter_values(&mut self) {
+        let scope = self.open.last().map_or(ScopeId(0), |open| open.scope);
+        self.scopes.resize(self.function.values.len(), scope);
+    }
+
+    fn defined_at(&self, value: Val<'_>) -> Location {
+        use crate::ir::ValueDef;
+        let Some(data) = self.function.values.get(value.id) else {
+            return Location::unknown();
+        };
+        match data.def {
+            ValueDef::Inst(inst) | ValueDef::Index(inst) => match self.function.insts.get(inst) {
+                Some(node) => node.location,
+                None => Location::unknown(),
+            },
+            ValueDef::Param(i) => self.function.params[i as usize].location,
+        }
+    }
+}

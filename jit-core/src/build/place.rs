@@ -1,0 +1,297 @@
+//! Things that can be read and written: memory and mutable variables.
+
+use std::ops;
+
+use crate::ir::{AtomicOp, BinaryOp, InstData, Ordering, Scope, Type, TypeData, Var as IrVar};
+
+use super::{BuildErrorKind, IntoVal, KernelBuilder, Val};
+
+/// One value in memory: an element of a slice, a field of a struct in memory, a shared variable.
+///
+/// In an expression a place is read where it stands.
+#[derive(Copy, Clone, Debug)]
+pub struct Place<'k> {
+    pub(super) builder: &'k KernelBuilder,
+    ptr: Val<'k>,
+    pub(super) ty: Type,
+    mutable: bool,
+}
+
+impl<'k> Place<'k> {
+    pub(super) fn new(ptr: Val<'k>, ty: Type, mutable: bool) -> Self {
+        Place {
+            builder: ptr.builder,
+            ptr,
+            ty,
+            mutable,
+        }
+    }
+
+    /// The type of the value.
+    pub fn ty(self) -> Type {
+        self.ty
+    }
+
+    /// The address of the value.
+    pub fn address(self) -> Val<'k> {
+        self.ptr
+    }
+
+    /// Reads the value.
+    #[track_caller]
+    pub fn get(self) -> Val<'k> {
+        let ptr = self.builder.adopt(self.ptr);
+        self.builder.emit(
+            InstData::Load {
+                ptr: ptr.id,
+                volatile: false,
+            },
+            self.ty,
+        )
+    }
+
+    /// Writes the value.
+    #[track_caller]
+    pub fn set(self, value: impl IntoVal<'k>) {
+        if let Some((ptr, value)) = self.writable("an element", value) {
+            let data = InstData::Store {
+                ptr: ptr.id,
+                value: value.id,
+                volatile: false,
+            };
+            self.builder.emit(data, Type::UNIT);
+        }
+    }
+
+    /// The address and the value to write, unless something is wrong with either.
+    #[track_caller]
+    fn writable(self, what: &str, value: impl IntoVal<'k>) -> Option<(Val<'k>, Val<'k>)> {
+        let b = self.builder;
+        let ptr = b.adopt(self.ptr);
+        let value = value.into_val(b, Some(self.ty));
+        if !self.mutable {
+            b.note(BuildErrorKind::ReadOnly {
+                what: what.to_owned(),
+                declare: "slice_mut",
+            });
+            return None;
+        }
+        if value.ty != self.ty {
+            let expected = format!("a `{}`", b.type_name(self.ty));
+            b.wrong_type("writing this place", expected, value, self.ty);
+            return None;
+        }
+        Some((ptr, value))
+    }
+
+    /// A field of a struct in memory.
+    #[track_caller]
+    pub fn field(self, name: &str) -> Place<'k> {
+        let b = self.builder;
+        match b.find_field(self.ty, name) {
+            Ok((field, ty)) => {
+                let ptr = b.adopt(self.ptr);
+                self.derived(InstData::FieldPtr { ptr: ptr.id, field }, ty)
+            }
+            Err(kind) => {
+                b.note(kind);
+                Place::new(
+                    b.constant(crate::ir::Constant::Zero, b.any_pointer()),
+                    Type::I32,
+                    true,
+                )
+            }
+        }
+    }
+
+    /// An element of a fixed array in memory. An index out of bounds ends the thread, as with
+    /// [`Val::at`].
+    #[track_caller]
+    pub fn at(self, index: impl IntoVal<'k>) -> Place<'k> {
+        self.index(index, true)
+    }
+
+    /// An element of a fixed array in memory, unchecked.
+    ///
+    /// # Safety
+    /// The index must be below the length in every thread that gets here.
+    #[track_caller]
+    pub unsafe fn at_unchecked(self, index: impl IntoVal<'k>) -> Place<'k> {
+        self.index(index, false)
+    }
+
+    #[track_caller]
+    fn index(self, index: impl IntoVal<'k>, checked: bool) -> Place<'k> {
+        let b = self.builder;
+        let ptr = b.adopt(self.ptr);
+        let index = b.index_value(index);
+        let checked = checked && !b.options.unchecked;
+        match b.type_data(self.ty) {
+            TypeData::Array { element, .. } => self.derived(
+                InstData::ElementPtr {
+                    ptr: ptr.id,
+                    index: index.id,
+                    checked,
+                },
+                element,
+            ),
+            _ => {
+                let place = b.constant(crate::ir::Constant::Zero, self.ty);
+                let ptr = b.wrong_type("indexing", "a fixed array", place, b.any_pointer());
+                Place::new(ptr, Type::I32, true)
+            }
+        }
+    }
+
+    #[track_caller]
+    fn derived(self, data: InstData, ty: Type) -> Place<'k> {
+        let b = self.builder;
+        let space = match b.type_data(self.ptr.ty) {
+            TypeData::Pointer { space, .. } => space,
+            _ => crate::ir::AddressSpace::Generic,
+        };
+        let ptr_ty = b.pointer_type(ty, space, self.mutable);
+        Place::new(b.emit(data, ptr_ty), ty, self.mutable)
+    }
+
+    /// Atomically replaces the value `v` by `v + value` and returns the old `v`; relaxed, for all
+    /// threads of the device (CUDA guide, `atomicAdd`).
+    #[track_caller]
+    pub fn atomic_add(self, value: impl IntoVal<'k>) -> Val<'k> {
+        self.atomic(AtomicOp::Add, value, Ordering::Relaxed, Scope::Device)
+    }
+
+    /// Atomically replaces the value by the smaller of it and `value`; returns the old one.
+    #[track_caller]
+    pub fn atomic_min(self, value: impl IntoVal<'k>) -> Val<'k> {
+        self.atomic(AtomicOp::Min, value, Ordering::Relaxed, Scope::Device)
+    }
+
+    /// Atomically replaces the value by the larger of it and `value`; returns the old one.
+    #[track_caller]
+    pub fn atomic_max(self, value: impl IntoVal<'k>) -> Val<'k> {
+        self.atomic(AtomicOp::Max, value, Ordering::Relaxed, Scope::Device)
+    }
+
+    /// Atomically replaces the value by `value`; returns the old one (CUDA guide, `atomicExch`).
+    #[track_caller]
+    pub fn atomic_exchange(self, value: impl IntoVal<'k>) -> Val<'k> {
+        self.atomic(AtomicOp::Exchange, value, Ordering::Relaxed, Scope::Device)
+    }
+
+    /// An atomic read-modify-write with an ordering and a scope of choice; returns the old value.
+    #[track_caller]
+    pub fn atomic(
+        self,
+        op: AtomicOp,
+        value: impl IntoVal<'k>,
+        ordering: Ordering,
+        scope: Scope,
+    ) -> Val<'k> {
+        let b = self.builder;
+        match self.writable("the target of an atomic operation", value) {
+            Some((ptr, value)) => {
+                let (ptr, value) = (ptr.id, value.id);
+                b.emit(
+                    InstData::AtomicRmw {
+                        op,
+                        ptr,
+                        value,
+                        ordering,
+                        scope,
+                    },
+                    self.ty,
+                )
+            }
+            None => b.constant(crate::ir::Constant::Zero, self.ty),
+        }
+    }
+
+    /// Atomically writes `new` if the value is `expected`; returns the old value, which equals
+    /// `expected` if and only if the write happened (CUDA guide, `atomicCAS`).
+    #[track_caller]
+    pub fn atomic_cas(self, expected: impl IntoVal<'k>, new: impl IntoVal<'k>) -> Val<'k> {
+        let b = self.builder;
+        let expected = expected.into_val(b, Some(self.ty));
+        let Some((ptr, new)) = self.writable("the target of an atomic operation", new) else {
+            return b.constant(crate::ir::Constant::Zero, self.ty);
+        };
+        if expected.ty != self.ty {
+            let what = format!("a `{}`", b.type_name(self.ty));
+            return b.wrong_type("`atomic_cas`", what, expected, self.ty);
+        }
+        let data = InstData::AtomicCas {
+            ptr: ptr.id,
+            expected: expected.id,
+            new: new.id,
+            ordering: Ordering::Relaxed,
+            scope: Scope::Device,
+        };
+        b.emit(data, self.ty)
+    }
+}
+
+/// A mutable variable of the kernel being built: one per thread, without an address.
+///
+/// In an expression a variable is read where it stands.
+#[derive(Copy, Clone, Debug)]
+pub struct Var<'k> {
+    pub(super) builder: &'k KernelBuilder,
+    pub(super) var: IrVar,
+    pub(super) ty: Type,
+}
+
+impl<'k> Var<'k> {
+    /// The type of the variable.
+    pub fn ty(self) -> Type {
+        self.ty
+    }
+
+    /// Its current value.
+    #[track_caller]
+    pub fn get(self) -> Val<'k> {
+        self.builder.emit(InstData::VarGet(self.var), self.ty)
+    }
+
+    /// Assigns it.
+    #[track_caller]
+    pub fn set(self, value: impl IntoVal<'k>) {
+        let b = self.builder;
+        let value = value.into_val(b, Some(self.ty));
+        if value.ty != self.ty {
+            let expected = format!("a `{}`", b.type_name(self.ty));
+            b.wrong_type("assigning this variable", expected, value, self.ty);
+            return;
+        }
+        b.emit(InstData::VarSet(self.var, value.id), Type::UNIT);
+    }
+}
+
+macro_rules! assign_operators {
+    ($($trait:ident $method:ident $op:ident;)*) => {$(
+        impl<'k, R: IntoVal<'k>> ops::$trait<R> for Var<'k> {
+            #[track_caller]
+            fn $method(&mut self, right: R) {
+                self.set(self.builder.binary(BinaryOp::$op, *self, right));
+            }
+        }
+        impl<'k, R: IntoVal<'k>> ops::$trait<R> for Place<'k> {
+            #[track_caller]
+            fn $method(&mut self, right: R) {
+                self.set(self.builder.binary(BinaryOp::$op, *self, right));
+            }
+        }
+    )*};
+}
+assign_operators! {
+    AddAssign add_assign Add;
+    SubAssign sub_assign Sub;
+    MulAssign mul_assign Mul;
+    DivAssign div_assign Div;
+    RemAssign rem_assign Rem;
+    BitAndAssign bitand_assign And;
+    BitOrAssign bitor_assign Or;
+    BitXorAssign bitxor_assign Xor;
+    ShlAssign shl_assign Shl;
+    ShrAssign shr_assign Shr;
+}

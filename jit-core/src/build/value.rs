@@ -1,0 +1,503 @@
+//! Values of a kernel being built, and the operators on them.
+
+use std::ops;
+
+use crate::ir::{AddressSpace, BinaryOp, CompareOp, InstData, Scalar, Type, TypeData, UnaryOp};
+use crate::value::KernelType;
+
+use super::{BuildErrorKind, IntoVal, KernelBuilder, Place, Var};
+
+/// A value of the kernel being built: what an instruction computes, once per thread.
+///
+/// Operators build instructions. Both operands have one type; nothing converts by itself.
+#[derive(Copy, Clone)]
+pub struct Val<'k> {
+    pub(super) builder: &'k KernelBuilder,
+    pub(super) id: crate::ir::Value,
+    pub(super) ty: Type,
+}
+
+impl std::fmt::Debug for Val<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.id, self.builder.type_name(self.ty))
+    }
+}
+
+impl<'k> Val<'k> {
+    /// The type of the value.
+    pub fn ty(self) -> Type {
+        self.ty
+    }
+
+    /// The builder this value belongs to.
+    pub fn builder(self) -> &'k KernelBuilder {
+        self.builder
+    }
+
+    /// Whether it equals `other`; false for NaN.
+    #[track_caller]
+    pub fn eq(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.compare(CompareOp::Eq, self, other)
+    }
+
+    /// Whether it differs from `other`; true for NaN.
+    #[track_caller]
+    pub fn ne(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.compare(CompareOp::Ne, self, other)
+    }
+
+    /// Whether it is less than `other`; false for NaN, like the following.
+    #[track_caller]
+    pub fn lt(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.compare(CompareOp::Lt, self, other)
+    }
+
+    /// Whether it is less than or equal to `other`.
+    #[track_caller]
+    pub fn le(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.compare(CompareOp::Le, self, other)
+    }
+
+    /// Whether it is greater than `other`.
+    #[track_caller]
+    pub fn gt(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.compare(CompareOp::Gt, self, other)
+    }
+
+    /// Whether it is greater than or equal to `other`.
+    #[track_caller]
+    pub fn ge(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.compare(CompareOp::Ge, self, other)
+    }
+
+    /// The smaller of two numbers; the number if the other is NaN.
+    #[track_caller]
+    pub fn min(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.binary(BinaryOp::Min, self, other)
+    }
+
+    /// The larger of two numbers; the number if the other is NaN.
+    #[track_caller]
+    pub fn max(self, other: impl IntoVal<'k>) -> Val<'k> {
+        self.builder.binary(BinaryOp::Max, self, other)
+    }
+
+    /// `if_true` where this bool is true, else `if_false`; both are evaluated.
+    #[track_caller]
+    pub fn select(self, if_true: impl IntoVal<'k>, if_false: impl IntoVal<'k>) -> Val<'k> {
+        let b = self.builder;
+        let cond = b.expect_bool("the condition of `select`", self);
+        let (x, y) = b.pair("select", if_true, if_false);
+        let data = InstData::Select {
+            cond: cond.id,
+            if_true: x.id,
+            if_false: y.id,
+        };
+        b.emit(data, x.ty)
+    }
+
+    /// The value converted to a scalar type, with the meaning of Rust's `as`.
+    #[track_caller]
+    pub fn cast(self, ty: Type) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        if this.ty == ty {
+            return this;
+        }
+        let convertible = |ty| matches!(b.type_data(ty), TypeData::Scalar(_) | TypeData::Param(_));
+        if !convertible(this.ty) || !convertible(ty) || ty == Type::BOOL {
+            let expected = format!("a scalar that converts to `{}`", b.type_name(ty));
+            return b.wrong_type("`cast`", expected, this, ty);
+        }
+        b.emit(InstData::Cast { arg: this.id }, ty)
+    }
+
+    /// The value converted to the scalar type `T`, with the meaning of Rust's `as`.
+    #[track_caller]
+    pub fn cast_to<T: KernelType>(self) -> Val<'k> {
+        self.cast(self.builder.ty::<T>())
+    }
+
+    /// The same bits as another type of equal size; scalars and vectors.
+    #[track_caller]
+    pub fn bitcast(self, ty: Type) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        b.emit(InstData::Bitcast { arg: this.id }, ty)
+    }
+
+    /// A field of a struct value.
+    #[track_caller]
+    pub fn field(self, name: &str) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        match b.find_field(this.ty, name) {
+            Ok((index, ty)) => b.emit(
+                InstData::Extract {
+                    aggregate: this.id,
+                    index,
+                },
+                ty,
+            ),
+            Err(kind) => b.error(kind, Type::I32),
+        }
+    }
+
+    /// A lane of a vector value or an element of an array value, by a number known now.
+    #[track_caller]
+    pub fn element(self, index: u32) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        let ty = match b.type_data(this.ty) {
+            TypeData::Vector { element, lanes } if index < u32::from(lanes) => {
+                Type::scalar(element)
+            }
+            TypeData::Array { element, .. } => element,
+            _ => {
+                let expected = format!("a vector or array with an element {index}");
+                return b.wrong_type("`element`", expected, this, Type::I32);
+            }
+        };
+        b.emit(
+            InstData::Extract {
+                aggregate: this.id,
+                index,
+            },
+            ty,
+        )
+    }
+
+    /// The number of elements of a slice, as `u32`. A kernel that uses it does not accept slices
+    /// of 2^32 elements or more; [`Val::len64`] does.
+    #[track_caller]
+    pub fn len(self) -> Val<'k> {
+        self.slice_len(Type::U32)
+    }
+
+    /// The number of elements of a slice, as `u64`.
+    #[track_caller]
+    pub fn len64(self) -> Val<'k> {
+        self.slice_len(Type::U64)
+    }
+
+    #[track_caller]
+    fn slice_len(self, ty: Type) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        match b.type_data(this.ty) {
+            TypeData::Slice { .. } => b.emit(InstData::SliceLen { slice: this.id }, ty),
+            _ => b.wrong_type("`len`", "a slice", this, ty),
+        }
+    }
+
+    /// The element `index` of a slice. An index out of bounds ends the thread and is reported by
+    /// the next synchronizing call.
+    #[track_caller]
+    pub fn at(self, index: impl IntoVal<'k>) -> Place<'k> {
+        self.index(index, true)
+    }
+
+    /// The element `index` of a slice, unchecked.
+    ///
+    /// # Safety
+    /// The index must be below the length in every thread that gets here.
+    #[track_caller]
+    pub unsafe fn at_unchecked(self, index: impl IntoVal<'k>) -> Place<'k> {
+        self.index(index, false)
+    }
+
+    #[track_caller]
+    fn index(self, index: impl IntoVal<'k>, checked: bool) -> Place<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        let index = b.index_value(index);
+        let checked = checked && !b.options.unchecked;
+        match b.type_data(this.ty) {
+            TypeData::Slice {
+                element,
+                space,
+                mutable,
+                ..
+            } => {
+                let data = InstData::SliceIndex {
+                    slice: this.id,
+                    index: index.id,
+                    checked,
+                };
+                let ptr = b.pointer_type(element, space, mutable);
+                Place::new(b.emit(data, ptr), element, mutable)
+            }
+            _ => Place::new(
+                b.wrong_type("indexing", "a slice", this, b.any_pointer()),
+                Type::I32,
+                true,
+            ),
+        }
+    }
+
+    /// The address of the first element of a slice.
+    #[track_caller]
+    pub fn as_ptr(self) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        match b.type_data(this.ty) {
+            TypeData::Slice {
+                element,
+                space,
+                mutable,
+                ..
+            } => {
+                let ty = b.pointer_type(element, space, mutable);
+                b.emit(InstData::SlicePtr { slice: this.id }, ty)
+            }
+            _ => b.wrong_type("`as_ptr`", "a slice", this, b.any_pointer()),
+        }
+    }
+
+    /// The address `index` elements after this pointer. Computing it is harmless; following it
+    /// takes [`Val::deref`].
+    #[track_caller]
+    pub fn offset(self, index: impl IntoVal<'k>) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        let index = b.index_value(index);
+        match b.type_data(this.ty) {
+            TypeData::Pointer { .. } => b.emit(
+                InstData::PtrOffset {
+                    ptr: this.id,
+                    index: index.id,
+                },
+                this.ty,
+            ),
+            _ => b.wrong_type("`offset`", "a pointer", this, b.any_pointer()),
+        }
+    }
+
+    /// What this pointer points at.
+    ///
+    /// # Safety
+    /// In every thread that gets here the address must be that of a value of the pointee type, in
+    /// the pointer's address space, aligned, and not written by another thread at the same time.
+    #[track_caller]
+    pub unsafe fn deref(self) -> Place<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        match b.type_data(this.ty) {
+            TypeData::Pointer {
+                pointee, mutable, ..
+            } => Place::new(this, pointee, mutable),
+            _ => Place::new(
+                b.wrong_type("`deref`", "a pointer", this, b.any_pointer()),
+                Type::I32,
+                true,
+            ),
+        }
+    }
+
+    /// This pointer or slice as one into the generic address space.
+    #[track_caller]
+    pub fn to_generic(self) -> Val<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        let ty = b.in_space(this.ty, AddressSpace::Generic);
+        match ty {
+            Some(ty) if ty == this.ty => this,
+            Some(ty) => b.emit(InstData::SpaceCast { arg: this.id }, ty),
+            None => b.wrong_type(
+                "`to_generic`",
+                "a pointer or a slice",
+                this,
+                b.any_pointer(),
+            ),
+        }
+    }
+}
+
+impl KernelBuilder {
+    /// Both operands as values of one type.
+    #[track_caller]
+    pub(super) fn pair<'k>(
+        &'k self,
+        operation: &str,
+        left: impl IntoVal<'k>,
+        right: impl IntoVal<'k>,
+    ) -> (Val<'k>, Val<'k>) {
+        let like = left.own_type().or(right.own_type());
+        let x = left.into_val(self, like);
+        let y = right.into_val(self, Some(x.ty));
+        if x.ty == y.ty {
+            return (x, y);
+        }
+        let kind = BuildErrorKind::TypeMismatch {
+            operation: operation.to_owned(),
+            left: self.type_name(x.ty),
+            left_at: self.built_at(x),
+            right: self.type_name(y.ty),
+            right_at: self.built_at(y),
+        };
+        (x, self.error(kind, x.ty))
+    }
+
+    #[track_caller]
+    pub(super) fn binary<'k>(
+        &'k self,
+        op: BinaryOp,
+        left: impl IntoVal<'k>,
+        right: impl IntoVal<'k>,
+    ) -> Val<'k> {
+        let name = format!("{op:?}").to_lowercase();
+        let (x, y) = self.pair(&name, left, right);
+        let (accepted, what) = match op {
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => (
+                self.is_integer(x.ty) || x.ty == Type::BOOL,
+                "integers or bools",
+            ),
+            BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => (self.is_integer(x.ty), "integers"),
+            _ => (self.is_number(x.ty), "numbers"),
+        };
+        if !accepted {
+            return self.wrong_type(&format!("`{name}`"), what, x, x.ty);
+        }
+        self.emit(
+            InstData::Binary {
+                op,
+                args: [x.id, y.id],
+            },
+            x.ty,
+        )
+    }
+
+    #[track_caller]
+    pub(super) fn compare<'k>(
+        &'k self,
+        op: CompareOp,
+        left: impl IntoVal<'k>,
+        right: impl IntoVal<'k>,
+    ) -> Val<'k> {
+        let name = format!("{op:?}").to_lowercase();
+        let (x, y) = self.pair(&name, left, right);
+        let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+        if !(self.is_number(x.ty) || (equality && x.ty == Type::BOOL)) {
+            return self.wrong_type(&format!("`{name}`"), "numbers", x, Type::BOOL);
+        }
+        self.emit(
+            InstData::Compare {
+                op,
+                args: [x.id, y.id],
+            },
+            Type::BOOL,
+        )
+    }
+
+    #[track_caller]
+    pub(super) fn unary<'k>(&'k self, op: UnaryOp, arg: impl IntoVal<'k>) -> Val<'k> {
+        let x = arg.into_val(self, None);
+        let accepted = match op {
+            UnaryOp::Neg => self.is_number(x.ty),
+            UnaryOp::Not => self.is_integer(x.ty) || x.ty == Type::BOOL,
+        };
+        if !accepted {
+            let name = format!("`{}`", format!("{op:?}").to_lowercase());
+            return self.wrong_type(&name, "a number (`not`: an integer or a bool)", x, x.ty);
+        }
+        self.emit(InstData::Unary { op, arg: x.id }, x.ty)
+    }
+
+    /// An index: any integer, a literal counts as `u32` unless it is negative.
+    #[track_caller]
+    pub(super) fn index_value<'k>(&'k self, index: impl IntoVal<'k>) -> Val<'k> {
+        let index = match index.own_type() {
+            Some(_) => index.into_val(self, None),
+            None => index.into_val(self, Some(Type::I64)),
+        };
+        if self.is_integer(index.ty) {
+            return index;
+        }
+        self.wrong_type("an index", "an integer", index, Type::U32)
+    }
+}
+
+macro_rules! binary_operators {
+    ($($trait:ident $method:ident $op:ident;)*) => {$(
+        binary_operators!(@on Val $trait $method $op);
+        binary_operators!(@on Place $trait $method $op);
+        binary_operators!(@on Var $trait $method $op);
+        binary_operators!(@scalars $trait $method $op f32 f64 i32 i64 u32 u64);
+    )*};
+    (@on $lhs:ident $trait:ident $method:ident $op:ident) => {
+        impl<'k, R: IntoVal<'k>> ops::$trait<R> for $lhs<'k> {
+            type Output = Val<'k>;
+            #[track_caller]
+            fn $method(self, right: R) -> Val<'k> {
+                self.builder.binary(BinaryOp::$op, self, right)
+            }
+        }
+    };
+    (@scalars $trait:ident $method:ident $op:ident $($scalar:ident)*) => {$(
+        binary_operators!(@scalar $scalar Val $trait $method $op);
+        binary_operators!(@scalar $scalar Place $trait $method $op);
+        binary_operators!(@scalar $scalar Var $trait $method $op);
+    )*};
+    (@scalar $scalar:ident $rhs:ident $trait:ident $method:ident $op:ident) => {
+        impl<'k> ops::$trait<$rhs<'k>> for $scalar {
+            type Output = Val<'k>;
+            #[track_caller]
+            fn $method(self, right: $rhs<'k>) -> Val<'k> {
+                right.builder.binary(BinaryOp::$op, self, right)
+            }
+        }
+    };
+}
+binary_operators! {
+    Add add Add;
+    Sub sub Sub;
+    Mul mul Mul;
+    Div div Div;
+    Rem rem Rem;
+    BitAnd bitand And;
+    BitOr bitor Or;
+    BitXor bitxor Xor;
+    Shl shl Shl;
+    Shr shr Shr;
+}
+
+macro_rules! unary_operators {
+    ($($lhs:ident)*) => {$(
+        impl<'k> ops::Neg for $lhs<'k> {
+            type Output = Val<'k>;
+            #[track_caller]
+            fn neg(self) -> Val<'k> {
+                self.builder.unary(UnaryOp::Neg, self)
+            }
+        }
+        impl<'k> ops::Not for $lhs<'k> {
+            type Output = Val<'k>;
+            #[track_caller]
+            fn not(self) -> Val<'k> {
+                self.builder.unary(UnaryOp::Not, self)
+            }
+        }
+    )*};
+}
+unary_operators! { Val Place Var }
+
+impl KernelBuilder {
+    /// Whether arithmetic is defined on `ty`: numbers, and type parameters bounded by them.
+    pub(super) fn is_number(&self, ty: Type) -> bool {
+        use crate::ir::TypeBound::{Float, Int, Num};
+        match self.type_data(ty) {
+            TypeData::Scalar(s) => s != Scalar::Bool,
+            TypeData::Param(p) => matches!(self.bound(p), Some(Num | Int | Float)),
+            _ => false,
+        }
+    }
+
+    /// Whether bit operations are defined on `ty`.
+    pub(super) fn is_integer(&self, ty: Type) -> bool {
+        match self.type_data(ty) {
+            TypeData::Scalar(s) => s.is_int(),
+            TypeData::Param(p) => self.bound(p) == Some(crate::ir::TypeBound::Int),
+            _ => false,
+        }
+    }
+}

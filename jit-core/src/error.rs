@@ -1,0 +1,147 @@
+//! Every error a user of Kiln can meet, by whose subject it is.
+//!
+//! Each variant is a typed value; its text says what happened, where (kernel, argument, line of
+//! Rust) and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use crate::build::BuildErrors;
+use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
+use crate::definition::{RecursionError, SignatureChanged};
+use crate::hook::HookError;
+use crate::interp::InterpretError;
+use crate::ir::VerifyErrors;
+use crate::launch::{KernelFault, LaunchError};
+use crate::runtime::cuda::DriverError;
+use crate::specialize::{BindError, SpecializeError};
+
+/// What can go wrong between describing a kernel and reading its results.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The description of a kernel or device function is wrong.
+    #[error(transparent)]
+    Build(#[from] BuildErrors),
+    /// A redefinition changes the signature that callers rely on.
+    #[error(transparent)]
+    SignatureChanged(#[from] SignatureChanged),
+    /// A function calls itself, directly or not.
+    #[error(transparent)]
+    Recursion(#[from] RecursionError),
+    /// The arguments of a launch do not fit the kernel.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// A kernel cannot be specialized for its arguments.
+    #[error(transparent)]
+    Specialize(#[from] SpecializeError),
+    /// A module breaks the rules of the IR, or uses what the target does not have.
+    #[error(transparent)]
+    Verify(#[from] VerifyErrors),
+    /// A kernel uses what the target does not have.
+    #[error(transparent)]
+    Illegal(#[from] IllegalOperations),
+    /// A hook failed, panicked or broke a module.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    /// A compilation did not come to an end: no libLLVM, or what LLVM cannot compile.
+    #[error(transparent)]
+    CompileThread(#[from] CompileThreadError),
+    /// LLVM rejects what it was given.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The CUDA driver cannot be used or reports an error.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A launch that cannot be.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A thread of an earlier launch ended because it did something it must not.
+    #[error(transparent)]
+    Fault(#[from] KernelFault),
+    /// The interpreter met something that ends the launch.
+    #[error(transparent)]
+    Interpret(#[from] InterpretError),
+    /// More values than a buffer has.
+    #[error("{values} values do not fit a buffer of {buffer}; allocate a larger one")]
+    BufferTooSmall {
+        /// Values the buffer has.
+        buffer: usize,
+        /// Values given.
+        values: usize,
+    },
+    /// The host has no memory left.
+    #[error("the host has no {bytes} bytes of memory left; use smaller buffers or drop some")]
+    HostMemory {
+        /// What was asked for.
+        bytes: usize,
+    },
+    /// An address that is not of this device's memory.
+    #[error("{address:#x} is no address of this device's memory; use buffers of this device")]
+    ForeignAddress {
+        /// The address.
+        address: u64,
+    },
+    /// An event of another device.
+    #[error("the two events are of different devices; record both on one")]
+    ForeignEvent,
+    /// Code for another kind of device.
+    #[error(
+        "kernel `{kernel}` was compiled for another target than {device} can run; do not set \
+         `JitOptions::target` where kernels are launched"
+    )]
+    WrongTarget {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+    },
+    /// A stage that the target does not have.
+    #[error(
+        "kernel `{kernel}` was compiled for {target}, which has no stage `{stage}`; set \
+         `JitOptions::target` to look at another target's code"
+    )]
+    NoStage {
+        /// The kernel.
+        kernel: String,
+        /// The stage.
+        stage: &'static str,
+        /// The target.
+        target: &'static str,
+    },
+    /// A program outside of Kiln that cannot be used.
+    #[error(
+        "{tool} ({}) failed: {message}\n  set KILN_PTXAS and KILN_NVDISASM to the paths of \
+         NVIDIA's tools, or run `cargo xtask setup`",
+        path.display()
+    )]
+    Tool {
+        /// Which.
+        tool: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// What it said.
+        message: String,
+    },
+    /// A module without a kernel.
+    #[error("module `{module}` has no kernel that can be launched")]
+    NoKernel {
+        /// The module.
+        module: String,
+    },
+    /// A bug in Kiln.
+    #[error("internal error, please report it: {0}")]
+    Internal(&'static str),
+}
+
+impl Error {
+    pub(crate) fn tool(tool: &'static str, path: &Path, message: String) -> Error {
+        Error::Tool {
+            tool,
+            path: path.to_owned(),
+            message,
+        }
+    }
+}
+
+/// The result of anything that can fail in Kiln.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,201 @@
+//! Builds the fake driver and gives each test a copy of its own.
+//!
+//! The library is compiled once per test process with plain `rustc`. A copy under another name has
+//! its own statics, so tests run in parallel without seeing each other's failures.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kiln_jit_core::runtime::cuda::{Driver, DriverError, DriverSettings};
+use libloading::Library;
+
+/// A path for a library of this process.
+fn fresh_path() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("fake-cuda-{}-{number}.so", std::process::id());
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Compiles the fake driver, or with `empty` a library without symbols, and gives its bytes.
+fn build(empty: bool) -> Vec<u8> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-cuda/lib.rs");
+    let output = fresh_path();
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args([
+        "--edition=2024",
+        "--crate-type=cdylib",
+        "--crate-name=fake_cuda",
+    ]);
+    rustc.args(["-Cpanic=abort", "-Cdebuginfo=0", "-Cstrip=symbols"]);
+    if empty {
+        rustc.args(["--cfg", "empty"]);
+    }
+    let result = rustc.arg("-o").arg(&output).arg(source).output().unwrap();
+    assert!(
+        result.status.success(),
+        "{}",
+        String::from_utf8_lossy(&result.stderr)
+    );
+    let bytes = std::fs::read(&output).unwrap();
+    std::fs::remove_file(&output).unwrap();
+    bytes
+}
+
+/// One loaded copy of the fake driver, with its control functions.
+pub(crate) struct Fake {
+    library: Library,
+    path: PathBuf,
+}
+
+/// What is alive in a fake driver.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    pub(crate) memory: u64,
+    pub(crate) pinned: u64,
+    pub(crate) modules: u64,
+    pub(crate) streams: u64,
+    pub(crate) events: u64,
+    pub(crate) contexts: u64,
+}
+
+impl Ledger {
+    pub(crate) fn total(&self) -> u64 {
+        self.memory + self.pinned + self.modules + self.streams + self.events + self.contexts
+    }
+}
+
+impl Fake {
+    pub(crate) fn new() -> Fake {
+        static BUILT: OnceLock<Vec<u8>> = OnceLock::new();
+        Fake::place(BUILT.get_or_init(|| build(false)))
+    }
+
+    /// A library that opens and has no symbols.
+    pub(crate) fn empty() -> Fake {
+        Fake::place(&build(true))
+    }
+
+    fn place(bytes: &[u8]) -> Fake {
+        let path = fresh_path();
+        std::fs::write(&path, bytes).unwrap();
+        // SAFETY: the fake driver has no initialization routines of its own.
+        let library = unsafe { Library::new(&path) }.unwrap();
+        Fake { library, path }
+    }
+
+    /// A control function.
+    fn function<F: Copy>(&self, name: &str) -> F {
+        // SAFETY: the callers below give the signatures of `lib.rs`.
+        unsafe { *self.library.get::<F>(name).unwrap() }
+    }
+
+    pub(crate) fn open(&self) -> Result<&'static Driver, DriverError> {
+        Driver::open(&self.path)
+    }
+
+    pub(crate) fn open_with_visible(&self, devices: &str) -> Result<&'static Driver, DriverError> {
+        Driver::open_with(&DriverSettings {
+            library: Some(self.path.clone()),
+            visible_devices: Some(devices.to_owned()),
+        })
+    }
+
+    /// Version, number of devices, result of `cuInit`, bytes of memory.
+    pub(crate) fn set(&self, version: c_int, devices: c_int, init_code: u32, total: usize) {
+        self.function::<extern "C" fn(c_int, c_int, u32, usize)>("fake_set")(
+            version, devices, init_code, total,
+        );
+    }
+
+    /// Makes it a fresh driver again, without a current context in this thread.
+    pub(crate) fn reset(&self) {
+        self.function::<extern "C" fn()>("fake_reset")();
+    }
+
+    pub(crate) fn set_compute_mode(&self, mode: c_int) {
+        self.function::<extern "C" fn(c_int)>("fake_set_compute_mode")(mode);
+    }
+
+    /// Makes the `nth` call from now to `call` ("*" for any) return `code`.
+    pub(crate) fn fail(&self, call: &str, nth: u32, code: u32) {
+        let call = CString::new(call).unwrap();
+        self.function::<extern "C" fn(*const c_char, u32, u32)>("fake_fail")(
+            call.as_ptr(),
+            nth,
+            code,
+        );
+    }
+
+    /// The call that was made to fail, if it came to that.
+    pub(crate) fn failed(&self) -> Option<String> {
+        let name = self.function::<extern "C" fn() -> *const c_char>("fake_failed")();
+        // SAFETY: null or a C string that lives until the next plan.
+        (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned())
+    }
+
+    pub(crate) fn sticky_after(&self, launches: u32, code: u32) {
+        self.function::<extern "C" fn(u32, u32)>("fake_sticky_after")(launches, code);
+    }
+
+    pub(crate) fn reject(&self, code: u32, log: &str) {
+        let log = CString::new(log).unwrap();
+        self.function::<extern "C" fn(u32, *const c_char)>("fake_reject")(code, log.as_ptr());
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.function::<extern "C" fn() -> u64>("fake_calls")()
+    }
+
+    pub(crate) fn ledger(&self) -> Ledger {
+        let mut out = [0u64; 6];
+        self.function::<extern "C" fn(*mut [u64; 6])>("fake_ledger")(&mut out);
+        let [memory, pinned, modules, streams, events, contexts] = out;
+        Ledger {
+            memory,
+            pinned,
+            modules,
+            streams,
+            events,
+            contexts,
+        }
+    }
+
+    /// Grid, block, shared bytes, first parameter.
+    pub(crate) fn last_launch(&self) -> [u64; 8] {
+        let mut out = [0u64; 8];
+        self.function::<extern "C" fn(*mut [u64; 8])>("fake_last_launch")(&mut out);
+        out
+    }
+
+    /// Does what a faulting thread does; whether it claimed the record.
+    pub(crate) fn raise_fault(
+        &self,
+        channel: u64,
+        site: u32,
+        tag: u64,
+        index: u64,
+        length: u64,
+    ) -> bool {
+        let raise =
+            self.function::<extern "C" fn(u64, u32, u64, u64, u64) -> u32>("fake_raise_fault");
+        raise(channel, site, tag, index, length) == 1
+    }
+
+    /// An error's text with the library's path taken out.
+    pub(crate) fn text(&self, error: &DriverError) -> String {
+        error
+            .to_string()
+            .replace(&self.path.display().to_string(), "FAKE")
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        // The mapping stays; only the file goes.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
