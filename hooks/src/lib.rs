@@ -1,1 +1,28 @@
-//! Placeholder.
+//! The compiler hooks that come with Kiln.
+//!
+//! Each is one file, written on the public hook interface alone
+//! ([`kiln_jit_core::hook`]); a user's hooks are their equals. [`standard`] is the list a
+//! `Jit` has unless it is given another one.
+//!
+//! | hook | what it does |
+//! |---|---|
+//! | [`AddressSpaces`] | generic pointers become global, shared, constant or local ones |
+//! | [`ByValue`] | aggregates are passed in the parameter block instead of by reference |
+#![forbid(unsafe_code)]
+
+pub mod address_spaces;
+pub mod by_value;
+
+pub use address_spaces::AddressSpaces;
+pub use by_value::ByValue;
+
+use kiln_jit_core::hook::HookSet;
+
+/// The standard hooks, in order.
+pub fn standard() -> HookSet {
+    HookSet::new()
+        // Before everything that asks what memory an access goes to.
+        .with(AddressSpaces)
+        // Works on the parameters that ABI lowering has made references.
+        .with(ByValue)
+}
