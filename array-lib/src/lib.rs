@@ -1,1 +1,54 @@
-//! Placeholder.
+//! Arrays with fused broadcast and reductions.
+//!
+//! An expression over arrays is not computed operator by operator: it is kept as an [`Expr`] until
+//! [`Expr::eval`], which builds one kernel for the whole of it, specialized on its shape and
+//! element types, and launches that. A closure becomes part of the same kernel.
+//!
+//! ```text
+//! let arrays = Arrays::new(&jit);
+//! let x = arrays.vector(vec![1.0f64; n])?;
+//! let t = &x * &x * 2.0 + x.powi(3) * 6.0 - x.sqrt();
+//! let y = t.map(|t| t * t * 3.0 + t * 5.0 + 2.0).eval()?;      // one kernel, one launch
+//! ```
+//!
+//! This crate uses what any user of the core has, and nothing else.
+#![forbid(unsafe_code)]
+
+mod array;
+mod broadcast;
+mod expr;
+mod ops;
+mod reduce;
+mod shape;
+
+pub use array::{Array, Arrays};
+pub use expr::{Element, Expr, IntoExpr};
+pub use shape::{Shape, ShapeMismatch};
+
+use kiln_jit_core::error::Error;
+
+/// What can go wrong with an array operation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// Shapes that do not go together.
+    #[error(transparent)]
+    Shape(#[from] ShapeMismatch),
+    /// A number of values that does not fill the shape.
+    #[error("{values} values do not fill a {shape} array; it has {} elements", shape.len())]
+    Count {
+        /// How many values.
+        values: usize,
+        /// The shape.
+        shape: Shape,
+    },
+    /// An expression of numbers alone.
+    #[error("an expression needs at least one array to be computed; this one has only numbers")]
+    NoArray,
+    /// Building, compiling or launching the kernel failed.
+    #[error(transparent)]
+    Kernel(#[from] Error),
+}
+
+/// The result of an array operation.
+pub type Result<T, E = ArrayError> = std::result::Result<T, E>;

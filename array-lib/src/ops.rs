@@ -1,0 +1,91 @@
+//! Operators and named element-wise functions: one line each.
+
+use std::ops;
+
+use kiln_device_stdlib::math::Math;
+
+use crate::{Array, Element, Expr, IntoExpr};
+
+macro_rules! operators {
+    ($($trait:ident $method:ident;)*) => {$(
+        impl<T: Element, R: IntoExpr<T>> ops::$trait<R> for Expr<T> {
+            type Output = Expr<T>;
+            fn $method(self, right: R) -> Expr<T> {
+                self.binary(right.into_expr(), stringify!($method), |a, b| ops::$trait::$method(a, b))
+            }
+        }
+        impl<T: Element, R: IntoExpr<T>> ops::$trait<R> for &Expr<T> {
+            type Output = Expr<T>;
+            fn $method(self, right: R) -> Expr<T> {
+                ops::$trait::$method(self.clone(), right)
+            }
+        }
+        impl<T: Element, R: IntoExpr<T>> ops::$trait<R> for &Array<T> {
+            type Output = Expr<T>;
+            fn $method(self, right: R) -> Expr<T> {
+                ops::$trait::$method(self.expr(), right)
+            }
+        }
+        operators!(@scalar $trait $method f32 f64 i32 i64 u32 u64);
+    )*};
+    (@scalar $trait:ident $method:ident $($scalar:ident)*) => {$(
+        impl ops::$trait<Expr<$scalar>> for $scalar {
+            type Output = Expr<$scalar>;
+            fn $method(self, right: Expr<$scalar>) -> Expr<$scalar> {
+                ops::$trait::$method(self.into_expr(), right)
+            }
+        }
+        impl ops::$trait<&Array<$scalar>> for $scalar {
+            type Output = Expr<$scalar>;
+            fn $method(self, right: &Array<$scalar>) -> Expr<$scalar> {
+                ops::$trait::$method(self.into_expr(), right.expr())
+            }
+        }
+    )*};
+}
+operators! {
+    Add add;
+    Sub sub;
+    Mul mul;
+    Div div;
+}
+
+impl<T: Element> ops::Neg for Expr<T> {
+    type Output = Expr<T>;
+    fn neg(self) -> Expr<T> {
+        self.unary("neg", |x| -x)
+    }
+}
+
+impl<T: Element> ops::Neg for &Array<T> {
+    type Output = Expr<T>;
+    fn neg(self) -> Expr<T> {
+        -self.expr()
+    }
+}
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) = |$x:ident| $body:expr;)*) => {
+        impl<T: Element> Expr<T> {
+            $($(#[$doc])*
+            pub fn $name(self $(, $arg: $ty)*) -> Expr<T> {
+                let name = [stringify!($name).to_owned() $(, $arg.to_string())*].join(" ");
+                self.unary(name, move |$x| $body)
+            })*
+        }
+        impl<T: Element> Array<T> {
+            $($(#[$doc])*
+            pub fn $name(&self $(, $arg: $ty)*) -> Expr<T> {
+                self.expr().$name($($arg),*)
+            })*
+        }
+    };
+}
+functions! {
+    /// The square root of every element; floats.
+    sqrt() = |x| Math::sqrt(x);
+    /// The absolute value of every element; floats.
+    abs() = |x| Math::abs(x);
+    /// Every element to a power known now; floats.
+    powi(exponent: i32) = |x| Math::powi(x, exponent);
+}
