@@ -1,1 +1,74 @@
-//! Kiln.
+//! Kiln: GPU kernels compiled while your program runs.
+//!
+//! Host code describes a kernel; Kiln specializes it on the arguments it is launched with, runs the
+//! hooks its user registered, compiles it to PTX through LLVM, keeps the result, and launches it.
+//! A GPU machine needs NVIDIA's driver and nothing else; with no GPU the same kernel runs on the
+//! CPU with the same meaning.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! fn main() -> kiln::Result<()> {
+//!     let saxpy = Kernel::build("saxpy", |k| {
+//!         let t = k.type_param("T").float();
+//!         let (a, x, y) = (k.param("a", t), k.slice("x", t), k.slice_mut("y", t));
+//!         let i = k.global_id().x();
+//!         k.if_(i.lt(y.len()), || y.at(i).set(a * x.at(i) + y.at(i)));
+//!     })?;
+//!     let jit = Jit::new()?; // a CUDA device if there is one, else this CPU
+//!     let n = 1 << 12;
+//!     let x = jit.upload(&vec![1.0f32; n])?;
+//!     let mut y = jit.upload(&vec![2.0f32; n])?;
+//!     jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
+//!     assert_eq!(y.to_vec()?[0], 5.0);
+//!     Ok(())
+//! }
+//! ```
+#![forbid(unsafe_code)]
+
+pub use kiln_array_lib as array;
+pub use kiln_device_stdlib as stdlib;
+pub use kiln_hooks as hooks;
+pub use kiln_jit_core as core;
+
+pub use kiln_jit_core::error::{Error, Result};
+pub use kiln_jit_core::jit::{Jit, JitOptions};
+pub use kiln_jit_core::runtime::Device;
+
+/// Makes a [`Jit`] with the hooks that come with Kiln.
+pub trait StandardJit: Sized {
+    /// A `Jit` on the first CUDA device, or on this CPU if the machine has no CUDA device, with
+    /// [`hooks::standard`] and default options.
+    ///
+    /// # Errors
+    /// A CUDA driver that is there but cannot be used, too old for instance.
+    fn new() -> Result<Self>;
+
+    /// A `Jit` on this device, with [`hooks::standard`] and default options.
+    fn on(device: Device) -> Self;
+}
+
+impl StandardJit for Jit {
+    fn new() -> Result<Self> {
+        Ok(Self::on(Device::best()?))
+    }
+
+    fn on(device: Device) -> Self {
+        Jit::with(device, hooks::standard(), JitOptions::default())
+    }
+}
+
+/// What most programs need: `use kiln::prelude::*;`.
+pub mod prelude {
+    pub use crate::StandardJit;
+    pub use kiln_array_lib::{Array, Arrays, Expr, IntoExpr};
+    pub use kiln_device_stdlib::index::Index;
+    pub use kiln_device_stdlib::math::Math;
+    pub use kiln_jit_core::args;
+    pub use kiln_jit_core::build::{DeviceFn, IntoVal, Kernel, KernelBuilder, Place, Val, Var};
+    pub use kiln_jit_core::ir::{Scope, Type, Unroll};
+    pub use kiln_jit_core::jit::{Jit, JitOptions};
+    pub use kiln_jit_core::launch::{Dim3, LaunchConfig, grid_for};
+    pub use kiln_jit_core::runtime::{Buffer, Device, DeviceKind};
+    pub use kiln_jit_core::value::KernelType;
+}

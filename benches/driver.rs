@@ -1,0 +1,80 @@
+//! The CUDA driver as a C program uses it: what benches compare Kiln with. Panics on any error,
+//! as a bench may.
+#![allow(dead_code, reason = "each bench uses a part of it")]
+
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+
+use cudarc::driver::sys;
+
+/// Panics unless a driver call succeeded.
+fn check(result: sys::CUresult) {
+    assert_eq!(result, sys::CUresult::CUDA_SUCCESS);
+}
+
+/// A kernel loaded by the bench itself into the current context.
+#[derive(Copy, Clone)]
+pub struct Function(sys::CUfunction);
+
+/// Loads PTX text or a cubin.
+pub fn load(image: &[u8], name: &str) -> Function {
+    let mut image = image.to_vec();
+    image.push(0);
+    let name = CString::new(name).expect("a kernel name");
+    let (mut module, mut function) = (null_mut(), null_mut());
+    // SAFETY: the image ends with NUL, the name is a C string, the results are valid for writes.
+    unsafe {
+        check(sys::cuModuleLoadData(&mut module, image.as_ptr().cast()));
+        check(sys::cuModuleGetFunction(
+            &mut function,
+            module,
+            name.as_ptr(),
+        ));
+    }
+    Function(function)
+}
+
+/// One launch on stream 0.
+///
+/// # Safety
+/// `params` are pointers to arguments of the kernel's types, whose buffers are there.
+pub unsafe fn launch(
+    function: Function,
+    grid: (u32, u32),
+    block: (u32, u32),
+    params: &mut [*mut c_void],
+) {
+    // SAFETY: the caller's promise; the function is of the current context.
+    let result = unsafe {
+        sys::cuLaunchKernel(
+            function.0,
+            grid.0,
+            grid.1,
+            1,
+            block.0,
+            block.1,
+            1,
+            0,
+            null_mut(),
+            params.as_mut_ptr(),
+            null_mut(),
+        )
+    };
+    check(result);
+}
+
+/// Compiles a CUDA C++ file next to this one with nvcc; `None` if there is no nvcc.
+pub fn nvcc(source: &str, sm: u32) -> Option<Vec<u8>> {
+    let folder = std::env::var("KILN_PEERS").unwrap_or_else(|_| "benches/peers".to_owned());
+    let out = std::env::temp_dir().join(format!("kiln-peer-{}-{source}.cubin", std::process::id()));
+    let status = std::process::Command::new("nvcc")
+        .args(["-O3", &format!("-arch=sm_{sm}"), "-cubin", "-o"])
+        .arg(&out)
+        .arg(format!("{folder}/{source}"))
+        .status()
+        .ok()?;
+    assert!(status.success(), "nvcc rejects {source}");
+    let image = std::fs::read(&out).expect("nvcc wrote it");
+    let _ = std::fs::remove_file(&out);
+    Some(image)
+}

@@ -1,0 +1,148 @@
+//! The host's cost of a launch: the look-up of a cache hit, counted allocations, and on a GPU
+//! `jit.launch` beside raw `cuLaunchKernel` in the same process.
+//!
+//! `cargo bench --bench launch`. The figures to meet are 150 ns without allocation for the hit, and
+//! 1.10 times the driver call for the launch.
+
+mod driver;
+#[path = "../examples/kernels/mod.rs"]
+mod kernels;
+mod report;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use kiln::prelude::*;
+use report::{Report, median};
+
+/// Counts allocations.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is handed to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn main() -> kiln::Result<()> {
+    let jit = Jit::new()?;
+    let mut report = Report::new("launch");
+    let saxpy = kernels::saxpy()?;
+    let x = jit.upload(&vec![1.0f32; 256])?;
+    let mut y = jit.upload(&vec![2.0f32; 256])?;
+    jit.launch(&saxpy, 1, 256, args!(2.0f32, &x, &mut y))?;
+    jit.synchronize()?;
+    look_up(&jit, &saxpy, &x, &mut y, &mut report)?;
+    if jit.device().info().kind == DeviceKind::Cuda {
+        beside_driver(&jit, &saxpy, &x, &mut y, &mut report)?;
+    }
+    report.print();
+    Ok(())
+}
+
+fn look_up(
+    jit: &Jit,
+    kernel: &Kernel,
+    x: &Buffer<f32>,
+    y: &mut Buffer<f32>,
+    report: &mut Report,
+) -> kiln::Result<()> {
+    const BATCH: u32 = 1000;
+    let mut times = Vec::new();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let mut batch = || -> kiln::Result<f64> {
+        let start = Instant::now();
+        for _ in 0..BATCH {
+            std::hint::black_box(jit.look_up(kernel, args!(2.0f32, x, &mut *y))?);
+        }
+        Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH))
+    };
+    let first = batch()?;
+    let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    times.push(first);
+    for _ in 0..200 {
+        times.push(batch()?);
+    }
+    report.against("cache hit look-up", median(&times), "ns", "goal", 150.0);
+    report.row("allocations in 1000 hits", allocated as f64, "");
+    Ok(())
+}
+
+/// Batches of launches with the device drained between them, the two ways in turn.
+fn beside_driver(
+    jit: &Jit,
+    kernel: &Kernel,
+    x: &Buffer<f32>,
+    y: &mut Buffer<f32>,
+    report: &mut Report,
+) -> kiln::Result<()> {
+    const BATCH: u32 = 200;
+    let prepared = jit.compile(kernel, args!(2.0f32, x, &mut *y))?;
+    let ptx = jit.inspect(kernel, args!(2.0f32, x, &mut *y))?;
+    let function = driver::load(ptx.ptx()?.as_bytes(), &ptx.compiled().entry);
+    // The same code with the same arguments: a, x, x.len, y, y.len, and no fault channel, which
+    // this launch does not touch.
+    let (mut a, mut xs, mut n, mut ys, mut channel) =
+        (2.0f32, x.address(), 256u32, y.address(), 0u64);
+    let mut params = [
+        (&raw mut a).cast(),
+        (&raw mut xs).cast(),
+        (&raw mut n).cast(),
+        (&raw mut ys).cast(),
+        (&raw mut n).cast(),
+        (&raw mut channel).cast(),
+    ];
+    // SAFETY: the parameters are those of the kernel, in order, and the buffers are alive.
+    let mut raw = || unsafe { driver::launch(function, (1, 1), (256, 1), &mut params) };
+    let (mut by_jit, mut by_prepared, mut by_driver) = (Vec::new(), Vec::new(), Vec::new());
+    let time = |launch: &mut dyn FnMut() -> kiln::Result<()>| -> kiln::Result<f64> {
+        jit.synchronize()?;
+        let start = Instant::now();
+        for _ in 0..BATCH {
+            launch()?;
+        }
+        Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(BATCH))
+    };
+    for _ in 0..100 {
+        by_driver.push(time(&mut || {
+            raw();
+            Ok(())
+        })?);
+        by_jit.push(time(&mut || {
+            jit.launch(kernel, 1, 256, args!(2.0f32, x, &mut *y))
+        })?);
+        by_prepared.push(time(&mut || {
+            prepared.launch(1, 256, args!(2.0f32, x, &mut *y))
+        })?);
+    }
+    jit.synchronize()?;
+    let driver = median(&by_driver);
+    report.against(
+        "jit.launch",
+        median(&by_jit),
+        "us",
+        "cuLaunchKernel",
+        driver,
+    );
+    report.against(
+        "prepared.launch",
+        median(&by_prepared),
+        "us",
+        "cuLaunchKernel",
+        driver,
+    );
+    Ok(())
+}

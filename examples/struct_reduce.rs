@@ -1,0 +1,45 @@
+//! Listing 10 of "Effective Extensible Programming: Unleashing Julia on GPUs" (Besard et al. 2018):
+//! a reduction over a user's struct with a user's operation.
+
+use kiln::prelude::*;
+
+kiln::core::kernel_type! {
+    /// A point of the plane.
+    #[repr(C)]
+    pub struct Point {
+        x: i64,
+        y: i64,
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let jit = Jit::new()?;
+    let arrays = Arrays::new(&jit);
+    let host: Vec<Point> = (0..40_000).map(|i| Point { x: i, y: -2 * i }).collect();
+    let points = arrays.vector(host.clone())?;
+
+    // reduce(+, Point(0, 0), X)
+    let sum = points.reduce(
+        |a, b| {
+            let parts = [a.field("x") + b.field("x"), a.field("y") + b.field("y")];
+            a.builder().construct(a.ty(), &parts)
+        },
+        Point { x: 0, y: 0 },
+    )?;
+
+    let want: i64 = host.iter().map(|p| p.x).sum();
+    assert_eq!(
+        sum,
+        Point {
+            x: want,
+            y: -2 * want
+        }
+    );
+    println!(
+        "{} points sum up to ({}, {}), ok",
+        points.len(),
+        sum.x,
+        sum.y
+    );
+    Ok(())
+}

@@ -1,0 +1,519 @@
+//! The text of every error a user can cause: what, where, how to fix.
+//!
+//! `UPDATE_EXPECT=1 cargo xtask test` rewrites the expected texts; the diff is part of the review.
+
+use expect_test::{Expect, expect};
+use kiln::core::args;
+use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet, LaunchEvent};
+use kiln::core::ir::{InstData, Module};
+use kiln::core::target::{PtxTarget, Target};
+use kiln::prelude::*;
+use kiln::{Error, Result};
+
+/// Compares an error's text, with line and column numbers replaced so that moving a test does not
+/// change it.
+fn check<T>(result: Result<T>, want: Expect) {
+    let error = match result {
+        Ok(_) => panic!("there is no error"),
+        Err(error) => error,
+    };
+    let mut text = String::new();
+    for line in error.to_string().lines() {
+        text += line.trim_end();
+        text += "\n";
+    }
+    want.assert_eq(&without_positions(&text));
+}
+
+/// Replaces `errors.rs:12:34` by `errors.rs:L:C`.
+fn without_positions(text: &str) -> String {
+    let mut parts = text.split("errors.rs:");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
+        let ends_in_colon = part[..part.len() - rest.len()].ends_with(':');
+        out += "errors.rs:L";
+        out += if ends_in_colon { ":" } else { "" };
+        out += rest;
+    }
+    out
+}
+
+fn jit() -> Jit {
+    Jit::on(Device::cpu())
+}
+
+fn fill() -> Kernel {
+    Kernel::build("fill", |k| {
+        let out = k.slice_mut("out", Type::U32);
+        let i = k.global_id().x();
+        k.if_(i.lt(out.len()), || out.at(i).set(1));
+    })
+    .expect("it is right")
+}
+
+#[test]
+fn operands_of_two_types() {
+    let result = Kernel::build("mixed", |k| {
+        let (a, b) = (k.param("a", Type::F32), k.param("b", Type::F64));
+        let _ = a + b;
+    });
+    check(
+        result,
+        expect![[r#"
+        `mixed` cannot be built: 1 error
+          tests/errors.rs:L: `add` needs two operands of one type: the left one is `f32` (built at tests/errors.rs:L), the right one is `f64` (built at tests/errors.rs:L); convert one with `.cast(..)`
+    "#]],
+    );
+}
+
+#[test]
+fn a_value_outside_its_region() {
+    let result = Kernel::build("leak", |k| {
+        let out = k.slice_mut("out", Type::U32);
+        let leaked = std::cell::Cell::new(None);
+        k.if_(out.len().gt(3), || leaked.set(Some(out.len() * 2)));
+        if let Some(value) = leaked.get() {
+            out.at(0).set(value);
+        }
+    });
+    check(
+        result,
+        expect![[r#"
+        `leak` cannot be built: 1 error
+          tests/errors.rs:L: the value built at tests/errors.rs:L belongs to the `if` at tests/errors.rs:L, which has ended; declare a variable with `var` before it, `set` it inside and use it here
+    "#]],
+    );
+}
+
+#[test]
+fn a_condition_that_is_no_bool() {
+    let result = Kernel::build("truthy", |k| {
+        let n = k.param("n", Type::I32);
+        k.if_(n, || {});
+    });
+    check(
+        result,
+        expect![[r#"
+        `truthy` cannot be built: 1 error
+          tests/errors.rs:L: the condition of `if_` needs a bool (compare with `lt`, `eq`, ...), but the value built at tests/errors.rs:L is `i32`
+    "#]],
+    );
+}
+
+#[test]
+fn literals_that_do_not_fit() {
+    let result = Kernel::build("literals", |k| {
+        let n = k.param("n", Type::U8);
+        let _ = n + 300;
+        let _ = n + 0.5;
+    });
+    check(
+        result,
+        expect![[r#"
+        `literals` cannot be built: 2 errors
+          tests/errors.rs:L: the literal 300 is not a value of `u8`; it is out of range
+          tests/errors.rs:L: the literal 0.5 is not a value of `u8`; write it without a point
+    "#]],
+    );
+}
+
+#[test]
+fn a_break_without_a_loop_and_a_store_to_a_read_only_slice() {
+    let result = Kernel::build("stray", |k| {
+        k.break_();
+        let x = k.slice("x", Type::F32);
+        x.at(0).set(1.0);
+    });
+    check(
+        result,
+        expect![[r#"
+        `stray` cannot be built: 2 errors
+          tests/errors.rs:L: `break` is not inside a loop of `stray`
+          tests/errors.rs:L: an element is read-only; declare the parameter it comes from with `slice_mut`
+    "#]],
+    );
+}
+
+#[test]
+fn a_field_that_is_not_there() {
+    let result = Kernel::build("fields", |k| {
+        let point = k.struct_type("Point", &[("x", Type::F32), ("y", Type::F32)]);
+        let p = k.param("p", point);
+        let _ = p.field("z");
+    });
+    check(
+        result,
+        expect![[r#"
+        `fields` cannot be built: 1 error
+          tests/errors.rs:L: `@Point` has no field `z`; it has x, y
+    "#]],
+    );
+}
+
+#[test]
+fn a_type_parameter_that_nothing_determines() {
+    let kernel = Kernel::build("open", |k| {
+        let t = k.type_param("T").float();
+        let _ = k.zero(t);
+    });
+    check(
+        kernel.and_then(|kernel| jit().launch(&kernel, 1, 1, args!())),
+        expect![[r#"
+            no argument of kernel `open` (declared at tests/errors.rs:L) says what `T` is: use `T` in the type of a parameter
+        "#]],
+    );
+}
+
+#[test]
+fn a_missing_argument() {
+    check(
+        jit().launch(&fill(), 1, 1, args!()),
+        expect![[r#"
+        kernel `fill` (declared at tests/errors.rs:L) takes 1 argument (out), 0 were passed
+    "#]],
+    );
+}
+
+#[test]
+fn a_read_only_buffer_for_a_mutable_slice() {
+    let jit = jit();
+    let x = jit.zeros::<u32>(4).expect("memory");
+    check(
+        jit.launch(&fill(), 1, 1, args!(&x)),
+        expect![[r#"
+        argument 1 (`out`, declared at tests/errors.rs:L) of kernel `fill` is written by the kernel, it was passed read-only: pass `&mut`
+    "#]],
+    );
+}
+
+#[test]
+fn an_argument_of_another_type() {
+    let jit = jit();
+    let mut x = jit.zeros::<f32>(4).expect("memory");
+    check(
+        jit.launch(&fill(), 1, 1, args!(&mut x)),
+        expect![[r#"
+        argument 1 (`out`, declared at tests/errors.rs:L) of kernel `fill` must be a slice of `u32`, a slice of `f32` was passed: convert it, or change the kernel
+    "#]],
+    );
+}
+
+#[test]
+fn an_empty_grid() {
+    let jit = jit();
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    check(
+        jit.launch(&fill(), 0, 32, args!(&mut x)),
+        expect![[r#"
+        kernel `fill`: the grid is 0x1x1, and a launch needs at least one block and one thread; skip the launch when there is nothing to do
+    "#]],
+    );
+}
+
+#[test]
+fn too_many_threads() {
+    let jit = jit();
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    check(
+        jit.launch(&fill(), 1, 4096, args!(&mut x)),
+        expect![[r#"
+        kernel `fill`: the number of threads of a block is 4096, the device's limit is 1024; use a smaller block and a larger grid
+    "#]],
+    );
+}
+
+#[test]
+fn too_much_shared_memory() {
+    let jit = jit();
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    let config = LaunchConfig::new(1, 32).shared_bytes(1 << 20);
+    check(
+        jit.launch_with(&fill(), config, args!(&mut x)),
+        expect![[r#"
+        kernel `fill`: the shared memory of a block in bytes is 1048576, the device's limit is 232448; use smaller tiles, or fewer elements a block
+    "#]],
+    );
+}
+
+#[test]
+fn more_threads_than_promised() {
+    let jit = jit();
+    let kernel = Kernel::build("bounded", |k| {
+        k.launch_bounds(64, 0);
+        let _ = k.slice_mut("out", Type::U32);
+    });
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    let launch = |kernel: Kernel| jit.launch(&kernel, 1, 128, args!(&mut x));
+    check(
+        kernel.and_then(launch),
+        expect![[r#"
+        kernel `bounded` promises at most 64 threads a block (`launch_bounds`), and this launch has 128; use a smaller block or raise the bound
+    "#]],
+    );
+}
+
+#[test]
+fn a_buffer_of_another_device() {
+    let (jit, other) = (jit(), jit());
+    let mut x = other.zeros::<u32>(4).expect("memory");
+    let result = jit.launch(&fill(), 1, 32, args!(&mut x));
+    let Err(Error::Launch(error)) = result else {
+        panic!("{result:?}")
+    };
+    // Devices are numbered as they are made, and tests run in any order.
+    let text: String = error
+        .to_string()
+        .chars()
+        .filter(|c| !c.is_ascii_digit())
+        .collect();
+    expect!["kernel `fill`: argument  (`out`) lies on CPU device , and the launch is on CPU device ; copy it with `to_vec` and `upload`"].assert_eq(&text);
+}
+
+#[test]
+fn a_host_value_that_no_hook_converts() {
+    let text = String::from("not an argument");
+    check(
+        jit().launch(&fill(), 1, 1, &[args::host(&text)]),
+        expect![[r#"
+            kernel `fill`: argument 0 is a host value that no hook converts; add a hook with `convert_argument` for its type
+        "#]],
+    );
+}
+
+#[test]
+fn an_index_out_of_bounds() {
+    let jit = jit();
+    let kernel = Kernel::build("reach", |k| {
+        let x = k.slice_mut("x", Type::U32);
+        x.at(k.global_id().x() + 3).set(1);
+    })
+    .expect("it is right");
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    jit.launch(&kernel, 2, 2, args!(&mut x)).expect("a launch");
+    check(
+        jit.synchronize(),
+        expect![[r#"
+        kernel `reach`, tests/errors.rs:L: index 4 is out of bounds for length 4 (block 0x0x0, thread 1x0x0); the thread ended there, other threads went on; check the index or guard it with `if`
+    "#]],
+    );
+}
+
+#[test]
+fn an_unchecked_access_outside_of_memory() {
+    let jit = jit();
+    let kernel = Kernel::build("wild", |k| {
+        let x = k.slice_mut("x", Type::U32);
+        // SAFETY: none; the interpreter is to find it.
+        unsafe { x.at_unchecked(1u64 << 40) }.set(1);
+    })
+    .expect("it is right");
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    let result = jit.launch(&kernel, 1, 1, args!(&mut x));
+    let Err(error) = result else {
+        panic!("there is no error")
+    };
+    let text = error.to_string();
+    assert!(
+        text.starts_with("kernel `wild`, tests/errors.rs:"),
+        "{text}"
+    );
+    assert!(
+        text.contains("no memory of this launch (block [0, 0, 0], thread [0, 0, 0])"),
+        "{text}"
+    );
+}
+
+#[test]
+fn too_many_values_for_a_buffer() {
+    let jit = jit();
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    check(
+        x.write(&[1; 5]),
+        expect![[r#"
+        5 values do not fit a buffer of 4; allocate a larger one
+    "#]],
+    );
+}
+
+/// A `Jit` that compiles for a GPU that is not here, with one hook.
+fn compiling(hooks: HookSet) -> Jit {
+    let target = Some(Target::Ptx(PtxTarget::for_sm(75)));
+    Jit::with(
+        Device::cpu(),
+        hooks,
+        JitOptions {
+            target,
+            ..JitOptions::default()
+        },
+    )
+}
+
+#[test]
+fn code_of_another_device() {
+    let jit = compiling(kiln::hooks::standard());
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    check(
+        jit.launch(&fill(), 1, 32, args!(&mut x)),
+        expect![[r#"
+            kernel `fill` was compiled for another target than this machine's CPU can run; do not set `JitOptions::target` where kernels are launched
+        "#]],
+    );
+}
+
+#[test]
+fn a_stage_that_is_not_there() {
+    let jit = jit();
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    let inspection = jit.inspect(&fill(), args!(&mut x));
+    check(
+        inspection.and_then(|i| i.ptx().map(str::to_owned)),
+        expect![[r#"
+            kernel `fill` was compiled for the interpreter, which has no stage `ptx`; set `JitOptions::target` to look at another target's code
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_target_does_not_have() {
+    let jit = compiling(kiln::hooks::standard());
+    let kernel = Kernel::build("scoped", |k| {
+        let tile = k.shared_array("tile", Type::F32, 20_000);
+        tile.at(0).set(1.0);
+    });
+    check(
+        kernel.and_then(|kernel| jit.inspect(&kernel, args!())),
+        expect![[r#"
+            kernel `scoped` cannot be compiled for sm_75:
+              tests/errors.rs:L: in `scoped`: the shared variables take 80000 bytes, of at most 49152; use dynamic shared memory
+        "#]],
+    );
+}
+
+/// Does one thing wrong.
+enum Wrong {
+    Panics,
+    Fails,
+    BreaksIr,
+    BreaksPipeline,
+    Vetoes,
+}
+
+impl Hook for Wrong {
+    fn name(&self) -> &'static str {
+        "wrong"
+    }
+
+    fn rewrite_ir(&self, _cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
+        match self {
+            Wrong::Panics => panic!("out of ideas"),
+            Wrong::Fails => Err("no rewriting on Fridays".into()),
+            Wrong::BreaksIr => {
+                let kernel = module.kernel().expect("a kernel");
+                let body = module.functions[kernel].body;
+                let function = &mut module.functions[kernel];
+                let location = function.location;
+                let data = InstData::Break { depth: 0 };
+                let inst = function.new_inst(data, Type::UNIT, location);
+                function.regions[body].insts.insert(0, inst);
+                Ok(Changed::Yes)
+            }
+            _ => Ok(Changed::No),
+        }
+    }
+
+    fn pass_pipeline(&self, _cx: &HookContext<'_>, pipeline: &mut String) -> HookResult<()> {
+        if let Wrong::BreaksPipeline = self {
+            *pipeline = "default<O9>".to_owned();
+        }
+        Ok(())
+    }
+
+    fn observes_launches(&self) -> bool {
+        matches!(self, Wrong::Vetoes)
+    }
+
+    fn before_launch(&self, _launch: &LaunchEvent<'_>) -> HookResult<()> {
+        Err("the budget is spent".into())
+    }
+}
+
+fn inspect_with(wrong: Wrong) -> Result<()> {
+    let jit = compiling(HookSet::new().with(wrong));
+    let mut x = jit.zeros::<u32>(4)?;
+    let result = jit.inspect(&fill(), args!(&mut x)).map(drop);
+    assert_eq!(jit.cache_stats().compiles, 0, "nothing is cached");
+    result
+}
+
+#[test]
+fn a_hook_that_panics() {
+    check(
+        inspect_with(Wrong::Panics),
+        expect![[r#"
+        hook `wrong` panicked: out of ideas
+          this is a bug in the hook; the kernel was not compiled or launched
+          kernel: fill, extension point: RewriteIr
+    "#]],
+    );
+}
+
+#[test]
+fn a_hook_that_fails() {
+    check(
+        inspect_with(Wrong::Fails),
+        expect![[r#"
+        hook `wrong` failed: no rewriting on Fridays
+          kernel: fill, extension point: RewriteIr
+    "#]],
+    );
+}
+
+#[test]
+fn a_hook_that_breaks_the_module() {
+    check(
+        inspect_with(Wrong::BreaksIr),
+        expect![[r#"
+            hook `wrong` left a module that does not verify; this is a bug in the hook
+            `fill` breaks 2 rules of the IR
+              tests/errors.rs:L: in `fill`: it ends its region, and instructions follow
+              tests/errors.rs:L: in `fill`: it names loop 1 around it, and there are 0
+            kernel @fill(%0 out: slice<generic, mut u32> noalias) {
+              break 0
+              ; error: it ends its region, and instructions follow
+              ; error: it names loop 1 around it, and there are 0
+              %1: u32 = intrinsic block_idx.x()
+              %2: u32 = intrinsic block_dim.x()
+              %3: u32 = mul %1, %2
+              ...
+              kernel: fill, extension point: RewriteIr
+        "#]],
+    );
+}
+
+#[test]
+fn a_hook_that_breaks_the_pipeline() {
+    check(
+        inspect_with(Wrong::BreaksPipeline),
+        expect![[r#"
+        LLVM back end, optimize: `default<O9>`: invalid optimization level 'O9'
+    "#]],
+    );
+}
+
+#[test]
+fn a_hook_that_vetoes_a_launch() {
+    let jit = Jit::with(
+        Device::cpu(),
+        HookSet::new().with(Wrong::Vetoes),
+        JitOptions::default(),
+    );
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    check(
+        jit.launch(&fill(), 1, 32, args!(&mut x)),
+        expect![[r#"
+        hook `wrong` failed: the budget is spent
+          kernel: fill, extension point: BeforeLaunch
+    "#]],
+    );
+}

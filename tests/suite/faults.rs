@@ -1,0 +1,161 @@
+//! Out-of-bounds accesses: reported exactly, and the device goes on.
+
+use kiln::Error;
+use kiln::prelude::*;
+
+use super::{Outcome, chapter, kernels};
+
+chapter![
+    an_index_out_of_bounds_is_reported,
+    a_negative_index_is_out_of_bounds,
+    shared_and_fixed_arrays_are_checked,
+    faults_in_device_functions_name_them,
+    barriers_do_not_wait_for_ended_threads,
+    the_device_is_usable_afterwards,
+];
+
+fn fault(result: kiln::Result<()>) -> kiln::core::launch::KernelFault {
+    match result {
+        Err(Error::Fault(fault)) => fault,
+        other => panic!("expected a fault, got {other:?}"),
+    }
+}
+
+fn an_index_out_of_bounds_is_reported(jit: &Jit) -> Outcome {
+    let line = line!() + 4;
+    let kernel = Kernel::build("reach", |k| {
+        let x = k.slice_mut("x", Type::F32);
+        let i = k.global_id().x();
+        k.if_(i.eq(70), || x.at(i + 30).set(1.0));
+        k.if_(i.lt(x.len()), || x.at(i).set(2.0));
+    })?;
+    let mut x = jit.zeros::<f32>(100)?;
+    jit.launch(&kernel, 4, 32, args!(&mut x))?;
+    let fault = fault(jit.synchronize());
+    assert_eq!((fault.index, fault.length), (100, 100));
+    assert_eq!((fault.block.x, fault.thread.x), (2, 6));
+    assert_eq!(fault.kernel, "reach");
+    let place = format!("{}:{line}:", file!());
+    assert!(
+        fault.location.starts_with(&place),
+        "{} is not at {place}",
+        fault.location
+    );
+    // The fault is reported once; the thread that faulted wrote nothing, the others went on.
+    jit.synchronize()?;
+    let x = x.to_vec()?;
+    assert!(
+        x.iter()
+            .enumerate()
+            .all(|(i, &v)| v == if i == 70 { 0.0 } else { 2.0 })
+    );
+    Ok(())
+}
+
+fn a_negative_index_is_out_of_bounds(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("below", |k| {
+        let x = k.slice("x", Type::F32);
+        let out = k.slice_mut("out", Type::F32);
+        let i = k.param("i", Type::I32);
+        out.at(0).set(x.at(i));
+    })?;
+    let x = jit.zeros::<f32>(4)?;
+    let mut out = jit.zeros::<f32>(1)?;
+    jit.launch(&kernel, 1, 1, args!(&x, &mut out, -1i32))?;
+    let fault = fault(jit.synchronize());
+    assert_eq!((fault.index, fault.length), (-1, 4));
+    Ok(())
+}
+
+fn shared_and_fixed_arrays_are_checked(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("tiles", |k| {
+        let out = k.slice_mut("out", Type::F32);
+        let (i, j) = (k.param("i", Type::U32), k.param("j", Type::U32));
+        let tile = k.shared("tile", k.array(k.array(Type::F32, 8), 4));
+        let list = k.shared_array("list", Type::F32, 16);
+        tile.at(i).at(j).set(1.0);
+        list.at(i + j).set(2.0);
+        out.at(0).set(tile.at(i).at(j) + list.at(i + j));
+    })?;
+    let mut out = jit.zeros::<f32>(1)?;
+    for (i, j, index, length) in [(4u32, 0u32, 4, 4), (1, 8, 8, 8), (3, 7, -1, 0)] {
+        jit.launch(&kernel, 1, 1, args!(&mut out, i, j))?;
+        match jit.synchronize() {
+            Ok(()) => assert_eq!(index, -1),
+            result => {
+                let fault = fault(result);
+                assert_eq!((fault.index, fault.length), (index, length));
+            }
+        }
+    }
+    assert_eq!(out.to_vec()?, [3.0]);
+    Ok(())
+}
+
+fn faults_in_device_functions_name_them(jit: &Jit) -> Outcome {
+    let pick = DeviceFn::build("pick", |f| {
+        let (x, i) = (f.slice("x", Type::U32), f.param("i", Type::U32));
+        f.return_value(x.at(i));
+    })?;
+    let kernel = Kernel::build("picks", |k| {
+        let (x, out) = (k.slice("x", Type::U32), k.slice_mut("out", Type::U32));
+        out.at(0).set(k.call(&pick, &[x, x.len()]));
+    })?;
+    let x = jit.zeros::<u32>(5)?;
+    let mut out = jit.upload(&[9u32])?;
+    jit.launch(&kernel, 1, 1, args!(&x, &mut out))?;
+    let fault = fault(jit.synchronize());
+    assert_eq!((fault.index, fault.length), (5, 5));
+    assert!(fault.inside.contains("pick"), "{fault}");
+    assert_eq!(out.to_vec()?, [9]);
+    Ok(())
+}
+
+fn barriers_do_not_wait_for_ended_threads(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("some_end", |k| {
+        let (x, out) = (k.slice("x", Type::U32), k.slice_mut("out", Type::U32));
+        let tile = k.shared_array("tile", Type::U32, 64);
+        let i = k.thread_idx().x();
+        tile.at(i).set(i);
+        k.barrier();
+        // Every fourth thread reaches beyond `x` and ends.
+        let offset = (i % 4).eq(3).select(x.len(), k.lit(Type::U32, 0));
+        tile.at(i).set(tile.at(i) + x.at(offset));
+        k.barrier();
+        out.at(i).set(tile.at((i + 1) % 64));
+    })?;
+    let x = jit.upload(&[100u32])?;
+    let mut out = jit.zeros::<u32>(64)?;
+    jit.launch(&kernel, 1, 64, args!(&x, &mut out))?;
+    fault(jit.synchronize());
+    for (i, v) in out.to_vec()?.into_iter().enumerate() {
+        let next = (i as u32 + 1) % 64;
+        let want = if i % 4 == 3 {
+            0
+        } else if next % 4 == 3 {
+            next
+        } else {
+            next + 100
+        };
+        assert_eq!(v, want, "thread {i}");
+    }
+    Ok(())
+}
+
+fn the_device_is_usable_afterwards(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("wild", |k| {
+        let x = k.slice_mut("x", Type::U32);
+        x.at(k.global_id().x() * 1000).set(1);
+    })?;
+    let saxpy = kernels::saxpy()?;
+    let mut x = jit.zeros::<u32>(10)?;
+    for _ in 0..20 {
+        jit.launch(&kernel, 8, 64, args!(&mut x))?;
+        fault(jit.synchronize());
+        let a = jit.upload(&[2.0f32; 64])?;
+        let mut b = jit.upload(&[1.0f32; 64])?;
+        jit.launch(&saxpy, 1, 64, args!(3.0f32, &a, &mut b))?;
+        assert_eq!(b.to_vec()?, [7.0; 64]);
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Launches: the cache, redefinition, prepared kernels, facts, and everything that can be wrong.
+
+use kiln::Error;
+use kiln::core::launch::LaunchError;
+use kiln::prelude::*;
+
+use super::{Outcome, chapter, kernels, run_over};
+
+chapter![
+    the_second_launch_is_a_hit,
+    other_types_are_another_specialization,
+    redefinition_is_seen,
+    redefined_callees_are_seen,
+    prepared_kernels_launch,
+    facts_specialize,
+    many_threads_compile_once,
+    wrong_launches_are_errors,
+    empty_buffers,
+];
+
+fn fill(value: u32) -> impl Fn(&KernelBuilder) {
+    move |k: &KernelBuilder| {
+        let out = k.slice_mut("out", Type::U32);
+        let i = k.global_id().x();
+        k.if_(i.lt(out.len()), || out.at(i).set(value));
+    }
+}
+
+fn the_second_launch_is_a_hit(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("hit", fill(1))?;
+    let before = jit.cache_stats();
+    let mut out = jit.zeros::<u32>(10)?;
+    for _ in 0..3 {
+        jit.launch(&kernel, 1, 32, args!(&mut out))?;
+    }
+    let after = jit.cache_stats();
+    assert_eq!(after.compiles - before.compiles, 1);
+    assert_eq!(after.hits - before.hits, 2);
+    Ok(())
+}
+
+fn other_types_are_another_specialization(jit: &Jit) -> Outcome {
+    let saxpy = kernels::saxpy()?;
+    let before = jit.cache_stats();
+    let (x, mut y) = (jit.zeros::<f32>(4)?, jit.zeros::<f32>(4)?);
+    jit.launch(&saxpy, 1, 4, args!(1.0f32, &x, &mut y))?;
+    let (x, mut y) = (jit.zeros::<f64>(4)?, jit.zeros::<f64>(4)?);
+    jit.launch(&saxpy, 1, 4, args!(1.0f64, &x, &mut y))?;
+    assert_eq!(jit.cache_stats().compiles - before.compiles, 2);
+    let why = jit
+        .explain_recompile(&saxpy)
+        .expect("it was compiled")
+        .to_string();
+    assert!(
+        why.contains("argument types: f32, &[f32], &mut [f32] -> f64"),
+        "{why}"
+    );
+    Ok(())
+}
+
+fn redefinition_is_seen(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("age", fill(1))?;
+    let first = fill(1);
+    assert_eq!(run_over(jit, &kernel, vec![0u32; 5], &[])?, [1; 5]);
+    kernel.redefine(fill(2))?;
+    assert_eq!(run_over(jit, &kernel, vec![0u32; 5], &[])?, [2; 5]);
+    let why = jit.explain_recompile(&kernel).expect("it was compiled");
+    assert_eq!(
+        why.changes.iter().map(|c| c.field).collect::<Vec<_>>(),
+        ["content"]
+    );
+    // Going back to an earlier body finds its code.
+    let before = jit.cache_stats();
+    kernel.redefine(&first)?;
+    assert_eq!(run_over(jit, &kernel, vec![0u32; 5], &[])?, [1; 5]);
+    assert_eq!(jit.cache_stats().compiles, before.compiles);
+    Ok(())
+}
+
+fn redefined_callees_are_seen(jit: &Jit) -> Outcome {
+    let add = |n: f32| {
+        move |f: &KernelBuilder| {
+            let x = f.param("x", Type::F32);
+            f.return_value(x + n);
+        }
+    };
+    let inner = DeviceFn::build("inner", add(1.0))?;
+    let outer = DeviceFn::build("outer", |f| {
+        let x = f.param("x", Type::F32);
+        f.return_value(f.call(&inner, &[x]) * 2.0);
+    })?;
+    let kernel = Kernel::build("calls", |k| {
+        let out = k.slice_mut("out", Type::F32);
+        k.if_(k.global_id().x().eq(0), || {
+            out.at(0).set(k.call(&outer, &[out.at(0).get()]));
+        });
+    })?;
+    assert_eq!(run_over(jit, &kernel, vec![3.0f32], &[])?, [8.0]);
+    inner.redefine(add(10.0))?;
+    assert_eq!(run_over(jit, &kernel, vec![3.0f32], &[])?, [26.0]);
+    let compiles = jit.cache_stats().compiles;
+    inner.redefine(add(1.0))?;
+    assert_eq!(run_over(jit, &kernel, vec![3.0f32], &[])?, [8.0]);
+    assert_eq!(jit.cache_stats().compiles, compiles);
+    Ok(())
+}
+
+fn prepared_kernels_launch(jit: &Jit) -> Outcome {
+    let saxpy = kernels::saxpy()?;
+    let x = jit.upload(&[2.0f32; 100])?;
+    let mut y = jit.upload(&[1.0f32; 100])?;
+    let prepared = jit.compile(&saxpy, args!(3.0f32, &x, &mut y))?;
+    prepared.launch(1, 128, args!(3.0f32, &x, &mut y))?;
+    assert_eq!(y.to_vec()?, [7.0; 100]);
+    let wrong = prepared.launch(1, 128, args!(3.0f64, &x, &mut y));
+    assert!(
+        matches!(
+            wrong,
+            Err(Error::Launch(LaunchError::OtherSignature { .. }))
+        ),
+        "{wrong:?}"
+    );
+    Ok(())
+}
+
+fn facts_specialize(jit: &Jit) -> Outcome {
+    let options = JitOptions {
+        specialize_facts: true,
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(jit.device().clone(), kiln::hooks::standard(), options);
+    let kernel = Kernel::build("strided", |k| {
+        let (x, out) = (k.slice("x", Type::F32), k.slice_mut("out", Type::F32));
+        let stride = k.param("stride", Type::U32);
+        let i = k.global_id().x();
+        k.if_(i.lt(out.len()), || out.at(i).set(x.at(i * stride)));
+    })?;
+    let x = jit.upload(&(0..1024).map(|i| i as f32).collect::<Vec<_>>())?;
+    for (stride, compiles) in [(1u32, 1), (1, 1), (3, 2), (16, 3), (32, 3)] {
+        let mut out = jit.zeros::<f32>(10)?;
+        jit.launch(&kernel, 1, 32, args!(&x, &mut out, stride))?;
+        let want: Vec<f32> = (0..10).map(|i| (i * stride) as f32).collect();
+        assert_eq!(out.to_vec()?, want);
+        assert_eq!(jit.cache_stats().compiles, compiles, "stride {stride}");
+    }
+    Ok(())
+}
+
+fn many_threads_compile_once(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("stampede", fill(9))?;
+    let before = jit.cache_stats().compiles;
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut out = jit.zeros::<u32>(10).expect("memory");
+                jit.launch(&kernel, 1, 32, args!(&mut out))
+                    .expect("a launch");
+                assert_eq!(out.to_vec().expect("results"), [9; 10]);
+            });
+        }
+    });
+    assert_eq!(jit.cache_stats().compiles - before, 1);
+    Ok(())
+}
+
+fn wrong_launches_are_errors(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("limits", |k| {
+        k.launch_bounds(64, 1);
+        fill(1)(k);
+    })?;
+    let mut out = jit.zeros::<u32>(10)?;
+    let mut launch = |grid: Dim3, block: Dim3, shared: u32| {
+        let config = LaunchConfig {
+            grid,
+            block,
+            shared_bytes: shared,
+        };
+        match jit.launch_with(&kernel, config, args!(&mut out)) {
+            Err(Error::Launch(error)) => error,
+            other => panic!("expected a launch error, got {other:?}"),
+        }
+    };
+    assert!(matches!(
+        launch(0.into(), 32.into(), 0),
+        LaunchError::Zero { what: "grid", .. }
+    ));
+    assert!(matches!(
+        launch(1.into(), 0.into(), 0),
+        LaunchError::Zero { what: "block", .. }
+    ));
+    assert!(matches!(
+        launch(1.into(), 2048.into(), 0),
+        LaunchError::OverLimit { given: 2048, .. }
+    ));
+    assert!(matches!(
+        launch((1, 70_000).into(), 32.into(), 0),
+        LaunchError::OverLimit {
+            what: "grid's y",
+            ..
+        }
+    ));
+    assert!(matches!(
+        launch(1.into(), 32.into(), 1 << 30),
+        LaunchError::OverLimit { .. }
+    ));
+    assert!(matches!(
+        launch(1.into(), 65.into(), 0),
+        LaunchError::OverLaunchBounds { .. }
+    ));
+    let elsewhere = Jit::on(Device::cpu());
+    let mut foreign = elsewhere.zeros::<u32>(10)?;
+    let error = jit.launch(&kernel, 1, 32, args!(&mut foreign));
+    assert!(
+        matches!(error, Err(Error::Launch(LaunchError::ForeignBuffer { .. }))),
+        "{error:?}"
+    );
+    let read_only = jit.zeros::<u32>(10)?;
+    let error = jit.launch(&kernel, 1, 32, args!(&read_only));
+    assert!(matches!(error, Err(Error::Bind(_))), "{error:?}");
+    let error = jit.launch(&kernel, 1, 32, args!());
+    assert!(matches!(error, Err(Error::Bind(_))), "{error:?}");
+    Ok(())
+}
+
+fn empty_buffers(jit: &Jit) -> Outcome {
+    let saxpy = kernels::saxpy()?;
+    let x = jit.upload::<f32>(&[])?;
+    let mut y = jit.upload::<f32>(&[])?;
+    jit.launch(&saxpy, 1, 32, args!(1.0f32, &x, &mut y))?;
+    assert_eq!(y.to_vec()?, []);
+    Ok(())
+}

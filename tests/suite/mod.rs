@@ -1,0 +1,61 @@
+//! One suite over all devices: every case is a function of a `Jit`, run on the CPU by `tests/cpu.rs`
+//! and on a GPU by `tests/gpu.rs`. A case checks its results itself and panics if they are wrong.
+#![allow(
+    dead_code,
+    reason = "each program that includes this uses a part of it"
+)]
+
+#[path = "../../examples/kernels/mod.rs"]
+pub mod kernels;
+
+mod arithmetic;
+mod arrays;
+mod control;
+mod faults;
+mod launching;
+mod memory;
+
+use kiln::prelude::*;
+
+/// What a case returns: an error fails it as a panic does.
+pub type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// A case: its name and what it does.
+pub type Case = (&'static str, fn(&Jit) -> Outcome);
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    [
+        arithmetic::CASES,
+        control::CASES,
+        memory::CASES,
+        faults::CASES,
+        launching::CASES,
+        arrays::CASES,
+    ]
+    .concat()
+}
+
+/// Names the functions of a chapter as its cases.
+macro_rules! chapter {
+    ($($name:ident),* $(,)?) => {
+        pub const CASES: &[super::Case] = &[$((stringify!($name), $name)),*];
+    };
+}
+pub(crate) use chapter;
+
+/// Launches `kernel` with one thread an element of `out` and gives back `out`.
+pub fn run_over<T: KernelType>(
+    jit: &Jit,
+    kernel: &Kernel,
+    out: Vec<T>,
+    more: &[kiln::core::args::Arg<'_>],
+) -> kiln::Result<Vec<T>> {
+    let mut buffer = jit.upload(&out)?;
+    {
+        let mut args = vec![kiln::core::args::IntoArg::into_arg(&mut buffer)];
+        args.extend(more.iter().map(|a| a.duplicate()));
+        jit.launch(kernel, grid_for(out.len(), 64), 64, &args)?;
+    }
+    buffer.to_vec()
+}
