@@ -1,2 +1,129 @@
-//! Project automation.
-fn main() {}
+//! Kiln's project automation: `cargo xtask <command>`.
+//!
+//! Everything that takes more than one call of cargo has a command here, so that people and CI do
+//! the same. The commands need cargo; NVIDIA's tools also need python3, the bundle also needs xz.
+
+mod bundle;
+mod error;
+mod tests;
+mod tools;
+mod workspace;
+
+use std::process::{Command, ExitCode};
+
+use error::{Error, Result};
+use tools::Kit;
+use workspace::{TargetKind, cargo, root, run};
+
+const HELP: &str = "\
+Kiln's project automation.
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  setup [--nvcc]      Install NVIDIA's ptxas, nvdisasm and cuobjdump under target/kiln-tools;
+                      --nvcc adds the CUDA C++ compiler. Needs python3 and the network, no GPU
+  test [ARGS]         Set up, then run every test there is and build the benches. ARGS go to
+                      `cargo test`; if they choose packages or targets, only those run
+  bench [NAME] [-- ARGS]
+                      Run all benches, or one; ARGS go to the bench. gpu measures on a GPU only
+  bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
+                      a GPU machine without Rust. --no-llvm leaves the library out
+  ci                  Do what CI does: format, clippy, documentation, test
+  help                Print this
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the command that the arguments name.
+fn dispatch(args: &[String]) -> Result<()> {
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", args),
+    };
+    let asks_help = rest
+        .iter()
+        .take_while(|a| *a != "--")
+        .any(|a| a == "--help" || a == "-h");
+    match command {
+        _ if asks_help => print_help(),
+        "setup" => setup(flag(command, rest, "--nvcc")?),
+        "test" => tests::test(rest),
+        "bench" => bench(rest),
+        "bundle" => bundle::bundle(!flag(command, rest, "--no-llvm")?),
+        "ci" => {
+            flag(command, rest, "")?;
+            let script = root().join(".ci/run");
+            run(
+                &mut Command::new(script),
+                "the check",
+                "See its output above",
+            )
+        }
+        "help" | "--help" | "-h" => print_help(),
+        other => Err(Error::Usage {
+            message: format!("there is no command `{other}`"),
+        }),
+    }
+}
+
+fn print_help() -> Result<()> {
+    print!("{HELP}");
+    Ok(())
+}
+
+/// Whether the one option that a command takes is given (`""`: it takes none).
+fn flag(command: &str, args: &[String], option: &str) -> Result<bool> {
+    match args {
+        [] => Ok(false),
+        [given] if given == option => Ok(true),
+        _ => {
+            let takes = if option.is_empty() { "nothing" } else { option };
+            let message = format!("`{command}` takes {takes}, not `{}`", args.join(" "));
+            Err(Error::Usage { message })
+        }
+    }
+}
+
+/// Installs NVIDIA's tools and prints where they are, a line each.
+fn setup(with_nvcc: bool) -> Result<()> {
+    let kit = if with_nvcc { Kit::Nvcc } else { Kit::Assembler };
+    tools::setup(kit)?;
+    for name in kit.tools() {
+        println!("{name}: {}", tools::tool(name)?.display());
+    }
+    Ok(())
+}
+
+/// Runs one bench, or all of them.
+fn bench(args: &[String]) -> Result<()> {
+    let mut names = workspace::targets()?;
+    names.retain(|target| target.kind == TargetKind::Bench);
+    let (chosen, rest) = match args.split_first() {
+        Some((name, rest)) if !name.starts_with('-') => (name.as_str(), rest),
+        _ => ("*", args),
+    };
+    if !names
+        .iter()
+        .any(|target| chosen == "*" || target.name == chosen)
+    {
+        let names: Vec<&str> = names.iter().map(|target| target.name.as_str()).collect();
+        let message = format!("there is no such bench; there are: {}", names.join(", "));
+        return Err(Error::Usage { message });
+    }
+    let mut command = cargo();
+    command
+        .args(["bench", "--workspace", "--bench", chosen])
+        .args(rest);
+    tools::point_to_tools(&mut command);
+    run(&mut command, "the bench", "See its output above")
+}

@@ -1,0 +1,403 @@
+//! `cargo xtask bundle`: one folder that runs on a GPU machine without Rust.
+//!
+//! ```text
+//! bundle/run              starts the programs (./run --help)
+//! bundle/programs         kind and name of each, a line each
+//! bundle/bin/             examples, benches and the GPU tests: release builds, stripped
+//! bundle/lib/*.xz         the toolchain's libLLVM, unpacked by `run` and opened at run time
+//! bundle/peers/*.cu       the CUDA C++ twins that benches compile with nvcc where it is installed
+//! ```
+//! The folder has to travel to machines with little room for it, so it has a size limit.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::tools::remove;
+use crate::workspace::{self, Target, TargetKind, cargo, root, run, tools_folder};
+
+/// The limit for all files of the bundle together, in bytes.
+const LIMIT: u64 = 60_000_000;
+
+/// The test program that takes a device instead of Rust's test harness.
+const GPU_TESTS: &str = "gpu-tests";
+
+const BUILD_HELP: &str = "Repair what the compiler reports above";
+const TOOLCHAIN_HELP: &str = "Install Rust with rustup";
+const STRIP_HELP: &str = "`strip` comes with the C linker (Debian and Ubuntu: binutils)";
+const XZ_HELP: &str = "Install xz (Debian and Ubuntu: apt-get install xz-utils)";
+
+/// Makes `bundle/`, replacing an earlier one. Without `with_llvm` the library is left out, for a
+/// machine that has it from an earlier bundle.
+///
+/// # Errors
+/// Those of building and copying, and [`Error::BundleTooLarge`].
+pub(crate) fn bundle(with_llvm: bool) -> Result<()> {
+    let folder = root().join("bundle");
+    let programs = build()?;
+    remove(&folder)?;
+    for inner in ["bin", "lib", "peers"] {
+        let inner = folder.join(inner);
+        fs::create_dir_all(&inner).map_err(Error::io("create", inner))?;
+    }
+    copy_programs(&programs, &folder)?;
+    copy_peers(&folder.join("peers"))?;
+    let library = toolchain_llvm()?;
+    let name = file_name(&library);
+    if with_llvm {
+        copy(
+            &packed(&library)?,
+            &folder.join("lib").join(format!("{name}.xz")),
+        )?;
+    }
+    let script = folder.join("run");
+    let text = include_str!("bundle/run").replace("@LIBRARY@", &name);
+    fs::write(&script, text).map_err(Error::io("write", &script))?;
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&script, executable).map_err(Error::io("make executable", &script))?;
+    let size = check_size(&folder, LIMIT)?;
+    println!(
+        "{}: {} programs, {:.1} MB",
+        folder.display(),
+        programs.len(),
+        size as f64 / 1e6
+    );
+    Ok(())
+}
+
+/// A built program and where cargo put it.
+type Programs = BTreeMap<String, (TargetKind, PathBuf)>;
+
+/// Builds the examples, the benches and the GPU tests for release, as far as the workspace has them.
+fn build() -> Result<Programs> {
+    let wanted: Vec<Target> = workspace::targets()?
+        .into_iter()
+        .filter(|t| t.kind != TargetKind::Test || t.name == GPU_TESTS)
+        .collect();
+    if !wanted.iter().any(|t| t.kind == TargetKind::Test) {
+        eprintln!("xtask: no test program `{GPU_TESTS}`, so the bundle has none");
+    }
+    let mut names: Vec<&str> = wanted.iter().map(|t| t.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::DuplicateProgram {
+            name: twice[0].to_owned(),
+        });
+    }
+    if wanted.is_empty() {
+        return Ok(Programs::new());
+    }
+    let mut command = cargo();
+    command.args(["build", "--workspace", "--release"]);
+    command.args(["--message-format", "json-render-diagnostics"]);
+    for target in &wanted {
+        command
+            .arg(format!("--{}", target.kind.name()))
+            .arg(&target.name);
+    }
+    let messages = workspace::output(&mut command, "building the programs", BUILD_HELP)?;
+    executables(&messages).map_err(|source| Error::CargoOutput {
+        command: "cargo build",
+        source,
+    })
+}
+
+/// Reads the built programs from cargo's messages, one JSON value a line.
+fn executables(messages: &str) -> serde_json::Result<Programs> {
+    let mut programs = Programs::new();
+    for line in messages.lines().filter(|line| line.starts_with('{')) {
+        let message: Value = serde_json::from_str(line)?;
+        let (Some(path), Some(target)) = (
+            message.get("executable").and_then(Value::as_str),
+            message.get("target"),
+        ) else {
+            continue;
+        };
+        let name = target.get("name").and_then(Value::as_str);
+        if let (Some(kind), Some(name)) = (TargetKind::of(target), name) {
+            programs.insert(name.to_owned(), (kind, path.into()));
+        }
+    }
+    Ok(programs)
+}
+
+/// Copies the programs into `bin`, strips them there, and writes the list that `run` reads.
+fn copy_programs(programs: &Programs, folder: &Path) -> Result<()> {
+    let mut list = String::new();
+    for (name, (kind, path)) in programs {
+        let to = folder.join("bin").join(name);
+        copy(path, &to)?;
+        run(
+            Command::new("strip").arg(&to),
+            "stripping a program",
+            STRIP_HELP,
+        )?;
+        list += &format!("{} {name}\n", kind.name());
+    }
+    let path = folder.join("programs");
+    fs::write(&path, list).map_err(Error::io("write", path))
+}
+
+/// Copies the CUDA C++ twins, if there are any.
+fn copy_peers(to: &Path) -> Result<()> {
+    let sources = fs::read_dir(root().join("benches/peers"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for source in sources.map(|entry| entry.path()) {
+        if source
+            .extension()
+            .is_some_and(|extension| extension == "cu")
+        {
+            copy(&source, &to.join(file_name(&source)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The libLLVM of the toolchain that builds the workspace.
+fn toolchain_llvm() -> Result<PathBuf> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.current_dir(root()).args(["--print", "sysroot"]);
+    let sysroot = workspace::output(&mut rustc, "asking rustc for its folder", TOOLCHAIN_HELP)?;
+    let folder = Path::new(sysroot.trim()).join("lib");
+    let files = fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut libraries = files.filter(|path| file_name(path).starts_with("libLLVM.so."));
+    libraries.next().ok_or(Error::NoLlvm { folder })
+}
+
+/// The library packed with xz. That takes minutes, so the result is kept under the digest of what
+/// was packed.
+fn packed(library: &Path) -> Result<PathBuf> {
+    let bytes = fs::read(library).map_err(Error::io("read", library))?;
+    let digest = blake3::hash(&bytes).to_hex();
+    let kept = tools_folder().join(format!("{}.{}.xz", file_name(library), &digest[..16]));
+    if kept.is_file() {
+        return Ok(kept);
+    }
+    eprintln!(
+        "xtask: packing {}; this takes minutes, and only once",
+        library.display()
+    );
+    let started = Instant::now();
+    let folder = tools_folder();
+    fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
+    let part = kept.with_extension("part");
+    let file = fs::File::create(&part).map_err(Error::io("create", &part))?;
+    let mut xz = Command::new("xz");
+    // One block: several would pack sooner, but 5 % larger.
+    xz.args(["-9e", "-T1", "--stdout"]).arg(library);
+    xz.stdin(Stdio::null()).stdout(file);
+    run(&mut xz, "packing libLLVM", XZ_HELP)?;
+    fs::rename(&part, &kept).map_err(Error::io("rename", &part))?;
+    let size = fs::metadata(&kept).map_err(Error::io("read", &kept))?.len();
+    let seconds = started.elapsed().as_secs();
+    eprintln!(
+        "xtask: {:.1} MB to {:.1} MB in {seconds} s",
+        bytes.len() as f64 / 1e6,
+        size as f64 / 1e6
+    );
+    Ok(kept)
+}
+
+/// The bytes of all files under a folder.
+///
+/// # Errors
+/// [`Error::BundleTooLarge`] if they are more than `limit`.
+fn check_size(folder: &Path, limit: u64) -> Result<u64> {
+    let mut files = Vec::new();
+    list_files(folder, &mut files)?;
+    files.sort_unstable_by(|a, b| b.cmp(a));
+    let size = files.iter().map(|(size, _)| size).sum();
+    if size <= limit {
+        return Ok(size);
+    }
+    let lines = files
+        .iter()
+        .take(8)
+        .map(|(size, path)| format!("{size:>12} {}", path.display()));
+    Err(Error::BundleTooLarge {
+        size,
+        limit,
+        largest: lines.collect::<Vec<_>>().join("\n"),
+    })
+}
+
+/// Lists the files under a folder with their sizes in bytes.
+fn list_files(folder: &Path, files: &mut Vec<(u64, PathBuf)>) -> Result<()> {
+    for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
+        let path = entry.map_err(Error::io("read", folder))?.path();
+        let metadata = fs::metadata(&path).map_err(Error::io("read", &path))?;
+        match metadata.is_dir() {
+            true => list_files(&path, files)?,
+            false => files.push((metadata.len(), path)),
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .map(|_| ())
+        .map_err(Error::io("copy", from))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that is removed at the end of a test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let name = format!("kiln-xtask-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            fs::create_dir_all(&folder).expect("a temporary folder");
+            Folder(folder)
+        }
+
+        fn program(&self, name: &str, text: &str) {
+            let path = self.0.join(name);
+            fs::create_dir_all(path.parent().expect("it has one")).expect("a temporary folder");
+            fs::write(&path, text).expect("a temporary file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it was made");
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// A bundle of scripts: two examples, of which `bad` fails, and the tests.
+    fn bundle_of_scripts(name: &str) -> Folder {
+        let bundle = Folder::new(name);
+        bundle.program(
+            "run",
+            &include_str!("bundle/run").replace("@LIBRARY@", "libLLVM.so.1"),
+        );
+        bundle.program(
+            "bin/good",
+            "#!/bin/sh\necho \"good got $* and $KILN_LIBLLVM\"\n",
+        );
+        bundle.program("bin/bad", "#!/bin/sh\nexit 3\n");
+        bundle.program("bin/gpu-tests", "#!/bin/sh\necho \"tests got $*\"\n");
+        bundle.program("programs", "example bad\nexample good\ntest gpu-tests\n");
+        bundle
+    }
+
+    /// Exit code, standard output and error output of the bundle's `run`.
+    fn call(bundle: &Folder, args: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(bundle.0.join("run"));
+        command
+            .args(args)
+            .env_remove("KILN_LIBLLVM")
+            .env_remove("KILN_PEERS");
+        let output = command
+            .env("KILN_BUNDLE_LIB", bundle.0.join("unpacked"))
+            .output();
+        let output = output.expect("sh starts");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    }
+
+    #[test]
+    fn executables_are_read_from_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null,\"target\":{}}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/t/launch-1\",\
+             \"target\":{\"kind\":[\"bench\"],\"name\":\"launch\"}}\n\
+            {\"reason\":\"build-finished\",\"success\":true}\n";
+        let programs = executables(messages).expect("it is JSON");
+        let launch = (TargetKind::Bench, PathBuf::from("/t/launch-1"));
+        assert_eq!(programs, Programs::from([("launch".to_owned(), launch)]));
+    }
+
+    #[test]
+    fn run_says_what_is_missing() {
+        let bundle = bundle_of_scripts("missing");
+        let (code, _, error) = call(&bundle, &["good"]);
+        assert_eq!(code, Some(2));
+        assert!(
+            error.contains("no libLLVM.so.1 in") && error.contains("KILN_BUNDLE_LIB"),
+            "{error}"
+        );
+        let (code, list, _) = call(&bundle, &["--list"]);
+        assert_eq!(
+            (code, list.as_str()),
+            (Some(0), "example bad\nexample good\ntest gpu-tests\n")
+        );
+        let (code, help, _) = call(&bundle, &["--help"]);
+        assert!(
+            code == Some(0) && help.contains("./run NAME [ARGS]"),
+            "{help}"
+        );
+        assert!(!help.contains("set -eu"), "{help}");
+    }
+
+    #[test]
+    fn run_passes_arguments_and_the_library() {
+        let bundle = bundle_of_scripts("arguments");
+        bundle.program("unpacked/libLLVM.so.1", "");
+        let (code, text, _) = call(&bundle, &["good", "a b", "c"]);
+        let library = bundle.0.join("unpacked/libLLVM.so.1");
+        assert_eq!(code, Some(0));
+        assert_eq!(text, format!("good got a b c and {}\n", library.display()));
+        let (code, _, error) = call(&bundle, &["other"]);
+        assert!(
+            code == Some(2) && error.contains("no program `other`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn all_tests_run_to_the_end_and_report_the_failed() {
+        let bundle = bundle_of_scripts("all");
+        bundle.program("unpacked/libLLVM.so.1", "");
+        let (code, text, error) = call(&bundle, &["--all-tests"]);
+        assert_eq!((code, error.as_str()), (Some(2), "run: failed: bad\n"));
+        for line in [
+            "tests got --require\n",
+            "== bad: FAILED (3)\n",
+            "== good: ok\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bundle_over_the_limit_names_its_files() {
+        let folder = Folder::new("size");
+        folder.program("bin/large", "0123456789");
+        assert_eq!(check_size(&folder.0, 10).expect("it fits"), 10);
+        let error = check_size(&folder.0, 9)
+            .expect_err("it is larger")
+            .to_string();
+        assert!(
+            error.contains("10 bytes, the limit is 9") && error.contains("bin/large"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,411 @@
+//! The house rules that a program can check, checked on every file of the repository.
+//!
+//! One rule is one function from a file to its problems; [`RULES`] is the list. The test collects
+//! all problems of all files before it fails, each with its file, its line and what to do. Every
+//! rule has a test of its own that it fires, so that a rule that checks nothing is noticed.
+
+#[path = "tidy/code.rs"]
+mod code;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use code::{code_of, lines_before_tests, words};
+
+/// The longest a source file may be, in lines, its tests left out.
+const MAX_LINES: usize = 800;
+
+/// Where `unsafe` may be written; a name that ends in `/` stands for all that is below it. Elsewhere
+/// code is safe or asks one of these modules.
+const UNSAFE_ALLOWED: &[&str] = &[
+    // Calls into LLVM.
+    "jit-core/src/codegen/",
+    // Calls into the CUDA driver; buffers that devices share.
+    "jit-core/src/runtime/",
+    // Loads and stores of the interpreter's memory, once bounds are checked.
+    "jit-core/src/interp/memory.rs",
+    // The promise about device memory that the interpreter is given.
+    "jit-core/src/interp/mod.rs",
+    "jit-core/src/interp/run.rs",
+    // Values seen as bytes.
+    "jit-core/src/value.rs",
+    // Building accesses without bounds checks: a promise of the caller's.
+    "jit-core/src/build/kernel.rs",
+    "jit-core/src/build/place.rs",
+    "jit-core/src/build/value.rs",
+    // Benches call the driver as a C program would, and count allocations.
+    "benches/",
+    // A CUDA driver for tests, and tests that load it or libLLVM.
+    "jit-core/tests/",
+    // Tests of unchecked accesses and of raw pointers.
+    "tests/",
+];
+
+/// Names that say nothing about a module's subject.
+const EMPTY_NAMES: &[&str] = &[
+    "util", "utils", "helper", "helpers", "common", "misc", "manager", "handler", "handlers",
+    "engine",
+];
+
+/// A file of the repository.
+struct File<'a> {
+    /// Its path from the root, with `/`.
+    path: &'a str,
+    /// Its text.
+    text: &'a str,
+    /// Its text with comments and the insides of literals blanked, for Rust files.
+    code: Option<String>,
+}
+
+impl<'a> File<'a> {
+    fn new(path: &'a str, text: &'a str) -> File<'a> {
+        File {
+            path,
+            text,
+            code: path.ends_with(".rs").then(|| code_of(text)),
+        }
+    }
+}
+
+/// What breaks a rule: the line, counted from 1, and what to do.
+type Problem = (usize, String);
+
+/// A rule: its problems with a file.
+type Rule = fn(&File<'_>) -> Vec<Problem>;
+
+/// All rules.
+const RULES: &[Rule] = &[
+    opens_with_doc,
+    is_short,
+    is_named_by_subject,
+    allows_with_reason,
+    unsafe_in_place,
+    is_portable,
+];
+
+/// Every Rust file opens with `//!` that says what it is for.
+fn opens_with_doc(file: &File<'_>) -> Vec<Problem> {
+    match file.code.is_none() || file.text.starts_with("//!") {
+        true => Vec::new(),
+        false => vec![(
+            1,
+            "open the file with `//!` that says what it is for".to_owned(),
+        )],
+    }
+}
+
+/// Source files stay short; tests may be as long as they need.
+fn is_short(file: &File<'_>) -> Vec<Problem> {
+    let in_tests = file
+        .path
+        .split('/')
+        .any(|part| part == "tests" || part.ends_with("tests.rs"));
+    let Some(code) = file.code.as_ref().filter(|_| !in_tests) else {
+        return Vec::new();
+    };
+    let lines = lines_before_tests(code);
+    match lines <= MAX_LINES {
+        true => Vec::new(),
+        false => vec![(
+            lines,
+            format!("{lines} lines: divide it by subject ({MAX_LINES} at most)"),
+        )],
+    }
+}
+
+/// Files, folders and modules are named by their subject.
+fn is_named_by_subject(file: &File<'_>) -> Vec<Problem> {
+    let Some(code) = &file.code else {
+        return Vec::new();
+    };
+    let mut problems = Vec::new();
+    let parts = file
+        .path
+        .split('/')
+        .map(|part| part.trim_end_matches(".rs"));
+    for part in parts.filter(|part| EMPTY_NAMES.contains(part)) {
+        problems.push((
+            1,
+            format!("`{part}` says nothing: name the file by its subject"),
+        ));
+    }
+    let found = words(code).collect::<Vec<_>>();
+    for pair in found.windows(2).filter(|pair| pair[0].1 == "mod") {
+        let (line, name) = pair[1];
+        if EMPTY_NAMES.contains(&name) {
+            problems.push((
+                line,
+                format!("`mod {name}` says nothing: name it by its subject"),
+            ));
+        }
+    }
+    problems
+}
+
+/// A lint is switched off with a reason only.
+fn allows_with_reason(file: &File<'_>) -> Vec<Problem> {
+    let Some(code) = &file.code else {
+        return Vec::new();
+    };
+    let mut problems = Vec::new();
+    for lint in ["allow", "expect"] {
+        for opening in ["#[", "#!["] {
+            let start = format!("{opening}{lint}(");
+            for (at, _) in code.match_indices(&start) {
+                let attribute = code[at..].split(']').next().unwrap_or_default();
+                if !attribute.contains("reason") {
+                    let line = code[..at].matches('\n').count() + 1;
+                    problems.push((line, format!("give `{lint}` a `reason = \"...\"`")));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// `unsafe` stays in the modules that are there for it.
+fn unsafe_in_place(file: &File<'_>) -> Vec<Problem> {
+    let allowed = |place: &str| match place.ends_with('/') {
+        true => file.path.starts_with(place),
+        false => file.path == place,
+    };
+    let Some(code) = file
+        .code
+        .as_ref()
+        .filter(|_| !UNSAFE_ALLOWED.iter().any(|p| allowed(p)))
+    else {
+        return Vec::new();
+    };
+    let advice = "no `unsafe` here: move it to a module that UNSAFE_ALLOWED in xtask/tests/tidy.rs \
+                  names, or add this one with its reason";
+    words(code)
+        .filter(|w| w.1 == "unsafe")
+        .map(|(line, _)| (line, advice.to_owned()))
+        .collect()
+}
+
+/// No file names a folder of the machine it was written on.
+fn is_portable(file: &File<'_>) -> Vec<Problem> {
+    let folders = ["root", "home", "work", "Users"].map(|folder| format!("/{folder}/"));
+    let mut problems = Vec::new();
+    for (number, line) in file.text.lines().enumerate() {
+        for folder in &folders {
+            // In `tests/work/x`, `../work/x` and `https://host/work/x` it is part of another path.
+            let starts_there = line.match_indices(folder.as_str()).any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                !before.is_some_and(|c| c.is_alphanumeric() || "._-~}$)*".contains(c))
+            });
+            if starts_there {
+                problems.push((number + 1, format!("`{folder}` is a folder of one machine")));
+            }
+        }
+    }
+    problems
+}
+
+fn problems(path: &str, text: &str) -> Vec<String> {
+    let file = File::new(path, text);
+    let found = RULES.iter().flat_map(|rule| rule(&file));
+    found
+        .map(|(line, problem)| format!("{path}:{line}: {problem}"))
+        .collect()
+}
+
+/// The repository's root.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the workspace")
+}
+
+/// The paths of all files from the root: what git tracks or would track; without git, all files but
+/// those of hidden and generated folders.
+fn files() -> Vec<String> {
+    let mut git = Command::new("git");
+    git.current_dir(root()).args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]);
+    match git.output() {
+        Ok(output) if output.status.success() => {
+            let list = String::from_utf8_lossy(&output.stdout).into_owned();
+            list.split('\0')
+                .filter(|path| !path.is_empty())
+                .map(str::to_owned)
+                .collect()
+        }
+        _ => {
+            let mut files = Vec::new();
+            walk(root(), &mut files);
+            files
+        }
+    }
+}
+
+fn walk(folder: &Path, files: &mut Vec<String>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let from_root: PathBuf = path.strip_prefix(root()).unwrap_or(&path).to_owned();
+        if !path.is_dir() {
+            files.push(from_root.to_string_lossy().replace('\\', "/"));
+        } else if !name.starts_with('.') && name != "target" && name != "bundle" {
+            walk(&path, files);
+        }
+    }
+}
+
+#[test]
+fn the_repository_keeps_the_rules() {
+    let files = files();
+    assert!(
+        files.iter().any(|path| path == "xtask/tests/tidy.rs"),
+        "this file is not found"
+    );
+    let mut all = Vec::new();
+    for path in &files {
+        // A tracked file may have been removed, and a binary one has no lines.
+        if let Ok(text) = std::fs::read_to_string(root().join(path)) {
+            all.extend(problems(path, &text));
+        }
+    }
+    assert!(
+        all.is_empty(),
+        "{} problems:\n{}",
+        all.len(),
+        all.join("\n")
+    );
+}
+
+#[test]
+fn walking_finds_what_git_finds() {
+    let mut walked = Vec::new();
+    walk(root(), &mut walked);
+    for path in ["Cargo.toml", "xtask/src/main.rs", "xtask/tests/tidy.rs"] {
+        assert!(walked.iter().any(|p| p == path), "{path}");
+    }
+    assert!(
+        !walked
+            .iter()
+            .any(|p| p.starts_with("target/") || p.starts_with(".git/"))
+    );
+}
+
+/// Checks one file against all rules: `expected` are parts of the problems, in order.
+#[track_caller]
+fn check(path: &str, text: &str, expected: &[&str]) {
+    let found = problems(path, text);
+    let as_expected = found.len() == expected.len()
+        && found
+            .iter()
+            .zip(expected)
+            .all(|(problem, part)| problem.contains(part));
+    assert!(as_expected, "expected {expected:?}, found {found:#?}");
+}
+
+#[test]
+fn a_missing_doc_is_found() {
+    check(
+        "a/src/x.rs",
+        "fn f() {}\n",
+        &["a/src/x.rs:1: open the file"],
+    );
+    check("a/src/x.rs", "//! What x is.\nfn f() {}\n", &[]);
+    check("a/x.toml", "x = 1\n", &[]);
+}
+
+#[test]
+fn a_long_file_is_found() {
+    let long = format!("//! X.\n{}", "fn f() {}\n".repeat(MAX_LINES));
+    check("a/src/x.rs", &long, &["a/src/x.rs:801: 801 lines"]);
+    check("a/tests/x.rs", &long, &[]);
+    check("a/src/x/tests.rs", &long, &[]);
+    check("a/src/machine_tests.rs", &long, &[]);
+    let tests = format!(
+        "//! X.\n#[cfg(test)]\nmod tests {{\n{}}}\n",
+        "\n".repeat(MAX_LINES)
+    );
+    check("a/src/x.rs", &tests, &[]);
+}
+
+#[test]
+fn an_empty_name_is_found() {
+    check("a/src/util.rs", "//! X.\n", &["`util` says nothing"]);
+    check(
+        "a/src/helpers/x.rs",
+        "//! X.\n",
+        &["`helpers` says nothing"],
+    );
+    check(
+        "a/src/x.rs",
+        "//! X.\n\npub mod common;\n",
+        &["a/src/x.rs:3: `mod common`"],
+    );
+    check("a/src/x.rs", "//! X.\n// mod common\nmod utility;\n", &[]);
+}
+
+#[test]
+fn a_lint_without_reason_is_found() {
+    check(
+        "x.rs",
+        "//! X.\n#[allow(dead_code)]\nfn f() {}\n",
+        &["x.rs:2: give `allow`"],
+    );
+    check(
+        "x.rs",
+        "//! X.\n#![expect(unused)]\n",
+        &["x.rs:2: give `expect`"],
+    );
+    check(
+        "x.rs",
+        "//! X.\n#[allow(dead_code, reason = \"x\")]\nfn f() {}\n",
+        &[],
+    );
+    check(
+        "x.rs",
+        "//! X: `#[allow(dead_code)]`.\nfn f() { g(\"#[allow(x)]\") }\n",
+        &[],
+    );
+}
+
+#[test]
+fn unsafe_elsewhere_is_found() {
+    check(
+        "hooks/src/x.rs",
+        "//! X.\nunsafe fn f() {}\n",
+        &["hooks/src/x.rs:2: no `unsafe`"],
+    );
+    check(
+        "jit-core/src/codegen/x.rs",
+        "//! X.\nunsafe fn f() {}\n",
+        &[],
+    );
+    check(
+        "jit-core/src/value.rs.rs",
+        "//! X.\nunsafe fn f() {}\n",
+        &["no `unsafe`"],
+    );
+    check(
+        "hooks/src/x.rs",
+        "//! X, unsafe.\n#![forbid(unsafe_code)]\nconst X: &str = r#\"unsafe\"#;\n",
+        &[],
+    );
+}
+
+#[test]
+fn a_machine_path_is_found() {
+    let path = ["", "root", "x"].join("/");
+    check("x.md", &format!("see\n`{path}`\n"), &["x.md:2: `/ro"]);
+    check(
+        "x.sh",
+        "cd tests/work/x ../root/x ~/root/x $X/home/x\n",
+        &[],
+    );
+}
