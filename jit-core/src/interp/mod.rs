@@ -89,7 +89,10 @@ pub enum InterpretError {
         bytes: u32,
     },
     /// A thread exceeded the step limit.
-    #[error("kernel `{kernel}`, {location}: a thread made more than {limit} loop iterations")]
+    #[error(
+        "kernel `{kernel}`, {location}: a thread made more than {limit} loop iterations; \
+         end the loop or raise the limit"
+    )]
     StepLimit {
         /// The kernel.
         kernel: String,

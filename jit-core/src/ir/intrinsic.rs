@@ -3,8 +3,8 @@
 //! A row says what the operation takes and gives, what analyses may assume, how each backend
 //! lowers it for each type, and what it means. The rows of the library are in `device-stdlib`,
 //! one chapter a file; a program may bring its own. Nothing outside the table of
-//! [`PtxCell`]s reaches LLVM: the verifier refuses an intrinsic that has no cell for its type and
-//! target, because LLVM would end the process.
+//! [`PtxCell`]s reaches LLVM: the legality check before code generation refuses an intrinsic that has
+//! no cell for its type and target, because LLVM would end the process.
 
 use super::types::{Scalar, Type, TypeData, TypeTable};
 

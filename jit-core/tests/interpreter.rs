@@ -1,0 +1,122 @@
+//! The interpreter on kernels written as text: what ends a launch early, and memory that is not
+//! the launch's. What operations mean is the subject of the suite over all devices.
+
+use expect_test::{Expect, expect};
+use kiln_jit_core::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
+use kiln_jit_core::ir::{parse, verify};
+
+/// Runs a kernel of one thread on `memory`, whose address is its first parameter.
+fn run(text: &str, memory: &mut [u64], step_limit: Option<u64>) -> Result<(), InterpretError> {
+    let module = parse(text, &|_| None).expect("the text parses");
+    verify(&module).expect("the module verifies");
+    let kernel = InterpretedKernel::new(&module)?;
+    let address = memory.as_mut_ptr().expose_provenance() as u64;
+    let mut params = address.to_le_bytes().to_vec();
+    params.resize(kernel.layout().size as usize, 0);
+    let launch = InterpretLaunch {
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_shared: 0,
+        params: &params,
+        kernel_tag: 0,
+        step_limit,
+    };
+    let range = (address, size_of_val(memory) as u64);
+    // SAFETY: the range is `memory`, which is borrowed mutably until the run is over.
+    let fault = unsafe { kernel.run(&launch, &[range])? };
+    assert_eq!(fault, None);
+    Ok(())
+}
+
+/// Compares an error's text, with the address, which differs from run to run, left out.
+fn check(result: Result<(), InterpretError>, want: Expect) {
+    let text = result.expect_err("it goes wrong").to_string();
+    let words = text
+        .split(' ')
+        .map(|w| if w.starts_with("0x") { "ADDRESS" } else { w });
+    want.assert_eq(&words.collect::<Vec<_>>().join(" "));
+}
+
+#[test]
+fn memory_of_the_launch_is_read_and_written() {
+    let mut memory = [20, 22];
+    let text = "module add legal
+        kernel @add(%0 p: ptr<global, mut u64>) {
+          %1: u32 = const 1
+          %2: ptr<global, mut u64> = ptr_offset %0, %1
+          %3: u64 = load %0
+          %4: u64 = load %2
+          %5: u64 = add %3, %4
+          store %2, %5
+          return
+        }";
+    assert_eq!(run(text, &mut memory, None), Ok(()));
+    assert_eq!(memory, [20, 42]);
+}
+
+#[test]
+fn an_address_behind_the_memory() {
+    let text = "module wild legal
+        kernel @wild(%0 p: ptr<global, mut u64>) {
+          %1: u32 = const 2
+          %2: ptr<global, mut u64> = ptr_offset %0, %1
+          %3: u64 = const 7
+          store %2, %3
+          return
+        }";
+    check(
+        run(text, &mut [0, 0], None),
+        expect![
+            "kernel `wild`, unknown: an access to 8 bytes at ADDRESS which is no memory of this launch (block [0, 0, 0], thread [0, 0, 0]); check pointers and unchecked indices"
+        ],
+    );
+}
+
+#[test]
+fn an_address_that_is_not_aligned() {
+    let text = "module odd legal
+        kernel @odd(%0 p: ptr<global, mut u8>) {
+          %1: u32 = const 1
+          %2: ptr<global, mut u8> = ptr_offset %0, %1
+          %3: ptr<global, mut u32> = bitcast %2
+          %4: u32 = load %3
+          return
+        }";
+    check(
+        run(text, &mut [0, 0], None),
+        expect![
+            "kernel `odd`, unknown: an access to 4 bytes at ADDRESS is not aligned to its size (block [0, 0, 0], thread [0, 0, 0]); check pointers and offsets"
+        ],
+    );
+}
+
+#[test]
+fn a_loop_without_end() {
+    let text = "module spin legal
+        kernel @spin(%0 p: ptr<global, mut u64>) {
+          loop {
+            %1: u64 = load %0
+          }
+        }";
+    check(
+        run(text, &mut [0], Some(1000)),
+        expect!["kernel `spin`, unknown: a thread made more than 1000 loop iterations; end the loop or raise the limit"],
+    );
+}
+
+#[test]
+fn a_loop_within_the_limit() {
+    let text = "module count legal
+        kernel @count(%0 p: ptr<global, mut u64>) {
+          %1: u64 = const 0
+          %2: u64 = const 1000
+          %3: u64 = const 1
+          for %4: u64 in %1 .. %2 step %3 {
+            store %0, %4
+          }
+          return
+        }";
+    let mut memory = [5];
+    assert_eq!(run(text, &mut memory, Some(1000)), Ok(()));
+    assert_eq!(memory, [999]);
+}
