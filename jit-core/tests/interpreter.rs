@@ -100,7 +100,9 @@ fn a_loop_without_end() {
         }";
     check(
         run(text, &mut [0], Some(1000)),
-        expect!["kernel `spin`, unknown: a thread made more than 1000 loop iterations; end the loop or raise the limit"],
+        expect![
+            "kernel `spin`, unknown: a thread made more than 1000 loop iterations; end the loop or raise the limit"
+        ],
     );
 }
 
