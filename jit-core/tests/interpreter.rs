@@ -13,11 +13,22 @@ fn run(text: &str, memory: &mut [u64], step_limit: Option<u64>) -> Result<(), In
     let address = memory.as_mut_ptr().expose_provenance() as u64;
     let mut params = address.to_le_bytes().to_vec();
     params.resize(kernel.layout().size as usize, 0);
+    launch(&kernel, memory, [1; 3], &params, step_limit)
+}
+
+fn launch(
+    kernel: &InterpretedKernel,
+    memory: &mut [u64],
+    block: [u32; 3],
+    params: &[u8],
+    step_limit: Option<u64>,
+) -> Result<(), InterpretError> {
+    let address = memory.as_mut_ptr().expose_provenance() as u64;
     let launch = InterpretLaunch {
         grid: [1; 3],
-        block: [1; 3],
+        block,
         dynamic_shared: 0,
-        params: &params,
+        params,
         kernel_tag: 0,
         step_limit,
     };
@@ -68,6 +79,47 @@ fn an_address_behind_the_memory() {
         run(text, &mut [0, 0], None),
         expect![
             "kernel `wild`, unknown: an access to 8 bytes at ADDRESS which is no memory of this launch (block [0, 0, 0], thread [0, 0, 0]); check pointers and unchecked indices"
+        ],
+    );
+}
+
+#[test]
+fn the_last_addresses_there_are() {
+    // The first access of a launch, and an end that is 2^64: nothing may wrap around to 0.
+    let text = "module last legal
+        kernel @last(%0 p: ptr<global, mut u64>) {
+          %1: u64 = const 18446744073709551608
+          %2: ptr<global, mut u64> = bitcast %1
+          %3: u64 = load %2
+          store %0, %3
+          return
+        }";
+    check(
+        run(text, &mut [0], None),
+        expect![
+            "kernel `last`, unknown: an access to 8 bytes at ADDRESS which is no memory of this launch (block [0, 0, 0], thread [0, 0, 0]); check pointers and unchecked indices"
+        ],
+    );
+}
+
+#[test]
+fn launches_that_no_kernel_could_run() {
+    let text = "module idle legal
+        kernel @idle(%0 p: ptr<global, mut u64>) {
+          return
+        }";
+    let module = parse(text, &|_| None).expect("the text parses");
+    let kernel = InterpretedKernel::new(&module).expect("the module is fine");
+    check(
+        launch(&kernel, &mut [], [1; 3], &[0; 4], None),
+        expect![
+            "kernel `idle` cannot be launched like this: its parameters take 16 bytes and 4 are given; lay them out as `layout` says"
+        ],
+    );
+    check(
+        launch(&kernel, &mut [], [u32::MAX; 3], &[0; 32], None),
+        expect![
+            "kernel `idle` cannot be launched like this: a block of 4294967295 x 4294967295 x 4294967295 threads; at most 1024 are possible"
         ],
     );
 }

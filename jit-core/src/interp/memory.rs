@@ -43,7 +43,9 @@ impl Memory {
     #[inline]
     fn check(&mut self, address: u64, bytes: u64) -> Result<(), Refused> {
         let (start, end) = self.latest;
-        if address < start || address.wrapping_sub(start) + bytes > end - start {
+        // In this order nothing wraps around, not even at the last address there is.
+        let inside = address >= start && address <= end && bytes <= end - address;
+        if !inside {
             self.find(address, bytes)?;
         }
         if address & (bytes - 1) != 0 {

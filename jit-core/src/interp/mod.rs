@@ -21,6 +21,9 @@ use crate::abi::ParamLayout;
 use crate::fault::FaultRecord;
 use crate::ir::Module;
 
+/// Threads of a block, at most (CUDA guide, "Thread Hierarchy").
+const MAX_BLOCK_THREADS: u64 = 1024;
+
 /// A kernel in the interpreter's form.
 #[derive(Debug)]
 pub struct InterpretedKernel {
@@ -109,6 +112,14 @@ pub enum InterpretError {
         /// What there is too much of.
         what: String,
     },
+    /// A launch that no kernel could run: parameters missing, or a block without end.
+    #[error("kernel `{kernel}` cannot be launched like this: {what}")]
+    InvalidLaunch {
+        /// The kernel.
+        kernel: String,
+        /// What is wrong.
+        what: String,
+    },
     /// A module that the verifier would not have passed.
     #[error("module `{module}` is not fit for execution: {what}")]
     Unverified {
@@ -158,7 +169,32 @@ impl InterpretedKernel {
         launch: &InterpretLaunch<'_>,
         memory: &[(u64, u64)],
     ) -> Result<Option<FaultRecord>, InterpretError> {
+        self.check_launch(launch)?;
         // SAFETY: passed on to the caller.
         unsafe { run::run(&self.program, launch, memory) }
+    }
+
+    fn check_launch(&self, launch: &InterpretLaunch<'_>) -> Result<(), InterpretError> {
+        let invalid = |what| {
+            Err(InterpretError::InvalidLaunch {
+                kernel: self.program.name.clone(),
+                what,
+            })
+        };
+        let (needed, given) = (self.layout.size as usize, launch.params.len());
+        if given < needed {
+            return invalid(format!(
+                "its parameters take {needed} bytes and {given} are given; lay them out as \
+                 `layout` says"
+            ));
+        }
+        let [x, y, z] = launch.block.map(u64::from);
+        let threads = x.checked_mul(y).and_then(|n| n.checked_mul(z));
+        if threads.is_none_or(|n| n > MAX_BLOCK_THREADS) {
+            return invalid(format!(
+                "a block of {x} x {y} x {z} threads; at most {MAX_BLOCK_THREADS} are possible"
+            ));
+        }
+        Ok(())
     }
 }
