@@ -29,6 +29,13 @@ impl KernelBuilder {
         self.emit(InstData::Intrinsic { id, args }, result)
     }
 
+    /// Notes a wrong use of a library function at the caller's line, and gives a zero of type
+    /// `ty` to go on with. For what the patterns of an intrinsic's row cannot say.
+    #[track_caller]
+    pub fn intrinsic_error(&self, message: String, ty: Type) -> Val<'_> {
+        self.error(BuildErrorKind::Intrinsic(message), ty)
+    }
+
     /// Calls a device function. Type parameters are determined by the arguments.
     #[track_caller]
     pub fn call<'k>(&'k self, callee: &DeviceFn, args: &[Val<'k>]) -> Val<'k> {

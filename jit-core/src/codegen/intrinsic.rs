@@ -113,11 +113,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         match lowering {
             PtxLowering::Llvm { name, overloaded } => {
-                let selecting = match types.first() {
-                    Some(&first) => first,
-                    None => result,
-                };
                 let overloads = if overloaded {
+                    let selecting = def.selecting_type(types, result);
                     vec![self.types().value(selecting)?]
                 } else {
                     Vec::new()
@@ -127,8 +124,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                     .module
                     .call_llvm_site(builder, name, &overloads, values)?;
                 if def.effects == Effects::Convergent {
-                    let convergent = self.module.enum_attribute("convergent", 0);
-                    call.add_attribute(AttributeLoc::Function, convergent);
+                    for name in ["convergent", "nomerge"] {
+                        let attribute = self.module.enum_attribute(name, 0);
+                        call.add_attribute(AttributeLoc::Function, attribute);
+                    }
                 }
                 let value = call.try_as_basic_value().basic();
                 if let Some(call) = value.and_then(|v| v.as_instruction_value()) {

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use super::InterpretError;
 use super::ops::{self, Bounds, Op, Reg, Target};
+use super::warp::WarpOp;
 use crate::ir::{
     ArrayLen, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, InstNode, Module, Passing,
     Region, Scalar, SharedVar, Type, TypeData, Value, Var,
@@ -23,6 +24,8 @@ const MAX_REGISTERS: u32 = 1 << 20;
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) ops: Vec<Op>,
+    /// The operations of warps that ops refer to.
+    pub(super) warp_ops: Vec<WarpOp>,
     /// For each op, the line it comes from, as an index into `locations`.
     pub(super) lines: Vec<u32>,
     pub(super) locations: Vec<String>,
@@ -80,6 +83,7 @@ pub(super) fn flatten(module: &Module) -> Result<Program> {
     let program = Program {
         name: module.name.clone(),
         ops: Vec::new(),
+        warp_ops: Vec::new(),
         lines: Vec::new(),
         locations: vec!["unknown".to_owned()],
         registers: 0,

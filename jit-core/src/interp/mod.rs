@@ -3,19 +3,22 @@
 //! It is the oracle that other backends are compared with, and what the CPU device runs until the
 //! compiled CPU backend takes its place. It shares no code with code generation, it is
 //! deterministic, and it runs threads one after the other: a thread goes on until it ends or comes
-//! to a barrier; when all threads of the block have ended or wait, the barrier is passed.
+//! to a barrier; when all threads of the block have ended or wait, the barrier is passed. A thread
+//! that comes to an operation of its warp waits for the lanes it executes it with.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `flatten` | a module to a list of ops over numbered registers, calls inlined |
 //! | `ops` | what an op is, and the scalar functions ops call |
 //! | `run` | blocks, threads, the loop that executes ops |
+//! | `warp` | which lanes execute an operation of a warp together, and its execution |
 //! | `memory` | every access to memory, checked against what the launch may touch |
 
 mod flatten;
 mod memory;
 mod ops;
 mod run;
+mod warp;
 
 use crate::abi::ParamLayout;
 use crate::fault::FaultRecord;
@@ -91,6 +94,26 @@ pub enum InterpretError {
         /// The size of the access.
         bytes: u32,
     },
+    /// An operation of a warp whose lanes do not come together, or with a member mask that leaves
+    /// out a lane that executes it (CUDA guide, "Warp Shuffle Functions" and the sections around).
+    #[error(
+        "kernel `{kernel}`, {location}: `{operation}` cannot be executed (block {block:?}, thread \
+         {thread:?}): {what}"
+    )]
+    WarpOperation {
+        /// The kernel.
+        kernel: String,
+        /// The line of Rust.
+        location: String,
+        /// Index of the block.
+        block: [u32; 3],
+        /// Index of the thread.
+        thread: [u32; 3],
+        /// The operation.
+        operation: &'static str,
+        /// What is wrong, and what to do.
+        what: String,
+    },
     /// A thread exceeded the step limit.
     #[error(
         "kernel `{kernel}`, {location}: a thread made more than {limit} loop iterations; \
@@ -158,8 +181,8 @@ impl InterpretedKernel {
     /// Gives the record of the first fault, if there was one.
     ///
     /// # Errors
-    /// An access outside of `memory` or misaligned, or a thread beyond the step limit; the launch
-    /// then stops where it was.
+    /// An access outside of `memory` or misaligned, an operation of a warp whose lanes do not come
+    /// together, or a thread beyond the step limit; the launch then stops where it was.
     ///
     /// # Safety
     /// Until this returns, every range of `memory` is valid for reads and writes through its exposed

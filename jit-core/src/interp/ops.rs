@@ -109,6 +109,8 @@ pub(super) enum Op {
     ForNext { i: Reg, bounds: Bounds, to: Target },
     /// Waits for the block.
     Barrier,
+    /// Waits for lanes of the warp, and executes this operation of the program's with them.
+    Warp { operation: u32 },
     /// Ends the thread.
     End,
 }

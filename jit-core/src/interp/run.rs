@@ -3,9 +3,10 @@
 use super::flatten::Program;
 use super::memory::{Arena, Memory, Refused};
 use super::ops::{Op, Target, number};
+use super::warp::{self, Lane};
 use super::{InterpretError, InterpretLaunch};
 use crate::fault::FaultRecord;
-use crate::ir::ThreadPosition;
+use crate::ir::{ThreadPosition, WARP_LANES};
 
 /// What uninitialized shared and local memory is filled with, so that relying on it shows.
 const UNINITIALIZED: u8 = 0xAA;
@@ -16,11 +17,16 @@ struct Thread {
     pc: Target,
     ended: bool,
     iterations: u64,
+    /// What it waits for; nothing while it can run on.
+    waits: Option<Pause>,
 }
 
 /// Why a thread's turn is over.
+#[derive(Copy, Clone, PartialEq, Eq)]
 enum Pause {
     Barrier,
+    /// The operation of its warp that it is at.
+    Warp,
     Ended,
 }
 
@@ -28,6 +34,8 @@ enum Pause {
 enum Trouble {
     Access(Refused, u64, u8),
     StepLimit,
+    /// Nothing that the warp waits at can be executed, because of this.
+    Warp(String),
 }
 
 /// The memory of a launch that ops address by offset.
@@ -98,7 +106,8 @@ pub(super) unsafe fn run(
         Thread {
             pc: 0,
             ended: false,
-            iterations: 0
+            iterations: 0,
+            waits: None
         };
         threads
     ];
@@ -129,6 +138,7 @@ impl Runner<'_> {
             pc: 0,
             ended: false,
             iterations: 0,
+            waits: None,
         });
         for regs in file.chunks_exact_mut(registers) {
             for &(reg, offset, bytes) in &self.program.params {
@@ -139,22 +149,86 @@ impl Runner<'_> {
                 regs[reg as usize] = u64::from_le_bytes(word);
             }
         }
-        // Each round takes every thread that has not ended to its next barrier.
+        // Each round takes every thread that has not ended to its next barrier, warp after warp.
         while states.iter().any(|t| !t.ended) {
-            for (n, (state, regs)) in states
-                .iter_mut()
-                .zip(file.chunks_exact_mut(registers))
-                .enumerate()
-            {
-                if state.ended {
+            let lanes = file.chunks_mut(WARP_LANES * registers);
+            for (n, (states, file)) in states.chunks_mut(WARP_LANES).zip(lanes).enumerate() {
+                self.warp(block, (n * WARP_LANES) as u32, file, states)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the threads of a warp, of which `first` is the first one, to their next barrier.
+    fn warp(
+        &mut self,
+        block: [u32; 3],
+        first: u32,
+        file: &mut [u64],
+        states: &mut [Thread],
+    ) -> Result<(), InterpretError> {
+        let registers = self.program.registers.max(1) as usize;
+        for state in states.iter_mut() {
+            state.waits = None;
+        }
+        loop {
+            let lanes = states.iter_mut().zip(file.chunks_exact_mut(registers));
+            for (n, (state, regs)) in (first..).zip(lanes) {
+                if state.ended || state.waits.is_some() {
                     continue;
                 }
-                let position = self.position(block, n as u32);
-                match self.turn(state, regs, n as u64, &position) {
-                    Ok(Pause::Barrier) => {}
+                let position = self.position(block, n);
+                match self.turn(state, regs, n.into(), &position) {
                     Ok(Pause::Ended) => state.ended = true,
+                    Ok(pause) => state.waits = Some(pause),
                     Err(trouble) => return Err(self.error(trouble, state.pc, &position)),
                 }
+            }
+            if !states.iter().any(|t| t.waits == Some(Pause::Warp)) {
+                return Ok(());
+            }
+            self.meet(block, first, file, states)?;
+        }
+    }
+
+    /// Executes an operation of a warp for the lanes that meet at it, and lets them run on.
+    fn meet(
+        &mut self,
+        block: [u32; 3],
+        first: u32,
+        file: &mut [u64],
+        states: &mut [Thread],
+    ) -> Result<(), InterpretError> {
+        let (program, registers) = (self.program, self.program.registers.max(1) as usize);
+        let mut lanes = [Lane::Ended; WARP_LANES];
+        let regs = file.chunks_exact(registers);
+        for (lane, (state, regs)) in lanes.iter_mut().zip(states.iter().zip(regs)) {
+            *lane = match state.waits {
+                _ if state.ended => Lane::Ended,
+                Some(Pause::Warp) => {
+                    let op = warp::operation(program, state.pc);
+                    let mask = op.and_then(|op| op.args.first());
+                    Lane::Waits(state.pc, mask.map(|&mask| regs[mask as usize] as u32))
+                }
+                // A thread that waits for the block has its barrier behind it.
+                _ => Lane::Barrier(state.pc.saturating_sub(1)),
+            };
+        }
+        let meeting = warp::meet(program, &lanes).map_err(|stuck| {
+            let trouble = Trouble::Warp(stuck.what);
+            self.error(
+                trouble,
+                stuck.at,
+                &self.position(block, first + stuck.lane as u32),
+            )
+        })?;
+        if let Some(op) = warp::operation(program, meeting.at) {
+            warp::execute(op, meeting, file, registers);
+        }
+        for (n, state) in states.iter_mut().enumerate() {
+            if meeting.lanes >> n & 1 == 1 {
+                state.pc += 1;
+                state.waits = None;
             }
         }
         Ok(())
@@ -323,6 +397,7 @@ impl Runner<'_> {
                     state.pc += 1;
                     return Ok(Pause::Barrier);
                 }
+                Op::Warp { .. } => return Ok(Pause::Warp),
                 Op::End => return Ok(Pause::Ended),
             }
             state.pc += 1;
@@ -373,6 +448,14 @@ impl Runner<'_> {
                 kernel,
                 location,
                 limit: self.launch.step_limit.unwrap_or_default(),
+            },
+            Trouble::Warp(what) => InterpretError::WarpOperation {
+                kernel,
+                location,
+                block,
+                thread,
+                operation: warp::operation(self.program, pc).map_or("", |op| op.name),
+                what,
             },
             Trouble::Access(Refused::Illegal, address, bytes) => InterpretError::IllegalAddress {
                 kernel,

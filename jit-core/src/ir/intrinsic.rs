@@ -47,6 +47,9 @@ pub enum Uniformity {
     Function,
     /// The same in all threads of a block.
     Block,
+    /// The same in all lanes of a warp that execute it together: for an operation with a member
+    /// mask those of the mask, else all.
+    Warp,
     /// May differ from lane to lane.
     Lane,
 }
@@ -57,6 +60,7 @@ pub enum Effects {
     /// Nothing: it can be moved, merged and dropped.
     None,
     /// It communicates within the warp: it must stay where it is, for the threads that are there.
+    /// Memory is ordered by it only if its inline PTX clobbers memory.
     Convergent,
     /// It reads or writes memory or a clock: it must stay where it is.
     Memory,
@@ -65,8 +69,8 @@ pub enum Effects {
 /// How LLVM's NVPTX backend is given an intrinsic.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PtxLowering {
-    /// A call of this LLVM intrinsic. With `overloaded`, the first argument's type (the result's
-    /// when there is no argument) selects the overload.
+    /// A call of this LLVM intrinsic. With `overloaded`, the type that selects the cell (see
+    /// [`IntrinsicDef::cell_type`]) selects the overload.
     Llvm {
         /// `llvm.sqrt`, `llvm.nvvm.read.ptx.sreg.tid.x` ...
         name: &'static str,
@@ -87,8 +91,7 @@ pub enum PtxLowering {
 /// One legal (intrinsic, type) cell of the PTX target.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PtxCell {
-    /// The type of the first argument, or of the result when there is no argument; `None` for an
-    /// intrinsic without either.
+    /// The type that selects the cell (see [`IntrinsicDef::cell_type`]); `None`: any.
     pub ty: Option<Scalar>,
     /// The oldest architecture that has it, as in `sm_75`: 75.
     pub min_sm: u32,
@@ -109,6 +112,53 @@ pub struct ThreadPosition {
     pub grid_dim: [u32; 3],
 }
 
+impl ThreadPosition {
+    /// The number of the thread in its block, x fastest (CUDA guide, "Thread Hierarchy").
+    pub fn linear(&self) -> u32 {
+        let ([x, y, z], [width, height, _]) = (self.thread, self.block_dim);
+        (z * height + y) * width + x
+    }
+
+    /// The lane of the thread in its warp: warps are runs of 32 threads in linear order.
+    pub fn lane(&self) -> u32 {
+        self.linear() % WARP_LANES as u32
+    }
+
+    /// The number of the thread's warp in its block.
+    pub fn warp(&self) -> u32 {
+        self.linear() / WARP_LANES as u32
+    }
+}
+
+/// Threads of a warp.
+pub const WARP_LANES: usize = 32;
+
+/// A scalar of each lane of a warp; of lanes that take no part it says nothing.
+pub type Lanes = [u64; WARP_LANES];
+
+/// What the lanes of a warp bring to an operation that they execute together.
+#[derive(Copy, Clone, Debug)]
+pub struct WarpArgs<'a> {
+    /// The lanes that take part, as a mask: those of the member mask that have not ended.
+    pub lanes: u32,
+    /// For each argument, its value in each lane. The first one is the member mask, if there are
+    /// any.
+    pub args: &'a [Lanes],
+}
+
+impl WarpArgs<'_> {
+    /// Whether a lane takes part; false beyond the warp.
+    pub fn takes_part(&self, lane: u32) -> bool {
+        lane < u32::BITS && self.lanes >> lane & 1 == 1
+    }
+
+    /// The lanes that take part, in order.
+    pub fn each(&self) -> impl Iterator<Item = usize> {
+        let lanes = self.lanes;
+        (0..WARP_LANES).filter(move |&lane| lanes >> lane & 1 == 1)
+    }
+}
+
 /// What an intrinsic means, for the interpreter and for constant folding. A scalar is carried in
 /// the low bits of a `u64`: integers as their two's complement bits (upper bits zero), floats as
 /// their IEEE bits, bool as 0 or 1.
@@ -118,6 +168,10 @@ pub enum Meaning {
     Pure(fn(Scalar, &[u64]) -> u64),
     /// A function of where the thread is.
     Position(fn(&ThreadPosition) -> u64),
+    /// A function of what all lanes of a warp bring to it, for the scalar type of its cell: the
+    /// results of the lanes that take part. The first parameter is the member mask, a `u32`;
+    /// without parameters it is executed by the lanes that are there.
+    Warp(fn(Scalar, &WarpArgs<'_>) -> Lanes),
 }
 
 impl std::fmt::Debug for Meaning {
@@ -125,6 +179,7 @@ impl std::fmt::Debug for Meaning {
         f.write_str(match self {
             Meaning::Pure(_) => "Pure",
             Meaning::Position(_) => "Position",
+            Meaning::Warp(_) => "Warp",
         })
     }
 }
@@ -153,9 +208,18 @@ pub struct IntrinsicDef {
 }
 
 impl IntrinsicDef {
-    /// The scalar type that selects a cell, for arguments of these types and this result.
+    /// The scalar type that selects a cell, for arguments of these types and this result: that of
+    /// the first parameter that leaves a choice, or else of the first one; of the result when
+    /// there is no argument.
     pub fn cell_type(&self, args: &[Type], result: Type) -> Option<Scalar> {
-        args.first().copied().unwrap_or(result).as_scalar()
+        self.selecting_type(args, result).as_scalar()
+    }
+
+    /// The type whose scalar is [`IntrinsicDef::cell_type`].
+    pub fn selecting_type(&self, args: &[Type], result: Type) -> Type {
+        let choice = |pattern: &TypePattern| matches!(pattern, TypePattern::OneOf(_));
+        let at = self.params.iter().position(choice).unwrap_or(0);
+        args.get(at).copied().unwrap_or(result)
     }
 
     /// The cell for a type on an architecture, or `None` when it is not legal there.

@@ -64,7 +64,8 @@ pub use inst::{
     UnaryOp, Unroll, ValueList,
 };
 pub use intrinsic::{
-    Effects, IntrinsicDef, Meaning, PtxCell, PtxLowering, ThreadPosition, TypePattern, Uniformity,
+    Effects, IntrinsicDef, Lanes, Meaning, PtxCell, PtxLowering, ThreadPosition, TypePattern,
+    Uniformity, WARP_LANES, WarpArgs,
 };
 pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Module, Phase};
 pub use parse::{ParseError, parse, parse_file};

@@ -79,13 +79,31 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         );
         let call = builder.build_indirect_call(ty, asm, &call_arguments(args), "")?;
         call.add_attribute(AttributeLoc::Function, self.enum_attribute("nounwind", 0));
-        if effects == Effects::Convergent {
-            call.add_attribute(AttributeLoc::Function, self.enum_attribute("convergent", 0));
-        }
-        if effects == Effects::None {
-            call.add_attribute(AttributeLoc::Function, self.enum_attribute("memory", 0));
+        for (name, value) in asm_attributes(effects, constraints) {
+            call.add_attribute(AttributeLoc::Function, self.enum_attribute(name, value));
         }
         Ok(call)
+    }
+}
+
+/// `memory(inaccessiblemem: readwrite)`: two bits a kind of memory, this one the second.
+const INACCESSIBLE_MEMORY: u64 = 0b11 << 2;
+
+/// The attributes of inline PTX (LLVM language reference, "Function Attributes"). What communicates
+/// within the warp is neither made conditional (`convergent`) nor merged with its like in another
+/// branch (`nomerge`), and unless it clobbers memory, loads and stores may move across it.
+fn asm_attributes(effects: Effects, constraints: &str) -> Vec<(&'static str, u64)> {
+    match effects {
+        Effects::None => vec![("memory", 0)],
+        Effects::Memory => Vec::new(),
+        Effects::Convergent if constraints.contains("~{memory}") => {
+            vec![("convergent", 0), ("nomerge", 0)]
+        }
+        Effects::Convergent => vec![
+            ("convergent", 0),
+            ("nomerge", 0),
+            ("memory", INACCESSIBLE_MEMORY),
+        ],
     }
 }
 

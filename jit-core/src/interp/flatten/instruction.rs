@@ -2,6 +2,7 @@
 
 use super::{Flattener, Frame, Leaf, Result};
 use crate::interp::ops::{self, Op, Reg};
+use crate::interp::warp::{self, WarpOp};
 use crate::ir::{
     ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, Meaning, Scalar, Type,
     TypeData, Value,
@@ -294,7 +295,20 @@ impl<'m> Flattener<'m> {
             InstData::Intrinsic { id, args } => {
                 let def = module.intrinsics[*id];
                 let types: Vec<Type> = args.iter().map(|&a| function.type_of(a)).collect();
+                let scalar = def.cell_type(&types, result).unwrap_or(Scalar::U32);
                 match def.meaning {
+                    Meaning::Warp(f) => {
+                        let op = WarpOp {
+                            name: def.name,
+                            f,
+                            d: node.result.map(|_| d),
+                            args: self.warp_args(function, frame, args)?,
+                            scalar,
+                        };
+                        let operation = self.program.warp_ops.len() as u32;
+                        self.program.warp_ops.push(op);
+                        self.push(Op::Warp { operation });
+                    }
                     Meaning::Position(f) => {
                         self.push(Op::Position { f, d });
                     }
@@ -306,7 +320,6 @@ impl<'m> Flattener<'m> {
                         for (slot, &arg) in list.iter_mut().zip(args) {
                             *slot = self.reg(frame, arg)?;
                         }
-                        let scalar = def.cell_type(&types, result).unwrap_or(Scalar::U32);
                         self.push(Op::Pure {
                             f,
                             d,
@@ -328,6 +341,18 @@ impl<'m> Flattener<'m> {
             }
         }
         Ok(())
+    }
+
+    /// The registers of the arguments of an operation of a warp, the first the member mask.
+    fn warp_args(&self, function: &Function, frame: &Frame, args: &[Value]) -> Result<Vec<Reg>> {
+        if args.len() > warp::MAX_ARGS {
+            return Err(self.too_large("a warp operation of more than 4 arguments"));
+        }
+        let mask = args.first().map(|&mask| function.type_of(mask));
+        if mask.is_some_and(|ty| ty != Type::U32) {
+            return Err(self.unverified("a member mask that is no `u32`"));
+        }
+        args.iter().map(|&arg| self.reg(frame, arg)).collect()
     }
 
     fn pointee(&self, function: &Function, ptr: Value) -> Result<Type> {
