@@ -64,6 +64,7 @@ pub mod prelude {
     pub use kiln_array_lib::{Array, Arrays, Expr, IntoExpr};
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::math::Math;
+    pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
     pub use kiln_jit_core::args;
     pub use kiln_jit_core::build::{DeviceFn, IntoVal, Kernel, KernelBuilder, Place, Val, Var};
     pub use kiln_jit_core::ir::{Scope, Type, Unroll};

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`index`] | thread, block and grid indices |
 //! | [`math`] | square root, fused multiply-add, rounding, integer powers |
+//! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //!
 //! An intrinsic is a row of its chapter's table ([`kiln_jit_core::ir::IntrinsicDef`]) and a method
 //! of the chapter's extension trait; [`registry`] lists all rows, for parsers and for tests.
@@ -12,12 +13,13 @@
 
 pub mod index;
 pub mod math;
+pub mod warp;
 
 use kiln_jit_core::ir::IntrinsicDef;
 
 /// All rows of all chapters.
 pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
-    index::ROWS.iter().chain(math::ROWS)
+    index::ROWS.iter().chain(math::ROWS).chain(warp::ROWS)
 }
 
 /// The row with this name.
