@@ -14,6 +14,8 @@ mod control;
 mod faults;
 mod launching;
 mod memory;
+mod warp;
+mod warp_patterns;
 
 use kiln::prelude::*;
 
@@ -32,6 +34,8 @@ pub fn cases() -> Vec<Case> {
         faults::CASES,
         launching::CASES,
         arrays::CASES,
+        warp::CASES,
+        warp_patterns::CASES,
     ]
     .concat()
 }
