@@ -517,3 +517,88 @@ fn a_hook_that_vetoes_a_launch() {
     "#]],
     );
 }
+
+/// The outcome of a launch of one warp whose threads hold their linear index.
+fn warp(describe: impl Fn(&KernelBuilder, Val<'_>)) -> Result<()> {
+    let kernel = Kernel::build("warp", |k| describe(k, k.thread_idx().x()))?;
+    jit().launch(&kernel, 1, 32, args!())
+}
+
+#[test]
+fn a_warp_operation_that_not_all_lanes_come_to() {
+    let result = warp(|k, i| {
+        k.if_(i.lt(20), || {
+            k.ballot(FULL_MASK, i.lt(7));
+        });
+        k.warp_sync(FULL_MASK);
+    });
+    check(
+        result,
+        expect![[r#"
+        kernel `warp`, tests/errors.rs:L: `warp.ballot` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): its member mask is 0xffffffff, but lane 20 waits at `warp.sync` of tests/errors.rs:L; all lanes of a mask that have not ended have to come to the same operation with the same mask, so give lanes that branch apart masks of their own, from a `ballot` before the branch
+    "#]],
+    );
+}
+
+#[test]
+fn a_warp_operation_and_a_barrier() {
+    let result = warp(|k, i| {
+        k.if_(i.eq(3), || k.barrier());
+        k.if_(i.lt(8), || {
+            k.shuffle_up(0xffu32, i, 1, 32);
+        });
+    });
+    check(
+        result,
+        expect![[r#"
+        kernel `warp`, tests/errors.rs:L: `warp.shuffle_up` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): its member mask is 0x000000ff, but lane 3 waits at the barrier of tests/errors.rs:L; all lanes of a mask that have not ended have to come to the same operation with the same mask, so give lanes that branch apart masks of their own, from a `ballot` before the branch
+    "#]],
+    );
+}
+
+#[test]
+fn a_warp_operation_with_two_masks() {
+    let result = warp(|k, i| {
+        let mask = i.lt(16).select(k.lit(Type::U32, FULL_MASK), 0xffff_ff00u32);
+        k.warp_reduce_max(mask, i);
+    });
+    check(
+        result,
+        expect![[r#"
+        kernel `warp`, tests/errors.rs:L: `warp.reduce_max` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): its member mask is 0xffffffff, but lane 16 waits there with the member mask 0xffffff00; all lanes of a mask that have not ended have to come to the same operation with the same mask, so give lanes that branch apart masks of their own, from a `ballot` before the branch
+    "#]],
+    );
+}
+
+#[test]
+fn a_mask_that_leaves_out_its_lane() {
+    let result = warp(|k, i| {
+        k.match_any(0xffu32, i);
+    });
+    check(
+        result,
+        expect![[r#"
+        kernel `warp`, tests/errors.rs:L: `warp.match_any` cannot be executed (block [0, 0, 0], thread [8, 0, 0]): its member mask 0x000000ff leaves out its own lane 8; a lane can execute it only with a mask that it is in
+    "#]],
+    );
+}
+
+#[test]
+fn widths_and_types_of_warp_operations() {
+    let result = warp(|k, i| {
+        k.shuffle_idx(FULL_MASK, i, 3, 12);
+        k.shuffle_down(i.cast(Type::U64), i, 1, 32);
+        k.ballot(FULL_MASK, i);
+        k.warp_reduce_add(FULL_MASK, i.cast(Type::F32));
+    });
+    check(
+        result,
+        expect![[r#"
+        `warp` cannot be built: 4 errors
+          tests/errors.rs:L: `warp.shuffle_idx` takes a width of 1, 2, 4, 8, 16 or 32 lanes, not 12
+          tests/errors.rs:L: argument 0 of `warp.shuffle_down` has type u64, which it does not accept
+          tests/errors.rs:L: argument 1 of `warp.ballot` has type u32, which it does not accept
+          tests/errors.rs:L: argument 1 of `warp.reduce_add` has type f32, which it does not accept
+    "#]],
+    );
+}

@@ -1,4 +1,5 @@
-//! Every cell of every row of the library, compiled and assembled.
+//! Every cell of every row of the library, compiled and assembled; and that LLVM leaves operations
+//! of a warp where they are.
 //!
 //! For each row, each type its parameters leave open and each architecture: code generation refuses
 //! it, or LLVM selects it and `ptxas` takes the text. Needs `KILN_PTXAS`, which `cargo xtask test`
@@ -86,14 +87,18 @@ fn assemble(ptx: &str, sm: u32) -> Result<(), String> {
     ))
 }
 
-/// Compiles a row for an open type and assembles it.
-fn check(def: &IntrinsicDef, open: Scalar, sm: u32) -> Result<(), String> {
-    let module = parse(&kernel(def, open), &kiln::stdlib::find).map_err(|e| e.to_string())?;
+/// The PTX of a module.
+fn compile(text: &str, sm: u32) -> Result<String, String> {
+    let module = parse(text, &kiln::stdlib::find).map_err(|e| e.to_string())?;
     verify(&module).map_err(|e| e.to_string())?;
     let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
     let (target, options) = (PtxTarget::for_sm(sm), CodegenOptions::default());
-    let ptx = emit_ptx(&Arc::new(module), target, &options, &hooks).map_err(|e| e.to_string())?;
-    assemble(&ptx, sm)
+    emit_ptx(&Arc::new(module), target, &options, &hooks).map_err(|e| e.to_string())
+}
+
+/// Compiles a row for an open type and assembles it.
+fn check(def: &IntrinsicDef, open: Scalar, sm: u32) -> Result<(), String> {
+    assemble(&compile(&kernel(def, open), sm)?, sm)
 }
 
 #[test]
@@ -119,5 +124,80 @@ fn every_row_assembles() {
         "{} of {count}:\n{}",
         wrong.len(),
         wrong.join("\n")
+    );
+}
+
+/// The PTX of a kernel with this body. `%0` is a pointer to `u32`, `%1` a `u32` and `%2` a `bool`,
+/// both from memory, `%90` is a constant.
+fn ptx(body: &str) -> String {
+    let text = format!(
+        "module moves legal
+        kernel @moves(%0 memory: ptr<global, mut u32>) {{
+          %1: u32 = load %0
+          %90: u32 = const 7
+          %2: bool = lt %1, %90
+          {body}
+          return
+        }}"
+    );
+    let ptx = compile(&text, 90).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assemble(&ptx, 90).unwrap_or_else(|error| panic!("{error}"));
+    ptx
+}
+
+/// How often `what` is in the PTX of a body.
+fn count(body: &str, what: &str) -> usize {
+    ptx(body).matches(what).count()
+}
+
+#[test]
+fn operations_of_two_branches_are_not_merged() {
+    // Each branch has its own lanes, so one operation for both means something else.
+    let active = "if %2 { %3: u32 = intrinsic warp.active_mask() store %0, %3 }
+        else { %4: u32 = intrinsic warp.active_mask() store %0, %4 }";
+    assert_eq!(count(active, "activemask"), 2);
+    let ballots = "if %2 { %3: u32 = intrinsic warp.ballot(%1, %2) store %0, %3 }
+        else { %4: u32 = intrinsic warp.ballot(%1, %2) store %0, %4 }";
+    assert_eq!(count(ballots, "vote.sync"), 2);
+}
+
+#[test]
+fn operations_are_not_moved_into_branches() {
+    // The result is needed in one branch only, and still all lanes have to come.
+    let ptx = ptx("%3: u32 = intrinsic warp.reduce_add(%1, %1)
+        if %2 { %4: u32 = atomic add relaxed device %0, %3 }");
+    let (redux, branch) = (ptx.find("redux.sync"), ptx.find("bra"));
+    assert!(
+        redux.is_some() && branch.is_none_or(|b| redux < Some(b)),
+        "{ptx}"
+    );
+}
+
+#[test]
+fn operations_in_a_row_are_not_merged() {
+    let twice = "%3: u32 = intrinsic warp.active_mask()
+        %4: u32 = intrinsic warp.active_mask()
+        %5: u32 = xor %3, %4
+        store %0, %5";
+    assert_eq!(count(twice, "activemask"), 2);
+}
+
+#[test]
+fn only_sync_orders_memory() {
+    let between = |operation: &str| {
+        let body = format!(
+            "{operation}
+            %4: u32 = load %0
+            %5: u32 = add %1, %4
+            %6: u64 = const 4
+            %7: ptr<global, mut u32> = ptr_offset %0, %6
+            store %7, %5"
+        );
+        count(&body, "ld.global")
+    };
+    assert_eq!(between("intrinsic warp.sync(%90)"), 2);
+    assert_eq!(
+        between("%3: u32 = intrinsic warp.shuffle_xor(%90, %90, %90, %90)"),
+        1
     );
 }

@@ -26,3 +26,44 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
 pub fn find(name: &str) -> Option<&'static IntrinsicDef> {
     registry().find(|def| def.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use kiln_jit_core::ir::{Meaning, ThreadPosition};
+
+    /// The last threads of the last blocks of grids as large as a GPU takes.
+    fn extremes() -> Vec<ThreadPosition> {
+        let blocks = [
+            [1024, 1, 1],
+            [1, 1024, 1],
+            [16, 1, 64],
+            [7, 5, 3],
+            [33, 1, 1],
+        ];
+        let last = |dim: [u32; 3]| dim.map(|n| n - 1);
+        let grid_dim = [u32::MAX >> 1, 65_535, 65_535];
+        blocks
+            .map(|block_dim| ThreadPosition {
+                thread: last(block_dim),
+                block: last(grid_dim),
+                block_dim,
+                grid_dim,
+            })
+            .to_vec()
+    }
+
+    #[test]
+    fn results_are_below_their_bounds() {
+        for def in crate::registry().filter(|def| def.result_below != 0) {
+            let Meaning::Position(f) = def.meaning else {
+                panic!("the bound of `{}` is not tested", def.name);
+            };
+            for at in extremes() {
+                assert!(f(&at) < def.result_below, "{} at {at:?}", def.name);
+            }
+            let largest = extremes().iter().map(f).max();
+            let tight = largest == Some(def.result_below - 1);
+            assert!(tight, "{}: {largest:?} of {}", def.name, def.result_below);
+        }
+    }
+}

@@ -248,13 +248,13 @@ fn shuffles_where_lanes_branch_apart(jit: &Jit) -> Outcome {
         let hx: Vec<u32> = (0..n).map(noise).collect();
         let x = jit.upload(&hx)?;
         let out = run(jit, &kernel, shape, vec![0u32; n], args!(&x))?;
-        for i in 0..n {
+        for (i, &got) in out.iter().enumerate() {
             let (warp, lane) = (i / 32 * 32, i % 32);
             let want = match lane {
                 0..16 => hx[warp + (lane + 1) % 16],
                 _ => hx[warp + (lane ^ 1)] + 1000,
             };
-            assert_eq!(out[i], want, "thread {i} of {shape:?}");
+            assert_eq!(got, want, "thread {i} of {shape:?}");
         }
     }
     Ok(())

@@ -20,7 +20,7 @@ use crate::ir::{
 const MAX_REGISTERS: u32 = 1 << 20;
 
 /// A kernel as ops.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) ops: Vec<Op>,

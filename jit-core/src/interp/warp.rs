@@ -164,3 +164,41 @@ pub(super) fn execute(op: &WarpOp, meeting: Meeting, file: &mut [u64], registers
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The meeting of a warp in which each of `lanes` is the first, the second ... lane.
+    fn meeting(lanes: &[Lane]) -> Result<(Target, u32), usize> {
+        let met = meet(&Program::default(), lanes);
+        met.map(|m| (m.at, m.lanes)).map_err(|stuck| stuck.lane)
+    }
+
+    #[test]
+    fn lanes_meet_at_one_place_with_one_mask() {
+        let (one, other) = (Lane::Waits(7, Some(0b0101)), Lane::Waits(7, Some(0b1010)));
+        assert_eq!(meeting(&[one, other, one, other]), Ok((7, 0b0101)));
+        // Lanes that have ended, or are not there, are not waited for.
+        let all = Lane::Waits(7, Some(u32::MAX));
+        assert_eq!(meeting(&[all, Lane::Ended, all]), Ok((7, 0b101)));
+        let barrier = Lane::Barrier(2);
+        assert_eq!(meeting(&[one, barrier, one, barrier]), Ok((7, 0b0101)));
+    }
+
+    #[test]
+    fn operations_without_a_mask_wait_for_all_that_can_come() {
+        let (loop_, after) = (Lane::Waits(3, None), Lane::Waits(8, None));
+        // Lanes in a loop may still come to what is behind it.
+        assert_eq!(meeting(&[after, loop_, after]), Ok((3, 0b010)));
+        assert_eq!(meeting(&[after, Lane::Barrier(9), after]), Ok((8, 0b101)));
+        let masked = Lane::Waits(5, Some(0b100));
+        assert_eq!(meeting(&[loop_, after, masked]), Ok((5, 0b100)));
+    }
+
+    #[test]
+    fn a_mask_without_its_lane_is_wrong_whatever_else_waits() {
+        let right = Lane::Waits(3, Some(0b01));
+        assert_eq!(meeting(&[right, right]), Err(1));
+    }
+}
