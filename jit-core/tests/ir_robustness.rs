@@ -10,8 +10,9 @@ use std::path::Path;
 
 use intrinsics::find;
 use kiln_jit_core::ir::{
-    self, AddressSpace, BinaryOp, Entity, Function, FunctionKind, InstData, IntrinsicDef, Location,
-    Module, Phase, StructData, StructId, Type, TypeData, TypeTable, Value,
+    self, AddressSpace, BinaryOp, Effects, Entity, Function, FunctionKind, InstData, IntrinsicDef,
+    Location, Meaning, Module, Phase, Scalar, StructData, StructId, Type, TypeData, TypePattern,
+    TypeTable, Uniformity, Value,
 };
 use mutation::{Random, mutate};
 
@@ -450,6 +451,29 @@ fn two_functions_of_one_name_are_refused() {
     assert_eq!(
         errors.errors[0].message,
         "there are two functions named `f`"
+    );
+}
+
+#[test]
+fn a_warp_row_without_a_mask_is_refused() {
+    static ROW: IntrinsicDef = IntrinsicDef {
+        name: "maskless",
+        params: &[TypePattern::Exact(Scalar::F32)],
+        result: TypePattern::Unit,
+        uniformity: Uniformity::Warp,
+        effects: Effects::Convergent,
+        result_below: 0,
+        ptx: &[],
+        meaning: Meaning::Warp(|_, _| [0; 32]),
+        version: 1,
+    };
+    let mut module = Module::new("rows");
+    module.intrinsics.push(&ROW);
+    let errors = ir::verify(&module).expect_err("a row without a mask");
+    assert_eq!(
+        errors.errors[0].message,
+        "the row of intrinsic `maskless` is of a warp, and its first parameter is no `u32`, the \
+         member mask"
     );
 }
 

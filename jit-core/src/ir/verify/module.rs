@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Checker;
-use crate::ir::{FuncId, FunctionKind, InstData, Module, Phase, TypePattern};
+use crate::ir::{FuncId, FunctionKind, InstData, Meaning, Module, Phase, Scalar, TypePattern};
 
 /// Checks what concerns the module.
 pub(super) fn check(checker: &mut Checker<'_>) {
@@ -26,6 +26,16 @@ pub(super) fn check_intrinsics(checker: &mut Checker<'_>) -> bool {
         };
         if !def.params.iter().copied().chain([def.result]).all(refers) {
             let message = format!("the row of intrinsic `{}` refers to no parameter", def.name);
+            checker.report_module(message);
+        }
+        let warp = matches!(def.meaning, Meaning::Warp(_));
+        let mask = TypePattern::Exact(Scalar::U32);
+        if warp && def.params.first().is_some_and(|&first| first != mask) {
+            let message = format!(
+                "the row of intrinsic `{}` is of a warp, and its first parameter is no `u32`, the \
+                 member mask",
+                def.name
+            );
             checker.report_module(message);
         }
     }
