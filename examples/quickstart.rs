@@ -37,7 +37,7 @@ fn run() -> Result<()> {
         },
         DeviceKind::Cpu => Sizes {
             elements: 1 << 22,
-            matrix: 256,
+            matrix: 512,
         },
     };
     println!(

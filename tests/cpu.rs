@@ -1,4 +1,4 @@
-//! Runs the suite on this machine's CPU, and holds every module it compiles against the text form:
+//! Runs the suite on this machine's CPU, in the interpreter and compiled at each width, and holds every module it compiles against the text form:
 //! printed, parsed and printed again it must be the same.
 
 mod suite;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::ir::parse;
+use kiln::core::runtime::CpuOptions;
 use kiln::prelude::*;
 
 /// Parses and prints what it sees again.
@@ -29,10 +30,8 @@ impl StageObserver for RoundTrip {
     }
 }
 
-#[test]
-fn suite() {
-    let device = Device::cpu();
-    let round_trip = Arc::new(RoundTrip::default());
+/// Runs the suite on a device.
+fn run(device: &Device, round_trip: &Arc<RoundTrip>) {
     let mut failed = Vec::new();
     for (name, case) in suite::cases() {
         let observer: Arc<dyn StageObserver + Send + Sync> = round_trip.clone();
@@ -52,4 +51,47 @@ fn suite() {
     let wrong = round_trip.wrong.lock().expect("no case panics here");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(*round_trip.seen.lock().expect("no case panics here") > 100);
+}
+
+#[test]
+fn interpreted() {
+    let device = Device::cpu_with(CpuOptions {
+        interpret: true,
+        ..CpuOptions::default()
+    });
+    run(&device, &Arc::default());
+}
+
+/// The compiled backend with vectors of a number of lanes.
+fn compiled(lanes: Option<u32>) {
+    let device = Device::cpu_with(CpuOptions {
+        lanes,
+        ..CpuOptions::default()
+    });
+    run(&device, &Arc::default());
+}
+
+#[test]
+fn compiled_as_suits_the_machine() {
+    compiled(None);
+}
+
+#[test]
+fn compiled_for_1_lane() {
+    compiled(Some(1));
+}
+
+#[test]
+fn compiled_for_8_lanes() {
+    compiled(Some(8));
+}
+
+#[test]
+fn compiled_for_16_lanes() {
+    compiled(Some(16));
+}
+
+#[test]
+fn compiled_for_32_lanes() {
+    compiled(Some(32));
 }

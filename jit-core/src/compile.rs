@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::fault::fault_sites;
 use crate::hook::{Changed, Hook, HookContext, HookErrorKind, HookPoint, HookResult, HookSet};
 use crate::ir::{Module, Verified, verify};
-use crate::job::{Code, CompileJob, CompiledKernel};
+use crate::job::{Code, CompileJob, CompiledKernel, CpuCode};
 use crate::lower_abi::lower_abi;
 use crate::target::{PtxTarget, Target};
 
@@ -29,16 +29,19 @@ pub enum Stage {
     OptimizedLlvm,
     /// PTX text.
     Ptx,
+    /// Machine code of the host, as a line about it.
+    Object,
 }
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 5] = [
+    pub const ALL: [Stage; 6] = [
         Stage::Specialized,
         Stage::Legal,
         Stage::Llvm,
         Stage::OptimizedLlvm,
         Stage::Ptx,
+        Stage::Object,
     ];
 
     /// The stage's name.
@@ -49,6 +52,7 @@ impl Stage {
             Stage::Llvm => "llvm",
             Stage::OptimizedLlvm => "optimized-llvm",
             Stage::Ptx => "ptx",
+            Stage::Object => "object",
         }
     }
 }
@@ -155,6 +159,10 @@ pub fn compile(
 
     let (entry, code) = match &target {
         Target::Interpreter => (kernel.clone(), Code::Ir(Arc::new(Module::clone(&module)))),
+        Target::Cpu => {
+            let module = Arc::new(Module::clone(&module));
+            (kernel.clone(), Code::Cpu(CpuCode::new(module, &options)))
+        }
         Target::Ptx(ptx) => {
             let (entry, text) = emit_ptx(&module, *ptx, kernel_tag, &cx, hooks, &mut clock)?;
             (entry, Code::Ptx(text.into()))

@@ -12,6 +12,7 @@ use crate::hook::HookError;
 use crate::interp::InterpretError;
 use crate::ir::VerifyErrors;
 use crate::launch::{KernelFault, LaunchError};
+use crate::runtime::ObjectError;
 use crate::runtime::cuda::DriverError;
 use crate::specialize::{BindError, SpecializeError};
 
@@ -75,6 +76,12 @@ pub enum Error {
         /// What was asked for.
         bytes: usize,
     },
+    /// The operating system gives no thread to run blocks on.
+    #[error("no thread could be started to run kernels on this CPU: {0}; the process has too many")]
+    Workers(String),
+    /// Machine code that cannot be loaded.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// An address that is not of this device's memory.
     #[error("{address:#x} is no address of this device's memory; use buffers of this device")]
     ForeignAddress {

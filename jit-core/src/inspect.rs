@@ -7,10 +7,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::cache::CacheKey;
+use crate::codegen::HostOutput;
 use crate::compile::{Stage, StageObserver};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::job::{Code, CompiledKernel};
+use crate::launch::Dim3;
+use crate::runtime::list_host_code;
 use crate::target::Target;
 
 /// Keeps every stage's output.
@@ -86,6 +89,31 @@ impl Inspection {
             .ok_or_else(|| self.no_stage(Stage::Ptx))
     }
 
+    /// What the CPU runs for blocks of a shape: the code depends on it.
+    ///
+    /// # Errors
+    /// The target is not this machine's CPU, or the code cannot be compiled.
+    pub fn host_code(&self, block: impl Into<Dim3>) -> Result<HostListing> {
+        let Code::Cpu(code) = &self.compiled.code else {
+            return Err(self.no_stage(Stage::Object));
+        };
+        let (lanes, output) = list_host_code(code, block.into().to_array())?;
+        Ok(match output {
+            HostOutput::Code(code) => HostListing {
+                lanes,
+                interpreted: None,
+                stages: code.stages,
+                object: code.object,
+            },
+            HostOutput::Interpret(why) => HostListing {
+                lanes,
+                interpreted: Some(why),
+                stages: Vec::new(),
+                object: Vec::new(),
+            },
+        })
+    }
+
     /// The machine code as text (SASS), by NVIDIA's `ptxas` and `nvdisasm`.
     ///
     /// # Errors
@@ -115,12 +143,51 @@ impl Inspection {
         let target = match self.compiled.code {
             Code::Ptx(_) => "a GPU",
             Code::Ir(_) => "the interpreter",
+            Code::Cpu(_) => "the CPU",
         };
         Error::NoStage {
             kernel: self.compiled.name.clone(),
             stage: stage.name(),
             target,
         }
+    }
+}
+
+/// The CPU's code for one shape of block, stage by stage.
+#[derive(Clone, Debug)]
+pub struct HostListing {
+    /// Lanes of a vector.
+    pub lanes: u32,
+    /// Why the interpreter runs the kernel, if it has to.
+    pub interpreted: Option<String>,
+    stages: Vec<(Stage, Duration, String)>,
+    object: Vec<u8>,
+}
+
+impl HostListing {
+    /// The LLVM IR before optimization; empty if the kernel is interpreted.
+    pub fn llvm(&self) -> &str {
+        self.text(Stage::Llvm)
+    }
+
+    /// The optimized LLVM IR; empty if the kernel is interpreted.
+    pub fn optimized_llvm(&self) -> &str {
+        self.text(Stage::OptimizedLlvm)
+    }
+
+    /// The object file, for a disassembler; empty if the kernel is interpreted.
+    pub fn object(&self) -> &[u8] {
+        &self.object
+    }
+
+    /// How long each stage took.
+    pub fn timings(&self) -> impl Iterator<Item = (Stage, Duration)> {
+        self.stages.iter().map(|(stage, took, _)| (*stage, *took))
+    }
+
+    fn text(&self, stage: Stage) -> &str {
+        let found = self.stages.iter().find(|(s, ..)| *s == stage);
+        found.map_or("", |(_, _, text)| text)
     }
 }
 

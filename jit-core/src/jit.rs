@@ -430,7 +430,7 @@ impl Jit {
 
     /// Packs the parameter block and hands the launch to the device.
     fn submit(&self, loaded: &LoadedKernel, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
-        let compiled = &*loaded.compiled;
+        let compiled = &loaded.compiled;
         let device = self.0.device.info().id;
         let mut params: SmallVec<[MaybeUninit<u8>; 256]> =
             SmallVec::from_elem(MaybeUninit::new(0), compiled.layout.size as usize);

@@ -73,4 +73,28 @@ pub enum Code {
     Ptx(Arc<str>),
     /// The legal module itself, for the interpreter.
     Ir(Arc<Module>),
+    /// The legal module, to be compiled for each shape of block it is launched with.
+    Cpu(CpuCode),
+}
+
+/// What the CPU device compiles: machine code depends on the shape of the blocks.
+#[derive(Clone, Debug)]
+pub struct CpuCode {
+    /// The legal module.
+    pub module: Arc<Module>,
+    /// Whether a multiplication and a following addition may be fused.
+    pub contract: bool,
+    /// How hard LLVM tries.
+    pub opt_level: OptLevel,
+}
+
+impl CpuCode {
+    /// The code of a module, compiled with these options.
+    pub fn new(module: Arc<Module>, options: &CompileOptions) -> CpuCode {
+        CpuCode {
+            module,
+            contract: options.contract,
+            opt_level: options.opt_level,
+        }
+    }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Target {
     /// An NVIDIA GPU, through PTX.
     Ptx(PtxTarget),
+    /// This machine's CPU, a warp as a vector.
+    Cpu,
     /// This machine's CPU, through the interpreter.
     Interpreter,
 }
@@ -48,6 +50,7 @@ impl fmt::Display for Target {
             Target::Ptx(PtxTarget { sm, ptx }) => {
                 write!(f, "sm_{sm}, PTX {}.{}", ptx / 10, ptx % 10)
             }
+            Target::Cpu => f.write_str("this machine's CPU"),
             Target::Interpreter => f.write_str("interpreter"),
         }
     }

@@ -20,8 +20,8 @@
 //! # Vectorizers
 //! For NVPTX the SLP vectorizer runs, as clang has it: LLVM gives the target 32-bit vector
 //! registers, so it packs pairs of 16-bit floats (`add.rn.f16x2`) and leaves the rest alone. The
-//! loop vectorizer does not run: threads, not lanes, go through a kernel's data. On the host both
-//! run.
+//! loop vectorizer does not run: threads, not lanes, go through a kernel's data; on the host they
+//! are vectors already.
 
 use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
@@ -83,6 +83,8 @@ pub(crate) struct Machine {
     machine: TargetMachine,
     triple: TargetTriple,
     loop_vectorizer: bool,
+    /// The features asked for, as `+a,-b`.
+    features: String,
 }
 
 impl Machine {
@@ -121,10 +123,6 @@ impl Machine {
     ///
     /// # Errors
     /// If this libLLVM was built without the host's target.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for code that runs on the host")
-    )]
     pub(crate) fn host() -> Result<Machine, BackendError> {
         let cpu = TargetMachine::get_host_cpu_name();
         let features = TargetMachine::get_host_cpu_features();
@@ -133,8 +131,35 @@ impl Machine {
             triple,
             &cpu.to_string_lossy(),
             &features.to_string_lossy(),
-            true,
+            // Kernels come as vectors; what is left is scalar for a reason.
+            false,
         )
+        .map(|machine| Machine {
+            features: features.to_string_lossy().into_owned(),
+            ..machine
+        })
+    }
+
+    fn has(&self, feature: &str) -> bool {
+        self.features
+            .split(',')
+            .any(|f| f.strip_prefix('+') == Some(feature))
+    }
+
+    /// Whether the host converts between `f16` and `f32` itself.
+    pub(crate) fn converts_f16(&self) -> bool {
+        self.has("f16c") || cfg!(target_arch = "aarch64")
+    }
+
+    /// How many 32-bit numbers a register of the host holds.
+    pub(crate) fn native_lanes(&self) -> u32 {
+        if self.has("avx512f") {
+            16
+        } else if self.has("avx2") {
+            8
+        } else {
+            4
+        }
     }
 
     fn new(
@@ -159,6 +184,7 @@ impl Machine {
                 machine,
                 triple,
                 loop_vectorizer,
+                features: features.to_owned(),
             }),
             None => Err(BackendError::new(
                 "target",
@@ -266,10 +292,6 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Machine::emit_assembly`]. NVPTX has no object form.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for code that runs on the host")
-    )]
     pub(crate) fn emit_object(
         &self,
         session: &Session<'_>,

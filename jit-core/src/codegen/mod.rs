@@ -5,6 +5,7 @@
 //! targets.
 
 mod error;
+mod host;
 mod intrinsic;
 mod legal;
 mod library;
@@ -17,7 +18,9 @@ mod pipeline;
 mod ptx;
 pub(crate) mod session;
 mod types;
+mod vector;
 
+pub(crate) use host::{HostJob, HostOutput, compile_host, host_vector_lanes};
 pub(crate) use pipeline::{PtxJob, compile_ptx};
 
 pub use error::{BackendError, CompileThreadError};
@@ -31,3 +34,5 @@ pub use machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
 pub use optimize::OptLevel;
 pub use options::CodegenOptions;
 pub use ptx::{PtxError, emit_ptx};
+pub use vector::Bug;
+pub(crate) use vector::ENTRY as HOST_ENTRY;

@@ -35,7 +35,22 @@ impl OptLevel {
             OptLevel::O3 => PTX_PIPELINE,
         }
     }
+
+    /// The pass pipeline for the host. `O1` is the short one for code that is compiled often and
+    /// run little.
+    pub fn host_pipeline(self) -> &'static str {
+        match self {
+            OptLevel::O0 => "default<O0>",
+            OptLevel::O1 => HOST_PIPELINE,
+            OptLevel::O2 => "default<O2>",
+            OptLevel::O3 => "default<O3>",
+        }
+    }
 }
+
+/// Passes that make most of the code of most kernels.
+const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg,\
+     loop-mssa(licm),gvn<>,instcombine,simplifycfg)";
 
 /// Runs a pass pipeline over a lowered module, after LLVM's verifier.
 ///

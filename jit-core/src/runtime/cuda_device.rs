@@ -146,7 +146,7 @@ impl Backend for CudaDevice {
     fn launch(
         &self,
         code: &dyn LoadedCode,
-        kernel: &CompiledKernel,
+        kernel: &Arc<CompiledKernel>,
         config: &LaunchConfig,
         params: &mut [std::mem::MaybeUninit<u8>],
     ) -> Result<()> {

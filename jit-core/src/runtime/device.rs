@@ -4,6 +4,7 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
+use super::cpu::CpuOptions;
 use super::cuda::DriverError;
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
@@ -32,7 +33,7 @@ impl std::fmt::Display for DeviceId {
 /// What kind of device.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum DeviceKind {
-    /// This machine's CPU, running the interpreter.
+    /// This machine's CPU.
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
@@ -47,7 +48,7 @@ pub struct DeviceInfo {
     pub kind: DeviceKind,
     /// Its name for people.
     pub name: String,
-    /// Number of multiprocessors; 1 for the CPU.
+    /// Number of multiprocessors; of threads that run blocks for the CPU.
     pub multiprocessors: u32,
     /// Device memory in bytes; 0 when it is the host's.
     pub memory_bytes: u64,
@@ -92,7 +93,7 @@ pub(crate) trait Backend: Send + Sync {
     fn launch(
         &self,
         code: &dyn LoadedCode,
-        kernel: &CompiledKernel,
+        kernel: &Arc<CompiledKernel>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
     ) -> Result<()>;
@@ -120,7 +121,14 @@ impl Device {
     /// This machine's CPU. Each call gives a device of its own; buffers do not mix.
     pub fn cpu() -> Device {
         Device {
-            backend: Arc::new(super::cpu::CpuDevice::new()),
+            backend: Arc::new(super::cpu::CpuDevice::new(CpuOptions::default())),
+        }
+    }
+
+    /// This machine's CPU with other settings than by default.
+    pub fn cpu_with(options: CpuOptions) -> Device {
+        Device {
+            backend: Arc::new(super::cpu::CpuDevice::new(options)),
         }
     }
 

@@ -11,7 +11,9 @@ mod device;
 mod event;
 
 pub use buffer::Buffer;
+pub use cpu::{CpuOptions, ObjectError};
 pub use device::{Device, DeviceId, DeviceInfo, DeviceKind};
 pub use event::Event;
 
+pub(crate) use cpu::list_host_code;
 pub(crate) use device::LoadedCode;

@@ -1,0 +1,102 @@
+//! From a legal module to an object file for this machine, on a compile thread.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inkwell::context::Context;
+
+use super::error::BackendError;
+use super::machine::Machine;
+use super::optimize::OptLevel;
+use super::session::{Session, on_compile_thread};
+use super::vector::{Bug, Plan, PlanOptions, Unplannable, write_kernel};
+use crate::compile::Stage;
+use crate::error::Error;
+use crate::ir::Module;
+use crate::simt::BlockShape;
+
+/// A compilation for the host, as data that a thread of its own can take along.
+#[derive(Clone, Debug)]
+pub(crate) struct HostJob {
+    pub(crate) module: Arc<Module>,
+    pub(crate) block: BlockShape,
+    pub(crate) contract: bool,
+    pub(crate) opt_level: OptLevel,
+    pub(crate) bug: Option<Bug>,
+    /// Whether the outputs of the stages are to be kept as text.
+    pub(crate) keep_text: bool,
+}
+
+/// What comes out.
+#[derive(Debug)]
+pub(crate) enum HostOutput {
+    /// Code.
+    Code(HostCode),
+    /// The kernel's barriers lie where only the interpreter can run them, and why.
+    Interpret(String),
+}
+
+/// Code for the host.
+#[derive(Debug)]
+pub(crate) struct HostCode {
+    /// The object file.
+    pub(crate) object: Vec<u8>,
+    /// Memory of a block in bytes, without dynamic shared memory.
+    pub(crate) arena_bytes: u64,
+    /// Stages passed, how long each took, and its output if it was to be kept.
+    pub(crate) stages: Vec<(Stage, Duration, String)>,
+}
+
+/// Compiles on a thread of its own; only data crosses.
+pub(crate) fn compile_host(job: HostJob) -> Result<HostOutput, Error> {
+    let kernel = job.module.name.clone();
+    on_compile_thread(&kernel, move || run(&job))?
+}
+
+fn run(job: &HostJob) -> Result<HostOutput, Error> {
+    let mut stages = Vec::new();
+    let mut last = Instant::now();
+    let mut done = |stage, text: &dyn Fn() -> String| {
+        let took = last.elapsed();
+        let text = if job.keep_text { text() } else { String::new() };
+        stages.push((stage, took, text));
+        last = Instant::now();
+    };
+    let machine = Machine::host()?;
+    let options = PlanOptions {
+        contract: job.contract,
+        has_f16c: machine.converts_f16(),
+        bug: job.bug,
+    };
+    let plan = match Plan::new(&job.module, job.block, options) {
+        Ok(plan) => plan,
+        Err(Unplannable::Backend(error)) => return Err(error.into()),
+        Err(other) => return Ok(HostOutput::Interpret(other.to_string())),
+    };
+    let context = Context::create();
+    let session = Session::new(&context);
+    let llvm = context.create_module("kernel");
+    machine.prepare(&llvm);
+    write_kernel(&context, &llvm, &plan)?;
+    machine.verify(&session, &llvm)?;
+    done(Stage::Llvm, &|| llvm.print_to_string().to_string());
+    machine.run_passes(&session, &llvm, job.opt_level.host_pipeline())?;
+    done(Stage::OptimizedLlvm, &|| llvm.print_to_string().to_string());
+    let object = machine.emit_object(&session, &llvm)?;
+    session.finish("emit")?;
+    done(Stage::Object, &|| format!("{} bytes", object.len()));
+    Ok(HostOutput::Code(HostCode {
+        object,
+        arena_bytes: plan.arena_bytes(),
+        stages,
+    }))
+}
+
+/// The widest vectors of 32-bit numbers that this machine computes with at once.
+///
+/// # Errors
+/// There is no libLLVM to ask, or it does not know this machine.
+pub(crate) fn host_vector_lanes() -> Result<u32, Error> {
+    on_compile_thread("host", || Machine::host().map(|m| m.native_lanes()))?
+        .map_err(|error: BackendError| error.into())
+}

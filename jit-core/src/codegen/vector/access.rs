@@ -1,0 +1,415 @@
+//! Loads and stores in all lanes.
+//!
+//! An address that is the same in all lanes is read once. Addresses of neighbouring elements are
+//! one wide access, under the mask unless all lanes are known to be in bounds; the rest is gathered
+//! and scattered. Where an address is only even at times, both are written and a branch chooses.
+
+use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
+
+use super::Warp;
+use super::bug::Bug;
+use super::emit::{Built, unexpected};
+use super::leaf::{Leaf, LeafType, Wide, leaves};
+use crate::codegen::error::BackendError;
+use crate::ir::{Scalar, Type, Value};
+
+/// How an address can be accessed.
+#[derive(Copy, Clone)]
+enum Pattern<'ctx> {
+    /// One place for all lanes.
+    Same(PointerValue<'ctx>),
+    /// Neighbouring elements from here on; whether all lanes may be read.
+    Row(PointerValue<'ctx>, bool),
+    /// A row if the condition holds.
+    PerhapsRow {
+        start: PointerValue<'ctx>,
+        readable: bool,
+        when: IntValue<'ctx>,
+    },
+    /// No pattern.
+    Scattered,
+}
+
+impl<'ctx> Warp<'_, '_, 'ctx> {
+    fn pattern(&self, address: Leaf<'ctx>, bytes: u32) -> Pattern<'ctx> {
+        let is_row = |stride: i64| stride == i64::from(bytes);
+        match address {
+            Leaf::Uniform(at) => Pattern::Same(at.into_pointer_value()),
+            Leaf::Affine { base, stride: 0 } => Pattern::Same(base.into_pointer_value()),
+            Leaf::Affine { base, stride } if is_row(stride) => {
+                Pattern::Row(base.into_pointer_value(), false)
+            }
+            Leaf::Vector {
+                even: Some(even), ..
+            }
+            | Leaf::Element { even, .. }
+                if is_row(even.stride) =>
+            {
+                Pattern::PerhapsRow {
+                    start: even.base.into_pointer_value(),
+                    readable: even.readable,
+                    when: even.when,
+                }
+            }
+            _ => Pattern::Scattered,
+        }
+    }
+
+    /// The address of a leaf of the value at `ptr`.
+    fn leaf_address(
+        &self,
+        ptr: Leaf<'ctx>,
+        leaf: &LeafType,
+        spread: bool,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        if !spread {
+            return self.shift(ptr, leaf.offset);
+        }
+        // Private memory with the lanes of each leaf side by side.
+        let lanes = u64::from(self.emit.lanes);
+        let address = self.shift(ptr, leaf.offset * lanes)?;
+        let stride = if self.bug(Bug::WrongLocalSpread) {
+            1
+        } else {
+            i64::from(leaf.bytes())
+        };
+        match address {
+            Leaf::Uniform(base) => Ok(Leaf::Affine { base, stride }),
+            other => {
+                let steps = self
+                    .emit
+                    .const_lanes(self.emit.int(64), |l| stride as u64 * u64::from(l));
+                let lanes = self.emit.offset(other.value(self.emit)?, steps.into())?;
+                Ok(Leaf::from(lanes))
+            }
+        }
+    }
+
+    pub(super) fn load(
+        &mut self,
+        ptr: Value,
+        result: Type,
+        volatile: bool,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let address = self.leaf(ptr)?;
+        let spread = self.kernel.is_spread(ptr);
+        let mut value = Wide::new();
+        for leaf in leaves(self.types(), result)? {
+            let at = self.leaf_address(address, &leaf, spread)?;
+            value.push(self.load_leaf(at, leaf, volatile)?);
+        }
+        Ok(value)
+    }
+
+    fn load_leaf(
+        &mut self,
+        address: Leaf<'ctx>,
+        leaf: LeafType,
+        volatile: bool,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let bytes = leaf.bytes();
+        let scalar = leaf.llvm_memory(self.emit);
+        let raw = match self.pattern(address, bytes) {
+            Pattern::Same(at) => self.emit.load(scalar, at, bytes, volatile)?,
+            _ if volatile => self.load_one_by_one(address, scalar, bytes)?,
+            Pattern::Row(at, readable) => self.load_row(at, scalar, bytes, readable)?,
+            Pattern::PerhapsRow {
+                start,
+                readable,
+                when,
+            } => {
+                let (row, rest) = (self.block("row"), self.block("gather"));
+                let next = self.block("loaded");
+                self.likely(when, row, rest)?;
+                self.emit.builder.position_at_end(row);
+                let wide = self.load_row(start, scalar, bytes, readable)?;
+                self.emit.builder.build_unconditional_branch(next)?;
+                let row_end = self.current_block()?;
+                self.emit.builder.position_at_end(rest);
+                let gathered = self.gather(address, scalar, bytes)?;
+                self.emit.builder.build_unconditional_branch(next)?;
+                let rest_end = self.current_block()?;
+                self.emit.builder.position_at_end(next);
+                let phi = self.emit.builder.build_phi(wide.get_type(), "")?;
+                phi.add_incoming(&[(&wide, row_end), (&gathered, rest_end)]);
+                phi.as_basic_value()
+            }
+            Pattern::Scattered => self.gather(address, scalar, bytes)?,
+        };
+        self.as_computed(raw, leaf)
+    }
+
+    fn as_computed(
+        &self,
+        raw: BasicValueEnum<'ctx>,
+        leaf: LeafType,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        Ok(Leaf::from(match leaf.scalar {
+            Some(Scalar::Bool) => self.emit.resize(raw, 1, false)?,
+            Some(Scalar::U32) if leaf.is_length => self.emit.resize(raw, 32, false)?,
+            _ => raw,
+        }))
+    }
+
+    fn load_row(
+        &self,
+        at: PointerValue<'ctx>,
+        scalar: BasicTypeEnum<'ctx>,
+        bytes: u32,
+        readable: bool,
+    ) -> Built<'ctx> {
+        let ty = self.emit.vector_of(scalar);
+        if readable {
+            return self.emit.load(ty.into(), at, bytes, false);
+        }
+        let mask = self.mask()?;
+        self.emit.masked_load(ty, at, bytes, mask)
+    }
+
+    fn gather(&self, address: Leaf<'ctx>, scalar: BasicTypeEnum<'ctx>, bytes: u32) -> Built<'ctx> {
+        let mask = self.mask()?;
+        let addresses = address.vector(self.emit)?;
+        self.emit
+            .gather(self.emit.vector_of(scalar), addresses, bytes, mask)
+    }
+
+    fn load_one_by_one(
+        &mut self,
+        address: Leaf<'ctx>,
+        scalar: BasicTypeEnum<'ctx>,
+        bytes: u32,
+    ) -> Built<'ctx> {
+        let addresses = address.vector(self.emit)?;
+        let ty = self.emit.vector_of(scalar);
+        self.each_lane(&[addresses.into()], Some(ty), |warp, lane| {
+            let at = lane[0].into_pointer_value();
+            warp.emit.load(scalar, at, bytes, true).map(Some)
+        })?
+        .ok_or_else(|| unexpected("a load without a value"))
+    }
+
+    pub(super) fn store(
+        &mut self,
+        ptr: Value,
+        value: Value,
+        volatile: bool,
+    ) -> Result<(), BackendError> {
+        let address = self.leaf(ptr)?;
+        let spread = self.kernel.is_spread(ptr);
+        let parts = self.get(value)?;
+        let leaves = leaves(self.types(), self.type_of(value))?;
+        for (leaf, &part) in leaves.iter().zip(&parts) {
+            let at = self.leaf_address(address, leaf, spread)?;
+            let part = self.to_memory(part, *leaf)?;
+            self.store_leaf(at, part, leaf.bytes(), volatile)?;
+        }
+        Ok(())
+    }
+
+    fn to_memory(&self, part: Leaf<'ctx>, leaf: LeafType) -> Result<Leaf<'ctx>, BackendError> {
+        let bits = match leaf.scalar {
+            Some(Scalar::Bool) => 8,
+            Some(_) if leaf.is_length => 64,
+            _ => return Ok(part),
+        };
+        Ok(Leaf::from(self.emit.resize(
+            part.value(self.emit)?,
+            bits,
+            false,
+        )?))
+    }
+
+    fn store_leaf(
+        &mut self,
+        address: Leaf<'ctx>,
+        value: Leaf<'ctx>,
+        bytes: u32,
+        volatile: bool,
+    ) -> Result<(), BackendError> {
+        match self.pattern(address, bytes) {
+            Pattern::Same(at) => {
+                let value = self.of_last_lane(value)?;
+                self.emit.store(at, value, bytes, volatile)
+            }
+            _ if volatile => {
+                let (at, value) = (address.vector(self.emit)?, value.vector(self.emit)?);
+                self.each_lane(&[at.into(), value.into()], None, |warp, lane| {
+                    let at = lane[0].into_pointer_value();
+                    warp.emit.store(at, lane[1], bytes, true)?;
+                    Ok(None)
+                })?;
+                Ok(())
+            }
+            Pattern::Row(at, _) => self.store_row(at, value, bytes),
+            Pattern::PerhapsRow { start, when, .. } => {
+                let (row, rest) = (self.block("row"), self.block("scatter"));
+                let next = self.block("stored");
+                self.likely(when, row, rest)?;
+                self.emit.builder.position_at_end(row);
+                self.store_row(start, value, bytes)?;
+                self.emit.builder.build_unconditional_branch(next)?;
+                self.emit.builder.position_at_end(rest);
+                self.scatter(address, value, bytes)?;
+                self.emit.builder.build_unconditional_branch(next)?;
+                self.emit.builder.position_at_end(next);
+                Ok(())
+            }
+            Pattern::Scattered => self.scatter(address, value, bytes),
+        }
+    }
+
+    fn store_row(
+        &self,
+        at: PointerValue<'ctx>,
+        value: Leaf<'ctx>,
+        bytes: u32,
+    ) -> Result<(), BackendError> {
+        let value = value.vector(self.emit)?;
+        if self.bug(Bug::UnmaskedStore) {
+            return self.emit.store(at, value.into(), bytes, false);
+        }
+        let mask = self.mask()?;
+        self.emit.masked_store(value, at, bytes, mask)
+    }
+
+    fn scatter(
+        &self,
+        address: Leaf<'ctx>,
+        value: Leaf<'ctx>,
+        bytes: u32,
+    ) -> Result<(), BackendError> {
+        let mask = if self.bug(Bug::UnmaskedScatter) {
+            self.emit.const_lanes(self.emit.int(1), |_| 1)
+        } else {
+            self.mask()?
+        };
+        let addresses = address.vector(self.emit)?;
+        let value = value.vector(self.emit)?;
+        self.emit.scatter(value, addresses, bytes, mask)
+    }
+
+    /// Where all lanes store to one place, the last one's value stays: threads run in order.
+    fn of_last_lane(&self, value: Leaf<'ctx>) -> Built<'ctx> {
+        if let Leaf::Uniform(value) = value {
+            return Ok(value);
+        }
+        let bits = self.emit.mask_bits(self.mask()?)?;
+        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let no_poison = self.emit.int(1).const_zero().into();
+        let lane = if self.bug(Bug::FirstLaneStores) {
+            self.emit
+                .value("llvm.cttz", &[bits.get_type()], &[bits, no_poison])?
+        } else {
+            let above = self
+                .emit
+                .value("llvm.ctlz", &[bits.get_type()], &[bits, no_poison])?;
+            self.emit.sub(self.emit.i32(31).into(), above)?
+        };
+        self.emit
+            .lane(value.vector(self.emit)?, lane.into_int_value())
+    }
+
+    /// Does something for each active lane in order, on the lane's part of each operand; gives the
+    /// results as a vector, zero in inactive lanes.
+    pub(super) fn each_lane(
+        &mut self,
+        operands: &[BasicValueEnum<'ctx>],
+        result: Option<inkwell::types::VectorType<'ctx>>,
+        mut act: impl FnMut(
+            &mut Self,
+            &[BasicValueEnum<'ctx>],
+        ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let mut slots = Vec::new();
+        for &operand in operands {
+            let slot = self.entry.slot(self.emit, operand.get_type())?;
+            self.emit.builder.build_store(slot, operand)?;
+            slots.push(slot);
+        }
+        let results = match result {
+            Some(ty) => {
+                let slot = self.entry.slot(self.emit, ty.into())?;
+                self.emit.builder.build_store(slot, ty.const_zero())?;
+                Some((slot, ty))
+            }
+            None => None,
+        };
+        let bits = self.emit.mask_bits(self.mask()?)?;
+        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let (head, body, next) = (
+            self.block("lanes"),
+            self.block("lane"),
+            self.block("lanes_done"),
+        );
+        let before = self.current_block()?;
+        self.emit.builder.build_unconditional_branch(head)?;
+        self.emit.builder.position_at_end(head);
+        let left = self.emit.builder.build_phi(self.emit.int(32), "left")?;
+        let left_bits = left.as_basic_value();
+        let more = self
+            .emit
+            .icmp(IntPredicate::NE, left_bits, self.emit.i32(0).into())?;
+        self.emit
+            .builder
+            .build_conditional_branch(more.into_int_value(), body, next)?;
+        self.emit.builder.position_at_end(body);
+        let no_poison = self.emit.int(1).const_zero().into();
+        let lane = self.emit.value(
+            "llvm.cttz",
+            &[left_bits.get_type()],
+            &[left_bits, no_poison],
+        )?;
+        let lane = self.emit.resize(lane, 64, false)?;
+        let mut parts = Vec::new();
+        for (&slot, operand) in slots.iter().zip(operands) {
+            let ty = element_type(*operand)?;
+            let at = self.lane_slot(slot, ty, lane)?;
+            parts.push(self.emit.builder.build_load(ty, at, "")?);
+        }
+        let value = act(self, &parts)?;
+        if let (Some(value), Some((slot, _))) = (value, results) {
+            let at = self.lane_slot(slot, value.get_type(), lane)?;
+            self.emit.builder.build_store(at, value)?;
+        }
+        let less = self.emit.sub(left_bits, self.emit.i32(1).into())?;
+        let rest = self.emit.and(left_bits, less)?;
+        let end = self.current_block()?;
+        self.emit.builder.build_unconditional_branch(head)?;
+        left.add_incoming(&[(&bits, before), (&rest, end)]);
+        self.emit.builder.position_at_end(next);
+        Ok(match results {
+            Some((slot, ty)) => Some(self.emit.builder.build_load(ty, slot, "")?),
+            None => None,
+        })
+    }
+
+    /// The place of a lane in a vector on the stack.
+    fn lane_slot(
+        &self,
+        slot: PointerValue<'ctx>,
+        ty: BasicTypeEnum<'ctx>,
+        lane: BasicValueEnum<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        let bits = match ty {
+            BasicTypeEnum::IntType(t) => t.get_bit_width(),
+            BasicTypeEnum::FloatType(t) => t.get_bit_width(),
+            _ => 64,
+        };
+        let bytes = self.emit.i64(i64::from(bits / 8)).into();
+        let offset = self.emit.binary(InstructionOpcode::Mul, lane, bytes)?;
+        Ok(self.emit.offset(slot.into(), offset)?.into_pointer_value())
+    }
+}
+
+fn element_type<'ctx>(value: BasicValueEnum<'ctx>) -> Result<BasicTypeEnum<'ctx>, BackendError> {
+    match value {
+        BasicValueEnum::VectorValue(v) => Ok(lane_type(v)),
+        _ => Err(unexpected("a lane of what is not a vector")),
+    }
+}
+
+fn lane_type<'ctx>(vector: VectorValue<'ctx>) -> BasicTypeEnum<'ctx> {
+    vector.get_type().get_element_type()
+}

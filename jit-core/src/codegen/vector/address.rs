@@ -1,0 +1,429 @@
+//! Addresses in all lanes, and bounds checks.
+//!
+//! A checked index that grows evenly is checked once for the warp: if lane 0 and the last lane are
+//! in bounds, all lanes are, and none has wrapped around. Only if that fails are the lanes looked
+//! at one by one. Which way it went decides later whether the element is read by one wide load.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
+
+use super::Warp;
+use super::bug::Bug;
+use super::emit::unexpected;
+use super::leaf::{Element, Even, Leaf, Wide};
+use crate::codegen::error::BackendError;
+use crate::ir::{ArrayLen, Inst, Type, TypeData, Value};
+
+/// An index to be checked.
+#[derive(Copy, Clone)]
+struct Checked<'ctx> {
+    inst: Inst,
+    index: Leaf<'ctx>,
+    signed: bool,
+    len: Leaf<'ctx>,
+}
+
+impl<'ctx> Warp<'_, '_, 'ctx> {
+    fn size_of(&self, ty: Type) -> Result<u64, BackendError> {
+        let layout = self.types().layout(ty);
+        Ok(layout
+            .ok_or_else(|| unexpected("a type without a layout"))?
+            .size)
+    }
+
+    fn pointee(&self, ptr: Value) -> Result<Type, BackendError> {
+        let pointer = self.types().as_pointer(self.type_of(ptr));
+        pointer
+            .map(|(pointee, ..)| pointee)
+            .ok_or_else(|| unexpected("an operand that is not an address"))
+    }
+
+    /// How far apart the elements of private memory lie: elements of all lanes side by side.
+    fn spread(&self, ptr: Value) -> u64 {
+        if self.kernel.is_spread(ptr) {
+            u64::from(self.emit.lanes)
+        } else {
+            1
+        }
+    }
+
+    pub(super) fn ptr_offset(&self, ptr: Value, index: Value) -> Result<Leaf<'ctx>, BackendError> {
+        let size = self.size_of(self.pointee(ptr)?)? * self.spread(ptr);
+        let signed = self.scalar_of(index)?.is_signed_int();
+        self.element(self.leaf(ptr)?, self.leaf(index)?, signed, size)
+    }
+
+    pub(super) fn field_ptr(&self, ptr: Value, field: u32) -> Result<Leaf<'ctx>, BackendError> {
+        let TypeData::Struct(id) = *self.types().data(self.pointee(ptr)?) else {
+            return Err(unexpected("a field of what is not a struct"));
+        };
+        let layout = self.types().struct_layout(id);
+        let offset = layout.and_then(|(_, offsets)| offsets.get(field as usize).copied());
+        let offset = offset.ok_or_else(|| unexpected("a field that is not there"))?;
+        self.shift(self.leaf(ptr)?, offset * self.spread(ptr))
+    }
+
+    /// An address a constant number of bytes further on.
+    pub(super) fn shift(&self, ptr: Leaf<'ctx>, bytes: u64) -> Result<Leaf<'ctx>, BackendError> {
+        if bytes == 0 {
+            return Ok(ptr);
+        }
+        let step: BasicValueEnum<'ctx> = self.emit.i64(bytes as i64).into();
+        let moved = |even: Even<'ctx>| -> Result<Even<'ctx>, BackendError> {
+            let base = self.emit.offset(even.base, step)?;
+            Ok(Even { base, ..even })
+        };
+        Ok(match ptr {
+            Leaf::Uniform(base) => Leaf::Uniform(self.emit.offset(base, step)?),
+            Leaf::Affine { base, stride } => Leaf::Affine {
+                base: self.emit.offset(base, step)?,
+                stride,
+            },
+            Leaf::Element { element, even } => {
+                let origin = self.emit.offset(element.origin, step)?;
+                Leaf::Element {
+                    element: Element { origin, ..element },
+                    even: moved(even)?,
+                }
+            }
+            Leaf::Vector { lanes, even } => Leaf::Vector {
+                lanes: self.emit.offset(lanes.into(), step)?.into_vector_value(),
+                even: even.map(moved).transpose()?,
+            },
+        })
+    }
+
+    /// The address `index` elements of `size` bytes after `ptr`.
+    fn element(
+        &self,
+        ptr: Leaf<'ctx>,
+        index: Leaf<'ctx>,
+        signed: bool,
+        size: u64,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let wide = self.resize_leaf(index, 64, signed)?;
+        let even = match (ptr.even(), wide.even()) {
+            (Some((a, s, when_a)), Some((b, t, when_b))) => {
+                let bytes = self.emit.mul(b, self.emit.int_like(size, b))?;
+                let base = self.emit.offset(a, bytes)?;
+                let stride = s.wrapping_add(t.wrapping_mul(size as i64));
+                Some((base, stride, self.both(when_a, when_b)?))
+            }
+            _ => None,
+        };
+        match even {
+            Some((base, 0, None)) => return Ok(Leaf::Uniform(base)),
+            Some((base, stride, None)) => return Ok(Leaf::Affine { base, stride }),
+            _ => {}
+        }
+        let even = even.and_then(|(base, stride, when)| {
+            when.map(|when| Even {
+                base,
+                stride,
+                when,
+                readable: false,
+            })
+        });
+        if let (Leaf::Uniform(origin), Leaf::Affine { base, stride }, Some(even)) =
+            (ptr, index, even)
+        {
+            let element = Element {
+                origin,
+                index: base,
+                step: stride,
+                signed,
+                size,
+            };
+            return Ok(Leaf::Element { element, even });
+        }
+        let index = wide.value(self.emit)?;
+        let bytes = self.emit.mul(index, self.emit.int_like(size, index))?;
+        let lanes = self.emit.offset(ptr.value(self.emit)?, bytes)?;
+        Ok(match lanes {
+            BasicValueEnum::VectorValue(lanes) => Leaf::Vector { lanes, even },
+            scalar => Leaf::Uniform(scalar),
+        })
+    }
+
+    fn both(
+        &self,
+        a: Option<IntValue<'ctx>>,
+        b: Option<IntValue<'ctx>>,
+    ) -> Result<Option<IntValue<'ctx>>, BackendError> {
+        Ok(match (a, b) {
+            (Some(a), Some(b)) => Some(self.emit.and(a.into(), b.into())?.into_int_value()),
+            (a, b) => a.or(b),
+        })
+    }
+
+    pub(super) fn slice_index(
+        &mut self,
+        inst: Inst,
+        slice: Value,
+        index: Value,
+        checked: bool,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let TypeData::Slice { element, .. } = *self.types().data(self.type_of(slice)) else {
+            return Err(unexpected("an element of what is not a slice"));
+        };
+        let parts = self.get(slice)?;
+        let &[ptr, len] = parts.as_slice() else {
+            return Err(unexpected("a slice that is not an address and a length"));
+        };
+        let size = self.size_of(element)?;
+        self.checked_element(inst, (ptr, size), index, len, checked)
+    }
+
+    pub(super) fn element_ptr(
+        &mut self,
+        inst: Inst,
+        ptr: Value,
+        index: Value,
+        checked: bool,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let TypeData::Array {
+            element,
+            len: ArrayLen::Known(len),
+        } = *self.types().data(self.pointee(ptr)?)
+        else {
+            return Err(unexpected("an element of what is not an array"));
+        };
+        let size = self.size_of(element)? * self.spread(ptr);
+        let len = Leaf::Uniform(self.emit.i64(len as i64).into());
+        let ptr = self.leaf(ptr)?;
+        self.checked_element(inst, (ptr, size), index, len, checked)
+    }
+
+    fn checked_element(
+        &mut self,
+        inst: Inst,
+        (ptr, size): (Leaf<'ctx>, u64),
+        index: Value,
+        len: Leaf<'ctx>,
+        checked: bool,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let signed = self.scalar_of(index)?.is_signed_int();
+        let index = self.leaf(index)?;
+        if !checked {
+            return self.element(ptr, index, signed, size);
+        }
+        let all = self.check(Checked {
+            inst,
+            index,
+            signed,
+            len,
+        })?;
+        let address = self.element(ptr, index, signed, size)?;
+        let Some(all) = all else {
+            return Ok(address);
+        };
+        // All lanes are known to be in bounds, so none has wrapped around.
+        let even = |even: Even<'ctx>| Even {
+            when: all,
+            readable: true,
+            ..even
+        };
+        Ok(match address {
+            Leaf::Element { element, even: e } => Leaf::Element {
+                element,
+                even: even(e),
+            },
+            Leaf::Vector {
+                lanes,
+                even: Some(e),
+            } if matches!(ptr, Leaf::Uniform(_)) => Leaf::Vector {
+                lanes,
+                even: Some(even(e)),
+            },
+            other => other,
+        })
+    }
+
+    /// Ends the lanes whose index is out of bounds. For an even index: whether all lanes were
+    /// found in bounds at once.
+    fn check(&mut self, check: Checked<'ctx>) -> Result<Option<IntValue<'ctx>>, BackendError> {
+        match (check.index, check.len) {
+            (Leaf::Uniform(index), Leaf::Uniform(len)) => {
+                self.check_uniform(check, index, len)?;
+                Ok(None)
+            }
+            (_, Leaf::Uniform(len)) if check.index.even().is_some() => {
+                self.check_even(check, len).map(Some)
+            }
+            _ => {
+                self.check_lanes(check)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn check_uniform(
+        &mut self,
+        check: Checked<'ctx>,
+        index: BasicValueEnum<'ctx>,
+        len: BasicValueEnum<'ctx>,
+    ) -> Result<(), BackendError> {
+        let index = self.emit.resize(index, 64, check.signed)?;
+        let len = self.emit.resize(len, 64, false)?;
+        let in_bounds = self
+            .emit
+            .icmp(IntPredicate::ULT, index, len)?
+            .into_int_value();
+        if in_bounds.get_zero_extended_constant() == Some(1) {
+            return Ok(());
+        }
+        let next = self.block("in_bounds");
+        let fault = self.block("out_of_bounds");
+        self.likely(in_bounds, next, fault)?;
+        self.emit.builder.position_at_end(fault);
+        let mask = self.mask()?;
+        self.report(check.inst, mask, index, len)?;
+        self.leave_all(mask)?;
+        self.emit.builder.position_at_end(next);
+        Ok(())
+    }
+
+    fn check_even(
+        &mut self,
+        check: Checked<'ctx>,
+        len: BasicValueEnum<'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let Some((base, stride, when)) = check.index.even() else {
+            return Err(unexpected("an uneven index"));
+        };
+        let bits = self.emit.int_bits(base);
+        let mut limit = self.emit.resize(len, 64, false)?;
+        if bits < 64 {
+            // Beyond this the index has wrapped around.
+            let cap = if check.signed {
+                1u64 << (bits - 1)
+            } else {
+                1 << bits
+            };
+            let cap: BasicValueEnum<'ctx> = self.emit.int(64).const_int(cap, false).into();
+            limit = self
+                .emit
+                .value("llvm.umin", &[limit.get_type()], &[limit, cap])?;
+        }
+        let base = self.emit.resize(base, 64, check.signed)?;
+        let reach = stride.saturating_mul(i64::from(self.emit.lanes) - 1);
+        let reach = if self.bug(Bug::ShortReach) {
+            reach - 1
+        } else {
+            reach
+        };
+        let last = self.emit.add(base, self.emit.i64(reach).into())?;
+        let first_in = self.emit.icmp(IntPredicate::ULT, base, limit)?;
+        let last_in = self.emit.icmp(IntPredicate::ULT, last, limit)?;
+        let inside = self.emit.and(first_in, last_in)?.into_int_value();
+        let inside = self.both(Some(inside), when)?.unwrap_or(inside);
+        let next = self.block("in_bounds");
+        let slow = self.block("lane_by_lane");
+        let before = self.current_block()?;
+        self.likely(inside, next, slow)?;
+        self.emit.builder.position_at_end(slow);
+        self.check_lanes(check)?;
+        let after = self.current_block()?;
+        self.emit.builder.build_unconditional_branch(next)?;
+        self.emit.builder.position_at_end(next);
+        let phi = self.emit.builder.build_phi(self.emit.int(1), "all_in")?;
+        let (yes, no) = (
+            self.emit.int(1).const_int(1, false),
+            self.emit.int(1).const_zero(),
+        );
+        phi.add_incoming(&[(&yes, before), (&no, after)]);
+        Ok(phi.as_basic_value().into_int_value())
+    }
+
+    fn check_lanes(&mut self, check: Checked<'ctx>) -> Result<(), BackendError> {
+        let index = self
+            .emit
+            .resize(check.index.vector(self.emit)?.into(), 64, check.signed)?;
+        let len = self.emit.resize(check.len.value(self.emit)?, 64, false)?;
+        let out = self.emit.icmp(IntPredicate::UGE, index, len)?;
+        let mask = self.mask()?;
+        let bad = self.emit.and(out, mask.into())?.into_vector_value();
+        let any = self.emit.any(bad)?;
+        let next = self.block("checked");
+        let fault = self.block("out_of_bounds");
+        let fine = self.emit.not(any.into())?.into_int_value();
+        self.likely(fine, next, fault)?;
+        self.emit.builder.position_at_end(fault);
+        self.report(check.inst, bad, index, len)?;
+        self.end_lanes(bad)?;
+        self.continue_if_any(next)?;
+        self.emit.builder.position_at_end(next);
+        Ok(())
+    }
+
+    /// Leaves a fault record for the first lane of `lanes`.
+    fn report(
+        &self,
+        inst: Inst,
+        lanes: VectorValue<'ctx>,
+        index: BasicValueEnum<'ctx>,
+        len: BasicValueEnum<'ctx>,
+    ) -> Result<(), BackendError> {
+        let bits = self.emit.mask_bits(lanes)?;
+        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let no_poison: BasicValueEnum<'ctx> = self.emit.int(1).const_zero().into();
+        let lane = self
+            .emit
+            .value("llvm.cttz", &[bits.get_type()], &[bits, no_poison])?
+            .into_int_value();
+        let pick = |value: BasicValueEnum<'ctx>| match value {
+            BasicValueEnum::VectorValue(v) => self.emit.lane(v, lane),
+            scalar => Ok(scalar),
+        };
+        let thread = self.emit.add(self.first_thread.into(), lane.into())?;
+        let site = self.kernel.site(inst)?;
+        self.kernel.call_fault(
+            self.emit,
+            self.entry,
+            [self.emit.i32(site).into(), pick(index)?, pick(len)?, thread],
+        )
+    }
+
+    pub(super) fn slice_new(
+        &self,
+        ptr: Value,
+        len: Value,
+        result: Type,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let TypeData::Slice { wide, .. } = *self.types().data(result) else {
+            return Err(unexpected("a slice of another type"));
+        };
+        let len = self.resize_leaf(self.leaf(len)?, if wide { 64 } else { 32 }, false)?;
+        Ok(Wide::from_slice(&[self.leaf(ptr)?, len]))
+    }
+
+    pub(super) fn slice_len(&self, slice: Value, result: Type) -> Result<Leaf<'ctx>, BackendError> {
+        let len = self.get(slice)?.get(1).copied();
+        let len = len.ok_or_else(|| unexpected("a slice without a length"))?;
+        let bits = result.as_scalar().map_or(32, |s| s.bits());
+        self.resize_leaf(len, bits, false)
+    }
+
+    /// All dynamic shared memory, which lies behind everything else in the arena.
+    pub(super) fn dynamic_shared(&self, result: Type) -> Result<Wide<'ctx>, BackendError> {
+        let TypeData::Slice { element, wide, .. } = *self.types().data(result) else {
+            return Err(unexpected("dynamic shared memory that is not a slice"));
+        };
+        let size = self.size_of(element)?.max(1);
+        let bytes = self.entry.dynamic_bytes;
+        let len =
+            self.emit
+                .builder
+                .build_int_unsigned_div(bytes, self.emit.i32(size as u32), "")?;
+        let len = self
+            .emit
+            .resize(len.into(), if wide { 64 } else { 32 }, false)?;
+        let ptr = self
+            .emit
+            .offset_const(self.entry.arena, self.kernel.arena.dynamic)?;
+        Ok(Wide::from_slice(&[
+            Leaf::Uniform(ptr.into()),
+            Leaf::Uniform(len),
+        ]))
+    }
+}

@@ -1,0 +1,179 @@
+//! The function's frame: its parameters, what is there in all of it, and its stack slots.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+use inkwell::AddressSpace as LlvmSpace;
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, FunctionValue, GlobalValue, IntValue, PointerValue};
+
+use super::ENTRY;
+use super::block::BlockWriter;
+use super::emit::{Built, Emit};
+use super::leaf::Wide;
+use super::plan::Plan;
+use crate::codegen::error::BackendError;
+use crate::host_abi::HostLaunch;
+use crate::ir::{GlobalId, Inst, Module, Value};
+
+/// What is there in the whole function.
+pub(super) struct Entry<'ctx> {
+    pub(super) function: FunctionValue<'ctx>,
+    pub(super) launch: PointerValue<'ctx>,
+    pub(super) arena: PointerValue<'ctx>,
+    pub(super) grid: [IntValue<'ctx>; 3],
+    pub(super) dynamic_bytes: IntValue<'ctx>,
+    pub(super) block_index: [IntValue<'ctx>; 3],
+    /// Parameters, and the indices of loops of the block.
+    pub(super) values: HashMap<Value, Wide<'ctx>>,
+    pub(super) slots: Builder<'ctx>,
+    pub(super) constants: RefCell<HashMap<GlobalId, GlobalValue<'ctx>>>,
+    pub(super) locals: RefCell<HashMap<Inst, PointerValue<'ctx>>>,
+}
+
+impl<'ctx> Entry<'ctx> {
+    /// A place on the stack for the whole function.
+    pub(super) fn slot(
+        &self,
+        _emit: &Emit<'_, 'ctx>,
+        ty: BasicTypeEnum<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        Ok(self.slots.build_alloca(ty, "")?)
+    }
+
+    /// The place of a private allocation, one for all warps.
+    pub(super) fn local_slot(
+        &self,
+        emit: &Emit<'_, 'ctx>,
+        inst: Inst,
+        ty: BasicTypeEnum<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        if let Some(&known) = self.locals.borrow().get(&inst) {
+            return Ok(known);
+        }
+        let slot = self.slot(emit, ty)?;
+        if let Some(alloca) = slot.as_instruction() {
+            // A power of two, which is all that can be refused.
+            let _ = alloca.set_alignment(64);
+        }
+        self.locals.borrow_mut().insert(inst, slot);
+        Ok(slot)
+    }
+
+    /// The address of a constant of the module.
+    pub(super) fn constant(
+        &self,
+        emit: &Emit<'_, 'ctx>,
+        module: &Module,
+        id: GlobalId,
+    ) -> Built<'ctx> {
+        if let Some(known) = self.constants.borrow().get(&id) {
+            return Ok(known.as_pointer_value().into());
+        }
+        let data = &module.globals[id];
+        // A constant of no bytes still has an address.
+        let bytes: &[u8] = if data.bytes.is_empty() {
+            &[0]
+        } else {
+            &data.bytes
+        };
+        let value = emit.context.const_string(bytes, false);
+        let global = emit.module.add_global(value.get_type(), None, "constant");
+        global.set_initializer(&value);
+        global.set_constant(true);
+        global.set_linkage(Linkage::Internal);
+        global.set_alignment(16);
+        self.constants.borrow_mut().insert(id, global);
+        Ok(global.as_pointer_value().into())
+    }
+}
+
+/// Writes the kernel into a module of the host.
+pub(in crate::codegen) fn write_kernel<'ctx>(
+    context: &'ctx Context,
+    module: &LlvmModule<'ctx>,
+    plan: &Plan<'_>,
+) -> Result<(), BackendError> {
+    let emit = Emit {
+        context,
+        module,
+        builder: context.create_builder(),
+        lanes: plan.block.lanes,
+    };
+    let function = declare(&emit);
+    let slots_block = context.append_basic_block(function, "slots");
+    let body = context.append_basic_block(function, "entry");
+    let slots = context.create_builder();
+    slots.position_at_end(slots_block);
+    emit.builder.position_at_end(body);
+    let writer = BlockWriter::new(&emit, plan, function, slots)?;
+    let slots = writer.write()?;
+    slots.build_unconditional_branch(body)?;
+    Ok(())
+}
+
+fn declare<'ctx>(emit: &Emit<'_, 'ctx>) -> FunctionValue<'ctx> {
+    let ptr = emit.context.ptr_type(LlvmSpace::default());
+    let word = emit.int(64);
+    let params = [ptr.into(), word.into(), word.into(), ptr.into()];
+    let ty = emit.context.void_type().fn_type(&params, false);
+    let function = emit.module.add_function(ENTRY, ty, None);
+    let attribute = |name, value| {
+        let kind = Attribute::get_named_enum_kind_id(name);
+        emit.context.create_enum_attribute(kind, value)
+    };
+    function.add_attribute(AttributeLoc::Function, attribute("nounwind", 0));
+    for param in [0, 3] {
+        function.add_attribute(AttributeLoc::Param(param), attribute("noalias", 0));
+    }
+    function.add_attribute(AttributeLoc::Param(0), attribute("readonly", 0));
+    function.add_attribute(AttributeLoc::Param(3), attribute("align", 128));
+    for (name, value) in [
+        ("prefer-vector-width", "512"),
+        ("min-legal-vector-width", "512"),
+    ] {
+        let attribute = emit.context.create_string_attribute(name, value);
+        function.add_attribute(AttributeLoc::Function, attribute);
+    }
+    function
+}
+
+impl Plan<'_> {
+    /// Calls the launch's fault function with `[site, index, length, thread]`.
+    pub(super) fn call_fault<'ctx>(
+        &self,
+        emit: &Emit<'_, 'ctx>,
+        entry: &Entry<'ctx>,
+        [site, index, length, thread]: [BasicValueEnum<'ctx>; 4],
+    ) -> Result<(), BackendError> {
+        let ptr = entry.launch.get_type();
+        let field = |offset: usize| {
+            let at = emit.offset_const(entry.launch, offset as u64)?;
+            emit.load(ptr.into(), at, 8, false)
+        };
+        let function = field(offset_of!(HostLaunch, fault))?.into_pointer_value();
+        let sink = field(offset_of!(HostLaunch, sink))?;
+        let (int, word) = (emit.int(32).into(), emit.int(64).into());
+        let params = [ptr.into(), int, word, word, int, int, int, int];
+        let ty = emit.context.void_type().fn_type(&params, false);
+        let [x, y, z] = entry.block_index;
+        let args = [
+            sink,
+            site,
+            index,
+            length,
+            thread,
+            x.into(),
+            y.into(),
+            z.into(),
+        ];
+        let args = args.map(Into::into);
+        emit.builder.build_indirect_call(ty, function, &args, "")?;
+        Ok(())
+    }
+}

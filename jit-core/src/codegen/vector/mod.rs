@@ -1,0 +1,44 @@
+//! Host code from a legal module: a warp is an LLVM vector.
+//!
+//! The kernel becomes one function that runs a range of blocks. A block is a sequence of segments
+//! between barriers, a segment a loop over its warps, and a warp runs its threads as the lanes of
+//! vectors: what differs from lane to lane is a vector, what does not stays a scalar, and where
+//! lanes part a mask says who is there. `simt` finds out what is what; this module writes it down.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `plan` | all that is known of a kernel before a line is written: analyses, memory of a block |
+//! | `entry` | the function and what is there in all of it |
+//! | `block`, `run` | blocks of a grid, branches and loops of a block; warps of a segment |
+//! | `warp` | one instruction in all lanes; the list of all instructions |
+//! | `flow` | branches, loops and masks |
+//! | `leaf` | what a value is: uniform, even, or any vector |
+//! | `arith`, `cast`, `intrinsic`, `warp_op` | operations |
+//! | `address`, `access`, `atomic` | bounds checks, loads and stores, atomics |
+//! | `emit` | LLVM instructions on scalars and vectors alike |
+//! | `bug` | bugs to be planted by tests |
+
+mod access;
+mod address;
+mod arith;
+mod atomic;
+mod block;
+mod bug;
+mod cast;
+mod emit;
+mod entry;
+mod flow;
+mod intrinsic;
+mod leaf;
+mod plan;
+mod run;
+mod warp;
+mod warp_op;
+
+pub use bug::Bug;
+pub(super) use entry::write_kernel;
+pub(crate) use plan::{Plan, PlanOptions, Unplannable};
+use warp::Warp;
+
+/// The symbol of the function that runs blocks.
+pub(crate) const ENTRY: &str = "kiln_blocks";

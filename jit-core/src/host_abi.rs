@@ -1,0 +1,36 @@
+//! How host code is called: what a launch hands to the function that runs its blocks.
+
+use std::ffi::c_void;
+
+/// What all blocks of a launch share. The layout is part of the code.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct HostLaunch {
+    /// The parameter block, as [`crate::abi::ParamLayout`] says.
+    pub(crate) params: *const u8,
+    /// Blocks of the grid in x, y and z.
+    pub(crate) grid: [u32; 3],
+    /// Dynamic shared memory of a block in bytes.
+    pub(crate) dynamic_shared: u32,
+    /// Called for the first lane that a failed check ends.
+    pub(crate) fault: FaultFn,
+    /// Handed to `fault`.
+    pub(crate) sink: *const c_void,
+    /// Computes an intrinsic that has no host code from its meaning.
+    pub(crate) meaning: MeaningFn,
+    /// Computes a warp operation that has no host code from its meaning.
+    pub(crate) warp_meaning: WarpMeaningFn,
+}
+
+/// `fault(sink, site, index, length, thread, block x, y, z)`; `thread` is linear in its block.
+pub(crate) type FaultFn = unsafe extern "C" fn(*const c_void, u32, u64, u64, u32, u32, u32, u32);
+
+/// `meaning(definition, scalar, arguments, number of arguments)`.
+pub(crate) type MeaningFn = unsafe extern "C" fn(*const c_void, u32, *const u64, u32) -> u64;
+
+/// `meaning(definition, scalar, lanes that take part, arguments and results, number of arguments)`;
+/// each argument is a word for each of 32 lanes, and the results replace the first.
+pub(crate) type WarpMeaningFn = unsafe extern "C" fn(*const c_void, u32, u32, *mut u64, u32);
+
+/// Runs `count` blocks from the linear index `first` on, in order, with memory for one block.
+pub(crate) type BlocksFn = unsafe extern "C" fn(*const HostLaunch, u64, u64, *mut u8);

@@ -1,0 +1,175 @@
+//! Kernels compiled for this machine: one piece of code for each shape of block.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use once_cell::sync::OnceCell;
+use parking_lot::RwLock;
+
+use super::object::LoadedObject;
+use super::pool::Blocks;
+use crate::codegen::{Bug, HostJob, HostOutput, compile_host, host_vector_lanes};
+use crate::error::Result;
+use crate::host_abi::BlocksFn;
+use crate::ir::{Effects, Module};
+use crate::job::CpuCode;
+use crate::simt::BlockShape;
+
+/// Threads of a warp, as in CUDA.
+const WARP: u32 = 32;
+
+/// Code for one shape of block.
+pub(super) enum Variant {
+    /// Machine code.
+    Code(Arc<HostKernel>),
+    /// Only the interpreter can run it.
+    Interpret,
+}
+
+/// Machine code, loaded.
+pub(super) struct HostKernel {
+    object: LoadedObject,
+    arena_bytes: usize,
+    cost: AtomicU64,
+}
+
+impl Blocks for HostKernel {
+    fn entry(&self) -> BlocksFn {
+        // SAFETY: the symbol is the function that `codegen::vector` declares with this signature;
+        // the caller keeps `self` while it runs.
+        unsafe { std::mem::transmute::<*const u8, BlocksFn>(self.object.entry()) }
+    }
+
+    fn arena_bytes(&self) -> usize {
+        self.arena_bytes
+    }
+
+    fn cost(&self) -> &AtomicU64 {
+        &self.cost
+    }
+}
+
+/// A kernel and what has been compiled of it.
+pub(super) struct Compiled {
+    name: String,
+    code: CpuCode,
+    variants: RwLock<Vec<([u32; 3], Arc<OnceCell<Variant>>)>>,
+}
+
+/// What may be set for tests.
+#[derive(Copy, Clone, Default)]
+pub(super) struct Settings {
+    /// Lanes of a vector, unless warps matter.
+    pub(super) lanes: Option<u32>,
+    /// Numbers that a register holds.
+    pub(super) native_lanes: u32,
+    pub(super) bug: Option<Bug>,
+}
+
+impl Compiled {
+    pub(super) fn new(name: &str, code: &CpuCode) -> Compiled {
+        Compiled {
+            name: name.to_owned(),
+            code: code.clone(),
+            variants: RwLock::default(),
+        }
+    }
+
+    pub(super) fn module(&self) -> &Module {
+        &self.code.module
+    }
+
+    /// The code for blocks of a shape; compiled once, however many threads ask.
+    pub(super) fn variant(
+        &self,
+        block: [u32; 3],
+        settings: Settings,
+        then: impl FnOnce(&Variant) -> Result<()>,
+    ) -> Result<()> {
+        let find = |list: &[([u32; 3], Arc<OnceCell<Variant>>)]| {
+            let found = list.iter().find(|(shape, _)| *shape == block);
+            found.map(|(_, cell)| cell.clone())
+        };
+        let known = find(&self.variants.read());
+        let cell = known.unwrap_or_else(|| {
+            let mut variants = self.variants.write();
+            find(&variants).unwrap_or_else(|| {
+                let cell = Arc::default();
+                variants.push((block, Arc::clone(&cell)));
+                cell
+            })
+        });
+        then(cell.get_or_try_init(|| self.compile(block, settings))?)
+    }
+
+    fn compile(&self, block: [u32; 3], settings: Settings) -> Result<Variant> {
+        let output = compile_host(job(&self.code, block, settings))?;
+        Ok(match output {
+            HostOutput::Interpret(_) => Variant::Interpret,
+            HostOutput::Code(code) => Variant::Code(Arc::new(HostKernel {
+                object: LoadedObject::load(&self.name, &code.object, crate::codegen::HOST_ENTRY)?,
+                arena_bytes: code.arena_bytes as usize,
+                cost: AtomicU64::new(0),
+            })),
+        })
+    }
+}
+
+/// What to compile for blocks of a shape.
+fn job(code: &CpuCode, block: [u32; 3], settings: Settings) -> HostJob {
+    let lanes = if uses_warps(&code.module) {
+        WARP
+    } else {
+        settings
+            .lanes
+            .unwrap_or_else(|| choose_lanes(block, settings.native_lanes))
+    };
+    HostJob {
+        module: code.module.clone(),
+        block: BlockShape {
+            threads: block,
+            lanes,
+        },
+        contract: code.contract,
+        opt_level: code.opt_level,
+        bug: settings.bug,
+        keep_text: false,
+    }
+}
+
+/// Compiles for blocks of a shape and keeps the text of each stage; gives the number of lanes, too.
+pub(crate) fn list_host_code(code: &CpuCode, block: [u32; 3]) -> Result<(u32, HostOutput)> {
+    let settings = Settings {
+        native_lanes: host_vector_lanes()?,
+        ..Settings::default()
+    };
+    let job = HostJob {
+        keep_text: true,
+        ..job(code, block, settings)
+    };
+    Ok((job.block.lanes, compile_host(job)?))
+}
+
+fn uses_warps(module: &Module) -> bool {
+    module
+        .intrinsics
+        .values()
+        .any(|def| def.effects == Effects::Convergent || def.name.starts_with("warp."))
+}
+
+/// The number of lanes for a shape of block: two registers of 32-bit numbers, if rows divide into
+/// that.
+fn choose_lanes(block: [u32; 3], native: u32) -> u32 {
+    let most = (2 * native).min(WARP);
+    let [x, y, z] = block;
+    let length = if y == 1 && z == 1 { x * y * z } else { x };
+    let fitting = [32, 16, 8]
+        .into_iter()
+        .find(|&lanes| lanes <= most && length.is_multiple_of(lanes));
+    match fitting {
+        Some(lanes) => lanes,
+        // A long row has one partial warp, which costs little.
+        None if length > most && y == 1 && z == 1 => most,
+        None => native.max(8),
+    }
+}

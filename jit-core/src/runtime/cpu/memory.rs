@@ -1,0 +1,96 @@
+//! Memory of the CPU device: host memory, reached through its address only.
+
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+
+/// Alignment of allocations in bytes, as on a GPU.
+const ALIGNMENT: usize = 256;
+
+/// Host memory that belongs to one owner.
+pub(super) struct Allocation {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the memory belongs to the allocation, and nothing about it is tied to a thread.
+unsafe impl Send for Allocation {}
+
+impl Allocation {
+    /// `bytes` zeros; `None` if there is no memory.
+    pub(super) fn new(bytes: usize) -> Option<Allocation> {
+        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()?;
+        // SAFETY: the layout has at least one byte.
+        let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
+        Some(Allocation { start, layout })
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.start.as_ptr().expose_provenance() as u64
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.layout.size()
+    }
+
+    pub(super) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, freed once.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// All allocations of a device.
+#[derive(Default)]
+pub(super) struct DeviceMemory {
+    allocations: Mutex<BTreeMap<u64, Allocation>>,
+}
+
+impl DeviceMemory {
+    pub(super) fn alloc(&self, bytes: usize) -> Result<u64> {
+        let allocation = Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?;
+        let address = allocation.address();
+        self.allocations.lock().insert(address, allocation);
+        Ok(address)
+    }
+
+    pub(super) fn free(&self, address: u64) {
+        self.allocations.lock().remove(&address);
+    }
+
+    /// All ranges, as (start, bytes).
+    pub(super) fn ranges(&self) -> Vec<(u64, u64)> {
+        let allocations = self.allocations.lock();
+        allocations
+            .iter()
+            .map(|(&base, a)| (base, a.bytes() as u64))
+            .collect()
+    }
+
+    /// Gives `f` a pointer to `bytes` bytes at a device address.
+    pub(super) fn with<R>(
+        &self,
+        address: u64,
+        bytes: usize,
+        f: impl FnOnce(*mut u8) -> R,
+    ) -> Result<R> {
+        let allocations = self.allocations.lock();
+        let found = allocations.range(..=address).next_back();
+        let offset = found.map_or(0, |(base, _)| (address - base) as usize);
+        match found {
+            Some((_, a)) if bytes <= a.bytes() && offset <= a.bytes() - bytes => {
+                Ok(f(a.start().wrapping_add(offset)))
+            }
+            _ => Err(Error::ForeignAddress { address }),
+        }
+    }
+}

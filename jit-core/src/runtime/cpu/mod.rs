@@ -1,0 +1,327 @@
+//! The CPU device: kernels run as host code, or in the interpreter, on host memory.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `memory` | allocations |
+//! | `compiled` | a kernel's code, for each shape of block |
+//! | `object`, `symbols` | loading machine code, and what it may call |
+//! | `pool` | the queue of launches, and the threads that run blocks |
+//! | `meaning` | intrinsics without host code |
+
+mod compiled;
+mod meaning;
+mod memory;
+mod object;
+mod pool;
+mod symbols;
+
+use std::any::Any;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
+
+pub(crate) use compiled::list_host_code;
+pub use object::ObjectError;
+
+use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::codegen::{Bug, host_vector_lanes};
+use crate::error::{Error, Result};
+use crate::fault::FaultRecord;
+use crate::interp::{InterpretLaunch, InterpretedKernel};
+use crate::ir::Module;
+use crate::job::{Code, CompiledKernel};
+use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
+use crate::runtime::device::describe_fault;
+use crate::target::Target;
+use compiled::{Compiled, Settings, Variant};
+use memory::DeviceMemory;
+use pool::{Pool, Run, RunSpec};
+
+/// Tells CPU devices of one process apart.
+static NEXT_ID: AtomicU32 = AtomicU32::new(0);
+
+/// Settings of a CPU device.
+#[derive(Clone, Debug, Default)]
+pub struct CpuOptions {
+    /// Threads that run blocks; by default as many as the machine has cores.
+    pub threads: Option<u32>,
+    /// Lanes of a vector: 1, 8, 16 or 32; by default what suits the machine and the block. Kernels
+    /// with warp operations always have 32.
+    pub lanes: Option<u32>,
+    /// Run everything in the interpreter, which is slow and exact.
+    pub interpret: bool,
+    /// A bug to plant, in builds with the feature `planted-bugs`.
+    pub bug: Option<Bug>,
+}
+
+/// A CPU device. Launches return before they end, as on a GPU; a fault waits for the next
+/// synchronizing call.
+pub(super) struct CpuDevice {
+    info: DeviceInfo,
+    options: CpuOptions,
+    memory: DeviceMemory,
+    fault: Arc<Mutex<Option<KernelFault>>>,
+    pool: Pool,
+    /// Held while the interpreter runs.
+    interpreting: Mutex<()>,
+    native_lanes: OnceCell<u32>,
+}
+
+impl CpuDevice {
+    pub(super) fn new(options: CpuOptions) -> Self {
+        let limits = LaunchLimits {
+            block_threads: 1024,
+            block: [1024, 1024, 64],
+            grid: [i32::MAX as u32, 65_535, 65_535],
+            shared_bytes: 227 << 10,
+            param_bytes: 32_764,
+        };
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let threads = options.threads.unwrap_or(cores).max(1);
+        let info = DeviceInfo {
+            id: DeviceId::Cpu(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
+            kind: DeviceKind::Cpu,
+            name: "this machine's CPU".to_owned(),
+            multiprocessors: threads,
+            memory_bytes: 0,
+            target: if options.interpret {
+                Target::Interpreter
+            } else {
+                Target::Cpu
+            },
+            limits,
+        };
+        CpuDevice {
+            info,
+            options,
+            memory: DeviceMemory::default(),
+            fault: Arc::default(),
+            pool: Pool::new(threads),
+            interpreting: Mutex::new(()),
+            native_lanes: OnceCell::new(),
+        }
+    }
+
+    fn settings(&self) -> Result<Settings> {
+        Ok(Settings {
+            lanes: self.options.lanes,
+            native_lanes: *self.native_lanes.get_or_try_init(host_vector_lanes)?,
+            bug: self.options.bug,
+        })
+    }
+
+    fn launch_compiled(
+        &self,
+        code: &CompiledCode,
+        kernel: &Arc<CompiledKernel>,
+        config: &LaunchConfig,
+        params: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
+        let block = config.block.to_array();
+        code.kernel
+            .variant(block, self.settings()?, |variant| match variant {
+                Variant::Code(host) => {
+                    let spec = RunSpec {
+                        params,
+                        grid: config.grid.to_array(),
+                        block,
+                        dynamic_shared: config.shared_bytes,
+                        kernel_tag: kernel.kernel_tag,
+                    };
+                    let (fault, kernel) = (self.fault.clone(), kernel.clone());
+                    let report = move |record: FaultRecord| {
+                        fault
+                            .lock()
+                            .get_or_insert_with(|| describe_fault(&kernel, &record));
+                    };
+                    self.pool
+                        .launch(Run::new(host.clone(), &spec, Box::new(report))?)
+                }
+                Variant::Interpret => {
+                    let interpreted = code
+                        .fallback
+                        .get_or_try_init(|| Interpreted::new(code.kernel.module(), kernel))?;
+                    self.interpret(interpreted, kernel, config, params)
+                }
+            })
+    }
+
+    fn interpret(
+        &self,
+        code: &Interpreted,
+        kernel: &CompiledKernel,
+        config: &LaunchConfig,
+        params: &[MaybeUninit<u8>],
+    ) -> Result<()> {
+        let mut block = vec![0; params.len()];
+        for range in &code.defined {
+            for at in range.clone() {
+                // SAFETY: these bytes of an argument are no padding, so its value has them.
+                block[at] = unsafe { params[at].assume_init() };
+            }
+        }
+        let launch = InterpretLaunch {
+            grid: config.grid.to_array(),
+            block: config.block.to_array(),
+            dynamic_shared: config.shared_bytes,
+            params: &block,
+            kernel_tag: kernel.kernel_tag,
+            step_limit: None,
+        };
+        self.pool.wait()?;
+        let _interpreting = self.interpreting.lock();
+        // SAFETY: the ranges are this device's allocations, zeroed when they were made and reached
+        // only by kernels, one at a time, and by copies, which buffers order: a launch borrows the
+        // buffers it is given.
+        let fault = unsafe { code.kernel.run(&launch, &self.memory.ranges())? };
+        if let Some(record) = fault {
+            self.fault
+                .lock()
+                .get_or_insert_with(|| describe_fault(kernel, &record));
+        }
+        Ok(())
+    }
+}
+
+struct Interpreted {
+    kernel: InterpretedKernel,
+    /// The bytes of the parameter block that are not padding.
+    defined: Vec<Range<usize>>,
+}
+
+impl Interpreted {
+    fn new(module: &Module, kernel: &CompiledKernel) -> Result<Interpreted> {
+        Ok(Interpreted {
+            kernel: InterpretedKernel::new(module)?,
+            defined: kernel.layout.defined_ranges(module),
+        })
+    }
+}
+
+impl LoadedCode for Interpreted {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Host code, and the interpreter's form for shapes that have none.
+struct CompiledCode {
+    kernel: Compiled,
+    fallback: OnceCell<Interpreted>,
+}
+
+impl LoadedCode for CompiledCode {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+struct Timestamp(Arc<Mutex<Option<Instant>>>);
+
+impl Marker for Timestamp {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Backend for CpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<u64> {
+        self.memory.alloc(bytes)
+    }
+
+    fn free(&self, address: u64, _bytes: usize) {
+        // What goes wrong in the work before is reported by the next synchronizing call.
+        self.pool.settle();
+        self.memory.free(address);
+    }
+
+    fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {
+        self.pool.settle();
+        self.memory.with(address, bytes.len(), |to| {
+            // SAFETY: `to` is valid for that many bytes of device memory, which no Rust reference
+            // points into.
+            unsafe { to.copy_from_nonoverlapping(bytes.as_ptr().cast(), bytes.len()) }
+        })
+    }
+
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        self.pool.settle();
+        let count = bytes.len();
+        self.memory.with(address, count, |from| {
+            // SAFETY: `from` is valid for that many bytes of device memory. Bytes that came from
+            // padding may be uninitialized in principle; they become padding again.
+            unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), count) }
+        })
+    }
+
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        self.pool.settle();
+        // SAFETY: the pointer is valid for that many bytes of device memory.
+        self.memory
+            .with(address, bytes, |to| unsafe { to.write_bytes(0, bytes) })
+    }
+
+    fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
+        match &kernel.code {
+            Code::Ir(module) => Ok(Box::new(Interpreted::new(module, kernel)?)),
+            Code::Cpu(code) => Ok(Box::new(CompiledCode {
+                kernel: Compiled::new(&kernel.name, code),
+                fallback: OnceCell::new(),
+            })),
+            Code::Ptx(_) => Err(Error::WrongTarget {
+                kernel: kernel.name.clone(),
+                device: self.info.name.clone(),
+            }),
+        }
+    }
+
+    fn launch(
+        &self,
+        code: &dyn LoadedCode,
+        kernel: &Arc<CompiledKernel>,
+        config: &LaunchConfig,
+        params: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
+        if let Some(code) = code.as_any().downcast_ref::<CompiledCode>() {
+            return self.launch_compiled(code, kernel, config, params);
+        }
+        match code.as_any().downcast_ref::<Interpreted>() {
+            Some(code) => self.interpret(code, kernel, config, params),
+            None => Err(Error::Internal(
+                "a kernel of another backend reached the CPU device",
+            )),
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.pool.wait()?;
+        match self.fault.lock().take() {
+            Some(fault) => Err(fault.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn mark(&self) -> Result<Box<dyn Marker>> {
+        Ok(Box::new(Timestamp(self.pool.mark())))
+    }
+
+    fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64> {
+        let at = |m: &dyn Marker| {
+            let mark = m.as_any().downcast_ref::<Timestamp>();
+            mark.map(|m| self.pool.wait_for(&m.0))
+        };
+        match (at(from), at(to)) {
+            (Some(from), Some(to)) => Ok(to.saturating_duration_since(from).as_secs_f64() * 1e3),
+            _ => Err(Error::ForeignEvent),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a kernel looks like from the side of many threads: the analyses of the CPU backend.
+//!
+//! A block is run warp by warp, a warp as one vector of lanes (ispc's SPMD on SIMD), so the
+//! backend has to know what is the same in all lanes and where the threads of a block meet. Nothing
+//! here knows LLVM; `codegen::vector` writes what these modules find out.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `inline` | the kernel with its calls replaced by the bodies called |
+//! | `scope` | where each variable lives: the smallest region that holds its uses |
+//! | `shape` | what is uniform over the block, over a warp, or differs from lane to lane |
+//! | `segment` | the pieces between barriers, and what lives across |
+
+mod inline;
+mod scope;
+mod segment;
+mod shape;
+
+pub(crate) use inline::{Flat, InlineError, inline};
+pub(crate) use scope::Scopes;
+pub(crate) use segment::{Item, SegmentId, Segments, Unfit};
+pub(crate) use shape::{Shape, Shapes};
+
+/// The threads of a block, and how they are put into warps. Part of what decides the code.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BlockShape {
+    /// Threads in x, y and z; x is the fastest.
+    pub threads: [u32; 3],
+    /// Lanes of a vector: 1, 8, 16 or 32.
+    pub lanes: u32,
+}
+
+impl BlockShape {
+    /// The number of threads.
+    pub fn count(self) -> u32 {
+        self.threads.iter().product()
+    }
+
+    /// The number of warps; the last may be partial.
+    pub fn warps(self) -> u32 {
+        self.count().div_ceil(self.lanes)
+    }
+
+    /// Whether the last warp has fewer threads than lanes.
+    pub fn has_tail(self) -> bool {
+        !self.count().is_multiple_of(self.lanes)
+    }
+
+    /// Whether a warp is a piece of one row, so that y and z are the same in all its lanes.
+    pub fn warps_fit_rows(self) -> bool {
+        let [x, y, z] = self.threads;
+        x.is_multiple_of(self.lanes) || (y == 1 && z == 1)
+    }
+}

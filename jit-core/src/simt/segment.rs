@@ -1,0 +1,462 @@
+//! The pieces of a kernel between its barriers, and what lives from one to another.
+//!
+//! A segment is a run of instructions without a barrier; it is executed warp by warp. What holds a
+//! barrier is executed once for the whole block, which needs its condition to be the same in all
+//! threads (MCUDA calls this deep fission; Stratton et al., LCPC 2008). A kernel that does not let
+//! itself be cut like this is [`Unfit`].
+
+use std::collections::{HashMap, HashSet};
+
+use super::scope::Scopes;
+use super::shape::{Shape, Shapes, defining_inst};
+use super::{BlockShape, Flat};
+use crate::ir::{
+    Effects, Entity as _, Function, Inst, InstData, Module, Region, Uniformity, Value, ValueDef,
+    Var,
+};
+
+/// The largest number of operations computed again instead of kept.
+const MAX_REMATERIALIZED: u32 = 12;
+
+/// A segment, by position in [`Segments::segments`].
+pub(crate) type SegmentId = usize;
+
+/// A step of a block.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// Run a segment, warp by warp.
+    Run(SegmentId),
+    /// An `if` of the whole block.
+    If {
+        /// The instruction.
+        inst: Inst,
+        /// When the condition holds.
+        then_items: Vec<Item>,
+        /// When it does not.
+        else_items: Vec<Item>,
+    },
+    /// A `loop` or `for` of the whole block.
+    Loop {
+        /// The instruction.
+        inst: Inst,
+        /// Its body.
+        body: Vec<Item>,
+        /// Whether threads can end inside, so that nobody may be left to leave it.
+        can_end: bool,
+    },
+    /// A `break` or `continue` of the whole block.
+    Leave(Inst),
+}
+
+/// A run of instructions without a barrier, all in one region.
+#[derive(Debug, Default)]
+pub(crate) struct Segment {
+    /// The instructions, in order.
+    pub(crate) insts: Vec<Inst>,
+    /// Values of other segments that it uses and does not compute again.
+    pub(crate) needs: Vec<Value>,
+    /// Values of other segments that it computes again.
+    pub(crate) again: Vec<Value>,
+    /// Variables it reads or writes that live across segments.
+    pub(crate) vars: Vec<Var>,
+    /// Variables of its own that start as zero.
+    pub(crate) zeroed: Vec<Var>,
+}
+
+/// A kernel cut at its barriers.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    /// What a block does.
+    pub(crate) items: Vec<Item>,
+    /// The segments.
+    pub(crate) segments: Vec<Segment>,
+    /// Values computed in one segment and used in another, or by an item.
+    pub(crate) kept: Vec<Value>,
+    /// Variables that live across segments.
+    pub(crate) kept_vars: Vec<Var>,
+    rematerialized: HashSet<Value>,
+}
+
+/// Why a kernel cannot be cut at its barriers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unfit {
+    /// The instruction that is in the way.
+    pub(crate) inst: Inst,
+    /// What about it.
+    pub(crate) why: &'static str,
+}
+
+impl Segments {
+    /// Cuts a kernel.
+    pub(crate) fn of(
+        module: &Module,
+        flat: &Flat,
+        scopes: &Scopes,
+        shapes: &Shapes,
+        block: BlockShape,
+    ) -> Result<Segments, Unfit> {
+        let function = &flat.function;
+        let mut cutter = Cutter {
+            function,
+            shapes,
+            meets: meeting_places(function, scopes, block),
+            segments: Vec::new(),
+        };
+        if block.warps() == 1 {
+            cutter.check_one_warp(scopes)?;
+        }
+        let items = cutter.items(function.body)?;
+        let mut segments = Segments {
+            items,
+            segments: cutter.segments,
+            kept: Vec::new(),
+            kept_vars: Vec::new(),
+            rematerialized: rematerializable(module, function),
+        };
+        Crossing::new(function, scopes, &segments).find(&mut segments);
+        Ok(segments)
+    }
+
+    /// Whether a value is computed again where another segment needs it.
+    pub(crate) fn is_rematerialized(&self, value: Value) -> bool {
+        self.rematerialized.contains(&value)
+    }
+}
+
+/// The instructions that are executed for the block as a whole: barriers, what holds them, and
+/// what leaves a loop that does.
+fn meeting_places(function: &Function, scopes: &Scopes, block: BlockShape) -> HashSet<Inst> {
+    let mut meets = HashSet::new();
+    if block.warps() == 1 {
+        return meets;
+    }
+    let mut leaves = Vec::new();
+    function.for_each_inst(|_, inst| match function.insts[inst].data {
+        InstData::Barrier => {
+            meets.insert(inst);
+            meets.extend(scopes.around(inst, function.body));
+        }
+        InstData::Break { depth } | InstData::Continue { depth } => leaves.push((inst, depth)),
+        _ => {}
+    });
+    // Pulling in an `if` never makes a loop a meeting place that was none, save loops between a
+    // `break` and the one it leaves: repeat until nothing is added.
+    loop {
+        let before = meets.len();
+        for &(inst, depth) in &leaves {
+            let Some((target, between)) = scopes.loop_around(function, inst, depth) else {
+                continue;
+            };
+            if meets.contains(&target) {
+                meets.insert(inst);
+                meets.extend(between);
+            }
+        }
+        if meets.len() == before {
+            return meets;
+        }
+    }
+}
+
+struct Cutter<'a> {
+    function: &'a Function,
+    shapes: &'a Shapes,
+    meets: HashSet<Inst>,
+    segments: Vec<Segment>,
+}
+
+impl Cutter<'_> {
+    fn items(&mut self, region: Region) -> Result<Vec<Item>, Unfit> {
+        let function = self.function;
+        let mut items = Vec::new();
+        let mut run = Vec::new();
+        for &inst in &function.regions[region].insts {
+            if !self.meets.contains(&inst) {
+                run.push(inst);
+                continue;
+            }
+            self.flush(&mut run, &mut items);
+            if let Some(item) = self.item(inst)? {
+                items.push(item);
+            }
+        }
+        self.flush(&mut run, &mut items);
+        Ok(items)
+    }
+
+    fn flush(&mut self, run: &mut Vec<Inst>, items: &mut Vec<Item>) {
+        if run.is_empty() {
+            return;
+        }
+        items.push(Item::Run(self.segments.len()));
+        self.segments.push(Segment {
+            insts: std::mem::take(run),
+            ..Segment::default()
+        });
+    }
+
+    fn item(&mut self, inst: Inst) -> Result<Option<Item>, Unfit> {
+        Ok(match self.function.insts[inst].data {
+            InstData::If {
+                cond,
+                then_region,
+                else_region,
+            } => {
+                self.require_uniform(inst, cond)?;
+                Some(Item::If {
+                    inst,
+                    then_items: self.items(then_region)?,
+                    else_items: match else_region {
+                        Some(region) => self.items(region)?,
+                        None => Vec::new(),
+                    },
+                })
+            }
+            InstData::Loop { body } => Some(self.looping(inst, body)?),
+            InstData::For {
+                start,
+                end,
+                step,
+                body,
+                ..
+            } => {
+                for bound in [start, end, step] {
+                    self.require_uniform(inst, bound)?;
+                }
+                Some(self.looping(inst, body)?)
+            }
+            InstData::Break { .. } | InstData::Continue { .. } => Some(Item::Leave(inst)),
+            _ => None,
+        })
+    }
+
+    fn looping(&mut self, inst: Inst, body: Region) -> Result<Item, Unfit> {
+        Ok(Item::Loop {
+            inst,
+            body: self.items(body)?,
+            can_end: can_end(self.function, body),
+        })
+    }
+
+    fn require_uniform(&self, inst: Inst, value: Value) -> Result<(), Unfit> {
+        if self.shapes.value(value) == Shape::Block {
+            return Ok(());
+        }
+        Err(Unfit {
+            inst,
+            why: "a barrier inside depends on a value that may differ between threads",
+        })
+    }
+
+    /// In a block of one warp a barrier is nothing, if all lanes come to it together.
+    fn check_one_warp(&self, scopes: &Scopes) -> Result<(), Unfit> {
+        let function = self.function;
+        let mut found = Ok(());
+        function.for_each_inst(|_, inst| {
+            if !matches!(function.insts[inst].data, InstData::Barrier) {
+                return;
+            }
+            let mut around = scopes.around(inst, function.body);
+            if let Some(inst) = around.find(|&i| self.shapes.control(i) == Shape::Lane) {
+                found = Err(Unfit {
+                    inst,
+                    why: "a barrier inside depends on a value that differs between lanes",
+                });
+            }
+        });
+        found
+    }
+}
+
+/// Whether a thread can end in a region: by `return`, or by a checked access.
+fn can_end(function: &Function, region: Region) -> bool {
+    function.regions[region].insts.iter().any(|&inst| {
+        let data = &function.insts[inst].data;
+        matches!(
+            data,
+            InstData::Return { .. }
+                | InstData::SliceIndex { checked: true, .. }
+                | InstData::ElementPtr { checked: true, .. }
+        ) || data.regions().iter().any(|&r| can_end(function, r))
+    })
+}
+
+/// Values that cost little to compute again and give the same wherever that is done.
+fn rematerializable(module: &Module, function: &Function) -> HashSet<Value> {
+    let mut costs: HashMap<Value, u32> = HashMap::new();
+    for param in &function.params {
+        costs.insert(param.value, 0);
+    }
+    function.for_each_inst(|_, inst| {
+        let node = &function.insts[inst];
+        if let InstData::For { index, .. } = node.data {
+            costs.insert(index, 0);
+        }
+        let Some(result) = node.result else { return };
+        if !is_pure(module, &node.data) {
+            return;
+        }
+        let mut cost = Some(u32::from(!matches!(node.data, InstData::Const(_))));
+        node.data.for_each_operand(|operand| {
+            cost = cost.zip(costs.get(&operand)).map(|(a, b)| a + b);
+        });
+        if let Some(cost) = cost.filter(|&c| c <= MAX_REMATERIALIZED) {
+            costs.insert(result, cost);
+        }
+    });
+    // Parameters and indices are there already.
+    costs.retain(|&value, _| matches!(function.values[value].def, ValueDef::Inst(_)));
+    costs.into_keys().collect()
+}
+
+fn is_pure(module: &Module, data: &InstData) -> bool {
+    match data {
+        InstData::Const(_)
+        | InstData::Unary { .. }
+        | InstData::Binary { .. }
+        | InstData::Compare { .. }
+        | InstData::Select { .. }
+        | InstData::Cast { .. }
+        | InstData::Bitcast { .. }
+        | InstData::PtrOffset { .. }
+        | InstData::FieldPtr { .. }
+        | InstData::SpaceCast { .. }
+        | InstData::SliceNew { .. }
+        | InstData::SliceLen { .. }
+        | InstData::SlicePtr { .. }
+        | InstData::SliceIndex { checked: false, .. }
+        | InstData::ElementPtr { checked: false, .. }
+        | InstData::SharedAddr(_)
+        | InstData::DynamicShared
+        | InstData::LocalAlloc
+        | InstData::GlobalAddr(_) => true,
+        InstData::Intrinsic { id, args } => {
+            let def = module.intrinsics[*id];
+            def.effects == Effects::None
+                && (args.is_empty() || def.uniformity == Uniformity::Function)
+        }
+        _ => false,
+    }
+}
+
+/// Finds what lives across segments.
+struct Crossing<'a> {
+    function: &'a Function,
+    scopes: &'a Scopes,
+    /// The segment of each instruction, nested ones included.
+    segment: HashMap<Inst, SegmentId>,
+    /// Segments inside a loop of the block: they run more than once.
+    repeated: HashSet<SegmentId>,
+}
+
+impl<'a> Crossing<'a> {
+    fn new(function: &'a Function, scopes: &'a Scopes, segments: &Segments) -> Crossing<'a> {
+        let mut crossing = Crossing {
+            function,
+            scopes,
+            segment: HashMap::new(),
+            repeated: HashSet::new(),
+        };
+        for (id, segment) in segments.segments.iter().enumerate() {
+            for &inst in &segment.insts {
+                crossing.note(id, inst);
+            }
+        }
+        crossing.note_repeated(&segments.items, false);
+        crossing
+    }
+
+    fn note(&mut self, id: SegmentId, inst: Inst) {
+        self.segment.insert(inst, id);
+        for region in self.function.insts[inst].data.regions() {
+            for &inner in &self.function.regions[region].insts {
+                self.note(id, inner);
+            }
+        }
+    }
+
+    fn note_repeated(&mut self, items: &[Item], repeated: bool) {
+        for item in items {
+            match item {
+                Item::Run(id) if repeated => {
+                    self.repeated.insert(*id);
+                }
+                Item::If {
+                    then_items,
+                    else_items,
+                    ..
+                } => {
+                    self.note_repeated(then_items, repeated);
+                    self.note_repeated(else_items, repeated);
+                }
+                Item::Loop { body, .. } => self.note_repeated(body, true),
+                Item::Run(_) | Item::Leave(_) => {}
+            }
+        }
+    }
+
+    fn find(&self, segments: &mut Segments) {
+        self.find_values(segments);
+        self.find_vars(segments);
+    }
+
+    fn find_values(&self, segments: &mut Segments) {
+        let function = self.function;
+        let mut kept = Vec::new();
+        function.for_each_inst(|_, inst| {
+            let user = self.segment.get(&inst).copied();
+            function.insts[inst].data.for_each_operand(|value| {
+                let def = defining_inst(function, value);
+                let Some(home) = def.and_then(|d| self.segment.get(&d).copied()) else {
+                    return;
+                };
+                if user == Some(home) {
+                    return;
+                }
+                if segments.is_rematerialized(value) {
+                    if let Some(user) = user {
+                        segments.segments[user].again.push(value);
+                    }
+                    return;
+                }
+                if !kept.contains(&value) {
+                    kept.push(value);
+                }
+                if let Some(user) = user {
+                    let needs = &mut segments.segments[user].needs;
+                    if !needs.contains(&value) {
+                        needs.push(value);
+                    }
+                }
+            });
+        });
+        segments.kept = kept;
+    }
+
+    fn find_vars(&self, segments: &mut Segments) {
+        let function = self.function;
+        let mut users: Vec<Vec<SegmentId>> = vec![Vec::new(); function.vars.len()];
+        function.for_each_inst(|_, inst| {
+            if let InstData::VarGet(var) | InstData::VarSet(var, _) = function.insts[inst].data
+                && let Some(&id) = self.segment.get(&inst)
+                && !users[var.index()].contains(&id)
+            {
+                users[var.index()].push(id);
+            }
+        });
+        for (var, users) in function.vars.keys().zip(users) {
+            let home = self.scopes.home(var);
+            match users[..] {
+                [] => {}
+                [_] if home.assigned_first => {}
+                [id] if !self.repeated.contains(&id) => segments.segments[id].zeroed.push(var),
+                _ => {
+                    segments.kept_vars.push(var);
+                    for id in users {
+                        segments.segments[id].vars.push(var);
+                    }
+                }
+            }
+        }
+    }
+}
