@@ -68,7 +68,9 @@ pub fn grid_sum(k: &KernelBuilder) {
     });
     tile.at(thread).set(sum);
     tree(k, tile, thread);
-    k.if_(thread.eq(0), || partial.at(k.block_idx().x()).set(tile.at(0)));
+    k.if_(thread.eq(0), || {
+        partial.at(k.block_idx().x()).set(tile.at(0))
+    });
 }
 
 /// One sum for each 256 elements.
@@ -106,7 +108,7 @@ pub fn stencil(k: &KernelBuilder) {
     });
     k.barrier();
     k.if_(x.lt(n) & y.lt(n), || {
-        let at = |row: Val<'_>, column: Val<'_>| tile.at(row).at(column).get();
+        let at = |row, column| tile.at(row).at(column).get();
         let here = k.var("here", at(ty, tx));
         k.if_(inside(x, y, n), || {
             let around = at(ty, tx - 1) + at(ty, tx + 1) + at(ty - 1, tx) + at(ty + 1, tx);

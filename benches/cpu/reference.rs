@@ -51,7 +51,9 @@ pub fn expected(kernel: &str, n: usize) -> (f64, f64) {
         "sum" => (input(0, n).iter().map(|&x| f64::from(x)).sum(), 1e-3),
         "tree" => {
             let x = input(0, n);
-            let sums = x.chunks(BLOCK as usize).map(|c| c.iter().map(|&x| f64::from(x)).sum());
+            let sums = x
+                .chunks(BLOCK as usize)
+                .map(|c| c.iter().map(|&x| f64::from(x)).sum());
             (checksum(sums), 1e-4)
         }
         "scan" => (scan(&input(0, n)), 1e-4),
