@@ -63,6 +63,15 @@ pub(crate) enum Error {
         /// What comes as wheels.
         what: &'static str,
     },
+    /// Python is there, but it can make no environment.
+    #[error(
+        "python3 cannot make an environment (`venv`), so {what} cannot be installed. Install it \
+         (Debian and Ubuntu: apt-get install python3-venv) and try again"
+    )]
+    NoVenv {
+        /// What comes as wheels.
+        what: &'static str,
+    },
     /// Some peers of the CPU bench are not ready.
     #[error(
         "not set up: {}. What is missing is said above; the bench leaves these peers out", names.join(", ")

@@ -3,7 +3,7 @@
 //! ```text
 //! loops            the C loops of benches/peers/cpu/loops.c, compiled by gcc
 //! python           starts the Python that has the wheels, with OpenCL pointed at its CPU platforms
-//! venv or wheels   Intel's OpenCL for CPUs, pocl and numba, by requirements-peers.txt
+//! venv             Intel's OpenCL for CPUs, pocl and numba, by requirements-peers.txt
 //! icd              names Intel's OpenCL library to the OpenCL loader
 //! ```
 //!
@@ -53,6 +53,8 @@ pub(crate) fn setup() -> Result<()> {
     let lock = File::create(&path).map_err(Error::io("create", &path))?;
     lock.lock().map_err(Error::io("lock", &path))?;
 
+    // pocl leaves files there, even with its cache switched off.
+    remove(&folder.join("cache"))?;
     let mut missing = Vec::new();
     let mut report = |peer: &'static str, result: Result<()>| match result {
         Ok(()) => println!("{peer}: ready"),
@@ -108,21 +110,21 @@ fn install_python(folder: &Path) -> Result<()> {
     }
     let requirements = folder.join("requirements.txt");
     fs::write(&requirements, REQUIREMENTS).map_err(Error::io("write", &requirements))?;
-    wheels::install(folder, &requirements, "the peers' wheels", PIP_HELP)?;
+    wheels::install_in_environment(folder, &requirements, "the peers' wheels", PIP_HELP)?;
     write_starter(folder, &starter)?;
     fs::write(&stamp, REQUIREMENTS).map_err(Error::io("write", &stamp))
 }
 
-/// The folder with the libraries that wheels brought: of the environment or the plain folder.
+/// The folder with the libraries that wheels brought.
 fn libraries(folder: &Path) -> Result<PathBuf> {
-    let mut places = ["venv/lib", "wheels/lib"]
-        .map(|f| folder.join(f))
-        .into_iter();
-    let found = places.find(|place| place.join(INTEL_LIBRARY).exists());
-    found.ok_or_else(|| Error::MissingFile {
-        file: INTEL_LIBRARY,
-        folder: folder.to_owned(),
-    })
+    let place = folder.join("venv/lib");
+    match place.join(INTEL_LIBRARY).exists() {
+        true => Ok(place),
+        false => Err(Error::MissingFile {
+            file: INTEL_LIBRARY,
+            folder: place,
+        }),
+    }
 }
 
 /// Writes the script that starts the Python of the wheels, and the file that names Intel's library
@@ -136,32 +138,25 @@ fn write_starter(folder: &Path, starter: &Path) -> Result<()> {
     let library = format!("{}\n", libraries.join(INTEL_LIBRARY).display());
     fs::write(&path, library).map_err(Error::io("write", &path))?;
 
-    let text = starter_text(&folder, &libraries, folder.join("venv").is_dir());
+    let text = starter_text(&folder, &libraries);
     fs::write(starter, text).map_err(Error::io("write", starter))?;
     let executable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(starter, executable).map_err(Error::io("make executable", starter))
 }
 
 /// The script that starts Python. No cache may hide what compiling costs.
-fn starter_text(folder: &Path, libraries: &Path, has_environment: bool) -> String {
+fn starter_text(folder: &Path, libraries: &Path) -> String {
     let quote = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
-    let python = match has_environment {
-        true => quote(&folder.join("venv/bin/python")),
-        false => "python3".to_owned(),
-    };
     format!(
         "#!/bin/sh\n\
          # Written by `cargo xtask bench-peers`: Python with the peers of `cargo bench --bench cpu`.\n\
-         export OCL_ICD_VENDORS={icd} LD_LIBRARY_PATH={libraries} POCL_CACHE_DIR={cache}\n\
+         export OCL_ICD_VENDORS={} LD_LIBRARY_PATH={} POCL_CACHE_DIR={}\n\
          export PYTHONDONTWRITEBYTECODE=1 POCL_KERNEL_CACHE=0 PYOPENCL_NO_CACHE=1\n\
-         {path}exec {python} \"$@\"\n",
-        icd = quote(&folder.join("icd")),
-        libraries = quote(libraries),
-        cache = quote(&folder.join("cache")),
-        path = match has_environment {
-            true => String::new(),
-            false => format!("export PYTHONPATH={}\n", quote(&folder.join("wheels"))),
-        },
+         exec {} \"$@\"\n",
+        quote(&folder.join("icd")),
+        quote(libraries),
+        quote(&folder.join("cache")),
+        quote(&folder.join("venv/bin/python")),
     )
 }
 
@@ -209,10 +204,8 @@ mod tests {
 
     #[test]
     fn the_starter_quotes_paths() {
-        let text = starter_text(Path::new("/a b/c'd"), Path::new("/a b/lib"), true);
+        let text = starter_text(Path::new("/a b/c'd"), Path::new("/a b/lib"));
         assert!(text.contains(r"OCL_ICD_VENDORS='/a b/c'\''d/icd' LD_LIBRARY_PATH='/a b/lib'"));
         assert!(text.ends_with("exec '/a b/c'\\''d/venv/bin/python' \"$@\"\n"));
-        let text = starter_text(Path::new("/a"), Path::new("/a/wheels/lib"), false);
-        assert!(text.ends_with("export PYTHONPATH='/a/wheels'\nexec python3 \"$@\"\n"));
     }
 }

@@ -25,36 +25,59 @@ pub(crate) fn install(
     what: &'static str,
     help: &'static str,
 ) -> Result<()> {
-    let (venv, wheels) = (folder.join("venv"), folder.join("wheels"));
-    for old in [&venv, &wheels] {
-        remove(old)?;
+    let wheels = folder.join("wheels");
+    remove(&wheels)?;
+    if let Some(pip) = environment(folder)? {
+        return pip_install(pip, requirements, what, help);
     }
-    let mut pip = if succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv))? {
-        Command::new(venv.join("bin/python"))
-    } else if succeeds(Command::new("python3").args(["-m", "pip", "--version"]))? {
-        remove(&venv)?;
-        Command::new("python3")
-    } else {
+    if !succeeds(Command::new("python3").args(["-m", "pip", "--version"]))? {
         return Err(Error::NoPip { what });
-    };
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-input",
-    ]);
-    pip.args([
-        "--no-deps",
-        "--only-binary=:all:",
-        "--require-hashes",
-        "--requirement",
-    ]);
-    pip.arg(requirements);
-    if !venv.exists() {
-        pip.arg("--target").arg(&wheels);
     }
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--target"]).arg(&wheels);
+    pip_install(pip, requirements, what, help)
+}
+
+/// [`install`], but only in an environment: in a plain folder pip drops the libraries that wheels
+/// bring beside their Python code.
+///
+/// # Errors
+/// No Python, no `venv`, or wheels that pip cannot install.
+pub(crate) fn install_in_environment(
+    folder: &Path,
+    requirements: &Path,
+    what: &'static str,
+    help: &'static str,
+) -> Result<()> {
+    match environment(folder)? {
+        Some(pip) => pip_install(pip, requirements, what, help),
+        None => Err(Error::NoVenv { what }),
+    }
+}
+
+/// Makes a fresh Python environment and returns its `pip install`; `None` if Python cannot.
+fn environment(folder: &Path) -> Result<Option<Command>> {
+    let venv = folder.join("venv");
+    remove(&venv)?;
+    if !succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv))? {
+        remove(&venv)?;
+        return Ok(None);
+    }
+    let mut pip = Command::new(venv.join("bin/python"));
+    pip.args(["-m", "pip", "install"]);
+    Ok(Some(pip))
+}
+
+/// Runs a `pip install` on requirements with digests.
+fn pip_install(
+    mut pip: Command,
+    requirements: &Path,
+    what: &'static str,
+    help: &'static str,
+) -> Result<()> {
+    pip.args(["--quiet", "--disable-pip-version-check", "--no-input"]);
+    pip.args(["--no-deps", "--only-binary=:all:", "--require-hashes"]);
+    pip.arg("--requirement").arg(requirements);
     run(&mut pip, &format!("installing {what}"), help)
 }
 
