@@ -42,7 +42,7 @@ impl Table {
                 let rate = case.work.rate(size, *seconds);
                 let rate = rate.map(|(value, unit)| format!("{value:.2} {unit}"));
                 let ours = self.seconds(case.name, "kiln");
-                let ratio = ours.map(|ours| format!("{:.2} x", seconds / ours));
+                let ratio = ours.map(|ours| times(seconds / ours));
                 println!(
                     "  {:<26} {:>14} {:>16} {:>16}",
                     figure.name,
@@ -100,9 +100,9 @@ impl Table {
             Goal::Speed(peer, wanted) => {
                 let theirs = self.seconds(case.name, peer);
                 let ratio = ours.zip(theirs).map(|(ours, theirs)| theirs / ours);
-                let is = ratio.map(|ratio| format!("{ratio:.2} x"));
+                let is = ratio.map(times);
                 let met = ratio.map(|ratio| ratio >= wanted);
-                (format!("{wanted:.2} x {peer}"), is, met)
+                (format!("{} {peer}", times(wanted)), is, met)
             }
             Goal::Seconds(wanted) => {
                 let met = ours.map(|ours| ours <= wanted);
@@ -116,6 +116,14 @@ impl Table {
         };
         let is = is.unwrap_or_default();
         println!("{:<28} {wanted:>20} {is:>12} {verdict:>9}", case.name);
+    }
+}
+
+/// A ratio for people.
+fn times(ratio: f64) -> String {
+    match ratio {
+        r if r < 0.1 => format!("{r:.4} x"),
+        r => format!("{r:.2} x"),
     }
 }
 

@@ -72,27 +72,27 @@ def over(count, block=256):
 
 def three_inputs(m, name, n):
     a, b, c = (m.upload(floats(n, salt)) for salt in SALTS[:3])
-    return m.synced(m.launcher(name, over(n), (256,), a, b, c, m.zeros(n), np.uint32(n)))
+    return m.synced(m.launcher(name, over(n), (256,), a, b, c, m.zeros(n), np.int32(n)))
 
 
 def saxpy(m, n):
     x, start = m.upload(floats(n, SALTS[0])), floats(n, SALTS[1])
     m.out_host, m.out = start, m.upload(start)
-    args = (np.float32(1e-6), x, m.out, np.uint32(n))
+    args = (np.float32(1e-6), x, m.out, np.int32(n))
     return m.synced(m.launcher("saxpy", over(n), (256,), *args))
 
 
 def grid_sum(m, n):
     x = m.upload(floats(n, SALTS[0]))
     partial = m.upload(np.zeros(GROUPS, np.float32))
-    first = m.launcher("grid_sum", (GROUPS * 256,), (256,), x, partial, np.uint32(n))
-    second = m.launcher("grid_sum", (256,), (256,), partial, m.zeros(1), np.uint32(GROUPS))
+    first = m.launcher("grid_sum", (GROUPS * 256,), (256,), x, partial, np.int32(n))
+    second = m.launcher("grid_sum", (256,), (256,), partial, m.zeros(1), np.int32(GROUPS))
     return m.synced(first, second)
 
 
 def blocks_of(m, name, n, results):
     x = m.upload(floats(n, SALTS[0]))
-    return m.synced(m.launcher(name, over(n), (256,), x, m.zeros(results), np.uint32(n)))
+    return m.synced(m.launcher(name, over(n), (256,), x, m.zeros(results), np.int32(n)))
 
 
 def square(m, name, n, inputs, block):
@@ -100,17 +100,17 @@ def square(m, name, n, inputs, block):
     buffers = [m.upload(floats(n * n, salt)) for salt in SALTS[:inputs]]
     dtype = np.float32 if inputs else np.uint32
     out = m.zeros(n * n, dtype)
-    return m.synced(m.launcher(name, grid, block, *buffers, out, np.uint32(n)))
+    return m.synced(m.launcher(name, grid, block, *buffers, out, np.int32(n)))
 
 
 def nbody(m, n):
     bodies = [m.upload(floats(n, salt)) for salt in SALTS]
-    return m.synced(m.launcher("nbody", over(n), (256,), *bodies, m.zeros(3 * n), np.uint32(n)))
+    return m.synced(m.launcher("nbody", over(n), (256,), *bodies, m.zeros(3 * n), np.int32(n)))
 
 
 def histogram(m, n):
     counts = m.zeros(256, np.uint32)
-    args = (m.upload(keys(n)), counts, np.uint32(n))
+    args = (m.upload(keys(n)), counts, np.int32(n))
     return m.synced(m.launcher("histogram", (GROUPS * 256,), (256,), *args))
 
 
@@ -122,7 +122,7 @@ def compile_once(m, n):
     m.number = time.time_ns() % 2**31
 
     def launched(program):
-        program.saxpy(m.queue, over(n), (256,), np.float32(1e-6), x, y, np.uint32(n))
+        program.saxpy(m.queue, over(n), (256,), np.float32(1e-6), x, y, np.int32(n))
         m.queue.finish()
 
     def sample(_, times):

@@ -29,7 +29,7 @@ def keys(count):
 def checksum(values):
     """The sum of all results, each times a number that tells its place."""
     flat = np.asarray(values).reshape(-1)
-    return float(np.dot(flat.astype(np.float64), 1.0 + np.arange(flat.size) % 7))
+    return float(np.dot(flat.astype(np.float64), 1.0 + np.arange(flat.size) % 1009))
 
 
 def timed(run, times):
