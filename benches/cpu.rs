@@ -190,16 +190,14 @@ impl Runner {
     }
 
     fn into_figure(self, phase: Phase) -> Figure {
-        let times: Vec<f64> = self.samples.iter().map(|&s| phase.of(s)).collect();
+        let mut times: Vec<f64> = self.samples.iter().map(|&s| phase.of(s)).collect();
+        times.sort_by(f64::total_cmp);
         Figure {
             name: self.name,
-            seconds: self
-                .engine
-                .map(|_| report::median(&times))
-                .and_then(|seconds| match seconds > 0.0 {
-                    true => Ok(seconds),
-                    false => Err("it took no time that could be measured".to_owned()),
-                }),
+            times: match times.first() {
+                Some(&first) if first <= 0.0 => Err("it took no time to measure".to_owned()),
+                _ => self.engine.map(|_| times),
+            },
         }
     }
 }

@@ -2,13 +2,31 @@
 
 use crate::cases::{Case, Goal};
 use crate::options::Phase;
+use crate::report::median;
 
 /// What one runner needed for a kernel.
 pub struct Figure {
     /// Who.
     pub name: &'static str,
-    /// Seconds of one run, or why there is no figure.
-    pub seconds: Result<f64, String>,
+    /// Seconds of one run in each sample, in order of size, or why there are none.
+    pub times: Result<Vec<f64>, String>,
+}
+
+impl Figure {
+    /// The median.
+    fn seconds(&self) -> Option<f64> {
+        let times = self.times.as_ref().ok()?;
+        (!times.is_empty()).then(|| median(times))
+    }
+
+    /// How far the middle half of the samples is apart, as a part of the median.
+    fn spread(&self) -> f64 {
+        let (Ok(times), Some(median)) = (&self.times, self.seconds()) else {
+            return 0.0;
+        };
+        let quarter = |number: usize| times[(times.len() - 1) * number / 4];
+        (quarter(3) - quarter(1)) / median
+    }
 }
 
 /// Collects and prints figures.
@@ -21,8 +39,8 @@ impl Table {
     /// Prints the heading.
     pub fn new(phase: Phase) -> Table {
         println!(
-            "{:<28} {:>14} {:>16} {:>16}",
-            "", "median", "rate", "kiln's speed"
+            "{:<28} {:>14} {:>8} {:>16} {:>16}",
+            "", "median", "spread", "rate", "kiln's speed"
         );
         Table {
             phase,
@@ -37,21 +55,22 @@ impl Table {
 
     /// Prints and keeps a figure.
     pub fn figure(&mut self, case: &Case, size: usize, figure: Figure) {
-        match &figure.seconds {
-            Ok(seconds) => {
-                let rate = case.work.rate(size, *seconds);
+        match (&figure.times, figure.seconds()) {
+            (Ok(_), Some(seconds)) => {
+                let rate = case.work.rate(size, seconds);
                 let rate = rate.map(|(value, unit)| format!("{value:.2} {unit}"));
                 let ours = self.seconds(case.name, "kiln");
-                let ratio = ours.map(|ours| times(seconds / ours));
                 println!(
-                    "  {:<26} {:>14} {:>16} {:>16}",
+                    "  {:<26} {:>14} {:>8} {:>16} {:>16}",
                     figure.name,
-                    duration(*seconds),
+                    duration(seconds),
+                    format!("{:.0} %", figure.spread() * 100.0),
                     rate.unwrap_or_default(),
-                    ratio.unwrap_or_default()
+                    ours.map(|ours| times(seconds / ours)).unwrap_or_default()
                 );
             }
-            Err(message) => println!("  {:<26} LEFT OUT: {message}", figure.name),
+            (Err(message), _) => println!("  {:<26} LEFT OUT: {message}", figure.name),
+            (Ok(_), None) => println!("  {:<26} LEFT OUT: nothing was measured", figure.name),
         }
         self.rows.push((*case, size, figure));
     }
@@ -60,7 +79,7 @@ impl Table {
     fn seconds(&self, case: &str, runner: &str) -> Option<f64> {
         let mut rows = self.rows.iter();
         let row = rows.find(|(of, _, figure)| of.name == case && figure.name == runner)?;
-        row.2.seconds.as_ref().ok().copied()
+        row.2.seconds()
     }
 
     /// Prints the goals, then all figures as JSON lines.
@@ -80,15 +99,16 @@ impl Table {
             last = case.name;
         }
         for (case, size, figure) in &self.rows {
-            let Ok(seconds) = figure.seconds else {
+            let Some(seconds) = figure.seconds() else {
                 continue;
             };
             println!(
                 "{{\"name\": \"cpu/{}/{}/{}\", \"n\": {size}, \"value\": {seconds:e}, \
-                 \"unit\": \"s\"}}",
+                 \"unit\": \"s\", \"spread\": {:.4}}}",
                 self.phase.name(),
                 case.name,
-                figure.name
+                figure.name,
+                figure.spread()
             );
         }
     }
