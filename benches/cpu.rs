@@ -174,11 +174,14 @@ impl Runner {
 
     /// Chooses how many runs a sample has.
     fn calibrate(&mut self, target: f64, phase: Phase) {
-        // The first run warms up, the second is a measure.
+        // The first run warms up, the second is a measure; a slow kernel needs no second.
         for _ in 0..2 {
             if let Some(sample) = self.sample() {
                 let once = phase.of(sample).max(1e-7);
                 self.times = (target / once).ceil().clamp(1.0, 10_000.0) as u32;
+                if once > 1.0 {
+                    return;
+                }
             }
         }
     }
