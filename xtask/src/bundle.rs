@@ -19,7 +19,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::tools::remove;
+use crate::wheels::remove;
 use crate::workspace::{self, Target, TargetKind, cargo, root, run, tools_folder};
 
 /// The limit for all files of the bundle together, in bytes.

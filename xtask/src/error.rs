@@ -56,10 +56,48 @@ pub(crate) enum Error {
     },
     /// Python is there, but it can make no environment and has no pip.
     #[error(
-        "python3 has neither `venv` nor `pip`, so NVIDIA's tools cannot be installed. Install them \
+        "python3 has neither `venv` nor `pip`, so {what} cannot be installed. Install them \
          (Debian and Ubuntu: apt-get install python3-venv) and try again"
     )]
-    NoPip,
+    NoPip {
+        /// What comes as wheels.
+        what: &'static str,
+    },
+    /// Python is there, but it can make no environment.
+    #[error(
+        "python3 cannot make an environment (`venv`), so {what} cannot be installed. Install it \
+         (Debian and Ubuntu: apt-get install python3-venv) and try again"
+    )]
+    NoVenv {
+        /// What comes as wheels.
+        what: &'static str,
+    },
+    /// Some peers of the CPU bench are not ready.
+    #[error(
+        "not set up: {}. What is missing is said above; the bench leaves these peers out", names.join(", ")
+    )]
+    PeersMissing {
+        /// The peers.
+        names: Vec<&'static str>,
+    },
+    /// A peer does not answer as it should.
+    #[error("`{peer}` was started to try it and answered `{answer}`. {help}")]
+    PeerSilent {
+        /// The peer.
+        peer: &'static str,
+        /// The first line of its output.
+        answer: String,
+        /// What to do.
+        help: &'static str,
+    },
+    /// A library that a wheel should have brought is missing.
+    #[error("no `{file}` under {}. Remove that folder and try again", folder.display())]
+    MissingFile {
+        /// The file's name.
+        file: &'static str,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
     /// A tool is missing after its installation.
     #[error(
         "`{tool}` is not under {} after the installation. Remove that folder and try again; NVIDIA \

@@ -5,8 +5,10 @@
 
 mod bundle;
 mod error;
+mod peers;
 mod tests;
 mod tools;
+mod wheels;
 mod workspace;
 
 use std::process::{Command, ExitCode};
@@ -27,6 +29,9 @@ Commands:
                       `cargo test`; if they choose packages or targets, only those run
   bench [NAME] [-- ARGS]
                       Run all benches, or one; ARGS go to the bench. gpu measures on a GPU only
+  bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
+                      and Intel's OpenCL for CPUs, pocl and numba as Python wheels (1.3 GB). Needs
+                      gcc, python3 3.11 to 3.14 and the network, x86-64
   bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
                       a GPU machine without Rust. --no-llvm leaves the library out
   ci                  Do what CI does: format, clippy, documentation, test
@@ -59,6 +64,10 @@ fn dispatch(args: &[String]) -> Result<()> {
         "setup" => setup(flag(command, rest, "--nvcc")?),
         "test" => tests::test(rest),
         "bench" => bench(rest),
+        "bench-peers" => {
+            flag(command, rest, "")?;
+            peers::setup()
+        }
         "bundle" => bundle::bundle(!flag(command, rest, "--no-llvm")?),
         "ci" => {
             flag(command, rest, "")?;

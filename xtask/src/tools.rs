@@ -8,13 +8,12 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::error::{Error, Result};
-use crate::workspace::{cannot_start, run, tools_folder};
+use crate::wheels::{self, entries, remove};
+use crate::workspace::tools_folder;
 
-const PYTHON_HELP: &str = "NVIDIA's tools come as Python wheels: install python3 (Debian and Ubuntu: apt-get install \
-     python3 python3-venv)";
 const PIP_HELP: &str = "Check the network and pip's configuration, then try again";
 
 /// A set of tools that is installed together.
@@ -67,71 +66,11 @@ pub(crate) fn setup(kit: Kit) -> Result<()> {
     remove(&stamp)?;
     let requirements = folder.join("requirements.txt");
     fs::write(&requirements, &wanted).map_err(Error::io("write", &requirements))?;
-    install(&folder, &requirements)?;
+    wheels::install(&folder, &requirements, "NVIDIA's wheels", PIP_HELP)?;
     for name in kit.tools() {
         tool(name)?;
     }
     fs::write(&stamp, wanted).map_err(Error::io("write", &stamp))
-}
-
-/// Installs the wheels in a fresh Python environment, or in a plain folder where Python can make
-/// no environment (Debian's python3 without python3-venv).
-fn install(folder: &Path, requirements: &Path) -> Result<()> {
-    let (venv, wheels) = (folder.join("venv"), folder.join("wheels"));
-    for old in [&venv, &wheels] {
-        remove(old)?;
-    }
-    let mut pip = if succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv))? {
-        Command::new(venv.join("bin/python"))
-    } else if succeeds(Command::new("python3").args(["-m", "pip", "--version"]))? {
-        remove(&venv)?;
-        Command::new("python3")
-    } else {
-        return Err(Error::NoPip);
-    };
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-input",
-    ]);
-    pip.args([
-        "--no-deps",
-        "--only-binary=:all:",
-        "--require-hashes",
-        "--requirement",
-    ]);
-    pip.arg(requirements);
-    if !venv.exists() {
-        pip.arg("--target").arg(&wheels);
-    }
-    run(&mut pip, "installing NVIDIA's wheels", PIP_HELP)
-}
-
-/// Whether a program ends with success; its output is dropped.
-fn succeeds(command: &mut Command) -> Result<bool> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let status = command.status();
-    let status = status.map_err(|source| cannot_start(command, source, PYTHON_HELP))?;
-    Ok(status.success())
-}
-
-/// Removes a file or a folder with all in it; one that is not there is no error.
-pub(crate) fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
-    match removed {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", path)(e)),
-        _ => Ok(()),
-    }
 }
 
 /// Where an installed tool is.
@@ -153,15 +92,6 @@ fn tool_under(folder: &Path, name: &str) -> Option<PathBuf> {
         let mut toolkits = entries(&packages.join("nvidia")).map(|kit| kit.join("bin").join(name));
         toolkits.find(|path| path.is_file())
     })
-}
-
-/// What lies in a folder; nothing for a folder that is not there.
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
 }
 
 /// Tells a command where the installed tools are, under the variables that Kiln reads

@@ -19,10 +19,13 @@ pub(crate) fn root() -> &'static Path {
 /// Where downloaded tools and packed libraries are kept: inside cargo's target folder, so that
 /// `cargo clean` removes them.
 pub(crate) fn tools_folder() -> PathBuf {
+    target_folder().join("kiln-tools")
+}
+
+/// Cargo's target folder.
+pub(crate) fn target_folder() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").filter(|set| !set.is_empty());
-    root()
-        .join(target.unwrap_or_else(|| "target".into()))
-        .join("kiln-tools")
+    root().join(target.unwrap_or_else(|| "target".into()))
 }
 
 /// The cargo that started this program, in the workspace's root.

@@ -1,0 +1,160 @@
+//! The command line of `benches/cpu.rs`, and the two measurements it makes.
+
+use crate::cases::{CASES, Case};
+use crate::clock::Sample;
+use crate::peers::PEERS;
+
+/// Names the phase to the process that measures it.
+pub const PHASE_VARIABLE: &str = "KILN_BENCH_PHASE";
+
+/// A measurement.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// CPU time on one pinned core.
+    OneCore,
+    /// Wall time on two cores.
+    TwoCores,
+}
+
+impl Phase {
+    /// The phase that this process was started for.
+    pub fn of_this_process() -> Option<Phase> {
+        let name = std::env::var(PHASE_VARIABLE).ok()?;
+        [Phase::OneCore, Phase::TwoCores]
+            .into_iter()
+            .find(|phase| phase.name() == name)
+    }
+
+    /// Its name in the JSON lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::OneCore => "one-core",
+            Phase::TwoCores => "two-cores",
+        }
+    }
+
+    /// What it measures, for people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Phase::OneCore => "one pinned core, CPU time of the process",
+            Phase::TwoCores => "two cores, wall time",
+        }
+    }
+
+    /// Cores, and threads of a peer.
+    pub fn threads(self) -> usize {
+        match self {
+            Phase::OneCore => 1,
+            Phase::TwoCores => 2,
+        }
+    }
+
+    /// The part of a sample that it measures.
+    pub fn of(self, sample: Sample) -> f64 {
+        match self {
+            Phase::OneCore => sample.cpu,
+            Phase::TwoCores => sample.wall,
+        }
+    }
+}
+
+/// The command line.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    kernels: Vec<String>,
+    peers: Vec<String>,
+    /// Small sizes, few runs.
+    pub quick: bool,
+    /// Our kernels without bounds checks.
+    pub unchecked: bool,
+    /// Without our kernels.
+    pub peers_only: bool,
+    /// Without the second phase.
+    pub one_core: bool,
+}
+
+impl Options {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// What is not understood, and what there is instead.
+    pub fn read(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
+        let mut options = Options::default();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--kernel" => {
+                    let names = CASES.iter().map(|case| case.name);
+                    options.kernels.push(one_of(&arg, args.next(), names)?);
+                }
+                "--peer" => {
+                    let names = PEERS.iter().map(|&(name, _)| name).chain(["none"]);
+                    options.peers.push(one_of(&arg, args.next(), names)?);
+                }
+                "--quick" => options.quick = true,
+                "--unchecked" => options.unchecked = true,
+                "--peers-only" => options.peers_only = true,
+                "--one-core" => options.one_core = true,
+                // Cargo says that this is a bench.
+                "--bench" => {}
+                _ => {
+                    return Err(format!(
+                        "`{arg}` is not understood; options are --kernel NAME, --peer NAME, \
+                         --quick, --unchecked, --peers-only, --one-core"
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a kernel is to be measured.
+    pub fn wants_kernel(&self, name: &str) -> bool {
+        self.kernels.is_empty() || self.kernels.iter().any(|kernel| kernel == name)
+    }
+
+    /// Whether a peer is to be measured.
+    pub fn wants_peer(&self, name: &str) -> bool {
+        self.peers.is_empty() || self.peers.iter().any(|peer| peer == name)
+    }
+
+    /// The size of a case.
+    pub fn size(&self, case: &Case) -> usize {
+        if self.quick { case.quick } else { case.size }
+    }
+}
+
+/// The value of an option that takes one of some names.
+fn one_of<'a>(
+    option: &str,
+    value: Option<String>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<String, String> {
+    let names: Vec<&str> = names.collect();
+    match value {
+        Some(value) if names.contains(&value.as_str()) => Ok(value),
+        Some(value) => Err(format!(
+            "{option} has no `{value}`; there are: {}",
+            names.join(", ")
+        )),
+        None => Err(format!("{option} takes one of: {}", names.join(", "))),
+    }
+}
+
+/// The cores that this process may run on; core 0 where the system does not say.
+pub fn allowed_cores() -> Vec<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let cores = list.map(cores_in).unwrap_or_default();
+    if cores.is_empty() { vec![0] } else { cores }
+}
+
+/// The numbers of a list such as `0-3,8`.
+fn cores_in(list: &str) -> Vec<usize> {
+    let ranges = list.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    });
+    ranges.flatten().collect()
+}
