@@ -12,6 +12,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::checks::Checks;
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::interp::{InterpretLaunch, InterpretedKernel};
@@ -122,6 +123,7 @@ impl CpuDevice {
 
 struct Interpreted {
     kernel: InterpretedKernel,
+    checks: Checks,
     /// The bytes of the parameter block that are not padding.
     defined: Vec<Range<usize>>,
 }
@@ -179,9 +181,18 @@ impl Backend for CpuDevice {
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
+        self.load_checked(kernel, &Checks::none())
+    }
+
+    fn load_checked(
+        &self,
+        kernel: &CompiledKernel,
+        checks: &Checks,
+    ) -> Result<Box<dyn LoadedCode>> {
         match &kernel.code {
             Code::Ir(module) => Ok(Box::new(Interpreted {
                 kernel: InterpretedKernel::new(module)?,
+                checks: *checks,
                 defined: kernel.layout.defined_ranges(module),
             })),
             Code::Ptx(_) => Err(Error::WrongTarget {
@@ -222,7 +233,10 @@ impl Backend for CpuDevice {
         // SAFETY: the ranges are this device's allocations, zeroed when they were made and reached
         // only by kernels, one at a time under `running`, and by copies, which buffers order: a
         // launch borrows the buffers it is given.
-        let fault = unsafe { code.kernel.run(&launch, &self.ranges())? };
+        let fault = unsafe {
+            code.kernel
+                .run_checked(&launch, &self.ranges(), &code.checks)?
+        };
         if let Some(record) = fault {
             self.note_fault(kernel, &record);
         }
