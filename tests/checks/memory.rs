@@ -287,7 +287,11 @@ fn threads_without_end() {
             out(k);
         }),
         ("a for that is too long", 1, |k, wrong| {
-            let trips = if wrong { me(k) * (1 << 31) } else { me(k) * 10 };
+            let trips = if wrong {
+                me(k) * 1_000_000_000
+            } else {
+                me(k) * 10
+            };
             k.for_range(0u32, trips, |_| {});
             out(k);
         }),
@@ -307,7 +311,7 @@ fn threads_without_end() {
             }
             out.at(b + 1).atomic_add(1);
         }),
-        ("nested loops", 5, |k, wrong| {
+        ("nested loops", 6, |k, wrong| {
             out(k);
             k.for_range(0u32, if wrong { me(k) * 40 } else { me(k) }, |_| {
                 k.for_range(0u32, 5, |_| {});

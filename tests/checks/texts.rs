@@ -39,7 +39,9 @@ fn a_race_in_shared_memory() {
                 out.at(i).set(tile.at(i - 4).get().cast(Type::U32))
             });
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: a race on element 0 of 32 of `tile` in shared memory: thread 4x0x0 of block 0x0x0 reads it here, thread 0x0x0 of block 0x0x0 writes it at tests/checks/texts.rs:L:C, in no order; put a `barrier()` between them, or make both atomic"
+        ],
     );
 }
 
@@ -53,7 +55,9 @@ fn a_race_with_an_atomic() {
             out.at(0).atomic_add(1);
             k.if_(i.eq(2), || out.at(1).set(out.at(0)));
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: a race on element 0 of 256 of `out` in global memory: thread 2x0x0 of block 0x0x0 reads it here, thread 0x0x0 of block 0x0x0 changes it atomically at tests/checks/texts.rs:L:C, in no order; make both atomic, or put a `barrier()` between them"
+        ],
     );
 }
 
@@ -66,7 +70,9 @@ fn a_race_between_blocks() {
             let (i, out) = parts(k);
             out.at(i).set(1);
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: a race on element 0 of 256 of `out` in global memory: thread 0x0x0 of block 1x0x0 writes it here, thread 0x0x0 of block 0x0x0 writes it at tests/checks/texts.rs:L:C, in no order; blocks run in any order: give each block elements of its own, make both atomic, or divide the kernel in two"
+        ],
     );
 }
 
@@ -79,7 +85,9 @@ fn a_race_in_dynamic_shared_memory() {
             let (i, _) = parts(k);
             k.dynamic_shared(Type::U16).at(i / 2).set(1);
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: a race on element 0 of 64 in shared memory: thread 1x0x0 of block 0x0x0 writes it here, thread 0x0x0 of block 0x0x0 writes it at tests/checks/texts.rs:L:C, in no order; put a `barrier()` between them, or make both atomic"
+        ],
     );
 }
 
@@ -95,7 +103,9 @@ fn divergent_barriers() {
             k.barrier();
             out.at(i).set(1);
         },
-        expect![""],
+        expect![
+            "kernel `planted`: the threads of block 0x0x0 wait at different barriers: 5 threads at tests/checks/texts.rs:L:C (the first is 0x0x0), 26 threads at tests/checks/texts.rs:L:C (the first is 5x0x0), 1 thread at tests/checks/texts.rs:L:C (the first is 31x0x0); let every thread of the block come to the same `barrier()`: take it out of the `if` or the loop that not all threads run alike"
+        ],
     );
 }
 
@@ -110,7 +120,9 @@ fn uninitialized_shared_memory() {
             tile.at(k.thread_idx().y()).at(i).set(1);
             k.if_(i.eq(2), || out.at(i).set(tile.at(3).at(1)));
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: element 13 of 16 of `tile` in shared memory is read and was not written before (block 0x0x0, thread 2x0x0); write it first, with a `barrier()` before another thread reads it: shared memory starts with anything"
+        ],
     );
 }
 
@@ -125,7 +137,9 @@ fn uninitialized_local_memory() {
             list.at(0).set(1);
             out.at(i).set(list.at(i).get().cast(Type::U32));
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: element 1 of 6 in local memory is read and was not written before (block 0x0x0, thread 1x0x0); write it first: local memory starts with anything"
+        ],
     );
 }
 
@@ -138,7 +152,9 @@ fn a_thread_without_end() {
             let (i, _) = parts(k);
             k.if_(i.eq(7), || k.loop_(|| {}));
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: a thread made more than 1000 loop iterations (block 0x0x0, thread 7x0x0); end the loop, do not wait in it for another thread of the block, or raise the number of `Checks::watchdog`"
+        ],
     );
 }
 
@@ -153,6 +169,8 @@ fn an_index_out_of_bounds() {
                 .at(i.cast(Type::I32) - 1)
                 .set(1);
         },
-        expect![""],
+        expect![
+            "kernel `planted`, tests/checks/texts.rs:L:C: index -1 is out of bounds for length 30 in shared memory (block 0x0x0, thread 0x0x0); the thread ended there, other threads went on; check the index or guard it with `if`"
+        ],
     );
 }

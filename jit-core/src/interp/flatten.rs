@@ -463,9 +463,11 @@ impl<'m> Flattener<'m> {
                     }
                 }
                 InstData::Loop { body } => {
-                    let head = self.here();
+                    let (head, line) = (self.here(), self.location);
                     frame.loops.push(LoopFrame::default());
                     self.region(id, function, *body, frame)?;
+                    // The way back is the loop's own, not that of its last instruction.
+                    self.location = line;
                     let back = self.push(Op::Jump { to: head });
                     let done = frame.loops.pop().unwrap_or_default();
                     done.continues.iter().for_each(|&at| self.patch(at, head));
@@ -535,9 +537,10 @@ impl<'m> Flattener<'m> {
         let enter = self.push(Op::ForEnter { i, bounds, to: 0 });
         // The body sees a copy, so that its value is one for all of the iteration.
         frame.values.insert(index, i);
-        let head = self.here();
+        let (head, line) = (self.here(), self.location);
         frame.loops.push(LoopFrame::default());
         self.region(id, function, body, frame)?;
+        self.location = line;
         let latch = self.push(Op::ForNext {
             i,
             bounds,

@@ -18,7 +18,6 @@ use super::InterpretLaunch;
 use super::flatten::Program;
 use super::ops::Target;
 use crate::checks::{Access, AccessSite, BarrierSite, Checks, Finding, MemoryPlace};
-use crate::ir::AddressSpace;
 use crate::launch::Dim3;
 use initialized::Initialized;
 pub(super) use place::{Names, Object, SliceParam};
@@ -261,6 +260,3 @@ impl Checker for On<'_> {
         }))
     }
 }
-
-/// The space of memory that is neither shared nor local.
-const ELSEWHERE: AddressSpace = AddressSpace::Global;

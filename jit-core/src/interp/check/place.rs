@@ -1,6 +1,6 @@
 //! An address as an element of a named array, for people.
 
-use super::{ELSEWHERE, Watched};
+use super::Watched;
 use crate::checks::MemoryPlace;
 use crate::interp::InterpretLaunch;
 use crate::interp::flatten::Program;
@@ -157,7 +157,7 @@ impl<'a> Names<'a> {
             let bytes = length.saturating_mul(slice.element);
             offset_in((start, bytes), address)?;
             Some(Found {
-                space: ELSEWHERE,
+                space: AddressSpace::Global,
                 name: Some(&slice.name),
                 start,
                 bytes,
@@ -171,7 +171,7 @@ impl<'a> Names<'a> {
         let found = device.find(|range| offset_in(**range, address).is_some());
         let (start, bytes) = found.copied().unwrap_or((address, 0));
         Found {
-            space: ELSEWHERE,
+            space: AddressSpace::Global,
             name: None,
             start,
             bytes,

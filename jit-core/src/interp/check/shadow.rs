@@ -155,7 +155,7 @@ type Page = Box<[Granule]>;
 struct Shadow {
     start: u64,
     end: u64,
-    /// Made when they are needed.
+    /// Made when they are needed, the list as well as each page.
     pages: Vec<Option<Page>>,
 }
 
@@ -164,16 +164,19 @@ impl Shadow {
         let end = start.saturating_add(bytes);
         // Granules are aligned, so that an aligned access is in as few as can be.
         let start = start - start % GRANULE;
-        let pages = (end - start).div_ceil(GRANULE).div_ceil(PAGE as u64);
         Shadow {
             start,
             end,
-            pages: (0..pages).map(|_| None).collect(),
+            pages: Vec::new(),
         }
     }
 
     fn granule(&mut self, at: u64) -> &mut Granule {
         let at = at as usize;
+        if self.pages.is_empty() {
+            let granules = (self.end - self.start).div_ceil(GRANULE) as usize;
+            self.pages.resize_with(granules.div_ceil(PAGE), || None);
+        }
         let page = self.pages[at / PAGE].get_or_insert_with(|| {
             let empty = || Granule::Whole(History::default());
             std::iter::repeat_with(empty).take(PAGE).collect()
@@ -239,5 +242,123 @@ impl Races {
             }
         }
         clash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An access that happened.
+    #[derive(Copy, Clone)]
+    struct Event {
+        block: u64,
+        who: Who,
+        access: Access,
+        address: u64,
+        bytes: u64,
+    }
+
+    /// What a race is, said plainly: the first of all earlier events that races with this one.
+    fn by_definition(events: &[Event], new: &Event, blocks: bool) -> bool {
+        events.iter().any(|old| {
+            let overlap =
+                old.address < new.address + new.bytes && new.address < old.address + old.bytes;
+            let harmless = matches!(
+                (old.access, new.access),
+                (Access::Read, Access::Read) | (Access::Atomic, Access::Atomic)
+            );
+            let unordered = if old.block == new.block {
+                old.who.interval == new.who.interval && old.who.thread != new.who.thread
+            } else {
+                blocks
+            };
+            overlap && !harmless && unordered
+        })
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) % n
+        }
+    }
+
+    /// A launch of random accesses, up to its first race; how many accesses that took.
+    fn launch(seed: u64) -> usize {
+        let random = &mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let blocks = random.below(2) == 0;
+        let (start, length) = (1000 + random.below(4), 4 + random.below(40));
+        let mut races = Races::new(&[(start, length), (5000, 8)], blocks);
+        let (mut now, mut events) = (Moment::default(), Vec::new());
+        // Few writes, so that launches last.
+        let writes = 1 + random.below(30);
+        for block in 0..1 + random.below(4) {
+            now.start_block();
+            for _ in 0..1 + random.below(6) {
+                for _ in 0..random.below(30) {
+                    let bytes = 1 << random.below(4);
+                    let address = (start + random.below(length)).next_multiple_of(bytes);
+                    if address + bytes > start + length {
+                        continue;
+                    }
+                    let access = match random.below(32) {
+                        n if n < writes => Access::Write,
+                        n if n < 20 => Access::Read,
+                        _ => Access::Atomic,
+                    };
+                    let who = Who {
+                        interval: now.interval,
+                        thread: random.below(3) as u32,
+                        pc: events.len() as Target,
+                    };
+                    let new = Event {
+                        block,
+                        who,
+                        access,
+                        address,
+                        bytes,
+                    };
+                    assert!(races.watches(address));
+                    let found = races.access(&now, who, access, address, bytes as u8);
+                    let wanted = by_definition(&events, &new, blocks);
+                    assert_eq!(
+                        found.is_some(),
+                        wanted,
+                        "seed {seed}, {} events",
+                        events.len()
+                    );
+                    if let Some(clash) = found {
+                        let first = events[clash.who.pc as usize];
+                        assert!(first.access == clash.access, "seed {seed}");
+                        assert!(by_definition(&[first], &new, blocks), "seed {seed}");
+                        return events.len();
+                    }
+                    events.push(new);
+                }
+                now.interval += 1;
+            }
+        }
+        events.len()
+    }
+
+    #[test]
+    fn races_are_found_as_defined() {
+        let lengths: Vec<usize> = (0..20_000).map(launch).collect();
+        assert!(lengths.iter().filter(|&&n| n > 20).count() > 1000);
+    }
+
+    #[test]
+    fn memory_outside_is_not_watched() {
+        let mut races = Races::new(&[(1000, 8), (2000, 4)], true);
+        for (address, inside) in [(999, false), (1000, true), (1007, true), (1008, false)] {
+            assert_eq!(races.watches(address), inside, "{address}");
+        }
+        assert!(races.watches(2003) && !races.watches(2004) && !races.watches(u64::MAX));
+        assert!(!Races::new(&[], true).watches(0));
     }
 }
