@@ -18,8 +18,8 @@
 //! # What counts as a race
 //!
 //! Two threads access the same byte, at least one of them writes it, not both are atomic, and
-//! nothing orders the two: within a block, no barrier is between them; between blocks, nothing ever
-//! is. Two writes of the same value are a race, too; so is a plain read of what another thread
+//! nothing orders the two: within a block, no barrier is between them (nor, within a warp, a
+//! synchronization of its lanes); between blocks, nothing ever is. Two writes of the same value are a race, too; so is a plain read of what another thread
 //! changes atomically: a compare-and-swap loop that starts from a plain read starts better from a
 //! guess, or from `atomic_add` of zero. Neighbouring bytes are never taken for one.
 //!

@@ -47,6 +47,8 @@ pub(super) struct Program {
     pub(super) dynamic_element: u32,
     /// Whether fences or atomics of the kernel can order accesses of different blocks.
     pub(super) orders_blocks: bool,
+    /// Whether lanes of a warp can synchronize, which orders their accesses.
+    pub(super) synchronizes_warps: bool,
 }
 
 /// A scalar part of a type: where it is in memory, and how many bytes it has there.
@@ -104,6 +106,7 @@ pub(super) fn flatten(module: &Module) -> Result<Program> {
         slices: Vec::new(),
         dynamic_element: 1,
         orders_blocks: false,
+        synchronizes_warps: false,
     };
     let sites = crate::fault::fault_insts(module).into_iter().enumerate();
     let mut flattener = Flattener {

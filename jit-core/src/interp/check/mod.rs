@@ -6,11 +6,13 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `order` | what orders two accesses |
 //! | `shadow` | who accessed a byte lately, and whether an access races with that |
 //! | `initialized` | which bytes of shared and local memory were written |
 //! | `place` | an address as an element of a named array |
 
 mod initialized;
+mod order;
 mod place;
 mod shadow;
 
@@ -20,8 +22,9 @@ use super::ops::Target;
 use crate::checks::{Access, AccessSite, BarrierSite, Checks, Finding, MemoryPlace};
 use crate::launch::Dim3;
 use initialized::Initialized;
+use order::{Order, Who};
 pub(super) use place::{Names, Object, SliceParam};
-use shadow::{Clash, Moment, Races, Who};
+use shadow::{Clash, Races};
 
 /// An access that a thread makes.
 #[derive(Copy, Clone)]
@@ -50,6 +53,10 @@ pub(super) trait Checker {
     fn barrier(&mut self, waiting: impl Iterator<Item = (u32, Target)>)
     -> Result<(), Box<Finding>>;
 
+    /// Lanes of the warp that starts with thread `first` synchronize, which orders their accesses.
+    #[allow(dead_code, reason = "for the first operation that synchronizes a warp")]
+    fn synchronize(&mut self, first: u32, lanes: u32);
+
     /// A thread went beyond the launch's step limit.
     fn step_limit(&self, thread: u32, pc: Target) -> Option<Box<Finding>>;
 }
@@ -69,6 +76,8 @@ impl Checker for Off {
     fn barrier(&mut self, _: impl Iterator<Item = (u32, Target)>) -> Result<(), Box<Finding>> {
         Ok(())
     }
+
+    fn synchronize(&mut self, _: u32, _: u32) {}
 
     fn step_limit(&self, _: u32, _: Target) -> Option<Box<Finding>> {
         None
@@ -95,9 +104,8 @@ pub(super) struct On<'a> {
     checks: Checks,
     /// The block that runs.
     block: [u32; 3],
-    /// The barrier interval that runs.
-    now: Moment,
-    /// The first interval of each block, and the block.
+    order: Order,
+    /// When each block started, and which it is.
     starts: Vec<(u64, [u32; 3])>,
     shared: Races,
     global: Races,
@@ -112,6 +120,7 @@ impl<'a> On<'a> {
         watched: &Watched<'a>,
     ) -> Self {
         let none: &[_] = &[];
+        let threads = launch.block.iter().map(|&n| n as usize).product();
         let (shared, device) = match checks.has_races() {
             true => (&[watched.shared][..], watched.device),
             false => (none, none),
@@ -126,7 +135,7 @@ impl<'a> On<'a> {
             names: Names::new(program, launch, watched),
             checks: *checks,
             block: [0; 3],
-            now: Moment::default(),
+            order: Order::new(threads, program.synchronizes_warps),
             starts: Vec::new(),
             // A block's shared memory is its own: what an earlier block did there is no race.
             shared: Races::new(shared, false),
@@ -145,9 +154,9 @@ impl<'a> On<'a> {
         Dim3::from([n % x, n / x % y, n / x / y])
     }
 
-    /// The block that ran in an interval.
-    fn block_of(&self, interval: u64) -> Dim3 {
-        let after = self.starts.partition_point(|(start, _)| *start <= interval);
+    /// The block that ran at a time.
+    fn block_at(&self, time: u64) -> Dim3 {
+        let after = self.starts.partition_point(|(start, _)| *start <= time);
         let found = after.checked_sub(1).map(|at| self.starts[at].1);
         found.unwrap_or(self.block).into()
     }
@@ -156,7 +165,7 @@ impl<'a> On<'a> {
         AccessSite {
             access,
             location: self.location(who.pc),
-            block: self.block_of(who.interval),
+            block: self.block_at(who.time),
             thread: self.thread(who.thread),
         }
     }
@@ -188,8 +197,8 @@ impl Checker for On<'_> {
 
     fn start_block(&mut self, block: [u32; 3]) {
         self.block = block;
-        self.now.start_block();
-        self.starts.push((self.now.interval, block));
+        self.order.start_block();
+        self.starts.push((self.order.now(), block));
         self.initialized.forget();
     }
 
@@ -205,11 +214,11 @@ impl Checker for On<'_> {
             return Ok(());
         };
         let who = Who {
-            interval: self.now.interval,
+            time: self.order.now(),
             thread: touch.thread,
             pc: touch.pc,
         };
-        match races.access(&self.now, who, touch.access, address, bytes) {
+        match races.access(&self.order, who, touch.access, address, bytes) {
             Some(clash) => {
                 let place = self.names.place(address);
                 Err(self.race(clash, (who, touch.access), place))
@@ -222,7 +231,7 @@ impl Checker for On<'_> {
         &mut self,
         waiting: impl Iterator<Item = (u32, Target)>,
     ) -> Result<(), Box<Finding>> {
-        self.now.interval += 1;
+        self.order.barrier();
         if !self.checks.has_barriers() {
             return Ok(());
         }
@@ -247,6 +256,10 @@ impl Checker for On<'_> {
             block: self.block.into(),
             sites: sites.iter().map(describe).collect(),
         }))
+    }
+
+    fn synchronize(&mut self, first: u32, lanes: u32) {
+        self.order.synchronize(first, lanes);
     }
 
     fn step_limit(&self, thread: u32, pc: Target) -> Option<Box<Finding>> {

@@ -4,56 +4,22 @@
 //! cover all of it, and one for each byte from the first access that does not: neighbouring bytes
 //! are exact, and a buffer of words costs a quarter of what one of bytes does.
 //!
-//! A history keeps few accesses and loses no race: of plain writes the latest is enough, because
-//! another thread's in the same interval would have been reported; of reads (and of atomic
-//! accesses) two of different threads in the latest interval are enough, because one of them is not
-//! by the thread that asks, and one of an earlier block.
+//! A history keeps few accesses and loses no race. Of plain writes the latest is enough: an earlier
+//! one is ordered before it, or would have been reported. Of reads (and of atomic accesses) since
+//! the latest barrier it keeps those that none of the later ones is ordered after; two of them are
+//! enough where only barriers order anything, because one is not by the thread that asks. One of an
+//! earlier block stands for all of those.
 
+use smallvec::SmallVec;
+
+use super::order::{Order, Who};
 use crate::checks::Access;
-use crate::interp::ops::Target;
 
 /// Bytes of a granule.
 const GRANULE: u64 = 4;
 
 /// Granules of a page, the unit in which shadow memory is made.
 const PAGE: usize = 64;
-
-/// When: intervals between barriers are numbered from 1 through all of the launch.
-#[derive(Copy, Clone, Default)]
-pub(super) struct Moment {
-    /// The interval that runs.
-    pub(super) interval: u64,
-    /// The first interval of the block that runs.
-    block_start: u64,
-}
-
-impl Moment {
-    /// The next block's first interval.
-    pub(super) fn start_block(&mut self) {
-        self.interval += 1;
-        self.block_start = self.interval;
-    }
-}
-
-/// Who accessed memory, when, and by which op. Interval 0: nobody.
-#[derive(Copy, Clone, Default)]
-pub(super) struct Who {
-    pub(super) interval: u64,
-    pub(super) thread: u32,
-    pub(super) pc: Target,
-}
-
-impl Who {
-    fn is_somebody(&self) -> bool {
-        self.interval != 0
-    }
-
-    /// Whether nothing orders this earlier access and one now by `other`.
-    fn is_unordered(&self, other: Who, now: &Moment, blocks: bool) -> bool {
-        let in_block = self.interval == other.interval && self.thread != other.thread;
-        in_block || (blocks && self.is_somebody() && self.interval < now.block_start)
-    }
-}
 
 /// An earlier access that a new one races with.
 pub(super) struct Clash {
@@ -62,32 +28,36 @@ pub(super) struct Clash {
 }
 
 /// The accesses of one kind that can still matter.
-#[derive(Copy, Clone, Default)]
+#[derive(Clone, Default)]
 struct Recent {
-    /// Two of different threads in the latest interval.
-    latest: [Who; 2],
-    /// One of a block before that interval's.
+    /// Since one barrier, the latest that one of these accesses came after.
+    latest: SmallVec<[Who; 2]>,
+    /// One of a block before that.
     before: Who,
 }
 
 impl Recent {
-    fn note(&mut self, who: Who, now: &Moment) {
-        let [first, second] = self.latest;
-        if first.interval != who.interval {
-            if first.is_somebody() && first.interval < now.block_start {
-                self.before = first;
-            }
-            self.latest = [who, Who::default()];
-        } else if first.thread != who.thread && !second.is_somebody() {
-            self.latest[1] = who;
+    fn note(&mut self, who: Who, order: &Order) {
+        let first = self.latest.first().copied();
+        if let Some(first) = first.filter(|first| order.is_of_earlier_block(*first)) {
+            self.before = first;
+        }
+        self.latest.retain(|w| order.is_unordered(*w, who.thread));
+        if self.latest.len() < 2 || !order.needs_two_threads() {
+            self.latest.push(who);
         }
     }
 
-    fn unordered(&self, who: Who, now: &Moment, blocks: bool) -> Option<Who> {
-        let [first, second] = self.latest;
-        let mut candidates = [first, second, self.before].into_iter();
-        candidates.find(|w| w.is_unordered(who, now, blocks))
+    /// One of them that nothing orders before an access now by `thread`.
+    fn unordered(&self, thread: u32, order: &Order, blocks: bool) -> Option<Who> {
+        let mut all = self.latest.iter().chain([&self.before]).copied();
+        all.find(|w| is_unordered(*w, thread, order, blocks))
     }
+}
+
+/// Whether nothing orders an earlier access, of another block too if `blocks`, before one now.
+fn is_unordered(who: Who, thread: u32, order: &Order, blocks: bool) -> bool {
+    order.is_unordered(who, thread) || (blocks && order.is_of_earlier_block(who))
 }
 
 /// What happened to some bytes.
@@ -101,22 +71,23 @@ struct History {
 
 impl History {
     /// Notes an access, unless it races with an earlier one.
-    fn access(&mut self, who: Who, access: Access, now: &Moment, blocks: bool) -> Option<Clash> {
-        let writer = Some(self.writer).filter(|w| w.is_unordered(who, now, blocks));
+    fn access(&mut self, who: Who, access: Access, order: &Order, blocks: bool) -> Option<Clash> {
+        let by = who.thread;
+        let writer = Some(self.writer).filter(|w| is_unordered(*w, by, order, blocks));
         let mut found = writer.map(|w| (w, Access::Write));
         if access != Access::Atomic {
             let atomics = self.atomics.as_ref();
-            let atomic = atomics.and_then(|a| a.unordered(who, now, blocks));
+            let atomic = atomics.and_then(|a| a.unordered(by, order, blocks));
             found = found.or(atomic.map(|w| (w, Access::Atomic)));
         }
         if access != Access::Read {
-            let reader = self.readers.unordered(who, now, blocks);
+            let reader = self.readers.unordered(by, order, blocks);
             found = found.or(reader.map(|w| (w, Access::Read)));
         }
         match access {
-            Access::Read => self.readers.note(who, now),
+            Access::Read => self.readers.note(who, order),
             Access::Write => self.writer = who,
-            Access::Atomic => self.atomics.get_or_insert_default().note(who, now),
+            Access::Atomic => self.atomics.get_or_insert_default().note(who, order),
         }
         found.map(|(who, access)| Clash { who, access })
     }
@@ -222,7 +193,7 @@ impl Races {
     /// races with.
     pub(super) fn access(
         &mut self,
-        now: &Moment,
+        order: &Order,
         who: Who,
         access: Access,
         address: u64,
@@ -238,7 +209,7 @@ impl Races {
             let to = (end - at * GRANULE).min(GRANULE);
             let histories = shadow.granule(at).bytes(from as usize, to as usize);
             for history in histories {
-                clash = clash.or(history.access(who, access, now, blocks));
+                clash = clash.or(history.access(who, access, order, blocks));
             }
         }
         clash
@@ -249,32 +220,61 @@ impl Races {
 mod tests {
     use super::*;
 
+    /// Threads of a block: two lanes of one warp and two of the next, or one more.
+    const THREADS: [u32; 5] = [0, 1, 2, 32, 33];
+
     /// An access that happened.
     #[derive(Copy, Clone)]
     struct Event {
         block: u64,
-        who: Who,
         access: Access,
         address: u64,
         bytes: u64,
     }
 
-    /// What a race is, said plainly: the first of all earlier events that races with this one.
-    fn by_definition(events: &[Event], new: &Event, blocks: bool) -> bool {
-        events.iter().any(|old| {
-            let overlap =
-                old.address < new.address + new.bytes && new.address < old.address + old.bytes;
+    /// What is ordered, said plainly: for each thread, the events that are before all it does.
+    #[derive(Default)]
+    struct Definition {
+        events: Vec<Event>,
+        /// The events that all threads of the block have behind them.
+        passed: usize,
+        before: [Vec<bool>; THREADS.len()],
+    }
+
+    impl Definition {
+        fn is_before(&self, event: usize, thread: usize) -> bool {
+            event < self.passed || self.before[thread].get(event) == Some(&true)
+        }
+
+        fn synchronize(&mut self, lanes: &[usize]) {
+            let behind = |event| lanes.iter().any(|&lane| self.is_before(event, lane));
+            let all: Vec<bool> = (0..self.events.len()).map(behind).collect();
+            for &lane in lanes {
+                self.before[lane] = all.clone();
+            }
+        }
+
+        fn push(&mut self, event: Event, thread: usize) {
+            self.events.push(event);
+            self.before[thread].resize(self.events.len(), false);
+            self.before[thread][self.events.len() - 1] = true;
+        }
+
+        fn races(&self, old: usize, new: &Event, thread: usize, blocks: bool) -> bool {
+            let before = &self.events[old];
+            let overlap = before.address < new.address + new.bytes
+                && new.address < before.address + before.bytes;
             let harmless = matches!(
-                (old.access, new.access),
+                (before.access, new.access),
                 (Access::Read, Access::Read) | (Access::Atomic, Access::Atomic)
             );
-            let unordered = if old.block == new.block {
-                old.who.interval == new.who.interval && old.who.thread != new.who.thread
+            let unordered = if before.block == new.block {
+                !self.is_before(old, thread)
             } else {
                 blocks
             };
             overlap && !harmless && unordered
-        })
+        }
     }
 
     struct Random(u64);
@@ -288,68 +288,82 @@ mod tests {
         }
     }
 
-    /// A launch of random accesses, up to its first race; how many accesses that took.
-    fn launch(seed: u64) -> usize {
+    /// A launch of random accesses, up to its first race: how many accesses that took, and whether
+    /// there was one.
+    fn launch(seed: u64) -> (usize, bool) {
         let random = &mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let blocks = random.below(2) == 0;
-        let (start, length) = (1000 + random.below(4), 4 + random.below(40));
+        let (blocks, warps) = (random.below(2) == 0, random.below(3) > 0);
+        let (start, length) = (1000 + random.below(4), 4 + random.below(60));
         let mut races = Races::new(&[(start, length), (5000, 8)], blocks);
-        let (mut now, mut events) = (Moment::default(), Vec::new());
+        let (mut order, mut definition) = (Order::new(34, warps), Definition::default());
         // Few writes, so that launches last.
-        let writes = 1 + random.below(30);
-        for block in 0..1 + random.below(4) {
-            now.start_block();
-            for _ in 0..1 + random.below(6) {
-                for _ in 0..random.below(30) {
-                    let bytes = 1 << random.below(4);
-                    let address = (start + random.below(length)).next_multiple_of(bytes);
-                    if address + bytes > start + length {
+        let writes = random.below(8);
+        let atomics = writes + random.below(8);
+        for block in 0..1 + random.below(3) {
+            order.start_block();
+            definition.passed = definition.events.len();
+            for _ in 0..random.below(120) {
+                let thread = random.below(THREADS.len() as u64) as usize;
+                match random.below(20) {
+                    0 => {
+                        order.barrier();
+                        definition.passed = definition.events.len();
                         continue;
                     }
-                    let access = match random.below(32) {
-                        n if n < writes => Access::Write,
-                        n if n < 20 => Access::Read,
-                        _ => Access::Atomic,
-                    };
-                    let who = Who {
-                        interval: now.interval,
-                        thread: random.below(3) as u32,
-                        pc: events.len() as Target,
-                    };
-                    let new = Event {
-                        block,
-                        who,
-                        access,
-                        address,
-                        bytes,
-                    };
-                    assert!(races.watches(address));
-                    let found = races.access(&now, who, access, address, bytes as u8);
-                    let wanted = by_definition(&events, &new, blocks);
-                    assert_eq!(
-                        found.is_some(),
-                        wanted,
-                        "seed {seed}, {} events",
-                        events.len()
-                    );
-                    if let Some(clash) = found {
-                        let first = events[clash.who.pc as usize];
-                        assert!(first.access == clash.access, "seed {seed}");
-                        assert!(by_definition(&[first], &new, blocks), "seed {seed}");
-                        return events.len();
+                    1..=6 if warps => {
+                        let (first, end) = if thread < 3 { (0, 3) } else { (3, 5) };
+                        let skipped = random.below(5) as usize;
+                        let lanes: Vec<_> = (first..end).filter(|n| *n != skipped).collect();
+                        let mask = lanes.iter().fold(0, |m, n| m | 1 << (THREADS[*n] % 32));
+                        order.synchronize(THREADS[first], mask);
+                        definition.synchronize(&lanes);
+                        continue;
                     }
-                    events.push(new);
+                    _ => {}
                 }
-                now.interval += 1;
+                let bytes = 1 << random.below(4);
+                let address = (start + random.below(length)).next_multiple_of(bytes);
+                if address + bytes > start + length {
+                    continue;
+                }
+                let access = match random.below(40) {
+                    n if n < writes => Access::Write,
+                    n if n < atomics => Access::Atomic,
+                    _ => Access::Read,
+                };
+                let count = definition.events.len();
+                let who = Who {
+                    time: order.now(),
+                    thread: THREADS[thread],
+                    pc: count as u32,
+                };
+                let new = Event {
+                    block,
+                    access,
+                    address,
+                    bytes,
+                };
+                assert!(races.watches(address));
+                let found = races.access(&order, who, access, address, bytes as u8);
+                let wanted = (0..count).any(|old| definition.races(old, &new, thread, blocks));
+                assert_eq!(found.is_some(), wanted, "seed {seed}, {count} events");
+                if let Some(clash) = found {
+                    let old = clash.who.pc as usize;
+                    assert!(definition.events[old].access == clash.access, "seed {seed}");
+                    assert!(definition.races(old, &new, thread, blocks), "seed {seed}");
+                    return (count, true);
+                }
+                definition.push(new, thread);
             }
         }
-        events.len()
+        (definition.events.len(), false)
     }
 
     #[test]
     fn races_are_found_as_defined() {
-        let lengths: Vec<usize> = (0..20_000).map(launch).collect();
-        assert!(lengths.iter().filter(|&&n| n > 20).count() > 1000);
+        let runs: Vec<_> = (0..40_000).map(launch).collect();
+        let long = runs.iter().filter(|(n, race)| *race && *n > 20).count();
+        assert!(long > 2000, "{long} of the races come late");
     }
 
     #[test]
