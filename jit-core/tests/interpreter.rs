@@ -213,7 +213,7 @@ fn a_race_in_memory_without_a_name() {
     check(
         run(Checks::all()),
         expect![
-            "kernel `racy`, unknown: a race on byte 8 of 24 in global memory: thread 1x0x0 of block ADDRESS writes it here, thread ADDRESS of block ADDRESS writes it at unknown, in no order; put a `barrier()` between them, or make both atomic"
+            "kernel `racy`, unknown: a race on byte 8 of 24 in global memory: thread 1x0x0 of block 0x0x0 writes it here, thread 0x0x0 of block 0x0x0 writes it at unknown, in no order; put a `barrier()` between them, or make both atomic"
         ],
     );
     assert_eq!(memory, [0, 7, 0]);
