@@ -229,9 +229,7 @@ impl<'a, C: Checker> Runner<'a, C> {
                 match self.turn(state, regs, n.into(), &position) {
                     Ok(Pause::Ended) => state.ended = true,
                     Ok(pause) => state.waits = Some(pause),
-                    Err(trouble) => {
-                        return Err(self.error(trouble, state.pc, n, &position));
-                    }
+                    Err(trouble) => return Err(self.error(trouble, state.pc, &position)),
                 }
             }
             if !states.iter().any(|t| t.waits == Some(Pause::Warp)) {
@@ -266,11 +264,17 @@ impl<'a, C: Checker> Runner<'a, C> {
         }
         let meeting = warp::meet(program, &lanes).map_err(|stuck| {
             let trouble = Trouble::Warp(stuck.what);
-            let n = first + stuck.lane as u32;
-            self.error(trouble, stuck.at, n, &self.position(block, n))
+            self.error(
+                trouble,
+                stuck.at,
+                &self.position(block, first + stuck.lane as u32),
+            )
         })?;
         if let Some(op) = warp::operation(program, meeting.at) {
             warp::execute(op, meeting, file, registers);
+            if C::ON && op.orders_memory {
+                self.checker.synchronize(first, meeting.lanes);
+            }
         }
         for (n, state) in states.iter_mut().enumerate() {
             if meeting.lanes >> n & 1 == 1 {
@@ -502,20 +506,18 @@ impl<'a, C: Checker> Runner<'a, C> {
     }
 
     #[cold]
-    fn error(
-        &self,
-        trouble: Trouble,
-        pc: Target,
-        n: u32,
-        position: &ThreadPosition,
-    ) -> InterpretError {
+    fn error(&self, trouble: Trouble, pc: Target, position: &ThreadPosition) -> InterpretError {
         let kernel = self.program.name.clone();
         let line = self.program.lines[pc as usize] as usize;
         let location = self.program.locations[line].clone();
         let (block, thread) = (position.block, position.thread);
         match trouble {
             Trouble::Found(finding) => finding.into(),
-            Trouble::StepLimit if let Some(found) = self.checker.step_limit(n, pc) => found.into(),
+            Trouble::StepLimit
+                if let Some(found) = self.checker.step_limit(position.linear(), pc) =>
+            {
+                found.into()
+            }
             Trouble::StepLimit => InterpretError::StepLimit {
                 kernel,
                 location,

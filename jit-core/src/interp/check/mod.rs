@@ -54,7 +54,6 @@ pub(super) trait Checker {
     -> Result<(), Box<Finding>>;
 
     /// Lanes of the warp that starts with thread `first` synchronize, which orders their accesses.
-    #[allow(dead_code, reason = "for the first operation that synchronizes a warp")]
     fn synchronize(&mut self, first: u32, lanes: u32);
 
     /// A thread went beyond the launch's step limit.

@@ -1,7 +1,6 @@
 //! What orders two accesses: barriers of the block, and lanes of a warp that synchronize.
 
-/// Lanes of a warp.
-const LANES: usize = 32;
+use crate::ir::WARP_LANES as LANES;
 
 /// Who accessed memory, when, and by which op. Time 0: nobody.
 #[derive(Copy, Clone, Default)]
