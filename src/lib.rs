@@ -31,6 +31,7 @@ pub use kiln_device_stdlib as stdlib;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
 
+pub use kiln_jit_core::checks::{Checks, Finding};
 pub use kiln_jit_core::error::{Error, Result};
 pub use kiln_jit_core::jit::{Jit, JitOptions};
 pub use kiln_jit_core::runtime::Device;
@@ -67,6 +68,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
     pub use kiln_jit_core::args;
     pub use kiln_jit_core::build::{DeviceFn, IntoVal, Kernel, KernelBuilder, Place, Val, Var};
+    pub use kiln_jit_core::checks::Checks;
     pub use kiln_jit_core::ir::{Scope, Type, Unroll};
     pub use kiln_jit_core::jit::{Jit, JitOptions};
     pub use kiln_jit_core::launch::{Dim3, LaunchConfig, grid_for};

@@ -294,8 +294,8 @@ fn an_index_out_of_bounds() {
     check(
         jit.synchronize(),
         expect![[r#"
-        kernel `reach`, tests/errors.rs:L: index 4 is out of bounds for length 4 (block 0x0x0, thread 1x0x0); the thread ended there, other threads went on; check the index or guard it with `if`
-    "#]],
+            kernel `reach`, tests/errors.rs:L: index 4 is out of bounds for length 4 in global memory (block 0x0x0, thread 1x0x0); the thread ended there, other threads went on; check the index or guard it with `if`
+        "#]],
     );
 }
 

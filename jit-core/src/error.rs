@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::build::BuildErrors;
+use crate::checks::Finding;
 use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
 use crate::definition::{RecursionError, SignatureChanged};
 use crate::hook::HookError;
@@ -61,7 +62,21 @@ pub enum Error {
     Fault(#[from] KernelFault),
     /// The interpreter met something that ends the launch.
     #[error(transparent)]
-    Interpret(#[from] InterpretError),
+    Interpret(InterpretError),
+    /// A check found something; see [`crate::checks`].
+    #[error(transparent)]
+    Finding(#[from] Box<Finding>),
+    /// Checks on a device that makes none.
+    #[error(
+        "kernel `{kernel}`: {device} makes no checks; launch it with these options on \
+         `Device::cpu()`, or run the program under NVIDIA's compute-sanitizer"
+    )]
+    NoChecks {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+    },
     /// More values than a buffer has.
     #[error("{values} values do not fit a buffer of {buffer}; allocate a larger one")]
     BufferTooSmall {
@@ -138,6 +153,15 @@ pub enum Error {
     /// A bug in Kiln.
     #[error("internal error, please report it: {0}")]
     Internal(&'static str),
+}
+
+impl From<InterpretError> for Error {
+    fn from(error: InterpretError) -> Error {
+        match error {
+            InterpretError::Finding(finding) => Error::Finding(finding),
+            error => Error::Interpret(error),
+        }
+    }
 }
 
 impl Error {

@@ -10,7 +10,7 @@
 //! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
 //! host (PTX `fence.sys`) and stores `state` = 1 last.
 
-use crate::ir::{FuncId, Inst, InstData, Module};
+use crate::ir::{AddressSpace, FuncId, Inst, InstData, Module, TypeData};
 
 /// Device-side head of the fault channel.
 #[derive(Copy, Clone, Debug, Default)]
@@ -55,6 +55,8 @@ pub struct FaultSite {
     pub location: String,
     /// Whether the index is of a signed type.
     pub signed_index: bool,
+    /// Where the slice or array lies, as far as its type says.
+    pub space: AddressSpace,
 }
 
 /// The instructions of a module that can fault, in the order of their site numbers.
@@ -91,7 +93,22 @@ pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
             function: function.name.clone(),
             location: module.display_location(node.location),
             signed_index,
+            space: space_of(module, (id, inst)),
         }
     };
     fault_insts(module).into_iter().map(describe).collect()
+}
+
+/// The address space of what an instruction indexes.
+fn space_of(module: &Module, (id, inst): (FuncId, Inst)) -> AddressSpace {
+    let function = &module.functions[id];
+    let indexed = match function.insts[inst].data {
+        InstData::SliceIndex { slice, .. } => slice,
+        InstData::ElementPtr { ptr, .. } => ptr,
+        _ => return AddressSpace::Generic,
+    };
+    match module.types.data(function.type_of(indexed)) {
+        TypeData::Slice { space, .. } | TypeData::Pointer { space, .. } => *space,
+        _ => AddressSpace::Generic,
+    }
 }

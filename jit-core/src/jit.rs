@@ -16,6 +16,7 @@ use crate::abi::{ParamKind, ParamSlot};
 use crate::args::{Arg, Payload};
 use crate::build::Kernel;
 use crate::cache::{CacheKey, CacheStats, KernelCache, LaunchKey, LoadedKernel, RecompileReport};
+use crate::checks::Checks;
 use crate::compile::{NoObserver, StageObserver, compile, failed};
 use crate::definition::{Fingerprint, Snapshot};
 use crate::error::{Error, Result};
@@ -39,6 +40,9 @@ pub struct JitOptions {
     /// Code for this target instead of what the device reports; for inspecting code of machines
     /// that are not here.
     pub target: Option<Target>,
+    /// What launches are checked for, on a CPU device; kernels are then compiled for the
+    /// interpreter.
+    pub checks: Checks,
     /// Looks on while kernels are compiled.
     pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
 }
@@ -65,10 +69,13 @@ impl std::fmt::Debug for Jit {
 impl Jit {
     /// A `Jit` for a device with these hooks and options.
     pub fn with(device: Device, hooks: HookSet, options: JitOptions) -> Jit {
-        let target = options
-            .target
-            .clone()
-            .unwrap_or_else(|| device.info().target.clone());
+        let target = options.target.clone().unwrap_or_else(|| {
+            if options.checks.is_none() {
+                device.info().target.clone()
+            } else {
+                Target::Interpreter
+            }
+        });
         let observes_launches = hooks.iter().any(|h| h.observes_launches());
         let cache = KernelCache::default();
         Jit(Arc::new(State {
@@ -249,6 +256,8 @@ impl Jit {
     /// code are of one content whatever is redefined meanwhile.
     #[cold]
     fn load(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<Arc<LoadedKernel>> {
+        let checks = &self.0.options.checks;
+        checks.accept(&kernel.name(), self.0.device.info())?;
         let snapshot = &*kernel.snapshot()?;
         let launch_key = self.launch_key(kernel, snapshot.fingerprint, args);
         let spec = self.bind(kernel, snapshot, args)?;
@@ -263,7 +272,12 @@ impl Jit {
                 }
             })?;
             self.check_params(&compiled)?;
-            let code = self.0.device.backend().load(&compiled)?;
+            let backend = self.0.device.backend();
+            let code = if checks.is_none() {
+                backend.load(&compiled)?
+            } else {
+                backend.load_checked(&compiled, checks)?
+            };
             Ok(LoadedKernel { compiled, code })
         })
     }

@@ -1,5 +1,7 @@
 //! Launch configuration and what can be wrong with a launch.
 
+use crate::ir::AddressSpace;
+
 /// Up to three dimensions, x first; what is not given is 1.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Dim3 {
@@ -198,9 +200,10 @@ pub enum LaunchError {
 /// A thread ended because it did something it must not.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "kernel `{kernel}`, {location}: index {index} is out of bounds for length {length} \
+    "kernel `{kernel}`, {location}: index {index} is out of bounds for length {length}{} \
      (block {block}, thread {thread}{inside}); the thread ended there, other threads went on; \
-     check the index or guard it with `if`"
+     check the index or guard it with `if`",
+    in_space(*space)
 )]
 pub struct KernelFault {
     /// The kernel.
@@ -211,12 +214,21 @@ pub struct KernelFault {
     pub index: i128,
     /// The number of elements.
     pub length: u64,
+    /// Which memory the elements are in; generic where the kernel's code does not say.
+    pub space: AddressSpace,
     /// Index of the block in the grid.
     pub block: Dim3,
     /// Index of the thread in its block.
     pub thread: Dim3,
     /// `, in device function ...`, or empty.
     pub inside: String,
+}
+
+fn in_space(space: AddressSpace) -> String {
+    match space {
+        AddressSpace::Generic => String::new(),
+        space => format!(" in {} memory", space.name()),
+    }
 }
 
 /// Checks a launch shape against a device's limits and a kernel's promises.

@@ -20,6 +20,7 @@ pub mod abi;
 pub mod args;
 pub mod build;
 pub mod cache;
+pub mod checks;
 pub mod codegen;
 pub mod compile;
 pub mod definition;

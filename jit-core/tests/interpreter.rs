@@ -2,6 +2,7 @@
 //! the launch's. What operations mean is the subject of the suite over all devices.
 
 use expect_test::{Expect, expect};
+use kiln_jit_core::checks::Checks;
 use kiln_jit_core::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
 use kiln_jit_core::ir::{parse, verify};
 
@@ -42,9 +43,12 @@ fn launch(
 /// Compares an error's text, with the address, which differs from run to run, left out.
 fn check(result: Result<(), InterpretError>, want: Expect) {
     let text = result.expect_err("it goes wrong").to_string();
-    let words = text
-        .split(' ')
-        .map(|w| if w.starts_with("0x") { "ADDRESS" } else { w });
+    // An index of a thread, `0x0x0`, is no address.
+    let is_address = |w: &str| w.starts_with("0x") && !w[2..].contains('x');
+    let words = text.split(' ').map(|w| match is_address(w) {
+        true => "ADDRESS",
+        false => w,
+    });
     want.assert_eq(&words.collect::<Vec<_>>().join(" "));
 }
 
@@ -173,4 +177,44 @@ fn a_loop_within_the_limit() {
     let mut memory = [5];
     assert_eq!(run(text, &mut memory, Some(1000)), Ok(()));
     assert_eq!(memory, [999]);
+}
+
+/// Two threads that write through a plain pointer: nothing has a name.
+#[test]
+fn a_race_in_memory_without_a_name() {
+    let text = "module racy legal
+        kernel @racy(%0 p: ptr<global, mut u64>) {
+          %1: u32 = const 1
+          %2: ptr<global, mut u64> = ptr_offset %0, %1
+          %3: u64 = const 7
+          store %2, %3
+          return
+        }";
+    let module = parse(text, &|_| None).expect("the text parses");
+    let kernel = InterpretedKernel::new(&module).expect("the module is fine");
+    let mut memory = [0u64; 3];
+    let address = memory.as_mut_ptr().expose_provenance() as u64;
+    let mut params = address.to_le_bytes().to_vec();
+    params.resize(kernel.layout().size as usize, 0);
+    let launch = InterpretLaunch {
+        grid: [1; 3],
+        block: [2, 1, 1],
+        dynamic_shared: 0,
+        params: &params,
+        kernel_tag: 0,
+        step_limit: None,
+    };
+    let run = |checks| {
+        // SAFETY: the range is `memory`, which nobody else uses until the run is over.
+        let result = unsafe { kernel.run_checked(&launch, &[(address, 24)], &checks) };
+        result.map(drop)
+    };
+    assert_eq!(run(Checks::none().barriers().uninitialized()), Ok(()));
+    check(
+        run(Checks::all()),
+        expect![
+            "kernel `racy`, unknown: a race on byte 8 of 24 in global memory: thread 1x0x0 of block 0x0x0 writes it here, thread 0x0x0 of block 0x0x0 writes it at unknown, in no order; put a `barrier()` between them, or make both atomic"
+        ],
+    );
+    assert_eq!(memory, [0, 7, 0]);
 }

@@ -9,11 +9,12 @@ mod instruction;
 use std::collections::HashMap;
 
 use super::InterpretError;
+use super::check::{Object, SliceParam};
 use super::ops::{self, Bounds, Op, Reg, Target};
 use super::warp::WarpOp;
 use crate::ir::{
-    ArrayLen, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, InstNode, Module, Passing,
-    Region, Scalar, SharedVar, Type, TypeData, Value, Var,
+    AddressSpace, ArrayLen, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, InstNode,
+    Module, Passing, Region, Scalar, SharedVar, Type, TypeData, Value, Var,
 };
 
 /// The most registers a thread may have.
@@ -38,6 +39,16 @@ pub(super) struct Program {
     pub(super) constants: Vec<u8>,
     /// Parameters that start in registers: register, offset in the parameter block, bytes.
     pub(super) params: Vec<(Reg, u32, u8)>,
+    /// What is in shared and local memory, for findings.
+    pub(super) objects: Vec<Object>,
+    /// The slice parameters, for findings.
+    pub(super) slices: Vec<SliceParam>,
+    /// Bytes of an element of dynamic shared memory, as it was asked for last.
+    pub(super) dynamic_element: u32,
+    /// Whether fences or atomics of the kernel can order accesses of different blocks.
+    pub(super) orders_blocks: bool,
+    /// Whether lanes of a warp can synchronize, which orders their accesses.
+    pub(super) synchronizes_warps: bool,
 }
 
 /// A scalar part of a type: where it is in memory, and how many bytes it has there.
@@ -91,6 +102,11 @@ pub(super) fn flatten(module: &Module) -> Result<Program> {
         local_bytes: 0,
         constants: Vec::new(),
         params: Vec::new(),
+        objects: Vec::new(),
+        slices: Vec::new(),
+        dynamic_element: 1,
+        orders_blocks: false,
+        synchronizes_warps: false,
     };
     let sites = crate::fault::fault_insts(module).into_iter().enumerate();
     let mut flattener = Flattener {
@@ -275,12 +291,41 @@ impl<'m> Flattener<'m> {
             for (var, data) in function.shared.iter() {
                 let align = u64::from(data.align.max(1));
                 let offset = u64::from(self.program.shared_bytes).next_multiple_of(align);
-                let end = (offset + self.size(data.ty)?).next_multiple_of(16);
-                let end = u32::try_from(end);
+                let bytes = self.size(data.ty)?;
+                self.object(
+                    AddressSpace::Shared,
+                    Some(&data.name),
+                    offset as u32,
+                    data.ty,
+                )?;
+                let end = u32::try_from((offset + bytes).next_multiple_of(16));
                 self.program.shared_bytes = end.map_err(|_| self.too_large("shared memory"))?;
                 self.shared.insert((id, var), offset as u32);
             }
         }
+        Ok(())
+    }
+
+    /// Notes what is in shared or local memory.
+    fn object(
+        &mut self,
+        space: AddressSpace,
+        name: Option<&str>,
+        offset: u32,
+        ty: Type,
+    ) -> Result<()> {
+        let bytes = self.size(ty)?;
+        let mut element = ty;
+        while let TypeData::Array { element: inner, .. } = self.module.types.data(element) {
+            element = *inner;
+        }
+        self.program.objects.push(Object {
+            space,
+            name: name.map(str::to_owned),
+            offset,
+            bytes,
+            element: self.size(element)?,
+        });
         Ok(())
     }
 
@@ -319,6 +364,16 @@ impl<'m> Flattener<'m> {
                     self.program
                         .params
                         .push((first + 1, length.offset, length.size as u8));
+                    let element = match self.module.types.data(ty) {
+                        TypeData::Slice { element, .. } => self.size(*element)?,
+                        _ => 1,
+                    };
+                    self.program.slices.push(SliceParam {
+                        name: param.name.clone(),
+                        address: address.offset,
+                        length: (length.offset, length.size),
+                        element,
+                    });
                 }
             }
         }
@@ -411,9 +466,11 @@ impl<'m> Flattener<'m> {
                     }
                 }
                 InstData::Loop { body } => {
-                    let head = self.here();
+                    let (head, line) = (self.here(), self.location);
                     frame.loops.push(LoopFrame::default());
                     self.region(id, function, *body, frame)?;
+                    // The way back is the loop's own, not that of its last instruction.
+                    self.location = line;
                     let back = self.push(Op::Jump { to: head });
                     let done = frame.loops.pop().unwrap_or_default();
                     done.continues.iter().for_each(|&at| self.patch(at, head));
@@ -483,9 +540,10 @@ impl<'m> Flattener<'m> {
         let enter = self.push(Op::ForEnter { i, bounds, to: 0 });
         // The body sees a copy, so that its value is one for all of the iteration.
         frame.values.insert(index, i);
-        let head = self.here();
+        let (head, line) = (self.here(), self.location);
         frame.loops.push(LoopFrame::default());
         self.region(id, function, body, frame)?;
+        self.location = line;
         let latch = self.push(Op::ForNext {
             i,
             bounds,

@@ -13,7 +13,9 @@
 //! | `run` | blocks, threads, the loop that executes ops |
 //! | `warp` | which lanes execute an operation of a warp together, and its execution |
 //! | `memory` | every access to memory, checked against what the launch may touch |
+//! | `check` | races, barriers, uninitialized memory: looked for only where a launch asks for it |
 
+mod check;
 mod flatten;
 mod memory;
 mod ops;
@@ -21,6 +23,7 @@ mod run;
 mod warp;
 
 use crate::abi::ParamLayout;
+use crate::checks::{Checks, Finding};
 use crate::fault::FaultRecord;
 use crate::ir::Module;
 
@@ -127,6 +130,9 @@ pub enum InterpretError {
         /// The limit.
         limit: u64,
     },
+    /// A check found something.
+    #[error(transparent)]
+    Finding(#[from] Box<Finding>),
     /// A kernel that needs more registers or memory than the interpreter gives.
     #[error("kernel `{kernel}` is too large for the interpreter: {what}; split it")]
     TooLarge {
@@ -192,9 +198,27 @@ impl InterpretedKernel {
         launch: &InterpretLaunch<'_>,
         memory: &[(u64, u64)],
     ) -> Result<Option<FaultRecord>, InterpretError> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.run_checked(launch, memory, &Checks::none()) }
+    }
+
+    /// [`InterpretedKernel::run`] with checks. The watchdog's number takes the place of the step
+    /// limit.
+    ///
+    /// # Errors
+    /// As [`InterpretedKernel::run`], and the first thing that a check finds.
+    ///
+    /// # Safety
+    /// As [`InterpretedKernel::run`].
+    pub unsafe fn run_checked(
+        &self,
+        launch: &InterpretLaunch<'_>,
+        memory: &[(u64, u64)],
+        checks: &Checks,
+    ) -> Result<Option<FaultRecord>, InterpretError> {
         self.check_launch(launch)?;
         // SAFETY: passed on to the caller.
-        unsafe { run::run(&self.program, launch, memory) }
+        unsafe { run::run(&self.program, launch, memory, checks) }
     }
 
     fn check_launch(&self, launch: &InterpretLaunch<'_>) -> Result<(), InterpretError> {

@@ -1,10 +1,12 @@
 //! Running ops: blocks in order, threads of a block in turn from barrier to barrier.
 
+use super::check::{Checker, Off, On, Touch, Watched};
 use super::flatten::Program;
 use super::memory::{Arena, Memory, Refused};
 use super::ops::{Op, Target, number};
 use super::warp::{self, Lane};
 use super::{InterpretError, InterpretLaunch};
+use crate::checks::{Access, Checks, Finding};
 use crate::fault::FaultRecord;
 use crate::ir::{ThreadPosition, WARP_LANES};
 
@@ -36,6 +38,7 @@ enum Trouble {
     StepLimit,
     /// Nothing that the warp waits at can be executed, because of this.
     Warp(String),
+    Found(Box<Finding>),
 }
 
 /// The memory of a launch that ops address by offset.
@@ -49,9 +52,11 @@ struct Bases {
 }
 
 /// Executes one launch.
-struct Runner<'a> {
+struct Runner<'a, C> {
     program: &'a Program,
     launch: &'a InterpretLaunch<'a>,
+    checker: C,
+    step_limit: Option<u64>,
     memory: Memory,
     bases: Bases,
     fault: Option<FaultRecord>,
@@ -65,6 +70,7 @@ pub(super) unsafe fn run(
     program: &Program,
     launch: &InterpretLaunch<'_>,
     device: &[(u64, u64)],
+    checks: &Checks,
 ) -> Result<Option<FaultRecord>, InterpretError> {
     let threads = launch.block.iter().map(|&n| n as usize).product::<usize>();
     let dynamic = program.shared_bytes.next_multiple_of(16);
@@ -92,41 +98,77 @@ pub(super) unsafe fn run(
         constants: constants.range().0,
         params: params.range().0,
     };
-    let mut runner = Runner {
-        program,
-        launch,
-        memory,
-        bases,
-        fault: None,
+    let watched = Watched {
+        shared: shared.range(),
+        dynamic: bases.dynamic,
+        local: local.range(),
+        device,
     };
-    let [gx, gy, gz] = launch.grid;
-    let registers = program.registers.max(1) as usize;
-    let mut file = vec![0u64; registers * threads];
-    let mut states = vec![
-        Thread {
-            pc: 0,
-            ended: false,
-            iterations: 0,
-            waits: None
-        };
-        threads
-    ];
-    let mut first = true;
-    for z in 0..gz {
-        for y in 0..gy {
-            for x in 0..gx {
-                if !first {
-                    shared.refill(UNINITIALIZED);
-                }
-                first = false;
-                runner.block([x, y, z], &mut file, &mut states)?;
-            }
-        }
+    if checks.is_none() {
+        return Runner::new(program, launch, memory, bases, Off).grid(&mut shared);
     }
-    Ok(runner.fault)
+    let checker = On::new(program, launch, checks, &watched);
+    let mut runner = Runner::new(program, launch, memory, bases, checker);
+    runner.step_limit = checks.iterations().or(launch.step_limit);
+    runner.grid(&mut shared)
 }
 
-impl Runner<'_> {
+impl<'a, C: Checker> Runner<'a, C> {
+    fn new(
+        program: &'a Program,
+        launch: &'a InterpretLaunch<'a>,
+        memory: Memory,
+        bases: Bases,
+        checker: C,
+    ) -> Self {
+        Runner {
+            program,
+            launch,
+            checker,
+            step_limit: launch.step_limit,
+            memory,
+            bases,
+            fault: None,
+        }
+    }
+
+    /// All blocks, in order.
+    fn grid(mut self, shared: &mut Arena) -> Result<Option<FaultRecord>, InterpretError> {
+        let [bx, by, bz] = self.launch.block.map(|n| n as usize);
+        let threads = bx * by * bz;
+        let [gx, gy, gz] = self.launch.grid;
+        let registers = self.program.registers.max(1) as usize;
+        let mut file = vec![0u64; registers * threads];
+        let mut states = vec![
+            Thread {
+                pc: 0,
+                ended: false,
+                iterations: 0,
+                waits: None
+            };
+            threads
+        ];
+        let mut first = true;
+        for z in 0..gz {
+            for y in 0..gy {
+                for x in 0..gx {
+                    if !first {
+                        shared.refill(UNINITIALIZED);
+                    }
+                    first = false;
+                    match self.block([x, y, z], &mut file, &mut states) {
+                        // The thread that ended early may be the cause of what was found.
+                        Err(InterpretError::Finding(_)) if self.fault.is_some() => {
+                            return Ok(self.fault);
+                        }
+                        result => result?,
+                    }
+                }
+            }
+        }
+        Ok(self.fault)
+    }
+
     fn block(
         &mut self,
         block: [u32; 3],
@@ -134,6 +176,7 @@ impl Runner<'_> {
         states: &mut [Thread],
     ) -> Result<(), InterpretError> {
         let registers = self.program.registers.max(1) as usize;
+        self.checker.start_block(block);
         states.fill(Thread {
             pc: 0,
             ended: false,
@@ -154,6 +197,11 @@ impl Runner<'_> {
             let lanes = file.chunks_mut(WARP_LANES * registers);
             for (n, (states, file)) in states.chunks_mut(WARP_LANES).zip(lanes).enumerate() {
                 self.warp(block, (n * WARP_LANES) as u32, file, states)?;
+            }
+            if C::ON {
+                let waiting = states.iter().enumerate().filter(|(_, t)| !t.ended);
+                self.checker
+                    .barrier(waiting.map(|(n, t)| (n as u32, t.pc - 1)))?;
             }
         }
         Ok(())
@@ -224,6 +272,9 @@ impl Runner<'_> {
         })?;
         if let Some(op) = warp::operation(program, meeting.at) {
             warp::execute(op, meeting, file, registers);
+            if C::ON && op.orders_memory {
+                self.checker.synchronize(first, meeting.lanes);
+            }
         }
         for (n, state) in states.iter_mut().enumerate() {
             if meeting.lanes >> n & 1 == 1 {
@@ -256,6 +307,11 @@ impl Runner<'_> {
         loop {
             let op = program.ops[state.pc as usize];
             let r = |reg: u32| regs[reg as usize];
+            let touch = |access| Touch {
+                pc: state.pc,
+                thread: n as u32,
+                access,
+            };
             match op {
                 Op::Const { d, bits } => regs[d as usize] = bits,
                 Op::Move { d, s, n: 1 } => regs[d as usize] = r(s),
@@ -276,7 +332,9 @@ impl Runner<'_> {
                     bytes,
                 } => {
                     let address = r(p).wrapping_add(offset.into());
-                    regs[d as usize] = self.access(address, bytes, |m| m.read(address, bytes))?;
+                    let t = touch(Access::Read);
+                    regs[d as usize] =
+                        self.access(t, address, bytes, |m| m.read(address, bytes))?;
                 }
                 Op::Store {
                     p,
@@ -285,7 +343,8 @@ impl Runner<'_> {
                     bytes,
                 } => {
                     let (address, value) = (r(p).wrapping_add(offset.into()), r(v));
-                    self.access(address, bytes, |m| m.write(address, bytes, value))?;
+                    let t = touch(Access::Write);
+                    self.access(t, address, bytes, |m| m.write(address, bytes, value))?;
                 }
                 Op::Scale { d, p, i, size } => {
                     regs[d as usize] = r(p).wrapping_add(r(i).wrapping_mul(size.into()));
@@ -327,7 +386,8 @@ impl Runner<'_> {
                 }
                 Op::Atomic { f, d, p, v, bytes } => {
                     let (address, value) = (r(p), r(v));
-                    regs[d as usize] = self.access(address, bytes, |m| {
+                    let t = touch(Access::Atomic);
+                    regs[d as usize] = self.access(t, address, bytes, |m| {
                         let old = m.read(address, bytes)?;
                         m.write(address, bytes, f(old, value))?;
                         Ok(old)
@@ -341,7 +401,8 @@ impl Runner<'_> {
                     bytes,
                 } => {
                     let (address, expected, new) = (r(p), r(expected), r(new));
-                    regs[d as usize] = self.access(address, bytes, |m| {
+                    let t = touch(Access::Atomic);
+                    regs[d as usize] = self.access(t, address, bytes, |m| {
                         let old = m.read(address, bytes)?;
                         if old == expected {
                             m.write(address, bytes, new)?;
@@ -407,16 +468,23 @@ impl Runner<'_> {
     #[inline]
     fn access<T>(
         &mut self,
+        touch: Touch,
         address: u64,
         bytes: u8,
         f: impl FnOnce(&mut Memory) -> Result<T, Refused>,
     ) -> Result<T, Trouble> {
-        f(&mut self.memory).map_err(|refused| Trouble::Access(refused, address, bytes))
+        let value =
+            f(&mut self.memory).map_err(|refused| Trouble::Access(refused, address, bytes))?;
+        if C::ON {
+            let found = self.checker.access(touch, address, bytes);
+            found.map_err(Trouble::Found)?;
+        }
+        Ok(value)
     }
 
     fn count(&self, state: &mut Thread) -> Result<(), Trouble> {
         state.iterations += 1;
-        match self.launch.step_limit {
+        match self.step_limit {
             Some(limit) if state.iterations > limit => Err(Trouble::StepLimit),
             _ => Ok(()),
         }
@@ -444,10 +512,16 @@ impl Runner<'_> {
         let location = self.program.locations[line].clone();
         let (block, thread) = (position.block, position.thread);
         match trouble {
+            Trouble::Found(finding) => finding.into(),
+            Trouble::StepLimit
+                if let Some(found) = self.checker.step_limit(position.linear(), pc) =>
+            {
+                found.into()
+            }
             Trouble::StepLimit => InterpretError::StepLimit {
                 kernel,
                 location,
-                limit: self.launch.step_limit.unwrap_or_default(),
+                limit: self.step_limit.unwrap_or_default(),
             },
             Trouble::Warp(what) => InterpretError::WarpOperation {
                 kernel,

@@ -26,6 +26,8 @@ pub(super) struct WarpOp {
     /// The arguments; the first is the member mask, if there are any.
     pub(super) args: Vec<Reg>,
     pub(super) scalar: Scalar,
+    /// Whether the lanes that meet see what each other wrote before.
+    pub(super) orders_memory: bool,
 }
 
 /// What a lane is doing when no lane of its warp can run on.

@@ -208,6 +208,15 @@ pub struct IntrinsicDef {
 }
 
 impl IntrinsicDef {
+    /// Whether it orders accesses to memory of the threads that it communicates with: its inline
+    /// PTX clobbers memory.
+    pub fn orders_memory(&self) -> bool {
+        self.ptx.iter().any(|cell| match cell.lowering {
+            PtxLowering::Asm { constraints, .. } => constraints.contains("~{memory}"),
+            PtxLowering::Llvm { .. } | PtxLowering::ViaF32 => false,
+        })
+    }
+
     /// The scalar type that selects a cell, for arguments of these types and this result: that of
     /// the first parameter that leaves a choice, or else of the first one; of the result when
     /// there is no argument.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::cpu::CpuOptions;
 use super::cuda::DriverError;
+use crate::checks::Checks;
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
+use crate::ir::AddressSpace;
 use crate::job::CompiledKernel;
 use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
 use crate::target::Target;
@@ -88,6 +90,14 @@ pub(crate) trait Backend: Send + Sync {
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
     /// Makes a kernel launchable.
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>>;
+    /// Makes a kernel launchable with checks. [`Checks::accept`] keeps them from devices that make
+    /// none.
+    fn load_checked(&self, kernel: &CompiledKernel, _: &Checks) -> Result<Box<dyn LoadedCode>> {
+        Err(Error::NoChecks {
+            kernel: kernel.name.clone(),
+            device: self.info().name.clone(),
+        })
+    }
     /// Hands a launch to the device. `params` is laid out as the kernel's
     /// [`crate::abi::ParamLayout`] says; the backend fills in the fault channel.
     fn launch(
@@ -179,6 +189,7 @@ pub(crate) fn describe_fault(kernel: &CompiledKernel, record: &FaultRecord) -> K
         location: site.map_or_else(|| "unknown".to_owned(), |s| s.location.clone()),
         index,
         length: record.length,
+        space: site.map_or(AddressSpace::Generic, |s| s.space),
         block: record.block.into(),
         thread: record.thread.into(),
         inside: match site {

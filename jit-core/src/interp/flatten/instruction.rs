@@ -4,8 +4,8 @@ use super::{Flattener, Frame, Leaf, Result};
 use crate::interp::ops::{self, Op, Reg};
 use crate::interp::warp::{self, WarpOp};
 use crate::ir::{
-    ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, Meaning, Scalar, Type,
-    TypeData, Value,
+    AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, Meaning,
+    Ordering, Scalar, Scope, Type, TypeData, Value,
 };
 
 impl<'m> Flattener<'m> {
@@ -240,12 +240,15 @@ impl<'m> Flattener<'m> {
                     return Err(self.unverified("dynamic shared memory that is no slice"));
                 };
                 let size = self.size(element)?.max(1) as u32;
+                self.program.dynamic_element = size;
                 self.push(Op::DynamicShared { d, size });
             }
             InstData::LocalAlloc => {
                 let pointee = module.types.as_pointer(result).map(|(ty, ..)| ty);
-                let size = self.size(pointee.unwrap_or(Type::UNIT))?;
+                let pointee = pointee.unwrap_or(Type::UNIT);
+                let size = self.size(pointee)?;
                 let offset = self.program.local_bytes;
+                self.object(AddressSpace::Local, None, offset, pointee)?;
                 let end = (u64::from(offset) + size).next_multiple_of(16);
                 let end = u32::try_from(end).map_err(|_| self.too_large("local memory"))?;
                 self.program.local_bytes = end;
@@ -257,7 +260,14 @@ impl<'m> Flattener<'m> {
                     offset: self.globals[id],
                 });
             }
-            InstData::AtomicRmw { op, ptr, value, .. } => {
+            InstData::AtomicRmw {
+                op,
+                ptr,
+                value,
+                ordering,
+                ..
+            } => {
+                self.program.orders_blocks |= *ordering != Ordering::Relaxed;
                 let scalar = self.scalar(function, *value)?;
                 let f = ops::atomic(*op, scalar);
                 let f = f.ok_or_else(|| self.unverified("an atomic its type does not have"))?;
@@ -271,8 +281,13 @@ impl<'m> Flattener<'m> {
                 });
             }
             InstData::AtomicCas {
-                ptr, expected, new, ..
+                ptr,
+                expected,
+                new,
+                ordering,
+                ..
             } => {
+                self.program.orders_blocks |= *ordering != Ordering::Relaxed;
                 let bytes = self.scalar(function, *new)?.bytes() as u8;
                 let p = self.reg(frame, *ptr)?;
                 let (expected, new) = (self.reg(frame, *expected)?, self.reg(frame, *new)?);
@@ -288,7 +303,9 @@ impl<'m> Flattener<'m> {
                 self.push(Op::Barrier);
             }
             // Threads run one after the other: everything is in order.
-            InstData::Fence { .. } => {}
+            InstData::Fence { scope, .. } => {
+                self.program.orders_blocks |= *scope != Scope::Block;
+            }
             InstData::Call { callee, args, .. } => {
                 self.call(*callee, args, frame, node.result.map(|_| d))?;
             }
@@ -304,7 +321,9 @@ impl<'m> Flattener<'m> {
                             d: node.result.map(|_| d),
                             args: self.warp_args(function, frame, args)?,
                             scalar,
+                            orders_memory: def.orders_memory(),
                         };
+                        self.program.synchronizes_warps |= op.orders_memory;
                         let operation = self.program.warp_ops.len() as u32;
                         self.program.warp_ops.push(op);
                         self.push(Op::Warp { operation });

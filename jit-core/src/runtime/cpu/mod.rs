@@ -29,6 +29,7 @@ pub(crate) use compiled::list_host_code;
 pub use object::ObjectError;
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::checks::Checks;
 use crate::codegen::{Bug, host_vector_lanes};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
@@ -143,9 +144,9 @@ impl CpuDevice {
                         .launch(Run::new(host.clone(), &spec, Box::new(report))?)
                 }
                 Variant::Interpret => {
-                    let interpreted = code
-                        .fallback
-                        .get_or_try_init(|| Interpreted::new(code.kernel.module(), kernel))?;
+                    let interpreted = code.fallback.get_or_try_init(|| {
+                        Interpreted::new(code.kernel.module(), kernel, &Checks::none())
+                    })?;
                     self.interpret(interpreted, kernel, config, params)
                 }
             })
@@ -178,7 +179,10 @@ impl CpuDevice {
         // SAFETY: the ranges are this device's allocations, zeroed when they were made and reached
         // only by kernels, one at a time, and by copies, which buffers order: a launch borrows the
         // buffers it is given.
-        let fault = unsafe { code.kernel.run(&launch, &self.memory.ranges())? };
+        let fault = unsafe {
+            code.kernel
+                .run_checked(&launch, &self.memory.ranges(), &code.checks)?
+        };
         if let Some(record) = fault {
             self.fault
                 .lock()
@@ -190,14 +194,16 @@ impl CpuDevice {
 
 struct Interpreted {
     kernel: InterpretedKernel,
+    checks: Checks,
     /// The bytes of the parameter block that are not padding.
     defined: Vec<Range<usize>>,
 }
 
 impl Interpreted {
-    fn new(module: &Module, kernel: &CompiledKernel) -> Result<Interpreted> {
+    fn new(module: &Module, kernel: &CompiledKernel, checks: &Checks) -> Result<Interpreted> {
         Ok(Interpreted {
             kernel: InterpretedKernel::new(module)?,
+            checks: *checks,
             defined: kernel.layout.defined_ranges(module),
         })
     }
@@ -271,8 +277,16 @@ impl Backend for CpuDevice {
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
+        self.load_checked(kernel, &Checks::none())
+    }
+
+    fn load_checked(
+        &self,
+        kernel: &CompiledKernel,
+        checks: &Checks,
+    ) -> Result<Box<dyn LoadedCode>> {
         match &kernel.code {
-            Code::Ir(module) => Ok(Box::new(Interpreted::new(module, kernel)?)),
+            Code::Ir(module) => Ok(Box::new(Interpreted::new(module, kernel, checks)?)),
             Code::Cpu(code) => Ok(Box::new(CompiledCode {
                 kernel: Compiled::new(&kernel.name, code),
                 fallback: OnceCell::new(),
