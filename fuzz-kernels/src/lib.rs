@@ -36,7 +36,7 @@ pub mod sound;
 pub mod text;
 
 pub use case::{Arg, Case};
-//pub use coverage::{Coverage, coverage};
+pub use coverage::{Coverage, coverage};
 pub use generate::{Budget, generate};
 //pub use reduce::reduce;
 pub use run::{InterpreterRunner, Mismatch, Runner, compare, runners};

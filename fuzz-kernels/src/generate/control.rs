@@ -451,7 +451,11 @@ impl Generator {
 
     /// Leaves the loop, or sometimes the function, when the counter is at the limit; else counts.
     fn loop_guard(&mut self, counter: Variable, limit: Value, uniform: bool) {
+        // Counted first, so that no `continue` goes around it.
         let count = self.get(counter);
+        let one = self.int(counter.ty, 1);
+        let next = self.raw_binary(BinaryOp::Add, count, one);
+        self.act(InstData::VarSet(counter.var, next));
         let exits = self.frame.returns == Returns::Anywhere && self.random.chance(4);
         let leave = |g: &mut Self| match exits && !uniform {
             true => g.leave(),
@@ -470,8 +474,5 @@ impl Generator {
             then_region,
             else_region,
         });
-        let one = self.int(counter.ty, 1);
-        let next = self.raw_binary(BinaryOp::Add, count, one);
-        self.act(InstData::VarSet(counter.var, next));
     }
 }

@@ -117,6 +117,12 @@ impl Generator {
         if found.is_empty() {
             return None;
         }
+        let varies = |v: &&Value| !self.frame.is_uniform(**v);
+        let varying: Vec<Value> = found.iter().filter(varies).copied().collect();
+        let found = match !varying.is_empty() && self.random.chance(65) {
+            true => varying,
+            false => found,
+        };
         // The latest values are the most interesting ones.
         let from = match self.random.chance(60) {
             true => found.len().saturating_sub(4),
@@ -134,7 +140,7 @@ impl Generator {
         }
         let parts = self.parts(ty);
         if parts.is_empty() {
-            if self.random.chance(40)
+            if self.random.chance(75)
                 && let Some(value) = self.cast_known(ty, uniform)
             {
                 return value;
@@ -153,7 +159,10 @@ impl Generator {
         if ty == Type::BOOL {
             return None;
         }
-        let from = self.scalar_type();
+        let from = match self.random.chance(70) {
+            true => self.scalar_type(),
+            false => Type::U32,
+        };
         let arg = self.known(from, uniform)?;
         Some(self.emit(InstData::Cast { arg }, ty))
     }
@@ -234,6 +243,10 @@ impl Generator {
             true => self.expr(ty, depth, uniform),
             false => self.leaf(ty, uniform),
         };
+        let b = match a == b && self.random.chance(80) {
+            true => self.constant(ty),
+            false => b,
+        };
         if !scalar.is_float() || !matches!(op, Min | Max) {
             return self.binary(op, a, b);
         }
@@ -254,7 +267,11 @@ impl Generator {
             Some(value) if self.random.chance(70) => value,
             _ => self.expr(ty, depth, uniform),
         };
-        let b = self.expr(ty, depth, uniform);
+        let b = match self.random.chance(60) {
+            true => self.leaf(ty, uniform),
+            false => self.expr(ty, depth, uniform),
+        };
+        let b = if a == b { self.constant(ty) } else { b };
         self.emit(InstData::Compare { op, args: [a, b] }, Type::BOOL)
     }
 

@@ -340,6 +340,9 @@ impl Generator {
         self.declare_params();
         let [thread, global] = self.linear_indices();
         self.bind_params(global);
+        for _ in 0..self.random.within(1, 2) {
+            self.load_statement();
+        }
         self.declare_vars(true);
         self.frame.thread = Some(thread);
         self.declare_shared(thread);

@@ -30,10 +30,11 @@ impl Generator {
 
     /// The shared memory of the kernel, written before anything can end a thread.
     pub(super) fn declare_shared(&mut self, thread: Value) {
+        let mut places = Vec::new();
         for (element, len) in self.plan.shared.clone() {
             let place = self.static_shared(element, len);
             self.initialize(&place, len, thread);
-            self.frame.places.push(place);
+            places.push(place);
         }
         if let Some((element, len)) = self.plan.dynamic {
             let slice = self.module.types.slice(element, AddressSpace::Shared, true);
@@ -45,11 +46,12 @@ impl Generator {
                 access: Access::Read,
             };
             self.initialize(&place, len, thread);
-            self.frame.places.push(place);
+            places.push(place);
         }
-        if self.has_shared() {
+        if !places.is_empty() {
             self.act(InstData::Barrier);
         }
+        self.frame.places.extend(places);
     }
 
     /// A shared array, reached as an array or as a slice.

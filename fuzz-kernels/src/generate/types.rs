@@ -263,7 +263,8 @@ impl Generator {
             }
             _ => Constant::Zero,
         };
-        self.emit(InstData::Const(constant), ty)
+        // It is not for others to use: expressions of constants alone show nothing.
+        self.raw(InstData::Const(constant), ty)
     }
 
     /// The types of the parts of a struct, array or vector, in order; none for other types.
