@@ -38,6 +38,6 @@ pub mod text;
 pub use case::{Arg, Case};
 pub use coverage::{Coverage, coverage};
 pub use generate::{Budget, generate};
-//pub use reduce::reduce;
+pub use reduce::reduce;
 pub use run::{InterpreterRunner, Mismatch, Runner, compare, runners};
 pub use sound::sound;

@@ -1,7 +1,7 @@
 //! Device functions and calls of them.
 
 use kiln_jit_core::ir::{
-    AddressSpace, FuncId, Function, FunctionKind, InstData, Location, Type, TypeData, Value,
+    AddressSpace, FuncId, Function, FunctionKind, InstData, InstNode, Location, Type, TypeData, Value,
 };
 
 use super::control::Returns;
@@ -95,6 +95,11 @@ impl Generator {
             self.frame.thread = Some(thread);
         }
         self.declare_vars(false);
+        if barriers && self.has_shared() {
+            self.section_statement();
+        } else if barriers {
+            self.act(InstData::Barrier);
+        }
         while !self.frame.ended && self.frame.left > 0 {
             self.statement();
         }
@@ -163,6 +168,23 @@ impl Generator {
         let callees: Vec<usize> = (0..self.callees.len()).collect();
         if self.call_one_of(callees).is_none() {
             self.let_statement();
+        }
+    }
+
+    /// Calls of functions that the kernel has not called yet, where that is possible.
+    pub(super) fn last_calls(&mut self) {
+        for callee in 0..self.callees.len() {
+            let id = self.callees[callee].id;
+            let calls = |node: &InstNode| {
+                matches!(node.data, InstData::Call { callee, .. } if callee == id)
+            };
+            let called = self.frame.function.insts.values().any(calls);
+            if !called
+                && self.random.chance(80)
+                && let Some(Some(value)) = self.call_one_of(vec![callee])
+            {
+                self.mix_in(value);
+            }
         }
     }
 

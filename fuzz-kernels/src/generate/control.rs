@@ -40,14 +40,14 @@ enum Kind {
 }
 
 const KINDS: [(usize, Kind); 16] = [
-    (10, Kind::Let),
-    (14, Kind::Assign),
+    (5, Kind::Let),
+    (15, Kind::Assign),
     (7, Kind::Store),
     (4, Kind::Load),
-    (11, Kind::If),
-    (6, Kind::For),
-    (6, Kind::Loop),
-    (7, Kind::Jump),
+    (12, Kind::If),
+    (7, Kind::For),
+    (7, Kind::Loop),
+    (9, Kind::Jump),
     (3, Kind::Return),
     (3, Kind::Atomic),
     (2, Kind::Barrier),
@@ -55,7 +55,7 @@ const KINDS: [(usize, Kind); 16] = [
     (1, Kind::Reduction),
     (3, Kind::Local),
     (1, Kind::Fence),
-    (3, Kind::Call),
+    (4, Kind::Call),
 ];
 
 impl Generator {
@@ -115,7 +115,7 @@ impl Generator {
     pub(super) fn let_statement(&mut self) {
         let ty = self.any_type();
         let uniform = self.random.chance(20);
-        self.expr(ty, 3, uniform);
+        self.expr(ty, 2, uniform);
     }
 
     fn fence_statement(&mut self) {
@@ -183,7 +183,7 @@ impl Generator {
             return self.let_statement();
         }
         let variable = self.random.of(&found);
-        let value = self.expr(variable.ty, 3, variable.uniform);
+        let value = self.expr(variable.ty, 2, variable.uniform);
         self.act(InstData::VarSet(variable.var, value));
     }
 
@@ -232,7 +232,7 @@ impl Generator {
     /// A `break` or `continue`.
     fn jump(&mut self) {
         let targets = self.targets();
-        let depth = match self.random.chance(60) {
+        let depth = match self.random.chance(40) {
             true => targets[0],
             false => self.random.of(&targets),
         };

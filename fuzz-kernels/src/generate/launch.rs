@@ -352,6 +352,7 @@ impl Generator {
         }
         self.frame.left = 1 << 20;
         if !self.frame.ended {
+            self.last_calls();
             self.final_stores();
         }
         let Generator {

@@ -233,7 +233,13 @@ impl Generator {
     pub(super) fn load_of(&mut self, ty: Type, uniform: bool) -> Option<Value> {
         let places = &self.frame.places;
         let fits = |p: &&Place| p.element == ty && self.readable(p, uniform);
-        let found: Vec<Place> = places.iter().filter(fits).copied().collect();
+        let mut found: Vec<Place> = places.iter().filter(fits).copied().collect();
+        let inner = |p: &Place| matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared);
+        if found.iter().any(inner) && self.random.chance(70) {
+            found.retain(|p| {
+                matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared)
+            });
+        }
         if found.is_empty() {
             return None;
         }
@@ -267,12 +273,16 @@ impl Generator {
             return self.assign_statement();
         }
         let place = self.random.of(&found);
-        let index = self.index(&place, false);
-        let ptr = self.element_address(&place, index);
+        self.store_to(&place);
+    }
+
+    fn store_to(&mut self, place: &Place) {
+        let index = self.index(place, false);
+        let ptr = self.element_address(place, index);
         let ptr = self.narrowed(ptr);
         let ty = self.pointee(ptr);
         let value = self.expr(ty, 2, false);
-        self.store_at(&place, ptr, value);
+        self.store_at(place, ptr, value);
     }
 
     /// Stores a value at an address in a place; canonical if it could be seen by the host.
@@ -424,6 +434,14 @@ impl Generator {
             self.act(InstData::Store { ptr, value, volatile });
         }
         self.frame.places.push(place);
+        if self.random.chance(60) {
+            self.store_to(&place);
+        }
+        if self.random.chance(80)
+            && let Some(value) = self.load_of(element, false)
+        {
+            self.mix_in(value);
+        }
     }
 
     /// A loop that writes every element.

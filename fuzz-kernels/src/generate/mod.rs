@@ -30,6 +30,8 @@ use kiln_jit_core::ir::{
 
 use crate::case::Case;
 use crate::random::Random;
+pub(crate) use types::part_types;
+
 use calls::Callee;
 use control::Returns;
 use launch::Plan;

@@ -144,7 +144,7 @@ impl Generator {
     }
 
     /// Assigns a value to a variable of its type, so that it is seen in the end.
-    fn mix_in(&mut self, value: Value) {
+    pub(super) fn mix_in(&mut self, value: Value) {
         let ty = self.frame.ty(value);
         let vars = self.frame.vars.iter();
         let var = vars.filter(|v| v.ty == ty && !v.uniform && !v.reserved).last();
