@@ -37,7 +37,10 @@ impl Case {
     /// # Panics
     /// If the module has none, which the verifier refuses.
     pub fn kernel(&self) -> &Function {
-        let id = self.module.kernel().expect("a verified module has a kernel");
+        let id = self
+            .module
+            .kernel()
+            .expect("a verified module has a kernel");
         &self.module.functions[id]
     }
 

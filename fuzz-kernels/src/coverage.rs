@@ -84,7 +84,11 @@ impl fmt::Display for Coverage {
     /// A line for each kind: how often, how often divergent, how deep, which types.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} cases", self.cases)?;
-        writeln!(f, "{:28} {:>9} {:>9} {:>5}  types", "construct", "count", "divergent", "deep")?;
+        writeln!(
+            f,
+            "{:28} {:>9} {:>9} {:>5}  types",
+            "construct", "count", "divergent", "deep"
+        )?;
         let kinds: std::collections::BTreeSet<&str> =
             self.counts.keys().map(|c| c.kind.as_str()).collect();
         for kind in kinds {
@@ -98,8 +102,16 @@ impl fmt::Display for Coverage {
             let mut scalars: Vec<&str> = types.iter().filter(scalar).copied().collect();
             scalars.sort_unstable();
             let others = types.len() - scalars.len() - usize::from(types.contains(""));
-            write!(f, "{kind:28} {all:9} {divergent:9} {deep:5}  {}", scalars.join(" "))?;
-            let more = if others > 0 { format!(" + {others} more") } else { String::new() };
+            write!(
+                f,
+                "{kind:28} {all:9} {divergent:9} {deep:5}  {}",
+                scalars.join(" ")
+            )?;
+            let more = if others > 0 {
+                format!(" + {others} more")
+            } else {
+                String::new()
+            };
             writeln!(f, "{more}")?;
         }
         Ok(())
@@ -144,8 +156,14 @@ fn launch(case: &Case, coverage: &mut Coverage) {
         [_, _, 1] => "2d",
         _ => "3d",
     };
-    count(&format!("launch.block.{}", dimensions(case.block)), String::new());
-    count(&format!("launch.grid.{}", dimensions(case.grid)), String::new());
+    count(
+        &format!("launch.block.{}", dimensions(case.block)),
+        String::new(),
+    );
+    count(
+        &format!("launch.grid.{}", dimensions(case.grid)),
+        String::new(),
+    );
     if !case.threads().is_multiple_of(32) {
         count("launch.partial_warp", String::new());
     }
@@ -247,12 +265,12 @@ impl<'m> Divergence<'m> {
             InstData::Intrinsic { id, .. } => {
                 self.module.intrinsics[*id].uniformity == Uniformity::Lane || self.any_varies(data)
             }
-            InstData::Load { ptr, .. } => {
+            InstData::Load { ptr, volatile } => {
                 let pointer = self.module.types.as_pointer(self.function.type_of(*ptr));
                 let fixed = pointer.is_some_and(|(_, space, mutable)| {
                     !mutable && !matches!(space, AddressSpace::Shared | AddressSpace::Local)
                 });
-                !fixed || self.any_varies(data)
+                *volatile || !fixed || self.any_varies(data)
             }
             _ => self.any_varies(data),
         }
@@ -357,14 +375,20 @@ impl Walk<'_> {
         let parts = self.divergence.parts(inst);
         let (kind, ty, here) = match &node.data {
             InstData::If { else_region, .. } => {
-                let kind = if else_region.is_some() { "if.else" } else { "if.plain" };
+                let kind = if else_region.is_some() {
+                    "if.else"
+                } else {
+                    "if.plain"
+                };
                 (kind.to_owned(), Type::UNIT, divergent || parts)
             }
             InstData::Loop { .. } => ("loop".to_owned(), Type::UNIT, divergent || parts),
-            InstData::For { index, .. } => {
-                ("for".to_owned(), self.ty(*index), divergent || parts)
-            }
-            InstData::Barrier => (self.barrier(depth, divergent).to_owned(), Type::UNIT, divergent),
+            InstData::For { index, .. } => ("for".to_owned(), self.ty(*index), divergent || parts),
+            InstData::Barrier => (
+                self.barrier(depth, divergent).to_owned(),
+                Type::UNIT,
+                divergent,
+            ),
             InstData::Return { .. } => {
                 self.exits = true;
                 let place = if self.loops > 0 { "in_loop" } else { "plain" };
@@ -377,7 +401,11 @@ impl Walk<'_> {
             InstData::Call { callee, .. } => {
                 let barriers = has_barriers(self.module, *callee);
                 self.coverage.divergent_barriers += u64::from(barriers && divergent);
-                let kind = if barriers { "call.barriers" } else { "call.plain" };
+                let kind = if barriers {
+                    "call.barriers"
+                } else {
+                    "call.plain"
+                };
                 (kind.to_owned(), result, divergent)
             }
             data => {
@@ -413,7 +441,10 @@ impl Walk<'_> {
         };
         let checked = |name: &str, checked: bool| {
             let kind = if checked { "checked" } else { "unchecked" };
-            (format!("{name}.{kind}"), self.module.types.as_pointer(result).map_or(result, |p| p.0))
+            (
+                format!("{name}.{kind}"),
+                self.module.types.as_pointer(result).map_or(result, |p| p.0),
+            )
         };
         match data {
             InstData::Const(_) => ("const".to_owned(), result),
@@ -451,9 +482,10 @@ impl Walk<'_> {
             }
             InstData::AtomicCas { ptr, .. } => memory("atomic.cas", ptr),
             InstData::Fence { .. } => ("fence".to_owned(), Type::UNIT),
-            InstData::Intrinsic { id, .. } => {
-                (format!("intrinsic.{}", self.module.intrinsics[*id].name), result)
-            }
+            InstData::Intrinsic { id, .. } => (
+                format!("intrinsic.{}", self.module.intrinsics[*id].name),
+                result,
+            ),
             InstData::Break { depth } => jump("break", *depth),
             InstData::Continue { depth } => jump("continue", *depth),
             // Control flow is not asked about here.

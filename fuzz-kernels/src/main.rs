@@ -140,8 +140,7 @@ fn check(
             let was_sound = sound(&case).is_ok();
             reduce(case, &|c| {
                 let found = compare(c, reference, others);
-                found.is_some_and(|m| m.runner == mismatch.runner)
-                    && sound(c).is_ok() == was_sound
+                found.is_some_and(|m| m.runner == mismatch.runner) && sound(c).is_ok() == was_sound
             })
         }
     };
@@ -150,7 +149,8 @@ fn check(
         None => println!("{text}"),
         Some(folder) => {
             let path = folder.join(format!("{seed}.kir"));
-            let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
+            let written =
+                std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
             written.map_err(|e| format!("{}: {e}", path.display()))?;
             println!("written to {}", path.display());
         }

@@ -146,7 +146,13 @@ pub fn param_block(
             (ParamKind::Reference { address: slot, .. }, Arg::Buffer(buffer)) => {
                 put(slot, &address(*buffer)?);
             }
-            (ParamKind::Slice { address: slot, length }, Arg::Buffer(buffer)) => {
+            (
+                ParamKind::Slice {
+                    address: slot,
+                    length,
+                },
+                Arg::Buffer(buffer),
+            ) => {
                 put(slot, &address(*buffer)?);
                 put(length, &case.slice_len(i, *buffer).to_le_bytes());
             }
@@ -232,25 +238,33 @@ pub fn compare(
 /// The first difference between the buffers of two runs, padding left out.
 pub fn difference(case: &Case, expected: &[Vec<u8>], found: &[Vec<u8>]) -> Option<Difference> {
     if expected.len() != found.len() {
-        return Some(Difference::Failed(format!("it gives {} buffers", found.len())));
+        return Some(Difference::Failed(format!(
+            "it gives {} buffers",
+            found.len()
+        )));
     }
     let pairs = expected.iter().zip(found).enumerate();
-    pairs.filter(|(_, (a, b))| a != b).find_map(|(buffer, (a, b))| {
-        if a.len() != b.len() {
-            return Some(Difference::Failed(format!("buffer {buffer} has {} bytes", b.len())));
-        }
-        let defined = defined(case, buffer, a.len());
-        let differs = |i: &usize| a[*i] != b[*i] && defined[*i];
-        let offset = (0..a.len()).find(differs)?;
-        let word = offset / 8 * 8..(offset / 8 * 8 + 8).min(a.len());
-        Some(Difference::Bytes {
-            buffer,
-            offset,
-            count: (0..a.len()).filter(differs).count(),
-            expected: a[word.clone()].to_vec(),
-            found: b[word].to_vec(),
+    pairs
+        .filter(|(_, (a, b))| a != b)
+        .find_map(|(buffer, (a, b))| {
+            if a.len() != b.len() {
+                return Some(Difference::Failed(format!(
+                    "buffer {buffer} has {} bytes",
+                    b.len()
+                )));
+            }
+            let defined = defined(case, buffer, a.len());
+            let differs = |i: &usize| a[*i] != b[*i] && defined[*i];
+            let offset = (0..a.len()).find(differs)?;
+            let word = offset / 8 * 8..(offset / 8 * 8 + 8).min(a.len());
+            Some(Difference::Bytes {
+                buffer,
+                offset,
+                count: (0..a.len()).filter(differs).count(),
+                expected: a[word.clone()].to_vec(),
+                found: b[word].to_vec(),
+            })
         })
-    })
 }
 
 /// By byte of a buffer: whether it is no padding.

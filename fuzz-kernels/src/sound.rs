@@ -1,20 +1,25 @@
 //! Whether the result of a case depends on things it must not depend on.
 //!
-//! The interpreter runs threads in order, and fills memory that nobody wrote with one pattern. The
-//! changes of this file turn both around within the kernel: a case that still gives the same has no
-//! race and no uninitialized read that would show. The reducer asks after each step, because a
-//! smaller case with a race says nothing about a backend.
+//! The interpreter runs threads in order, fills memory that nobody wrote with one pattern, and gives
+//! NaNs the bits that the host's processor gives them. The changes of this file turn each of these
+//! around within the kernel: a case that still gives the same has no race, no uninitialized read and
+//! no sight of a NaN's bits that would show. The reducer asks after each step, because a smaller case
+//! with a race says nothing about a backend.
 
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, Constant, Function, FunctionKind, Inst, InstData, Location, Module,
-    Region, RegionData, Type, TypeData, TypeTable, Unroll, Value, verify,
+    AddressSpace, BinaryOp, CompareOp, Constant, Function, FunctionKind, Inst, InstData, Location,
+    Module, Region, RegionData, Type, TypeData, TypeTable, UnaryOp, Unroll, Value, verify,
 };
 
 use crate::case::Case;
 use crate::run::{InterpreterRunner, Runner, difference};
 
-/// Checks that a case verifies, that the interpreter runs it without a fault, and that neither the
-/// order of threads nor what uninitialized memory holds changes the result.
+/// A NaN that no processor gives by itself, in each of the float types.
+const OTHER_NAN: u64 = 0x7FFC_0000_0000_0000;
+
+/// Checks that a case verifies, that the interpreter runs it without a fault, and that the result
+/// depends neither on the order of threads, nor on what uninitialized memory holds, nor on the bits
+/// of NaNs and which zero is the smaller one.
 ///
 /// # Errors
 /// Which of these it is.
@@ -24,6 +29,7 @@ pub fn sound(case: &Case) -> Result<(), String> {
     let variants = [
         ("the order of threads", reversed(case)),
         ("what uninitialized memory holds", zero_filled(case)),
+        ("the bits of NaNs or the sign of a zero", other_nans(case)),
     ];
     for (what, variant) in variants {
         let found = InterpreterRunner.run(&variant)?;
@@ -87,6 +93,82 @@ fn count_down(function: &mut Function, region: Region, inst: Inst, last: i128) {
     let list = &mut function.regions[region].insts;
     if let Some(at) = list.iter().position(|i| *i == inst) {
         list.splice(at..at, [index, limit]);
+    }
+}
+
+/// The case with other bits in each NaN that an operation gives, and with the other zero where `min`
+/// or `max` gives a zero.
+pub fn other_nans(case: &Case) -> Case {
+    let mut case = case.clone();
+    for (_, function) in case.module.functions.iter_mut() {
+        let mut found: Vec<(Region, Inst, Type)> = Vec::new();
+        function.for_each_inst(|region, inst| {
+            let node = &function.insts[inst];
+            let ty = node.result.map_or(Type::UNIT, |v| function.type_of(v));
+            let computes = match &node.data {
+                InstData::Unary { .. } | InstData::Binary { .. } | InstData::Cast { .. } => true,
+                InstData::Intrinsic { args, .. } => !args.is_empty(),
+                _ => false,
+            };
+            if computes && ty.is_float() {
+                found.push((region, inst, ty));
+            }
+        });
+        for (region, inst, ty) in found {
+            change_nan(function, region, inst, ty);
+        }
+    }
+    case
+}
+
+/// Makes `inst` give one NaN instead of any other.
+fn change_nan(function: &mut Function, region: Region, inst: Inst, ty: Type) {
+    let data = function.insts[inst].data.clone();
+    let picks = matches!(
+        data,
+        InstData::Binary {
+            op: BinaryOp::Min | BinaryOp::Max,
+            ..
+        }
+    );
+    let mut before: Vec<Inst> = Vec::new();
+    let mut new = |data, ty| {
+        let inst = function.new_inst(data, ty, Location::unknown());
+        before.push(inst);
+        function.insts[inst]
+            .result
+            .expect("it is made with a result")
+    };
+    let mut value = new(data, ty);
+    let op = CompareOp::Eq;
+    if picks {
+        let zero = new(InstData::Const(Constant::Zero), ty);
+        let args = [value, zero];
+        let cond = new(InstData::Compare { op, args }, Type::BOOL);
+        let op = UnaryOp::Neg;
+        let if_true = new(InstData::Unary { op, arg: value }, ty);
+        let if_false = value;
+        let choice = InstData::Select {
+            cond,
+            if_true,
+            if_false,
+        };
+        value = new(choice, ty);
+    }
+    let args = [value, value];
+    let cond = new(InstData::Compare { op, args }, Type::BOOL);
+    let if_false = new(
+        InstData::Const(Constant::Float(f64::from_bits(OTHER_NAN))),
+        ty,
+    );
+    function.insts[inst].data = InstData::Select {
+        cond,
+        if_true: value,
+        if_false,
+    };
+    let list = &mut function.regions[region].insts;
+    if let Some(at) = list.iter().position(|i| *i == inst) {
+        list.splice(at..at, before);
     }
 }
 
@@ -165,12 +247,20 @@ impl<'m> Start<'m> {
         let pointee = pointer.map_or(Type::UNIT, |(ty, ..)| ty);
         let value = self.value(InstData::Const(Constant::Zero), pointee);
         let volatile = false;
-        self.act(InstData::Store { ptr, value, volatile });
+        self.act(InstData::Store {
+            ptr,
+            value,
+            volatile,
+        });
     }
 
     /// Clears shared memory: all threads do, and meet before they go on.
     fn shared(&mut self) {
-        let vars = self.function.shared.iter().map(|(var, data)| (var, data.ty));
+        let vars = self
+            .function
+            .shared
+            .iter()
+            .map(|(var, data)| (var, data.ty));
         let vars: Vec<_> = vars.collect();
         for (var, ty) in vars {
             let pointer = self.types.pointer(ty, AddressSpace::Shared, true);
@@ -231,7 +321,14 @@ impl<'m> Start<'m> {
         let ptr = ptr.expect("an address is a result");
         let volatile = false;
         let value = zero;
-        let (store, _) = self.make(InstData::Store { ptr, value, volatile }, Type::UNIT);
+        let (store, _) = self.make(
+            InstData::Store {
+                ptr,
+                value,
+                volatile,
+            },
+            Type::UNIT,
+        );
         self.function.regions[body].insts.extend([at, store]);
         self.act(InstData::For {
             index,

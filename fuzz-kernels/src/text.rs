@@ -94,10 +94,15 @@ impl Case {
             let Some(line) = line.strip_prefix(';') else {
                 break;
             };
-            reader.line(line.trim()).map_err(|e| format!("`{line}`: {e}"))?;
+            reader
+                .line(line.trim())
+                .map_err(|e| format!("`{line}`: {e}"))?;
         }
         let case = reader.case;
-        let params = case.module.kernel().map_or(0, |k| case.module.functions[k].params.len());
+        let params = case
+            .module
+            .kernel()
+            .map_or(0, |k| case.module.functions[k].params.len());
         if case.args.len() != params {
             let given = case.args.len();
             return Err(format!("the kernel takes {params} arguments, not {given}"));
@@ -142,7 +147,9 @@ impl Reader {
         let range = self.filled..self.filled + bytes.len();
         let buffer = self.case.buffers.last_mut();
         let place = buffer.and_then(|b| b.get_mut(range));
-        place.ok_or("more bytes than the buffer has")?.copy_from_slice(&bytes);
+        place
+            .ok_or("more bytes than the buffer has")?
+            .copy_from_slice(&bytes);
         self.filled += bytes.len();
         Ok(())
     }

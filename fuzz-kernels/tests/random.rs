@@ -9,28 +9,110 @@ use kiln_random::{
 
 /// Constructs that 2,000 cases have all of.
 const CONSTRUCTS: &[&str] = &[
-    "unary", "binary", "compare", "select", "cast", "bitcast", "bitcast.vector", "construct",
-    "extract", "insert", "var.get", "var.set", "load.global", "load.generic", "load.constant",
-    "load.param", "load.shared", "load.local", "store.global", "store.generic", "store.shared",
-    "store.local", "ptr_offset", "field_ptr", "element_ptr.checked", "element_ptr.unchecked",
-    "slice_index.checked", "slice_index.unchecked", "slice_len", "slice_ptr", "slice_new",
-    "space_cast", "shared_addr", "dynamic_shared", "local_alloc", "global_addr", "atomic.add",
-    "atomic.min", "atomic.max", "atomic.and", "atomic.or", "atomic.xor", "atomic.exchange",
-    "atomic.cas", "atomic.add.shared", "fence", "call.plain", "call.barriers", "if.plain",
-    "if.else", "for", "loop", "break.inner", "break.outer", "continue.inner", "continue.outer",
-    "return.plain", "return.in_loop", "function_return.plain", "function_return.in_loop",
-    "barrier.plain", "barrier.in_if", "barrier.in_loop", "barrier.in_loops", "barrier_after_exit",
-    "shared.static", "launch.dynamic_shared", "launch.block.1d", "launch.block.2d",
-    "launch.block.3d", "launch.grid.1d", "launch.grid.2d", "launch.grid.3d", "launch.partial_warp",
-    "intrinsic.thread_idx.x", "intrinsic.block_idx.x", "intrinsic.block_dim.x",
-    "intrinsic.grid_dim.x", "intrinsic.math.sqrt", "intrinsic.math.abs", "intrinsic.math.floor",
-    "intrinsic.math.ceil", "intrinsic.math.trunc", "intrinsic.math.rint", "intrinsic.math.fma",
+    "unary",
+    "binary",
+    "compare",
+    "select",
+    "cast",
+    "bitcast",
+    "bitcast.vector",
+    "construct",
+    "extract",
+    "insert",
+    "var.get",
+    "var.set",
+    "load.global",
+    "load.generic",
+    "load.constant",
+    "load.param",
+    "load.shared",
+    "load.local",
+    "store.global",
+    "store.generic",
+    "store.shared",
+    "store.local",
+    "ptr_offset",
+    "field_ptr",
+    "element_ptr.checked",
+    "element_ptr.unchecked",
+    "slice_index.checked",
+    "slice_index.unchecked",
+    "slice_len",
+    "slice_ptr",
+    "slice_new",
+    "space_cast",
+    "shared_addr",
+    "dynamic_shared",
+    "local_alloc",
+    "global_addr",
+    "atomic.add",
+    "atomic.min",
+    "atomic.max",
+    "atomic.and",
+    "atomic.or",
+    "atomic.xor",
+    "atomic.exchange",
+    "atomic.cas",
+    "atomic.add.shared",
+    "fence",
+    "call.plain",
+    "call.barriers",
+    "if.plain",
+    "if.else",
+    "for",
+    "loop",
+    "break.inner",
+    "break.outer",
+    "continue.inner",
+    "continue.outer",
+    "return.plain",
+    "return.in_loop",
+    "function_return.plain",
+    "function_return.in_loop",
+    "barrier.plain",
+    "barrier.in_if",
+    "barrier.in_loop",
+    "barrier.in_loops",
+    "barrier_after_exit",
+    "shared.static",
+    "launch.dynamic_shared",
+    "launch.block.1d",
+    "launch.block.2d",
+    "launch.block.3d",
+    "launch.grid.1d",
+    "launch.grid.2d",
+    "launch.grid.3d",
+    "launch.partial_warp",
+    "intrinsic.thread_idx.x",
+    "intrinsic.block_idx.x",
+    "intrinsic.block_dim.x",
+    "intrinsic.grid_dim.x",
+    "intrinsic.math.sqrt",
+    "intrinsic.math.abs",
+    "intrinsic.math.floor",
+    "intrinsic.math.ceil",
+    "intrinsic.math.trunc",
+    "intrinsic.math.rint",
+    "intrinsic.math.fma",
 ];
 
 /// Constructs that occur where threads diverge, and where they do not.
 const BOTH: &[&str] = &[
-    "if", "for", "loop", "break", "continue", "var.set", "var.get", "load", "store", "atomic",
-    "call", "return", "select", "binary", "local_alloc",
+    "if",
+    "for",
+    "loop",
+    "break",
+    "continue",
+    "var.set",
+    "var.get",
+    "load",
+    "store",
+    "atomic",
+    "call",
+    "return",
+    "select",
+    "binary",
+    "local_alloc",
 ];
 
 fn covered(seeds: std::ops::Range<u64>, budget: &Budget) -> Coverage {
@@ -70,7 +152,10 @@ fn everything_is_covered() {
     assert!(missing.is_empty(), "never generated: {missing:?}");
     for construct in BOTH {
         let (all, divergent) = (total.total(construct), total.divergent(construct));
-        assert!(0 < divergent && divergent < all, "{construct}: {divergent} of {all} diverge");
+        assert!(
+            0 < divergent && divergent < all,
+            "{construct}: {divergent} of {all} diverge"
+        );
     }
     assert_eq!(total.divergent_barriers, 0);
     assert!(total.deepest("if") >= 3);
@@ -88,22 +173,52 @@ fn every_operation_is_covered_at_every_type() {
         }
     };
     let number = |s: Scalar| s != Scalar::Bool;
-    ops(&["binary.add", "binary.sub", "binary.mul", "binary.div"], number);
+    ops(
+        &["binary.add", "binary.sub", "binary.mul", "binary.div"],
+        number,
+    );
     ops(&["binary.min", "binary.max", "unary.neg"], number);
     ops(&["binary.rem", "binary.shl", "binary.shr"], Scalar::is_int);
-    ops(&["binary.and", "binary.or", "binary.xor", "unary.not"], |s| !s.is_float());
-    ops(&["compare.eq", "compare.ne", "select", "var.get", "var.set"], |_| true);
-    ops(&["compare.lt", "compare.le", "compare.gt", "compare.ge"], number);
-    ops(&["intrinsic.math.sqrt", "intrinsic.math.fma", "intrinsic.math.rint"], Scalar::is_float);
+    ops(
+        &["binary.and", "binary.or", "binary.xor", "unary.not"],
+        |s| !s.is_float(),
+    );
+    ops(
+        &["compare.eq", "compare.ne", "select", "var.get", "var.set"],
+        |_| true,
+    );
+    ops(
+        &["compare.lt", "compare.le", "compare.gt", "compare.ge"],
+        number,
+    );
+    ops(
+        &[
+            "intrinsic.math.sqrt",
+            "intrinsic.math.fma",
+            "intrinsic.math.rint",
+        ],
+        Scalar::is_float,
+    );
     ops(&["for"], Scalar::is_int);
     for from in Scalar::ALL {
-        for to in Scalar::ALL.into_iter().filter(|s| number(*s) || from == Scalar::Bool) {
+        for to in Scalar::ALL
+            .into_iter()
+            .filter(|s| number(*s) || from == Scalar::Bool)
+        {
             let n = total.typed(&format!("cast.{}", from.name()), to.name());
             assert!(n > 0, "a cast from {} to {}", from.name(), to.name());
         }
     }
-    for (from, to) in [("f32", "u32"), ("i64", "f64"), ("f16", "u16"), ("u16", "bf16")] {
-        assert!(total.typed(&format!("bitcast.{from}"), to) > 0, "bits of {from} as {to}");
+    for (from, to) in [
+        ("f32", "u32"),
+        ("i64", "f64"),
+        ("f16", "u16"),
+        ("u16", "bf16"),
+    ] {
+        assert!(
+            total.typed(&format!("bitcast.{from}"), to) > 0,
+            "bits of {from} as {to}"
+        );
     }
 }
 
@@ -140,7 +255,13 @@ fn rem_in_loop(case: &Case) -> bool {
         let function = case.kernel();
         function.regions[region].insts.iter().any(|&inst| {
             let data = &function.insts[inst].data;
-            let rem = matches!(data, InstData::Binary { op: BinaryOp::Rem, .. });
+            let rem = matches!(
+                data,
+                InstData::Binary {
+                    op: BinaryOp::Rem,
+                    ..
+                }
+            );
             let is_loop = matches!(data, InstData::Loop { .. } | InstData::For { .. });
             let inner = |&region: &Region| walk(case, region, inside || is_loop);
             rem && inside || data.regions().iter().any(inner)
@@ -159,7 +280,11 @@ fn a_planted_failure_is_reduced() {
         assert!(rem_in_loop(&small) && sound(&small).is_ok());
         let after = small.instructions();
         println!("seed {seed}: {before} instructions, then {after}");
-        assert!(after <= 10, "seed {seed}: {after} instructions\n{}", small.to_text());
+        assert!(
+            after <= 10,
+            "seed {seed}: {after} instructions\n{}",
+            small.to_text()
+        );
         assert_eq!(small.threads(), 1);
         let again = Case::from_text(&small.to_text()).expect("the text of a case is one");
         assert!(rem_in_loop(&again));
@@ -179,8 +304,13 @@ impl Runner for Mistaken {
         for (_, function) in case.module.functions.iter_mut() {
             let values = &function.values;
             for (_, node) in function.insts.iter_mut() {
-                let narrow = node.result.is_some_and(|v| values[v].ty == kiln_jit_core::ir::Type::U32);
-                if let InstData::Binary { op: op @ BinaryOp::Max, .. } = &mut node.data
+                let narrow = node
+                    .result
+                    .is_some_and(|v| values[v].ty == kiln_jit_core::ir::Type::U32);
+                if let InstData::Binary {
+                    op: op @ BinaryOp::Max,
+                    ..
+                } = &mut node.data
                     && narrow
                 {
                     *op = BinaryOp::Min;
@@ -222,8 +352,10 @@ fn most_changes_show() {
         function.for_each_inst(|_, inst| {
             if matches!(
                 function.insts[inst].data,
-                InstData::Binary { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Div, .. }
-                    | InstData::Select { .. }
+                InstData::Binary {
+                    op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Div,
+                    ..
+                } | InstData::Select { .. }
                     | InstData::If { .. }
             ) {
                 places.push(inst);
@@ -234,7 +366,9 @@ fn most_changes_show() {
         };
         match &mut function.insts[inst].data {
             InstData::Binary { op, .. } => *op = BinaryOp::Mul,
-            InstData::Select { if_true, if_false, .. } => std::mem::swap(if_true, if_false),
+            InstData::Select {
+                if_true, if_false, ..
+            } => std::mem::swap(if_true, if_false),
             InstData::If { then_region, .. } => function.regions[*then_region].insts.clear(),
             _ => {}
         }
@@ -298,6 +432,27 @@ fn an_uninitialized_read_is_found() {
 }
 
 #[test]
+fn a_look_at_a_nan_is_found() {
+    for body in [
+        "%2: f32 = const 0.0
+         %3: f32 = div %2, %2",
+        "%2: f32 = const -0.0
+         %4: f32 = const 0.0
+         %3: f32 = min %2, %4",
+    ] {
+        let body = format!(
+            "{body}
+             %5: u32 = bitcast %3
+             %6: ptr<global, mut u32> = slice_index %0, %1
+             store %6, %5
+             return"
+        );
+        let why = sound(&case(&body)).expect_err("it looks at bits");
+        assert!(why.starts_with("the bits of NaNs"), "{why}");
+    }
+}
+
+#[test]
 fn a_fault_is_found() {
     let faulty = case(
         "%2: u32 = const 9
@@ -320,6 +475,9 @@ fn wrong_texts_are_refused() {
         ("; arg buffer 0\n", ""),
         ("module", "modul"),
     ] {
-        assert!(Case::from_text(&good.replace(from, to)).is_err(), "{from} -> {to}");
+        assert!(
+            Case::from_text(&good.replace(from, to)).is_err(),
+            "{from} -> {to}"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Device functions and calls of them.
 
 use kiln_jit_core::ir::{
-    AddressSpace, FuncId, Function, FunctionKind, InstData, InstNode, Location, Type, TypeData, Value,
+    AddressSpace, FuncId, Function, FunctionKind, InstData, InstNode, Location, Type, TypeData,
+    Value,
 };
 
 use super::control::Returns;
@@ -175,9 +176,7 @@ impl Generator {
     pub(super) fn last_calls(&mut self) {
         for callee in 0..self.callees.len() {
             let id = self.callees[callee].id;
-            let calls = |node: &InstNode| {
-                matches!(node.data, InstData::Call { callee, .. } if callee == id)
-            };
+            let calls = |node: &InstNode| matches!(node.data, InstData::Call { callee, .. } if callee == id);
             let called = self.frame.function.insts.values().any(calls);
             if !called
                 && self.random.chance(80)

@@ -124,7 +124,9 @@ impl Generator {
             Ordering::Release,
             Ordering::AcquireRelease,
         ]);
-        let scope = self.random.of(&[Scope::Block, Scope::Device, Scope::System]);
+        let scope = self
+            .random
+            .of(&[Scope::Block, Scope::Device, Scope::System]);
         self.act(InstData::Fence { ordering, scope });
     }
 
@@ -184,6 +186,25 @@ impl Generator {
         }
         let variable = self.random.of(&found);
         let value = self.expr(variable.ty, 2, variable.uniform);
+        self.assign(variable, value);
+    }
+
+    /// Assigns a variable; often together with what it was, so that this is seen in the end.
+    pub(super) fn assign(&mut self, variable: Variable, value: Value) {
+        use BinaryOp::{Add, Mul, Sub, Xor};
+        let ty = variable.ty;
+        let value = match ty.as_scalar() {
+            Some(scalar) if self.random.chance(60) => {
+                let before = self.get(variable);
+                let op = match scalar {
+                    Scalar::Bool => Xor,
+                    s if s.is_float() => self.random.of(&[Add, Sub]),
+                    _ => self.random.of(&[Add, Sub, Xor, Mul]),
+                };
+                self.binary(op, before, value)
+            }
+            _ => value,
+        };
         self.act(InstData::VarSet(variable.var, value));
     }
 
@@ -191,7 +212,7 @@ impl Generator {
 
     fn if_statement(&mut self) {
         let uniform = self.frame.uniform && self.random.chance(50);
-        let cond = self.expr(Type::BOOL, 2, uniform);
+        let cond = self.condition(2, uniform);
         let then_region = self.branch(uniform, |g| g.some_statements());
         let other = self.random.chance(45);
         let else_region = other.then(|| self.branch(uniform, |g| g.some_statements()));
@@ -200,6 +221,36 @@ impl Generator {
             then_region,
             else_region,
         });
+    }
+
+    /// What a branch decides on: the same for all threads, or most likely not.
+    fn condition(&mut self, depth: usize, uniform: bool) -> Value {
+        if !uniform && self.random.chance(35) {
+            return self.some_of_threads();
+        }
+        let cond = self.expr(Type::BOOL, depth, uniform);
+        match !uniform && self.frame.is_uniform(cond) && self.random.chance(85) {
+            true => self.some_of_threads(),
+            false => cond,
+        }
+    }
+
+    /// A condition on the low bits of a number that differs between threads.
+    fn some_of_threads(&mut self) -> Value {
+        let ty = match self.random.chance(60) {
+            true => Type::U32,
+            false => self.int_type(),
+        };
+        let number = self.leaf(ty, false);
+        let bits = self.random.of(&[1, 1, 2, 3]);
+        let mask = self.int(ty, (1 << bits) - 1);
+        let low = self.raw_binary(BinaryOp::And, number, mask);
+        let limit = self.random.below(1 << bits) as i128;
+        let limit = self.int(ty, limit);
+        let op = self
+            .random
+            .of(&[CompareOp::Eq, CompareOp::Ne, CompareOp::Le, CompareOp::Gt]);
+        self.compare(op, low, limit)
     }
 
     /// A region that only some threads come to, unless `uniform`.
@@ -245,9 +296,9 @@ impl Generator {
 
     fn jump_statement(&mut self) {
         let uniform = self.frame.uniform;
-        let cond = self.expr(Type::BOOL, 1, uniform);
+        let cond = self.condition(1, uniform);
         let then_region = self.branch(uniform, |g| {
-            if g.random.chance(40) {
+            if g.random.chance(50) {
                 g.statements(1);
             }
             if !g.frame.ended {
@@ -266,7 +317,7 @@ impl Generator {
         let uniform = self.frame.returns == Returns::Together;
         let cond = match self.known_guard() {
             Some(guard) if !uniform => guard,
-            _ => self.expr(Type::BOOL, 1, uniform),
+            _ => self.condition(1, uniform),
         };
         let then_region = self.branch(uniform, |g| {
             if g.random.chance(40) {
@@ -380,9 +431,28 @@ impl Generator {
             Unroll::Full,
             Unroll::By(2),
         ]);
-        self.counted_loop(ty, bounds, unroll, uniform, trips, |g, _| {
-            g.some_statements();
-        });
+        self.counted_loop(ty, bounds, unroll, uniform, trips, |g, _| g.loop_body());
+    }
+
+    /// Statements of a loop: often a loop in the loop, and jumps.
+    fn loop_body(&mut self) {
+        self.some_statements();
+        if !self.frame.ended
+            && self.random.chance(30)
+            && self.trips() > 0
+            && self.frame.depth < self.budget.depth
+        {
+            match self.random.chance(50) {
+                true => self.for_statement(),
+                false => self.loop_statement(),
+            }
+        }
+        if !self.frame.ended && self.random.chance(30) {
+            self.jump_statement();
+        }
+        if !self.frame.ended && self.random.chance(50) {
+            self.assign_statement();
+        }
     }
 
     /// Start, end and step of a `for` of at most `trips` iterations.
@@ -441,10 +511,7 @@ impl Generator {
         self.act(InstData::VarSet(counter.var, zero));
         let body = self.repeated(uniform, trips, |g| {
             g.loop_guard(counter, limit, uniform);
-            g.some_statements();
-            if !g.frame.ended && g.random.chance(25) {
-                g.jump_statement();
-            }
+            g.loop_body();
         });
         self.act(InstData::Loop { body });
     }

@@ -150,7 +150,10 @@ impl Generator {
         if self.random.chance(20) {
             return self.constant(ty);
         }
-        let parts = parts.into_iter().map(|part| self.leaf(part, uniform)).collect();
+        let parts = parts
+            .into_iter()
+            .map(|part| self.leaf(part, uniform))
+            .collect();
         self.emit(InstData::Construct { parts }, ty)
     }
 
@@ -291,8 +294,11 @@ impl Generator {
         let same_size = |s: &Scalar| s.bytes() == size && *s != Scalar::Bool;
         let halves = self.budget.halves;
         let usable = |s: &Scalar| same_size(s) && (halves || !s.is_half());
-        let mut sources: Vec<Type> =
-            Scalar::ALL.into_iter().filter(usable).map(Type::scalar).collect();
+        let mut sources: Vec<Type> = Scalar::ALL
+            .into_iter()
+            .filter(usable)
+            .map(Type::scalar)
+            .collect();
         let vectors = self.plan.types.aggregates.iter().copied();
         let types = &self.module.types;
         sources.extend(vectors.filter(|&v| {
@@ -343,7 +349,13 @@ impl Generator {
     fn position_expr(&mut self, ty: Type, uniform: bool) -> Option<Value> {
         let groups = match uniform {
             true => &["block_idx", "block_dim", "grid_dim"][..],
-            false => &["thread_idx", "thread_idx", "thread_idx", "block_idx", "block_dim"][..],
+            false => &[
+                "thread_idx",
+                "thread_idx",
+                "thread_idx",
+                "block_idx",
+                "block_dim",
+            ][..],
         };
         let group = self.random.of(groups);
         let dimension = self.random.of(&["x", "x", "x", "y", "z"]);
@@ -359,7 +371,10 @@ impl Generator {
         Some(match self.random.below(10) {
             0 | 1 => {
                 let parts = self.parts(ty);
-                let parts = parts.into_iter().map(|p| self.expr(p, depth, uniform)).collect();
+                let parts = parts
+                    .into_iter()
+                    .map(|p| self.expr(p, depth, uniform))
+                    .collect();
                 self.emit(InstData::Construct { parts }, ty)
             }
             2..=4 => {

@@ -295,7 +295,11 @@ fn shape(random: &mut Random, budget: &Budget) -> ([u32; 3], [u32; 3]) {
     ];
     loop {
         let (grid, block) = (random.weighted(&GRIDS), random.weighted(&BLOCKS));
-        let total = grid.iter().chain(&block).map(|&n| n as usize).product::<usize>();
+        let total = grid
+            .iter()
+            .chain(&block)
+            .map(|&n| n as usize)
+            .product::<usize>();
         // One block of one thread fits always, so that this ends.
         if total <= budget.threads.max(1) {
             return (grid, block);
@@ -346,7 +350,12 @@ impl Generator {
         self.declare_vars(true);
         self.frame.thread = Some(thread);
         self.declare_shared(thread);
-        self.frame.left = self.budget.instructions as isize;
+        // Small ones and large ones.
+        let (least, most) = (
+            self.budget.instructions / 3,
+            self.budget.instructions * 5 / 3,
+        );
+        self.frame.left = self.random.within(least, most) as isize;
         while !self.frame.ended && self.frame.left > 0 {
             self.statement();
         }
@@ -517,7 +526,10 @@ impl Generator {
         self.frame.pool.push(hash);
         let outputs: Vec<Place> = self.frame.places.clone();
         let mut first = true;
-        for place in outputs.iter().filter(|p| matches!(p.access, Access::Own(_))) {
+        for place in outputs
+            .iter()
+            .filter(|p| matches!(p.access, Access::Own(_)))
+        {
             let value = match place.element {
                 ty if first && ty == Type::U64 => hash,
                 ty if first => self.raw(InstData::Cast { arg: hash }, ty),

@@ -152,7 +152,14 @@ impl Generator {
             Base::One(address) => address,
             Base::Array(ptr) => {
                 let ty = self.pointer_type(place.element, kind);
-                self.raw(InstData::ElementPtr { ptr, index, checked }, ty)
+                self.raw(
+                    InstData::ElementPtr {
+                        ptr,
+                        index,
+                        checked,
+                    },
+                    ty,
+                )
             }
             Base::Slice(mut slice) => {
                 if self.random.chance(8) && kind.0 != AddressSpace::Generic {
@@ -168,7 +175,14 @@ impl Generator {
                     let ptr = self.raw(InstData::SlicePtr { slice }, ty);
                     return self.raw(InstData::PtrOffset { ptr, index }, ty);
                 }
-                self.raw(InstData::SliceIndex { slice, index, checked }, ty)
+                self.raw(
+                    InstData::SliceIndex {
+                        slice,
+                        index,
+                        checked,
+                    },
+                    ty,
+                )
             }
         }
     }
@@ -186,11 +200,24 @@ impl Generator {
         let at = self.random.below(parts.len());
         let ty = self.pointer_type(parts[at], (space, mutable));
         let inner = if self.module.types.as_struct(pointee).is_some() {
-            self.raw(InstData::FieldPtr { ptr, field: at as u32 }, ty)
+            self.raw(
+                InstData::FieldPtr {
+                    ptr,
+                    field: at as u32,
+                },
+                ty,
+            )
         } else {
             let index = self.index_below(parts.len() as u64, false);
             let checked = self.random.chance(70);
-            self.raw(InstData::ElementPtr { ptr, index, checked }, ty)
+            self.raw(
+                InstData::ElementPtr {
+                    ptr,
+                    index,
+                    checked,
+                },
+                ty,
+            )
         };
         self.narrowed(inner)
     }
@@ -209,6 +236,7 @@ impl Generator {
         // Shared memory holds the same for all, but only where all look at it together.
         let shared = self.space(place).0 == AddressSpace::Shared;
         let same = place.access == Access::Read
+            && !volatile
             && (!shared || self.budget.uniform_shared && self.frame.uniform);
         if !same {
             self.frame.set_uniform(value, false);
@@ -220,9 +248,7 @@ impl Generator {
     fn readable(&self, place: &Place, uniform: bool) -> bool {
         let shared = self.space(place).0 == AddressSpace::Shared;
         match place.access {
-            Access::Read if shared => {
-                !uniform || self.budget.uniform_shared && self.frame.uniform
-            }
+            Access::Read if shared => !uniform || self.budget.uniform_shared && self.frame.uniform,
             Access::Read => true,
             Access::Own(_) | Access::Private => !uniform,
             Access::Accumulate(_) => false,
@@ -234,11 +260,10 @@ impl Generator {
         let places = &self.frame.places;
         let fits = |p: &&Place| p.element == ty && self.readable(p, uniform);
         let mut found: Vec<Place> = places.iter().filter(fits).copied().collect();
-        let inner = |p: &Place| matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared);
+        let inner =
+            |p: &Place| matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared);
         if found.iter().any(inner) && self.random.chance(70) {
-            found.retain(|p| {
-                matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared)
-            });
+            found.retain(|p| matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared));
         }
         if found.is_empty() {
             return None;
@@ -295,7 +320,11 @@ impl Generator {
             self.canonical(value)
         };
         let volatile = self.random.chance(5);
-        self.act(InstData::Store { ptr, value, volatile });
+        self.act(InstData::Store {
+            ptr,
+            value,
+            volatile,
+        });
     }
 
     /// Stores a value to the thread's own element of a place.
@@ -322,7 +351,13 @@ impl Generator {
             return self.raw(InstData::Construct { parts }, ty);
         }
         let args = [value, value];
-        let number = self.raw(InstData::Compare { op: CompareOp::Eq, args }, Type::BOOL);
+        let number = self.raw(
+            InstData::Compare {
+                op: CompareOp::Eq,
+                args,
+            },
+            Type::BOOL,
+        );
         let nan = self.raw(InstData::Const(Constant::Float(f64::NAN)), ty);
         let select = InstData::Select {
             cond: number,
@@ -336,7 +371,9 @@ impl Generator {
     pub(super) fn atomic_statement(&mut self) {
         let atomic = |place: &Place| match place.access {
             Access::Accumulate(_) => true,
-            Access::Own(_) => matches!(place.element, Type::I32 | Type::U32 | Type::I64 | Type::U64),
+            Access::Own(_) => {
+                matches!(place.element, Type::I32 | Type::U32 | Type::I64 | Type::U64)
+            }
             _ => false,
         };
         let places = &self.frame.places;
@@ -431,7 +468,11 @@ impl Generator {
                 false => self.leaf(ty, false),
             };
             let volatile = false;
-            self.act(InstData::Store { ptr, value, volatile });
+            self.act(InstData::Store {
+                ptr,
+                value,
+                volatile,
+            });
         }
         self.frame.places.push(place);
         if self.random.chance(60) {
@@ -454,7 +495,11 @@ impl Generator {
             let value = g.expr(place.element, 1, false);
             let ptr = g.element_address(&place, index);
             let volatile = false;
-            g.act(InstData::Store { ptr, value, volatile });
+            g.act(InstData::Store {
+                ptr,
+                value,
+                volatile,
+            });
         });
     }
 }

@@ -204,7 +204,10 @@ impl Generator {
 
     fn place_inst(&mut self, data: InstData, result: Type) -> Inst {
         self.frame.left -= 1;
-        let inst = self.frame.function.new_inst(data, result, Location::unknown());
+        let inst = self
+            .frame
+            .function
+            .new_inst(data, result, Location::unknown());
         let region = self.frame.region;
         self.frame.function.regions[region].insts.push(inst);
         inst

@@ -5,8 +5,8 @@
 //! barrier. Sections are where all threads of the block that have not ended come by.
 
 use kiln_jit_core::ir::{
-    AddressSpace, AtomicOp, BinaryOp, CompareOp, InstData, SharedData, Type, TypeData,
-    Unroll, Value,
+    AddressSpace, AtomicOp, BinaryOp, CompareOp, InstData, SharedData, Type, TypeData, Unroll,
+    Value,
 };
 
 use super::launch::Permutation;
@@ -60,7 +60,11 @@ impl Generator {
         let align = self.module.types.layout(ty).map_or(16, |l| l.align) as u32;
         let align = align.max(self.random.of(&[1, 1, 16, 64]));
         let name = "tile".to_owned();
-        let var = self.frame.function.shared.push(SharedData { name, ty, align });
+        let var = self
+            .frame
+            .function
+            .shared
+            .push(SharedData { name, ty, align });
         let types = &mut self.module.types;
         let (space, mutable) = (AddressSpace::Shared, true);
         let array = types.pointer(ty, space, mutable);
@@ -74,7 +78,14 @@ impl Generator {
         } else {
             let index = self.int(Type::U32, 0);
             let checked = false;
-            let ptr = self.raw(InstData::ElementPtr { ptr, index, checked }, first);
+            let ptr = self.raw(
+                InstData::ElementPtr {
+                    ptr,
+                    index,
+                    checked,
+                },
+                first,
+            );
             let len = self.int(Type::U32, i128::from(len));
             Base::Slice(self.raw(InstData::SliceNew { ptr, len }, slice))
         };
@@ -146,10 +157,10 @@ impl Generator {
     /// Assigns a value to a variable of its type, so that it is seen in the end.
     pub(super) fn mix_in(&mut self, value: Value) {
         let ty = self.frame.ty(value);
-        let vars = self.frame.vars.iter();
-        let var = vars.filter(|v| v.ty == ty && !v.uniform && !v.reserved).last();
-        if let Some(var) = var.map(|v| v.var) {
-            self.act(InstData::VarSet(var, value));
+        let mut vars = self.frame.vars.iter().rev();
+        let var = vars.find(|v| v.ty == ty && !v.uniform && !v.reserved);
+        if let Some(variable) = var.copied() {
+            self.assign(variable, value);
         }
     }
 
@@ -213,17 +224,26 @@ impl Generator {
         let half = (threads.next_power_of_two() / 2).max(1);
         let op = match place.element {
             Type::BOOL => BinaryOp::Xor,
-            _ => self.random.of(&[BinaryOp::Add, BinaryOp::Mul, BinaryOp::Sub]),
+            _ => self
+                .random
+                .of(&[BinaryOp::Add, BinaryOp::Mul, BinaryOp::Sub]),
         };
         self.act(InstData::Barrier);
         let trips = half.ilog2() as i128 + 1;
         let bounds = [0, trips, 1].map(|n| self.int(Type::U32, n));
         let first = self.int(Type::U32, i128::from(half));
-        self.counted_loop(Type::U32, bounds, Unroll::Auto, true, trips as usize, |g, i| {
-            let stride = g.binary(BinaryOp::Shr, first, i);
-            g.reduction_step(&place, op, thread, stride);
-            g.act(InstData::Barrier);
-        });
+        self.counted_loop(
+            Type::U32,
+            bounds,
+            Unroll::Auto,
+            true,
+            trips as usize,
+            |g, i| {
+                let stride = g.binary(BinaryOp::Shr, first, i);
+                g.reduction_step(&place, op, thread, stride);
+                g.act(InstData::Barrier);
+            },
+        );
         self.load_of(place.element, false);
     }
 
@@ -235,13 +255,32 @@ impl Generator {
         let inside = self.compare(CompareOp::Lt, other, threads);
         let cond = self.raw_binary(BinaryOp::And, lower, inside);
         let then_region = self.branch(false, |g| {
-            let (left, right) = (g.element_address(place, thread), g.element_address(place, other));
+            let (left, right) = (
+                g.element_address(place, thread),
+                g.element_address(place, other),
+            );
             let volatile = false;
-            let a = g.raw(InstData::Load { ptr: left, volatile }, place.element);
-            let b = g.raw(InstData::Load { ptr: right, volatile }, place.element);
+            let a = g.raw(
+                InstData::Load {
+                    ptr: left,
+                    volatile,
+                },
+                place.element,
+            );
+            let b = g.raw(
+                InstData::Load {
+                    ptr: right,
+                    volatile,
+                },
+                place.element,
+            );
             let value = g.raw_binary(op, a, b);
             let ptr = left;
-            g.act(InstData::Store { ptr, value, volatile });
+            g.act(InstData::Store {
+                ptr,
+                value,
+                volatile,
+            });
         });
         let else_region = None;
         self.act(InstData::If {

@@ -230,7 +230,12 @@ fn fill(random: &mut Random, module: &Module, ty: Type, out: &mut [u8]) {
             };
             for ((_, field), at) in types.struct_data(*id).fields.iter().zip(offsets) {
                 let size = types.layout(*field).map_or(0, |l| l.size as usize);
-                fill(random, module, *field, &mut out[at as usize..at as usize + size]);
+                fill(
+                    random,
+                    module,
+                    *field,
+                    &mut out[at as usize..at as usize + size],
+                );
             }
         }
         _ => {}

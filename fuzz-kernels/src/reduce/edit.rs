@@ -2,8 +2,8 @@
 //! whether what came out is a module.
 
 use kiln_jit_core::ir::{
-    Constant, Entity, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, Module,
-    PrimaryMap, Region, SharedVar, Type, TypeData, Value, Var,
+    Constant, Entity, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, Module, PrimaryMap,
+    Region, SharedVar, Type, TypeData, Value, Var,
 };
 
 use super::Place;
@@ -57,7 +57,9 @@ fn is_pure(data: &InstData) -> bool {
 fn uses(function: &Function) -> Vec<u32> {
     let mut uses = vec![0; function.values.len()];
     function.for_each_inst(|_, inst| {
-        function.insts[inst].data.for_each_operand(|v| uses[v.index()] += 1);
+        function.insts[inst]
+            .data
+            .for_each_operand(|v| uses[v.index()] += 1);
     });
     uses
 }
@@ -87,7 +89,9 @@ pub(super) fn remove_unused(module: &mut Module) -> bool {
             }
             removed = true;
             for region in function.regions.keys() {
-                function.regions[region].insts.retain(|inst| !unused.contains(inst));
+                function.regions[region]
+                    .insts
+                    .retain(|inst| !unused.contains(inst));
             }
         }
     }
@@ -131,7 +135,9 @@ pub(super) fn splice(
         leave_loop(function, inner, 0);
     }
     let mut insts = function.regions[inner].insts.clone();
-    let ends = insts.last().is_some_and(|&last| function.insts[last].data.is_terminator());
+    let ends = insts
+        .last()
+        .is_some_and(|&last| function.insts[last].data.is_terminator());
     if ends && !jumps {
         insts.pop();
     }
@@ -183,7 +189,9 @@ pub(super) fn replace_by_operand(
         return false;
     };
     let mut operands = Vec::new();
-    function.insts[inst].data.for_each_operand(|v| operands.push(v));
+    function.insts[inst]
+        .data
+        .for_each_operand(|v| operands.push(v));
     match operands.get(number) {
         Some(&operand) if function.type_of(operand) == function.type_of(result) => {
             replace_uses(function, result, operand);
@@ -233,7 +241,9 @@ fn keep_only<K: Entity, V: Clone>(
     kept: impl Fn(K) -> bool,
 ) -> (PrimaryMap<K, V>, Vec<Option<K>>) {
     let mut new = PrimaryMap::new();
-    let moved = map.iter().map(|(key, value)| kept(key).then(|| new.push(value.clone())));
+    let moved = map
+        .iter()
+        .map(|(key, value)| kept(key).then(|| new.push(value.clone())));
     let moved = moved.collect();
     (new, moved)
 }

@@ -66,13 +66,22 @@ fn cost(case: &Case) -> Cost {
     }
     entities += case.module.globals.len();
     let grid: u32 = case.grid.iter().product();
-    let data = case.buffers.iter().flatten().chain(case.args.iter().flat_map(|arg| match arg {
-        Arg::Bytes(bytes) => &bytes[..],
-        Arg::Buffer(_) => &[],
-    }));
+    let data = case
+        .buffers
+        .iter()
+        .flatten()
+        .chain(case.args.iter().flat_map(|arg| match arg {
+            Arg::Bytes(bytes) => &bytes[..],
+            Arg::Buffer(_) => &[],
+        }));
     let nonzero = data.filter(|b| **b != 0).count();
     let bytes: usize = case.buffers.iter().map(Vec::len).sum();
-    (code, entities, grid as usize * case.threads(), bytes + nonzero)
+    (
+        code,
+        entities,
+        grid as usize * case.threads(),
+        bytes + nonzero,
+    )
 }
 
 fn grid_of(case: &mut Case) -> &mut [u32; 3] {
@@ -153,7 +162,9 @@ impl Reducer<'_> {
                 }
                 let chunk = &places[at..(at + size).min(places.len())];
                 if self.change(|case| {
-                    chunk.iter().for_each(|place| edit::remove(&mut case.module, *place));
+                    chunk
+                        .iter()
+                        .for_each(|place| edit::remove(&mut case.module, *place));
                     true
                 }) {
                     progress = true;
@@ -189,9 +200,8 @@ impl Reducer<'_> {
         let mut progress = false;
         for which in 0..2 {
             for jumps in [true, false] {
-                progress |= self.at_each(|case, place| {
-                    edit::splice(&mut case.module, place, which, jumps)
-                });
+                progress |=
+                    self.at_each(|case, place| edit::splice(&mut case.module, place, which, jumps));
             }
         }
         progress
@@ -201,9 +211,8 @@ impl Reducer<'_> {
     fn simplify_values(&mut self) -> bool {
         let mut progress = false;
         for operand in 0..3 {
-            progress |= self.at_each(|case, place| {
-                edit::replace_by_operand(&mut case.module, place, operand)
-            });
+            progress |= self
+                .at_each(|case, place| edit::replace_by_operand(&mut case.module, place, operand));
         }
         for constant in [Constant::Zero, Constant::Int(1), Constant::Bool(true)] {
             progress |= self.at_each(|case, place| {
@@ -274,7 +283,11 @@ impl Reducer<'_> {
     }
 
     fn element_size(&self, buffer: usize) -> usize {
-        let param = self.best.args.iter().position(|arg| *arg == Arg::Buffer(buffer));
+        let param = self
+            .best
+            .args
+            .iter()
+            .position(|arg| *arg == Arg::Buffer(buffer));
         let ty = param.map_or(Type::U8, |p| self.best.element(p));
         let layout = self.best.module.types.layout(ty);
         layout.map_or(1, |l| l.size as usize).max(1)
