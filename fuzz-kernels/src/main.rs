@@ -1,7 +1,7 @@
 //! Runs random kernels on all backends and reports where they disagree, reduced.
 //!
 //! ```text
-//! fuzz-kernels [--seed S] [--count N] [--minutes M] [--out FOLDER] [--keep]
+//! fuzz-kernels [--seed S] [--count N] [--minutes M] [--out FOLDER] [--large] [--sound] [--keep]
 //! fuzz-kernels --show S | --replay FILE
 //! ```
 
@@ -21,6 +21,8 @@ fuzz-kernels: random kernels on all backends
   --count N      how many kernels (1000, or no limit with --minutes)
   --minutes M    how long, at most
   --out FOLDER   where to write cases that fail, as SEED.kir; otherwise they are printed
+  --large        large kernels
+  --sound        check also that each kernel is sound, which all should be
   --keep         do not reduce them
   --show S       print the case of a seed and stop
   --replay FILE  run a case that was written before and stop";
@@ -36,6 +38,8 @@ struct Options {
     minutes: Option<f64>,
     out: Option<PathBuf>,
     keep: bool,
+    large: bool,
+    sound: bool,
     show: Option<u64>,
     replay: Option<PathBuf>,
 }
@@ -50,6 +54,8 @@ fn options() -> Result<Options, String> {
             "--count" => options.count = Some(number(&value()?)?),
             "--minutes" => options.minutes = Some(number(&value()?)?),
             "--out" => options.out = Some(value()?.into()),
+            "--large" => options.large = true,
+            "--sound" => options.sound = true,
             "--keep" => options.keep = true,
             "--show" => options.show = Some(number(&value()?)?),
             "--replay" => options.replay = Some(value()?.into()),
@@ -81,8 +87,12 @@ fn main() -> ExitCode {
 /// The number of failures.
 fn run(options: &Options) -> Result<usize, String> {
     let (reference, others) = (reference(), runners());
+    let budget = match options.large {
+        true => Budget::large(),
+        false => Budget::default(),
+    };
     if let Some(seed) = options.show {
-        print!("{}", generate(seed, &Budget::default()).to_text());
+        print!("{}", generate(seed, &budget).to_text());
         return Ok(0);
     }
     if let Some(path) = &options.replay {
@@ -111,7 +121,7 @@ fn run(options: &Options) -> Result<usize, String> {
         if limit.is_some_and(|limit| started.elapsed() > limit) || failures == MAX_FAILURES {
             break;
         }
-        let case = generate(seed, &Budget::default());
+        let case = generate(seed, &budget);
         total.merge(&coverage(&case));
         failures += usize::from(check(case, &*reference, &others, options)?);
     }
@@ -129,6 +139,12 @@ fn check(
     options: &Options,
 ) -> Result<bool, String> {
     let seed = case.seed;
+    if options.sound
+        && let Err(why) = sound(&case)
+    {
+        println!("seed {seed} is not sound: {why}");
+        return Ok(true);
+    }
     let Some(mismatch) = compare(&case, reference, others) else {
         return Ok(false);
     };

@@ -12,6 +12,10 @@ use super::{Budget, Frame, Generator};
 use crate::case::{Arg, Case};
 use crate::random::Random;
 
+/// How large one shared array is; there are up to three, and a block has 48 KiB everywhere (CUDA
+/// guide, "Technical Specifications per Compute Capability").
+const MAX_TILE_BYTES: u64 = 12 << 10;
+
 /// What a parameter is for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Role {
@@ -112,6 +116,11 @@ impl Plan {
         for _ in 0..random.weighted(&[(50, 0), (35, 1), (15, 2)]) {
             let ty = plan.types.any(random);
             let len = shared_len(random, plan.threads());
+            let size = module.types.layout(ty).map_or(0, |l| l.size);
+            let ty = match size * len <= MAX_TILE_BYTES {
+                true => ty,
+                false => plan.types.scalar(random),
+            };
             plan.shared.push((ty, len));
         }
         if random.chance(25) {
@@ -151,7 +160,6 @@ impl Plan {
         let mutable = !matches!(role, Role::Input(_));
         let space = match random.below(20) {
             0..=5 => AddressSpace::Generic,
-            6..=7 if !mutable => AddressSpace::Constant,
             _ => AddressSpace::Global,
         };
         let ty = module.types.intern(TypeData::Slice {
@@ -263,7 +271,7 @@ impl Plan {
 
 /// Grid and block.
 fn shape(random: &mut Random, budget: &Budget) -> ([u32; 3], [u32; 3]) {
-    const BLOCKS: [(usize, [u32; 3]); 20] = [
+    const BLOCKS: [(usize, [u32; 3]); 22] = [
         (2, [1, 1, 1]),
         (4, [7, 1, 1]),
         (6, [32, 1, 1]),
@@ -284,6 +292,8 @@ fn shape(random: &mut Random, budget: &Budget) -> ([u32; 3], [u32; 3]) {
         (3, [8, 1, 1]),
         (3, [16, 1, 1]),
         (2, [31, 1, 1]),
+        (1, [1000, 1, 1]),
+        (1, [32, 8, 2]),
     ];
     const GRIDS: [(usize, [u32; 3]); 6] = [
         (6, [1, 1, 1]),

@@ -80,6 +80,20 @@ impl Default for Budget {
     }
 }
 
+impl Budget {
+    /// For cases that are several times as large as those of the default budget.
+    pub fn large() -> Budget {
+        Budget {
+            instructions: 200,
+            function_instructions: 40,
+            functions: 4,
+            depth: 6,
+            threads: 1100,
+            ..Budget::default()
+        }
+    }
+}
+
 /// A case made from a seed: the same seed and budget give the same case.
 ///
 /// # Panics

@@ -20,6 +20,9 @@ pub(super) const INTS: [Scalar; 8] = [
     Scalar::U64,
 ];
 
+/// How large aggregates are, so that an array of one for each thread fits into shared memory.
+const MAX_AGGREGATE_BYTES: u64 = 64;
+
 /// The types that a case works with.
 #[derive(Clone, Debug)]
 pub(super) struct Types {
@@ -52,7 +55,10 @@ impl Types {
         if budget.aggregates {
             for n in 0..random.within(0, 3) {
                 let ty = types.aggregate(random, module, n);
-                types.aggregates.push(ty);
+                let size = module.types.layout(ty).map_or(0, |l| l.size);
+                if size <= MAX_AGGREGATE_BYTES {
+                    types.aggregates.push(ty);
+                }
             }
         }
         types
