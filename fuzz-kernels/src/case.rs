@@ -25,7 +25,8 @@ pub struct Case {
     pub dynamic_shared: u32,
     /// One for each parameter of the kernel, in order.
     pub args: Vec<Arg>,
-    /// Device memory as it is before the launch. Addresses are multiples of 16.
+    /// Device memory as it is before the launch. Addresses are as aligned as the elements need and
+    /// the parameters promise.
     pub buffers: Vec<Vec<u8>>,
     /// What the case was generated from.
     pub seed: u64,

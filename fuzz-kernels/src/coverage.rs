@@ -171,6 +171,9 @@ fn launch(case: &Case, coverage: &mut Coverage) {
         count("launch.dynamic_shared", String::new());
     }
     for (i, arg) in case.args.iter().enumerate() {
+        if matches!(arg, crate::case::Arg::Buffer(_)) && case.args[..i].contains(arg) {
+            count("param.alias", case.module.types.display(case.element(i)));
+        }
         let kind = match arg {
             crate::case::Arg::Bytes(_) => "param.value",
             crate::case::Arg::Buffer(_) => "param.buffer",

@@ -28,6 +28,7 @@
 pub mod case;
 pub mod coverage;
 pub mod generate;
+pub mod memory;
 pub mod random;
 pub mod reduce;
 pub mod run;

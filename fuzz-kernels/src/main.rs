@@ -118,11 +118,16 @@ fn run(options: &Options) -> Result<usize, String> {
     let limit = options.minutes.map(|m| Duration::from_secs_f64(m * 60.0));
     let (mut total, mut failures) = (Coverage::default(), 0);
     for seed in (options.seed..).take(usize::try_from(count).unwrap_or(usize::MAX)) {
-        if limit.is_some_and(|limit| started.elapsed() > limit) || failures == MAX_FAILURES {
+        if limit.is_some_and(|limit| started.elapsed() > limit) || failures >= MAX_FAILURES {
             break;
         }
         let case = generate(seed, &budget);
-        total.merge(&coverage(&case));
+        let covered = coverage(&case);
+        if covered.divergent_barriers > 0 {
+            println!("seed {seed}: not all threads come to a barrier");
+            failures += 1;
+        }
+        total.merge(&covered);
         failures += usize::from(check(case, &*reference, &others, options)?);
     }
     println!("{total}");

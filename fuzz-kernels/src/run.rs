@@ -6,6 +6,7 @@ use kiln_jit_core::abi::{ParamKind, ParamSlot};
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
 
 use crate::case::{Arg, Case};
+use crate::memory::DeviceMemory;
 use crate::sound;
 
 /// The loop iterations a thread may make; a generated one makes far fewer.
@@ -62,41 +63,10 @@ impl Runner for ReversedRunner {
     }
 }
 
-/// Device memory, aligned to 16 bytes.
-struct Memory {
-    words: Vec<u128>,
-    len: usize,
-}
-
-impl Memory {
-    fn new(bytes: &[u8]) -> Memory {
-        let words = bytes.chunks(16).map(|chunk| {
-            let mut word = [0; 16];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u128::from_ne_bytes(word)
-        });
-        Memory {
-            words: words.collect(),
-            len: bytes.len(),
-        }
-    }
-
-    fn range(&mut self) -> (u64, u64) {
-        let address = self.words.as_mut_ptr().expose_provenance();
-        (address as u64, self.len as u64)
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_ne_bytes()).collect();
-        bytes.truncate(self.len);
-        bytes
-    }
-}
-
 fn interpret(case: &Case) -> Result<Vec<Vec<u8>>, String> {
     let kernel = InterpretedKernel::new(&case.module).map_err(|e| e.to_string())?;
-    let mut memory: Vec<Memory> = case.buffers.iter().map(|b| Memory::new(b)).collect();
-    let ranges: Vec<(u64, u64)> = memory.iter_mut().map(Memory::range).collect();
+    let mut memory = DeviceMemory::new(case);
+    let ranges = memory.ranges();
     let addresses: Vec<u64> = ranges.iter().map(|r| r.0).collect();
     let layout = kernel.layout();
     let params = param_block(case, &layout.params, layout.size, &addresses)?;
@@ -116,7 +86,7 @@ fn interpret(case: &Case) -> Result<Vec<Vec<u8>>, String> {
             fault.index, fault.length, fault.block, fault.thread
         ));
     }
-    Ok(memory.iter().map(Memory::bytes).collect())
+    memory.into_buffers()
 }
 
 /// The bytes of the parameter block, for buffers at these addresses. The fault channel is left 0.

@@ -82,6 +82,7 @@ const CONSTRUCTS: &[&str] = &[
     "launch.grid.1d",
     "launch.grid.2d",
     "launch.grid.3d",
+    "param.alias",
     "launch.partial_warp",
     "intrinsic.thread_idx.x",
     "intrinsic.block_idx.x",

@@ -168,14 +168,24 @@ impl Plan {
             mutable,
             wide: random.chance(8),
         });
-        let arg = self.buffer(random, module, element, len);
+        let alias = self.params.iter().position(|p| {
+            p.role == role && element_of(module, p.ty) == Some(element) && random.chance(40)
+        });
+        // Two parameters may be one buffer if each thread keeps to its place in both.
+        let (arg, noalias) = match alias {
+            Some(first) => {
+                self.params[first].noalias &= !mutable;
+                (self.params[first].arg.clone(), false)
+            }
+            None => (self.buffer(random, module, element, len), random.chance(25)),
+        };
         self.params.push(ParamPlan {
             name,
             ty,
             role,
             passing: Passing::Direct,
             arg,
-            noalias: random.chance(25),
+            noalias,
         });
     }
 
@@ -186,9 +196,17 @@ impl Plan {
                 0 => random.of(&[Type::U64, Type::U32]),
                 _ => self.types.any(random),
             };
-            let permutation = Permutation::new(random, total);
+            let before = self
+                .params
+                .last()
+                .map(|p| (p.role, element_of(module, p.ty)));
+            let (permutation, element) = match before {
+                // As the one before, so that they can be one buffer.
+                Some((Role::Output(same), Some(element))) if random.chance(25) => (same, element),
+                _ => (Permutation::new(random, total), element),
+            };
             let role = Role::Output(permutation);
-            let len = permutation.places(total) + random.of(&[0, 0, 0, 3]);
+            let len = permutation.places(total);
             self.slice(random, module, format!("out{n}"), (element, role, len));
         }
         if random.chance(35) {
@@ -266,6 +284,14 @@ impl Plan {
         let name = "table".to_owned();
         let id = module.globals.push(GlobalData { name, ty, bytes });
         self.globals.push(id);
+    }
+}
+
+/// What a slice type is made of.
+fn element_of(module: &Module, ty: Type) -> Option<Type> {
+    match *module.types.data(ty) {
+        TypeData::Slice { element, .. } => Some(element),
+        _ => None,
     }
 }
 

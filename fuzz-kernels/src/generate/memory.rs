@@ -229,9 +229,10 @@ impl Generator {
     }
 
     /// The value at an address in a place.
-    fn load_at(&mut self, place: &Place, ptr: Value) -> Value {
+    fn load_at(&mut self, place: &Place, ptr: Value, uniform: bool) -> Value {
         let ty = self.pointee(ptr);
-        let volatile = self.random.chance(5);
+        // A volatile load may give each thread something else.
+        let volatile = !uniform && self.random.chance(5);
         let value = self.emit(InstData::Load { ptr, volatile }, ty);
         // Shared memory holds the same for all, but only where all look at it together.
         let shared = self.space(place).0 == AddressSpace::Shared;
@@ -271,7 +272,7 @@ impl Generator {
         let place = self.random.of(&found);
         let index = self.index(&place, uniform);
         let ptr = self.element_address(&place, index);
-        Some(self.load_at(&place, ptr))
+        Some(self.load_at(&place, ptr, uniform))
     }
 
     /// A load of something from somewhere.
@@ -286,7 +287,7 @@ impl Generator {
         let index = self.index(&place, false);
         let ptr = self.element_address(&place, index);
         let ptr = self.narrowed(ptr);
-        self.load_at(&place, ptr);
+        self.load_at(&place, ptr, false);
     }
 
     /// A store to somewhere that is this thread's.
