@@ -10,7 +10,7 @@ use crate::memory::DeviceMemory;
 use crate::sound;
 
 /// The loop iterations a thread may make; a generated one makes far fewer.
-const STEP_LIMIT: u64 = 100_000;
+const STEP_LIMIT: u64 = 20_000;
 
 /// Something that executes cases.
 pub trait Runner {

@@ -2,8 +2,8 @@
 //! whether what came out is a module.
 
 use kiln_jit_core::ir::{
-    Constant, Entity, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, Module, PrimaryMap,
-    Region, SharedVar, Type, TypeData, Value, Var,
+    Constant, Entity, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, Module, ParamFacts,
+    PrimaryMap, Region, SharedVar, Type, TypeData, Unroll, Value, Var,
 };
 
 use super::Place;
@@ -224,11 +224,31 @@ pub(super) fn replace_by_constant(
     fits
 }
 
-/// A smaller form of the same instruction: no `else`, not volatile, a smaller constant.
+/// Drops all that code does not need to run: how to unroll, launch bounds, facts of parameters.
+pub(super) fn forget_promises(case: &mut Case) -> bool {
+    for (_, function) in case.module.functions.iter_mut() {
+        function.launch_bounds = None;
+        for param in &mut function.params {
+            param.facts = ParamFacts::default();
+        }
+        for (_, node) in function.insts.iter_mut() {
+            if let InstData::For { unroll, .. } = &mut node.data {
+                *unroll = Unroll::Auto;
+            }
+        }
+    }
+    true
+}
+
+/// A smaller form of the same instruction: no `else`, no unrolling.
 pub(super) fn simplify(module: &mut Module, (id, _, inst): Place) -> bool {
     match &mut module.functions[id].insts[inst].data {
         InstData::If { else_region, .. } if else_region.is_some() => {
             *else_region = None;
+            true
+        }
+        InstData::For { unroll, .. } if *unroll != Unroll::Auto => {
+            *unroll = Unroll::Auto;
             true
         }
         _ => false,

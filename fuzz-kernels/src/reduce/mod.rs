@@ -12,7 +12,8 @@
 mod edit;
 
 use kiln_jit_core::ir::{
-    Constant, FuncId, Inst, InstData, PrintOptions, Region, Type, parse, print, verify,
+    Constant, FuncId, Inst, InstData, ParamFacts, PrintOptions, Region, Type, Unroll, parse, print,
+    verify,
 };
 
 use crate::case::{Arg, Case};
@@ -27,6 +28,8 @@ pub fn reduce(case: Case, still_fails: &dyn Fn(&Case) -> bool) -> Case {
         still_fails,
     };
     reducer.change(|_| true);
+    // First, so that no bound that grows makes a backend unroll without end.
+    reducer.change(edit::forget_promises);
     loop {
         let mut progress = reducer.shrink_launch();
         progress |= reducer.remove_instructions();
@@ -59,9 +62,15 @@ fn cost(case: &Case) -> Cost {
                 InstData::Const(Constant::Zero) => 1,
                 InstData::Const(Constant::Int(0 | 1)) => 2,
                 InstData::Const(_) => 3,
+                InstData::For { unroll, .. } => 8 + u64::from(*unroll != Unroll::Auto),
                 _ => 5 + operands,
             };
         });
+        let known = function
+            .params
+            .iter()
+            .filter(|p| p.facts != ParamFacts::default());
+        entities += usize::from(function.launch_bounds.is_some()) + known.count();
         entities += 1 + function.params.len() + function.vars.len() + function.shared.len();
     }
     entities += case.module.globals.len();
@@ -76,12 +85,8 @@ fn cost(case: &Case) -> Cost {
         }));
     let nonzero = data.filter(|b| **b != 0).count();
     let bytes: usize = case.buffers.iter().map(Vec::len).sum();
-    (
-        code,
-        entities,
-        grid as usize * case.threads(),
-        bytes + nonzero,
-    )
+    let bytes = bytes + nonzero + case.dynamic_shared as usize;
+    (code, entities, grid as usize * case.threads(), bytes)
 }
 
 fn grid_of(case: &mut Case) -> &mut [u32; 3] {
@@ -220,6 +225,7 @@ impl Reducer<'_> {
             });
         }
         progress |= self.at_each(|case, place| edit::simplify(&mut case.module, place));
+        progress |= self.change(edit::forget_promises);
         progress
     }
 
