@@ -1,0 +1,303 @@
+//! Barriers and shared memory.
+//!
+//! Shared memory is read by all outside of *sections*. A section begins with a barrier, so that all
+//! have read; in it each thread writes its own slot, or all accumulate by atomics; it ends with a
+//! barrier. Sections are where all threads of the block that have not ended come by.
+
+use kiln_jit_core::ir::{
+    AddressSpace, AtomicOp, BinaryOp, CompareOp, InstData, SharedData, Type, TypeData, Unroll,
+    Value,
+};
+
+use super::launch::Permutation;
+use super::memory::{Access, Base, Place};
+use super::{Generator, control::Returns};
+
+impl Generator {
+    /// Whether there is shared memory that a section can write.
+    pub(super) fn has_shared(&self) -> bool {
+        self.frame.thread.is_some() && !self.shared_places().is_empty()
+    }
+
+    /// The positions of shared memory that all read now.
+    fn shared_places(&self) -> Vec<usize> {
+        let places = self.frame.places.iter().enumerate();
+        let fits = |(_, p): &(usize, &Place)| {
+            self.space(p) == (AddressSpace::Shared, true) && p.access == Access::Read
+        };
+        places.filter(fits).map(|(i, _)| i).collect()
+    }
+
+    /// The shared memory of the kernel, written before anything can end a thread.
+    pub(super) fn declare_shared(&mut self, thread: Value) {
+        let mut places = Vec::new();
+        for (element, len) in self.plan.shared.clone() {
+            let place = self.static_shared(element, len);
+            self.initialize(&place, len, thread);
+            places.push(place);
+        }
+        if let Some((element, len)) = self.plan.dynamic {
+            let slice = self.module.types.slice(element, AddressSpace::Shared, true);
+            let slice = self.raw(InstData::DynamicShared, slice);
+            let place = Place {
+                base: Base::Slice(slice),
+                element,
+                len: Some(len),
+                access: Access::Read,
+            };
+            self.initialize(&place, len, thread);
+            places.push(place);
+        }
+        if !places.is_empty() {
+            self.act(InstData::Barrier);
+        }
+        self.frame.places.extend(places);
+    }
+
+    /// A shared array, reached as an array or as a slice.
+    fn static_shared(&mut self, element: Type, len: u64) -> Place {
+        let ty = self.module.types.array(element, len);
+        let align = self.module.types.layout(ty).map_or(16, |l| l.align) as u32;
+        let align = align.max(self.random.of(&[1, 1, 16, 64]));
+        let name = "tile".to_owned();
+        let var = self
+            .frame
+            .function
+            .shared
+            .push(SharedData { name, ty, align });
+        let types = &mut self.module.types;
+        let (space, mutable) = (AddressSpace::Shared, true);
+        let array = types.pointer(ty, space, mutable);
+        let (first, slice) = (
+            types.pointer(element, space, mutable),
+            types.slice(element, space, mutable),
+        );
+        let ptr = self.raw(InstData::SharedAddr(var), array);
+        let base = if self.random.chance(50) {
+            Base::Array(ptr)
+        } else {
+            let index = self.int(Type::U32, 0);
+            let checked = false;
+            let ptr = self.raw(
+                InstData::ElementPtr {
+                    ptr,
+                    index,
+                    checked,
+                },
+                first,
+            );
+            let len = self.int(Type::U32, i128::from(len));
+            Base::Slice(self.raw(InstData::SliceNew { ptr, len }, slice))
+        };
+        Place {
+            base,
+            element,
+            len: Some(len),
+            access: Access::Read,
+        }
+    }
+
+    /// Writes all of a shared array: each thread its slot, and what is beyond the last thread.
+    fn initialize(&mut self, place: &Place, len: u64, thread: Value) {
+        let threads = self.plan.threads();
+        let write = |g: &mut Self, index: Value| {
+            let value = g.expr(place.element, 1, false);
+            let own = Place {
+                access: Access::Own(index),
+                ..*place
+            };
+            g.store_own(&own, value);
+        };
+        if len == threads {
+            return write(self, thread);
+        }
+        let (end, step) = (
+            self.int(Type::U32, i128::from(len)),
+            self.int(Type::U32, i128::from(threads)),
+        );
+        let trips = len.div_ceil(threads) as usize;
+        let bounds = [thread, end, step];
+        self.counted_loop(Type::U32, bounds, Unroll::Auto, false, trips, write);
+    }
+
+    /// A section, and a look at what it wrote.
+    pub(super) fn section_statement(&mut self) {
+        let at = self.shared_places();
+        let at = self.random.of(&at);
+        self.act(InstData::Barrier);
+        let atomic = matches!(
+            self.frame.places[at].element,
+            Type::I32 | Type::U32 | Type::I64 | Type::U64
+        );
+        let uniform = std::mem::replace(&mut self.frame.uniform, false);
+        // In a function, whoever leaves a section would not come to its end.
+        let returns = self.frame.returns;
+        if returns == Returns::Together {
+            self.frame.returns = Returns::Never;
+        }
+        if atomic && self.random.chance(40) {
+            self.accumulating(at);
+        } else {
+            self.exchanging(at);
+        }
+        self.frame.returns = returns;
+        self.frame.uniform = uniform;
+        self.frame.places[at].access = Access::Read;
+        self.act(InstData::Barrier);
+        let place = self.frame.places[at];
+        for _ in 0..self.random.below(3) {
+            if let Some(value) = self.load_of(place.element, false)
+                && self.random.chance(50)
+            {
+                self.mix_in(value);
+            }
+        }
+    }
+
+    /// Assigns a value to a variable of its type, so that it is seen in the end.
+    pub(super) fn mix_in(&mut self, value: Value) {
+        let ty = self.frame.ty(value);
+        let mut vars = self.frame.vars.iter().rev();
+        let var = vars.find(|v| v.ty == ty && !v.uniform && !v.reserved);
+        if let Some(variable) = var.copied() {
+            self.assign(variable, value);
+        }
+    }
+
+    /// Each thread writes its own slot.
+    fn exchanging(&mut self, at: usize) {
+        let (threads, place) = (self.plan.threads(), self.frame.places[at]);
+        let len = place.len.unwrap_or(threads);
+        let permutation = loop {
+            let permutation = Permutation::new(&mut self.random, threads);
+            // The identity always fits, so that this ends.
+            if permutation.places(threads) <= len {
+                break permutation;
+            }
+        };
+        let Some(thread) = self.frame.thread else {
+            return;
+        };
+        let index = self.permuted(permutation, thread);
+        self.frame.places[at].access = Access::Own(index);
+        let place = self.frame.places[at];
+        if self.random.chance(70) {
+            let value = self.expr(place.element, 2, false);
+            self.store_own(&place, value);
+        }
+        let count = self.random.below(3);
+        self.statements(count);
+    }
+
+    /// All threads accumulate.
+    fn accumulating(&mut self, at: usize) {
+        let op = self.random.of(&[
+            AtomicOp::Add,
+            AtomicOp::Min,
+            AtomicOp::Max,
+            AtomicOp::And,
+            AtomicOp::Or,
+            AtomicOp::Xor,
+        ]);
+        let len = self.frame.places[at].len.unwrap_or(1);
+        self.frame.places[at].access = Access::Accumulate(op);
+        let place = self.frame.places[at];
+        let index = self.index_below(len, false);
+        let ptr = self.element_address(&place, index);
+        self.accumulate(ptr, op);
+        let count = self.random.below(2);
+        self.statements(count);
+    }
+
+    /// The tree of a block's reduction: the stride halves from barrier to barrier.
+    pub(super) fn reduction_statement(&mut self) {
+        let at = self.shared_places();
+        let at = self.random.of(&at);
+        let place = self.frame.places[at];
+        let Some(thread) = self.frame.thread else {
+            return;
+        };
+        if place.element.as_scalar().is_none() {
+            return self.section_statement();
+        }
+        let threads = self.plan.threads();
+        let half = (threads.next_power_of_two() / 2).max(1);
+        let op = match place.element {
+            Type::BOOL => BinaryOp::Xor,
+            _ => self
+                .random
+                .of(&[BinaryOp::Add, BinaryOp::Mul, BinaryOp::Sub]),
+        };
+        self.act(InstData::Barrier);
+        let trips = half.ilog2() as i128 + 1;
+        let bounds = [0, trips, 1].map(|n| self.int(Type::U32, n));
+        let first = self.int(Type::U32, i128::from(half));
+        self.counted_loop(
+            Type::U32,
+            bounds,
+            Unroll::Auto,
+            true,
+            trips as usize,
+            |g, i| {
+                let stride = g.binary(BinaryOp::Shr, first, i);
+                g.reduction_step(&place, op, thread, stride);
+                g.act(InstData::Barrier);
+            },
+        );
+        self.load_of(place.element, false);
+    }
+
+    /// `a[t] = a[t] op a[t + stride]` where both are.
+    fn reduction_step(&mut self, place: &Place, op: BinaryOp, thread: Value, stride: Value) {
+        let threads = self.int(Type::U32, i128::from(self.plan.threads()));
+        let lower = self.compare(CompareOp::Lt, thread, stride);
+        let other = self.raw_binary(BinaryOp::Add, thread, stride);
+        let inside = self.compare(CompareOp::Lt, other, threads);
+        let cond = self.raw_binary(BinaryOp::And, lower, inside);
+        let then_region = self.branch(false, |g| {
+            let (left, right) = (
+                g.element_address(place, thread),
+                g.element_address(place, other),
+            );
+            let volatile = false;
+            let a = g.raw(
+                InstData::Load {
+                    ptr: left,
+                    volatile,
+                },
+                place.element,
+            );
+            let b = g.raw(
+                InstData::Load {
+                    ptr: right,
+                    volatile,
+                },
+                place.element,
+            );
+            let value = g.raw_binary(op, a, b);
+            let ptr = left;
+            g.act(InstData::Store {
+                ptr,
+                value,
+                volatile,
+            });
+        });
+        let else_region = None;
+        self.act(InstData::If {
+            cond,
+            then_region,
+            else_region,
+        });
+    }
+
+    /// Whether a type is a slice of shared memory.
+    pub(super) fn is_shared_slice(&self, ty: Type) -> bool {
+        matches!(
+            self.module.types.data(ty),
+            TypeData::Slice {
+                space: AddressSpace::Shared,
+                ..
+            }
+        )
+    }
+}

@@ -1,0 +1,253 @@
+//! Running a case, and comparing what runs gave.
+
+use std::fmt;
+
+use kiln_jit_core::abi::{ParamKind, ParamSlot};
+use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
+
+use crate::case::{Arg, Case};
+use crate::memory::DeviceMemory;
+use crate::sound;
+
+/// The loop iterations a thread may make; a generated one makes far fewer.
+const STEP_LIMIT: u64 = 20_000;
+
+/// Something that executes cases.
+pub trait Runner {
+    /// What it is called in reports.
+    fn name(&self) -> String;
+
+    /// The buffers as they are after the launch.
+    ///
+    /// # Errors
+    /// What went wrong, if the launch could not be made or ended early, a fault included.
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String>;
+}
+
+/// The runner that the others are compared with.
+pub fn reference() -> Box<dyn Runner> {
+    Box::new(InterpreterRunner)
+}
+
+/// All runners that are compared with the reference. A backend is added here.
+pub fn runners() -> Vec<Box<dyn Runner>> {
+    vec![Box::new(ReversedRunner)]
+}
+
+/// The interpreter.
+#[derive(Copy, Clone, Debug)]
+pub struct InterpreterRunner;
+
+impl Runner for InterpreterRunner {
+    fn name(&self) -> String {
+        "interpreter".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        interpret(case)
+    }
+}
+
+/// The interpreter with threads and blocks in the opposite order: it gives the same unless the
+/// kernel has a race.
+#[derive(Copy, Clone, Debug)]
+pub struct ReversedRunner;
+
+impl Runner for ReversedRunner {
+    fn name(&self) -> String {
+        "interpreter, last thread first".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        interpret(&sound::reversed(case))
+    }
+}
+
+fn interpret(case: &Case) -> Result<Vec<Vec<u8>>, String> {
+    let kernel = InterpretedKernel::new(&case.module).map_err(|e| e.to_string())?;
+    let mut memory = DeviceMemory::new(case);
+    let ranges = memory.ranges();
+    let addresses: Vec<u64> = ranges.iter().map(|r| r.0).collect();
+    let layout = kernel.layout();
+    let params = param_block(case, &layout.params, layout.size, &addresses)?;
+    let launch = InterpretLaunch {
+        grid: case.grid,
+        block: case.block,
+        dynamic_shared: case.dynamic_shared,
+        params: &params,
+        kernel_tag: 0,
+        step_limit: Some(STEP_LIMIT),
+    };
+    // SAFETY: the ranges are those of `memory`, which nobody else uses until the run is over.
+    let fault = unsafe { kernel.run(&launch, &ranges) }.map_err(|e| e.to_string())?;
+    if let Some(fault) = fault {
+        return Err(format!(
+            "fault: index {} of {} (block {:?}, thread {:?})",
+            fault.index, fault.length, fault.block, fault.thread
+        ));
+    }
+    memory.into_buffers()
+}
+
+/// The bytes of the parameter block, for buffers at these addresses. The fault channel is left 0.
+///
+/// # Errors
+/// An argument that does not fit its parameter.
+pub fn param_block(
+    case: &Case,
+    kinds: &[ParamKind],
+    size: u32,
+    addresses: &[u64],
+) -> Result<Vec<u8>, String> {
+    let mut block = vec![0; size as usize];
+    let mut put = |slot: &ParamSlot, bytes: &[u8]| {
+        let at = slot.offset as usize;
+        let n = bytes.len().min(slot.size as usize);
+        block[at..at + n].copy_from_slice(&bytes[..n]);
+    };
+    for (i, (kind, arg)) in kinds.iter().zip(&case.args).enumerate() {
+        let address = |buffer: usize| {
+            let found = addresses.get(buffer).map(|a| a.to_le_bytes());
+            found.ok_or_else(|| format!("argument {i}: there is no buffer {buffer}"))
+        };
+        match (kind, arg) {
+            (ParamKind::Value(slot), Arg::Bytes(bytes)) => put(slot, bytes),
+            (ParamKind::Value(slot), Arg::Buffer(buffer)) => put(slot, &address(*buffer)?),
+            (ParamKind::Reference { address: slot, .. }, Arg::Buffer(buffer)) => {
+                put(slot, &address(*buffer)?);
+            }
+            (
+                ParamKind::Slice {
+                    address: slot,
+                    length,
+                },
+                Arg::Buffer(buffer),
+            ) => {
+                put(slot, &address(*buffer)?);
+                put(length, &case.slice_len(i, *buffer).to_le_bytes());
+            }
+            (_, Arg::Bytes(_)) => return Err(format!("argument {i} takes a buffer")),
+        }
+    }
+    Ok(block)
+}
+
+/// How a runner disagrees with the reference.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// The runner's name; the reference's when it failed itself.
+    pub runner: String,
+    /// What is different.
+    pub difference: Difference,
+}
+
+/// What is different.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Difference {
+    /// The run failed.
+    Failed(String),
+    /// A buffer has other bytes.
+    Bytes {
+        /// Which buffer.
+        buffer: usize,
+        /// The first byte that differs.
+        offset: usize,
+        /// How many differ.
+        count: usize,
+        /// The 8 bytes, or fewer, at the multiple of 8 before, as the reference gave them.
+        expected: Vec<u8>,
+        /// And as the runner gave them.
+        found: Vec<u8>,
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.difference {
+            Difference::Failed(why) => write!(f, "{}: {why}", self.runner),
+            Difference::Bytes {
+                buffer,
+                offset,
+                count,
+                expected,
+                found,
+            } => write!(
+                f,
+                "{}: buffer {buffer} differs in {count} bytes, first at {offset}: {found:02x?}, \
+                 not {expected:02x?}",
+                self.runner
+            ),
+        }
+    }
+}
+
+/// Runs a case everywhere and compares the buffers bit by bit, padding of structs left out. Gives
+/// the first disagreement.
+pub fn compare(
+    case: &Case,
+    reference: &dyn Runner,
+    others: &[Box<dyn Runner>],
+) -> Option<Mismatch> {
+    let failed = |runner: &dyn Runner, why| Mismatch {
+        runner: runner.name(),
+        difference: Difference::Failed(why),
+    };
+    let expected = match reference.run(case) {
+        Ok(buffers) => buffers,
+        Err(why) => return Some(failed(reference, why)),
+    };
+    others.iter().find_map(|runner| match runner.run(case) {
+        Ok(found) => difference(case, &expected, &found).map(|difference| Mismatch {
+            runner: runner.name(),
+            difference,
+        }),
+        Err(why) => Some(failed(&**runner, why)),
+    })
+}
+
+/// The first difference between the buffers of two runs, padding left out.
+pub fn difference(case: &Case, expected: &[Vec<u8>], found: &[Vec<u8>]) -> Option<Difference> {
+    if expected.len() != found.len() {
+        return Some(Difference::Failed(format!(
+            "it gives {} buffers",
+            found.len()
+        )));
+    }
+    let pairs = expected.iter().zip(found).enumerate();
+    pairs
+        .filter(|(_, (a, b))| a != b)
+        .find_map(|(buffer, (a, b))| {
+            if a.len() != b.len() {
+                return Some(Difference::Failed(format!(
+                    "buffer {buffer} has {} bytes",
+                    b.len()
+                )));
+            }
+            let defined = defined(case, buffer, a.len());
+            let differs = |i: &usize| a[*i] != b[*i] && defined[*i];
+            let offset = (0..a.len()).find(differs)?;
+            let word = offset / 8 * 8..(offset / 8 * 8 + 8).min(a.len());
+            Some(Difference::Bytes {
+                buffer,
+                offset,
+                count: (0..a.len()).filter(differs).count(),
+                expected: a[word.clone()].to_vec(),
+                found: b[word].to_vec(),
+            })
+        })
+}
+
+/// By byte of a buffer: whether it is no padding.
+fn defined(case: &Case, buffer: usize, len: usize) -> Vec<bool> {
+    let param = case.args.iter().position(|arg| *arg == Arg::Buffer(buffer));
+    let types = &case.module.types;
+    let layout = param.and_then(|p| Some((p, types.layout(case.element(p))?)));
+    let Some((param, layout)) = layout else {
+        return vec![true; len];
+    };
+    let mut element = vec![false; layout.size as usize];
+    for range in types.defined_ranges(case.element(param)) {
+        element[range].fill(true);
+    }
+    (0..len).map(|i| element[i % element.len()]).collect()
+}

@@ -1,0 +1,484 @@
+//! The generator, the harness and the reducer, tested on themselves.
+
+use kiln_jit_core::ir::{BinaryOp, InstData, Region, Scalar, verify};
+use kiln_random::random::Random;
+use kiln_random::run::{Difference, ReversedRunner};
+use kiln_random::{
+    Budget, Case, Coverage, InterpreterRunner, Runner, compare, coverage, generate, reduce, sound,
+};
+
+/// Constructs that 2,000 cases have all of.
+const CONSTRUCTS: &[&str] = &[
+    "unary",
+    "binary",
+    "compare",
+    "select",
+    "cast",
+    "bitcast",
+    "bitcast.vector",
+    "construct",
+    "extract",
+    "insert",
+    "var.get",
+    "var.set",
+    "load.global",
+    "load.generic",
+    "load.constant",
+    "load.param",
+    "load.shared",
+    "load.local",
+    "store.global",
+    "store.generic",
+    "store.shared",
+    "store.local",
+    "ptr_offset",
+    "field_ptr",
+    "element_ptr.checked",
+    "element_ptr.unchecked",
+    "slice_index.checked",
+    "slice_index.unchecked",
+    "slice_len",
+    "slice_ptr",
+    "slice_new",
+    "space_cast",
+    "shared_addr",
+    "dynamic_shared",
+    "local_alloc",
+    "global_addr",
+    "atomic.add",
+    "atomic.min",
+    "atomic.max",
+    "atomic.and",
+    "atomic.or",
+    "atomic.xor",
+    "atomic.exchange",
+    "atomic.cas",
+    "atomic.add.shared",
+    "fence",
+    "call.plain",
+    "call.barriers",
+    "if.plain",
+    "if.else",
+    "for",
+    "loop",
+    "break.inner",
+    "break.outer",
+    "continue.inner",
+    "continue.outer",
+    "return.plain",
+    "return.in_loop",
+    "function_return.plain",
+    "function_return.in_loop",
+    "barrier.plain",
+    "barrier.in_if",
+    "barrier.in_loop",
+    "barrier.in_loops",
+    "barrier_after_exit",
+    "shared.static",
+    "launch.dynamic_shared",
+    "launch.block.1d",
+    "launch.block.2d",
+    "launch.block.3d",
+    "launch.grid.1d",
+    "launch.grid.2d",
+    "launch.grid.3d",
+    "param.alias",
+    "launch.partial_warp",
+    "intrinsic.thread_idx.x",
+    "intrinsic.block_idx.x",
+    "intrinsic.block_dim.x",
+    "intrinsic.grid_dim.x",
+    "intrinsic.math.sqrt",
+    "intrinsic.math.abs",
+    "intrinsic.math.floor",
+    "intrinsic.math.ceil",
+    "intrinsic.math.trunc",
+    "intrinsic.math.rint",
+    "intrinsic.math.fma",
+];
+
+/// Constructs that occur where threads diverge, and where they do not.
+const BOTH: &[&str] = &[
+    "if",
+    "for",
+    "loop",
+    "break",
+    "continue",
+    "var.set",
+    "var.get",
+    "load",
+    "store",
+    "atomic",
+    "call",
+    "return",
+    "select",
+    "binary",
+    "local_alloc",
+];
+
+fn covered(seeds: std::ops::Range<u64>, budget: &Budget) -> Coverage {
+    let mut total = Coverage::default();
+    for seed in seeds {
+        total.merge(&coverage(&generate(seed, budget)));
+    }
+    total
+}
+
+#[test]
+fn cases_are_sound() {
+    let budget = Budget::default();
+    for seed in 0..2000 {
+        let case = generate(seed, &budget);
+        sound(&case).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", case.to_text()));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_case() {
+    let budget = Budget::default();
+    for seed in 0..2000 {
+        let text = generate(seed, &budget).to_text();
+        assert_eq!(text, generate(seed, &budget).to_text(), "seed {seed}");
+        let back = Case::from_text(&text).expect("the text of a case is one");
+        assert_eq!(text, back.to_text(), "seed {seed}");
+        verify(&back.module).expect("it still verifies");
+    }
+}
+
+#[test]
+fn everything_is_covered() {
+    let total = covered(0..2000, &Budget::default());
+    println!("{total}");
+    let missing: Vec<_> = CONSTRUCTS.iter().filter(|c| total.total(c) == 0).collect();
+    assert!(missing.is_empty(), "never generated: {missing:?}");
+    for construct in BOTH {
+        let (all, divergent) = (total.total(construct), total.divergent(construct));
+        assert!(
+            0 < divergent && divergent < all,
+            "{construct}: {divergent} of {all} diverge"
+        );
+    }
+    assert_eq!(total.divergent_barriers, 0);
+    assert!(total.deepest("if") >= 3);
+}
+
+#[test]
+fn every_operation_is_covered_at_every_type() {
+    let total = covered(0..4000, &Budget::default());
+    let ops = |kinds: &[&str], fits: fn(Scalar) -> bool| {
+        for kind in kinds {
+            for scalar in Scalar::ALL.into_iter().filter(|s| fits(*s)) {
+                let n = total.typed(kind, scalar.name());
+                assert!(n > 0, "{kind} of {} is never generated", scalar.name());
+            }
+        }
+    };
+    let number = |s: Scalar| s != Scalar::Bool;
+    ops(
+        &["binary.add", "binary.sub", "binary.mul", "binary.div"],
+        number,
+    );
+    ops(&["binary.min", "binary.max", "unary.neg"], number);
+    ops(&["binary.rem", "binary.shl", "binary.shr"], Scalar::is_int);
+    ops(
+        &["binary.and", "binary.or", "binary.xor", "unary.not"],
+        |s| !s.is_float(),
+    );
+    ops(
+        &["compare.eq", "compare.ne", "select", "var.get", "var.set"],
+        |_| true,
+    );
+    ops(
+        &["compare.lt", "compare.le", "compare.gt", "compare.ge"],
+        number,
+    );
+    ops(
+        &[
+            "intrinsic.math.sqrt",
+            "intrinsic.math.fma",
+            "intrinsic.math.rint",
+        ],
+        Scalar::is_float,
+    );
+    ops(&["for"], Scalar::is_int);
+    for from in Scalar::ALL {
+        for to in Scalar::ALL
+            .into_iter()
+            .filter(|s| number(*s) || from == Scalar::Bool)
+        {
+            let n = total.typed(&format!("cast.{}", from.name()), to.name());
+            assert!(n > 0, "a cast from {} to {}", from.name(), to.name());
+        }
+    }
+    for (from, to) in [
+        ("f32", "u32"),
+        ("i64", "f64"),
+        ("f16", "u16"),
+        ("u16", "bf16"),
+    ] {
+        assert!(
+            total.typed(&format!("bitcast.{from}"), to) > 0,
+            "bits of {from} as {to}"
+        );
+    }
+}
+
+#[test]
+fn a_budget_is_kept_to() {
+    let narrow = Budget {
+        early_exits: false,
+        aggregates: false,
+        halves: false,
+        functions: 0,
+        ..Budget::default()
+    };
+    let total = covered(0..500, &narrow);
+    for kind in ["field_ptr", "insert", "call", "cast.f16", "cast.bf16"] {
+        assert_eq!(total.total(kind), 0, "{kind}");
+    }
+    assert!(total.total("return") > 0);
+    let wide = Budget {
+        uniform_shared: true,
+        instructions: 150,
+        ..Budget::default()
+    };
+    for seed in 0..300 {
+        for budget in [&narrow, &wide] {
+            let case = generate(seed, budget);
+            sound(&case).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", case.to_text()));
+        }
+    }
+}
+
+/// Whether a region has a remainder in a loop.
+fn rem_in_loop(case: &Case) -> bool {
+    fn walk(case: &Case, region: Region, inside: bool) -> bool {
+        let function = case.kernel();
+        function.regions[region].insts.iter().any(|&inst| {
+            let data = &function.insts[inst].data;
+            let rem = matches!(
+                data,
+                InstData::Binary {
+                    op: BinaryOp::Rem,
+                    ..
+                }
+            );
+            let is_loop = matches!(data, InstData::Loop { .. } | InstData::For { .. });
+            let inner = |&region: &Region| walk(case, region, inside || is_loop);
+            rem && inside || data.regions().iter().any(inner)
+        })
+    }
+    walk(case, case.kernel().body, false)
+}
+
+#[test]
+fn a_planted_failure_is_reduced() {
+    let cases = (0..).map(|seed| generate(seed, &Budget::default()));
+    let failing = cases.filter(|case| rem_in_loop(case) && case.instructions() > 100);
+    for case in failing.take(20) {
+        let (seed, before) = (case.seed, case.instructions());
+        let small = reduce(case, &|c| rem_in_loop(c) && sound(c).is_ok());
+        assert!(rem_in_loop(&small) && sound(&small).is_ok());
+        let after = small.instructions();
+        println!("seed {seed}: {before} instructions, then {after}");
+        assert!(
+            after <= 10,
+            "seed {seed}: {after} instructions\n{}",
+            small.to_text()
+        );
+        assert_eq!(small.threads(), 1);
+        let again = Case::from_text(&small.to_text()).expect("the text of a case is one");
+        assert!(rem_in_loop(&again));
+    }
+}
+
+/// A backend with a mistake: it subtracts where it should take the exclusive or of 32 bits.
+struct Mistaken;
+
+impl Runner for Mistaken {
+    fn name(&self) -> String {
+        "mistaken".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        let mut case = case.clone();
+        for (_, function) in case.module.functions.iter_mut() {
+            let values = &function.values;
+            for (_, node) in function.insts.iter_mut() {
+                let narrow = node
+                    .result
+                    .is_some_and(|v| values[v].ty == kiln_jit_core::ir::Type::U32);
+                if let InstData::Binary {
+                    op: op @ BinaryOp::Max,
+                    ..
+                } = &mut node.data
+                    && narrow
+                {
+                    *op = BinaryOp::Min;
+                }
+            }
+        }
+        InterpreterRunner.run(&case)
+    }
+}
+
+#[test]
+fn a_mistaken_backend_is_found_and_the_case_reduced() {
+    let others: Vec<Box<dyn Runner>> = vec![Box::new(Mistaken)];
+    let differs = |case: &Case| {
+        let mismatch = compare(case, &InterpreterRunner, &others);
+        mismatch.is_some_and(|m| matches!(m.difference, Difference::Bytes { .. }))
+    };
+    let cases = (0..2000).map(|seed| generate(seed, &Budget::default()));
+    let found: Vec<Case> = cases.filter(differs).take(5).collect();
+    assert_eq!(found.len(), 5, "hardly any case notices");
+    for case in found {
+        let small = reduce(case, &|c| differs(c) && sound(c).is_ok());
+        println!("{}", small.to_text());
+        assert!(small.instructions() <= 16, "{}", small.to_text());
+    }
+}
+
+/// How many of 100 changes of one operation change the result: what a case computes can be seen.
+#[test]
+fn most_changes_show() {
+    let mut random = Random::new(7);
+    let (mut changed, mut shown) = (0, 0);
+    for seed in 0..600 {
+        let case = generate(seed, &Budget::default());
+        let mut wrong = case.clone();
+        let id = wrong.module.kernel().expect("there is a kernel");
+        let function = &mut wrong.module.functions[id];
+        let mut places = Vec::new();
+        function.for_each_inst(|_, inst| {
+            if matches!(
+                function.insts[inst].data,
+                InstData::Binary {
+                    op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Div,
+                    ..
+                } | InstData::Select { .. }
+                    | InstData::If { .. }
+            ) {
+                places.push(inst);
+            }
+        });
+        let Some(&inst) = places.get(random.below(places.len())) else {
+            continue;
+        };
+        match &mut function.insts[inst].data {
+            InstData::Binary { op, .. } => *op = BinaryOp::Mul,
+            InstData::Select {
+                if_true, if_false, ..
+            } => std::mem::swap(if_true, if_false),
+            InstData::If { then_region, .. } => function.regions[*then_region].insts.clear(),
+            _ => {}
+        }
+        changed += 1;
+        let expected = InterpreterRunner.run(&case);
+        shown += usize::from(InterpreterRunner.run(&wrong) != expected);
+    }
+    let percent = 100 * shown / changed;
+    println!("{shown} of {changed} changes show: {percent} %");
+    assert!(percent >= 40, "{percent} %");
+}
+
+const HEADER: &str = "; seed 5
+; grid 1 1 1
+; block 4 1 1
+; buffer 0 16: 01
+; arg buffer 0
+";
+
+fn case(body: &str) -> Case {
+    let text = format!(
+        "{HEADER}module small legal
+        kernel @small(%0 out: slice<global, mut u32>) {{
+          %1: u32 = intrinsic thread_idx.x()
+          {body}
+        }}"
+    );
+    Case::from_text(&text).expect("the text is a case")
+}
+
+#[test]
+fn a_race_is_found() {
+    // Each thread reads what its neighbour writes.
+    let racy = case(
+        "%2: u32 = const 3
+         %3: u32 = xor %1, %2
+         %4: ptr<global, mut u32> = slice_index %0, %3
+         %5: u32 = load %4
+         %6: u32 = add %5, %1
+         %7: ptr<global, mut u32> = slice_index %0, %1
+         store %7, %6
+         return",
+    );
+    let why = sound(&racy).expect_err("it has a race");
+    assert!(why.starts_with("the order of threads"), "{why}");
+    let mismatch = compare(&racy, &InterpreterRunner, &[Box::new(ReversedRunner)]);
+    assert!(mismatch.is_some());
+}
+
+#[test]
+fn an_uninitialized_read_is_found() {
+    let wild = case(
+        "%2: ptr<local, mut u32> = local_alloc
+         %3: u32 = load %2
+         %4: ptr<global, mut u32> = slice_index %0, %1
+         store %4, %3
+         return",
+    );
+    let why = sound(&wild).expect_err("it reads what nobody wrote");
+    assert!(why.starts_with("what uninitialized"), "{why}");
+}
+
+#[test]
+fn a_look_at_a_nan_is_found() {
+    for body in [
+        "%2: f32 = const 0.0
+         %3: f32 = div %2, %2",
+        "%2: f32 = const -0.0
+         %4: f32 = const 0.0
+         %3: f32 = min %2, %4",
+    ] {
+        let body = format!(
+            "{body}
+             %5: u32 = bitcast %3
+             %6: ptr<global, mut u32> = slice_index %0, %1
+             store %6, %5
+             return"
+        );
+        let why = sound(&case(&body)).expect_err("it looks at bits");
+        assert!(why.starts_with("the bits of NaNs"), "{why}");
+    }
+}
+
+#[test]
+fn a_fault_is_found() {
+    let faulty = case(
+        "%2: u32 = const 9
+         %3: ptr<global, mut u32> = slice_index %0, %2
+         store %3, %2
+         return",
+    );
+    let why = sound(&faulty).expect_err("its index is out of bounds");
+    assert!(why.starts_with("fault: index 9 of 4"), "{why}");
+}
+
+#[test]
+fn wrong_texts_are_refused() {
+    let good = case("return").to_text();
+    for (from, to) in [
+        ("; grid 1", "; grid x"),
+        ("16: 01", "0: 01"),
+        ("16: 01", "16: 0"),
+        ("16: 01", "16: 0q"),
+        ("; arg buffer 0\n", ""),
+        ("module", "modul"),
+    ] {
+        assert!(
+            Case::from_text(&good.replace(from, to)).is_err(),
+            "{from} -> {to}"
+        );
+    }
+}
