@@ -1,9 +1,14 @@
 //! Running a case, and comparing what runs gave.
 
 use std::fmt;
+use std::sync::Arc;
 
 use kiln_jit_core::abi::{ParamKind, ParamSlot};
+use kiln_jit_core::codegen::{Bug, OptLevel};
+use kiln_jit_core::fault::FaultRecord;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
+
+use kiln_jit_core::runtime::{HostModule, HostOptions};
 
 use crate::case::{Arg, Case};
 use crate::memory::DeviceMemory;
@@ -31,7 +36,11 @@ pub fn reference() -> Box<dyn Runner> {
 
 /// All runners that are compared with the reference. A backend is added here.
 pub fn runners() -> Vec<Box<dyn Runner>> {
-    vec![Box::new(ReversedRunner)]
+    let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(ReversedRunner)];
+    for lanes in [1, 8, 16, 32] {
+        runners.push(Box::new(HostRunner::new(lanes)));
+    }
+    runners
 }
 
 /// The interpreter.
@@ -63,6 +72,67 @@ impl Runner for ReversedRunner {
     }
 }
 
+/// The compiled CPU backend.
+#[derive(Copy, Clone, Debug)]
+pub struct HostRunner {
+    /// Lanes of a vector.
+    pub lanes: u32,
+    /// The pipeline of passes.
+    pub opt_level: OptLevel,
+    /// A planted bug.
+    pub bug: Option<Bug>,
+}
+
+impl HostRunner {
+    /// As users have it, with vectors of `lanes` lanes.
+    pub fn new(lanes: u32) -> HostRunner {
+        HostRunner {
+            lanes,
+            opt_level: OptLevel::O1,
+            bug: None,
+        }
+    }
+}
+
+impl Runner for HostRunner {
+    fn name(&self) -> String {
+        format!("compiled, {} lanes", self.lanes)
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        let options = HostOptions {
+            block: case.block,
+            lanes: self.lanes,
+            // Fused operations round once, which is another result.
+            contract: false,
+            opt_level: self.opt_level,
+            bug: self.bug,
+        };
+        let module = Arc::new(case.module.clone());
+        let module = HostModule::compile(&module, &options).map_err(|e| e.to_string())?;
+        let module = module.ok_or("its barriers are for the interpreter only")?;
+        let mut memory = DeviceMemory::new(case);
+        let addresses: Vec<u64> = memory.ranges().iter().map(|r| r.0).collect();
+        let layout = module.layout();
+        let params = param_block(case, &layout.params, layout.size, &addresses)?;
+        // SAFETY: generated kernels access their buffers only, which `memory` holds until the run
+        // is over; a planted bug may write beside one, where guard bytes are.
+        let fault = unsafe { module.run(case.grid, case.dynamic_shared, &params) };
+        describe(fault.map_err(|e| e.to_string())?)?;
+        memory.into_buffers()
+    }
+}
+
+fn describe(fault: Option<FaultRecord>) -> Result<(), String> {
+    match fault {
+        None => Ok(()),
+        Some(fault) => Err(format!(
+            "fault: index {} of {} (block {:?}, thread {:?})",
+            fault.index, fault.length, fault.block, fault.thread
+        )),
+    }
+}
+
 fn interpret(case: &Case) -> Result<Vec<Vec<u8>>, String> {
     let kernel = InterpretedKernel::new(&case.module).map_err(|e| e.to_string())?;
     let mut memory = DeviceMemory::new(case);
@@ -80,12 +150,7 @@ fn interpret(case: &Case) -> Result<Vec<Vec<u8>>, String> {
     };
     // SAFETY: the ranges are those of `memory`, which nobody else uses until the run is over.
     let fault = unsafe { kernel.run(&launch, &ranges) }.map_err(|e| e.to_string())?;
-    if let Some(fault) = fault {
-        return Err(format!(
-            "fault: index {} of {} (block {:?}, thread {:?})",
-            fault.index, fault.length, fault.block, fault.thread
-        ));
-    }
+    describe(fault)?;
     memory.into_buffers()
 }
 

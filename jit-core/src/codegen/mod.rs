@@ -20,7 +20,7 @@ pub(crate) mod session;
 mod types;
 mod vector;
 
-pub(crate) use host::{HostJob, HostOutput, compile_host, host_vector_lanes};
+pub(crate) use host::{HostCode, HostJob, HostOutput, compile_host, host_vector_lanes};
 pub(crate) use pipeline::{PtxJob, compile_ptx};
 
 pub use error::{BackendError, CompileThreadError};

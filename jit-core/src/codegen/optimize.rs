@@ -49,8 +49,9 @@ impl OptLevel {
 }
 
 /// Passes that make most of the code of most kernels.
-const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg,\
-     loop-mssa(licm),gvn<>,instcombine,simplifycfg)";
+const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
+     instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn<>,\
+     instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// Runs a pass pipeline over a lowered module, after LLVM's verifier.
 ///

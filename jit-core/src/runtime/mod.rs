@@ -11,7 +11,7 @@ mod device;
 mod event;
 
 pub use buffer::Buffer;
-pub use cpu::{CpuOptions, ObjectError};
+pub use cpu::{CpuOptions, HostModule, HostOptions, ObjectError};
 pub use device::{Device, DeviceId, DeviceInfo, DeviceKind};
 pub use event::Event;
 

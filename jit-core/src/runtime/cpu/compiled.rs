@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 
 use super::object::LoadedObject;
 use super::pool::Blocks;
-use crate::codegen::{Bug, HostJob, HostOutput, compile_host, host_vector_lanes};
+use crate::codegen::{Bug, HostCode, HostJob, HostOutput, compile_host, host_vector_lanes};
 use crate::error::Result;
 use crate::host_abi::BlocksFn;
 use crate::ir::{Effects, Module};
@@ -106,13 +106,18 @@ impl Compiled {
         let output = compile_host(job(&self.code, block, settings))?;
         Ok(match output {
             HostOutput::Interpret(_) => Variant::Interpret,
-            HostOutput::Code(code) => Variant::Code(Arc::new(HostKernel {
-                object: LoadedObject::load(&self.name, &code.object, crate::codegen::HOST_ENTRY)?,
-                arena_bytes: code.arena_bytes as usize,
-                cost: AtomicU64::new(0),
-            })),
+            HostOutput::Code(code) => Variant::Code(Arc::new(load(&self.name, &code)?)),
         })
     }
+}
+
+/// Makes code runnable.
+pub(super) fn load(kernel: &str, code: &HostCode) -> Result<HostKernel> {
+    Ok(HostKernel {
+        object: LoadedObject::load(kernel, &code.object, crate::codegen::HOST_ENTRY)?,
+        arena_bytes: code.arena_bytes as usize,
+        cost: AtomicU64::new(0),
+    })
 }
 
 /// What to compile for blocks of a shape.

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `memory` | allocations |
 //! | `compiled` | a kernel's code, for each shape of block |
+//! | `direct` | compiling and running a module without a device |
 //! | `object`, `symbols` | loading machine code, and what it may call |
 //! | `pool` | the queue of launches, and the threads that run blocks |
 //! | `meaning` | intrinsics without host code |
 
 mod compiled;
+mod direct;
 mod meaning;
 mod memory;
 mod object;
@@ -26,6 +28,7 @@ use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
 pub(crate) use compiled::list_host_code;
+pub use direct::{HostModule, HostOptions};
 pub use object::ObjectError;
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};

@@ -134,6 +134,11 @@ impl Run {
         unsafe { (self.code.entry())(&launch, first, count, arena) };
     }
 
+    /// Runs all blocks on the calling thread.
+    pub(super) fn alone(&self) -> Result<()> {
+        run_alone(self, &mut Arena::default())
+    }
+
     fn finish(&self) {
         if let Some(record) = self.fault.lock().take() {
             (self.report)(record);
