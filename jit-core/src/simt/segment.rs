@@ -61,6 +61,10 @@ pub(crate) struct Segment {
     pub(crate) vars: Vec<Var>,
     /// Variables of its own that start as zero.
     pub(crate) zeroed: Vec<Var>,
+    /// Whether a thread can end in it: by `return`, or by a checked access.
+    pub(crate) can_end: bool,
+    /// Whether it only computes what is the same in all threads of the block.
+    pub(crate) is_uniform: bool,
 }
 
 /// A kernel cut at its barriers.
@@ -97,6 +101,7 @@ impl Segments {
     ) -> Result<Segments, Unfit> {
         let function = &flat.function;
         let mut cutter = Cutter {
+            module,
             function,
             shapes,
             meets: meeting_places(function, scopes, block),
@@ -159,6 +164,7 @@ fn meeting_places(function: &Function, scopes: &Scopes, block: BlockShape) -> Ha
 }
 
 struct Cutter<'a> {
+    module: &'a Module,
     function: &'a Function,
     shapes: &'a Shapes,
     meets: HashSet<Inst>,
@@ -189,10 +195,26 @@ impl Cutter<'_> {
             return;
         }
         items.push(Item::Run(self.segments.len()));
+        let can_end = run.iter().any(|&inst| inst_can_end(self.function, inst));
+        let is_uniform = run.iter().all(|&inst| self.is_uniform(inst));
         self.segments.push(Segment {
             insts: std::mem::take(run),
+            can_end,
+            is_uniform,
             ..Segment::default()
         });
+    }
+
+    /// Whether an instruction gives the same in all threads and does nothing else. Memory is left
+    /// out: there must be a thread for it to be accessed at all.
+    fn is_uniform(&self, inst: Inst) -> bool {
+        let node = &self.function.insts[inst];
+        let same = |value| self.shapes.value(value) == Shape::Block;
+        match node.data {
+            InstData::VarSet(var, value) => self.shapes.var(var) == Shape::Block && same(value),
+            InstData::VarGet(_) => node.result.is_some_and(same),
+            _ => is_pure(self.module, &node.data) && node.result.is_some_and(same),
+        }
     }
 
     fn item(&mut self, inst: Inst) -> Result<Option<Item>, Unfit> {
@@ -270,15 +292,18 @@ impl Cutter<'_> {
 
 /// Whether a thread can end in a region: by `return`, or by a checked access.
 fn can_end(function: &Function, region: Region) -> bool {
-    function.regions[region].insts.iter().any(|&inst| {
-        let data = &function.insts[inst].data;
-        matches!(
-            data,
-            InstData::Return { .. }
-                | InstData::SliceIndex { checked: true, .. }
-                | InstData::ElementPtr { checked: true, .. }
-        ) || data.regions().iter().any(|&r| can_end(function, r))
-    })
+    let insts = &function.regions[region].insts;
+    insts.iter().any(|&inst| inst_can_end(function, inst))
+}
+
+fn inst_can_end(function: &Function, inst: Inst) -> bool {
+    let data = &function.insts[inst].data;
+    matches!(
+        data,
+        InstData::Return { .. }
+            | InstData::SliceIndex { checked: true, .. }
+            | InstData::ElementPtr { checked: true, .. }
+    ) || data.regions().iter().any(|&r| can_end(function, r))
 }
 
 /// Values that cost little to compute again and give the same wherever that is done.

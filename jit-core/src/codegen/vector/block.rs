@@ -459,7 +459,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         self.loops.pop();
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
-        if can_end {
+        if can_end && self.plan.arena.live.is_some() {
             let again = self.block("again");
             let any = self.any_live()?;
             self.emit

@@ -4,6 +4,8 @@
 //! All values are of the context and module being built, on the compile thread. Nothing here knows
 //! the IR.
 
+use std::num::NonZeroU32;
+
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::context::Context;
@@ -411,15 +413,19 @@ impl<'ctx> Emit<'_, 'ctx> {
         self.int(1).vec_type(self.lanes)
     }
 
+    /// The integer with a bit for each lane.
+    fn bits_type(&self) -> Result<IntType<'ctx>, BackendError> {
+        let lanes = NonZeroU32::new(self.lanes).unwrap_or(NonZeroU32::MIN);
+        let ty = self.context.custom_width_int_type(lanes);
+        ty.map_err(|e| BackendError::new("vectorize", e))
+    }
+
     /// A mask as an integer, lane 0 the lowest bit.
     pub(super) fn mask_bits(
         &self,
         mask: VectorValue<'ctx>,
     ) -> Result<IntValue<'ctx>, BackendError> {
-        let ty = self.context.custom_width_int_type(
-            std::num::NonZeroU32::new(self.lanes).unwrap_or(std::num::NonZeroU32::MIN),
-        );
-        let ty = ty.map_err(|e| BackendError::new("vectorize", e))?;
+        let ty = self.bits_type()?;
         Ok(self.builder.build_bit_cast(mask, ty, "")?.into_int_value())
     }
 
@@ -428,10 +434,14 @@ impl<'ctx> Emit<'_, 'ctx> {
         &self,
         bits: BasicValueEnum<'ctx>,
     ) -> Result<VectorValue<'ctx>, BackendError> {
-        let lanes = self.const_lanes(self.int(32), |lane| 1 << lane);
-        let all = self.and(bits, lanes.into())?;
-        let zero = self.int_like(0, all);
-        Ok(self.icmp(IntPredicate::NE, all, zero)?.into_vector_value())
+        let ty = self.bits_type()?;
+        let bits = if self.lanes < 32 {
+            self.cast(InstructionOpcode::Trunc, bits, ty.into())?
+        } else {
+            bits
+        };
+        let mask = self.builder.build_bit_cast(bits, self.mask_type(), "")?;
+        Ok(mask.into_vector_value())
     }
 
     /// Whether a lane of a mask is on.

@@ -193,7 +193,8 @@ impl<'m> Plan<'m> {
             }
             arena.vars.insert(var, offsets);
         }
-        if self.segments.segments.len() > 1 {
+        let ends = self.segments.segments.iter().any(|s| s.can_end);
+        if ends && self.segments.segments.len() > 1 {
             arena.live = Some(place(4 * warps));
         }
         let mut locals = Vec::new();

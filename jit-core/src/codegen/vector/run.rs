@@ -1,5 +1,6 @@
 //! Segments of a block: the loop over warps, and what each warp brings in and takes out.
 
+use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{IntValue, PointerValue};
 
@@ -22,6 +23,13 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             .collect();
         self.copy_vars(&touched, |var| (&var.before, &var.after))?;
         let ids = ids.to_vec();
+        if ids
+            .iter()
+            .all(|&id| self.plan.segments.segments[id].is_uniform)
+        {
+            self.run_once(&ids)?;
+            return self.copy_vars(&touched, |var| (&var.after, &var.before));
+        }
         self.each_warp(|writer, warp, first| writer.run_warp(&ids, warp, first))?;
         self.copy_vars(&touched, |var| (&var.after, &var.before))
     }
@@ -54,6 +62,8 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             self.block("segment_end"),
             self.block("warp_end"),
         );
+        let segments = &self.plan.segments.segments;
+        let ends_threads = ids.iter().any(|&id| segments[id].can_end);
         let mask = match self.plan.arena.live {
             Some(offset) => {
                 let mask = self.read_live(offset, index)?;
@@ -84,15 +94,47 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         }
         warp.jump(end)?;
         self.emit.builder.position_at_end(end);
+        if ends_threads {
+            self.after_ends(&warp, index, next)?;
+        }
         for &id in ids {
             self.take_out(&warp, id)?;
         }
-        if let Some(offset) = self.plan.arena.live {
-            let mask = warp.read_mask(mask_slot)?;
-            self.write_live(offset, index, mask)?;
-        }
         self.emit.builder.build_unconditional_branch(next)?;
         self.emit.builder.position_at_end(next);
+        Ok(())
+    }
+
+    /// What gives the same in all threads and does nothing else is done once for the block.
+    fn run_once(&self, ids: &[SegmentId]) -> Result<(), BackendError> {
+        let zero = self.emit.i32(0);
+        let mut warp = self.warp(zero, zero);
+        for &id in ids {
+            self.bring_in(&mut warp, id)?;
+            self.segment_body(&mut warp, id)?;
+            self.take_out(&warp, id)?;
+        }
+        Ok(())
+    }
+
+    /// Where threads may have ended: notes who is left. A warp without any has nothing to take out;
+    /// what it holds is of no use to the others.
+    fn after_ends(
+        &self,
+        warp: &Warp<'_, 'm, 'ctx>,
+        index: IntValue<'ctx>,
+        next: BasicBlock<'ctx>,
+    ) -> Result<(), BackendError> {
+        let mask = warp.mask()?;
+        if let Some(offset) = self.plan.arena.live {
+            self.write_live(offset, index, mask)?;
+        }
+        let some = self.block("some_left");
+        let any = self.emit.any(mask)?;
+        self.emit
+            .builder
+            .build_conditional_branch(any, some, next)?;
+        self.emit.builder.position_at_end(some);
         Ok(())
     }
 
