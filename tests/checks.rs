@@ -14,18 +14,25 @@ mod suite;
 mod texts;
 
 use kiln::core::launch::KernelFault;
+use kiln::core::runtime::CpuOptions;
 use kiln::prelude::*;
 use kiln::{Error, Finding};
 
 /// Threads of a block of most cases.
 const THREADS: u32 = 32;
 
+/// A `Jit` whose launches run in the interpreter, with these checks if there are any.
 fn jit(checks: Checks) -> Jit {
+    // With checks the device's own choice must not matter.
+    let device = Device::cpu_with(CpuOptions {
+        interpret: checks.is_none(),
+        ..CpuOptions::default()
+    });
     let options = JitOptions {
         checks,
         ..JitOptions::default()
     };
-    Jit::with(Device::cpu(), kiln::hooks::standard(), options)
+    Jit::with(device, kiln::hooks::standard(), options)
 }
 
 fn kernel(name: &str, describe: impl FnOnce(&KernelBuilder)) -> Kernel {

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use kiln::core::args;
 use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet, LaunchEvent};
 use kiln::core::ir::{InstData, Module};
+use kiln::core::runtime::CpuOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln::{Error, Result};
@@ -39,8 +40,12 @@ fn without_positions(text: &str) -> String {
     out
 }
 
+/// Launches run in the interpreter, which survives every mistake and finds most of them.
 fn jit() -> Jit {
-    Jit::on(Device::cpu())
+    Jit::on(Device::cpu_with(CpuOptions {
+        interpret: true,
+        ..CpuOptions::default()
+    }))
 }
 
 fn fill() -> Kernel {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use kiln_jit_core::abi::{ParamKind, ParamSlot};
+use kiln_jit_core::checks::Checks;
 use kiln_jit_core::codegen::{Bug, OptLevel};
 use kiln_jit_core::fault::FaultRecord;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
@@ -36,7 +37,7 @@ pub fn reference() -> Box<dyn Runner> {
 
 /// All runners that are compared with the reference. A backend is added here.
 pub fn runners() -> Vec<Box<dyn Runner>> {
-    let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(ReversedRunner)];
+    let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(ReversedRunner), Box::new(CheckedRunner)];
     for lanes in [1, 8, 16, 32] {
         runners.push(Box::new(HostRunner::new(lanes)));
     }
@@ -53,7 +54,7 @@ impl Runner for InterpreterRunner {
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
-        interpret(case)
+        interpret(case, &Checks::none())
     }
 }
 
@@ -68,7 +69,7 @@ impl Runner for ReversedRunner {
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
-        interpret(&sound::reversed(case))
+        interpret(&sound::reversed(case), &Checks::none())
     }
 }
 
@@ -133,7 +134,21 @@ fn describe(fault: Option<FaultRecord>) -> Result<(), String> {
     }
 }
 
-fn interpret(case: &Case) -> Result<Vec<Vec<u8>>, String> {
+/// The interpreter with every check: there is nothing to find in a generated kernel.
+#[derive(Copy, Clone, Debug)]
+pub struct CheckedRunner;
+
+impl Runner for CheckedRunner {
+    fn name(&self) -> String {
+        "interpreter, checking".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        interpret(case, &Checks::all().watchdog(STEP_LIMIT))
+    }
+}
+
+fn interpret(case: &Case, checks: &Checks) -> Result<Vec<Vec<u8>>, String> {
     let kernel = InterpretedKernel::new(&case.module).map_err(|e| e.to_string())?;
     let mut memory = DeviceMemory::new(case);
     let ranges = memory.ranges();
@@ -149,7 +164,8 @@ fn interpret(case: &Case) -> Result<Vec<Vec<u8>>, String> {
         step_limit: Some(STEP_LIMIT),
     };
     // SAFETY: the ranges are those of `memory`, which nobody else uses until the run is over.
-    let fault = unsafe { kernel.run(&launch, &ranges) }.map_err(|e| e.to_string())?;
+    let fault =
+        unsafe { kernel.run_checked(&launch, &ranges, checks) }.map_err(|e| e.to_string())?;
     describe(fault)?;
     memory.into_buffers()
 }

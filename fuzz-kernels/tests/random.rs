@@ -2,7 +2,7 @@
 
 use kiln_jit_core::ir::{BinaryOp, InstData, Region, Scalar, verify};
 use kiln_random::random::Random;
-use kiln_random::run::{Difference, ReversedRunner};
+use kiln_random::run::{CheckedRunner, Difference, ReversedRunner};
 use kiln_random::{
     Budget, Case, Coverage, InterpreterRunner, Runner, compare, coverage, generate, reduce, sound,
 };
@@ -417,6 +417,8 @@ fn a_race_is_found() {
     assert!(why.starts_with("the order of threads"), "{why}");
     let mismatch = compare(&racy, &InterpreterRunner, &[Box::new(ReversedRunner)]);
     assert!(mismatch.is_some());
+    let found = CheckedRunner.run(&racy).expect_err("it has a race");
+    assert!(found.contains("a race on"), "{found}");
 }
 
 #[test]
@@ -430,6 +432,13 @@ fn an_uninitialized_read_is_found() {
     );
     let why = sound(&wild).expect_err("it reads what nobody wrote");
     assert!(why.starts_with("what uninitialized"), "{why}");
+    let found = CheckedRunner
+        .run(&wild)
+        .expect_err("it reads what nobody wrote");
+    assert!(
+        found.contains("in local memory is read and was not written"),
+        "{found}"
+    );
 }
 
 #[test]

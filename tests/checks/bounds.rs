@@ -280,8 +280,8 @@ fn every_memory_and_index() {
 /// Every memory in every control flow.
 #[test]
 fn every_flow() {
-    for checks in [Checks::none(), Checks::all()] {
-        let jit = jit(checks);
+    let compiled = Jit::on(Device::cpu());
+    for jit in [jit(Checks::none()), jit(Checks::all()), compiled] {
         for target in Target::ALL {
             for flow in Flow::ALL {
                 plant(&jit, 0u32, target, flow, (Type::U32, LENGTH.into()));

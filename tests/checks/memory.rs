@@ -1,6 +1,7 @@
 //! Planted reads of memory that nobody has written, threads without end, and how launches go on.
 
 use kiln::core::ir::AddressSpace;
+use kiln::core::target::Target;
 use kiln::{Checks, Error, Finding, prelude::*};
 
 use super::{Shape, THREADS, finding, is_usable, jit, kernel, launch};
@@ -409,6 +410,19 @@ fn launches_of_several_threads() {
 
 #[test]
 fn checks_choose_the_interpreter() {
-    let jit = jit(Checks::none().races());
-    assert_eq!(jit.target(), &kiln::core::target::Target::Interpreter);
+    assert_eq!(jit(Checks::none().races()).target(), &Target::Interpreter);
+    assert_eq!(Jit::on(Device::cpu()).target(), &Target::Cpu);
+    // Who asks for another target does not get a launch without checks.
+    let options = JitOptions {
+        checks: Checks::all(),
+        target: Some(Target::Cpu),
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let fine = kernel("fine", |k| out(k).at(me(k)).set(1));
+    let result = launch(&jit, &fine, Shape::BLOCK);
+    assert!(
+        matches!(result, Err(Error::WrongTarget { .. })),
+        "{result:?}"
+    );
 }

@@ -290,11 +290,12 @@ impl Backend for CpuDevice {
     ) -> Result<Box<dyn LoadedCode>> {
         match &kernel.code {
             Code::Ir(module) => Ok(Box::new(Interpreted::new(module, kernel, checks)?)),
-            Code::Cpu(code) => Ok(Box::new(CompiledCode {
+            // Host code makes no checks; a `JitOptions::target` may ask for both.
+            Code::Cpu(code) if checks.is_none() => Ok(Box::new(CompiledCode {
                 kernel: Compiled::new(&kernel.name, code),
                 fallback: OnceCell::new(),
             })),
-            Code::Ptx(_) => Err(Error::WrongTarget {
+            Code::Cpu(_) | Code::Ptx(_) => Err(Error::WrongTarget {
                 kernel: kernel.name.clone(),
                 device: self.info.name.clone(),
             }),
