@@ -32,5 +32,6 @@ pub(crate) type MeaningFn = unsafe extern "C" fn(*const c_void, u32, *const u64,
 /// each argument is a word for each of 32 lanes, and the results replace the first.
 pub(crate) type WarpMeaningFn = unsafe extern "C" fn(*const c_void, u32, u32, *mut u64, u32);
 
-/// Runs `count` blocks from the linear index `first` on, in order, with memory for one block.
-pub(crate) type BlocksFn = unsafe extern "C" fn(*const HostLaunch, u64, u64, *mut u8);
+/// Runs `count` blocks from the linear index `first` on, in order. The two addresses are what is kept
+/// between the segments of a block, and its memory.
+pub(crate) type BlocksFn = unsafe extern "C" fn(*const HostLaunch, u64, u64, *mut u8, *mut u8);

@@ -41,8 +41,9 @@ pub(crate) enum HostOutput {
 pub(crate) struct HostCode {
     /// The object file.
     pub(crate) object: Vec<u8>,
-    /// Memory of a block in bytes, without dynamic shared memory.
-    pub(crate) arena_bytes: u64,
+    /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
+    /// memory.
+    pub(crate) arena_bytes: [u64; 2],
     /// Stages passed, how long each took, and its output if it was to be kept.
     pub(crate) stages: Vec<(Stage, Duration, String)>,
 }

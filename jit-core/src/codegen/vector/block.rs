@@ -57,7 +57,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         slots: Builder<'ctx>,
     ) -> Result<Self, BackendError> {
         let params = function.get_params();
-        let [launch, first, count, arena] = params[..] else {
+        let [launch, first, count, kept, arena] = params[..] else {
             return Err(unexpected("an entry of another signature"));
         };
         let launch = launch.into_pointer_value();
@@ -78,6 +78,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         let entry = Entry {
             function,
             launch,
+            kept: kept.into_pointer_value(),
             arena: arena.into_pointer_value(),
             grid,
             dynamic_bytes: dynamic_bytes.into_int_value(),
@@ -262,7 +263,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             let leaves = plan.leaves(plan.flat.function.vars[var].ty)?;
             for (leaf, &offset) in leaves.iter().zip(&plan.arena.vars[&var]) {
                 let bytes = plan.slot_bytes(*leaf, plan.shapes.var(var)) * warps;
-                let at = self.emit.offset_const(self.entry.arena, offset)?;
+                let at = self.emit.offset_const(self.entry.kept, offset)?;
                 let zero = self.emit.int(8).const_zero();
                 let size = self.emit.i64(bytes as i64);
                 let set = self.emit.builder.build_memset(at, 64, zero, size);
@@ -300,7 +301,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         offset: u64,
         warp: IntValue<'ctx>,
     ) -> Result<PointerValue<'ctx>, BackendError> {
-        let start = self.emit.offset_const(self.entry.arena, offset)?;
+        let start = self.emit.offset_const(self.entry.kept, offset)?;
         let warp = self.emit.resize(warp.into(), 64, false)?;
         let bytes = self.emit.mul(warp, self.emit.i64(4).into())?;
         Ok(self.emit.offset(start.into(), bytes)?.into_pointer_value())

@@ -16,7 +16,7 @@ use super::ENTRY;
 use super::block::BlockWriter;
 use super::emit::{Built, Emit};
 use super::leaf::Wide;
-use super::plan::Plan;
+use super::plan::{ALIGN, Plan};
 use crate::codegen::error::BackendError;
 use crate::host_abi::HostLaunch;
 use crate::ir::{GlobalId, Inst, Module, Value};
@@ -25,6 +25,9 @@ use crate::ir::{GlobalId, Inst, Module, Value};
 pub(super) struct Entry<'ctx> {
     pub(super) function: FunctionValue<'ctx>,
     pub(super) launch: PointerValue<'ctx>,
+    /// What is kept between segments.
+    pub(super) kept: PointerValue<'ctx>,
+    /// Private and shared memory.
     pub(super) arena: PointerValue<'ctx>,
     pub(super) grid: [IntValue<'ctx>; 3],
     pub(super) dynamic_bytes: IntValue<'ctx>,
@@ -105,7 +108,7 @@ pub(in crate::codegen) fn write_kernel<'ctx>(
         builder: context.create_builder(),
         lanes: plan.block.lanes,
     };
-    let function = declare(&emit);
+    let function = declare(&emit, plan);
     let slots_block = context.append_basic_block(function, "slots");
     let body = context.append_basic_block(function, "entry");
     let slots = context.create_builder();
@@ -117,10 +120,10 @@ pub(in crate::codegen) fn write_kernel<'ctx>(
     Ok(())
 }
 
-fn declare<'ctx>(emit: &Emit<'_, 'ctx>) -> FunctionValue<'ctx> {
+fn declare<'ctx>(emit: &Emit<'_, 'ctx>, plan: &Plan<'_>) -> FunctionValue<'ctx> {
     let ptr = emit.context.ptr_type(LlvmSpace::default());
     let word = emit.int(64);
-    let params = [ptr.into(), word.into(), word.into(), ptr.into()];
+    let params = [ptr.into(), word.into(), word.into(), ptr.into(), ptr.into()];
     let ty = emit.context.void_type().fn_type(&params, false);
     let function = emit.module.add_function(ENTRY, ty, None);
     let attribute = |name, value| {
@@ -128,11 +131,18 @@ fn declare<'ctx>(emit: &Emit<'_, 'ctx>) -> FunctionValue<'ctx> {
         emit.context.create_enum_attribute(kind, value)
     };
     function.add_attribute(AttributeLoc::Function, attribute("nounwind", 0));
-    for param in [0, 3] {
-        function.add_attribute(AttributeLoc::Param(param), attribute("noalias", 0));
+    let describe = |param, name, value| {
+        function.add_attribute(AttributeLoc::Param(param), attribute(name, value));
+    };
+    describe(0, "readonly", 0);
+    describe(0, "noalias", 0);
+    for (param, bytes) in [3, 4].into_iter().zip(plan.arena_bytes()) {
+        describe(param, "noalias", 0);
+        describe(param, "align", ALIGN);
+        if bytes > 0 {
+            describe(param, "dereferenceable", bytes);
+        }
     }
-    function.add_attribute(AttributeLoc::Param(0), attribute("readonly", 0));
-    function.add_attribute(AttributeLoc::Param(3), attribute("align", 128));
     for (name, value) in [
         ("prefer-vector-width", "512"),
         ("min-legal-vector-width", "512"),

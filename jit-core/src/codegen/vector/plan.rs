@@ -11,7 +11,7 @@ use crate::ir::{Inst, InstData, Module, SharedVar, Type, Value, Var};
 use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Shape, Shapes, Unfit, inline};
 
 /// Alignment of everything in a block's memory, in bytes: that of the widest vector, twice.
-const ALIGN: u64 = 128;
+pub(super) const ALIGN: u64 = 128;
 
 /// Private arrays up to this size lie on the stack, where LLVM can turn them into values.
 const MAX_STACK_BYTES: u64 = 16 << 10;
@@ -46,10 +46,13 @@ pub(crate) enum Unplannable {
     Backend(#[from] BackendError),
 }
 
-/// Where things lie in the memory of a block.
+/// Where things lie in the memory of a block. What is kept between segments and what the kernel
+/// has addresses of are apart, so that LLVM knows that one does not change the other.
 #[derive(Debug, Default)]
 pub(crate) struct ArenaLayout {
-    /// Values that live across segments: the offset of each leaf, for warp 0.
+    /// Bytes of what is kept for a block between its segments.
+    pub(super) kept: u64,
+    /// Values that live across segments: the offset of each leaf among the kept, for warp 0.
     pub(super) values: HashMap<Value, Vec<u64>>,
     /// Variables that live across segments.
     pub(super) vars: HashMap<Var, Vec<u64>>,
@@ -59,7 +62,7 @@ pub(crate) struct ArenaLayout {
     pub(super) locals: HashMap<Inst, u64>,
     /// Static shared memory.
     pub(super) shared: HashMap<SharedVar, u64>,
-    /// Where dynamic shared memory starts: the end of all that is known.
+    /// Where dynamic shared memory starts: the end of the memory that is known.
     pub(super) dynamic: u64,
 }
 
@@ -127,9 +130,10 @@ impl<'m> Plan<'m> {
         Ok(plan)
     }
 
-    /// Bytes of a block's memory, without dynamic shared memory.
-    pub(crate) fn arena_bytes(&self) -> u64 {
-        self.arena.dynamic
+    /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
+    /// memory.
+    pub(crate) fn arena_bytes(&self) -> [u64; 2] {
+        [self.arena.kept, self.arena.dynamic]
     }
 
     /// Whether values behind this address lie lane beside lane.
@@ -197,6 +201,13 @@ impl<'m> Plan<'m> {
         if ends && self.segments.segments.len() > 1 {
             arena.live = Some(place(4 * warps));
         }
+        arena.kept = place(0);
+        let mut end = 0u64;
+        let mut place = |bytes: u64| {
+            let at = end;
+            end = (end + bytes).next_multiple_of(ALIGN);
+            at
+        };
         let mut locals = Vec::new();
         function.for_each_inst(|_, inst| {
             if matches!(function.insts[inst].data, InstData::LocalAlloc) {

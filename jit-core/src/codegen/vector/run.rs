@@ -186,7 +186,7 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         shape: Shape,
         offset: u64,
     ) -> Result<PointerValue<'ctx>, BackendError> {
-        let start = self.emit.offset_const(self.entry.arena, offset)?;
+        let start = self.emit.offset_const(self.entry.kept, offset)?;
         warp.of_this_warp(start, self.plan.slot_bytes(ty, shape))
     }
 

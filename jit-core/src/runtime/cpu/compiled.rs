@@ -29,7 +29,7 @@ pub(super) enum Variant {
 /// Machine code, loaded.
 pub(super) struct HostKernel {
     object: LoadedObject,
-    arena_bytes: usize,
+    arena_bytes: [usize; 2],
     cost: AtomicU64,
 }
 
@@ -40,7 +40,7 @@ impl Blocks for HostKernel {
         unsafe { std::mem::transmute::<*const u8, BlocksFn>(self.object.entry()) }
     }
 
-    fn arena_bytes(&self) -> usize {
+    fn arena_bytes(&self) -> [usize; 2] {
         self.arena_bytes
     }
 
@@ -115,7 +115,7 @@ impl Compiled {
 pub(super) fn load(kernel: &str, code: &HostCode) -> Result<HostKernel> {
     Ok(HostKernel {
         object: LoadedObject::load(kernel, &code.object, crate::codegen::HOST_ENTRY)?,
-        arena_bytes: code.arena_bytes as usize,
+        arena_bytes: code.arena_bytes.map(|bytes| bytes as usize),
         cost: AtomicU64::new(0),
     })
 }

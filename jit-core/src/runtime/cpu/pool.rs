@@ -31,8 +31,9 @@ const CLAIMS: u64 = 8;
 pub(super) trait Blocks: Send + Sync {
     /// The function that runs blocks.
     fn entry(&self) -> BlocksFn;
-    /// Memory of a block in bytes, without dynamic shared memory.
-    fn arena_bytes(&self) -> usize;
+    /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
+    /// memory.
+    fn arena_bytes(&self) -> [usize; 2];
     /// What the latest launch took for a block, in nanoseconds; 0 if there was none.
     fn cost(&self) -> &AtomicU64;
 }
@@ -95,7 +96,8 @@ impl Run {
     }
 
     fn arena_bytes(&self) -> usize {
-        self.code.arena_bytes() + self.dynamic_shared as usize
+        let [kept, memory] = self.code.arena_bytes();
+        kept + memory + self.dynamic_shared as usize
     }
 
     fn unclaimed(&self) -> bool {
@@ -128,10 +130,11 @@ impl Run {
             meaning: super::meaning::pure,
             warp_meaning: super::meaning::warp,
         };
+        let memory = arena.wrapping_add(self.code.arena_bytes()[0]);
         // SAFETY: the code was made for this signature and stays loaded while `self` holds it; the
         // arena has the bytes that the code asks for, and nobody else has it. What the code
         // accesses besides is what the arguments point at, as for any launch.
-        unsafe { (self.code.entry())(&launch, first, count, arena) };
+        unsafe { (self.code.entry())(&launch, first, count, arena, memory) };
     }
 
     /// Runs all blocks on the calling thread.
