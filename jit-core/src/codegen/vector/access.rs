@@ -5,7 +5,7 @@
 //! and scattered. Where an address is only even at times, both are written and a branch chooses.
 
 use inkwell::IntPredicate;
-use inkwell::types::BasicTypeEnum;
+use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 
 use super::Warp;
@@ -128,7 +128,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 self.emit.builder.build_unconditional_branch(next)?;
                 let row_end = self.current_block()?;
                 self.emit.builder.position_at_end(rest);
-                let gathered = self.gather(address, scalar, bytes)?;
+                let gathered = self.gather_rarely(address, scalar, bytes)?;
                 self.emit.builder.build_unconditional_branch(next)?;
                 let rest_end = self.current_block()?;
                 self.emit.builder.position_at_end(next);
@@ -251,7 +251,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 self.store_row(start, value, bytes)?;
                 self.emit.builder.build_unconditional_branch(next)?;
                 self.emit.builder.position_at_end(rest);
-                self.scatter(address, value, bytes)?;
+                self.scatter_rarely(address, value, bytes)?;
                 self.emit.builder.build_unconditional_branch(next)?;
                 self.emit.builder.position_at_end(next);
                 Ok(())
@@ -316,7 +316,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn each_lane(
         &mut self,
         operands: &[BasicValueEnum<'ctx>],
-        result: Option<inkwell::types::VectorType<'ctx>>,
+        result: Option<VectorType<'ctx>>,
         mut act: impl FnMut(
             &mut Self,
             &[BasicValueEnum<'ctx>],
@@ -326,8 +326,27 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         for &operand in operands {
             let slot = self.entry.slot(self.emit, operand.get_type())?;
             self.emit.builder.build_store(slot, operand)?;
-            slots.push(slot);
+            slots.push((slot, element_type(operand)?));
         }
+        self.lane_loop(result, |warp, lane| {
+            let mut parts = Vec::new();
+            for &(slot, ty) in &slots {
+                let at = warp.lane_slot(slot, ty, lane)?;
+                parts.push(warp.emit.builder.build_load(ty, at, "")?);
+            }
+            act(warp, &parts)
+        })
+    }
+
+    /// Does something for each active lane in order, given its number as 64 bits.
+    fn lane_loop(
+        &mut self,
+        result: Option<VectorType<'ctx>>,
+        mut act: impl FnMut(
+            &mut Self,
+            BasicValueEnum<'ctx>,
+        ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let results = match result {
             Some(ty) => {
                 let slot = self.entry.slot(self.emit, ty.into())?;
@@ -362,13 +381,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             &[left_bits, no_poison],
         )?;
         let lane = self.emit.resize(lane, 64, false)?;
-        let mut parts = Vec::new();
-        for (&slot, operand) in slots.iter().zip(operands) {
-            let ty = element_type(*operand)?;
-            let at = self.lane_slot(slot, ty, lane)?;
-            parts.push(self.emit.builder.build_load(ty, at, "")?);
-        }
-        let value = act(self, &parts)?;
+        let value = act(self, lane)?;
         if let (Some(value), Some((slot, _))) = (value, results) {
             let at = self.lane_slot(slot, value.get_type(), lane)?;
             self.emit.builder.build_store(at, value)?;
@@ -383,6 +396,48 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Some((slot, ty)) => Some(self.emit.builder.build_load(ty, slot, "")?),
             None => None,
         })
+    }
+
+    /// Reads elements one by one: little code, for where it is hardly ever run.
+    fn gather_rarely(
+        &mut self,
+        address: Leaf<'ctx>,
+        scalar: BasicTypeEnum<'ctx>,
+        bytes: u32,
+    ) -> Built<'ctx> {
+        let Leaf::Element { element, .. } = address else {
+            return self.gather(address, scalar, bytes);
+        };
+        let ty = self.emit.vector_of(scalar);
+        let value = self.lane_loop(Some(ty), |warp, lane| {
+            let at = element.address_of(warp.emit, lane)?;
+            warp.emit.load(scalar, at, bytes, false).map(Some)
+        })?;
+        value.ok_or_else(|| unexpected("a load without a value"))
+    }
+
+    /// Writes elements one by one.
+    fn scatter_rarely(
+        &mut self,
+        address: Leaf<'ctx>,
+        value: Leaf<'ctx>,
+        bytes: u32,
+    ) -> Result<(), BackendError> {
+        let Leaf::Element { element, .. } = address else {
+            return self.scatter(address, value, bytes);
+        };
+        let values = value.vector(self.emit)?;
+        let ty = lane_type(values);
+        let slot = self.entry.slot(self.emit, values.get_type().into())?;
+        self.emit.builder.build_store(slot, values)?;
+        self.lane_loop(None, |warp, lane| {
+            let at = element.address_of(warp.emit, lane)?;
+            let value = warp.lane_slot(slot, ty, lane)?;
+            let value = warp.emit.builder.build_load(ty, value, "")?;
+            warp.emit.store(at, value, bytes, false)?;
+            Ok(None)
+        })?;
+        Ok(())
     }
 
     /// The place of a lane in a vector on the stack.

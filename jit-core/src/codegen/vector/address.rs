@@ -336,10 +336,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     fn check_lanes(&mut self, check: Checked<'ctx>) -> Result<(), BackendError> {
-        let index = self
-            .emit
-            .resize(check.index.vector(self.emit)?.into(), 64, check.signed)?;
-        let len = self.emit.resize(check.len.value(self.emit)?, 64, false)?;
+        let lanes = check.index.vector(self.emit)?.into();
+        let len = check.len.value(self.emit)?;
+        // Unsigned numbers of one width are compared as they are.
+        let same = !check.signed && self.emit.int_bits(lanes) == self.emit.int_bits(len);
+        let width = if same { self.emit.int_bits(len) } else { 64 };
+        let index = self.emit.resize(lanes, width, check.signed)?;
+        let len = self.emit.resize(len, width, false)?;
         let out = self.emit.icmp(IntPredicate::UGE, index, len)?;
         let mask = self.mask()?;
         let bad = self.emit.and(out, mask.into())?.into_vector_value();
@@ -375,12 +378,18 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             BasicValueEnum::VectorValue(v) => self.emit.lane(v, lane),
             scalar => Ok(scalar),
         };
+        let word = |value: BasicValueEnum<'ctx>| self.emit.resize(value, 64, false);
         let thread = self.emit.add(self.first_thread.into(), lane.into())?;
         let site = self.kernel.site(inst)?;
         self.kernel.call_fault(
             self.emit,
             self.entry,
-            [self.emit.i32(site).into(), pick(index)?, pick(len)?, thread],
+            [
+                self.emit.i32(site).into(),
+                word(pick(index)?)?,
+                word(pick(len)?)?,
+                thread,
+            ],
         )
     }
 

@@ -9,7 +9,7 @@
 //! depends on what the processor has.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, VectorValue};
+use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 use smallvec::SmallVec;
 
 use super::emit::{Built, Emit, unexpected};
@@ -241,6 +241,20 @@ impl<'ctx> Leaf<'ctx> {
 }
 
 impl<'ctx> Element<'ctx> {
+    /// The address of one lane's element; `lane` has 64 bits.
+    pub(super) fn address_of(
+        self,
+        emit: &Emit<'_, 'ctx>,
+        lane: BasicValueEnum<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        let lane = emit.resize(lane, emit.int_bits(self.index), false)?;
+        let step = emit.int_like(self.step as u64, lane);
+        let index = emit.add(self.index, emit.mul(lane, step)?)?;
+        let index = emit.resize(index, 64, self.signed)?;
+        let bytes = emit.mul(index, emit.int_like(self.size, index))?;
+        Ok(emit.offset(self.origin, bytes)?.into_pointer_value())
+    }
+
     fn lanes(self, emit: &Emit<'_, 'ctx>) -> Result<VectorValue<'ctx>, BackendError> {
         let index = Leaf::Affine {
             base: self.index,
