@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inkwell::OptimizationLevel;
 use inkwell::context::Context;
+use once_cell::sync::OnceCell;
 
 use super::error::BackendError;
 use super::machine::Machine;
@@ -63,7 +65,7 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
         stages.push((stage, took, text));
         last = Instant::now();
     };
-    let machine = Machine::host()?;
+    let machine = Machine::host(job.opt_level.host_emission())?;
     let options = PlanOptions {
         contract: job.contract,
         has_f16c: machine.converts_f16(),
@@ -93,11 +95,15 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
     }))
 }
 
-/// The widest vectors of 32-bit numbers that this machine computes with at once.
+/// The widest vectors of 32-bit numbers that this machine computes with at once; asked once.
 ///
 /// # Errors
 /// There is no libLLVM to ask, or it does not know this machine.
 pub(crate) fn host_vector_lanes() -> Result<u32, Error> {
-    on_compile_thread("host", || Machine::host().map(|m| m.native_lanes()))?
-        .map_err(|error: BackendError| error.into())
+    static LANES: OnceCell<u32> = OnceCell::new();
+    let ask = || Machine::host(OptimizationLevel::None).map(|m| m.native_lanes());
+    let lanes = LANES.get_or_try_init(|| -> Result<u32, Error> {
+        on_compile_thread("host", ask)?.map_err(|error: BackendError| error.into())
+    })?;
+    Ok(*lanes)
 }

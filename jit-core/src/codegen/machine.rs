@@ -115,7 +115,10 @@ impl Machine {
             ));
         }
         let triple = TargetTriple::create("nvptx64-nvidia-cuda");
-        Machine::new(triple, &format!("sm_{sm}"), &format!("+ptx{ptx}"), false)
+        // Below Aggressive the NVPTX back end runs EarlyCSE in the place of GVN.
+        let level = OptimizationLevel::Aggressive;
+        let (cpu, features) = (format!("sm_{sm}"), format!("+ptx{ptx}"));
+        Machine::new(triple, &cpu, &features, level, false)
     }
 
     /// The processor this program runs on, with all its features, position-independent. To be
@@ -123,7 +126,7 @@ impl Machine {
     ///
     /// # Errors
     /// If this libLLVM was built without the host's target.
-    pub(crate) fn host() -> Result<Machine, BackendError> {
+    pub(crate) fn host(level: OptimizationLevel) -> Result<Machine, BackendError> {
         let cpu = TargetMachine::get_host_cpu_name();
         let features = TargetMachine::get_host_cpu_features();
         let triple = TargetMachine::get_default_triple();
@@ -131,6 +134,7 @@ impl Machine {
             triple,
             &cpu.to_string_lossy(),
             &features.to_string_lossy(),
+            level,
             // Kernels come as vectors; what is left is scalar for a reason.
             false,
         )
@@ -166,6 +170,7 @@ impl Machine {
         triple: TargetTriple,
         cpu: &str,
         features: &str,
+        level: OptimizationLevel,
         loop_vectorizer: bool,
     ) -> Result<Machine, BackendError> {
         let target = Target::from_triple(&triple)
@@ -174,8 +179,7 @@ impl Machine {
             &triple,
             cpu,
             features,
-            // Below Aggressive the NVPTX back end runs EarlyCSE in the place of GVN.
-            OptimizationLevel::Aggressive,
+            level,
             RelocMode::PIC,
             CodeModel::Default,
         );

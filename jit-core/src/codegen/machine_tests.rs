@@ -234,7 +234,7 @@ fn the_host_has_assembly_and_an_object() {
     let compile = || -> Result<(String, Vec<u8>), BackendError> {
         let context = Context::create();
         let session = Session::new(&context);
-        let machine = Machine::host()?;
+        let machine = Machine::host(OptimizationLevel::Default)?;
         let module = parse(&context, "define i32 @seven() { ret i32 7 }");
         machine.prepare(&module);
         machine.run_passes(&session, &module, "default<O3>")?;

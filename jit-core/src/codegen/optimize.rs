@@ -4,6 +4,8 @@
 //! a hook can replace them. They need the target machine: without it the NVPTX passes and cost
 //! model are missing.
 
+use inkwell::OptimizationLevel;
+
 use super::error::BackendError;
 use super::machine::{Machine, PTX_PIPELINE};
 use super::session::Session;
@@ -36,22 +38,42 @@ impl OptLevel {
         }
     }
 
-    /// The pass pipeline for the host. `O1` is the short one for code that is compiled often and
-    /// run little.
+    /// The pass pipeline for the host.
     pub fn host_pipeline(self) -> &'static str {
         match self {
-            OptLevel::O0 => "default<O0>",
-            OptLevel::O1 => HOST_PIPELINE,
-            OptLevel::O2 => "default<O2>",
-            OptLevel::O3 => "default<O3>",
+            OptLevel::O0 => HOST_QUICK,
+            OptLevel::O1 => HOST_SHORT,
+            OptLevel::O2 | OptLevel::O3 => HOST_PIPELINE,
+        }
+    }
+
+    /// How hard the host's back end tries.
+    pub(crate) fn host_emission(self) -> OptimizationLevel {
+        match self {
+            OptLevel::O0 => OptimizationLevel::None,
+            OptLevel::O1 | OptLevel::O2 => OptimizationLevel::Default,
+            OptLevel::O3 => OptimizationLevel::Aggressive,
         }
     }
 }
 
+/// The least that makes values of variables, for code that is compiled often and hardly run.
+const HOST_QUICK: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
+     instcombine<no-verify-fixpoint>,simplifycfg)";
+
 /// Passes that make most of the code of most kernels.
-const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
+const HOST_SHORT: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn<>,\
      instcombine<no-verify-fixpoint>,simplifycfg)";
+
+/// What kernels are compiled with. They come as vectors, in one function, with their branches as
+/// the author of the kernel wrote them: `default<O3>` takes 1.25 times as long and gives code that
+/// is 5 % faster at best (benches/RESULTS.md).
+const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
+     instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm<allowspeculation>),\
+     gvn<>,loop(indvars,loop-unroll-full),sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
+     jump-threading,correlated-propagation,loop-mssa(licm<allowspeculation>),gvn<>,\
+     instcombine<no-verify-fixpoint>,dse,simplifycfg)";
 
 /// Runs a pass pipeline over a lowered module, after LLVM's verifier.
 ///

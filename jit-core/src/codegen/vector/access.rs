@@ -338,6 +338,53 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         })
     }
 
+    /// [`Self::each_lane`] for what takes few instructions: in a row when all lanes are active.
+    pub(super) fn each_lane_unrolled(
+        &mut self,
+        operands: &[BasicValueEnum<'ctx>],
+        result: Option<VectorType<'ctx>>,
+        mut act: impl FnMut(
+            &mut Self,
+            &[BasicValueEnum<'ctx>],
+        ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let (row, some, next) = (
+            self.block("all_lanes"),
+            self.block("some_lanes"),
+            self.block("lanes_done"),
+        );
+        let bits = self.emit.mask_bits(self.mask()?)?;
+        let full = bits.get_type().const_all_ones();
+        let all = self.emit.icmp(IntPredicate::EQ, bits.into(), full.into())?;
+        self.likely(all.into_int_value(), row, some)?;
+        self.emit.builder.position_at_end(row);
+        let mut in_a_row = result.map(|ty| ty.const_zero());
+        for lane in 0..self.emit.lanes {
+            let lane = self.emit.i32(lane);
+            let mut parts = Vec::new();
+            for operand in operands {
+                parts.push(self.emit.lane(operand.into_vector_value(), lane)?);
+            }
+            if let (Some(value), Some(vector)) = (act(self, &parts)?, in_a_row) {
+                let builder = &self.emit.builder;
+                in_a_row = Some(builder.build_insert_element(vector, value, lane, "")?);
+            }
+        }
+        let row_end = self.current_block()?;
+        self.emit.builder.build_unconditional_branch(next)?;
+        self.emit.builder.position_at_end(some);
+        let one_by_one = self.each_lane(operands, result, act)?;
+        let some_end = self.current_block()?;
+        self.emit.builder.build_unconditional_branch(next)?;
+        self.emit.builder.position_at_end(next);
+        let (Some(a), Some(b)) = (in_a_row, one_by_one) else {
+            return Ok(None);
+        };
+        let phi = self.emit.builder.build_phi(a.get_type(), "")?;
+        phi.add_incoming(&[(&a, row_end), (&b, some_end)]);
+        Ok(Some(phi.as_basic_value()))
+    }
+
     /// Does something for each active lane in order, given its number as 64 bits.
     fn lane_loop(
         &mut self,

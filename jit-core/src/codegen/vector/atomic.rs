@@ -48,6 +48,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let result = used.then_some(ty);
         let old = if self.bug(Bug::UnmaskedAtomic) {
             self.with_all_lanes(|warp| warp.each_lane(&operands, result, act))?
+        } else if shared {
+            self.each_lane_unrolled(&operands, result, act)?
         } else {
             self.each_lane(&operands, result, act)?
         };

@@ -529,6 +529,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
         self.end_iteration();
+        self.all_go_on(&looping, &index, (head, exit))?;
         let current = index.read(self)?;
         let distance = self.distance(&looping, current.value(self.emit)?)?;
         let more = self.emit.icmp(IntPredicate::UGT, distance, size)?;
@@ -542,6 +543,49 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .builder
             .build_conditional_branch(any, head, exit)?;
         self.leave_loop(exit, looping.body)
+    }
+
+    /// The way back for all iterations but the last ones: if an even index of 32 bits or less rises
+    /// and its last lane has another iteration, all lanes have.
+    fn all_go_on(
+        &mut self,
+        looping: &ForLoop<'ctx>,
+        index: &IndexSlot<'ctx>,
+        (head, exit): (BasicBlock<'ctx>, BasicBlock<'ctx>),
+    ) -> Result<(), BackendError> {
+        let (IndexSlot::Even(_, base, stride), Leaf::Uniform(end), Leaf::Uniform(step)) =
+            (*index, looping.end, looping.step)
+        else {
+            return Ok(());
+        };
+        let bits = self.emit.int_bits(base);
+        if looping.direction != Some(true) && looping.signed || bits > 32 || stride < 0 {
+            return Ok(());
+        }
+        let wide = |value| self.emit.resize(value, 64, looping.signed);
+        let current = match index.read(self)? {
+            Leaf::Uniform(base) | Leaf::Affine { base, .. } => base,
+            _ => return Ok(()),
+        };
+        let reach = stride.saturating_mul(i64::from(self.emit.lanes) - 1);
+        let last = self.emit.add(wide(current)?, self.emit.i64(reach).into())?;
+        let next = self.emit.add(last, wide(step)?)?;
+        let go_on = self.emit.icmp(IntPredicate::SLT, next, wide(end)?)?;
+        let (fast, slow) = (self.block("all_go_on"), self.block("some_go_on"));
+        self.likely(go_on.into_int_value(), fast, slow)?;
+        self.emit.builder.position_at_end(fast);
+        index.advance(self, looping.step)?;
+        match self.active_lanes()? {
+            Some(active) if self.can_leave(looping.body) => {
+                let any = self.emit.any(active)?;
+                self.emit
+                    .builder
+                    .build_conditional_branch(any, head, exit)?;
+            }
+            _ => self.jump(head)?,
+        }
+        self.emit.builder.position_at_end(slow);
+        Ok(())
     }
 
     fn precedes(

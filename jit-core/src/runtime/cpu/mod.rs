@@ -73,7 +73,6 @@ pub(super) struct CpuDevice {
     pool: Pool,
     /// Held while the interpreter runs.
     interpreting: Mutex<()>,
-    native_lanes: OnceCell<u32>,
 }
 
 impl CpuDevice {
@@ -107,14 +106,13 @@ impl CpuDevice {
             fault: Arc::default(),
             pool: Pool::new(threads),
             interpreting: Mutex::new(()),
-            native_lanes: OnceCell::new(),
         }
     }
 
     fn settings(&self) -> Result<Settings> {
         Ok(Settings {
             lanes: self.options.lanes,
-            native_lanes: *self.native_lanes.get_or_try_init(host_vector_lanes)?,
+            native_lanes: host_vector_lanes()?,
             bug: self.options.bug,
         })
     }
