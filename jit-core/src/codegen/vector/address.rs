@@ -10,7 +10,7 @@ use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 use super::Warp;
 use super::bug::Bug;
 use super::emit::unexpected;
-use super::leaf::{Element, Even, Leaf, Wide};
+use super::leaf::{Element, Even, Indexed, Leaf, Wide};
 use crate::codegen::error::BackendError;
 use crate::ir::{ArrayLen, Inst, Type, TypeData, Value};
 
@@ -79,6 +79,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 base: self.emit.offset(base, step)?,
                 stride,
             },
+            Leaf::Indexed(indexed) => Leaf::Indexed(Indexed {
+                origin: self.emit.offset(indexed.origin, step)?,
+                ..indexed
+            }),
             Leaf::Element { element, even } => {
                 let origin = self.emit.offset(element.origin, step)?;
                 Leaf::Element {
@@ -135,6 +139,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 size,
             };
             return Ok(Leaf::Element { element, even });
+        }
+        if let (Leaf::Uniform(origin), Leaf::Vector { lanes, even: None }) = (ptr, index) {
+            return Ok(Leaf::Indexed(Indexed {
+                origin,
+                index: lanes,
+                signed,
+                size,
+            }));
         }
         let index = wide.value(self.emit)?;
         let bytes = self.emit.mul(index, self.emit.int_like(size, index))?;
@@ -338,9 +350,16 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     fn check_lanes(&mut self, check: Checked<'ctx>) -> Result<(), BackendError> {
         let lanes = check.index.vector(self.emit)?.into();
         let len = check.len.value(self.emit)?;
-        // Unsigned numbers of one width are compared as they are.
-        let same = !check.signed && self.emit.int_bits(lanes) == self.emit.int_bits(len);
-        let width = if same { self.emit.int_bits(len) } else { 64 };
+        // Unsigned numbers are compared as they are, if the length fits their width.
+        let bits = self.emit.int_bits(lanes);
+        let fits = match len {
+            BasicValueEnum::IntValue(len) => len
+                .get_zero_extended_constant()
+                .is_some_and(|n| bits == 32 && n < 1 << 32),
+            _ => false,
+        };
+        let same = !check.signed && (fits || bits == self.emit.int_bits(len));
+        let width = if same { bits } else { 64 };
         let index = self.emit.resize(lanes, width, check.signed)?;
         let len = self.emit.resize(len, width, false)?;
         let out = self.emit.icmp(IntPredicate::UGE, index, len)?;

@@ -36,12 +36,22 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             self.rmw_lane(op, scalar, shared, ordering, (at.into_pointer_value(), all))?;
             return Ok(Wide::from_elem(Leaf::from(ty.const_zero().into()), 1));
         }
-        let operands = [
-            address.vector(self.emit)?.into(),
-            operand.vector(self.emit)?.into(),
-        ];
+        // A shared place is found by its index, lane by lane.
+        let indexed = match address {
+            Leaf::Indexed(indexed) => Some(indexed),
+            _ => None,
+        };
+        let place: BasicValueEnum<'ctx> = match indexed {
+            Some(indexed) => indexed.index.into(),
+            None => address.vector(self.emit)?.into(),
+        };
+        let operands = [place, operand.vector(self.emit)?.into()];
         let act = |warp: &mut Self, lane: &[BasicValueEnum<'ctx>]| {
-            let at = lane[0].into_pointer_value();
+            let at = match indexed {
+                Some(indexed) => indexed.address(warp.emit, lane[0])?,
+                None => lane[0],
+            };
+            let at = at.into_pointer_value();
             let old = warp.rmw_lane(op, scalar, shared, ordering, (at, lane[1]))?;
             Ok(used.then_some(old))
         };

@@ -71,7 +71,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                     even: Some(even),
                 })
             }
-            Leaf::Element { .. } => Err(unexpected("an address as a number")),
+            Leaf::Element { .. } | Leaf::Indexed(_) => Err(unexpected("an address as a number")),
             Leaf::Vector { lanes, even } => {
                 let narrows = self.emit.int_bits(lanes.into()) >= bits;
                 let even = match even {

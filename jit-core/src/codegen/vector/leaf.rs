@@ -152,6 +152,19 @@ pub(super) struct Element<'ctx> {
     pub(super) size: u64,
 }
 
+/// The addresses of elements with any indices.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Indexed<'ctx> {
+    /// The address of element 0.
+    pub(super) origin: BasicValueEnum<'ctx>,
+    /// The index of each lane.
+    pub(super) index: VectorValue<'ctx>,
+    /// Whether the index is of a signed type.
+    pub(super) signed: bool,
+    /// The size of an element in bytes.
+    pub(super) size: u64,
+}
+
 /// A leaf in all lanes.
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Leaf<'ctx> {
@@ -171,6 +184,8 @@ pub(super) enum Leaf<'ctx> {
         /// When it is even.
         even: Option<Even<'ctx>>,
     },
+    /// The addresses of elements; made from their indices where they are needed.
+    Indexed(Indexed<'ctx>),
     /// The address of an element.
     Element {
         /// Which.
@@ -214,6 +229,7 @@ impl<'ctx> Leaf<'ctx> {
             Leaf::Uniform(value) => emit.splat(value),
             Leaf::Vector { lanes, .. } => Ok(lanes),
             Leaf::Element { element, .. } => element.lanes(emit),
+            Leaf::Indexed(indexed) => indexed.lanes(emit),
             Leaf::Affine { base, stride } => {
                 if let BasicValueEnum::PointerValue(_) = base {
                     let steps = emit.const_lanes(emit.int(64), |l| lane_offset(stride, l));
@@ -234,9 +250,23 @@ impl<'ctx> Leaf<'ctx> {
         match self {
             Leaf::Uniform(base) => Some((base, 0, None)),
             Leaf::Affine { base, stride } => Some((base, stride, None)),
+            Leaf::Indexed(_) => None,
             Leaf::Vector { even, .. } => even.map(|e| (e.base, e.stride, Some(e.when))),
             Leaf::Element { even, .. } => Some((even.base, even.stride, Some(even.when))),
         }
+    }
+}
+
+impl<'ctx> Indexed<'ctx> {
+    /// The address of the element with this index, a scalar or a vector.
+    pub(super) fn address(self, emit: &Emit<'_, 'ctx>, index: BasicValueEnum<'ctx>) -> Built<'ctx> {
+        let index = emit.resize(index, 64, self.signed)?;
+        let bytes = emit.mul(index, emit.int_like(self.size, index))?;
+        emit.offset(self.origin, bytes)
+    }
+
+    fn lanes(self, emit: &Emit<'_, 'ctx>) -> Result<VectorValue<'ctx>, BackendError> {
+        Ok(self.address(emit, self.index.into())?.into_vector_value())
     }
 }
 
