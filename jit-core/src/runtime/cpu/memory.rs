@@ -21,7 +21,7 @@ pub(super) struct Allocation {
 unsafe impl Send for Allocation {}
 
 impl Allocation {
-    /// `bytes` zeros; `None` if there is no memory.
+    /// `bytes` zeros, so that all of it is initialized; `None` if there is no memory.
     pub(super) fn new(bytes: usize) -> Option<Allocation> {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()?;
         // SAFETY: the layout has at least one byte.
@@ -49,22 +49,66 @@ impl Drop for Allocation {
     }
 }
 
+/// Bytes of freed allocations that are kept for later ones of the same size. Fresh pages cost more
+/// than a simple kernel takes to fill them.
+const MAX_SPARE: usize = 1 << 29;
+
 /// All allocations of a device.
 #[derive(Default)]
 pub(super) struct DeviceMemory {
     allocations: Mutex<BTreeMap<u64, Allocation>>,
+    spare: Mutex<Spare>,
+}
+
+/// Freed allocations, by size.
+#[derive(Default)]
+struct Spare {
+    bytes: usize,
+    by_size: BTreeMap<usize, Vec<Allocation>>,
+}
+
+impl Spare {
+    fn take(&mut self, bytes: usize) -> Option<Allocation> {
+        let list = self.by_size.get_mut(&bytes)?;
+        let allocation = list.pop()?;
+        if list.is_empty() {
+            self.by_size.remove(&bytes);
+        }
+        self.bytes -= bytes;
+        Some(allocation)
+    }
+
+    fn keep(&mut self, allocation: Allocation) {
+        let bytes = allocation.bytes();
+        if bytes > MAX_SPARE {
+            return;
+        }
+        // Sizes that are no longer asked for make room.
+        while self.bytes + bytes > MAX_SPARE {
+            let Some((size, list)) = self.by_size.pop_last() else {
+                break;
+            };
+            self.bytes -= size * list.len();
+        }
+        self.bytes += bytes;
+        self.by_size.entry(bytes).or_default().push(allocation);
+    }
 }
 
 impl DeviceMemory {
     pub(super) fn alloc(&self, bytes: usize) -> Result<u64> {
-        let allocation = Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?;
+        let spare = self.spare.lock().take(bytes.max(1));
+        let allocation = spare.or_else(|| Allocation::new(bytes));
+        let allocation = allocation.ok_or(Error::HostMemory { bytes })?;
         let address = allocation.address();
         self.allocations.lock().insert(address, allocation);
         Ok(address)
     }
 
     pub(super) fn free(&self, address: u64) {
-        self.allocations.lock().remove(&address);
+        if let Some(allocation) = self.allocations.lock().remove(&address) {
+            self.spare.lock().keep(allocation);
+        }
     }
 
     /// All ranges, as (start, bytes).
