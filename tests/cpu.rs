@@ -6,6 +6,7 @@ mod suite;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kiln::core::codegen::Barriers;
 use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::ir::parse;
 use kiln::core::runtime::CpuOptions;
@@ -94,4 +95,23 @@ fn compiled_for_16_lanes() {
 #[test]
 fn compiled_for_32_lanes() {
     compiled(Some(32));
+}
+
+#[test]
+fn compiled_with_a_coroutine_for_each_warp() {
+    let device = Device::cpu_with(CpuOptions {
+        barriers: Some(Barriers::Coroutines),
+        ..CpuOptions::default()
+    });
+    run(&device, &Arc::default());
+}
+
+#[test]
+fn compiled_with_a_coroutine_for_each_thread() {
+    let device = Device::cpu_with(CpuOptions {
+        lanes: Some(1),
+        barriers: Some(Barriers::Coroutines),
+        ..CpuOptions::default()
+    });
+    run(&device, &Arc::default());
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kiln_jit_core::abi::{ParamKind, ParamSlot};
 use kiln_jit_core::checks::Checks;
-use kiln_jit_core::codegen::{Bug, OptLevel};
+use kiln_jit_core::codegen::{Barriers, Bug, OptLevel};
 use kiln_jit_core::fault::FaultRecord;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
 
@@ -40,6 +40,10 @@ pub fn runners() -> Vec<Box<dyn Runner>> {
     let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(ReversedRunner), Box::new(CheckedRunner)];
     for lanes in [1, 8, 16, 32] {
         runners.push(Box::new(HostRunner::new(lanes)));
+        runners.push(Box::new(HostRunner {
+            barriers: Some(Barriers::Coroutines),
+            ..HostRunner::new(lanes)
+        }));
     }
     runners
 }
@@ -80,6 +84,8 @@ pub struct HostRunner {
     pub lanes: u32,
     /// The pipeline of passes.
     pub opt_level: OptLevel,
+    /// What happens at barriers.
+    pub barriers: Option<Barriers>,
     /// A planted bug.
     pub bug: Option<Bug>,
 }
@@ -90,6 +96,7 @@ impl HostRunner {
         HostRunner {
             lanes,
             opt_level: OptLevel::O1,
+            barriers: None,
             bug: None,
         }
     }
@@ -97,7 +104,10 @@ impl HostRunner {
 
 impl Runner for HostRunner {
     fn name(&self) -> String {
-        format!("compiled, {} lanes", self.lanes)
+        match self.barriers {
+            None => format!("compiled, {} lanes", self.lanes),
+            Some(way) => format!("compiled, {} lanes, {way:?}", self.lanes),
+        }
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
@@ -107,6 +117,7 @@ impl Runner for HostRunner {
             // Fused operations round once, which is another result.
             contract: false,
             opt_level: self.opt_level,
+            barriers: self.barriers,
             bug: self.bug,
         };
         let module = Arc::new(case.module.clone());

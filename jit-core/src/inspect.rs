@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::cache::CacheKey;
-use crate::codegen::HostOutput;
+use crate::codegen::{Barriers, HostOutput};
 use crate::compile::{Stage, StageObserver};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -100,13 +100,15 @@ impl Inspection {
         let (lanes, output) = list_host_code(code, block.into().to_array())?;
         Ok(match output {
             HostOutput::Code(code) => HostListing {
-                lanes,
+                lanes: code.lanes,
+                barriers: code.barriers,
                 interpreted: None,
                 stages: code.stages,
                 object: code.object,
             },
             HostOutput::Interpret(why) => HostListing {
                 lanes,
+                barriers: Barriers::default(),
                 interpreted: Some(why),
                 stages: Vec::new(),
                 object: Vec::new(),
@@ -158,6 +160,8 @@ impl Inspection {
 pub struct HostListing {
     /// Lanes of a vector.
     pub lanes: u32,
+    /// What happens at barriers.
+    pub barriers: Barriers,
     /// Why the interpreter runs the kernel, if it has to.
     pub interpreted: Option<String>,
     stages: Vec<(Stage, Duration, String)>,

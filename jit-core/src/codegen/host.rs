@@ -11,7 +11,7 @@ use super::error::BackendError;
 use super::machine::Machine;
 use super::optimize::OptLevel;
 use super::session::{Session, on_compile_thread};
-use super::vector::{Bug, Plan, PlanOptions, Unplannable, write_kernel};
+use super::vector::{Barriers, Bug, Plan, PlanOptions, Unplannable, write_kernel};
 use crate::compile::Stage;
 use crate::error::Error;
 use crate::ir::Module;
@@ -24,6 +24,10 @@ pub(crate) struct HostJob {
     pub(crate) block: BlockShape,
     pub(crate) contract: bool,
     pub(crate) opt_level: OptLevel,
+    /// What to do at barriers, if it is to be set.
+    pub(crate) barriers: Option<Barriers>,
+    /// Whether lanes are told apart by the number in the job: there are warp operations.
+    pub(crate) warps_matter: bool,
     pub(crate) bug: Option<Bug>,
     /// Whether the outputs of the stages are to be kept as text.
     pub(crate) keep_text: bool,
@@ -43,6 +47,10 @@ pub(crate) enum HostOutput {
 pub(crate) struct HostCode {
     /// The object file.
     pub(crate) object: Vec<u8>,
+    /// Lanes of a vector.
+    pub(crate) lanes: u32,
+    /// What happens at barriers.
+    pub(crate) barriers: Barriers,
     /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
     /// memory.
     pub(crate) arena_bytes: [u64; 2],
@@ -50,10 +58,46 @@ pub(crate) struct HostCode {
     pub(crate) stages: Vec<(Stage, Duration, String)>,
 }
 
+/// Makes functions of coroutines; the passes after it see nothing special.
+const SPLIT_COROUTINES: &str = "coro-early,cgscc(coro-split),coro-cleanup";
+
 /// Compiles on a thread of its own; only data crosses.
 pub(crate) fn compile_host(job: HostJob) -> Result<HostOutput, Error> {
     let kernel = job.module.name.clone();
     on_compile_thread(&kernel, move || run(&job))?
+}
+
+/// The way to run a kernel: cut at its barriers; else with a coroutine for each warp; else, where
+/// lanes of a warp part at a barrier, for each thread.
+fn plan(job: &HostJob, has_f16c: bool) -> Result<Plan<'_>, Unplannable> {
+    let options = |barriers| PlanOptions {
+        contract: job.contract,
+        has_f16c,
+        barriers,
+        bug: job.bug,
+    };
+    let wants = [
+        job.barriers,
+        Some(Barriers::Segments),
+        Some(Barriers::Coroutines),
+    ];
+    let mut latest = None;
+    for barriers in wants.into_iter().flatten() {
+        match Plan::new(&job.module, job.block, options(barriers)) {
+            Err(error @ Unplannable::Barrier { .. }) => latest = Some(error),
+            other => return other,
+        }
+    }
+    match latest {
+        Some(error) if job.warps_matter => Err(error),
+        _ => {
+            let one_lane = BlockShape {
+                lanes: 1,
+                ..job.block
+            };
+            Plan::new(&job.module, one_lane, options(Barriers::Coroutines))
+        }
+    }
 }
 
 fn run(job: &HostJob) -> Result<HostOutput, Error> {
@@ -66,12 +110,7 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
         last = Instant::now();
     };
     let machine = Machine::host(job.opt_level.host_emission())?;
-    let options = PlanOptions {
-        contract: job.contract,
-        has_f16c: machine.converts_f16(),
-        bug: job.bug,
-    };
-    let plan = match Plan::new(&job.module, job.block, options) {
+    let plan = match plan(job, machine.converts_f16()) {
         Ok(plan) => plan,
         Err(Unplannable::Backend(error)) => return Err(error.into()),
         Err(other) => return Ok(HostOutput::Interpret(other.to_string())),
@@ -83,6 +122,9 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
     write_kernel(&context, &llvm, &plan)?;
     machine.verify(&session, &llvm)?;
     done(Stage::Llvm, &|| llvm.print_to_string().to_string());
+    if plan.barriers() == Barriers::Coroutines {
+        machine.run_passes(&session, &llvm, SPLIT_COROUTINES)?;
+    }
     machine.run_passes(&session, &llvm, job.opt_level.host_pipeline())?;
     done(Stage::OptimizedLlvm, &|| llvm.print_to_string().to_string());
     let object = machine.emit_object(&session, &llvm)?;
@@ -90,6 +132,8 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
     done(Stage::Object, &|| format!("{} bytes", object.len()));
     Ok(HostOutput::Code(HostCode {
         object,
+        lanes: plan.lanes(),
+        barriers: plan.barriers(),
         arena_bytes: plan.arena_bytes(),
         stages,
     }))

@@ -34,5 +34,5 @@ pub use machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
 pub use optimize::OptLevel;
 pub use options::CodegenOptions;
 pub use ptx::{PtxError, emit_ptx};
-pub use vector::Bug;
 pub(crate) use vector::ENTRY as HOST_ENTRY;
+pub use vector::{Barriers, Bug};

@@ -108,9 +108,41 @@ impl Segments {
             segments: Vec::new(),
         };
         if block.warps() == 1 {
-            cutter.check_one_warp(scopes)?;
+            cutter.check_lanes_meet(scopes)?;
         }
         let items = cutter.items(function.body)?;
+        let mut segments = Segments {
+            items,
+            segments: cutter.segments,
+            kept: Vec::new(),
+            kept_vars: Vec::new(),
+            rematerialized: rematerializable(module, function),
+        };
+        Crossing::new(function, scopes, &segments).find(&mut segments);
+        Ok(segments)
+    }
+
+    /// A kernel as one segment, for warps that wait at barriers themselves. The lanes of a warp have
+    /// to come to a barrier together.
+    pub(crate) fn whole(
+        module: &Module,
+        flat: &Flat,
+        scopes: &Scopes,
+        shapes: &Shapes,
+    ) -> Result<Segments, Unfit> {
+        let function = &flat.function;
+        let mut cutter = Cutter {
+            module,
+            function,
+            shapes,
+            meets: HashSet::new(),
+            segments: Vec::new(),
+        };
+        cutter.check_lanes_meet(scopes)?;
+        let items = cutter.items(function.body)?;
+        if cutter.segments.is_empty() {
+            cutter.segments.push(Segment::default());
+        }
         let mut segments = Segments {
             items,
             segments: cutter.segments,
@@ -270,8 +302,8 @@ impl Cutter<'_> {
         })
     }
 
-    /// In a block of one warp a barrier is nothing, if all lanes come to it together.
-    fn check_one_warp(&self, scopes: &Scopes) -> Result<(), Unfit> {
+    /// Within a warp a barrier is nothing, if all lanes come to it together.
+    fn check_lanes_meet(&self, scopes: &Scopes) -> Result<(), Unfit> {
         let function = self.function;
         let mut found = Ok(());
         function.for_each_inst(|_, inst| {

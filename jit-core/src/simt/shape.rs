@@ -153,7 +153,7 @@ impl Analysis<'_> {
             InstData::VarGet(var) => self.shapes.var(*var),
             // Each thread has its own; each atomic sees another value.
             InstData::LocalAlloc | InstData::AtomicRmw { .. } | InstData::AtomicCas { .. } => {
-                Shape::Lane
+                lane_shape(self.block)
             }
             InstData::Load { ptr, volatile } => {
                 let least = if *volatile { Shape::Warp } else { Shape::Block };
@@ -173,6 +173,15 @@ impl Analysis<'_> {
     }
 }
 
+/// What differs from thread to thread: of a single lane it is the warp's.
+fn lane_shape(block: BlockShape) -> Shape {
+    if block.lanes == 1 {
+        Shape::Warp
+    } else {
+        Shape::Lane
+    }
+}
+
 /// The shape of an intrinsic's result, for arguments of a shape.
 pub(crate) fn intrinsic_shape(def: &IntrinsicDef, args: Shape, block: BlockShape) -> Shape {
     match def.uniformity {
@@ -185,7 +194,7 @@ pub(crate) fn intrinsic_shape(def: &IntrinsicDef, args: Shape, block: BlockShape
                 "thread_idx.y" if y == 1 => Shape::Block,
                 "thread_idx.z" if z == 1 => Shape::Block,
                 "thread_idx.y" | "thread_idx.z" if block.warps_fit_rows() => Shape::Warp,
-                _ => Shape::Lane,
+                _ => lane_shape(block),
             }
         }
     }

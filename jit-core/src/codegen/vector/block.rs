@@ -1,9 +1,7 @@
 //! What a block does: the loop over the grid's blocks, and the branches and loops that all threads
 //! of a block take together.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::mem::offset_of;
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -18,9 +16,8 @@ use super::emit::{Built, Emit, unexpected};
 use super::entry::Entry;
 use super::leaf::{Leaf, Wide};
 use super::plan::Plan;
-use super::warp::{Warp, param_values};
+use super::warp::Warp;
 use crate::codegen::error::BackendError;
-use crate::host_abi::HostLaunch;
 use crate::ir::{Inst, InstData, Value, ValueDef, Var};
 use crate::simt::{Item, Shape};
 
@@ -47,6 +44,8 @@ pub(super) struct BlockWriter<'w, 'm, 'ctx> {
     pub(super) scalars: HashMap<Value, Vec<PointerValue<'ctx>>>,
     pub(super) vars: HashMap<Var, BlockVar<'ctx>>,
     loops: Vec<BlockLoop<'ctx>>,
+    /// The coroutine that runs a warp, if warps are coroutines.
+    pub(super) warp_function: Option<FunctionValue<'ctx>>,
 }
 
 impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
@@ -60,44 +59,30 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         let [launch, first, count, kept, arena] = params[..] else {
             return Err(unexpected("an entry of another signature"));
         };
-        let launch = launch.into_pointer_value();
-        let field = |offset: usize, ty: BasicTypeEnum<'ctx>, align| {
-            let at = emit.offset_const(launch, offset as u64)?;
-            emit.load(ty, at, align, false)
-        };
-        let int: BasicTypeEnum<'ctx> = emit.int(32).into();
-        let mut grid = [emit.i32(0); 3];
-        for (i, extent) in grid.iter_mut().enumerate() {
-            let offset = offset_of!(HostLaunch, grid) + 4 * i;
-            *extent = field(offset, int, 4)?.into_int_value();
-        }
-        let dynamic_bytes = field(offset_of!(HostLaunch, dynamic_shared), int, 4)?;
-        let ptr = launch.get_type().into();
-        let params = field(offset_of!(HostLaunch, params), ptr, 8)?.into_pointer_value();
-        let values = param_values(emit, plan, params)?;
-        let entry = Entry {
-            function,
-            launch,
-            kept: kept.into_pointer_value(),
-            arena: arena.into_pointer_value(),
-            grid,
-            dynamic_bytes: dynamic_bytes.into_int_value(),
-            block_index: grid,
-            values,
-            slots,
-            constants: RefCell::default(),
-            locals: RefCell::default(),
-        };
-        Ok(BlockWriter {
+        let pointers = [launch, kept, arena].map(BasicValueEnum::into_pointer_value);
+        let entry = Entry::new(emit, plan, function, slots, pointers)?;
+        let (first, count) = (first.into_int_value(), count.into_int_value());
+        Ok(BlockWriter::with(emit, plan, entry, [first, count]))
+    }
+
+    /// A writer for a function that has been begun.
+    pub(super) fn with(
+        emit: &'w Emit<'w, 'ctx>,
+        plan: &'w Plan<'m>,
+        entry: Entry<'ctx>,
+        [first, count]: [IntValue<'ctx>; 2],
+    ) -> Self {
+        BlockWriter {
             emit,
             plan,
             entry,
-            first: first.into_int_value(),
-            count: count.into_int_value(),
+            first,
+            count,
             scalars: HashMap::new(),
             vars: HashMap::new(),
             loops: Vec::new(),
-        })
+            warp_function: None,
+        }
     }
 
     pub(super) fn block(&self, name: &str) -> BasicBlock<'ctx> {
@@ -165,9 +150,14 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         for (i, &slot) in index.iter().enumerate() {
             self.entry.block_index[i] = self.read(int, slot)?.into_int_value();
         }
-        self.start_block()?;
-        let plan = self.plan;
-        self.items(&plan.segments.items)?;
+        match self.warp_function {
+            Some(function) => self.drive(function)?,
+            None => {
+                self.start_block()?;
+                let plan = self.plan;
+                self.items(&plan.segments.items)?;
+            }
+        }
         self.jump(next)?;
         emit.builder.position_at_end(next);
         self.next_block(&index)?;

@@ -14,9 +14,11 @@ use inkwell::values::{BasicValueEnum, FunctionValue, GlobalValue, IntValue, Poin
 
 use super::ENTRY;
 use super::block::BlockWriter;
+use super::coroutine::{Coroutine, write_coroutine};
 use super::emit::{Built, Emit};
 use super::leaf::Wide;
-use super::plan::{ALIGN, Plan};
+use super::plan::{ALIGN, Barriers, Plan};
+use super::warp::param_values;
 use crate::codegen::error::BackendError;
 use crate::host_abi::HostLaunch;
 use crate::ir::{GlobalId, Inst, Module, Value};
@@ -32,14 +34,55 @@ pub(super) struct Entry<'ctx> {
     pub(super) grid: [IntValue<'ctx>; 3],
     pub(super) dynamic_bytes: IntValue<'ctx>,
     pub(super) block_index: [IntValue<'ctx>; 3],
+    /// How a warp waits, if it is a coroutine.
+    pub(super) coroutine: Option<Coroutine<'ctx>>,
     /// Parameters, and the indices of loops of the block.
     pub(super) values: HashMap<Value, Wide<'ctx>>,
     pub(super) slots: Builder<'ctx>,
-    pub(super) constants: RefCell<HashMap<GlobalId, GlobalValue<'ctx>>>,
-    pub(super) locals: RefCell<HashMap<Inst, PointerValue<'ctx>>>,
+    constants: RefCell<HashMap<GlobalId, GlobalValue<'ctx>>>,
+    locals: RefCell<HashMap<Inst, PointerValue<'ctx>>>,
 }
 
 impl<'ctx> Entry<'ctx> {
+    /// Reads what a launch hands over. `launch`, what is kept, and the memory of a block are
+    /// parameters of the function; the builder is where the function starts.
+    pub(super) fn new(
+        emit: &Emit<'_, 'ctx>,
+        plan: &Plan<'_>,
+        function: FunctionValue<'ctx>,
+        slots: Builder<'ctx>,
+        [launch, kept, arena]: [PointerValue<'ctx>; 3],
+    ) -> Result<Entry<'ctx>, BackendError> {
+        let field = |offset: usize, ty: BasicTypeEnum<'ctx>, align| {
+            let at = emit.offset_const(launch, offset as u64)?;
+            emit.load(ty, at, align, false)
+        };
+        let int: BasicTypeEnum<'ctx> = emit.int(32).into();
+        let mut grid = [emit.i32(0); 3];
+        for (i, extent) in grid.iter_mut().enumerate() {
+            let offset = offset_of!(HostLaunch, grid) + 4 * i;
+            *extent = field(offset, int, 4)?.into_int_value();
+        }
+        let dynamic_bytes = field(offset_of!(HostLaunch, dynamic_shared), int, 4)?;
+        let ptr = launch.get_type().into();
+        let params = field(offset_of!(HostLaunch, params), ptr, 8)?.into_pointer_value();
+        let values = param_values(emit, plan, params)?;
+        Ok(Entry {
+            function,
+            launch,
+            kept,
+            arena,
+            grid,
+            dynamic_bytes: dynamic_bytes.into_int_value(),
+            block_index: grid,
+            coroutine: None,
+            values,
+            slots,
+            constants: RefCell::default(),
+            locals: RefCell::default(),
+        })
+    }
+
     /// A place on the stack for the whole function.
     pub(super) fn slot(
         &self,
@@ -114,7 +157,11 @@ pub(in crate::codegen) fn write_kernel<'ctx>(
     let slots = context.create_builder();
     slots.position_at_end(slots_block);
     emit.builder.position_at_end(body);
-    let writer = BlockWriter::new(&emit, plan, function, slots)?;
+    let mut writer = BlockWriter::new(&emit, plan, function, slots)?;
+    if plan.barriers == Barriers::Coroutines {
+        writer.warp_function = Some(write_coroutine(&emit, plan)?);
+        emit.builder.position_at_end(body);
+    }
     let slots = writer.write()?;
     slots.build_unconditional_branch(body)?;
     Ok(())

@@ -10,6 +10,7 @@
 //! | `plan` | all that is known of a kernel before a line is written: analyses, memory of a block |
 //! | `entry` | the function and what is there in all of it |
 //! | `block`, `run` | blocks of a grid, branches and loops of a block; warps of a segment |
+//! | `coroutine` | warps that wait at barriers no cut of the kernel reaches |
 //! | `warp` | one instruction in all lanes; the list of all instructions |
 //! | `flow` | branches, loops and masks |
 //! | `leaf` | what a value is: uniform, even, or any vector |
@@ -25,6 +26,7 @@ mod atomic;
 mod block;
 mod bug;
 mod cast;
+mod coroutine;
 mod emit;
 mod entry;
 mod flow;
@@ -37,6 +39,7 @@ mod warp_op;
 
 pub use bug::Bug;
 pub(super) use entry::write_kernel;
+pub use plan::Barriers;
 pub(crate) use plan::{Plan, PlanOptions, Unplannable};
 use warp::Warp;
 

@@ -16,6 +16,16 @@ pub(super) const ALIGN: u64 = 128;
 /// Private arrays up to this size lie on the stack, where LLVM can turn them into values.
 const MAX_STACK_BYTES: u64 = 16 << 10;
 
+/// What happens at barriers.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Barriers {
+    /// The kernel is cut at its barriers into segments that run warp by warp.
+    #[default]
+    Segments,
+    /// A warp is a coroutine that waits at barriers.
+    Coroutines,
+}
+
 /// What else decides the code.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PlanOptions {
@@ -23,6 +33,8 @@ pub(crate) struct PlanOptions {
     pub(crate) contract: bool,
     /// Whether the processor converts `f16` (F16C).
     pub(crate) has_f16c: bool,
+    /// What happens at barriers.
+    pub(crate) barriers: Barriers,
     /// A planted bug.
     pub(crate) bug: Option<Bug>,
 }
@@ -82,6 +94,7 @@ pub(crate) struct Plan<'m> {
     used: HashSet<Value>,
     pub(super) contract: bool,
     pub(super) has_f16c: bool,
+    pub(super) barriers: Barriers,
 }
 
 impl<'m> Plan<'m> {
@@ -94,15 +107,17 @@ impl<'m> Plan<'m> {
         let flat = inline(module)?;
         let scopes = Scopes::of(&flat.function);
         let shapes = Shapes::of(module, &flat, &scopes, block);
-        let segments = Segments::of(module, &flat, &scopes, &shapes, block).map_err(
-            |Unfit { inst, why }| {
-                let at = flat.function.insts[inst].location;
-                Unplannable::Barrier {
-                    why,
-                    location: module.display_location(at),
-                }
-            },
-        )?;
+        let cut = match options.barriers {
+            Barriers::Segments => Segments::of(module, &flat, &scopes, &shapes, block),
+            Barriers::Coroutines => Segments::whole(module, &flat, &scopes, &shapes),
+        };
+        let segments = cut.map_err(|Unfit { inst, why }| {
+            let at = flat.function.insts[inst].location;
+            Unplannable::Barrier {
+                why,
+                location: module.display_location(at),
+            }
+        })?;
         let layout = ParamLayout::of(module).ok_or_else(|| unexpected("no kernel"))?;
         let spread = spread_memory(module, &flat);
         let mut used = HashSet::new();
@@ -112,6 +127,7 @@ impl<'m> Plan<'m> {
             });
         });
         let mut plan = Plan {
+            barriers: options.barriers,
             contract: options.contract,
             has_f16c: options.has_f16c,
             module,
@@ -134,6 +150,16 @@ impl<'m> Plan<'m> {
     /// memory.
     pub(crate) fn arena_bytes(&self) -> [u64; 2] {
         [self.arena.kept, self.arena.dynamic]
+    }
+
+    /// Lanes of a vector.
+    pub(crate) fn lanes(&self) -> u32 {
+        self.block.lanes
+    }
+
+    /// What happens at barriers.
+    pub(crate) fn barriers(&self) -> Barriers {
+        self.barriers
     }
 
     /// Whether values behind this address lie lane beside lane.
@@ -197,6 +223,10 @@ impl<'m> Plan<'m> {
             }
             arena.vars.insert(var, offsets);
         }
+        if self.barriers == Barriers::Coroutines {
+            // The handles of the coroutines.
+            place(8 * warps);
+        }
         let ends = self.segments.segments.iter().any(|s| s.can_end);
         if ends && self.segments.segments.len() > 1 {
             arena.live = Some(place(4 * warps));
@@ -250,7 +280,9 @@ impl<'m> Plan<'m> {
 
     /// Whether a private allocation lies on the stack: it must not outlive its segment.
     pub(super) fn on_stack(&self, bytes: u64) -> bool {
-        self.segments.segments.len() <= 1 && bytes <= MAX_STACK_BYTES
+        self.segments.segments.len() <= 1
+            && self.barriers == Barriers::Segments
+            && bytes <= MAX_STACK_BYTES
     }
 }
 

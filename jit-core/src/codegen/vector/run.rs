@@ -138,7 +138,7 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         Ok(())
     }
 
-    fn segment_body(
+    pub(super) fn segment_body(
         &self,
         warp: &mut Warp<'_, 'm, 'ctx>,
         id: SegmentId,
@@ -230,7 +230,11 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
     }
 
     /// Before a segment: values and variables of other segments.
-    fn bring_in(&self, warp: &mut Warp<'_, 'm, 'ctx>, id: SegmentId) -> Result<(), BackendError> {
+    pub(super) fn bring_in(
+        &self,
+        warp: &mut Warp<'_, 'm, 'ctx>,
+        id: SegmentId,
+    ) -> Result<(), BackendError> {
         let plan = self.plan;
         let segment = &plan.segments.segments[id];
         let function = &plan.flat.function;

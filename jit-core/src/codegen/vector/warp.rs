@@ -56,6 +56,20 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         self.values.insert(value, wide);
     }
 
+    /// The only lane of a warp is the whole warp.
+    fn normalize(&self, mut wide: Wide<'ctx>) -> Result<Wide<'ctx>, BackendError> {
+        if self.emit.lanes > 1 {
+            return Ok(wide);
+        }
+        for leaf in &mut wide {
+            *leaf = Leaf::Uniform(match *leaf {
+                Leaf::Uniform(value) | Leaf::Affine { base: value, .. } => value,
+                other => self.emit.lane(other.vector(self.emit)?, self.emit.i32(0))?,
+            });
+        }
+        Ok(wide)
+    }
+
     pub(super) fn get(&self, value: Value) -> Result<Wide<'ctx>, BackendError> {
         let known = self.values.get(&value);
         let known = known.or_else(|| self.entry.values.get(&value));
@@ -171,8 +185,10 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
                 ordering,
                 ..
             } => Some(self.atomic_cas(ptr, expected, new, ordering)?),
-            // Between warps a barrier ends the segment; within one there is nothing to wait for.
-            InstData::Barrier => None,
+            InstData::Barrier => {
+                self.barrier()?;
+                None
+            }
             InstData::Fence { ordering, scope } => {
                 self.fence(ordering, scope)?;
                 None
@@ -211,7 +227,10 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             }
         };
         match (node.result, value) {
-            (Some(result), Some(value)) => self.define(result, value),
+            (Some(result), Some(value)) => {
+                let value = self.normalize(value)?;
+                self.define(result, value);
+            }
             (Some(_), None) => return Err(unexpected("an instruction without its result")),
             (None, _) => {}
         }

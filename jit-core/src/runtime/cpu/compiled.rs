@@ -8,7 +8,9 @@ use parking_lot::RwLock;
 
 use super::object::LoadedObject;
 use super::pool::Blocks;
-use crate::codegen::{Bug, HostCode, HostJob, HostOutput, compile_host, host_vector_lanes};
+use crate::codegen::{
+    Barriers, Bug, HostCode, HostJob, HostOutput, compile_host, host_vector_lanes,
+};
 use crate::error::Result;
 use crate::host_abi::BlocksFn;
 use crate::ir::{Effects, Module};
@@ -63,6 +65,7 @@ pub(super) struct Settings {
     pub(super) lanes: Option<u32>,
     /// Numbers that a register holds.
     pub(super) native_lanes: u32,
+    pub(super) barriers: Option<Barriers>,
     pub(super) bug: Option<Bug>,
 }
 
@@ -122,7 +125,8 @@ pub(super) fn load(kernel: &str, code: &HostCode) -> Result<HostKernel> {
 
 /// What to compile for blocks of a shape.
 fn job(code: &CpuCode, block: [u32; 3], settings: Settings) -> HostJob {
-    let lanes = if uses_warps(&code.module) {
+    let warps_matter = uses_warps(&code.module);
+    let lanes = if warps_matter {
         WARP
     } else {
         settings
@@ -137,6 +141,8 @@ fn job(code: &CpuCode, block: [u32; 3], settings: Settings) -> HostJob {
         },
         contract: code.contract,
         opt_level: code.opt_level,
+        barriers: settings.barriers,
+        warps_matter,
         bug: settings.bug,
         keep_text: false,
     }
@@ -155,7 +161,7 @@ pub(crate) fn list_host_code(code: &CpuCode, block: [u32; 3]) -> Result<(u32, Ho
     Ok((job.block.lanes, compile_host(job)?))
 }
 
-fn uses_warps(module: &Module) -> bool {
+pub(super) fn uses_warps(module: &Module) -> bool {
     module
         .intrinsics
         .values()

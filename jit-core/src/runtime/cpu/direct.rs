@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::compiled::{HostKernel, load};
+use super::compiled::{HostKernel, load, uses_warps};
 use super::pool::{Run, RunSpec};
 use crate::abi::ParamLayout;
-use crate::codegen::{Bug, HostJob, HostOutput, OptLevel, compile_host};
+use crate::codegen::{Barriers, Bug, HostJob, HostOutput, OptLevel, compile_host};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::ir::Module;
@@ -23,6 +23,8 @@ pub struct HostOptions {
     pub contract: bool,
     /// How hard LLVM tries.
     pub opt_level: OptLevel,
+    /// What happens at barriers; by default what suits the kernel.
+    pub barriers: Option<Barriers>,
     /// A bug to plant, in builds with the feature `planted-bugs`.
     pub bug: Option<Bug>,
 }
@@ -52,6 +54,8 @@ impl HostModule {
             },
             contract: options.contract,
             opt_level: options.opt_level,
+            barriers: options.barriers,
+            warps_matter: uses_warps(module),
             bug: options.bug,
             keep_text: false,
         })?;

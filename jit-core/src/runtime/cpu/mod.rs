@@ -33,7 +33,7 @@ pub use object::ObjectError;
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::checks::Checks;
-use crate::codegen::{Bug, host_vector_lanes};
+use crate::codegen::{Barriers, Bug, host_vector_lanes};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::interp::{InterpretLaunch, InterpretedKernel};
@@ -59,6 +59,8 @@ pub struct CpuOptions {
     pub lanes: Option<u32>,
     /// Run everything in the interpreter, which is slow and exact.
     pub interpret: bool,
+    /// What happens at barriers; by default what suits the kernel.
+    pub barriers: Option<Barriers>,
     /// A bug to plant, in builds with the feature `planted-bugs`.
     pub bug: Option<Bug>,
 }
@@ -113,6 +115,7 @@ impl CpuDevice {
         Ok(Settings {
             lanes: self.options.lanes,
             native_lanes: host_vector_lanes()?,
+            barriers: self.options.barriers,
             bug: self.options.bug,
         })
     }
