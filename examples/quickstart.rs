@@ -101,7 +101,8 @@ fn saxpy(jit: &Jit, n: usize) -> Result<()> {
         &saxpy,
         "f32, [f32], mut [f32]",
         || {
-            jit.compile(&saxpy, args!(3.0f32, &x, &mut *y.borrow_mut()))
+            jit.compile(&saxpy, args!(3.0f32, &x, &mut *y.borrow_mut()))?
+                .prepare_block(256)
                 .map(drop)
         },
         || jit.launch(&saxpy, grid, 256, args!(3.0f32, &x, &mut *y.borrow_mut())),
@@ -123,7 +124,8 @@ fn saxpy(jit: &Jit, n: usize) -> Result<()> {
         &saxpy,
         "f64, [f64], mut [f64]",
         || {
-            jit.compile(&saxpy, args!(3.0f64, &x, &mut *y.borrow_mut()))
+            jit.compile(&saxpy, args!(3.0f64, &x, &mut *y.borrow_mut()))?
+                .prepare_block(256)
                 .map(drop)
         },
         || jit.launch(&saxpy, grid, 256, args!(3.0f64, &x, &mut *y.borrow_mut())),
@@ -148,7 +150,8 @@ fn matmul(jit: &Jit, n: usize) -> Result<()> {
         &matmul,
         "[f32], 16x16 shared tiles",
         || {
-            jit.compile(&matmul, args!(&a, &b, &mut *c.borrow_mut(), size))
+            jit.compile(&matmul, args!(&a, &b, &mut *c.borrow_mut(), size))?
+                .prepare_block((16, 16))
                 .map(drop)
         },
         || {
@@ -183,7 +186,8 @@ fn sum(jit: &Jit, n: usize) -> Result<()> {
         &sum,
         "[f32], shared tree, atomic",
         || {
-            jit.compile(&sum, args!(&x, &mut *total.borrow_mut()))
+            jit.compile(&sum, args!(&x, &mut *total.borrow_mut()))?
+                .prepare_block(256)
                 .map(drop)
         },
         || jit.launch(&sum, blocks, 256, args!(&x, &mut *total.borrow_mut())),

@@ -539,6 +539,17 @@ impl Prepared {
         &self.loaded.compiled
     }
 
+    /// Makes the code for blocks of a shape, where it depends on that, as on a CPU device; otherwise
+    /// the first launch with the shape does so.
+    ///
+    /// # Errors
+    /// Code that cannot be compiled.
+    pub fn prepare_block(self, block: impl Into<Dim3>) -> Result<Prepared> {
+        let backend = self.jit.0.device.backend();
+        backend.prepare(self.loaded.code.as_ref(), block.into())?;
+        Ok(self)
+    }
+
     /// Launches it.
     ///
     /// # Errors

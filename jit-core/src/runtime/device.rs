@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::ir::AddressSpace;
 use crate::job::CompiledKernel;
-use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
+use crate::launch::{Dim3, KernelFault, LaunchConfig, LaunchLimits};
 use crate::target::Target;
 
 /// Which device of this process.
@@ -97,6 +97,10 @@ pub(crate) trait Backend: Send + Sync {
             kernel: kernel.name.clone(),
             device: self.info().name.clone(),
         })
+    }
+    /// Makes ready what a launch with blocks of this shape needs, where that depends on it.
+    fn prepare(&self, _code: &dyn LoadedCode, _block: Dim3) -> Result<()> {
+        Ok(())
     }
     /// Hands a launch to the device. `params` is laid out as the kernel's
     /// [`crate::abi::ParamLayout`] says; the backend fills in the fault channel.

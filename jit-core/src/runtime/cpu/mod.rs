@@ -39,7 +39,7 @@ use crate::fault::FaultRecord;
 use crate::interp::{InterpretLaunch, InterpretedKernel};
 use crate::ir::Module;
 use crate::job::{Code, CompiledKernel};
-use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
+use crate::launch::{Dim3, KernelFault, LaunchConfig, LaunchLimits};
 use crate::runtime::device::describe_fault;
 use crate::target::Target;
 use compiled::{Compiled, Settings, Variant};
@@ -301,6 +301,14 @@ impl Backend for CpuDevice {
                 device: self.info.name.clone(),
             }),
         }
+    }
+
+    fn prepare(&self, code: &dyn LoadedCode, block: Dim3) -> Result<()> {
+        let Some(code) = code.as_any().downcast_ref::<CompiledCode>() else {
+            return Ok(());
+        };
+        let settings = self.settings()?;
+        code.kernel.variant(block.to_array(), settings, |_| Ok(()))
     }
 
     fn launch(
