@@ -14,6 +14,7 @@ mod control;
 mod faults;
 mod launching;
 mod memory;
+pub mod tricky_barriers;
 mod warp;
 mod warp_patterns;
 
@@ -36,6 +37,7 @@ pub fn cases() -> Vec<Case> {
         arrays::CASES,
         warp::CASES,
         warp_patterns::CASES,
+        tricky_barriers::CASES,
     ]
     .concat()
 }
@@ -61,5 +63,25 @@ pub fn run_over<T: KernelType>(
         args.extend(more.iter().map(|a| a.duplicate()));
         jit.launch(kernel, grid_for(out.len(), 64), 64, &args)?;
     }
+    buffer.to_vec()
+}
+
+/// Launches `kernel` with a grid and a block of any shape, `out` as its first argument, waits for
+/// it, and gives back `out`. A fault is an error.
+pub fn run_blocks<T: KernelType>(
+    jit: &Jit,
+    kernel: &Kernel,
+    grid: impl Into<Dim3>,
+    block: impl Into<Dim3>,
+    out: &[T],
+    more: &[kiln::core::args::Arg<'_>],
+) -> kiln::Result<Vec<T>> {
+    let mut buffer = jit.upload(out)?;
+    {
+        let mut args = vec![kiln::core::args::IntoArg::into_arg(&mut buffer)];
+        args.extend(more.iter().map(|a| a.duplicate()));
+        jit.launch(kernel, grid, block, &args)?;
+    }
+    jit.synchronize()?;
     buffer.to_vec()
 }
