@@ -15,6 +15,8 @@ mod faults;
 mod launching;
 mod memory;
 pub mod tricky_barriers;
+mod tricky_grids;
+mod tricky_tiles;
 mod warp;
 mod warp_patterns;
 
@@ -38,6 +40,8 @@ pub fn cases() -> Vec<Case> {
         warp::CASES,
         warp_patterns::CASES,
         tricky_barriers::CASES,
+        tricky_grids::CASES,
+        tricky_tiles::CASES,
     ]
     .concat()
 }
