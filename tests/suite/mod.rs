@@ -14,9 +14,12 @@ mod control;
 mod faults;
 mod launching;
 mod memory;
+mod tricky_atomics;
 pub mod tricky_barriers;
 mod tricky_grids;
+mod tricky_lanes;
 mod tricky_tiles;
+mod tricky_warps;
 mod warp;
 mod warp_patterns;
 
@@ -42,6 +45,9 @@ pub fn cases() -> Vec<Case> {
         tricky_barriers::CASES,
         tricky_grids::CASES,
         tricky_tiles::CASES,
+        tricky_lanes::CASES,
+        tricky_warps::CASES,
+        tricky_atomics::CASES,
     ]
     .concat()
 }
