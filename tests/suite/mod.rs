@@ -1,5 +1,9 @@
 //! One suite over all devices: every case is a function of a `Jit`, run on the CPU by `tests/cpu.rs`
 //! and on a GPU by `tests/gpu.rs`. A case checks its results itself and panics if they are wrong.
+//!
+//! The chapters `tricky_*` are kernels as CUDA programs have them, of the kind that compilers for
+//! CPUs get wrong. What goes wrong in them by intent is elsewhere: faults in `faults`, races and
+//! divergent barriers in `tests/checks`. Printing is left out, as the IR has none.
 #![allow(
     dead_code,
     reason = "each program that includes this uses a part of it"
@@ -42,12 +46,12 @@ pub fn cases() -> Vec<Case> {
         arrays::CASES,
         warp::CASES,
         warp_patterns::CASES,
-        tricky_barriers::CASES,
         tricky_grids::CASES,
         tricky_tiles::CASES,
         tricky_lanes::CASES,
         tricky_warps::CASES,
         tricky_atomics::CASES,
+        tricky_barriers::CASES,
     ]
     .concat()
 }

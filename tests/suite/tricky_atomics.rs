@@ -4,7 +4,8 @@
 //! Left out, as the IR has none: atomics that wrap at a bound (`atomicInc`, `atomicDec`) and
 //! smaller or larger of floats, which are loops of compare-and-swap here. A lock that lanes of one
 //! warp take from each other is left out, too: on the CPU and on GPUs before sm_70 a warp runs in
-//! lockstep, and the lane that holds the lock may wait for the one that spins.
+//! lockstep, and the lane that holds the lock may wait for the one that spins. So is a block that
+//! waits for a block of a higher number: nobody promises that it runs.
 
 use kiln::core::ir::{AtomicOp, Ordering};
 use kiln::prelude::*;

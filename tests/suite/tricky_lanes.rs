@@ -51,7 +51,7 @@ fn mine(k: &KernelBuilder) -> (Place<'_>, Val<'_>) {
 }
 
 fn squared(z: Var<'_>) -> Val<'_> {
-    z * z >> 12
+    (z * z) >> 12
 }
 
 /// Fixed point with 12 bits of fraction: every backend computes the same.
@@ -67,7 +67,7 @@ fn mandelbrot_in_integers(jit: &Jit) -> Outcome {
             || steps.get().lt(60) & (squared(zx) + squared(zy)).le(4 << 12),
             || {
                 let next = squared(zx) - squared(zy) + cx;
-                zy.set((zx * zy >> 11) + cy);
+                zy.set(((zx * zy) >> 11) + cy);
                 zx.set(next);
                 steps.set(steps + 1);
             },
@@ -85,8 +85,11 @@ fn mandelbrot_in_integers(jit: &Jit) -> Outcome {
                 (x / WIDE) as i32 * 512 - 5000,
             );
             let (mut zx, mut zy, mut steps) = (0i32, 0i32, 0);
-            while steps < 60 && (zx * zx >> 12) + (zy * zy >> 12) <= 4 << 12 {
-                (zx, zy) = ((zx * zx >> 12) - (zy * zy >> 12) + cx, (zx * zy >> 11) + cy);
+            while steps < 60 && ((zx * zx) >> 12) + ((zy * zy) >> 12) <= 4 << 12 {
+                (zx, zy) = (
+                    ((zx * zx) >> 12) - ((zy * zy) >> 12) + cx,
+                    ((zx * zy) >> 11) + cy,
+                );
                 steps += 1;
             }
             steps
@@ -228,7 +231,7 @@ fn loops_in_device_functions(jit: &Jit) -> Outcome {
         .else_(|| out.set(factors));
     };
     check(jit, describe, 500, noise, |x, _| {
-        let smallest = |n: u32| (2..n).find(|d| n % d == 0).unwrap_or(n.max(1));
+        let smallest = |n: u32| (2..n).find(|d| n.is_multiple_of(*d)).unwrap_or(n.max(1));
         let (mut n, mut factors) = (x % 1000, 0);
         while n > 1 {
             let factor = smallest(n);
@@ -272,7 +275,7 @@ fn hazards_behind_branches(jit: &Jit) -> Outcome {
     };
     check(jit, describe, 700, noise, |x, _| {
         let d = x % 3;
-        let mut sum = if d == 0 { 0 } else { 1000 / d + 1000 % (d + 1) };
+        let mut sum = 1000u32.checked_div(d).map_or(0, |q| q + 1000 % (d + 1));
         let low = x as i32 - (1 << 23);
         let mut minus = 0;
         if low >= 0 && x & 1 == 1 {

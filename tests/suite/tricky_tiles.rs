@@ -474,7 +474,7 @@ fn histograms(jit: &Jit) -> Outcome {
         let mine = k.shared_array("mine", Type::U32, 300);
         let (t, threads) = (k.thread_idx().x(), k.block_dim().x());
         let each_bin = |act: &dyn Fn(Val<'_>)| {
-            k.for_loop(t, bins.len(), threads, Unroll::Auto, |bin| act(bin));
+            k.for_loop(t, bins.len(), threads, Unroll::Auto, act);
         };
         each_bin(&|bin| mine.at(bin).set(0));
         k.barrier();
