@@ -20,6 +20,7 @@ mod launching;
 mod memory;
 mod tricky_atomics;
 pub mod tricky_barriers;
+mod tricky_ends;
 mod tricky_grids;
 mod tricky_lanes;
 mod tricky_tiles;
@@ -51,6 +52,7 @@ pub fn cases() -> Vec<Case> {
         tricky_lanes::CASES,
         tricky_warps::CASES,
         tricky_atomics::CASES,
+        tricky_ends::CASES,
         tricky_barriers::CASES,
     ]
     .concat()

@@ -67,7 +67,7 @@ where
             out.at(i * 2).set(down);
             out.at(i * 2 + 1).set(xor);
         })?;
-        for block in [[32, 1, 1], [256, 1, 1], [8, 12, 1]] {
+        for block in [[256, 1, 1], [8, 12, 1]] {
             let n = 2 * block.iter().product::<u32>() as usize;
             let hx: Vec<T> = (0..n).map(|i| make(noise(i))).collect();
             let x = jit.upload(&hx)?;

@@ -400,7 +400,14 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
                 inst,
                 body,
                 can_end,
-            } => self.block_loop(*inst, body, *can_end),
+                can_start_empty,
+            } => {
+                let exit = self.block("loop_end");
+                if *can_start_empty {
+                    self.leave_if_empty(exit)?;
+                }
+                self.block_loop(*inst, body, *can_end, exit)
+            }
             Item::Leave(inst) => self.leave(*inst),
         }
     }
@@ -439,12 +446,23 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         Ok(())
     }
 
-    fn block_loop(&mut self, inst: Inst, body: &[Item], can_end: bool) -> Result<(), BackendError> {
-        let (head, next, exit) = (
-            self.block("loop"),
-            self.block("next"),
-            self.block("loop_end"),
-        );
+    /// Goes on only if a thread of the block has not ended.
+    fn leave_if_empty(&mut self, exit: BasicBlock<'ctx>) -> Result<(), BackendError> {
+        let on = self.block("go_on");
+        let any = self.any_live()?;
+        self.emit.builder.build_conditional_branch(any, on, exit)?;
+        self.emit.builder.position_at_end(on);
+        Ok(())
+    }
+
+    fn block_loop(
+        &mut self,
+        inst: Inst,
+        body: &[Item],
+        can_end: bool,
+        exit: BasicBlock<'ctx>,
+    ) -> Result<(), BackendError> {
+        let (head, next) = (self.block("loop"), self.block("next"));
         let counted = self.block_for(inst, exit)?;
         self.jump(head)?;
         self.emit.builder.position_at_end(head);
@@ -460,12 +478,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
         if can_end {
-            let again = self.block("again");
-            let any = self.any_live()?;
-            self.emit
-                .builder
-                .build_conditional_branch(any, again, exit)?;
-            self.emit.builder.position_at_end(again);
+            self.leave_if_empty(exit)?;
         }
         match counted {
             Some(counted) => self.block_for_next(&counted, head, exit)?,

@@ -246,7 +246,8 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         Ok(slots)
     }
 
-    /// After a segment: the variables that live on.
+    /// After a segment: the variables that live on. A warp that has ended meanwhile may not have
+    /// come to the assignment of what all threads share: it leaves the others' value.
     fn take_out(&self, warp: &Warp<'_, 'm, 'ctx>, id: SegmentId) -> Result<(), BackendError> {
         let plan = self.plan;
         for &var in &plan.segments.segments[id].vars {
@@ -265,6 +266,9 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
                 let value = self.read(whole, warp.vars[&var][i])?;
                 if shape == Shape::Block {
                     let slot = self.vars[&var].after[i];
+                    let any = self.emit.any(warp.mask()?)?;
+                    let others = self.read(scalar, slot)?;
+                    let value = self.emit.select(any.into(), value, others)?;
                     self.emit.builder.build_store(slot, value)?;
                     continue;
                 }
