@@ -1,5 +1,9 @@
 //! One suite over all devices: every case is a function of a `Jit`, run on the CPU by `tests/cpu.rs`
 //! and on a GPU by `tests/gpu.rs`. A case checks its results itself and panics if they are wrong.
+//!
+//! The chapters `tricky_*` are kernels as CUDA programs have them, of the kind that compilers for
+//! CPUs get wrong. What goes wrong in them by intent is elsewhere: faults in `faults`, races and
+//! divergent barriers in `tests/checks`. Printing is left out, as the IR has none.
 #![allow(
     dead_code,
     reason = "each program that includes this uses a part of it"
@@ -14,6 +18,13 @@ mod control;
 mod faults;
 mod launching;
 mod memory;
+mod tricky_atomics;
+pub mod tricky_barriers;
+mod tricky_ends;
+mod tricky_grids;
+mod tricky_lanes;
+mod tricky_tiles;
+mod tricky_warps;
 mod warp;
 mod warp_patterns;
 
@@ -36,6 +47,13 @@ pub fn cases() -> Vec<Case> {
         arrays::CASES,
         warp::CASES,
         warp_patterns::CASES,
+        tricky_grids::CASES,
+        tricky_tiles::CASES,
+        tricky_lanes::CASES,
+        tricky_warps::CASES,
+        tricky_atomics::CASES,
+        tricky_ends::CASES,
+        tricky_barriers::CASES,
     ]
     .concat()
 }
@@ -61,5 +79,25 @@ pub fn run_over<T: KernelType>(
         args.extend(more.iter().map(|a| a.duplicate()));
         jit.launch(kernel, grid_for(out.len(), 64), 64, &args)?;
     }
+    buffer.to_vec()
+}
+
+/// Launches `kernel` with a grid and a block of any shape, `out` as its first argument, waits for
+/// it, and gives back `out`. A fault is an error.
+pub fn run_blocks<T: KernelType>(
+    jit: &Jit,
+    kernel: &Kernel,
+    grid: impl Into<Dim3>,
+    block: impl Into<Dim3>,
+    out: &[T],
+    more: &[kiln::core::args::Arg<'_>],
+) -> kiln::Result<Vec<T>> {
+    let mut buffer = jit.upload(out)?;
+    {
+        let mut args = vec![kiln::core::args::IntoArg::into_arg(&mut buffer)];
+        args.extend(more.iter().map(|a| a.duplicate()));
+        jit.launch(kernel, grid, block, &args)?;
+    }
+    jit.synchronize()?;
     buffer.to_vec()
 }

@@ -43,6 +43,8 @@ pub(crate) enum Item {
         body: Vec<Item>,
         /// Whether threads can end inside, so that nobody may be left to leave it.
         can_end: bool,
+        /// Whether that can be so from the start: threads can end, but not inside.
+        can_start_empty: bool,
     },
     /// A `break` or `continue` of the whole block.
     Leave(Inst),
@@ -285,10 +287,15 @@ impl Cutter<'_> {
     }
 
     fn looping(&mut self, inst: Inst, body: Region) -> Result<Item, Unfit> {
+        let ends_inside = can_end(self.function, body);
+        // A counted loop ends without anyone.
+        let is_counted = matches!(self.function.insts[inst].data, InstData::For { .. });
+        let ends_elsewhere = can_end(self.function, self.function.body);
         Ok(Item::Loop {
             inst,
             body: self.items(body)?,
-            can_end: can_end(self.function, body),
+            can_end: ends_inside,
+            can_start_empty: !is_counted && !ends_inside && ends_elsewhere,
         })
     }
 

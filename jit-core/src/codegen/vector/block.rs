@@ -391,7 +391,14 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
                 inst,
                 body,
                 can_end,
-            } => self.block_loop(*inst, body, *can_end),
+                can_start_empty,
+            } => {
+                let exit = self.block("loop_end");
+                if *can_start_empty {
+                    self.leave_if_empty(exit)?;
+                }
+                self.block_loop(*inst, body, *can_end, exit)
+            }
             Item::Leave(inst) => self.leave(*inst),
         }
     }
@@ -430,12 +437,26 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         Ok(())
     }
 
-    fn block_loop(&mut self, inst: Inst, body: &[Item], can_end: bool) -> Result<(), BackendError> {
-        let (head, next, exit) = (
-            self.block("loop"),
-            self.block("next"),
-            self.block("loop_end"),
-        );
+    /// Goes on only if a thread of the block has not ended.
+    fn leave_if_empty(&mut self, exit: BasicBlock<'ctx>) -> Result<(), BackendError> {
+        if self.plan.arena.live.is_none() {
+            return Ok(());
+        }
+        let on = self.block("go_on");
+        let any = self.any_live()?;
+        self.emit.builder.build_conditional_branch(any, on, exit)?;
+        self.emit.builder.position_at_end(on);
+        Ok(())
+    }
+
+    fn block_loop(
+        &mut self,
+        inst: Inst,
+        body: &[Item],
+        can_end: bool,
+        exit: BasicBlock<'ctx>,
+    ) -> Result<(), BackendError> {
+        let (head, next) = (self.block("loop"), self.block("next"));
         let counted = self.block_for(inst, exit)?;
         self.jump(head)?;
         self.emit.builder.position_at_end(head);
@@ -450,13 +471,8 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         self.loops.pop();
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
-        if can_end && self.plan.arena.live.is_some() {
-            let again = self.block("again");
-            let any = self.any_live()?;
-            self.emit
-                .builder
-                .build_conditional_branch(any, again, exit)?;
-            self.emit.builder.position_at_end(again);
+        if can_end {
+            self.leave_if_empty(exit)?;
         }
         match counted {
             Some(counted) => self.block_for_next(&counted, head, exit)?,

@@ -1,0 +1,344 @@
+//! What the CPU backend makes of kernels: which it compiles and which it leaves to the interpreter,
+//! so that a silent fall-back is seen, and whether the code of the measured ones is vectors.
+//!
+//! A load or store of consecutive elements is one vector load or store. Beside it lies a gather or
+//! a scatter for warps of which some lanes are out of bounds: code that is there and is not run.
+//! The branches that lead to it have weights that say so. Here the text of the optimized LLVM IR is
+//! walked from the function's start, leaving out branches that are never taken by their weights;
+//! what is reached is hot, and there no gather or scatter may be.
+
+mod suite;
+
+#[path = "../benches/cpu/kernels.rs"]
+#[allow(dead_code, reason = "benches measure more than is looked at here")]
+mod bench;
+
+use std::collections::{HashMap, HashSet};
+
+use kiln::core::args::Arg;
+use kiln::core::inspect::HostListing;
+use kiln::prelude::*;
+use suite::{kernels, tricky_barriers as tricky};
+
+type Describe = fn(&KernelBuilder);
+
+/// Buffers to inspect kernels with.
+struct Buffers {
+    x: Buffer<f32>,
+    out: Buffer<f32>,
+    keys: Buffer<u32>,
+    counts: Buffer<u32>,
+    more: Buffer<u32>,
+}
+
+/// Chooses a kernel's arguments from the buffers.
+type Args = fn(&mut Buffers, &dyn Fn(&[Arg<'_>]) -> HostListing) -> HostListing;
+
+/// What runs a kernel for blocks of a shape.
+fn listing(describe: Describe, block: impl Into<Dim3>, args: Args) -> HostListing {
+    let jit = Jit::on(Device::cpu());
+    let kernel = Kernel::build("listed", describe).expect("a kernel without mistakes");
+    let numbers = || jit.zeros::<u32>(1).expect("memory");
+    let floats = || jit.zeros::<f32>(1).expect("memory");
+    let mut buffers = Buffers {
+        x: floats(),
+        out: floats(),
+        keys: numbers(),
+        counts: numbers(),
+        more: numbers(),
+    };
+    let block = block.into();
+    args(&mut buffers, &|args| {
+        let inspection = jit.inspect(&kernel, args).expect("arguments that fit");
+        inspection.host_code(block).expect("code for this CPU")
+    })
+}
+
+/// A word in the reason to interpret a kernel.
+const DIFFERS: &str = "a barrier inside depends on a value that";
+
+/// Kernels with barriers at hard places, and why they are interpreted, if they are: because nothing
+/// but the data says that all threads decide alike, or because they do not.
+const TRICKY: &[(&str, Describe, Option<&str>)] = &[
+    ("tree_for", tricky::tree_for, None),
+    ("tree_while", tricky::tree_while, None),
+    (
+        "tree_with_shared_bound",
+        tricky::tree_with_shared_bound,
+        None,
+    ),
+    ("loaded_bound", tricky::loaded_bound, None),
+    ("loaded_range", tricky::loaded_range, None),
+    ("branch_by_param", tricky::branch_by_param, None),
+    ("branch_by_loaded", tricky::branch_by_loaded, None),
+    (
+        "branch_by_agreement",
+        tricky::branch_by_agreement,
+        Some(DIFFERS),
+    ),
+    ("branches_in_branches", tricky::branches_in_branches, None),
+    ("ragged_loop", tricky::ragged_loop, Some(DIFFERS)),
+    ("ragged_returns", tricky::ragged_returns, None),
+    ("uniform_break", tricky::uniform_break, None),
+    (
+        "break_by_agreement",
+        tricky::break_by_agreement,
+        Some(DIFFERS),
+    ),
+    ("break_by_shared", tricky::break_by_shared, None),
+    ("jumps_over_two_loops", tricky::jumps_over_two_loops, None),
+    ("nested_barriers", tricky::nested_barriers, None),
+    (
+        "changed_between_barriers",
+        tricky::changed_between_barriers,
+        None,
+    ),
+    ("private_array", tricky::private_array, None),
+    ("parity", tricky::parity, None),
+    // The parity is part of an address and decides no barrier.
+    ("hidden_parity", tricky::hidden_parity, None),
+    (
+        "parity_of_barriers",
+        tricky::parity_of_barriers,
+        Some(DIFFERS),
+    ),
+    ("until_nothing_changes", tricky::until_nothing_changes, None),
+    ("until_half_are_small", tricky::until_half_are_small, None),
+];
+
+#[test]
+fn only_barriers_that_cannot_be_placed_are_interpreted() {
+    let mut wrong = Vec::new();
+    for &(name, describe, want) in TRICKY {
+        // One thread, one warp, a ragged block, whole warps, the most.
+        for block in [1, 32, 100, 256, 1024] {
+            let args: Args = |b, list| list(args!(&mut b.counts, &mut b.more));
+            let listing = listing(describe, block, args);
+            let found = listing.interpreted.as_deref();
+            let fits = match (found, want) {
+                (None, None) => !listing.optimized_llvm().is_empty(),
+                (Some(found), Some(want)) => found.contains(want),
+                _ => false,
+            };
+            if !fits {
+                wrong.push(format!(
+                    "{name}, {block} threads: {found:?} and not {want:?}"
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A kernel that is measured.
+struct Measured {
+    name: &'static str,
+    describe: Describe,
+    block: [u32; 3],
+    /// The type that it mostly handles, as LLVM spells it.
+    element: &'static str,
+    /// The most gathers and scatters that its code may have in all, one for each checked access of
+    /// consecutive elements that has a cold path of its own. Lower it when the backend does with
+    /// fewer.
+    cold: usize,
+    args: Args,
+}
+
+const LINE: [u32; 3] = [bench::BLOCK, 1, 1];
+const TILE: [u32; 3] = [kernels::TILE, kernels::TILE, 1];
+const STENCIL: [u32; 3] = [bench::STENCIL.0, bench::STENCIL.1, 1];
+const PIXELS: [u32; 3] = [bench::PIXELS.0, bench::PIXELS.1, 1];
+
+fn measured(
+    name: &'static str,
+    describe: Describe,
+    block: [u32; 3],
+    cold: usize,
+    args: Args,
+) -> Measured {
+    let element = if name == "histogram" { "i32" } else { "float" };
+    Measured {
+        name,
+        describe,
+        block,
+        element,
+        cold,
+        args,
+    }
+}
+
+fn all_measured() -> Vec<Measured> {
+    let (one, matrices, image): (Args, Args, Args) = (
+        |b, list| list(args!(&b.x, &mut b.out)),
+        |b, list| list(args!(&b.x, &b.x, &mut b.out, 1u32)),
+        |b, list| list(args!(&b.x, &mut b.out, 1u32)),
+    );
+    vec![
+        measured("fused", bench::fused, LINE, 4, |b, list| {
+            list(args!(&b.x, &b.x, &b.x, &mut b.out))
+        }),
+        measured("saxpy", bench::saxpy, LINE, 3, |b, list| {
+            list(args!(1f32, &b.x, &mut b.out))
+        }),
+        measured("sum", bench::grid_sum, LINE, 2, one),
+        measured("tree", bench::tree_sum, LINE, 2, one),
+        measured("matmul", kernels::describe_tiled_matmul, TILE, 3, matrices),
+        measured(
+            "matmul-naive",
+            kernels::describe_naive_matmul,
+            TILE,
+            2,
+            matrices,
+        ),
+        measured("stencil", bench::stencil, STENCIL, 6, image),
+        measured("stencil-direct", bench::stencil_direct, STENCIL, 6, image),
+        measured("scan", bench::scan, LINE, 5, one),
+        measured("nbody", bench::nbody, LINE, 6, |b, list| {
+            list(args!(&b.x, &b.x, &b.x, &b.x, &mut b.out))
+        }),
+        measured("mandelbrot", bench::mandelbrot, PIXELS, 1, |b, list| {
+            list(args!(&mut b.counts, 1u32))
+        }),
+        measured("histogram", bench::histogram, LINE, 1, |b, list| {
+            list(args!(&b.keys, &mut b.counts))
+        }),
+    ]
+}
+
+#[test]
+fn measured_kernels_are_vectors() {
+    let mut wrong = Vec::new();
+    for case in all_measured() {
+        let listing = listing(case.describe, case.block, case.args);
+        if let Some(why) = &listing.interpreted {
+            wrong.push(format!("{}: interpreted, {why}", case.name));
+            continue;
+        }
+        let text = listing.optimized_llvm();
+        let vector = format!("<{} x {}>", listing.lanes, case.element);
+        wrong.extend(problems(&case, text, &vector).map(|what| format!("{}: {what}", case.name)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The walk over the text finds a gather that is hot.
+#[test]
+fn a_gather_that_is_needed_is_found() {
+    let permuted: Describe = |k| {
+        let (out, keys) = (k.slice_mut("out", Type::F32), k.slice("keys", Type::U32));
+        let (x, i) = (k.slice("x", Type::F32), k.global_id().x());
+        k.if_(i.lt(out.len()), || out.at(i).set(x.at(keys.at(i))));
+    };
+    let case = measured("permuted", permuted, LINE, 9, |b, list| {
+        list(args!(&mut b.out, &b.keys, &b.x))
+    });
+    let listing = listing(case.describe, case.block, case.args);
+    let vector = format!("<{} x float>", listing.lanes);
+    let found: Vec<String> = problems(&case, listing.optimized_llvm(), &vector).collect();
+    assert_eq!(found[0], "1 gathers in hot code", "{found:?}");
+}
+
+/// What is wrong with a kernel's code.
+fn problems(case: &Measured, text: &str, vector: &str) -> impl Iterator<Item = String> {
+    let hot = hot_lines(text);
+    let count = |pattern: &str| hot.iter().filter(|line| line.contains(pattern)).count();
+    let with_vector = |what: &[&str]| {
+        let mut lines = hot.iter().filter(|line| line.contains(vector));
+        lines.any(|line| what.iter().any(|what| line.contains(what)))
+    };
+    let (gathers, scatters) = (count(GATHER), count(SCATTER));
+    let calls = |pattern: &str| {
+        let call = |line: &&str| line.contains(pattern) && line.contains("call ");
+        text.lines().filter(call).count()
+    };
+    let all = calls(GATHER) + calls(SCATTER);
+    // A Mandelbrot set is read from nowhere, and a histogram is written by atomics.
+    let loads =
+        case.name == "mandelbrot" || with_vector(&["load "]) || with_vector(&["masked.load"]);
+    let stores = ["mandelbrot", "histogram"].contains(&case.name)
+        || with_vector(&["  store ", "masked.store"]);
+    let arithmetic = with_vector(&[" fadd ", " fmul ", " add ", " and "]);
+    [
+        (gathers != 0).then(|| format!("{gathers} gathers in hot code")),
+        (scatters != 0).then(|| format!("{scatters} scatters in hot code")),
+        (all > case.cold).then(|| format!("{all} gathers and scatters, {} at most", case.cold)),
+        (!loads).then(|| format!("no load of {vector} in hot code")),
+        (!stores).then(|| format!("no store of {vector} in hot code")),
+        (!arithmetic).then(|| format!("no arithmetic on {vector} in hot code")),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+const GATHER: &str = "@llvm.masked.gather";
+const SCATTER: &str = "@llvm.masked.scatter";
+
+/// The instructions of the function that runs blocks that are reached without a branch that is
+/// never taken by its weights.
+fn hot_lines(text: &str) -> Vec<&str> {
+    let cold = cold_targets(text);
+    let start = text.find("define void @kiln_blocks").expect("the function");
+    let mut body = text[start..]
+        .lines()
+        .skip(1)
+        .take_while(|line| *line != "}");
+    let mut blocks: HashMap<&str, Vec<&str>> = HashMap::new();
+    let (mut first, mut current) = (None, "");
+    for line in body.by_ref() {
+        if let Some((label, _)) = line.split_once(':')
+            && !line.starts_with(' ')
+        {
+            current = label;
+            first.get_or_insert(label);
+        }
+        blocks.entry(current).or_default().push(line);
+    }
+    let mut todo = vec![first.expect("a labelled block")];
+    let (mut seen, mut lines) = (HashSet::new(), Vec::new());
+    while let Some(block) = todo.pop() {
+        if !seen.insert(block) {
+            continue;
+        }
+        for &line in &blocks[block] {
+            lines.push(line);
+            todo.extend(targets(line, &cold));
+        }
+    }
+    lines
+}
+
+/// Where a branch or a case of a `switch` leads to, less the target that is cold.
+fn targets<'t>(line: &'t str, cold: &HashMap<&str, usize>) -> Vec<&'t str> {
+    let mut targets: Vec<&str> = line.split("label %").skip(1).collect();
+    for target in &mut targets {
+        let end = target.find([',', ' ']).unwrap_or(target.len());
+        *target = &target[..end];
+    }
+    let weights = line.split_once("!prof ");
+    let weights = weights.and_then(|(_, name)| name.split(',').next());
+    if let (Some(&cold), 2) = (weights.and_then(|name| cold.get(name)), targets.len()) {
+        targets.remove(cold);
+    }
+    targets
+}
+
+/// For the name of two weights that are far apart, the number of the lower one.
+fn cold_targets(text: &str) -> HashMap<&str, usize> {
+    let mut cold = HashMap::new();
+    for line in text
+        .lines()
+        .filter(|line| line.contains("\"branch_weights\""))
+    {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        let weights = line.split("i32 ").skip(1);
+        let weights: Vec<u64> = weights
+            .filter_map(|w| w.trim_end_matches(['}', ',', ' ']).parse().ok())
+            .collect();
+        if let [a, b] = weights[..]
+            && a.max(b) > 1000 * a.min(b)
+        {
+            cold.insert(name, usize::from(b < a));
+        }
+    }
+    cold
+}
