@@ -61,7 +61,7 @@ impl<'k> Parts<'k> {
     }
 
     /// What the block's first thread puts into the tile.
-    fn from_first(self, value: impl IntoVal<'k>) -> Val<'k> {
+    fn shown_by_first(self, value: impl IntoVal<'k>) -> Val<'k> {
         self.k.barrier();
         self.tile.at(self.t).set(value);
         self.k.barrier();
@@ -92,10 +92,10 @@ fn values_read_after_returns(jit: &Jit) -> Outcome {
         let p = parts(k);
         p.return_beyond_end();
         let (shared, mine) = (p.first(), p.x.at(p.i).get());
-        let of_first = p.from_first(mine + 1);
+        let of_first = p.shown_by_first(mine + 1);
         let v = k.var("v", mine);
         k.for_range(0u32, shared % 5, |round| {
-            v.set(v * 3 + p.from_first(v + round))
+            v.set(v * 3 + p.shown_by_first(v + round))
         });
         p.out.at(p.i).set(v + shared * 5 + of_first);
     };
@@ -118,7 +118,7 @@ fn variables_set_after_returns(jit: &Jit) -> Outcome {
         let (a, b) = (k.var("a", 1u32), k.var("b", 2u32));
         p.return_beyond_end();
         a.set(p.first() + a);
-        let of_first = p.from_first(a + b);
+        let of_first = p.shown_by_first(a + b);
         b.set(a * 3 + of_first);
         k.barrier();
         a.set(a + b);
@@ -139,8 +139,8 @@ fn branches_after_returns(jit: &Jit) -> Outcome {
         let p = parts(k);
         p.return_beyond_end();
         let v = k.var("v", p.x.at(p.i));
-        k.if_((p.first() % 2).eq(0), || v.set(v + p.from_first(v)))
-            .else_(|| v.set(v ^ p.from_first(v * 3)));
+        k.if_((p.first() % 2).eq(0), || v.set(v + p.shown_by_first(v)))
+            .else_(|| v.set(v ^ p.shown_by_first(v * 3)));
         p.out.at(p.i).set(v);
     };
     check(jit, describe, |x| {
@@ -158,7 +158,7 @@ fn counted_rounds_after_returns(jit: &Jit) -> Outcome {
         p.return_beyond_end();
         let v = k.var("v", p.x.at(p.i));
         k.for_range(0u32, 3u32, |round| {
-            v.set(v * 3 + p.from_first(v + round));
+            v.set(v * 3 + p.shown_by_first(v + round));
             // Every round some more leave; the first thread stays.
             k.if_((v % 4).eq(round) & p.t.ne(0), || k.return_());
             p.out.at(p.i).set(v);
@@ -352,7 +352,7 @@ fn faults_between_barriers(jit: &Jit) -> Outcome {
         let last = (k.block_dim().x() - 1) / 32;
         let limit = (p.t / 32).eq(last).select(p.x.len(), p.i);
         let mine = p.x.at(limit).get();
-        let of_first = p.from_first(mine);
+        let of_first = p.shown_by_first(mine);
         k.loop_(|| {
             k.barrier();
             round.set(round + 1);
