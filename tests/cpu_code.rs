@@ -1,4 +1,4 @@
-//! What the CPU backend makes of kernels: which it compiles and which it leaves to the interpreter,
+//! What the CPU backend makes of kernels: which it cuts at their barriers and which take coroutines,
 //! so that a silent fall-back is seen, and whether the code of the measured ones is vectors.
 //!
 //! A load or store of consecutive elements is one vector load or store. Beside it lies a gather or
@@ -16,6 +16,7 @@ mod bench;
 use std::collections::{HashMap, HashSet};
 
 use kiln::core::args::Arg;
+use kiln::core::codegen::Barriers;
 use kiln::core::inspect::HostListing;
 use kiln::prelude::*;
 use suite::{kernels, tricky_barriers as tricky};
@@ -54,73 +55,75 @@ fn listing(describe: Describe, block: impl Into<Dim3>, args: Args) -> HostListin
     })
 }
 
-/// A word in the reason to interpret a kernel.
-const DIFFERS: &str = "a barrier inside depends on a value that";
+use Barriers::{Coroutines, Segments};
 
-/// Kernels with barriers at hard places, and why they are interpreted, if they are: because nothing
-/// but the data says that all threads decide alike, or because they do not.
-const TRICKY: &[(&str, Describe, Option<&str>)] = &[
-    ("tree_for", tricky::tree_for, None),
-    ("tree_while", tricky::tree_while, None),
+/// Kernels with barriers at hard places, and what happens there. Coroutines are for those of which
+/// nothing but the data says that all threads decide alike, or which do not.
+const TRICKY: &[(&str, Describe, Barriers)] = &[
+    ("tree_for", tricky::tree_for, Segments),
+    ("tree_while", tricky::tree_while, Segments),
     (
         "tree_with_shared_bound",
         tricky::tree_with_shared_bound,
-        None,
+        Segments,
     ),
-    ("loaded_bound", tricky::loaded_bound, None),
-    ("loaded_range", tricky::loaded_range, None),
-    ("branch_by_param", tricky::branch_by_param, None),
-    ("branch_by_loaded", tricky::branch_by_loaded, None),
+    ("loaded_bound", tricky::loaded_bound, Segments),
+    ("loaded_range", tricky::loaded_range, Segments),
+    ("branch_by_param", tricky::branch_by_param, Segments),
+    ("branch_by_loaded", tricky::branch_by_loaded, Segments),
     (
         "branch_by_agreement",
         tricky::branch_by_agreement,
-        Some(DIFFERS),
+        Coroutines,
     ),
-    ("branches_in_branches", tricky::branches_in_branches, None),
-    ("ragged_loop", tricky::ragged_loop, Some(DIFFERS)),
-    ("ragged_returns", tricky::ragged_returns, None),
-    ("uniform_break", tricky::uniform_break, None),
     (
-        "break_by_agreement",
-        tricky::break_by_agreement,
-        Some(DIFFERS),
+        "branches_in_branches",
+        tricky::branches_in_branches,
+        Segments,
     ),
-    ("break_by_shared", tricky::break_by_shared, None),
-    ("jumps_over_two_loops", tricky::jumps_over_two_loops, None),
-    ("nested_barriers", tricky::nested_barriers, None),
+    ("ragged_loop", tricky::ragged_loop, Coroutines),
+    ("ragged_returns", tricky::ragged_returns, Segments),
+    ("uniform_break", tricky::uniform_break, Segments),
+    ("break_by_agreement", tricky::break_by_agreement, Coroutines),
+    ("break_by_shared", tricky::break_by_shared, Segments),
+    (
+        "jumps_over_two_loops",
+        tricky::jumps_over_two_loops,
+        Segments,
+    ),
+    ("nested_barriers", tricky::nested_barriers, Segments),
     (
         "changed_between_barriers",
         tricky::changed_between_barriers,
-        None,
+        Segments,
     ),
-    ("private_array", tricky::private_array, None),
-    ("parity", tricky::parity, None),
+    ("private_array", tricky::private_array, Segments),
+    ("parity", tricky::parity, Segments),
     // The parity is part of an address and decides no barrier.
-    ("hidden_parity", tricky::hidden_parity, None),
+    ("hidden_parity", tricky::hidden_parity, Segments),
+    ("parity_of_barriers", tricky::parity_of_barriers, Coroutines),
     (
-        "parity_of_barriers",
-        tricky::parity_of_barriers,
-        Some(DIFFERS),
+        "until_nothing_changes",
+        tricky::until_nothing_changes,
+        Segments,
     ),
-    ("until_nothing_changes", tricky::until_nothing_changes, None),
-    ("until_half_are_small", tricky::until_half_are_small, None),
+    (
+        "until_half_are_small",
+        tricky::until_half_are_small,
+        Segments,
+    ),
 ];
 
 #[test]
-fn only_barriers_that_cannot_be_placed_are_interpreted() {
+fn only_barriers_that_cannot_be_placed_take_coroutines() {
     let mut wrong = Vec::new();
     for &(name, describe, want) in TRICKY {
         // One thread, one warp, a ragged block, whole warps, the most.
         for block in [1, 32, 100, 256, 1024] {
             let args: Args = |b, list| list(args!(&mut b.counts, &mut b.more));
             let listing = listing(describe, block, args);
-            let found = listing.interpreted.as_deref();
-            let fits = match (found, want) {
-                (None, None) => !listing.optimized_llvm().is_empty(),
-                (Some(found), Some(want)) => found.contains(want),
-                _ => false,
-            };
-            if !fits {
+            let found = (listing.interpreted.as_deref(), listing.barriers);
+            if found != (None, want) || listing.optimized_llvm().is_empty() {
                 wrong.push(format!(
                     "{name}, {block} threads: {found:?} and not {want:?}"
                 ));
