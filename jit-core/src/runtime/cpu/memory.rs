@@ -4,6 +4,7 @@ use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
+use memmap2::MmapMut;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
@@ -11,10 +12,20 @@ use crate::error::{Error, Result};
 /// Alignment of allocations in bytes, as on a GPU.
 const ALIGNMENT: usize = 256;
 
+/// From this size on memory comes in pages of its own, large ones where the system has them: a kernel
+/// whose threads stride through an array touches many pages at once.
+const MAPPED: usize = 4 << 20;
+
 /// Host memory that belongs to one owner.
 pub(super) struct Allocation {
     start: NonNull<u8>,
-    layout: Layout,
+    source: Source,
+}
+
+/// Where memory comes from, and how it is given back.
+enum Source {
+    Heap(Layout),
+    Pages(MmapMut),
 }
 
 // SAFETY: the memory belongs to the allocation, and nothing about it is tied to a thread.
@@ -23,10 +34,24 @@ unsafe impl Send for Allocation {}
 impl Allocation {
     /// `bytes` zeros, so that all of it is initialized; `None` if there is no memory.
     pub(super) fn new(bytes: usize) -> Option<Allocation> {
+        if bytes >= MAPPED {
+            return Allocation::pages(bytes);
+        }
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()?;
         // SAFETY: the layout has at least one byte.
         let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
-        Some(Allocation { start, layout })
+        let source = Source::Heap(layout);
+        Some(Allocation { start, source })
+    }
+
+    fn pages(bytes: usize) -> Option<Allocation> {
+        let mut pages = MmapMut::map_anon(bytes).ok()?;
+        // Small pages do as well.
+        #[cfg(target_os = "linux")]
+        let _ = pages.advise(memmap2::Advice::HugePage);
+        let start = NonNull::new(pages.as_mut_ptr())?;
+        let source = Source::Pages(pages);
+        Some(Allocation { start, source })
     }
 
     pub(super) fn address(&self) -> u64 {
@@ -34,7 +59,10 @@ impl Allocation {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.layout.size()
+        match &self.source {
+            Source::Heap(layout) => layout.size(),
+            Source::Pages(pages) => pages.len(),
+        }
     }
 
     pub(super) fn start(&self) -> *mut u8 {
@@ -44,8 +72,10 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, freed once.
-        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+        if let Source::Heap(layout) = self.source {
+            // SAFETY: allocated in `new` with this layout, freed once.
+            unsafe { std::alloc::dealloc(self.start.as_ptr(), layout) };
+        }
     }
 }
 
