@@ -84,8 +84,9 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         }
         warp.jump(end)?;
         self.emit.builder.position_at_end(end);
+        let left = self.emit.any(warp.read_mask(mask_slot)?)?;
         for &id in ids {
-            self.take_out(&warp, id)?;
+            self.take_out(&warp, id, left)?;
         }
         if let Some(offset) = self.plan.arena.live {
             let mask = warp.read_mask(mask_slot)?;
@@ -246,8 +247,13 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         Ok(slots)
     }
 
-    /// After a segment: the variables that live on.
-    fn take_out(&self, warp: &Warp<'_, 'm, 'ctx>, id: SegmentId) -> Result<(), BackendError> {
+    /// After a segment: the variables that live on; `left` says whether a thread of the warp does.
+    fn take_out(
+        &self,
+        warp: &Warp<'_, 'm, 'ctx>,
+        id: SegmentId,
+        left: IntValue<'ctx>,
+    ) -> Result<(), BackendError> {
         let plan = self.plan;
         for &var in &plan.segments.segments[id].vars {
             if self.bug(Bug::LostVariable) {
@@ -264,7 +270,10 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
                 };
                 let value = self.read(whole, warp.vars[&var][i])?;
                 if shape == Shape::Block {
+                    // Threads that ended on their way may have left before the last assignment.
                     let slot = self.vars[&var].after[i];
+                    let before = self.read(scalar, slot)?;
+                    let value = self.emit.select(left.into(), value, before)?;
                     self.emit.builder.build_store(slot, value)?;
                     continue;
                 }
