@@ -59,6 +59,12 @@ impl Case {
         count
     }
 
+    /// Whether there are operations of a warp, which has 32 lanes everywhere.
+    pub fn uses_warps(&self) -> bool {
+        let mut rows = self.module.intrinsics.values();
+        rows.any(|row| row.name.starts_with("warp."))
+    }
+
     /// What parameter `index` is made of: the element type of a slice, what a pointer points at, or
     /// the type itself.
     pub fn element(&self, index: usize) -> Type {

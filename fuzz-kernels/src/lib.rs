@@ -7,6 +7,7 @@
 //! compare(case, reference, others) -> Mismatch, bit by bit                  run
 //! reduce(case, still_fails) -> a small case; sound() keeps it race-free     reduce, sound
 //! Case::to_text, Case::from_text                                            text
+//! Campaign::run() -> many cases on all cores, with what was found    campaign
 //! coverage(case) -> which constructs, of which types, how deep, divergent   coverage
 //! ```
 //!
@@ -25,6 +26,7 @@
 //!   canonical before they are stored to outputs and before their bits become integers. Multiply and
 //!   add must not be contracted, so a backend has to be run without that.
 
+pub mod campaign;
 pub mod case;
 pub mod coverage;
 pub mod generate;
@@ -35,6 +37,7 @@ pub mod run;
 pub mod sound;
 pub mod text;
 
+pub use campaign::{Campaign, Failure, Report};
 pub use case::{Arg, Case};
 pub use coverage::{Coverage, coverage};
 pub use generate::{Budget, generate};

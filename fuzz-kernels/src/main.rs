@@ -7,12 +7,11 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use kiln_jit_core::codegen::Bug;
 use kiln_random::run::reference;
-use kiln_random::{
-    Budget, Case, Coverage, Runner, compare, coverage, generate, reduce, runners, sound,
-};
+use kiln_random::{Budget, Campaign, Case, compare, generate, runners, sound};
 
 const USAGE: &str = "\
 fuzz-kernels: random kernels on all backends
@@ -24,11 +23,15 @@ fuzz-kernels: random kernels on all backends
   --large        large kernels
   --sound        check also that each kernel is sound, which all should be
   --keep         do not reduce them
+  --bug NAME     plant a bug, and stop when it is found, in builds with `planted-bugs`
   --show S       print the case of a seed and stop
   --replay FILE  run a case that was written before and stop";
 
 /// How many failures are enough.
-const MAX_FAILURES: usize = 10;
+const FAILURES: usize = 10;
+
+/// How long a failing case is made smaller.
+const REDUCTION: Duration = Duration::from_secs(120);
 
 /// What the command line asks for.
 #[derive(Default)]
@@ -40,6 +43,7 @@ struct Options {
     keep: bool,
     large: bool,
     sound: bool,
+    bug: Option<Bug>,
     show: Option<u64>,
     replay: Option<PathBuf>,
 }
@@ -57,6 +61,11 @@ fn options() -> Result<Options, String> {
             "--large" => options.large = true,
             "--sound" => options.sound = true,
             "--keep" => options.keep = true,
+            "--bug" if cfg!(feature = "planted-bugs") => {
+                let name = value()?;
+                let bug = Bug::named(&name).ok_or_else(|| format!("there is no bug `{name}`"))?;
+                options.bug = Some(bug);
+            }
             "--show" => options.show = Some(number(&value()?)?),
             "--replay" => options.replay = Some(value()?.into()),
             _ => return Err(USAGE.to_owned()),
@@ -70,6 +79,10 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
 }
 
 fn main() -> ExitCode {
+    if std::env::args().any(|arg| arg == "--help" || arg == "-h") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let result = options().and_then(|options| run(&options));
     match result {
         Ok(0) => ExitCode::SUCCESS,
@@ -86,7 +99,6 @@ fn main() -> ExitCode {
 
 /// The number of failures.
 fn run(options: &Options) -> Result<usize, String> {
-    let (reference, others) = (reference(), runners());
     let budget = match options.large {
         true => Budget::large(),
         false => Budget::default(),
@@ -96,85 +108,59 @@ fn run(options: &Options) -> Result<usize, String> {
         return Ok(0);
     }
     if let Some(path) = &options.replay {
-        let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let case = Case::from_text(&text)?;
-        if let Err(why) = sound(&case) {
-            println!("note: {why}");
-        }
-        return Ok(match compare(&case, &*reference, &others) {
-            Some(mismatch) => {
-                println!("{mismatch}");
-                1
-            }
-            None => 0,
-        });
+        return replay(path);
     }
     let count = match (options.count, options.minutes) {
         (Some(count), _) => count,
         (None, Some(_)) => u64::MAX,
         (None, None) => 1000,
     };
-    let started = Instant::now();
-    let limit = options.minutes.map(|m| Duration::from_secs_f64(m * 60.0));
-    let (mut total, mut failures) = (Coverage::default(), 0);
-    for seed in (options.seed..).take(usize::try_from(count).unwrap_or(usize::MAX)) {
-        if limit.is_some_and(|limit| started.elapsed() > limit) || failures >= MAX_FAILURES {
-            break;
-        }
-        let case = generate(seed, &budget);
-        let covered = coverage(&case);
-        if covered.divergent_barriers > 0 {
-            println!("seed {seed}: not all threads come to a barrier");
-            failures += 1;
-        }
-        total.merge(&covered);
-        failures += usize::from(check(case, &*reference, &others, options)?);
+    let campaign = Campaign {
+        budget,
+        limit: options.minutes.map(minutes).transpose()?,
+        sound: options.sound,
+        bug: options.bug,
+        coverage: options.bug.is_none(),
+        failures: if options.bug.is_some() { 1 } else { FAILURES },
+        ..Campaign::new(options.seed, count)
+    };
+    println!("first seed {}", options.seed);
+    let report = campaign.run();
+    match options.bug {
+        None => println!("{}{report}", report.coverage),
+        Some(bug) => println!("{bug:?}: {report}"),
     }
-    println!("{total}");
-    let (cases, seconds) = (total.cases, started.elapsed().as_secs_f64());
-    println!("{cases} kernels in {seconds:.1} s");
-    Ok(failures)
+    for failure in &report.failures {
+        println!("{failure}");
+        let case = match options.keep {
+            true => generate(failure.seed, &campaign.budget),
+            false => campaign.reduced(failure, REDUCTION),
+        };
+        failure.keep(&case, options.out.as_ref())?;
+    }
+    let divergent = report.coverage.divergent_barriers;
+    if divergent > 0 {
+        println!("not all threads come to {divergent} barriers");
+    }
+    Ok(report.failures.len() + usize::from(divergent > 0))
 }
 
-/// Whether a case failed; it is reported.
-fn check(
-    case: Case,
-    reference: &dyn Runner,
-    others: &[Box<dyn Runner>],
-    options: &Options,
-) -> Result<bool, String> {
-    let seed = case.seed;
-    if options.sound
-        && let Err(why) = sound(&case)
-    {
-        println!("seed {seed} is not sound: {why}");
-        return Ok(true);
+fn minutes(minutes: f64) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(minutes * 60.0).map_err(|e| format!("{minutes} minutes: {e}"))
+}
+
+/// Runs a case that was written before.
+fn replay(path: &PathBuf) -> Result<usize, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let case = Case::from_text(&text)?;
+    if let Err(why) = sound(&case) {
+        println!("note: {why}");
     }
-    let Some(mismatch) = compare(&case, reference, others) else {
-        return Ok(false);
-    };
-    println!("seed {seed}: {mismatch}");
-    let case = match options.keep {
-        true => case,
-        false => {
-            // A generated case is sound; if this one is not, that is what is wrong with it.
-            let was_sound = sound(&case).is_ok();
-            reduce(case, &|c| {
-                let found = compare(c, reference, others);
-                found.is_some_and(|m| m.runner == mismatch.runner) && sound(c).is_ok() == was_sound
-            })
+    Ok(match compare(&case, &*reference(), &runners()) {
+        Some(mismatch) => {
+            println!("{mismatch}");
+            1
         }
-    };
-    let text = case.to_text();
-    match &options.out {
-        None => println!("{text}"),
-        Some(folder) => {
-            let path = folder.join(format!("{seed}.kir"));
-            let written =
-                std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
-            written.map_err(|e| format!("{}: {e}", path.display()))?;
-            println!("written to {}", path.display());
-        }
-    }
-    Ok(true)
+        None => 0,
+    })
 }

@@ -10,8 +10,8 @@ use crate::case::{Arg, Case};
 /// What is around a buffer.
 const GUARD: u8 = 0xC5;
 
-/// Bytes of the guard behind a buffer, at least.
-const GUARD_BYTES: usize = 32;
+/// Bytes of the guard on each side of a buffer, at least: more than the lanes of a vector reach.
+const GUARD_BYTES: usize = 4096;
 
 /// The buffers of a case, for one run.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl DeviceMemory {
     /// The buffers as they are before the launch.
     pub fn new(case: &Case) -> DeviceMemory {
         let buffers = case.buffers.iter().enumerate().map(|(i, bytes)| {
-            let start = start(case, i);
+            let start = GUARD_BYTES + start(case, i);
             let mut all = vec![GUARD; start];
             all.extend_from_slice(bytes);
             let end = (all.len() + GUARD_BYTES).next_multiple_of(16);

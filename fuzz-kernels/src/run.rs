@@ -18,6 +18,12 @@ use crate::sound;
 /// The loop iterations a thread may make; a generated one makes far fewer.
 const STEP_LIMIT: u64 = 20_000;
 
+/// The numbers of lanes that the compiled backend is run with.
+pub const WIDTHS: [u32; 4] = [1, 8, 16, 32];
+
+/// Lanes of a vector where operations of a warp are.
+const WARP: u32 = 32;
+
 /// Something that executes cases.
 pub trait Runner {
     /// What it is called in reports.
@@ -38,7 +44,7 @@ pub fn reference() -> Box<dyn Runner> {
 /// All runners that are compared with the reference. A backend is added here.
 pub fn runners() -> Vec<Box<dyn Runner>> {
     let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(ReversedRunner), Box::new(CheckedRunner)];
-    for lanes in [1, 8, 16, 32] {
+    for lanes in WIDTHS {
         runners.push(Box::new(HostRunner::new(lanes)));
         runners.push(Box::new(HostRunner {
             barriers: Some(Barriers::Coroutines),
@@ -80,7 +86,7 @@ impl Runner for ReversedRunner {
 /// The compiled CPU backend.
 #[derive(Copy, Clone, Debug)]
 pub struct HostRunner {
-    /// Lanes of a vector.
+    /// Lanes of a vector; a case with operations of a warp is run with 32 all the same.
     pub lanes: u32,
     /// The pipeline of passes.
     pub opt_level: OptLevel,
@@ -113,7 +119,7 @@ impl Runner for HostRunner {
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
         let options = HostOptions {
             block: case.block,
-            lanes: self.lanes,
+            lanes: if case.uses_warps() { WARP } else { self.lanes },
             // Fused operations round once, which is another result.
             contract: false,
             opt_level: self.opt_level,

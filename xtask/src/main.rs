@@ -12,6 +12,7 @@ mod wheels;
 mod workspace;
 
 use std::process::{Command, ExitCode};
+use std::time::SystemTime;
 
 use error::{Error, Result};
 use tools::Kit;
@@ -32,6 +33,10 @@ Commands:
   bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
                       and Intel's OpenCL for CPUs, pocl and numba as Python wheels (1.3 GB). Needs
                       gcc, python3 3.11 to 3.14 and the network, x86-64
+  fuzz [--minutes N] [--seed S] [ARGS]
+                      Random kernels on the interpreter and the compiled CPU backend, on all cores,
+                      for N minutes (5) from a fresh seed; prints what they cover, and those that
+                      differ, reduced. ARGS: `fuzz --help` lists them
   bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
                       a GPU machine without Rust. --no-llvm leaves the library out
   ci                  Do what CI does: format, clippy, documentation, test
@@ -60,6 +65,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         .take_while(|a| *a != "--")
         .any(|a| a == "--help" || a == "-h");
     match command {
+        "fuzz" => fuzz(rest),
         _ if asks_help => print_help(),
         "setup" => setup(flag(command, rest, "--nvcc")?),
         "test" => tests::test(rest),
@@ -111,6 +117,23 @@ fn setup(with_nvcc: bool) -> Result<()> {
         println!("{name}: {}", tools::tool(name)?.display());
     }
     Ok(())
+}
+
+/// Runs random kernels until the time is up. Seeds are fresh ones unless one is given.
+fn fuzz(args: &[String]) -> Result<()> {
+    let given = |option: &str| args.iter().any(|arg| arg == option);
+    let mut command = cargo();
+    command.args(["run", "--release", "--package", "kiln-random", "--"]);
+    if !given("--seed") {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let seed = since.map_or(0, |time| time.as_secs()) << 24;
+        command.args(["--seed", &seed.to_string()]);
+    }
+    if !given("--minutes") && !given("--count") {
+        command.args(["--minutes", "5"]);
+    }
+    command.args(args);
+    run(&mut command, "fuzzing", "See its output above")
 }
 
 /// Runs one bench, or all of them.

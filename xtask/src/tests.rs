@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, with NVIDIA's tools where tests look for them.
 //!
 //! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and benches
-//! are built but not run. The output passes through, and the result lines of all test programs are
+//! are built but not run. Random kernels run once more in a build in which bugs can be planted. The output passes through, and the result lines of all test programs are
 //! summed up in one last line.
 
 use std::io::{BufRead, BufReader, Write};
@@ -31,6 +31,17 @@ const SELECTIONS: &[&str] = &[
     "--benches",
     "--doc",
     "--all-targets",
+];
+
+/// The test that plants bugs, which needs a build of its own.
+const PLANTED: [&str; 7] = [
+    "--package",
+    "kiln-random",
+    "--features",
+    "planted-bugs",
+    "--test",
+    "planted",
+    "--no-fail-fast",
 ];
 
 /// Sums of the result lines of test programs.
@@ -71,7 +82,7 @@ fn steps(args: &[String]) -> Result<Vec<Vec<&'static str>>> {
     let common = ["--workspace", "--no-fail-fast"];
     let run = [&common[..], &["--lib", "--bins", "--tests", "--examples"]].concat();
     let doc = [&common[..], &["--doc"]].concat();
-    let mut steps = vec![run, doc];
+    let mut steps = vec![run, doc, PLANTED.to_vec()];
     if targets()?.iter().any(|t| t.kind == TargetKind::Bench) {
         steps.push(vec!["--workspace", "--no-run", "--bench", "*"]);
     }

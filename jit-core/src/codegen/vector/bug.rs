@@ -42,6 +42,12 @@ pub enum Bug {
 }
 
 impl Bug {
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Bug> {
+        let mut all = Bug::ALL.into_iter();
+        all.find(|bug| format!("{bug:?}") == name)
+    }
+
     /// All of them.
     pub const ALL: [Bug; 33] = [
         Bug::SwapSubtraction,

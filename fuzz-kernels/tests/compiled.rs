@@ -1,0 +1,70 @@
+//! The compiled CPU backend against the interpreter: ten thousand random kernels, bit by bit.
+//!
+//! The seeds are always the same; `KILN_FUZZ_SEED` sets another first one, `KILN_FUZZ_COUNT` how many
+//! kernels there are. `cargo xtask fuzz` takes fresh seeds.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kiln_random::run::{HostRunner, WIDTHS, reference};
+use kiln_random::{Campaign, Case, Runner, compare, sound};
+
+/// How many kernels are compared.
+const KERNELS: u64 = 10_000;
+
+/// How long a failing case is made smaller.
+const REDUCTION: Duration = Duration::from_secs(60);
+
+fn setting(name: &str, default: u64) -> u64 {
+    let Ok(text) = std::env::var(name) else {
+        return default;
+    };
+    text.parse()
+        .unwrap_or_else(|_| panic!("{name}: `{text}` is no number"))
+}
+
+#[test]
+fn random_kernels_give_the_same_on_the_cpu() {
+    let (seed, count) = (
+        setting("KILN_FUZZ_SEED", 0),
+        setting("KILN_FUZZ_COUNT", KERNELS),
+    );
+    println!("{count} kernels; KILN_FUZZ_SEED={seed} runs them again");
+    let campaign = Campaign {
+        failures: 3,
+        ..Campaign::new(seed, count)
+    };
+    let report = campaign.run();
+    println!("{}{report}", report.coverage);
+    for failure in &report.failures {
+        let small = campaign.reduced(failure, REDUCTION);
+        println!("{failure}\n{}", small.to_text());
+    }
+    assert!(
+        report.failures.is_empty(),
+        "{report}; KILN_FUZZ_SEED={} KILN_FUZZ_COUNT=1 runs the first of them again",
+        report.failures[0].seed
+    );
+    assert_eq!(report.kernels, count);
+    assert_eq!(report.coverage.divergent_barriers, 0);
+}
+
+/// Kernels on which backends disagreed once.
+#[test]
+fn what_failed_before_works() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut runners: Vec<Box<dyn Runner>> = Vec::new();
+    runners.extend(WIDTHS.map(|lanes| Box::new(HostRunner::new(lanes)) as Box<dyn Runner>));
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).expect("the folder of cases is there") {
+        let path = entry.expect("its entries can be read").path();
+        let text = std::fs::read_to_string(&path).expect("a case is text");
+        let case = Case::from_text(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        sound(&case).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        if let Some(mismatch) = compare(&case, &*reference(), &runners) {
+            panic!("{}: {mismatch}", path.display());
+        }
+        count += 1;
+    }
+    assert!(count > 0, "there are no cases");
+}

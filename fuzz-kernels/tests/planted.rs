@@ -1,0 +1,89 @@
+//! Bugs planted in the compiled CPU backend, one at a time: random kernels find them.
+//!
+//! Each bug has a process of its own, as wrong code may end it. `KILN_FUZZ_SEED` sets another first
+//! seed.
+
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use kiln_jit_core::codegen::Bug;
+use kiln_random::{Campaign, generate};
+
+/// Kernels that a bug has to be found by.
+const KERNELS: u64 = 2000;
+
+/// How many bugs may stay unfound.
+const UNFOUND: usize = 1;
+
+/// How long one bug is looked for.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What came of looking for a bug.
+enum Outcome {
+    /// The seed that found it, and how it showed.
+    Found(u64, String),
+    /// Nothing differed.
+    Unfound,
+    /// The process ended or had to be ended: a bug that says nothing about the comparison.
+    Lost(String),
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    let seed = std::env::var("KILN_FUZZ_SEED").unwrap_or_else(|_| "0".to_owned());
+    let started = Instant::now();
+    let (mut found, mut unfound) = (0, Vec::new());
+    for bug in Bug::ALL {
+        match look_for(bug, &seed) {
+            Outcome::Found(seed, how) => {
+                println!("{bug:?}: {how}");
+                let campaign = Campaign::new(seed, 1);
+                let right = campaign.check(&generate(seed, &campaign.budget)).1;
+                assert!(right.is_ok(), "{right:?}: this is no planted bug");
+                found += 1;
+            }
+            Outcome::Unfound => unfound.push(format!("{bug:?}")),
+            Outcome::Lost(why) => unfound.push(format!("{bug:?} ({why})")),
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{found} of {} bugs found in {seconds:.0} s", Bug::ALL.len());
+    println!("not found: {}", unfound.join(", "));
+    assert!(Bug::ALL.len() >= 30, "there are too few bugs");
+    assert!(unfound.len() <= UNFOUND, "not found: {unfound:?}");
+}
+
+fn look_for(bug: Bug, seed: &str) -> Outcome {
+    let (name, count) = (format!("{bug:?}"), KERNELS.to_string());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fuzz-kernels"));
+    command
+        .args(["--bug", &name, "--seed", seed, "--count", &count, "--keep"])
+        .args(["--out", env!("CARGO_TARGET_TMPDIR")])
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().expect("the program of this crate starts");
+    let started = Instant::now();
+    let status: ExitStatus = loop {
+        if let Some(status) = child.try_wait().expect("it can be waited for") {
+            break status;
+        }
+        if started.elapsed() > LIMIT {
+            // It may have ended just now.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Outcome::Lost("it does not end".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let output = child.wait_with_output().expect("its output can be read");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find_map(|line| line.strip_prefix("seed "));
+    let found = line.and_then(|line| line.split_once(':'));
+    match (status.code(), found) {
+        (Some(0), _) => Outcome::Unfound,
+        (Some(1), Some((seed, how))) => match seed.parse() {
+            Ok(seed) => Outcome::Found(seed, format!("seed {seed}:{how}")),
+            Err(_) => Outcome::Lost(text.into_owned()),
+        },
+        _ => Outcome::Lost(format!("{status}")),
+    }
+}
