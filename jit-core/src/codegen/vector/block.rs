@@ -291,22 +291,16 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         offset: u64,
         warp: IntValue<'ctx>,
     ) -> Result<PointerValue<'ctx>, BackendError> {
-        let start = self.emit.offset_const(self.entry.kept, offset)?;
-        let warp = self.emit.resize(warp.into(), 64, false)?;
-        let bytes = self.emit.mul(warp, self.emit.i64(4).into())?;
-        Ok(self.emit.offset(start.into(), bytes)?.into_pointer_value())
+        self.warp(warp, warp).live_slot(offset)
     }
 
-    pub(super) fn write_live(
+    fn write_live(
         &self,
         offset: u64,
         warp: IntValue<'ctx>,
         mask: VectorValue<'ctx>,
     ) -> Result<(), BackendError> {
-        let bits = self.emit.mask_bits(mask)?;
-        let bits = self.emit.resize(bits.into(), 32, false)?;
-        let slot = self.live_slot(offset, warp)?;
-        self.emit.store(slot, bits, 4, false)
+        self.warp(warp, warp).write_live(offset, mask)
     }
 
     pub(super) fn read_live(

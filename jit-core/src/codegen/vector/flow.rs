@@ -142,7 +142,31 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if self.bug(Bug::EndedThreadsGoOn) {
             return Ok(());
         }
-        self.take_off(lanes, 0)
+        self.take_off(lanes, 0)?;
+        match (self.kernel.arena.live, self.levels.first()) {
+            (Some(offset), Some(level)) => {
+                let left = self.read_mask(level.mask)?;
+                self.write_live(offset, left)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where other segments find which threads of this warp have not ended.
+    pub(super) fn live_slot(&self, offset: u64) -> Result<PointerValue<'ctx>, BackendError> {
+        let start = self.emit.offset_const(self.entry.kept, offset)?;
+        self.of_this_warp(start, 4)
+    }
+
+    pub(super) fn write_live(
+        &self,
+        offset: u64,
+        mask: VectorValue<'ctx>,
+    ) -> Result<(), BackendError> {
+        let bits = self.emit.mask_bits(mask)?;
+        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let slot = self.live_slot(offset)?;
+        self.emit.store(slot, bits, 4, false)
     }
 
     /// Goes on in `next` if a lane is left, at the end of the level otherwise.

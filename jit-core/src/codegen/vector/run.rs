@@ -95,7 +95,7 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         warp.jump(end)?;
         self.emit.builder.position_at_end(end);
         if ends_threads {
-            self.after_ends(&warp, index, next)?;
+            self.after_ends(&warp, next)?;
         }
         for &id in ids {
             self.take_out(&warp, id)?;
@@ -117,18 +117,14 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         Ok(())
     }
 
-    /// Where threads may have ended: notes who is left. A warp without any has nothing to take out;
-    /// what it holds is of no use to the others.
+    /// Where threads may have ended: a warp without any left has nothing to take out, as what it holds
+    /// is of no use to the others.
     fn after_ends(
         &self,
         warp: &Warp<'_, 'm, 'ctx>,
-        index: IntValue<'ctx>,
         next: BasicBlock<'ctx>,
     ) -> Result<(), BackendError> {
         let mask = warp.mask()?;
-        if let Some(offset) = self.plan.arena.live {
-            self.write_live(offset, index, mask)?;
-        }
         let some = self.block("some_left");
         let any = self.emit.any(mask)?;
         self.emit
