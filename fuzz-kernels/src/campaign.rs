@@ -189,8 +189,7 @@ impl Campaign {
             };
             difference.map_or(Ok(()), |difference| Err(failed(runner, difference, lanes)))
         };
-        // A warp in another order is another warp.
-        let mut result = match everywhere && !case.uses_warps() {
+        let mut result = match everywhere {
             true => compare(&ReversedRunner, None),
             false => Ok(()),
         };

@@ -266,7 +266,8 @@ impl<'m> Divergence<'m> {
             | InstData::AtomicCas { .. }
             | InstData::Call { .. } => true,
             InstData::Intrinsic { id, .. } => {
-                self.module.intrinsics[*id].uniformity == Uniformity::Lane || self.any_varies(data)
+                let uniformity = self.module.intrinsics[*id].uniformity;
+                matches!(uniformity, Uniformity::Lane | Uniformity::Warp) || self.any_varies(data)
             }
             InstData::Load { ptr, volatile } => {
                 let pointer = self.module.types.as_pointer(self.function.type_of(*ptr));

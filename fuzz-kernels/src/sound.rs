@@ -41,10 +41,14 @@ pub fn sound(case: &Case) -> Result<(), String> {
 }
 
 /// The case with thread and block indices counted from the other end: the interpreter's first
-/// thread does what the last one did.
+/// thread does what the last one did. Where there are operations of a warp only blocks are turned
+/// around, as threads in another order make other warps.
 pub fn reversed(case: &Case) -> Case {
     let mut case = case.clone();
-    let (grid, block) = (case.grid, case.block);
+    let (grid, block) = match case.uses_warps() {
+        true => (case.grid, None),
+        false => (case.grid, Some(case.block)),
+    };
     let names: Vec<&str> = case.module.intrinsics.values().map(|d| d.name).collect();
     for (_, function) in case.module.functions.iter_mut() {
         let mut found: Vec<(Region, Inst, i128)> = Vec::new();
@@ -63,10 +67,10 @@ pub fn reversed(case: &Case) -> Case {
 }
 
 /// The largest value of an index, if the intrinsic is one.
-fn last_index(name: &str, grid: [u32; 3], block: [u32; 3]) -> Option<i128> {
+fn last_index(name: &str, grid: [u32; 3], block: Option<[u32; 3]>) -> Option<i128> {
     let (group, dimension) = name.split_once('.')?;
     let extent = match group {
-        "thread_idx" => block,
+        "thread_idx" => block?,
         "block_idx" => grid,
         _ => return None,
     };

@@ -8,6 +8,7 @@ use kiln_jit_core::ir::{
 use super::control::Returns;
 use super::launch::Role;
 use super::memory::{Access, Base, Place};
+use super::warp::Members;
 use super::{Frame, Generator};
 
 /// What a device function takes.
@@ -81,6 +82,7 @@ impl Generator {
         function.result = result;
         self.frame = Frame::new(function);
         self.frame.uniform = barriers;
+        self.frame.members = barriers.then_some(Members::All);
         if barriers {
             self.frame.returns = Returns::Together;
         }

@@ -61,6 +61,9 @@ const KINDS: [(usize, Kind); 16] = [
 impl Generator {
     /// One statement of a kind that can be here.
     pub(super) fn statement(&mut self) {
+        if self.plan.warps && self.random.chance(15) {
+            return self.warp_statement();
+        }
         let frame = &self.frame;
         let deeper = frame.depth < self.budget.depth;
         let kinds = KINDS.map(|(weight, kind)| {
@@ -224,7 +227,7 @@ impl Generator {
     }
 
     /// What a branch decides on: the same for all threads, or most likely not.
-    fn condition(&mut self, depth: usize, uniform: bool) -> Value {
+    pub(super) fn condition(&mut self, depth: usize, uniform: bool) -> Value {
         if !uniform && self.random.chance(35) {
             return self.some_of_threads();
         }
@@ -257,11 +260,12 @@ impl Generator {
     pub(super) fn branch(&mut self, uniform: bool, f: impl FnOnce(&mut Self)) -> Region {
         self.region(|g| {
             g.frame.uniform &= uniform;
+            g.frame.members = g.frame.members.filter(|_| uniform);
             f(g);
         })
     }
 
-    fn some_statements(&mut self) {
+    pub(super) fn some_statements(&mut self) {
         let count = self.random.within(1, 4);
         self.statements(count);
         // Sometimes a branch ends in a jump, without a condition of its own.
@@ -420,7 +424,9 @@ impl Generator {
     }
 
     fn for_statement(&mut self) {
-        let uniform = self.frame.uniform && self.random.chance(50);
+        // Lanes that come by together make the same iterations if the bounds are the same.
+        let together = self.frame.uniform || self.frame.members.is_some();
+        let uniform = together && self.random.chance(50);
         let ty = self.int_type();
         let trips = self.trips();
         let bounds = self.bounds(ty, trips, uniform);
@@ -447,7 +453,7 @@ impl Generator {
                 false => self.loop_statement(),
             }
         }
-        if !self.frame.ended && self.random.chance(30) {
+        if !self.frame.ended && self.random.chance(30) && !self.targets().is_empty() {
             self.jump_statement();
         }
         if !self.frame.ended && self.random.chance(50) {

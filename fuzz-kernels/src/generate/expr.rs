@@ -198,6 +198,13 @@ impl Generator {
         uniform: bool,
     ) -> Option<Value> {
         let ty = Type::scalar(scalar);
+        if self.plan.warps
+            && !uniform
+            && self.random.chance(15)
+            && let Some(value) = self.warp_expr(scalar, depth)
+        {
+            return Some(value);
+        }
         Some(match way {
             Way::Leaf => return None,
             Way::Unary => {

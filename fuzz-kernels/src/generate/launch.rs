@@ -8,6 +8,7 @@ use kiln_jit_core::ir::{
 use super::control::Returns;
 use super::memory::{Access, Base, Place};
 use super::types::{self, Types};
+use super::warp::Members;
 use super::{Budget, Frame, Generator};
 use crate::case::{Arg, Case};
 use crate::random::Random;
@@ -93,6 +94,8 @@ pub(super) struct Plan {
     pub(super) shared: Vec<(Type, u64)>,
     /// The element type and the length of dynamic shared memory.
     pub(super) dynamic: Option<(Type, u64)>,
+    /// Whether there are operations of a warp.
+    pub(super) warps: bool,
 }
 
 impl Plan {
@@ -108,6 +111,7 @@ impl Plan {
             globals: Vec::new(),
             shared: Vec::new(),
             dynamic: None,
+            warps: random.chance(budget.warps),
         };
         plan.outputs(random, module);
         plan.inputs(random, module);
@@ -372,6 +376,7 @@ impl Generator {
         let function = Function::new("random", FunctionKind::Kernel, Location::unknown());
         self.frame = Frame::new(function);
         self.frame.uniform = true;
+        self.frame.members = Some(Members::All);
         if !self.budget.early_exits {
             self.frame.returns = Returns::Together;
         }

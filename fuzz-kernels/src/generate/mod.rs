@@ -9,11 +9,11 @@
 //! | `memory` | loads, stores and atomics in all kinds of memory |
 //! | `shared` | barriers and sections that write shared memory |
 //! | `calls` | device functions and calls of them |
+//! | `warp` | operations of a warp, and branches with member masks for them |
 //!
 //! The generator walks forward and emits instructions that are right where they are: it knows which
-//! values are in scope, which are the same for all threads of the block (*uniform*), and whether
-//! all threads of the block that have not ended come by here. Warp operations will be a file of
-//! their own beside `expr`, called from its list of choices; they need the same flag.
+//! values are in scope, which are the same for all threads of the block (*uniform*), whether all
+//! threads of the block that have not ended come by here, and which lanes of a warp do.
 
 mod calls;
 mod control;
@@ -22,6 +22,7 @@ mod launch;
 mod memory;
 mod shared;
 mod types;
+mod warp;
 
 use kiln_jit_core::ir::{
     Function, FunctionKind, Inst, InstData, Location, Module, Phase, Region, RegionData, Type,
@@ -36,6 +37,7 @@ use calls::Callee;
 use control::Returns;
 use launch::Plan;
 use memory::Place;
+use warp::Members;
 
 /// How large cases are, and what may be in them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,6 +63,8 @@ pub struct Budget {
     pub aggregates: bool,
     /// Whether there are `f16` and `bf16`.
     pub halves: bool,
+    /// How many of 100 cases have operations of a warp.
+    pub warps: usize,
 }
 
 impl Default for Budget {
@@ -76,6 +80,7 @@ impl Default for Budget {
             uniform_shared: false,
             aggregates: true,
             halves: true,
+            warps: 25,
         }
     }
 }
@@ -155,6 +160,8 @@ struct Frame {
     depth: usize,
     /// Whether all threads of the block that have not ended come by here.
     uniform: bool,
+    /// The lanes of the warp that come by here, if that is known.
+    members: Option<Members>,
     /// Where the function may return.
     returns: Returns,
     /// The linear index of the thread in its block, where shared memory is.
@@ -179,6 +186,7 @@ impl Frame {
             loops: Vec::new(),
             depth: 0,
             uniform: false,
+            members: None,
             returns: Returns::Anywhere,
             thread: None,
             repeats: 1,
@@ -265,11 +273,12 @@ impl Generator {
         let outer = std::mem::replace(&mut self.frame.region, region);
         let ended = std::mem::replace(&mut self.frame.ended, false);
         let (values, places) = (self.frame.pool.len(), self.frame.places.len());
-        let uniform = self.frame.uniform;
+        let (uniform, members) = (self.frame.uniform, self.frame.members);
         self.frame.depth += 1;
         f(self);
         self.frame.depth -= 1;
         self.frame.uniform = uniform;
+        self.frame.members = members;
         self.frame.pool.truncate(values);
         self.frame.places.truncate(places);
         self.frame.ended = ended;

@@ -135,7 +135,9 @@ impl Generator {
         if returns == Returns::Together {
             self.frame.returns = Returns::Never;
         }
-        if atomic && self.random.chance(40) {
+        if self.random.chance(20) {
+            self.leading(at);
+        } else if atomic && self.random.chance(40) {
             self.accumulating(at);
         } else {
             self.exchanging(at);
@@ -187,6 +189,33 @@ impl Generator {
         }
         let count = self.random.below(3);
         self.statements(count);
+    }
+
+    /// One thread writes for all.
+    fn leading(&mut self, at: usize) {
+        let (threads, place) = (self.plan.threads(), self.frame.places[at]);
+        let len = place.len.unwrap_or(threads);
+        let Some(thread) = self.frame.thread else {
+            return;
+        };
+        let (leader, slot) = [threads, len]
+            .map(|n| self.random.below(n as usize) as i128)
+            .into();
+        let leader = self.int(Type::U32, leader);
+        let cond = self.compare(CompareOp::Eq, thread, leader);
+        let then_region = self.branch(false, |g| {
+            let slot = g.int(Type::U32, slot);
+            g.frame.places[at].access = Access::Own(slot);
+            let place = g.frame.places[at];
+            let value = g.expr(place.element, 2, false);
+            g.store_own(&place, value);
+        });
+        let else_region = None;
+        self.act(InstData::If {
+            cond,
+            then_region,
+            else_region,
+        });
     }
 
     /// All threads accumulate.

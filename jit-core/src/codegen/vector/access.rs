@@ -267,10 +267,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         bytes: u32,
     ) -> Result<(), BackendError> {
         let value = value.vector(self.emit)?;
-        if self.bug(Bug::UnmaskedStore) {
-            return self.emit.store(at, value.into(), bytes, false);
-        }
-        let mask = self.mask()?;
+        let mask = if self.bug(Bug::UnmaskedStore) {
+            self.outer_mask()?
+        } else {
+            self.mask()?
+        };
         self.emit.masked_store(value, at, bytes, mask)
     }
 
@@ -280,11 +281,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         value: Leaf<'ctx>,
         bytes: u32,
     ) -> Result<(), BackendError> {
-        let mask = if self.bug(Bug::UnmaskedScatter) {
-            self.emit.const_lanes(self.emit.int(1), |_| 1)
-        } else {
-            self.mask()?
-        };
+        let mask = self.mask()?;
         let addresses = address.vector(self.emit)?;
         let value = value.vector(self.emit)?;
         self.emit.scatter(value, addresses, bytes, mask)
@@ -298,15 +295,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let bits = self.emit.mask_bits(self.mask()?)?;
         let bits = self.emit.resize(bits.into(), 32, false)?;
         let no_poison = self.emit.int(1).const_zero().into();
-        let lane = if self.bug(Bug::FirstLaneStores) {
-            self.emit
-                .value("llvm.cttz", &[bits.get_type()], &[bits, no_poison])?
-        } else {
-            let above = self
-                .emit
-                .value("llvm.ctlz", &[bits.get_type()], &[bits, no_poison])?;
-            self.emit.sub(self.emit.i32(31).into(), above)?
-        };
+        let above = self
+            .emit
+            .value("llvm.ctlz", &[bits.get_type()], &[bits, no_poison])?;
+        let lane = self.emit.sub(self.emit.i32(31).into(), above)?;
         self.emit
             .lane(value.vector(self.emit)?, lane.into_int_value())
     }

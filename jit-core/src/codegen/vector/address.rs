@@ -8,7 +8,6 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::unexpected;
 use super::leaf::{Element, Even, Indexed, Leaf, Wide};
 use crate::codegen::error::BackendError;
@@ -319,11 +318,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let base = self.emit.resize(base, 64, check.signed)?;
         let reach = stride.saturating_mul(i64::from(self.emit.lanes) - 1);
-        let reach = if self.bug(Bug::ShortReach) {
-            reach - 1
-        } else {
-            reach
-        };
         let last = self.emit.add(base, self.emit.i64(reach).into())?;
         let first_in = self.emit.icmp(IntPredicate::ULT, base, limit)?;
         let last_in = self.emit.icmp(IntPredicate::ULT, last, limit)?;

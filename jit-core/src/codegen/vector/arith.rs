@@ -274,7 +274,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     ) -> Built<'ctx> {
         let zero = self.emit.int_like(0, b);
         let mut undefined = self.emit.icmp(IntPredicate::EQ, b, zero)?;
-        if signed && !self.bug(Bug::OverflowingDivision) {
+        if signed {
             let bits = self.emit.int_bits(a);
             let smallest = self.emit.int_like(1 << (bits - 1), a);
             let minus_one = self.emit.int_like(u64::MAX, b);
@@ -283,7 +283,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             let overflows = self.emit.and(is_smallest, is_minus_one)?;
             undefined = self.emit.or(undefined, overflows)?;
         }
-        self.emit.select(undefined, self.emit.int_like(1, b), b)
+        let instead = 1 + u64::from(self.bug(Bug::WrongDivisor));
+        self.emit
+            .select(undefined, self.emit.int_like(instead, b), b)
     }
 
     pub(super) fn compare(

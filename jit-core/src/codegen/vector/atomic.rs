@@ -57,7 +57,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let result = used.then_some(ty);
         let old = if self.bug(Bug::UnmaskedAtomic) {
-            self.with_all_lanes(|warp| warp.each_lane(&operands, result, act))?
+            self.with_outer_lanes(|warp| warp.each_lane(&operands, result, act))?
         } else if shared {
             self.each_lane_unrolled(&operands, result, act)?
         } else {
@@ -69,12 +69,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         ))
     }
 
-    /// For planted bugs: as if every lane were active.
-    fn with_all_lanes<R>(
+    /// For planted bugs: for the lanes of the level around.
+    fn with_outer_lanes<R>(
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<R, BackendError>,
     ) -> Result<R, BackendError> {
-        let all = self.emit.const_lanes(self.emit.int(1), |_| 1);
+        let all = self.outer_mask()?;
         let slot = self.levels.last().map(|l| l.mask);
         let slot = slot.ok_or_else(|| unexpected("no mask"))?;
         let saved = self.read_mask(slot)?;
@@ -96,6 +96,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if self.bug(Bug::LostReduction) {
             return self.emit.lane(lanes.into_vector_value(), self.emit.i32(0));
         }
+        let identity = identity * u64::from(!self.bug(Bug::WrongIdentity));
         let identity = self.emit.int_like(identity, lanes);
         let lanes = self.emit.select(self.mask()?.into(), lanes, identity)?;
         self.emit.value(name, &[lanes.get_type()], &[lanes])

@@ -246,7 +246,8 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             })?;
         }
         for &var in &plan.segments.kept_vars {
-            if plan.shapes.var(var) == Shape::Block || plan.scopes.home(var).assigned_first {
+            let zero = !plan.scopes.home(var).assigned_first && !self.bug(Bug::LostZero);
+            if plan.shapes.var(var) == Shape::Block || !zero {
                 continue;
             }
             let warps = u64::from(plan.block.warps());
@@ -269,7 +270,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         first: IntValue<'ctx>,
     ) -> Result<VectorValue<'ctx>, BackendError> {
         let block = self.plan.block;
-        if !block.has_tail() || self.bug(Bug::FullTail) {
+        if !block.has_tail() {
             return Ok(self.emit.const_lanes(self.emit.int(1), |_| 1));
         }
         let lanes = Leaf::Affine {

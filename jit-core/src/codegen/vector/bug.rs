@@ -1,5 +1,6 @@
 //! Planted bugs: each makes the backend wrong in one place, so that a test can see whether it
-//! would be found. They exist in builds with the feature `planted-bugs` only.
+//! would be found. Each has to give wrong results rather than wild accesses, and has to be wrong for
+//! kernels without races. They exist in builds with the feature `planted-bugs` only.
 
 /// A planted bug.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -8,80 +9,82 @@
 pub enum Bug {
     SwapSubtraction,
     WrongSign,
-    OverflowingDivision,
+    WrongDivisor,
     LessForLessOrEqual,
     SwapSelect,
     WrongExtension,
     UnsignedConversion,
-    ShortReach,
+    TruncatedHalf,
     UnmaskedStore,
-    UnmaskedScatter,
     LostElse,
     InvertedElse,
     UnblendedAssignment,
-    IgnoredBreak,
+    BreakOfInnerLoop,
     IgnoredContinue,
     ContinueAsBreak,
-    IgnoredReturn,
+    ReturnOfLoop,
     LostBarrier,
     OneIterationLess,
     WrongStep,
     UnmaskedAtomic,
     LostReduction,
+    WrongIdentity,
     StaleValue,
     LostVariable,
-    FirstLaneStores,
+    VariableOfEndedWarp,
+    PlaceOfFirstWarp,
     WrongThreadRow,
-    FullTail,
     SharedOverlap,
     WrongLocalSpread,
     LostZero,
-    SharedConversion,
     WrongBlockCarry,
     EndedThreadsGoOn,
+    VotesOfAll,
+    LanesOfOuterLevel,
 }
 
 impl Bug {
-    /// The one with this name.
-    pub fn named(name: &str) -> Option<Bug> {
-        let mut all = Bug::ALL.into_iter();
-        all.find(|bug| format!("{bug:?}") == name)
-    }
-
     /// All of them.
-    pub const ALL: [Bug; 33] = [
+    pub const ALL: [Bug; 34] = [
         Bug::SwapSubtraction,
         Bug::WrongSign,
-        Bug::OverflowingDivision,
+        Bug::WrongDivisor,
         Bug::LessForLessOrEqual,
         Bug::SwapSelect,
         Bug::WrongExtension,
         Bug::UnsignedConversion,
-        Bug::ShortReach,
+        Bug::TruncatedHalf,
         Bug::UnmaskedStore,
-        Bug::UnmaskedScatter,
         Bug::LostElse,
         Bug::InvertedElse,
         Bug::UnblendedAssignment,
-        Bug::IgnoredBreak,
+        Bug::BreakOfInnerLoop,
         Bug::IgnoredContinue,
         Bug::ContinueAsBreak,
-        Bug::IgnoredReturn,
+        Bug::ReturnOfLoop,
         Bug::LostBarrier,
         Bug::OneIterationLess,
         Bug::WrongStep,
         Bug::UnmaskedAtomic,
         Bug::LostReduction,
+        Bug::WrongIdentity,
         Bug::StaleValue,
         Bug::LostVariable,
-        Bug::FirstLaneStores,
+        Bug::VariableOfEndedWarp,
+        Bug::PlaceOfFirstWarp,
         Bug::WrongThreadRow,
-        Bug::FullTail,
         Bug::SharedOverlap,
         Bug::WrongLocalSpread,
         Bug::LostZero,
-        Bug::SharedConversion,
         Bug::WrongBlockCarry,
         Bug::EndedThreadsGoOn,
+        Bug::VotesOfAll,
+        Bug::LanesOfOuterLevel,
     ];
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Bug> {
+        let mut all = Bug::ALL.into_iter();
+        all.find(|bug| format!("{bug:?}") == name)
+    }
 }

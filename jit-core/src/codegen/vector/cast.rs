@@ -294,7 +294,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let constant = |n| self.emit.int_like(n, raw);
         let last = self.emit.and(shift(raw, 16)?, constant(1))?;
-        let bias = self.emit.add(last, constant(0x7fff))?;
+        let up = u64::from(!self.bug(Bug::TruncatedHalf)) * 0x7fff;
+        let bias = self.emit.add(last, constant(up))?;
         let rounded = shift(self.emit.add(raw, bias)?, 16)?;
         let quiet = self.emit.or(shift(raw, 16)?, constant(0x40))?;
         let is_nan = self.emit.fcmp(FloatPredicate::UNO, value, value)?;

@@ -10,7 +10,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 
 use super::Warp;
 use super::bug::Bug;
@@ -103,6 +103,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.read_mask(level.mask)
     }
 
+    /// For planted bugs: the lanes that are active one level further out, which is wrong and yet
+    /// keeps within bounds.
+    pub(super) fn outer_mask(&self) -> Result<VectorValue<'ctx>, BackendError> {
+        let mut levels = self.levels.iter().rev().take(2);
+        let level = levels.next_back().ok_or_else(|| unexpected("no mask"))?;
+        self.read_mask(level.mask)
+    }
+
     pub(super) fn read_mask(
         &self,
         slot: PointerValue<'ctx>,
@@ -139,12 +147,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// Ends the threads of these lanes.
     pub(super) fn end_lanes(&mut self, lanes: VectorValue<'ctx>) -> Result<(), BackendError> {
-        if self.bug(Bug::EndedThreadsGoOn) {
-            return Ok(());
-        }
         self.take_off(lanes, 0)?;
         match (self.kernel.arena.live, self.levels.first()) {
-            (Some(offset), Some(level)) => {
+            (Some(offset), Some(level)) if !self.bug(Bug::EndedThreadsGoOn) => {
                 let left = self.read_mask(level.mask)?;
                 self.write_live(offset, left)
             }
@@ -274,9 +279,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let with = self.emit.and(mask.into(), cond.into())?;
         self.arm(with.into_vector_value(), then_region)?;
         if let Some(else_region) = else_region
-            && !self.bug(Bug::LostElse)
+            && !self.else_bug(Bug::LostElse)
         {
-            let not = if self.bug(Bug::InvertedElse) {
+            let not = if self.else_bug(Bug::InvertedElse) {
                 cond.into()
             } else {
                 self.emit.not(cond.into())?
@@ -287,6 +292,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let regions = std::iter::once(then_region).chain(else_region);
         let leaves = regions.into_iter().any(|r| self.can_leave(r));
         self.after(leaves)
+    }
+
+    /// In loops a planted bug could keep them from ending.
+    fn else_bug(&self, bug: Bug) -> bool {
+        self.loops.is_empty() && self.bug(bug)
     }
 
     /// Runs a region for some lanes, if there are any.
@@ -383,10 +393,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     pub(super) fn break_(&mut self, depth: u32) -> Result<(), BackendError> {
+        let depth = depth - u32::from(depth > 0 && self.bug(Bug::BreakOfInnerLoop));
         let (level, exit) = self.target(depth, |state| state.exit)?;
-        if self.bug(Bug::IgnoredBreak) && level.is_some() && self.loops.len() > 1 {
-            return self.lanes_leave(level.map(|l| l + 1), exit);
-        }
         self.lanes_leave(level, exit)
     }
 
@@ -429,12 +437,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     pub(super) fn return_(&mut self) -> Result<(), BackendError> {
         let mask = self.mask()?;
-        if self.bug(Bug::IgnoredReturn) && self.levels.len() > 1 {
-            let top = self.levels.len() - 1;
-            self.take_off(mask, top)?;
-            let exit = self.level_exit()?;
-            self.emit.builder.build_unconditional_branch(exit)?;
-            return Ok(());
+        if self.bug(Bug::ReturnOfLoop) && !self.loops.is_empty() {
+            return self.break_(0);
         }
         self.leave_all(mask)
     }
@@ -561,7 +565,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let more = Leaf::from(more).vector(self.emit)?;
         let active = self.emit.and(active.into(), more.into())?;
         self.emit.builder.build_store(slot, active)?;
-        index.advance(self, looping.step)?;
+        let step = if self.bug(Bug::WrongStep) && looping.direction == Some(true) {
+            Leaf::from(self.emit.int_like(1, looping.step.value(self.emit)?))
+        } else {
+            looping.step
+        };
+        index.advance(self, step)?;
         let any = self.emit.any(active.into_vector_value())?;
         self.emit
             .builder
@@ -748,12 +757,7 @@ impl<'ctx> IndexSlot<'ctx> {
             (IndexSlot::Even(..), _) => return Err(unexpected("an uneven index")),
         };
         let step = step.value(warp.emit)?;
-        let opcode = if warp.bug(Bug::WrongStep) {
-            InstructionOpcode::Sub
-        } else {
-            InstructionOpcode::Add
-        };
-        let next = warp.emit.binary(opcode, current, step)?;
+        let next = warp.emit.add(current, step)?;
         warp.emit.builder.build_store(slot, next)?;
         Ok(())
     }

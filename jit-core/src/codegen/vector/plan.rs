@@ -255,11 +255,11 @@ impl<'m> Plan<'m> {
             let size = layout
                 .ok_or_else(|| unexpected("shared memory without a size"))?
                 .size;
-            if self.options.bug == Some(Bug::SharedOverlap) && !arena.shared.is_empty() {
-                arena.shared.insert(var, 0);
-                continue;
-            }
-            arena.shared.insert(var, place(size));
+            let at = place(size);
+            let first = arena.shared.values().min().copied();
+            let overlaps = self.options.bug == Some(Bug::SharedOverlap);
+            let at = first.filter(|_| overlaps).unwrap_or(at);
+            arena.shared.insert(var, at);
         }
         arena.dynamic = place(0);
         Ok(arena)

@@ -94,7 +94,7 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         }
         warp.jump(end)?;
         self.emit.builder.position_at_end(end);
-        if ends_threads {
+        if ends_threads && !self.bug(Bug::VariableOfEndedWarp) {
             self.after_ends(&warp, next)?;
         }
         for &id in ids {
@@ -147,12 +147,20 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             let result = self.plan.flat.function.insts[inst].result;
             if let Some(result) = result.filter(|_| !warp.has_left())
                 && self.plan.segments.kept.contains(&result)
-                && !self.bug(Bug::StaleValue)
+                && !(self.bug(Bug::StaleValue) && self.can_be_lost(result))
             {
                 self.keep(warp, result)?;
             }
         }
         Ok(())
+    }
+
+    /// For planted bugs: whether nothing is left of a value that is lost but a wrong number, no
+    /// address and no bound of a loop that would not end.
+    fn can_be_lost(&self, value: Value) -> bool {
+        let ty = self.plan.flat.function.type_of(value);
+        let uniform = self.plan.shapes.value(value) == Shape::Block;
+        ty.is_float() || uniform && ty.as_scalar().is_some()
     }
 
     /// Puts a value where other segments find it.
@@ -292,10 +300,11 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
     fn take_out(&self, warp: &Warp<'_, 'm, 'ctx>, id: SegmentId) -> Result<(), BackendError> {
         let plan = self.plan;
         for &var in &plan.segments.segments[id].vars {
-            if self.bug(Bug::LostVariable) {
+            let shape = plan.shapes.var(var);
+            // A loop of the block would not end without its variables.
+            if self.bug(Bug::LostVariable) && shape != Shape::Block {
                 continue;
             }
-            let shape = plan.shapes.var(var);
             let leaves = plan.leaves(plan.flat.function.vars[var].ty)?;
             for (i, ty) in leaves.into_iter().enumerate() {
                 let scalar = ty.llvm(self.emit);

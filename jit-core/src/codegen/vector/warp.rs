@@ -367,6 +367,9 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         start: PointerValue<'ctx>,
         bytes: u64,
     ) -> Result<PointerValue<'ctx>, BackendError> {
+        if self.bug(Bug::PlaceOfFirstWarp) {
+            return Ok(start);
+        }
         let warp = self.emit.resize(self.warp.into(), 64, false)?;
         let offset = self.emit.mul(warp, self.emit.i64(bytes as i64).into())?;
         Ok(self.emit.offset(start.into(), offset)?.into_pointer_value())

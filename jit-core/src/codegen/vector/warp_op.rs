@@ -8,6 +8,7 @@ use std::mem::offset_of;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue};
 
 use super::Warp;
+use super::bug::Bug;
 use super::emit::unexpected;
 use super::leaf::{Leaf, Wide, scalar_type};
 use crate::codegen::error::BackendError;
@@ -63,14 +64,21 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// The active lanes as a number. They are those that execute this together.
     fn lanes_here(&self) -> Result<IntValue<'ctx>, BackendError> {
-        let bits = self.emit.mask_bits(self.mask()?)?;
+        let mask = match self.bug(Bug::LanesOfOuterLevel) {
+            true => self.outer_mask()?,
+            false => self.mask()?,
+        };
+        let bits = self.emit.mask_bits(mask)?;
         Ok(self.emit.resize(bits.into(), 32, false)?.into_int_value())
     }
 
     /// The active lanes that vote yes.
     fn votes(&self, vote: Value) -> Result<IntValue<'ctx>, BackendError> {
         let vote = self.leaf(vote)?.vector(self.emit)?;
-        let yes = self.emit.and(vote.into(), self.mask()?.into())?;
+        let yes = match self.bug(Bug::VotesOfAll) {
+            true => vote.into(),
+            false => self.emit.and(vote.into(), self.mask()?.into())?,
+        };
         let bits = self.emit.mask_bits(yes.into_vector_value())?;
         Ok(self.emit.resize(bits.into(), 32, false)?.into_int_value())
     }
