@@ -49,6 +49,9 @@ use pool::{Pool, Run, RunSpec};
 /// Tells CPU devices of one process apart.
 static NEXT_ID: AtomicU32 = AtomicU32::new(0);
 
+/// Whether there is code for this machine: what [`object`] can load.
+const HAS_CODE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
+
 /// Settings of a CPU device.
 #[derive(Clone, Debug, Default)]
 pub struct CpuOptions {
@@ -94,7 +97,7 @@ impl CpuDevice {
             name: "this machine's CPU".to_owned(),
             multiprocessors: threads,
             memory_bytes: 0,
-            target: if options.interpret {
+            target: if options.interpret || !HAS_CODE {
                 Target::Interpreter
             } else {
                 Target::Cpu
