@@ -12,6 +12,7 @@ mod library;
 mod line_info;
 mod lower;
 pub(crate) mod machine;
+mod operations;
 mod optimize;
 mod options;
 mod pipeline;

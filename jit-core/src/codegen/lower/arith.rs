@@ -5,15 +5,16 @@
 //! rounded: for `+ - * /` and `sqrt` that gives the correctly rounded result, since `f32` has more
 //! than twice their digits plus two.
 
+use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{
     BasicValue as _, BasicValueEnum, FastMathFlags, InstructionOpcode, IntValue,
 };
-use inkwell::{FloatPredicate, IntPredicate};
 
 use super::value::{Lowered, as_float, as_int, as_pointer, as_vector, undef};
 use super::{FunctionLowering, unexpected};
 use crate::codegen::error::BackendError;
+use crate::codegen::operations::{by_sign, float_predicate, int_predicate};
 use crate::ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
 
 impl<'ctx> FunctionLowering<'_, 'ctx> {
@@ -306,36 +307,5 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             )),
             _ => Err(unexpected("a choice between values of two types")),
         }
-    }
-}
-
-/// The one for signed or the one for unsigned integers.
-fn by_sign<T>(signed: bool, when_signed: T, when_unsigned: T) -> T {
-    if signed { when_signed } else { when_unsigned }
-}
-
-fn int_predicate(op: CompareOp, signed: bool) -> IntPredicate {
-    match (op, signed) {
-        (CompareOp::Eq, _) => IntPredicate::EQ,
-        (CompareOp::Ne, _) => IntPredicate::NE,
-        (CompareOp::Lt, true) => IntPredicate::SLT,
-        (CompareOp::Lt, false) => IntPredicate::ULT,
-        (CompareOp::Le, true) => IntPredicate::SLE,
-        (CompareOp::Le, false) => IntPredicate::ULE,
-        (CompareOp::Gt, true) => IntPredicate::SGT,
-        (CompareOp::Gt, false) => IntPredicate::UGT,
-        (CompareOp::Ge, true) => IntPredicate::SGE,
-        (CompareOp::Ge, false) => IntPredicate::UGE,
-    }
-}
-
-fn float_predicate(op: CompareOp) -> FloatPredicate {
-    match op {
-        CompareOp::Eq => FloatPredicate::OEQ,
-        CompareOp::Ne => FloatPredicate::UNE,
-        CompareOp::Lt => FloatPredicate::OLT,
-        CompareOp::Le => FloatPredicate::OLE,
-        CompareOp::Gt => FloatPredicate::OGT,
-        CompareOp::Ge => FloatPredicate::OGE,
     }
 }

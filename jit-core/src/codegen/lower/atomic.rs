@@ -11,6 +11,7 @@ use super::bindings::build_atomic_fadd;
 use super::value::{as_float, as_int};
 use super::{FunctionLowering, unexpected};
 use crate::codegen::error::BackendError;
+use crate::codegen::operations::llvm_operation;
 use crate::ir::{AddressSpace, AtomicOp, Effects, Ordering, Scalar, Scope, Value};
 
 /// A memory order and whom it concerns.
@@ -140,20 +141,6 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         };
         self.call_llvm(name, &[], &[])?;
         Ok(())
-    }
-}
-
-fn llvm_operation(op: AtomicOp, signed: bool) -> AtomicRMWBinOp {
-    match (op, signed) {
-        (AtomicOp::Add, _) => AtomicRMWBinOp::Add,
-        (AtomicOp::Min, true) => AtomicRMWBinOp::Min,
-        (AtomicOp::Min, false) => AtomicRMWBinOp::UMin,
-        (AtomicOp::Max, true) => AtomicRMWBinOp::Max,
-        (AtomicOp::Max, false) => AtomicRMWBinOp::UMax,
-        (AtomicOp::And, _) => AtomicRMWBinOp::And,
-        (AtomicOp::Or, _) => AtomicRMWBinOp::Or,
-        (AtomicOp::Xor, _) => AtomicRMWBinOp::Xor,
-        (AtomicOp::Exchange, _) => AtomicRMWBinOp::Xchg,
     }
 }
 

@@ -3,14 +3,15 @@
 //! The IR's definitions hold in every lane, active or not: a divisor of 0 counts as 1, a shift
 //! amount counts modulo the width. So no lane can trap, and none has to be masked off.
 
+use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
-use inkwell::{FloatPredicate, IntPredicate};
 
 use super::Warp;
 use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Even, Leaf, Wide, leaves, scalar_type};
 use crate::codegen::error::BackendError;
+use crate::codegen::operations::{by_sign, float_predicate, int_predicate};
 use crate::ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -362,36 +363,5 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let (a, b) = (a.value(self.emit)?, b.value(self.emit)?);
         Ok(Leaf::from(self.emit.select(cond, a, b)?))
-    }
-}
-
-/// The one for signed or the one for unsigned integers.
-fn by_sign<T>(signed: bool, when_signed: T, when_unsigned: T) -> T {
-    if signed { when_signed } else { when_unsigned }
-}
-
-pub(super) fn int_predicate(op: CompareOp, signed: bool) -> IntPredicate {
-    match (op, signed) {
-        (CompareOp::Eq, _) => IntPredicate::EQ,
-        (CompareOp::Ne, _) => IntPredicate::NE,
-        (CompareOp::Lt, true) => IntPredicate::SLT,
-        (CompareOp::Lt, false) => IntPredicate::ULT,
-        (CompareOp::Le, true) => IntPredicate::SLE,
-        (CompareOp::Le, false) => IntPredicate::ULE,
-        (CompareOp::Gt, true) => IntPredicate::SGT,
-        (CompareOp::Gt, false) => IntPredicate::UGT,
-        (CompareOp::Ge, true) => IntPredicate::SGE,
-        (CompareOp::Ge, false) => IntPredicate::UGE,
-    }
-}
-
-fn float_predicate(op: CompareOp) -> FloatPredicate {
-    match op {
-        CompareOp::Eq => FloatPredicate::OEQ,
-        CompareOp::Ne => FloatPredicate::UNE,
-        CompareOp::Lt => FloatPredicate::OLT,
-        CompareOp::Le => FloatPredicate::OLE,
-        CompareOp::Gt => FloatPredicate::OGT,
-        CompareOp::Ge => FloatPredicate::OGE,
     }
 }

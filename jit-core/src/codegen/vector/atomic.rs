@@ -12,6 +12,7 @@ use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Leaf, Wide, scalar_type};
 use crate::codegen::error::BackendError;
+use crate::codegen::operations::llvm_operation;
 use crate::ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Value};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -119,7 +120,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let order = host_ordering(ordering);
         if !scalar.is_float() {
-            let op = host_operation(op, scalar.is_signed_int());
+            let op = llvm_operation(op, scalar.is_signed_int());
             let operand = operand.into_int_value();
             return Ok(self
                 .emit
@@ -282,20 +283,6 @@ fn reduction(op: AtomicOp, scalar: Scalar) -> (&'static str, u64) {
         (AtomicOp::Or, _) => ("llvm.vector.reduce.or", 0),
         (AtomicOp::Xor, _) => ("llvm.vector.reduce.xor", 0),
         (AtomicOp::Add | AtomicOp::Exchange, _) => ("llvm.vector.reduce.add", 0),
-    }
-}
-
-fn host_operation(op: AtomicOp, signed: bool) -> AtomicRMWBinOp {
-    match (op, signed) {
-        (AtomicOp::Add, _) => AtomicRMWBinOp::Add,
-        (AtomicOp::Min, true) => AtomicRMWBinOp::Min,
-        (AtomicOp::Min, false) => AtomicRMWBinOp::UMin,
-        (AtomicOp::Max, true) => AtomicRMWBinOp::Max,
-        (AtomicOp::Max, false) => AtomicRMWBinOp::UMax,
-        (AtomicOp::And, _) => AtomicRMWBinOp::And,
-        (AtomicOp::Or, _) => AtomicRMWBinOp::Or,
-        (AtomicOp::Xor, _) => AtomicRMWBinOp::Xor,
-        (AtomicOp::Exchange, _) => AtomicRMWBinOp::Xchg,
     }
 }
 
