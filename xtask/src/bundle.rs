@@ -310,22 +310,27 @@ mod tests {
     }
 
     /// Exit code, standard output and error output of the bundle's `run`.
+    ///
+    /// A program cannot be started while somebody has it open for writing, and a process that
+    /// another test starts right when a script is written has it open for a moment: try again.
     fn call(bundle: &Folder, args: &[&str]) -> (Option<i32>, String, String) {
-        let mut command = Command::new(bundle.0.join("run"));
-        command
-            .args(args)
-            .env_remove("KILN_LIBLLVM")
-            .env_remove("KILN_PEERS");
-        let output = command
-            .env("KILN_BUNDLE_LIB", bundle.0.join("unpacked"))
-            .output();
-        let output = output.expect("sh starts");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        (
-            output.status.code(),
-            text(output.stdout),
-            text(output.stderr),
-        )
+        loop {
+            let mut command = Command::new("sh");
+            command
+                .arg(bundle.0.join("run"))
+                .args(args)
+                .env_remove("KILN_LIBLLVM")
+                .env_remove("KILN_PEERS");
+            let output = command
+                .env("KILN_BUNDLE_LIB", bundle.0.join("unpacked"))
+                .output();
+            let output = output.expect("sh starts");
+            let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+            let (out, error) = (text(output.stdout), text(output.stderr));
+            if !error.contains("Text file busy") {
+                return (output.status.code(), out, error);
+            }
+        }
     }
 
     #[test]
