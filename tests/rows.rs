@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use kiln::core::codegen::{CodegenOptions, LoweringHooks, NoHooks, emit_ptx};
+use kiln::core::expand::expand;
 use kiln::core::ir::{IntrinsicDef, Scalar, TypePattern, parse, verify};
 use kiln::core::target::PtxTarget;
 
@@ -89,7 +90,8 @@ fn assemble(ptx: &str, sm: u32) -> Result<(), String> {
 
 /// The PTX of a module.
 fn compile(text: &str, sm: u32) -> Result<String, String> {
-    let module = parse(text, &kiln::stdlib::find).map_err(|e| e.to_string())?;
+    let mut module = parse(text, &kiln::stdlib::find).map_err(|e| e.to_string())?;
+    expand(&mut module).map_err(|e| e.to_string())?;
     verify(&module).map_err(|e| e.to_string())?;
     let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
     let (target, options) = (PtxTarget::for_sm(sm), CodegenOptions::default());

@@ -192,25 +192,20 @@ pub fn nbody(k: &KernelBuilder) {
     });
 }
 
-/// `r = sin a * exp b + log (c + 1)`, one element a thread; `None` as long as the library lacks one
-/// of the functions. Nothing is to be changed here when it gets them.
-pub fn sin_exp_log() -> Option<impl FnOnce(&KernelBuilder)> {
-    let find = kiln::stdlib::find;
-    let (sin, exp, log) = (find("math.sin")?, find("math.exp")?, find("math.log")?);
-    Some(move |k: &KernelBuilder| {
-        let t = Type::F32;
-        let (a, b, c, r) = (
-            k.slice("a", t),
-            k.slice("b", t),
-            k.slice("c", t),
-            k.slice_mut("r", t),
-        );
-        let i = k.global_id().x();
-        k.if_(i.lt(r.len()), || {
-            let product = k.intrinsic(sin, &[a.at(i).get()]) * k.intrinsic(exp, &[b.at(i).get()]);
-            r.at(i).set(product + k.intrinsic(log, &[c.at(i) + 1.0]));
-        });
-    })
+/// `r = sin a * exp b + ln (c + 1)`, one element a thread.
+pub fn sin_exp_log(k: &KernelBuilder) {
+    let t = Type::F32;
+    let (a, b, c, r) = (
+        k.slice("a", t),
+        k.slice("b", t),
+        k.slice("c", t),
+        k.slice_mut("r", t),
+    );
+    let i = k.global_id().x();
+    k.if_(i.lt(r.len()), || {
+        let product = a.at(i).sin() * b.at(i).exp();
+        r.at(i).set(product + (c.at(i) + 1.0).ln());
+    });
 }
 
 /// Steps until a point of an n x n image leaves the circle of radius 2.

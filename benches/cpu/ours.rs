@@ -42,10 +42,7 @@ pub fn workload(kernel: &str, n: usize, checks: Checks) -> Outcome<Option<Box<dy
     };
     Ok(Some(match kernel {
         "fused" => on.three_inputs(n, kernels::fused)?,
-        "sin-exp-log" => match kernels::sin_exp_log() {
-            Some(describe) => on.three_inputs(n, describe)?,
-            None => return Ok(None),
-        },
+        "sin-exp-log" => on.three_inputs(n, kernels::sin_exp_log)?,
         "saxpy" => on.saxpy(n)?,
         "sum" => on.sum(n)?,
         "tree" => on.blocks(n, n.div_ceil(BLOCK as usize), kernels::tree_sum)?,

@@ -3,7 +3,7 @@
 //! | chapter | what is in it |
 //! |---|---|
 //! | [`index`] | thread, block and grid indices |
-//! | [`math`] | square root, fused multiply-add, rounding, integer powers |
+//! | [`math`] | square root, fused multiply-add, rounding, exponentials, logarithms, sine, powers |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //!
 //! An intrinsic is a row of its chapter's table ([`kiln_jit_core::ir::IntrinsicDef`]) and a method
@@ -19,7 +19,8 @@ use kiln_jit_core::ir::IntrinsicDef;
 
 /// All rows of all chapters.
 pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
-    index::ROWS.iter().chain(math::ROWS).chain(warp::ROWS)
+    let chapters = [index::ROWS, math::ROWS, math::FUNCTIONS, warp::ROWS];
+    chapters.into_iter().flatten()
 }
 
 /// The row with this name.

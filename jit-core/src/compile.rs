@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::abi::ParamLayout;
 use crate::codegen::PtxJob;
 use crate::error::{Error, Result};
+use crate::expand::expand;
 use crate::fault::fault_sites;
 use crate::hook::{Changed, Hook, HookContext, HookErrorKind, HookPoint, HookResult, HookSet};
 use crate::ir::{Module, Verified, verify};
@@ -150,6 +151,7 @@ pub fn compile(
     rewrite(hooks, HookPoint::RewriteIr, &cx, &mut module, |h, m| {
         h.rewrite_ir(&cx, m)
     })?;
+    expand(&mut module)?;
     lower_abi(&mut module);
     rewrite(hooks, HookPoint::LowerAbi, &cx, &mut module, |h, m| {
         h.lower_abi(&cx, m)

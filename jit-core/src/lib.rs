@@ -26,6 +26,7 @@ pub mod compile;
 pub mod definition;
 pub mod environment;
 pub mod error;
+pub mod expand;
 pub mod fault;
 pub mod hook;
 mod host_abi;

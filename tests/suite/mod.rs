@@ -17,6 +17,7 @@ mod arrays;
 mod control;
 mod faults;
 mod launching;
+mod math;
 mod memory;
 mod tricky_atomics;
 pub mod tricky_barriers;
@@ -40,6 +41,7 @@ pub type Case = (&'static str, fn(&Jit) -> Outcome);
 pub fn cases() -> Vec<Case> {
     [
         arithmetic::CASES,
+        math::CASES,
         control::CASES,
         memory::CASES,
         faults::CASES,

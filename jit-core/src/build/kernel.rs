@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, Snapshot};
 use crate::error::Error;
-use crate::ir::{Function, FunctionKind, InstData, Location, Type};
+use crate::ir::{Function, FunctionKind, InstData, Location, Module, Type};
 
 use super::{BuildErrors, BuildOptions, KernelBuilder};
 
@@ -178,6 +178,12 @@ impl DeviceFn {
             describe,
         )?;
         Ok(self.definition.redefine(body)?)
+    }
+
+    /// The function's module at this moment: the function, and a declaration for each one it
+    /// calls.
+    pub fn module(&self) -> Module {
+        self.definition.body().module.clone()
     }
 
     pub(super) fn definition(&self) -> &Arc<Definition> {

@@ -6,6 +6,7 @@
 //! [`PtxCell`]s reaches LLVM: the legality check before code generation refuses an intrinsic that has
 //! no cell for its type and target, because LLVM would end the process.
 
+use super::module::Module;
 use super::types::{Scalar, Type, TypeData, TypeTable};
 
 /// What a parameter of an intrinsic accepts.
@@ -172,6 +173,11 @@ pub enum Meaning {
     /// results of the lanes that take part. The first parameter is the member mask, a `u32`;
     /// without parameters it is executed by the lanes that are there.
     Warp(fn(Scalar, &WarpArgs<'_>) -> Lanes),
+    /// A function of its arguments that is written in the IR: for the scalar type of its cell, a
+    /// module with one device function, which takes and gives what the row does. Before a module
+    /// becomes legal, calls of the function take the place of the row, on every target; the row
+    /// itself has no cells. `None`: it has no function for this type.
+    Body(fn(Scalar) -> Option<Module>),
 }
 
 impl std::fmt::Debug for Meaning {
@@ -180,6 +186,7 @@ impl std::fmt::Debug for Meaning {
             Meaning::Pure(_) => "Pure",
             Meaning::Position(_) => "Position",
             Meaning::Warp(_) => "Warp",
+            Meaning::Body(_) => "Body",
         })
     }
 }

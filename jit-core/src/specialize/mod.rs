@@ -130,19 +130,31 @@ pub fn specialize(
     let mut specializer = Specializer::new(snapshot);
     let key = specializer.kernel_key(specialization)?;
     specializer.request(key)?;
-    while let Some((key, id)) = specializer.queue.pop_front() {
-        // Only the kernel, the first function, has facts.
-        let is_kernel = specializer.is_kernel(id);
-        let facts: &[ParamSpec] = if is_kernel {
-            &specialization.params
-        } else {
-            &[]
-        };
-        let function = instance::emit(&mut specializer, &key, id, facts)?;
-        specializer.module.functions[id] = function;
-    }
+    specializer.emit_requested(&specialization.params)?;
     specializer.module.phase = Phase::Specialized;
     Ok(specializer.module)
+}
+
+/// Adds the device function of a definition that is not generic, with all it calls, to a
+/// specialized module.
+///
+/// # Errors
+///
+/// See [`SpecializeError`]; the module is then of no further use.
+pub(crate) fn link(module: &mut Module, snapshot: &Snapshot) -> Result<FuncId, SpecializeError> {
+    let mut specializer = Specializer::new(snapshot);
+    specializer.names = module.functions.values().map(|f| f.name.clone()).collect();
+    specializer.module = std::mem::replace(module, Module::new(""));
+    let params = specializer.body(0).function().params.len();
+    let linked = specializer.request(InstanceKey {
+        definition: 0,
+        type_args: Vec::new(),
+        const_args: Vec::new(),
+        wide: vec![false; params],
+    })?;
+    specializer.emit_requested(&[])?;
+    *module = specializer.module;
+    Ok(linked)
 }
 
 /// The largest number of functions in a specialized module. Device functions that each call the
@@ -188,6 +200,17 @@ impl<'a> Specializer<'a> {
             positions,
             linked: HashSet::new(),
         }
+    }
+
+    /// Emits what is in the queue and what that calls. `facts` are those of the kernel's
+    /// parameters; other functions have none.
+    fn emit_requested(&mut self, facts: &[ParamSpec]) -> Result<(), SpecializeError> {
+        while let Some((key, id)) = self.queue.pop_front() {
+            let facts = if self.is_kernel(id) { facts } else { &[] };
+            let function = instance::emit(self, &key, id, facts)?;
+            self.module.functions[id] = function;
+        }
+        Ok(())
     }
 
     fn body(&self, definition: usize) -> &'a Body {

@@ -347,6 +347,9 @@ impl<'m> Flattener<'m> {
                             scalar,
                         });
                     }
+                    Meaning::Body(_) => {
+                        return Err(self.unverified("an intrinsic that was not expanded"));
+                    }
                 }
             }
             InstData::ConstParam(_)

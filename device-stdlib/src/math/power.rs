@@ -1,0 +1,132 @@
+//! `x^y` as `e^(y ln x)`, with the logarithm and its product in twice the precision.
+
+use kiln_jit_core::build::Val;
+
+use super::Math as _;
+use super::exponential::{Split, exp_of_sum, split};
+use super::format::{Coefficients, Constant, Format, Pair, exact_product, exact_sum, sum};
+
+/// 1/3 in two parts.
+const THIRD: [Constant; 2] = [
+    [0.333333343, 1.0 / 3.0],
+    [-9.93410776e-09, 1.850371707708594e-17],
+];
+
+/// (atanh(s) / s - 1 - s^2 / 3) / s^4 as a polynomial in s^2, for s^2 up to 0.0295: 2^-36 and
+/// 2^-73 of atanh(s) / s.
+const ATANH: Coefficients = [
+    &[0.200000763, 0.142735466, 0.117097579],
+    &[
+        0.1999999999999999,
+        0.14285714285721926,
+        0.11111111108892595,
+        0.09090909422349192,
+        0.07692279186951298,
+        0.0666813338291804,
+        0.058378662180637864,
+        0.0599108431214888,
+    ],
+];
+
+/// ln(2) in two parts, of which the first has so few bits that its product with an exponent is
+/// exact.
+const LN_2_SHORT: [Constant; 2] = [
+    [0.693145751953125, 0.693_147_180_559_890_3],
+    [1.42860682e-06, 5.497923018708371e-14],
+];
+
+/// `ln(x)` of a positive number, to about 1.5 times the digits of the format or more.
+fn precise_ln(x: Val<'_>) -> Pair<'_> {
+    let format = Format::of(x);
+    let Split { fraction, exponent } = split(x);
+    let s = half_quotient(fraction);
+    let doubled = Pair {
+        high: s.high * format.float(2.0),
+        low: s.low * format.float(2.0),
+    };
+    let t = atanh_tail(s);
+    // 2 s + 2 s t
+    let product = exact_product(doubled.high, t.high);
+    let low = doubled.high.mul_add(t.low, product.low);
+    let low = doubled.low.mul_add(t.high, sum(low, doubled.low));
+    let of_fraction = exact_sum(doubled.high, product.high);
+    let low = sum(of_fraction.low, low);
+
+    let whole = exact_sum(exponent * format.constant(LN_2_SHORT[0]), of_fraction.high);
+    let low = exponent.mul_add(format.constant(LN_2_SHORT[1]), low);
+    exact_sum(whole.high, sum(whole.low, low))
+}
+
+/// `f / (2 + f)`.
+fn half_quotient(f: Val<'_>) -> Pair<'_> {
+    let format = Format::of(f);
+    let two = format.float(2.0);
+    let divisor = exact_sum(two, f);
+    let inverse = format.float(1.0) / divisor.high;
+    let high = f * inverse;
+    let rest = high.mul_add(-divisor.high, f);
+    let rest = high.mul_add(-divisor.low, rest);
+    Pair {
+        high,
+        low: rest * inverse,
+    }
+}
+
+/// `atanh(s) / s - 1`.
+fn atanh_tail(s: Pair<'_>) -> Pair<'_> {
+    let format = Format::of(s.high);
+    let [third, third_low] = THIRD.map(|part| format.constant(part));
+    let z = exact_product(s.high, s.high);
+    let z_low = (s.high * format.float(2.0)).mul_add(s.low, z.low);
+    let first = exact_product(z.high, third);
+    let first_low = z.high.mul_add(third_low, first.low);
+    let first_low = z_low.mul_add(third, first_low);
+    let higher = format.polynomial(z.high, ATANH) * z.high * z.high;
+    let whole = exact_sum(first.high, higher);
+    Pair {
+        high: whole.high,
+        low: sum(whole.low, first_low),
+    }
+}
+
+/// `x^y` (C23, 7.12.7.5 and F.10.4.5).
+pub(super) fn pow<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
+    let format = Format::of(x);
+    let (zero, one) = (format.float(0.0), format.float(1.0));
+    let base = x.abs();
+    let power = power_of_magnitude(base, y);
+
+    let half = y * format.float(0.5);
+    let integer = y.trunc().eq(y);
+    let odd = integer & half.trunc().ne(half);
+    let negative = format.bits(x).lt(format.integer(0));
+    let sign = (negative & odd).select(format.integer(format.sign_bit()), format.integer(0));
+    let signed = format.with_bits(format.bits(power) ^ sign);
+
+    let no_power = x.lt(zero) & !integer & base.lt(format.infinity());
+    let result = no_power.select(format.nan(), signed);
+    let unordered = x.ne(x) | y.ne(y);
+    let result = unordered.select(format.nan(), result);
+    (x.eq(one) | y.eq(zero)).select(one, result)
+}
+
+/// `base^y` for a base that is not negative; what it gives for NaN does not matter.
+fn power_of_magnitude<'k>(base: Val<'k>, y: Val<'k>) -> Val<'k> {
+    let format = Format::of(base);
+    let (zero, one) = (format.float(0.0), format.float(1.0));
+    let ln = precise_ln(base);
+    let product = exact_product(ln.high, y);
+    let low = ln.low.mul_add(y, product.low);
+    let power = exp_of_sum(product.high, Some(low));
+    // Out of the range of the exponential the second part may be anything.
+    let bound = format.constant([256.0, 2048.0]);
+    let overflow = product.high.gt(zero).select(format.infinity(), zero);
+    let power = product.high.abs().lt(bound).select(power, overflow);
+
+    let rises = y.gt(zero);
+    let of_zero = rises.select(zero, format.infinity());
+    let of_infinity = rises.select(format.infinity(), zero);
+    let power = base.eq(zero).select(of_zero, power);
+    let power = base.eq(format.infinity()).select(of_infinity, power);
+    base.eq(one).select(one, power)
+}

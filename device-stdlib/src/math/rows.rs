@@ -1,0 +1,203 @@
+//! The rows of the chapter.
+
+use half::{bf16, f16};
+
+use kiln_jit_core::build::{DeviceFn, Val};
+use kiln_jit_core::ir::{
+    Effects, IntrinsicDef, Meaning, Module, PtxCell, PtxLowering, Scalar, Type, TypePattern,
+    Uniformity,
+};
+
+use super::{exponential, power, trigonometric};
+
+const FLOATS: TypePattern =
+    TypePattern::OneOf(&[Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64]);
+
+/// Cells for `f32` and `f64` through an LLVM intrinsic, and for the 16-bit floats through `f32`.
+macro_rules! float_cells {
+    ($llvm:literal) => {
+        &[
+            PtxCell {
+                ty: Some(Scalar::F32),
+                min_sm: 0,
+                lowering: PtxLowering::Llvm {
+                    name: $llvm,
+                    overloaded: true,
+                },
+            },
+            PtxCell {
+                ty: Some(Scalar::F64),
+                min_sm: 0,
+                lowering: PtxLowering::Llvm {
+                    name: $llvm,
+                    overloaded: true,
+                },
+            },
+            PtxCell {
+                ty: Some(Scalar::F16),
+                min_sm: 0,
+                lowering: PtxLowering::ViaF32,
+            },
+            PtxCell {
+                ty: Some(Scalar::BF16),
+                min_sm: 0,
+                lowering: PtxLowering::ViaF32,
+            },
+        ]
+    };
+}
+
+macro_rules! float_rows {
+    ($($row:ident = $name:literal, $llvm:literal, $params:expr, $f32:expr, $f64:expr;)*) => {
+        /// The rows of this chapter that are instructions.
+        pub static ROWS: &[IntrinsicDef] = &[$(IntrinsicDef {
+            name: $name,
+            params: $params,
+            result: TypePattern::SameAs(0),
+            uniformity: Uniformity::Function,
+            effects: Effects::None,
+            result_below: 0,
+            ptx: float_cells!($llvm),
+            meaning: Meaning::Pure(|scalar, args| float_meaning(scalar, args, $f32, $f64)),
+            version: 1,
+        }),*];
+        #[allow(non_camel_case_types, reason = "row numbers, spelled as the rows")]
+        #[derive(Copy, Clone)]
+        pub(super) enum Row { $($row),* }
+    };
+}
+float_rows! {
+    sqrt = "math.sqrt", "llvm.sqrt", &[FLOATS], |a| a[0].sqrt(), |a| a[0].sqrt();
+    abs = "math.abs", "llvm.fabs", &[FLOATS], |a| a[0].abs(), |a| a[0].abs();
+    floor = "math.floor", "llvm.floor", &[FLOATS], |a| a[0].floor(), |a| a[0].floor();
+    ceil = "math.ceil", "llvm.ceil", &[FLOATS], |a| a[0].ceil(), |a| a[0].ceil();
+    trunc = "math.trunc", "llvm.trunc", &[FLOATS], |a| a[0].trunc(), |a| a[0].trunc();
+    rint = "math.rint", "llvm.rint", &[FLOATS], |a| a[0].round_ties_even(), |a| a[0].round_ties_even();
+    fma = "math.fma", "llvm.fma", &[FLOATS, TypePattern::SameAs(0), TypePattern::SameAs(0)],
+        |a| a[0].mul_add(a[1], a[2]), |a| a[0].mul_add(a[1], a[2]);
+}
+
+/// Computes a row on the bits of its arguments.
+fn float_meaning(
+    scalar: Scalar,
+    args: &[u64],
+    single: fn(&[f32]) -> f32,
+    double: fn(&[f64]) -> f64,
+) -> u64 {
+    let via_f32 = |widen: fn(u64) -> f32| {
+        let mut wide = [0.0; 3];
+        for (w, &bits) in wide.iter_mut().zip(args) {
+            *w = widen(bits);
+        }
+        single(&wide)
+    };
+    match scalar {
+        Scalar::F64 => {
+            let mut wide = [0.0; 3];
+            for (w, &bits) in wide.iter_mut().zip(args) {
+                *w = f64::from_bits(bits);
+            }
+            double(&wide).to_bits()
+        }
+        Scalar::F16 => {
+            u64::from(f16::from_f32(via_f32(|b| f16::from_bits(b as u16).to_f32())).to_bits())
+        }
+        Scalar::BF16 => {
+            u64::from(bf16::from_f32(via_f32(|b| bf16::from_bits(b as u16).to_f32())).to_bits())
+        }
+        _ => u64::from(via_f32(|b| f32::from_bits(b as u32)).to_bits()),
+    }
+}
+
+macro_rules! function_rows {
+    ($($row:ident = $name:literal, $params:expr, $body:expr;)*) => {
+        /// The rows of this chapter that are functions written in the IR.
+        pub static FUNCTIONS: &[IntrinsicDef] = &[$(IntrinsicDef {
+            name: $name,
+            params: $params,
+            result: TypePattern::SameAs(0),
+            uniformity: Uniformity::Function,
+            effects: Effects::None,
+            result_below: 0,
+            ptx: &[],
+            meaning: Meaning::Body(|scalar| function_body($name, $params.len(), scalar, $body)),
+            version: 1,
+        }),*];
+        #[allow(non_camel_case_types, reason = "row numbers, spelled as the rows")]
+        #[derive(Copy, Clone)]
+        pub(super) enum Function { $($row),* }
+    };
+}
+function_rows! {
+    exp = "math.exp", &[FLOATS], |a| exponential::exp(a[0]);
+    exp2 = "math.exp2", &[FLOATS], |a| exponential::exp2(a[0]);
+    log = "math.log", &[FLOATS], |a| exponential::ln(a[0]);
+    log2 = "math.log2", &[FLOATS], |a| exponential::log2(a[0]);
+    log10 = "math.log10", &[FLOATS], |a| exponential::log10(a[0]);
+    sin = "math.sin", &[FLOATS], |a| trigonometric::sin(a[0]);
+    cos = "math.cos", &[FLOATS], |a| trigonometric::cos(a[0]);
+    tanh = "math.tanh", &[FLOATS], |a| exponential::tanh(a[0]);
+    pow = "math.pow", &[FLOATS, TypePattern::SameAs(0)], |a| power::pow(a[0], a[1]);
+}
+
+/// A function as a module; the 16-bit floats through `f32`.
+fn function_body(
+    name: &str,
+    params: usize,
+    scalar: Scalar,
+    body: impl for<'k> Fn(&[Val<'k>]) -> Val<'k>,
+) -> Option<Module> {
+    let (ty, computed) = match scalar {
+        Scalar::F32 | Scalar::F64 => (Type::scalar(scalar), Type::scalar(scalar)),
+        Scalar::F16 | Scalar::BF16 => (Type::scalar(scalar), Type::F32),
+        _ => return None,
+    };
+    let function = DeviceFn::build(&format!("{name}.{}", scalar.name()), |k| {
+        let args: Vec<Val<'_>> = ["x", "y"][..params]
+            .iter()
+            .map(|param| k.param(param, ty).cast(computed))
+            .collect();
+        k.return_value(body(&args).cast(ty));
+    });
+    function.ok().map(|f| f.module())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(name: &str, scalar: Scalar, args: &[u64]) -> u64 {
+        match crate::find(name).expect("a row").meaning {
+            Meaning::Pure(f) => f(scalar, args),
+            Meaning::Position(_) | Meaning::Warp(_) | Meaning::Body(_) => {
+                panic!("{name} is no function of its arguments")
+            }
+        }
+    }
+
+    #[test]
+    fn rows_mean_what_they_say() {
+        let f32 = |x: f32| u64::from(x.to_bits());
+        assert_eq!(
+            meaning("math.sqrt", Scalar::F32, &[f32(2.0)]),
+            f32(2.0f32.sqrt())
+        );
+        assert_eq!(meaning("math.rint", Scalar::F32, &[f32(2.5)]), f32(2.0));
+        let args = [f32(3.0), f32(4.0), f32(5.0)];
+        assert_eq!(meaning("math.fma", Scalar::F32, &args), f32(17.0));
+        let half = u64::from(f16::from_f32(9.0).to_bits());
+        assert_eq!(
+            meaning("math.sqrt", Scalar::F16, &[half]),
+            u64::from(f16::from_f32(3.0).to_bits())
+        );
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = crate::registry().map(|d| d.name).collect();
+        names.sort_unstable();
+        let before = names.len();
+        names.dedup();
+        assert_eq!(names.len(), before);
+    }
+}

@@ -1,0 +1,217 @@
+//! Sine and cosine, with full accuracy for every argument.
+
+use kiln_jit_core::build::{Val, Var};
+use kiln_jit_core::ir::Type;
+
+use super::Math as _;
+use super::format::{Coefficients, Constant, Format, exact_product, sum};
+
+/// 2 / pi.
+const TWO_OVER_PI: Constant = [
+    std::f32::consts::FRAC_2_PI as f64,
+    std::f64::consts::FRAC_2_PI,
+];
+/// pi / 2 in three parts.
+const HALF_PI: [Constant; 3] = [
+    [
+        std::f32::consts::FRAC_PI_2 as f64,
+        std::f64::consts::FRAC_PI_2,
+    ],
+    [-4.37113883e-08, 6.123233995736766e-17],
+    [-1.71512451e-15, -1.4973849048591698e-33],
+];
+
+/// Arguments up to this one are reduced with pi / 2 in three parts: the first product is below
+/// 2^18 (2^31) times the last bit of its factor, so that its difference to the argument is exact.
+const LARGE: Constant = [131_072.0, 1_073_741_824.0];
+
+/// (sin(r) / r - 1) / r^2 as a polynomial in r^2, for |r| up to pi / 4: 2^-27 and 2^-57 of sin.
+const SIN: Coefficients = [
+    &[-0.166666538, 0.00833210815, -0.000195082335],
+    &[
+        -0.16666666666666627,
+        0.00833333333332107,
+        -0.00019841269828700005,
+        2.755731329919889e-06,
+        -2.505069556175249e-08,
+        1.589311741595965e-10,
+    ],
+];
+
+/// (cos(r) - 1 + r^2 / 2) / r^4 as a polynomial in r^2, for |r| up to pi / 4: 2^-32 and 2^-63 of
+/// cos.
+const COS: Coefficients = [
+    &[0.0416666456, -0.00138872978, 2.44300882e-05],
+    &[
+        0.04166666666666658,
+        -0.0013888888888871024,
+        2.48015872875881e-05,
+        -2.755731381496222e-07,
+        2.087565133162751e-09,
+        -1.1355970963277022e-11,
+    ],
+];
+
+/// `sin(x)`.
+pub(super) fn sin(x: Val<'_>) -> Val<'_> {
+    let format = Format::of(x);
+    let (r, quadrant) = reduced(x);
+    // The polynomial loses the sign of zero.
+    let zero = x.eq(format.float(0.0));
+    zero.select(x, sine_of_quadrant(r, quadrant))
+}
+
+/// `cos(x)`.
+pub(super) fn cos(x: Val<'_>) -> Val<'_> {
+    let (r, quadrant) = reduced(x);
+    sine_of_quadrant(r, quadrant + Format::of(x).integer(1))
+}
+
+/// `sin(r + quadrant * pi / 2)`.
+fn sine_of_quadrant<'k>(r: Val<'k>, quadrant: Val<'k>) -> Val<'k> {
+    let format = Format::of(r);
+    let z = r * r;
+    let sine = format.polynomial(z, SIN).mul_add(z * r, r);
+    let cosine = format.polynomial(z, COS).mul_add(z, format.float(-0.5));
+    let cosine = cosine.mul_add(z, format.float(1.0));
+    let odd = (quadrant & format.integer(1)).ne(format.integer(0));
+    let value = format.bits(odd.select(cosine, sine));
+    let sign = (quadrant & format.integer(2)) << format.integer(format.width() - 2);
+    format.with_bits(value ^ sign)
+}
+
+/// The argument less a multiple of pi / 2, at most pi / 4 in magnitude, and the multiple modulo 4.
+fn reduced(x: Val<'_>) -> (Val<'_>, Val<'_>) {
+    let format = Format::of(x);
+    let k = format.builder();
+    let (j, n) = format.rounded_product(x, format.constant(TWO_OVER_PI));
+    let near = HALF_PI
+        .iter()
+        .fold(x, |rest, &part| j.mul_add(-format.constant(part), rest));
+    let (r, quadrant) = (k.var("r", near), k.var("quadrant", n));
+    k.if_(x.abs().gt(format.constant(LARGE)), || {
+        reduce_large(x, r, quadrant);
+    });
+    (r.get(), quadrant.get())
+}
+
+/// The first 1248 bits of 2 / pi after the binary point, after 32 zero bits.
+const TWO_OVER_PI_BITS: [u32; 40] = [
+    0,
+    0xa2f9_836e,
+    0x4e44_1529,
+    0xfc27_57d1,
+    0xf534_ddc0,
+    0xdb62_9599,
+    0x3c43_9041,
+    0xfe51_63ab,
+    0xdebb_c561,
+    0xb724_6e3a,
+    0x424d_d2e0,
+    0x0649_2eea,
+    0x09d1_921c,
+    0xfe1d_eb1c,
+    0xb129_a73e,
+    0xe882_35f5,
+    0x2ebb_4484,
+    0xe99c_7026,
+    0xb45f_7e41,
+    0x3991_d639,
+    0x8353_39f4,
+    0x9c84_5f8b,
+    0xbdf9_283b,
+    0x1ff8_97ff,
+    0xde05_980f,
+    0xef2f_118b,
+    0x5a0a_6d1f,
+    0x6d36_7ecf,
+    0x27cb_09b7,
+    0x4f46_3f66,
+    0x9e5f_ea2d,
+    0x7527_bac7,
+    0xebe5_f17b,
+    0x3d07_39f7,
+    0x8a52_92ea,
+    0x6bfb_5fb1,
+    0x1f8d_5d08,
+    0x5603_3046,
+    0xfc7b_6bab,
+    0xf0cf_bc20,
+];
+
+/// Reduces an argument of any size (Payne and Hanek, "Radian reduction for trigonometric
+/// functions", 1983): of the product of its significand with 2 / pi only the bits worth less than
+/// 4 are computed, in limbs of 32 bits.
+fn reduce_large<'k>(x: Val<'k>, r: Var<'k>, quadrant: Var<'k>) {
+    let format = Format::of(x);
+    let k = format.builder();
+    let word = |value: u64| k.lit(Type::U64, value);
+    let bits = format.bits(x);
+    let magnitude = bits & format.integer(!format.sign_bit());
+
+    // |x| is `significand * 2^exponent`.
+    let exponent = magnitude >> format.integer(format.digits);
+    let exponent = exponent - format.integer(format.bias + format.digits);
+    let implicit = 1i64 << format.digits;
+    let significand = (magnitude & format.integer(implicit - 1)) | format.integer(implicit);
+    let significand = significand.cast(Type::U64);
+
+    // Bits worth 4 or more times the significand come before this one; 32 zeros are in front.
+    let start = (exponent + format.integer(30)).cast(Type::U32);
+    let (limb, shift) = ((start >> 5u32) & 31u32, (start & 31u32).cast(Type::U64));
+    let count = if format.is_double() { 6 } else { 3 };
+    let table = k.constant_array("two_over_pi", &TWO_OVER_PI_BITS);
+    let limbs: Vec<_> = (0..=count)
+        .map(|i| table.at(limb + i).get().cast(Type::U64))
+        .collect();
+    let low = |x: Val<'k>| x & word(0xffff_ffff);
+    let window: Vec<_> = limbs
+        .windows(2)
+        .map(|pair| ((((pair[0] << word(32)) | pair[1]) << shift) >> word(32)) & word(0xffff_ffff))
+        .collect();
+
+    let mut product = vec![word(0); window.len()];
+    for (position, factor) in [(0, low(significand)), (1, significand >> word(32))] {
+        if position == 1 && !format.is_double() {
+            break;
+        }
+        let mut carry = word(0);
+        for to in (0..window.len() - position).rev() {
+            let limb = window[to + position] * factor + product[to] + carry;
+            product[to] = low(limb);
+            carry = limb >> word(32);
+        }
+    }
+
+    let join = |high: Val<'k>, low: Val<'k>| (high << word(32)) | low;
+    let zero = word(0);
+    let high = join(product[0], product[1]);
+    let rest = join(product[2], product.get(3).copied().unwrap_or(zero));
+    // The nearest multiple of a quarter turn, and how far from it, as a signed fraction of one.
+    let fraction = ((high << word(2)) | (rest >> word(62))).cast(Type::I64);
+    let turn = (high >> word(62)) + (fraction.cast(Type::U64) >> word(63));
+    let angle = angle_of(format, fraction, rest << word(2));
+    let negative = x.lt(format.float(0.0));
+    let angle = negative.select(-angle, angle);
+    let infinite = x.abs().eq(format.infinity());
+    r.set(infinite.select(format.nan(), angle));
+    let turn = turn.cast(format.int);
+    quadrant.set(negative.select(-turn, turn));
+}
+
+/// `fraction * 2^-64 + rest * 2^-128` quarter turns in radians.
+fn angle_of<'k>(format: Format<'k>, fraction: Val<'k>, rest: Val<'k>) -> Val<'k> {
+    let k = format.builder();
+    let double = |value: f64| k.lit(Type::F64, value);
+    let unit = double((-64.0f64).exp2());
+    let rounded = fraction.cast(Type::F64);
+    let high = rounded * unit;
+    if !format.is_double() {
+        return (high * double(HALF_PI[0][1])).cast(format.ty);
+    }
+    let left = (fraction - rounded.cast(Type::I64)).cast(Type::F64);
+    let low = rest.cast(Type::F64).mul_add(unit, left) * unit;
+    let angle = exact_product(high, double(HALF_PI[0][1]));
+    let error = high.mul_add(double(HALF_PI[1][1]), angle.low);
+    sum(angle.high, low.mul_add(double(HALF_PI[0][1]), error))
+}

@@ -1,0 +1,94 @@
+//! Intrinsics that are written in the IR become calls of their functions.
+//!
+//! Hooks that rewrite the specialized module still see the intrinsic by its name and can put
+//! something else in its place; everything after sees a function like any other, so that all
+//! targets compute the same bits.
+
+use std::collections::HashMap;
+
+use crate::definition::{Body, Definition, Snapshot};
+use crate::error::Result;
+use crate::ir::{FuncId, Inst, InstData, Meaning, Module, Scalar, Type};
+use crate::specialize;
+
+/// Puts calls in the place of the intrinsics that have a body, in all functions of a specialized
+/// module and in the bodies themselves.
+///
+/// # Errors
+/// A body that cannot be a part of the module: its row is wrong.
+pub fn expand(module: &mut Module) -> Result<()> {
+    let mut linked: HashMap<(&'static str, Scalar), FuncId> = HashMap::new();
+    let mut done = 0;
+    // Bodies are added at the end, and expanded in their turn.
+    while let Some(function) = module.functions.keys().nth(done) {
+        done += 1;
+        for place in intrinsics_with_bodies(module, function) {
+            let callee = match linked.get(&(place.name, place.scalar)) {
+                Some(&known) => known,
+                None => match link_body(module, &place)? {
+                    Some(new) => new,
+                    // The check of legality says that there is no such operation.
+                    None => continue,
+                },
+            };
+            linked.insert((place.name, place.scalar), callee);
+            call_instead(module, function, place.inst, callee);
+        }
+    }
+    Ok(())
+}
+
+/// An intrinsic in a function's body.
+struct Place {
+    inst: Inst,
+    name: &'static str,
+    scalar: Scalar,
+    body: fn(Scalar) -> Option<Module>,
+}
+
+fn intrinsics_with_bodies(module: &Module, function: FuncId) -> Vec<Place> {
+    let function = &module.functions[function];
+    let place = |(inst, node): (Inst, &crate::ir::InstNode)| {
+        let InstData::Intrinsic { id, args } = &node.data else {
+            return None;
+        };
+        let def = module.intrinsics[*id];
+        let Meaning::Body(body) = def.meaning else {
+            return None;
+        };
+        let types: Vec<Type> = args.iter().map(|&a| function.type_of(a)).collect();
+        let result = node.result.map_or(Type::UNIT, |r| function.type_of(r));
+        Some(Place {
+            inst,
+            name: def.name,
+            scalar: def.cell_type(&types, result)?,
+            body,
+        })
+    };
+    function.insts.iter().filter_map(place).collect()
+}
+
+fn link_body(module: &mut Module, place: &Place) -> Result<Option<FuncId>> {
+    let Some(library) = (place.body)(place.scalar) else {
+        return Ok(None);
+    };
+    let Some(function) = library.functions.keys().next() else {
+        return Ok(None);
+    };
+    let definition = Definition::new(Body::new(library, function, Vec::new()));
+    let snapshot = Snapshot::of(&definition)?;
+    Ok(Some(specialize::link(module, &snapshot)?))
+}
+
+fn call_instead(module: &mut Module, function: FuncId, inst: Inst, callee: FuncId) {
+    let data = &mut module.functions[function].insts[inst].data;
+    if let InstData::Intrinsic { args, .. } = data {
+        let args = std::mem::take(args);
+        *data = InstData::Call {
+            callee,
+            type_args: Vec::new(),
+            const_args: Vec::new(),
+            args,
+        };
+    }
+}

@@ -1,0 +1,188 @@
+//! The mathematical functions give the same bits on every device: digests of their results over
+//! all exponents and both signs. How exact the results are is the business of `tests/math.rs`.
+
+use kiln::prelude::*;
+
+use super::{Outcome, chapter};
+
+chapter![
+    functions_of_singles,
+    functions_of_doubles,
+    functions_of_halves,
+    powers,
+];
+
+/// A function of one number.
+type Function = for<'k> fn(Val<'k>) -> Val<'k>;
+
+const FUNCTIONS: [(&str, Function); 8] = [
+    ("exp", |x| x.exp()),
+    ("exp2", |x| x.exp2()),
+    ("ln", |x| x.ln()),
+    ("log2", |x| x.log2()),
+    ("log10", |x| x.log10()),
+    ("sin", |x| x.sin()),
+    ("cos", |x| x.cos()),
+    ("tanh", |x| x.tanh()),
+];
+
+/// FNV-1a over words.
+fn digest(words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| {
+        (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// `count` numbers for each of `exponents`, of both signs, with `digits` bits of significand.
+fn patterns(exponents: u64, digits: u32, count: u64) -> Vec<u64> {
+    let of = |exponent: u64| {
+        (0..count).map(move |i| {
+            let random = (exponent * count + i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let (significand, sign) = (random >> (64 - digits), random >> 7 & 1);
+            sign << (64 - (exponents - 1).leading_zeros() + digits)
+                | exponent << digits
+                | significand
+        })
+    };
+    (0..exponents).flat_map(of).collect()
+}
+
+/// The results of a function, one thread an argument.
+fn apply<T: KernelType>(jit: &Jit, f: Function, values: &[T]) -> kiln::Result<Vec<T>> {
+    let kernel = Kernel::build("apply", |k| {
+        let t = k.ty::<T>();
+        let (x, y) = (k.slice("x", t), k.slice_mut("y", t));
+        let i = k.global_id().x();
+        k.if_(i.lt(x.len()), || y.at(i).set(f(x.at(i).get())));
+    })?;
+    let x = jit.upload(values)?;
+    let mut y = jit.upload(values)?;
+    jit.launch(&kernel, grid_for(values.len(), 64), 64, args!(&x, &mut y))?;
+    y.to_vec()
+}
+
+/// Compares the digests of all functions; NaN counts as NaN whatever its bits.
+fn check<T: KernelType>(
+    jit: &Jit,
+    values: &[T],
+    bits: fn(T) -> Option<u64>,
+    wanted: [u64; 8],
+) -> Outcome {
+    let mut found = [0; 8];
+    for (slot, (_, f)) in found.iter_mut().zip(FUNCTIONS) {
+        let results = apply(jit, f, values)?;
+        *slot = digest(results.into_iter().map(|x| bits(x).unwrap_or(u64::MAX)));
+    }
+    let names = FUNCTIONS.map(|(name, _)| name);
+    assert!(
+        found == wanted,
+        "of {names:?} the digests are {found:#018x?}"
+    );
+    Ok(())
+}
+
+fn functions_of_singles(jit: &Jit) -> Outcome {
+    let values: Vec<f32> = (patterns(256, 23, 16).into_iter())
+        .map(|bits| f32::from_bits(bits as u32))
+        .collect();
+    let bits = |x: f32| (!x.is_nan()).then(|| x.to_bits().into());
+    check(
+        jit,
+        &values,
+        bits,
+        [
+            0x3824_74dc_3097_83d8,
+            0xf882_0d6c_fed6_403f,
+            0x0ceb_b99e_4826_df66,
+            0xb7ca_18c8_989c_59a5,
+            0x8d5a_175e_cdc5_29ef,
+            0xbff9_1ad7_871e_0e3e,
+            0x4750_be4f_b7ff_b72d,
+            0xc2c6_2619_645a_da7c,
+        ],
+    )
+}
+
+fn functions_of_doubles(jit: &Jit) -> Outcome {
+    let values: Vec<f64> = (patterns(2048, 52, 2).into_iter())
+        .map(f64::from_bits)
+        .collect();
+    let bits = |x: f64| (!x.is_nan()).then(|| x.to_bits());
+    check(
+        jit,
+        &values,
+        bits,
+        [
+            0x47a3_83f1_eafb_e393,
+            0xb012_d484_5fe9_ed0f,
+            0xb0db_08a7_bea3_d892,
+            0x13c8_b3cd_6a52_b1cb,
+            0x03a9_4145_38b7_47e5,
+            0x07cf_9e90_8c0f_1ef7,
+            0x06f6_36ae_b242_0a68,
+            0xc373_1e1a_d5ec_72b0,
+        ],
+    )
+}
+
+fn functions_of_halves(jit: &Jit) -> Outcome {
+    let values: Vec<half::f16> = (patterns(32, 10, 64).into_iter())
+        .map(|bits| half::f16::from_bits(bits as u16))
+        .collect();
+    let bits = |x: half::f16| (!x.is_nan()).then(|| x.to_bits().into());
+    check(
+        jit,
+        &values,
+        bits,
+        [
+            0xbbdd_2b67_61c6_1acd,
+            0x85bf_35c6_cf1b_8c13,
+            0x18e7_49f1_5086_567b,
+            0x2f9d_944e_c1e7_ce9b,
+            0x590b_815a_2260_2362,
+            0x83b3_754b_6e05_3843,
+            0xdcd7_ae13_b2d0_7bef,
+            0x479d_051e_bdfa_4d95,
+        ],
+    )
+}
+
+/// Bases over all exponents, with exponents that keep most powers finite.
+fn powers(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("powers", |k| {
+        let (x, r) = (k.slice("x", Type::F32), k.slice_mut("r", Type::F32));
+        let wide = k.slice_mut("wide", Type::F64);
+        let i = k.global_id().x();
+        k.if_(i.lt(x.len()), || {
+            let exponent = (i % 97u32).cast(Type::F32) * 0.125 - 6.0;
+            r.at(i).set(x.at(i).get().powf(exponent));
+            let base = x.at(i).get().cast(Type::F64);
+            wide.at(i).set(base.powf(exponent.cast(Type::F64)));
+        });
+    })?;
+    let values: Vec<f32> = (patterns(256, 23, 16).into_iter())
+        .map(|bits| f32::from_bits(bits as u32))
+        .collect();
+    let x = jit.upload(&values)?;
+    let mut r = jit.upload(&values)?;
+    let mut wide = jit.zeros::<f64>(values.len())?;
+    let grid = grid_for(values.len(), 64);
+    jit.launch(&kernel, grid, 64, args!(&x, &mut r, &mut wide))?;
+    let single = |x: f32| {
+        if x.is_nan() {
+            u64::MAX
+        } else {
+            x.to_bits().into()
+        }
+    };
+    let double = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
+    let found = [
+        digest(r.to_vec()?.into_iter().map(single)),
+        digest(wide.to_vec()?.into_iter().map(double)),
+    ];
+    assert!(
+        found == [0x5220_63b3_03ab_4d4b, 0xc914_6720_fc7d_78d1],
+        "the digests are {found:#018x?}"
+    );
+    Ok(())
+}
