@@ -98,6 +98,11 @@ fn compiled_for_32_lanes() {
 }
 
 #[test]
+fn compiled_for_64_lanes() {
+    compiled(Some(64));
+}
+
+#[test]
 fn compiled_with_a_coroutine_for_each_warp() {
     let device = Device::cpu_with(CpuOptions {
         barriers: Some(Barriers::Coroutines),

@@ -19,7 +19,7 @@ use crate::sound;
 const STEP_LIMIT: u64 = 20_000;
 
 /// The numbers of lanes that the compiled backend is run with.
-pub const WIDTHS: [u32; 4] = [1, 8, 16, 32];
+pub const WIDTHS: [u32; 5] = [1, 8, 16, 32, 64];
 
 /// Lanes of a vector where operations of a warp are.
 const WARP: u32 = 32;

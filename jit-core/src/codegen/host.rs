@@ -120,6 +120,7 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
     let llvm = context.create_module("kernel");
     machine.prepare(&llvm);
     write_kernel(&context, &llvm, &plan)?;
+    machine.tune(&llvm);
     machine.verify(&session, &llvm)?;
     done(Stage::Llvm, &|| llvm.print_to_string().to_string());
     if plan.barriers() == Barriers::Coroutines {

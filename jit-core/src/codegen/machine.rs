@@ -24,6 +24,7 @@
 //! are vectors already.
 
 use inkwell::OptimizationLevel;
+use inkwell::attributes::AttributeLoc;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use inkwell::llvm_sys::transforms::pass_builder::LLVMRunPasses;
 use inkwell::module::Module;
@@ -31,6 +32,8 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, RelocMode, Target, TargetData, TargetMachine, TargetTriple,
 };
+
+use once_cell::sync::OnceCell;
 
 use super::error::BackendError;
 use super::line_info::keep_directives;
@@ -77,6 +80,38 @@ pub const PTX_ISAS: [u32; 25] = [
 /// address spaces are inferred early so that alias analysis knows them.
 pub(crate) const PTX_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>),default<O3>";
+
+/// The processor this program runs on. Asking it takes instructions that trap in virtual machines,
+/// so it is asked once.
+struct Host {
+    /// Its name, for which code is scheduled.
+    cpu: String,
+    /// A processor that has nothing that the host lacks, if one is known.
+    base: Option<&'static str>,
+    /// What it has, as `+a,-b`; on top of a base only what is there needs to be said, which is half
+    /// as long, and LLVM reads the list several times a compilation.
+    features: String,
+}
+
+impl Host {
+    /// To be called once LLVM is open.
+    fn get() -> &'static Host {
+        static HOST: OnceCell<Host> = OnceCell::new();
+        HOST.get_or_init(|| {
+            let base = cfg!(target_arch = "x86_64").then_some("x86-64");
+            let features = TargetMachine::get_host_cpu_features();
+            let features = features.to_string_lossy();
+            let needed = |feature: &&str| base.is_none() || feature.starts_with('+');
+            let features: Vec<&str> = features.split(',').filter(needed).collect();
+            let cpu = TargetMachine::get_host_cpu_name();
+            Host {
+                cpu: cpu.to_string_lossy().into_owned(),
+                base,
+                features: features.join(","),
+            }
+        })
+    }
+}
 
 /// A target LLVM compiles for.
 pub(crate) struct Machine {
@@ -127,21 +162,24 @@ impl Machine {
     /// # Errors
     /// If this libLLVM was built without the host's target.
     pub(crate) fn host(level: OptimizationLevel) -> Result<Machine, BackendError> {
-        let cpu = TargetMachine::get_host_cpu_name();
-        let features = TargetMachine::get_host_cpu_features();
-        let triple = TargetMachine::get_default_triple();
+        let host = Host::get();
         Machine::new(
-            triple,
-            &cpu.to_string_lossy(),
-            &features.to_string_lossy(),
+            TargetMachine::get_default_triple(),
+            host.base.unwrap_or(&host.cpu),
+            &host.features,
             level,
             // Kernels come as vectors; what is left is scalar for a reason.
             false,
         )
-        .map(|machine| Machine {
-            features: features.to_string_lossy().into_owned(),
-            ..machine
-        })
+    }
+
+    /// Has the functions of a module scheduled for the processor this program runs on.
+    pub(crate) fn tune(&self, module: &Module<'_>) {
+        let context = module.get_context();
+        let attribute = context.create_string_attribute("tune-cpu", &Host::get().cpu);
+        for function in module.get_functions() {
+            function.add_attribute(AttributeLoc::Function, attribute);
+        }
     }
 
     fn has(&self, feature: &str) -> bool {

@@ -26,7 +26,7 @@ pub(crate) use shape::{Shape, Shapes};
 pub struct BlockShape {
     /// Threads in x, y and z; x is the fastest.
     pub threads: [u32; 3],
-    /// Lanes of a vector: 1, 8, 16 or 32.
+    /// Lanes of a vector: 1, 8, 16, 32 or 64.
     pub lanes: u32,
 }
 

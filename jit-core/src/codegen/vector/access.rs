@@ -292,13 +292,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if let Leaf::Uniform(value) = value {
             return Ok(value);
         }
-        let bits = self.emit.mask_bits(self.mask()?)?;
-        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let bits: BasicValueEnum<'ctx> = self.emit.mask_as_word(self.mask()?)?.into();
         let no_poison = self.emit.int(1).const_zero().into();
         let above = self
             .emit
             .value("llvm.ctlz", &[bits.get_type()], &[bits, no_poison])?;
-        let lane = self.emit.sub(self.emit.i32(31).into(), above)?;
+        let last = u64::from(self.emit.mask_word()?.get_bit_width() - 1);
+        let last = self.emit.mask_word()?.const_int(last, false);
+        let lane = self.emit.sub(last.into(), above)?;
         self.emit
             .lane(value.vector(self.emit)?, lane.into_int_value())
     }
@@ -394,8 +395,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             None => None,
         };
-        let bits = self.emit.mask_bits(self.mask()?)?;
-        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let bits: BasicValueEnum<'ctx> = self.emit.mask_as_word(self.mask()?)?.into();
         let (head, body, next) = (
             self.block("lanes"),
             self.block("lane"),
@@ -404,11 +404,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let before = self.current_block()?;
         self.emit.builder.build_unconditional_branch(head)?;
         self.emit.builder.position_at_end(head);
-        let left = self.emit.builder.build_phi(self.emit.int(32), "left")?;
-        let left_bits = left.as_basic_value();
-        let more = self
+        let left = self
             .emit
-            .icmp(IntPredicate::NE, left_bits, self.emit.i32(0).into())?;
+            .builder
+            .build_phi(self.emit.mask_word()?, "left")?;
+        let left_bits = left.as_basic_value();
+        let none = self.emit.mask_word()?.const_zero();
+        let more = self.emit.icmp(IntPredicate::NE, left_bits, none.into())?;
         self.emit
             .builder
             .build_conditional_branch(more.into_int_value(), body, next)?;
@@ -425,7 +427,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             let at = self.lane_slot(slot, value.get_type(), lane)?;
             self.emit.builder.build_store(at, value)?;
         }
-        let less = self.emit.sub(left_bits, self.emit.i32(1).into())?;
+        let one = self.emit.mask_word()?.const_int(1, false);
+        let less = self.emit.sub(left_bits, one.into())?;
         let rest = self.emit.and(left_bits, less)?;
         let end = self.current_block()?;
         self.emit.builder.build_unconditional_branch(head)?;

@@ -380,13 +380,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         index: BasicValueEnum<'ctx>,
         len: BasicValueEnum<'ctx>,
     ) -> Result<(), BackendError> {
-        let bits = self.emit.mask_bits(lanes)?;
-        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let bits: BasicValueEnum<'ctx> = self.emit.mask_as_word(lanes)?.into();
         let no_poison: BasicValueEnum<'ctx> = self.emit.int(1).const_zero().into();
         let lane = self
             .emit
-            .value("llvm.cttz", &[bits.get_type()], &[bits, no_poison])?
-            .into_int_value();
+            .value("llvm.cttz", &[bits.get_type()], &[bits, no_poison])?;
+        let lane = self.emit.resize(lane, 32, false)?.into_int_value();
         let pick = |value: BasicValueEnum<'ctx>| match value {
             BasicValueEnum::VectorValue(v) => self.emit.lane(v, lane),
             scalar => Ok(scalar),

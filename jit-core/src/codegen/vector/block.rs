@@ -310,7 +310,8 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         warp: IntValue<'ctx>,
     ) -> Result<VectorValue<'ctx>, BackendError> {
         let slot = self.live_slot(offset, warp)?;
-        let bits = self.emit.load(self.emit.int(32).into(), slot, 4, false)?;
+        let word = self.emit.mask_word()?;
+        let bits = self.emit.load(word.into(), slot, 4, false)?;
         self.emit.mask_from_bits(bits)
     }
 
@@ -481,19 +482,20 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
     fn any_live(&mut self) -> Result<IntValue<'ctx>, BackendError> {
         let offset = self.plan.arena.live;
         let offset = offset.ok_or_else(|| unexpected("masks without a place"))?;
-        let zero = self.emit.i32(0).into();
+        let word = self.emit.mask_word()?;
+        let zero = word.const_zero().into();
         let all = self.slot(zero)?;
-        let int: BasicTypeEnum<'ctx> = self.emit.int(32).into();
+        let word: BasicTypeEnum<'ctx> = word.into();
         self.each_warp(|writer, warp, _| {
             let slot = writer.live_slot(offset, warp)?;
-            let bits = writer.emit.load(int, slot, 4, false)?;
-            let more = writer.emit.or(writer.read(int, all)?, bits)?;
+            let bits = writer.emit.load(word, slot, 4, false)?;
+            let more = writer.emit.or(writer.read(word, all)?, bits)?;
             writer.emit.builder.build_store(all, more)?;
             Ok(())
         })?;
         let any = self
             .emit
-            .icmp(IntPredicate::NE, self.read(int, all)?, zero)?;
+            .icmp(IntPredicate::NE, self.read(word, all)?, zero)?;
         Ok(any.into_int_value())
     }
 

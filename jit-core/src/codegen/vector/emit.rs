@@ -420,6 +420,27 @@ impl<'ctx> Emit<'_, 'ctx> {
         ty.map_err(|e| BackendError::new("vectorize", e))
     }
 
+    /// The integer that holds a mask in memory and in loops over its lanes: of 32 bits or, for
+    /// more lanes, as many bits as there are lanes.
+    pub(super) fn mask_word(&self) -> Result<IntType<'ctx>, BackendError> {
+        if self.lanes <= 32 {
+            return Ok(self.int(32));
+        }
+        self.bits_type()
+    }
+
+    /// A mask as a [`Self::mask_word`], lane 0 the lowest bit.
+    pub(super) fn mask_as_word(
+        &self,
+        mask: VectorValue<'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let bits = self.mask_bits(mask)?;
+        let word = self.mask_word()?;
+        Ok(self
+            .builder
+            .build_int_z_extend_or_bit_cast(bits, word, "")?)
+    }
+
     /// A mask as an integer, lane 0 the lowest bit.
     pub(super) fn mask_bits(
         &self,

@@ -160,7 +160,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// Where other segments find which threads of this warp have not ended.
     pub(super) fn live_slot(&self, offset: u64) -> Result<PointerValue<'ctx>, BackendError> {
         let start = self.emit.offset_const(self.entry.kept, offset)?;
-        self.of_this_warp(start, 4)
+        self.of_this_warp(start, self.kernel.mask_bytes())
     }
 
     pub(super) fn write_live(
@@ -168,10 +168,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         offset: u64,
         mask: VectorValue<'ctx>,
     ) -> Result<(), BackendError> {
-        let bits = self.emit.mask_bits(mask)?;
-        let bits = self.emit.resize(bits.into(), 32, false)?;
+        let bits = self.emit.mask_as_word(mask)?;
         let slot = self.live_slot(offset)?;
-        self.emit.store(slot, bits, 4, false)
+        self.emit.store(slot, bits.into(), 4, false)
     }
 
     /// Goes on in `next` if a lane is left, at the end of the level otherwise.

@@ -153,6 +153,11 @@ impl<'m> Plan<'m> {
     }
 
     /// Lanes of a vector.
+    /// Bytes of a mask in memory.
+    pub(super) fn mask_bytes(&self) -> u64 {
+        u64::from(self.block.lanes.max(32)) / 8
+    }
+
     pub(crate) fn lanes(&self) -> u32 {
         self.block.lanes
     }
@@ -229,7 +234,7 @@ impl<'m> Plan<'m> {
         }
         let ends = self.segments.segments.iter().any(|s| s.can_end);
         if ends && self.segments.segments.len() > 1 {
-            arena.live = Some(place(4 * warps));
+            arena.live = Some(place(self.mask_bytes() * warps));
         }
         arena.kept = place(0);
         let mut end = 0u64;

@@ -13,7 +13,7 @@ use crate::codegen::{
 };
 use crate::error::Result;
 use crate::host_abi::BlocksFn;
-use crate::ir::{Effects, Module};
+use crate::ir::{Effects, InstData, Module};
 use crate::job::CpuCode;
 use crate::simt::BlockShape;
 
@@ -129,9 +129,10 @@ fn job(code: &CpuCode, block: [u32; 3], settings: Settings) -> HostJob {
     let lanes = if warps_matter {
         WARP
     } else {
+        let registers = if is_short(&code.module) { 2 } else { 4 };
         settings
             .lanes
-            .unwrap_or_else(|| choose_lanes(block, settings.native_lanes))
+            .unwrap_or_else(|| choose_lanes(block, settings.native_lanes, registers))
     };
     HostJob {
         module: code.module.clone(),
@@ -168,13 +169,37 @@ pub(super) fn uses_warps(module: &Module) -> bool {
         .any(|def| def.effects == Effects::Convergent || def.name.starts_with("warp."))
 }
 
-/// The number of lanes for a shape of block: two registers of 32-bit numbers, if rows divide into
-/// that.
-fn choose_lanes(block: [u32; 3], native: u32) -> u32 {
-    let most = (2 * native).min(WARP);
+/// Whether a thread does little: a few accesses, no loop, and no barrier, which is a loop over
+/// warps.
+fn is_short(module: &Module) -> bool {
+    const FEW: usize = 4;
+    let insts = || module.functions.values().flat_map(|f| f.insts.values());
+    let repeats = insts().any(|node| {
+        matches!(
+            node.data,
+            InstData::Loop { .. } | InstData::For { .. } | InstData::Barrier
+        )
+    });
+    let accesses = insts()
+        .filter(|node| matches!(node.data, InstData::Load { .. } | InstData::Store { .. }))
+        .count();
+    !repeats && accesses <= FEW
+}
+
+/// The most lanes of a vector.
+const MOST_LANES: u32 = 64;
+
+/// The number of lanes for a shape of block: `registers` vector registers of 32-bit numbers, if
+/// rows divide into that.
+///
+/// Four hide the latency of arithmetic, and have a grid-stride loop read several cache lines at a
+/// stop; with eight, what lives in a loop no longer fits the registers. A short kernel waits for
+/// memory whatever it is, and is compiled faster for two.
+fn choose_lanes(block: [u32; 3], native: u32, registers: u32) -> u32 {
+    let most = (registers * native).min(MOST_LANES);
     let [x, y, z] = block;
     let length = if y == 1 && z == 1 { x * y * z } else { x };
-    let fitting = [32, 16, 8]
+    let fitting = [64, 32, 16, 8]
         .into_iter()
         .find(|&lanes| lanes <= most && length.is_multiple_of(lanes));
     match fitting {

@@ -17,7 +17,7 @@ use crate::simt::BlockShape;
 pub struct HostOptions {
     /// Threads of a block in x, y and z.
     pub block: [u32; 3],
-    /// Lanes of a vector: 1, 8, 16 or 32. Warp operations need 32.
+    /// Lanes of a vector: 1, 8, 16, 32 or 64. Warp operations need 32.
     pub lanes: u32,
     /// Whether a multiplication and a following addition may be fused.
     pub contract: bool,

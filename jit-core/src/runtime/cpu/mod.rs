@@ -57,7 +57,7 @@ const HAS_CODE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 pub struct CpuOptions {
     /// Threads that run blocks; by default as many as the machine has cores.
     pub threads: Option<u32>,
-    /// Lanes of a vector: 1, 8, 16 or 32; by default what suits the machine and the block. Kernels
+    /// Lanes of a vector: 1, 8, 16, 32 or 64; by default what suits the machine and the block. Kernels
     /// with warp operations always have 32.
     pub lanes: Option<u32>,
     /// Run everything in the interpreter, which is slow and exact.
