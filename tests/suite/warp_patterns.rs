@@ -11,6 +11,7 @@ chapter![
     scans_by_shuffles,
     compaction_by_ballots,
     leaders_by_matches,
+    sums_of_lanes_that_match,
     loops_that_lanes_leave,
     lanes_that_return_early,
     exchanges_between_lanes_through_shared_memory,
@@ -161,6 +162,61 @@ fn leaders_by_matches(jit: &Jit) -> Outcome {
         }
     }
     assert_eq!(atomics.to_vec()?, [leaders]);
+    Ok(())
+}
+
+/// Lanes at one place with member masks of their own: what is the same in all lanes of a mask differs
+/// from lane to lane.
+fn sums_of_lanes_that_match(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("groups", |k| {
+        let (out, x) = (k.slice_mut("out", Type::U32), k.slice("x", Type::U32));
+        let (i, n) = (linear(k), x.len());
+        let value = x.at(i).get();
+        let peers = k.match_any(FULL_MASK, value % 5);
+        let odd = (value & 1).ne(0);
+        let results = [
+            k.warp_reduce_add(peers, value),
+            k.warp_reduce_max(peers, value),
+            k.ballot(peers, odd),
+            k.warp_all(peers, odd).select(k.lit(Type::U32, 1), 0u32),
+            k.match_any(peers, value & 1),
+            k.match_all(peers, value & 1),
+        ];
+        for (slot, result) in (0u32..).zip(results) {
+            out.at(n * slot + i).set(result);
+        }
+        // Only lanes of groups that are all odd go here.
+        k.if_(results[3].ne(0), || out.at(n * 6 + i).set(k.active_mask()));
+    })?;
+    let exact = jit.device().info().kind == DeviceKind::Cpu;
+    for shape in SHAPES {
+        let n = threads(shape);
+        let hx: Vec<u32> = (0..n).map(|i| noise(i) % 1000).collect();
+        let x = jit.upload(&hx)?;
+        let out = run(jit, &kernel, shape, vec![0u32; 7 * n], args!(&x))?;
+        for warp in warps(n) {
+            let peers = |i: usize| mask_of(warp.clone(), |j| hx[j] % 5 == hx[i] % 5);
+            let odd = mask_of(warp.clone(), |j| hx[j] & 1 == 1);
+            let alone = mask_of(warp.clone(), |j| peers(j) & !odd == 0);
+            for i in warp.clone() {
+                let values = || warp.clone().map(|j| hx[j]).filter(|x| x % 5 == hx[i] % 5);
+                let like = if hx[i] & 1 == 1 { odd } else { !odd };
+                let (peers, alike) = (peers(i), peers(i) & like);
+                let want = [
+                    values().sum(),
+                    values().max().unwrap_or(0),
+                    peers & odd,
+                    (peers & !odd == 0).into(),
+                    alike,
+                    if alike == peers { peers } else { 0 },
+                ];
+                let got: Vec<u32> = (0..7).map(|slot| out[slot * n + i]).collect();
+                assert_eq!(got[..6], want, "thread {i} of {shape:?}");
+                let here = if want[3] == 1 { alone } else { 0 };
+                assert!(!exact || got[6] == here, "thread {i} of {shape:?}");
+            }
+        }
+    }
     Ok(())
 }
 

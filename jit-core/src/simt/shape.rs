@@ -160,9 +160,10 @@ impl Analysis<'_> {
                 self.shapes.value(*ptr).max(least)
             }
             InstData::Intrinsic { id, args } => {
-                let args = args.iter().map(|&a| self.shapes.value(a)).max();
-                let args = args.unwrap_or(Shape::Block);
-                intrinsic_shape(self.module.intrinsics[*id], args, self.block)
+                let args = args.iter().map(|&a| self.shapes.value(a));
+                let mask = args.clone().next().unwrap_or(Shape::Block);
+                let args = args.max().unwrap_or(Shape::Block);
+                intrinsic_shape(self.module.intrinsics[*id], mask, args, self.block)
             }
             _ => {
                 let mut shape = Shape::Block;
@@ -182,12 +183,14 @@ fn lane_shape(block: BlockShape) -> Shape {
     }
 }
 
-/// The shape of an intrinsic's result, for arguments of a shape.
-pub(crate) fn intrinsic_shape(def: &IntrinsicDef, args: Shape, block: BlockShape) -> Shape {
+/// The shape of an intrinsic's result, for arguments of a shape and the first of them, which is the
+/// member mask of an operation of a warp.
+fn intrinsic_shape(def: &IntrinsicDef, mask: Shape, args: Shape, block: BlockShape) -> Shape {
     match def.uniformity {
         Uniformity::Function => args,
         Uniformity::Block => Shape::Block,
-        Uniformity::Warp => Shape::Warp,
+        // Lanes of another mask have another result.
+        Uniformity::Warp => Shape::Warp.max(mask),
         Uniformity::Lane => {
             let [_, y, z] = block.threads;
             match def.name {

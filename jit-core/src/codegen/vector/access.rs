@@ -483,7 +483,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// The place of a lane in a vector on the stack.
-    fn lane_slot(
+    pub(super) fn lane_slot(
         &self,
         slot: PointerValue<'ctx>,
         ty: BasicTypeEnum<'ctx>,

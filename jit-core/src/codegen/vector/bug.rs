@@ -41,11 +41,13 @@ pub enum Bug {
     EndedThreadsGoOn,
     VotesOfAll,
     LanesOfOuterLevel,
+    ShuffleBeyondSegment,
+    ReductionOfAll,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 34] = [
+    pub const ALL: [Bug; 36] = [
         Bug::SwapSubtraction,
         Bug::WrongSign,
         Bug::WrongDivisor,
@@ -80,6 +82,8 @@ impl Bug {
         Bug::EndedThreadsGoOn,
         Bug::VotesOfAll,
         Bug::LanesOfOuterLevel,
+        Bug::ShuffleBeyondSegment,
+        Bug::ReductionOfAll,
     ];
 
     /// The one with this name.

@@ -350,6 +350,29 @@ impl<'ctx> Emit<'_, 'ctx> {
         Ok(self.builder.build_extract_element(vector, lane, "")?)
     }
 
+    /// The lanes of a vector in another order: each lane gets the one that `source` names for it.
+    pub(super) fn permute(
+        &self,
+        vector: VectorValue<'ctx>,
+        source: impl Fn(u32) -> u32,
+    ) -> Result<VectorValue<'ctx>, BackendError> {
+        let order = self.const_lanes(self.int(32), |lane| source(lane).into());
+        Ok(self
+            .builder
+            .build_shuffle_vector(vector, vector, order, "")?)
+    }
+
+    /// The place of the lowest bit that is set; the width if none is.
+    pub(super) fn lowest_bit(&self, bits: IntValue<'ctx>) -> Result<IntValue<'ctx>, BackendError> {
+        let no_poison = self.int(1).const_zero().into();
+        let place = self.value(
+            "llvm.cttz",
+            &[bits.get_type().into()],
+            &[bits.into(), no_poison],
+        )?;
+        Ok(place.into_int_value())
+    }
+
     /// Calls an LLVM intrinsic; `overloads` are the types that select it.
     pub(super) fn call(
         &self,

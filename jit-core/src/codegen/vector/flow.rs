@@ -123,7 +123,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .into_vector_value())
     }
 
-    fn push_level(
+    pub(super) fn push_level(
         &mut self,
         mask: VectorValue<'ctx>,
         exit: BasicBlock<'ctx>,
@@ -183,7 +183,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 
-    fn level_exit(&self) -> Result<BasicBlock<'ctx>, BackendError> {
+    pub(super) fn level_exit(&self) -> Result<BasicBlock<'ctx>, BackendError> {
         let level = self.levels.last().ok_or_else(|| unexpected("no level"))?;
         Ok(level.exit)
     }

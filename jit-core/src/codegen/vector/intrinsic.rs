@@ -38,7 +38,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if let Some(leaf) = self.position(def.name)? {
             return Ok(Some(Wide::from_elem(leaf, 1)));
         }
-        if let Some(leaf) = self.warp_function(def.name, args)? {
+        if let Some(leaf) = self.warp_function(def, args)? {
             return Ok(Some(Wide::from_elem(leaf, 1)));
         }
         let types: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
@@ -46,7 +46,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .cell_type(&types, result)
             .ok_or_else(|| unexpected("an intrinsic of no scalar type"))?;
         if matches!(def.meaning, Meaning::Warp(_)) {
-            return self.warp_meaning(def, scalar, args, result);
+            let leaf = self.warp_operation(def, scalar, args, result)?;
+            return Ok(leaf.map(|leaf| Wide::from_elem(leaf, 1)));
         }
         let host = def.ptx.iter().find_map(|cell| match cell.lowering {
             PtxLowering::Llvm { name, .. } if HOST_FUNCTIONS.contains(&name) => Some(name),

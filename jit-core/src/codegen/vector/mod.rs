@@ -14,7 +14,8 @@
 //! | `warp` | one instruction in all lanes; the list of all instructions |
 //! | `flow` | branches, loops and masks |
 //! | `leaf` | what a value is: uniform, even, or any vector |
-//! | `arith`, `cast`, `intrinsic`, `warp_op` | operations |
+//! | `arith`, `cast`, `intrinsic` | operations |
+//! | `warp_op`, `warp_shuffle`, `warp_group` | operations that lanes execute together |
 //! | `address`, `access`, `atomic` | bounds checks, loads and stores, atomics |
 //! | `emit` | LLVM instructions on scalars and vectors alike |
 //! | `bug` | bugs to be planted by tests |
@@ -35,7 +36,9 @@ mod leaf;
 mod plan;
 mod run;
 mod warp;
+mod warp_group;
 mod warp_op;
+mod warp_shuffle;
 
 pub use bug::Bug;
 pub(super) use entry::write_kernel;

@@ -1,28 +1,34 @@
-//! Warp operations: shuffles, votes, matches, reductions.
+//! Warp operations: who takes part, masks of lanes and votes; and every other row by its meaning.
 //!
-//! The common ones are vector instructions. Every other row is computed by its meaning, for the 32
-//! lanes at once. A plan with warp operations has 32 lanes.
+//! Lanes of a warp go in step: those that are active at an operation execute it together, less the
+//! lanes whose member masks differ. Where the member mask is the same in all lanes nothing has to be
+//! done about it, as it names the active lanes. Where it is not (`match_any` gives such masks) each
+//! lane counts the active lanes of its own, and what needs more than that is done mask by mask.
+//!
+//! Shuffles, matches and reductions are in `warp_shuffle` and `warp_group`. A row without code here is
+//! computed by its meaning, for the 32 lanes at once. A plan with warp operations has 32 lanes.
 
 use std::mem::offset_of;
 
-use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue};
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, VectorValue};
 
 use super::Warp;
 use super::bug::Bug;
-use super::emit::unexpected;
-use super::leaf::{Leaf, Wide, scalar_type};
+use super::emit::{Built, unexpected};
+use super::leaf::{Leaf, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::host_abi::HostLaunch;
 use crate::ir::{IntrinsicDef, Scalar, Type, Uniformity, Value, WARP_LANES};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
-    /// A warp operation by its name, if there is code for it.
+    /// A warp operation for lanes of any member masks, by its name, if there is code for it.
     pub(super) fn warp_function(
         &mut self,
-        name: &str,
+        def: &'static IntrinsicDef,
         args: &[Value],
     ) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        let Some(name) = name.strip_prefix("warp.") else {
+        let Some(name) = def.name.strip_prefix("warp.") else {
             return Ok(None);
         };
         Ok(match (name, args) {
@@ -37,20 +43,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             ("lanemask_gt", []) => Some(self.lane_masks(|lane| !((1 << lane) | ((1 << lane) - 1)))),
             ("lanemask_ge", []) => Some(self.lane_masks(|lane| !((1 << lane) - 1))),
             ("active_mask", []) => Some(Leaf::Uniform(self.lanes_here()?.into())),
-            ("ballot", [_, vote]) => Some(Leaf::Uniform(self.votes(*vote)?.into())),
-            ("any", [_, vote]) => {
-                let votes = self.votes(*vote)?.into();
-                let none = self.emit.i32(0).into();
-                let any = self.emit.icmp(inkwell::IntPredicate::NE, votes, none)?;
-                Some(Leaf::Uniform(any))
+            ("ballot" | "any" | "all" | "uniform", &[mask, vote]) => {
+                Some(Leaf::from(self.vote(name, mask, vote)?))
             }
-            ("all", [_, vote]) => {
-                let votes = self.votes(*vote)?.into();
-                let all = self.lanes_here()?.into();
-                let equal = self.emit.icmp(inkwell::IntPredicate::EQ, votes, all)?;
-                Some(Leaf::Uniform(equal))
+            ("match_any", &[mask, value]) => Some(self.match_any(mask, value)?),
+            (_, &[mask, value, source, width]) => {
+                self.shuffle(def, [mask, value, source, width])?
             }
-            // Lanes of a warp go in step.
             _ => None,
         })
     }
@@ -63,13 +62,47 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// The active lanes as a number. They are those that execute this together.
-    fn lanes_here(&self) -> Result<IntValue<'ctx>, BackendError> {
+    pub(super) fn lanes_here(&self) -> Result<IntValue<'ctx>, BackendError> {
         let mask = match self.bug(Bug::LanesOfOuterLevel) {
             true => self.outer_mask()?,
             false => self.mask()?,
         };
+        self.number(mask)
+    }
+
+    /// A mask as a number.
+    pub(super) fn number(&self, mask: VectorValue<'ctx>) -> Result<IntValue<'ctx>, BackendError> {
         let bits = self.emit.mask_bits(mask)?;
         Ok(self.emit.resize(bits.into(), 32, false)?.into_int_value())
+    }
+
+    /// The lanes that execute an operation with each lane, as a number; one for each lane if they have
+    /// member masks of their own.
+    pub(super) fn members(&self, mask: Value) -> Built<'ctx> {
+        self.among_members(self.lanes_here()?, mask)
+    }
+
+    /// Of active lanes, given as a number, those that execute an operation with each lane.
+    pub(super) fn among_members(&self, lanes: IntValue<'ctx>, mask: Value) -> Built<'ctx> {
+        match self.leaf(mask)? {
+            Leaf::Uniform(_) => Ok(lanes.into()),
+            masks => self.emit.and(lanes.into(), masks.vector(self.emit)?.into()),
+        }
+    }
+
+    fn vote(&self, name: &str, mask: Value, vote: Value) -> Built<'ctx> {
+        let yes = self.among_members(self.votes(vote)?, mask)?;
+        let none = self.emit.int_like(0, yes);
+        match name {
+            "any" => self.emit.icmp(IntPredicate::NE, yes, none),
+            "all" => self.emit.icmp(IntPredicate::EQ, yes, self.members(mask)?),
+            "uniform" => {
+                let all = self.emit.icmp(IntPredicate::EQ, yes, self.members(mask)?)?;
+                let none = self.emit.icmp(IntPredicate::EQ, yes, none)?;
+                self.emit.or(all, none)
+            }
+            _ => Ok(yes),
+        }
     }
 
     /// The active lanes that vote yes.
@@ -79,18 +112,60 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             true => vote.into(),
             false => self.emit.and(vote.into(), self.mask()?.into())?,
         };
-        let bits = self.emit.mask_bits(yes.into_vector_value())?;
-        Ok(self.emit.resize(bits.into(), 32, false)?.into_int_value())
+        self.number(yes.into_vector_value())
     }
 
-    /// Calls the row's meaning for all lanes.
-    pub(super) fn warp_meaning(
+    /// A warp operation for which lanes of one member mask have to be by themselves.
+    pub(super) fn warp_operation(
         &mut self,
         def: &'static IntrinsicDef,
         scalar: Scalar,
         args: &[Value],
         result: Type,
-    ) -> Result<Option<Wide<'ctx>>, BackendError> {
+    ) -> Result<Option<Leaf<'ctx>>, BackendError> {
+        if def.name == "warp.sync" {
+            // The lanes are here, and what they wrote before comes before what follows.
+            return Ok(None);
+        }
+        let masks = match args {
+            [] => None,
+            [mask, ..] => Some(self.leaf(*mask)?),
+        };
+        match masks {
+            None | Some(Leaf::Uniform(_)) => self.together(def, scalar, args, result),
+            Some(masks) => {
+                let masks = masks.vector(self.emit)?;
+                self.each_group(masks, result, |warp| {
+                    warp.together(def, scalar, args, result)
+                })
+            }
+        }
+    }
+
+    /// An operation that all active lanes execute with one member mask.
+    fn together(
+        &mut self,
+        def: &'static IntrinsicDef,
+        scalar: Scalar,
+        args: &[Value],
+        result: Type,
+    ) -> Result<Option<Leaf<'ctx>>, BackendError> {
+        if let (Some(name), &[_, value]) = (def.name.strip_prefix("warp."), args)
+            && let Some(leaf) = self.combined(name, scalar, value)?
+        {
+            return Ok(Some(leaf));
+        }
+        self.warp_meaning(def, scalar, args, result)
+    }
+
+    /// Calls the row's meaning for all lanes.
+    fn warp_meaning(
+        &mut self,
+        def: &'static IntrinsicDef,
+        scalar: Scalar,
+        args: &[Value],
+        result: Type,
+    ) -> Result<Option<Leaf<'ctx>>, BackendError> {
         if self.emit.lanes as usize != WARP_LANES {
             return Err(unexpected("a warp operation in a warp of another size"));
         }
@@ -113,32 +188,20 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if def.uniformity == Uniformity::Warp {
             let first = self.first_lane()?;
             let value = self.emit.lane(leaf.vector(self.emit)?, first)?;
-            return Ok(Some(Wide::from_elem(Leaf::Uniform(value), 1)));
+            return Ok(Some(Leaf::Uniform(value)));
         }
-        Ok(Some(Wide::from_elem(leaf, 1)))
+        Ok(Some(leaf))
     }
 
-    fn first_lane(&self) -> Result<IntValue<'ctx>, BackendError> {
-        let bits: BasicValueEnum<'ctx> = self.lanes_here()?.into();
-        let no_poison = self.emit.int(1).const_zero().into();
-        let lane = self
-            .emit
-            .value("llvm.cttz", &[bits.get_type()], &[bits, no_poison])?;
-        Ok(lane.into_int_value())
+    /// The lowest active lane.
+    pub(super) fn first_lane(&self) -> Result<IntValue<'ctx>, BackendError> {
+        self.emit.lowest_bit(self.lanes_here()?)
     }
 
     /// An argument as 64-bit words.
-    fn lane_words(&self, arg: Value) -> super::emit::Built<'ctx> {
-        let scalar = self.scalar_of(arg)?;
-        let lanes: BasicValueEnum<'ctx> = self.leaf(arg)?.vector(self.emit)?.into();
-        let bits = match scalar {
-            Scalar::F32 | Scalar::F64 => {
-                let int = self.emit.int(scalar.bits()).into();
-                self.emit.cast(InstructionOpcode::BitCast, lanes, int)?
-            }
-            _ => lanes,
-        };
-        self.emit.resize(bits, 64, false)
+    fn lane_words(&self, arg: Value) -> Built<'ctx> {
+        let bits = self.lane_bits(arg)?;
+        self.emit.resize(bits.into(), 64, false)
     }
 
     fn as_lanes(
