@@ -241,6 +241,63 @@ fn a_gather_that_is_needed_is_found() {
     assert_eq!(found[0], "1 gathers in hot code", "{found:?}");
 }
 
+/// The sum of a block, in warps by steps that are constants or that a loop gives.
+fn block_sum<'k>(k: &'k KernelBuilder, steps: impl Fn(Var<'k>)) {
+    let (x, out) = (k.slice("x", Type::F32), k.slice_mut("out", Type::F32));
+    let sums = k.shared_array("sums", Type::F32, 32);
+    let sum = k.var("sum", x.at(k.global_id().x()));
+    steps(sum);
+    k.if_(k.lane_id().eq(0), || sums.at(k.warp_id()).set(sum));
+    k.barrier();
+    k.if_(k.warp_id().eq(0), || {
+        sum.set(sums.at(k.lane_id()));
+        steps(sum);
+        k.if_(k.lane_id().eq(0), || out.at(k.block_idx().x()).set(sum));
+    });
+}
+
+#[test]
+fn shuffles_by_constants_are_vectors() {
+    let down: Describe = |k| {
+        block_sum(k, |sum| {
+            for step in [16u32, 8, 4, 2, 1] {
+                sum.set(sum + k.shuffle_down(FULL_MASK, sum, step, 32));
+            }
+        });
+    };
+    let xor: Describe = |k| {
+        block_sum(k, |sum| {
+            for step in [16u32, 8, 4, 2, 1] {
+                sum.set(sum + k.shuffle_xor(FULL_MASK, sum, step, 32));
+            }
+        });
+    };
+    let in_a_loop: Describe = |k| {
+        block_sum(k, |sum| {
+            let step = k.var("step", 16u32);
+            k.while_(
+                || step.get().gt(0),
+                || {
+                    sum.set(sum + k.shuffle_down(FULL_MASK, sum, step, 32));
+                    step.set(step / 2);
+                },
+            );
+        });
+    };
+    for (name, describe) in [("down", down), ("xor", xor), ("in a loop", in_a_loop)] {
+        let listing = listing(describe, 1024, |b, list| list(args!(&b.x, &mut b.out)));
+        let hot = hot_lines(listing.optimized_llvm());
+        let shuffle = |line: &&&str| line.contains("= shufflevector <32 x float>");
+        let shuffles = hot.iter().filter(shuffle).count();
+        assert!(shuffles >= 10, "{name}: {shuffles} vector shuffles");
+        // What is called by its address is a meaning.
+        let call = |line: &&&str| line.contains("call ") && !line.contains('@');
+        let calls: Vec<&&str> = hot.iter().filter(call).collect();
+        assert!(calls.is_empty(), "{name}: {calls:?}");
+        assert!(!hot.iter().any(|line| line.contains(GATHER)), "{name}");
+    }
+}
+
 /// What is wrong with a kernel's code.
 fn problems(case: &Measured, text: &str, vector: &str) -> impl Iterator<Item = String> {
     let hot = hot_lines(text);
