@@ -4,7 +4,8 @@
 //! that have not ended come by here, and no others. It is the full mask where all threads of the
 //! block come by, or all of the warp; in a branch that some lanes take it is a ballot on the
 //! condition, taken before the branch, or a constant where the lane's number decides. In loops that
-//! lanes leave on their own there is none.
+//! lanes leave on their own there is none. An operation may also be executed by groups of these
+//! lanes, each with a mask of its own from a match.
 //!
 //! A shuffle may read a lane that is not there, which gives anything on a GPU: the lane takes its
 //! own value then.
@@ -70,6 +71,16 @@ impl Generator {
         }
     }
 
+    /// The member mask for an operation: at times that of a group of lanes with equal values.
+    fn some_mask(&mut self, members: Members) -> Value {
+        let mask = self.member_mask(members);
+        if !self.random.chance(12) {
+            return mask;
+        }
+        let key = self.key(1);
+        self.warp_row("match_any", &[mask, key], Type::U32)
+    }
+
     /// The lanes that come by here, exactly.
     fn lanes_here(&mut self, mask: Value) -> Value {
         let yes = self.raw(InstData::Const(Constant::Bool(true)), Type::BOOL);
@@ -88,13 +99,16 @@ impl Generator {
                 self.warp_row(name, &[], Type::U32)
             }
             (_, None) => return None,
-            (Scalar::Bool, Some(members)) => self.vote(members, depth),
+            (Scalar::Bool, Some(members)) => {
+                let mask = self.some_mask(members);
+                self.vote(mask, depth)
+            }
             (Scalar::U32, Some(members)) if self.random.chance(40) => self.mask_of(members, depth),
             (Scalar::U32 | Scalar::I32, Some(members)) if self.random.chance(40) => {
                 let name = self.random.of(&REDUCTIONS);
                 let ty = Type::scalar(scalar);
                 let value = self.expr(ty, depth, false);
-                let mask = self.member_mask(members);
+                let mask = self.some_mask(members);
                 self.warp_row(name, &[mask, value], ty)
             }
             (_, Some(members)) => self.shuffle(members, scalar, depth),
@@ -103,8 +117,7 @@ impl Generator {
         Some(value)
     }
 
-    fn vote(&mut self, members: Members, depth: usize) -> Value {
-        let mask = self.member_mask(members);
+    fn vote(&mut self, mask: Value, depth: usize) -> Value {
         if self.random.chance(10) {
             return self.is_active();
         }
@@ -123,20 +136,23 @@ impl Generator {
 
     /// A ballot or a match.
     fn mask_of(&mut self, members: Members, depth: usize) -> Value {
-        let mask = self.member_mask(members);
+        let mask = self.some_mask(members);
         let name = self
             .random
             .of(&["ballot", "ballot", "match_any", "match_all"]);
         let value = match name {
             "ballot" => self.expr(Type::BOOL, depth, false),
-            _ => {
-                let ty = self.scalar_type();
-                let value = self.expr(ty, depth, false);
-                let value = self.canonical(value);
-                self.coarse(value)
-            }
+            _ => self.key(depth),
         };
         self.warp_row(name, &[mask, value], Type::U32)
+    }
+
+    /// A value to match, of any type.
+    fn key(&mut self, depth: usize) -> Value {
+        let ty = self.scalar_type();
+        let value = self.expr(ty, depth, false);
+        let value = self.canonical(value);
+        self.coarse(value)
     }
 
     /// Often only the low bits of an integer, so that lanes have the same.
@@ -163,7 +179,7 @@ impl Generator {
             false => self.expr(Type::U32, 1, false),
         };
         let width: u32 = self.random.of(&[1, 2, 4, 8, 16, 32, 32, 32]);
-        let mask = self.member_mask(members);
+        let mask = self.some_mask(members);
         let here = self.lanes_here(mask);
         let read = self.lane_read(name, source, width);
         let number = self.int(Type::U32, i128::from(width));
@@ -284,7 +300,8 @@ impl Generator {
 
     /// A branch that the lanes of a mask take together.
     fn branch_of_warp(&mut self, members: Members) {
-        let cond = self.vote(members, 1);
+        let mask = self.member_mask(members);
+        let cond = self.vote(mask, 1);
         let then_region = self.members_branch(members);
         let other = self.random.chance(50);
         let else_region = other.then(|| self.members_branch(members));
