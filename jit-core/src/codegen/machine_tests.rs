@@ -2,8 +2,9 @@
 //!
 //! They need the pinned toolchain's libLLVM and no GPU.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -11,7 +12,7 @@ use inkwell::module::Module;
 
 use super::super::error::{BackendError, CompileThreadError};
 use super::super::optimize::OptLevel;
-use super::super::session::{Session, on_compile_thread};
+use super::super::session::{Session, compile_within, on_compile_thread};
 use super::*;
 
 /// `p[i] = x * p[i] + 1` for thread `i`.
@@ -164,6 +165,18 @@ fn a_panic_is_an_error() {
         (kernel.as_str(), message.as_str()),
         ("saxpy", "no luck with 7")
     );
+}
+
+#[test]
+fn a_compile_that_does_not_end_is_given_up() {
+    let (stop, stopped) = mpsc::channel::<()>();
+    let limit = Duration::from_millis(10);
+    let error = compile_within(limit, "saxpy", move || drop(stopped.recv()));
+    drop(stop);
+    let expected = "compiling kernel `saxpy` was given up after 0.01 s";
+    let error = error.expect_err("nobody says stop");
+    assert!(error.to_string().starts_with(expected), "{error}");
+    assert_eq!(on_compile_thread("next", || 7), Ok(7));
 }
 
 #[test]

@@ -9,7 +9,8 @@
 //! A fatal error must not return to LLVM (it would end the process) nor unwind through it. The
 //! fatal-error handler therefore tells the waiting caller what happened and parks the compile
 //! thread for good. What the thread held, its context included, is leaked: some megabytes for each
-//! kernel LLVM cannot select, against the whole process.
+//! kernel LLVM cannot select, against the whole process. A compile that does not end is left behind
+//! in the same way after five minutes: instruction selection can rewrite in circles.
 //!
 //! Contexts, modules and builders are not thread-safe: they are made, used and dropped inside one
 //! [`on_compile_thread`] call, and only bytes and text leave it.
@@ -19,8 +20,10 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{OnceLock, mpsc};
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 use inkwell::context::Context;
 use inkwell::llvm_sys::LLVMDiagnosticSeverity;
@@ -42,6 +45,9 @@ use super::library::library;
 /// thread gets overflow on deeply nested aggregates. Pages are only taken when touched.
 const STACK_BYTES: usize = 64 << 20;
 
+/// How long the work may take. Large kernels take seconds; what takes this long does not end.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+
 /// How the work on a compile thread ended.
 enum Outcome<R> {
     Returned(R),
@@ -56,9 +62,18 @@ enum Outcome<R> {
 /// fatal error of LLVM neither is ever dropped.
 ///
 /// # Errors
-/// [`CompileThreadError`] if LLVM is missing, no thread can be had, `work` panics, or LLVM meets a
-/// fatal error.
+/// [`CompileThreadError`] if LLVM is missing, no thread can be had, `work` panics or does not end, or
+/// LLVM meets a fatal error.
 pub(crate) fn on_compile_thread<R: Send + 'static>(
+    kernel: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, CompileThreadError> {
+    compile_within(TIME_LIMIT, kernel, work)
+}
+
+/// The same with a time limit.
+pub(crate) fn compile_within<R: Send + 'static>(
+    limit: Duration,
     kernel: &str,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CompileThreadError> {
@@ -94,9 +109,13 @@ pub(crate) fn on_compile_thread<R: Send + 'static>(
             });
         }
     };
-    let outcome = receiver
-        .recv()
-        .unwrap_or_else(|_| Outcome::Panicked(NO_MESSAGE.to_owned()));
+    let outcome = match receiver.recv_timeout(limit) {
+        Ok(outcome) => outcome,
+        Err(RecvTimeoutError::Timeout) => {
+            return Err(CompileThreadError::Endless { kernel, limit });
+        }
+        Err(RecvTimeoutError::Disconnected) => Outcome::Panicked(NO_MESSAGE.to_owned()),
+    };
     if !matches!(outcome, Outcome::Fatal(_)) {
         // LLVM's thread-local data is gone when the caller goes on. A panic was caught before.
         let _ = thread.join();

@@ -278,9 +278,22 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             stride: 1,
         };
         let lanes = lanes.vector(self.emit)?;
-        let count = self.emit.int_like(block.count().into(), lanes.into());
-        let there = self.emit.icmp(IntPredicate::ULT, lanes.into(), count)?;
+        let count = self.hidden(self.emit.i32(block.count()).into())?;
+        let count = self.emit.splat(count)?;
+        let there = self
+            .emit
+            .icmp(IntPredicate::ULT, lanes.into(), count.into())?;
         Ok(there.into_vector_value())
+    }
+
+    /// A value that LLVM takes for unknown.
+    ///
+    /// A mask of constants makes instruction selection compute with vectors that are constant in
+    /// part. Where such a vector is wider than two registers, its combiner may rewrite `x + zext(c)`
+    /// as `x - sext(c)` and back without end (LLVM 22, x86 with AVX-512).
+    fn hidden(&self, value: BasicValueEnum<'ctx>) -> Built<'ctx> {
+        let slot = self.slot(value)?;
+        self.emit.load(value.get_type(), slot, 4, true)
     }
 
     pub(super) fn bug(&self, bug: Bug) -> bool {
