@@ -21,6 +21,10 @@ pub const PEERS: &[(&str, &str)] = &[
         "C loops, gcc -O3 -march=native -fopenmp -fno-math-errno",
     ),
     ("intel", "the same kernels in Intel's OpenCL for CPUs"),
+    (
+        "intel-uint",
+        "the same with unsigned 32-bit indices, as Kiln's kernels have",
+    ),
     ("pocl", "the same kernels in pocl"),
     ("numba", "numba loops, prange"),
 ];
@@ -45,13 +49,14 @@ fn command(folder: Option<&Path>, peer: &str) -> Result<Command, String> {
         command.arg(Path::new(SOURCES).join(name));
     };
     match peer {
-        "intel" | "pocl" => script("opencl.py"),
+        "intel" | "intel-uint" | "pocl" => script("opencl.py"),
         "numba" => script("numba_peers.py"),
         _ => {}
     }
     match peer {
-        "intel" => command.arg("Intel"),
-        "pocl" => command.arg("Portable"),
+        "intel" => command.args(["Intel", "signed"]),
+        "intel-uint" => command.args(["Intel", "unsigned"]),
+        "pocl" => command.args(["Portable", "signed"]),
         _ => &mut command,
     };
     Ok(command)

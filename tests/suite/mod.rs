@@ -24,6 +24,7 @@ pub mod tricky_barriers;
 mod tricky_ends;
 mod tricky_grids;
 mod tricky_lanes;
+mod tricky_rows;
 mod tricky_tiles;
 mod tricky_warps;
 mod warp;
@@ -52,6 +53,7 @@ pub fn cases() -> Vec<Case> {
         tricky_grids::CASES,
         tricky_tiles::CASES,
         tricky_lanes::CASES,
+        tricky_rows::CASES,
         tricky_warps::CASES,
         tricky_atomics::CASES,
         tricky_ends::CASES,

@@ -1,6 +1,7 @@
-"""The kernels of kernels.cl on an OpenCL CPU device: `opencl.py PLATFORM KERNEL SIZE`.
+"""The kernels of kernels.cl on an OpenCL CPU device: `opencl.py PLATFORM INDEX KERNEL SIZE`.
 
-PLATFORM is a part of the platform's name: `Intel` or `Portable`. Answers as protocol.py says.
+PLATFORM is a part of the platform's name: `Intel` or `Portable`; INDEX is what kernels index with:
+`signed` or `unsigned`. Answers as protocol.py says.
 """
 
 import pathlib
@@ -20,7 +21,7 @@ flags = cl.mem_flags
 class Machine:
     """A device, its queue and the compiled kernels."""
 
-    def __init__(self, platform_name):
+    def __init__(self, platform_name, index):
         platforms = [p for p in cl.get_platforms() if platform_name in p.name]
         if not platforms:
             found = ", ".join(p.name for p in cl.get_platforms())
@@ -28,7 +29,8 @@ class Machine:
         self.context = cl.Context(platforms[0].get_devices())
         self.queue = cl.CommandQueue(self.context)
         source = pathlib.Path(__file__).with_name("kernels.cl").read_text()
-        self.program = cl.Program(self.context, source).build()
+        self.options = {"signed": [], "unsigned": ["-DUNSIGNED"]}[index]
+        self.program = cl.Program(self.context, source).build(self.options)
         self.out = None
         self.held = []  # OpenCL does not keep a kernel's arguments alive
 
@@ -118,6 +120,7 @@ def compile_once(m, n):
     """Building the saxpy kernel from its source and its first launch, less a second launch."""
     source = pathlib.Path(__file__).with_name("kernels.cl").read_text()
     source = source[source.index("kernel void saxpy") : source.index("// A sum of")]
+    source = "typedef int index;\n" + source
     x, y = m.upload(floats(n, SALTS[0])), m.upload(floats(n, SALTS[1]))
     m.number = time.time_ns() % 2**31
 
@@ -166,9 +169,9 @@ def kernel(m, name, n):
 
 
 def main():
-    platform_name, name, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    platform_name, index, name, size = *sys.argv[1:4], int(sys.argv[4])
     warnings.simplefilter("ignore")
-    m = Machine(platform_name)
+    m = Machine(platform_name, index)
     if name == "compile":
         serve((lambda: None, m.results, compile_once(m, size)))
         return

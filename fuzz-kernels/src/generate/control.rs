@@ -238,8 +238,11 @@ impl Generator {
         }
     }
 
-    /// A condition on the low bits of a number that differs between threads.
+    /// A condition on the low bits of a number that differs between threads, or on which thread it is.
     fn some_of_threads(&mut self) -> Value {
+        if self.random.chance(15) {
+            return self.one_thread();
+        }
         let ty = match self.random.chance(60) {
             true => Type::U32,
             false => self.int_type(),
@@ -254,6 +257,29 @@ impl Generator {
             .random
             .of(&[CompareOp::Eq, CompareOp::Ne, CompareOp::Le, CompareOp::Gt]);
         self.compare(op, low, limit)
+    }
+
+    /// A condition that one thread of a row fulfils, sometimes with another one.
+    fn one_thread(&mut self) -> Value {
+        let mut number = self.position("thread_idx.x");
+        let mut which = self.random.below(self.plan.block[0] as usize) as i128;
+        if self.random.chance(40) {
+            let more = self.random.of(&[1, 7, 100]);
+            let step = self.int(Type::U32, more);
+            number = self.raw_binary(BinaryOp::Add, number, step);
+            which += more;
+        }
+        let which = self.int(Type::U32, which);
+        let args = match self.random.chance(50) {
+            true => (number, which),
+            false => (which, number),
+        };
+        let this = self.compare(CompareOp::Eq, args.0, args.1);
+        if self.random.chance(60) {
+            return this;
+        }
+        let other = self.expr(Type::BOOL, 1, false);
+        self.raw_binary(BinaryOp::And, this, other)
     }
 
     /// A region that only some threads come to, unless `uniform`.

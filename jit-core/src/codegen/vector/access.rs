@@ -5,6 +5,7 @@
 //! and scattered. Where an address is only even at times, both are written and a branch chooses.
 
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 
@@ -22,14 +23,21 @@ enum Pattern<'ctx> {
     Same(PointerValue<'ctx>),
     /// Neighbouring elements from here on; whether all lanes may be read.
     Row(PointerValue<'ctx>, bool),
-    /// A row if the condition holds.
-    PerhapsRow {
-        start: PointerValue<'ctx>,
-        readable: bool,
-        when: IntValue<'ctx>,
-    },
+    /// One of these, if its condition holds.
+    PerhapsRow(Row<'ctx>, Option<Row<'ctx>>),
     /// No pattern.
     Scattered,
+}
+
+/// Neighbouring elements at times.
+#[derive(Copy, Clone)]
+struct Row<'ctx> {
+    /// The element of lane 0.
+    start: PointerValue<'ctx>,
+    /// Whether all lanes may be read.
+    readable: bool,
+    /// When they are neighbours.
+    when: IntValue<'ctx>,
 }
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -47,11 +55,18 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             | Leaf::Element { even, .. }
                 if is_row(even.stride) =>
             {
-                Pattern::PerhapsRow {
+                let row = Row {
                     start: even.base.into_pointer_value(),
                     readable: even.readable,
                     when: even.when,
-                }
+                };
+                // Narrow elements under a mask are no instruction before AVX-512.
+                let edge = even.part.filter(|_| bytes >= 4).map(|part| Row {
+                    start: part.base.into_pointer_value(),
+                    readable: false,
+                    when: part.when,
+                });
+                Pattern::PerhapsRow(row, edge)
             }
             _ => Pattern::Scattered,
         }
@@ -115,25 +130,24 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Pattern::Same(at) => self.emit.load(scalar, at, bytes, volatile)?,
             _ if volatile => self.load_one_by_one(address, scalar, bytes)?,
             Pattern::Row(at, readable) => self.load_row(at, scalar, bytes, readable)?,
-            Pattern::PerhapsRow {
-                start,
-                readable,
-                when,
-            } => {
-                let (row, rest) = (self.block("row"), self.block("gather"));
+            Pattern::PerhapsRow(row, edge) => {
                 let next = self.block("loaded");
-                self.likely(when, row, rest)?;
-                self.emit.builder.position_at_end(row);
-                let wide = self.load_row(start, scalar, bytes, readable)?;
+                let mut loaded = Vec::new();
+                for row in [Some(row), edge].into_iter().flatten() {
+                    let rest = self.when_row(row, "gather")?;
+                    let value = self.load_row(row.start, scalar, bytes, row.readable)?;
+                    self.emit.builder.build_unconditional_branch(next)?;
+                    loaded.push((value, self.current_block()?));
+                    self.emit.builder.position_at_end(rest);
+                }
+                let value = self.gather_rarely(address, scalar, bytes)?;
                 self.emit.builder.build_unconditional_branch(next)?;
-                let row_end = self.current_block()?;
-                self.emit.builder.position_at_end(rest);
-                let gathered = self.gather_rarely(address, scalar, bytes)?;
-                self.emit.builder.build_unconditional_branch(next)?;
-                let rest_end = self.current_block()?;
+                loaded.push((value, self.current_block()?));
                 self.emit.builder.position_at_end(next);
-                let phi = self.emit.builder.build_phi(wide.get_type(), "")?;
-                phi.add_incoming(&[(&wide, row_end), (&gathered, rest_end)]);
+                let phi = self.emit.builder.build_phi(value.get_type(), "")?;
+                for (value, from) in &loaded {
+                    phi.add_incoming(&[(value, *from)]);
+                }
                 phi.as_basic_value()
             }
             Pattern::Scattered => self.gather(address, scalar, bytes)?,
@@ -151,6 +165,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Some(Scalar::U32) if leaf.is_length => self.emit.resize(raw, 32, false)?,
             _ => raw,
         }))
+    }
+
+    /// Goes on where the lanes access a row; gives the block for where they do not.
+    fn when_row(&self, row: Row<'ctx>, otherwise: &str) -> Result<BasicBlock<'ctx>, BackendError> {
+        let (here, rest) = (self.block("row"), self.block(otherwise));
+        self.likely(row.when, here, rest)?;
+        self.emit.builder.position_at_end(here);
+        Ok(rest)
     }
 
     fn load_row(
@@ -243,14 +265,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 Ok(())
             }
             Pattern::Row(at, _) => self.store_row(at, value, bytes),
-            Pattern::PerhapsRow { start, when, .. } => {
-                let (row, rest) = (self.block("row"), self.block("scatter"));
+            Pattern::PerhapsRow(row, edge) => {
                 let next = self.block("stored");
-                self.likely(when, row, rest)?;
-                self.emit.builder.position_at_end(row);
-                self.store_row(start, value, bytes)?;
-                self.emit.builder.build_unconditional_branch(next)?;
-                self.emit.builder.position_at_end(rest);
+                for row in [Some(row), edge].into_iter().flatten() {
+                    let rest = self.when_row(row, "scatter")?;
+                    self.store_row(row.start, value, bytes)?;
+                    self.emit.builder.build_unconditional_branch(next)?;
+                    self.emit.builder.position_at_end(rest);
+                }
                 self.scatter_rarely(address, value, bytes)?;
                 self.emit.builder.build_unconditional_branch(next)?;
                 self.emit.builder.position_at_end(next);

@@ -1,15 +1,18 @@
 //! Addresses in all lanes, and bounds checks.
 //!
 //! A checked index that grows evenly is checked once for the warp: if lane 0 and the last lane are
-//! in bounds, all lanes are, and none has wrapped around. Only if that fails are the lanes looked
-//! at one by one. Which way it went decides later whether the element is read by one wide load.
+//! in bounds, all lanes are, and none has wrapped around. Only if that fails are the first and the
+//! last active lane looked at, where rows often have edges, and then the lanes one by one. Which way
+//! it went decides later whether the element is read by one wide load.
 
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
 use super::Warp;
-use super::emit::unexpected;
-use super::leaf::{Element, Even, Indexed, Leaf, Wide};
+use super::bug::Bug;
+use super::emit::{Built, unexpected};
+use super::leaf::{Element, Even, Indexed, Leaf, Part, Wide};
 use crate::codegen::error::BackendError;
 use crate::ir::{ArrayLen, Inst, Type, TypeData, Value};
 
@@ -20,6 +23,16 @@ struct Checked<'ctx> {
     index: Leaf<'ctx>,
     signed: bool,
     len: Leaf<'ctx>,
+}
+
+/// What a check found of all lanes at once.
+#[derive(Copy, Clone)]
+struct AtOnce<'ctx> {
+    /// Whether all lanes are in bounds.
+    all: IntValue<'ctx>,
+    /// The index that lane 0 would have, of 64 bits, and whether it gives that of all active lanes,
+    /// which are in bounds.
+    part: Option<(BasicValueEnum<'ctx>, IntValue<'ctx>)>,
 }
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -70,7 +83,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let step: BasicValueEnum<'ctx> = self.emit.i64(bytes as i64).into();
         let moved = |even: Even<'ctx>| -> Result<Even<'ctx>, BackendError> {
             let base = self.emit.offset(even.base, step)?;
-            Ok(Even { base, ..even })
+            let part = match even.part {
+                Some(part) => Some(Part {
+                    base: self.emit.offset(part.base, step)?,
+                    ..part
+                }),
+                None => None,
+            };
+            Ok(Even { base, part, ..even })
         };
         Ok(match ptr {
             Leaf::Uniform(base) => Leaf::Uniform(self.emit.offset(base, step)?),
@@ -125,6 +145,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 stride,
                 when,
                 readable: false,
+                part: None,
             })
         });
         if let (Leaf::Uniform(origin), Leaf::Affine { base, stride }, Some(even)) =
@@ -218,20 +239,29 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if !checked {
             return self.element(ptr, index, signed, size);
         }
-        let all = self.check(Checked {
+        let checked = self.check(Checked {
             inst,
             index,
             signed,
             len,
         })?;
         let address = self.element(ptr, index, signed, size)?;
-        let Some(all) = all else {
+        let (Some(checked), Leaf::Uniform(origin)) = (checked, ptr) else {
             return Ok(address);
+        };
+        let part = match checked.part {
+            Some((index, when)) => {
+                let bytes = self.emit.mul(index, self.emit.int_like(size, index))?;
+                let base = self.emit.offset(origin, bytes)?;
+                Some(Part { base, when })
+            }
+            None => None,
         };
         // All lanes are known to be in bounds, so none has wrapped around.
         let even = |even: Even<'ctx>| Even {
-            when: all,
+            when: checked.all,
             readable: true,
+            part,
             ..even
         };
         Ok(match address {
@@ -242,7 +272,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Leaf::Vector {
                 lanes,
                 even: Some(e),
-            } if matches!(ptr, Leaf::Uniform(_)) => Leaf::Vector {
+            } => Leaf::Vector {
                 lanes,
                 even: Some(even(e)),
             },
@@ -250,9 +280,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         })
     }
 
-    /// Ends the lanes whose index is out of bounds. For an even index: whether all lanes were
-    /// found in bounds at once.
-    fn check(&mut self, check: Checked<'ctx>) -> Result<Option<IntValue<'ctx>>, BackendError> {
+    /// Ends the lanes whose index is out of bounds. For an even index: what was found of all lanes
+    /// at once.
+    fn check(&mut self, check: Checked<'ctx>) -> Result<Option<AtOnce<'ctx>>, BackendError> {
         match (check.index, check.len) {
             (Leaf::Uniform(index), Leaf::Uniform(len)) => {
                 self.check_uniform(check, index, len)?;
@@ -298,47 +328,138 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         &mut self,
         check: Checked<'ctx>,
         len: BasicValueEnum<'ctx>,
-    ) -> Result<IntValue<'ctx>, BackendError> {
+    ) -> Result<AtOnce<'ctx>, BackendError> {
         let Some((base, stride, when)) = check.index.even() else {
             return Err(unexpected("an uneven index"));
         };
-        let bits = self.emit.int_bits(base);
-        let mut limit = self.emit.resize(len, 64, false)?;
-        if bits < 64 {
-            // Beyond this the index has wrapped around.
-            let cap = if check.signed {
-                1u64 << (bits - 1)
-            } else {
-                1 << bits
-            };
-            let cap: BasicValueEnum<'ctx> = self.emit.int(64).const_int(cap, false).into();
-            limit = self
-                .emit
-                .value("llvm.umin", &[limit.get_type()], &[limit, cap])?;
-        }
-        let base = self.emit.resize(base, 64, check.signed)?;
+        let limit = self.limit_of(base, check.signed, len)?;
         let reach = stride.saturating_mul(i64::from(self.emit.lanes) - 1);
-        let last = self.emit.add(base, self.emit.i64(reach).into())?;
-        let first_in = self.emit.icmp(IntPredicate::ULT, base, limit)?;
-        let last_in = self.emit.icmp(IntPredicate::ULT, last, limit)?;
-        let inside = self.emit.and(first_in, last_in)?.into_int_value();
+        let first = self.emit.resize(base, 64, check.signed)?;
+        let reach = self.emit.i64(reach).into();
+        let inside = self.reaches_within(first, reach, limit)?;
         let inside = self.both(Some(inside), when)?.unwrap_or(inside);
         let next = self.block("in_bounds");
-        let slow = self.block("lane_by_lane");
+        let slow = self.block("not_at_once");
         let before = self.current_block()?;
         self.likely(inside, next, slow)?;
         self.emit.builder.position_at_end(slow);
+        let part = if stride == 1 && self.rows_have_edges() {
+            Some(self.check_active(check, (base, when), limit, next)?)
+        } else {
+            None
+        };
         self.check_lanes(check)?;
         let after = self.current_block()?;
         self.emit.builder.build_unconditional_branch(next)?;
         self.emit.builder.position_at_end(next);
-        let phi = self.emit.builder.build_phi(self.emit.int(1), "all_in")?;
-        let (yes, no) = (
-            self.emit.int(1).const_int(1, false),
-            self.emit.int(1).const_zero(),
-        );
-        phi.add_incoming(&[(&yes, before), (&no, after)]);
-        Ok(phi.as_basic_value().into_int_value())
+        let flag = self.emit.int(1);
+        let (yes, no) = (flag.const_all_ones(), flag.const_zero());
+        let all = self.emit.builder.build_phi(self.emit.int(1), "all_in")?;
+        all.add_incoming(&[(&yes, before), (&no, after)]);
+        let Some((start, active)) = part else {
+            let all = all.as_basic_value().into_int_value();
+            return Ok(AtOnce { all, part: None });
+        };
+        all.add_incoming(&[(&no, active)]);
+        let nowhere = self.emit.i64(0);
+        let index = self.emit.builder.build_phi(self.emit.int(64), "start")?;
+        index.add_incoming(&[(&nowhere, before), (&nowhere, after), (&start, active)]);
+        let found = self.emit.builder.build_phi(self.emit.int(1), "active_in")?;
+        found.add_incoming(&[(&no, before), (&no, after), (&yes, active)]);
+        Ok(AtOnce {
+            all: all.as_basic_value().into_int_value(),
+            part: Some((
+                index.as_basic_value(),
+                found.as_basic_value().into_int_value(),
+            )),
+        })
+    }
+
+    /// Whether it pays to look at the row that active lanes access where not all lanes are in bounds.
+    /// It does where a block comes by often, as in a loop or at the edge of a tile in shared memory; at
+    /// the end of an array it would be code that is run once.
+    fn rows_have_edges(&self) -> bool {
+        let often = !self.loops.is_empty() || self.kernel.segments.segments.len() > 1;
+        often && self.levels.len() > 1
+    }
+
+    /// Goes to `next` if all active lanes are in bounds and none has wrapped around, from the block it
+    /// gives; with the index that lane 0 would have.
+    fn check_active(
+        &mut self,
+        check: Checked<'ctx>,
+        (base, when): (BasicValueEnum<'ctx>, Option<IntValue<'ctx>>),
+        limit: BasicValueEnum<'ctx>,
+        next: BasicBlock<'ctx>,
+    ) -> Result<(BasicValueEnum<'ctx>, BasicBlock<'ctx>), BackendError> {
+        let mask: BasicValueEnum<'ctx> = self.emit.mask_as_word(self.mask()?)?.into();
+        let ends = |name| {
+            let no_poison = self.emit.int(1).const_zero().into();
+            let count = self
+                .emit
+                .value(name, &[mask.get_type()], &[mask, no_poison])?;
+            self.emit.resize(count, 64, false)
+        };
+        let first_lane = ends("llvm.cttz")?;
+        let last = u64::from(self.emit.mask_word()?.get_bit_width() - 1);
+        let last_lane = self
+            .emit
+            .sub(self.emit.i64(last as i64).into(), ends("llvm.ctlz")?)?;
+        // As the lane computes it, modulo the width of the index.
+        let lane = self
+            .emit
+            .resize(first_lane, self.emit.int_bits(base), false)?;
+        let first = self
+            .emit
+            .resize(self.emit.add(base, lane)?, 64, check.signed)?;
+        let reach = self.emit.sub(last_lane, first_lane)?;
+        let inside = self.reaches_within(first, reach, limit)?;
+        let inside = self.both(Some(inside), when)?.unwrap_or(inside);
+        let mut start = self.emit.sub(first, first_lane)?;
+        if self.bug(Bug::EdgeOfRow) {
+            // One too low, unless that is out of bounds.
+            let zero = self.emit.i64(0).into();
+            let low = self.emit.icmp(IntPredicate::NE, first, zero)?;
+            start = self.emit.sub(start, self.emit.resize(low, 64, false)?)?;
+        }
+        let lanes = self.block("lane_by_lane");
+        let from = self.current_block()?;
+        self.emit
+            .builder
+            .build_conditional_branch(inside, next, lanes)?;
+        self.emit.builder.position_at_end(lanes);
+        Ok((start, from))
+    }
+
+    /// The first index out of bounds, of 64 bits: the length, or where the index would wrap around.
+    fn limit_of(
+        &self,
+        index: BasicValueEnum<'ctx>,
+        signed: bool,
+        len: BasicValueEnum<'ctx>,
+    ) -> Built<'ctx> {
+        let bits = self.emit.int_bits(index);
+        let limit = self.emit.resize(len, 64, false)?;
+        if bits >= 64 {
+            return Ok(limit);
+        }
+        let cap = 1u64 << (bits - u32::from(signed));
+        let cap = self.emit.int(64).const_int(cap, false).into();
+        self.emit
+            .value("llvm.umin", &[limit.get_type()], &[limit, cap])
+    }
+
+    /// Whether `first` and what lies `reach` behind it are less than the limit.
+    fn reaches_within(
+        &self,
+        first: BasicValueEnum<'ctx>,
+        reach: BasicValueEnum<'ctx>,
+        limit: BasicValueEnum<'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let last = self.emit.add(first, reach)?;
+        let first_in = self.emit.icmp(IntPredicate::ULT, first, limit)?;
+        let last_in = self.emit.icmp(IntPredicate::ULT, last, limit)?;
+        Ok(self.emit.and(first_in, last_in)?.into_int_value())
     }
 
     fn check_lanes(&mut self, check: Checked<'ctx>) -> Result<(), BackendError> {

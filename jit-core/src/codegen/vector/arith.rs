@@ -98,7 +98,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     ) -> Result<Leaf<'ctx>, BackendError> {
         let scalar = self.scalar_of(a)?;
         let (mut left, mut right) = (self.leaf(a)?, self.leaf(b)?);
-        if self.bug(Bug::SwapSubtraction) && op == BinaryOp::Sub {
+        // Integers may be indices.
+        if self.bug(Bug::SwapSubtraction) && op == BinaryOp::Sub && scalar.is_float() {
             std::mem::swap(&mut left, &mut right);
         }
         if scalar.is_int()
@@ -183,6 +184,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             stride,
             when,
             readable: false,
+            part: None,
         };
         Ok(Some(Leaf::Vector {
             lanes,

@@ -525,7 +525,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         warp: &mut Warp<'_, 'm, 'ctx>,
         value: Value,
     ) -> Result<(), BackendError> {
-        if warp.values.contains_key(&value) || self.entry.values.contains_key(&value) {
+        if warp.has(value) {
             return Ok(());
         }
         let function = &self.plan.flat.function;
@@ -565,6 +565,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             vars: HashMap::new(),
             levels: Vec::new(),
             loops: Vec::new(),
+            single: None,
         }
     }
 }

@@ -43,11 +43,12 @@ pub enum Bug {
     LanesOfOuterLevel,
     ShuffleBeyondSegment,
     ReductionOfAll,
+    EdgeOfRow,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 36] = [
+    pub const ALL: [Bug; 37] = [
         Bug::SwapSubtraction,
         Bug::WrongSign,
         Bug::WrongDivisor,
@@ -84,6 +85,7 @@ impl Bug {
         Bug::LanesOfOuterLevel,
         Bug::ShuffleBeyondSegment,
         Bug::ReductionOfAll,
+        Bug::EdgeOfRow,
     ];
 
     /// The one with this name.

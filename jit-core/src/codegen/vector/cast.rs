@@ -65,6 +65,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                     stride,
                     when: when.into_int_value(),
                     readable: false,
+                    part: None,
                 };
                 Ok(Leaf::Vector {
                     lanes,
@@ -78,6 +79,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                     Some(e) if narrows => Some(Even {
                         base: self.emit.resize(e.base, bits, signed)?,
                         readable: false,
+                        part: None,
                         ..e
                     }),
                     _ => None,

@@ -239,11 +239,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         cond: Value,
         arms: (Region, Option<Region>),
     ) -> Result<(), BackendError> {
-        let cond = self.leaf(cond)?;
         if self.kernel.shapes.control(inst) == Shape::Lane {
             self.divergent_if(cond, arms)
         } else {
-            self.uniform_if(cond, arms)
+            self.uniform_if(self.leaf(cond)?, arms)
         }
     }
 
@@ -270,13 +269,20 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     fn divergent_if(
         &mut self,
-        cond: Leaf<'ctx>,
+        cond: Value,
         (then_region, else_region): (Region, Option<Region>),
     ) -> Result<(), BackendError> {
-        let cond = cond.vector(self.emit)?;
+        let outer = self.single;
+        let single = match outer {
+            Some(_) => outer,
+            None => self.single_lane(cond, then_region)?,
+        };
+        let cond = self.leaf(cond)?.vector(self.emit)?;
         let mask = self.mask()?;
         let with = self.emit.and(mask.into(), cond.into())?;
+        self.single = single;
         self.arm(with.into_vector_value(), then_region)?;
+        self.single = outer;
         if let Some(else_region) = else_region
             && !self.else_bug(Bug::LostElse)
         {

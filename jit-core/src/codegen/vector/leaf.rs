@@ -134,6 +134,18 @@ pub(super) struct Even<'ctx> {
     pub(super) when: IntValue<'ctx>,
     /// Whether it is then an address that all lanes may read an element at.
     pub(super) readable: bool,
+    /// Of an address: what may be known where it is not so.
+    pub(super) part: Option<Part<'ctx>>,
+}
+
+/// What is known of an address whose active lanes are even, of the others nothing: a row at the edge
+/// of an array.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Part<'ctx> {
+    /// The address lane 0 would have; it may lie outside of the array.
+    pub(super) base: BasicValueEnum<'ctx>,
+    /// When it is so.
+    pub(super) when: IntValue<'ctx>,
 }
 
 /// The address of an element whose index is even modulo its width. The lanes are computed where

@@ -12,7 +12,7 @@
 //! | `block`, `run` | blocks of a grid, branches and loops of a block; warps of a segment |
 //! | `coroutine` | warps that wait at barriers no cut of the kernel reaches |
 //! | `warp` | one instruction in all lanes; the list of all instructions |
-//! | `flow` | branches, loops and masks |
+//! | `flow`, `single` | branches, loops and masks; branches that one lane takes |
 //! | `leaf` | what a value is: uniform, even, or any vector |
 //! | `arith`, `cast`, `intrinsic` | operations |
 //! | `warp_op`, `warp_shuffle`, `warp_group` | operations that lanes execute together |
@@ -35,6 +35,7 @@ mod intrinsic;
 mod leaf;
 mod plan;
 mod run;
+mod single;
 mod warp;
 mod warp_group;
 mod warp_op;

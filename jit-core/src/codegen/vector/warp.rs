@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use inkwell::values::{IntValue, PointerValue};
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::bug::Bug;
 use super::emit::{Emit, unexpected};
@@ -27,6 +27,8 @@ pub(super) struct Warp<'w, 'm, 'ctx> {
     pub(super) vars: HashMap<Var, Vec<PointerValue<'ctx>>>,
     pub(super) levels: Vec<Level<'ctx>>,
     pub(super) loops: Vec<LoopState<'ctx>>,
+    /// The only lane that can be active, of 64 bits.
+    pub(super) single: Option<BasicValueEnum<'ctx>>,
 }
 
 impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
@@ -72,10 +74,18 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
 
     pub(super) fn get(&self, value: Value) -> Result<Wide<'ctx>, BackendError> {
         let known = self.values.get(&value);
-        let known = known.or_else(|| self.entry.values.get(&value));
-        known
-            .cloned()
-            .ok_or_else(|| unexpected(&format!("{value} is used before it exists")))
+        let known = known.or_else(|| self.entry.values.get(&value)).cloned();
+        let known =
+            known.ok_or_else(|| unexpected(&format!("{value} is used before it exists")))?;
+        match self.single {
+            Some(lane) => self.in_lane(known, lane),
+            None => Ok(known),
+        }
+    }
+
+    /// Whether a value is at hand: one of another segment is only if it is kept.
+    pub(super) fn has(&self, value: Value) -> bool {
+        self.values.contains_key(&value) || self.entry.values.contains_key(&value)
     }
 
     /// The only leaf of a value.
