@@ -3,7 +3,7 @@
 //! A peer is started with a kernel's name and a size. It fills its inputs, runs the kernel once and
 //! prints `ready CHECKSUM`, or `none` if it has no such kernel. Then each line `N` on its input
 //! makes it run the kernel N times and print the process CPU time and the wall time of one run, in
-//! seconds. At the end of its input it ends.
+//! seconds. At the end of its input it ends. Between requests it is stopped.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -109,7 +109,10 @@ impl Peer {
         match answer.split_once(' ') {
             None if answer == "none" => Ok(None),
             Some(("ready", sum)) => match sum.parse() {
-                Ok(sum) => Ok(Some((peer, sum))),
+                Ok(sum) => {
+                    peer.signal("STOP")?;
+                    Ok(Some((peer, sum)))
+                }
                 Err(_) => Err(format!("it answers `{answer}`")),
             },
             _ => Err(format!("it answers `{answer}`")),
@@ -125,11 +128,30 @@ impl Peer {
         }
     }
 
-    /// Times `times` runs.
+    /// Lets the process sleep or go on: threads that wait by looking again and again take time and
+    /// cache from whatever is measured beside them.
+    fn signal(&self, signal: &str) -> Result<(), String> {
+        let process = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", signal, &process]).status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("kill -s {signal}: {status}")),
+            Err(e) => Err(format!("kill cannot be started: {e}")),
+        }
+    }
+
+    /// Times `times` runs. The peer sleeps before and after.
     ///
     /// # Errors
     /// A peer that has ended or answers nonsense.
     pub fn sample(&mut self, times: u32) -> Result<Sample, String> {
+        self.signal("CONT")?;
+        let sample = self.awake_sample(times)?;
+        self.signal("STOP")?;
+        Ok(sample)
+    }
+
+    fn awake_sample(&mut self, times: u32) -> Result<Sample, String> {
         let Some(requests) = &mut self.requests else {
             return Err("it takes no requests".to_owned());
         };
@@ -147,6 +169,7 @@ impl Drop for Peer {
     fn drop(&mut self) {
         // The end of its input ends it.
         self.requests = None;
+        let _ = self.signal("CONT");
         let _ = self.child.wait();
     }
 }
