@@ -61,6 +61,14 @@ impl<'ctx> Emit<'_, 'ctx> {
         self.int(64).const_int(value as u64, true)
     }
 
+    /// A bool in all lanes, made as a number whose bits are all the same: combining several of these
+    /// is scalar arithmetic, where instruction selection would go through vectors of bytes.
+    fn splat_bool(&self, scalar: BasicValueEnum<'ctx>) -> Result<VectorValue<'ctx>, BackendError> {
+        let bits = self.cast(InstructionOpcode::SExt, scalar, self.bits_type()?.into())?;
+        let mask = self.builder.build_bit_cast(bits, self.mask_type(), "")?;
+        Ok(mask.into_vector_value())
+    }
+
     /// The vector of all lanes.
     pub(super) fn vector_of(&self, scalar: BasicTypeEnum<'ctx>) -> VectorType<'ctx> {
         match scalar {
@@ -114,6 +122,9 @@ impl<'ctx> Emit<'_, 'ctx> {
         &self,
         scalar: BasicValueEnum<'ctx>,
     ) -> Result<VectorValue<'ctx>, BackendError> {
+        if scalar.is_int_value() && self.int_bits(scalar) == 1 && self.lanes > 1 {
+            return self.splat_bool(scalar);
+        }
         let ty = self.vector_of(scalar.get_type());
         // SAFETY: types and values of this context; the mask has one element a lane.
         let poison = unsafe { VectorValue::new(LLVMGetPoison(ty.as_type_ref())) };
