@@ -37,13 +37,13 @@ const FUNCTIONS: &[Function] = &[
         name: "log2",
         kiln: |x| x.log2(),
         reference: f64::log2,
-        bounds: [1.5, 2.0],
+        bounds: [2.0, 2.0],
     },
     Function {
         name: "log10",
         kiln: |x| x.log10(),
         reference: f64::log10,
-        bounds: [1.5, 2.0],
+        bounds: [2.5, 2.0],
     },
     Function {
         name: "sin",
