@@ -49,19 +49,19 @@ const FUNCTIONS: &[Function] = &[
         name: "sin",
         kiln: |x| x.sin(),
         reference: f64::sin,
-        bounds: [1.5, 2.0],
+        bounds: [2.0, 2.0],
     },
     Function {
         name: "cos",
         kiln: |x| x.cos(),
         reference: f64::cos,
-        bounds: [1.5, 2.0],
+        bounds: [2.0, 2.0],
     },
     Function {
         name: "tanh",
         kiln: |x| x.tanh(),
         reference: f64::tanh,
-        bounds: [1.5, 3.0],
+        bounds: [2.0, 3.0],
     },
 ];
 

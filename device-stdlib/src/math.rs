@@ -12,8 +12,8 @@
 //! | `ln` | 1.5 | 2 |
 //! | `log2` | 2 | 2 |
 //! | `log10` | 2.5 | 2 |
-//! | `sin`, `cos`, of every argument | 1.5 | 2 |
-//! | `tanh` | 1.5 | 3 |
+//! | `sin`, `cos`, of every argument | 2 | 2 |
+//! | `tanh` | 2 | 3 |
 //! | `powf` | 1.5 | 2 |
 //!
 //! | file | subject |
