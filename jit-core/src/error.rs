@@ -54,6 +54,9 @@ pub enum Error {
     /// The CUDA driver cannot be used or reports an error.
     #[error(transparent)]
     Driver(#[from] DriverError),
+    /// A buffer that does not hold what its type says.
+    #[error(transparent)]
+    InvalidValue(#[from] crate::value::InvalidValue),
     /// A launch that cannot be.
     #[error(transparent)]
     Launch(#[from] LaunchError),

@@ -7,62 +7,114 @@
 
 use std::mem::MaybeUninit;
 
-use crate::ir::{Scalar, Type, TypeTable};
+use crate::ir::{Constant, Scalar, Type, TypeTable};
+
+/// A Rust type that can be written in a kernel: one with a counterpart in the IR.
+///
+/// This says nothing about layout; [`KernelType`] does. Type parameters of `#[kernel]` functions and
+/// `usize`, which has 32 bits in kernels, are device types and no kernel types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that kernels can hold",
+    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are"
+)]
+pub trait DeviceType: Copy + 'static {
+    /// The IR type, entered in `types` if it is new.
+    fn ir_type(types: &mut TypeTable) -> Type;
+
+    /// Appends the scalars of this value, in memory order.
+    fn scalars(&self, out: &mut Vec<Constant>);
+}
 
 /// A Rust type whose values kernels can hold.
 ///
 /// # Safety
 ///
 /// - Size, alignment and field offsets of the Rust type are those that [`TypeTable::layout`] and
-///   [`TypeTable::struct_layout`] give for [`KernelType::ir_type`].
-/// - Every bit pattern that a kernel can store in a place of that IR type is a valid value of the
-///   Rust type, because buffers are read back as values of it. Numbers have no other patterns. A
+///   [`TypeTable::struct_layout`] give for [`DeviceType::ir_type`].
+/// - Every bit pattern that a kernel can store in a place of that IR type, and zeros, are a valid
+///   value of the Rust type, because buffers are read back as values of it; if
+///   [`KernelType::ANY_BITS`] is false, those for which [`KernelType::is_value`] is true are. Numbers
+///   have no other patterns. A
 ///   `bool` has: this trait relies on kernels storing only 0 or 1 in a place of type `bool`, which
 ///   holds as long as a kernel does not reach that place through a pointer of another type, and
 ///   the builder asks for `unsafe` to make such a pointer.
 /// - `ir_type` gives the same type whenever it is called, up to the table it is entered in.
 ///
 /// Padding bytes of a struct have no defined value; whoever copies a value must not look at them.
-pub unsafe trait KernelType: Copy + Send + Sync + 'static {
-    /// The IR type, entered in `types` if it is new.
-    fn ir_type(types: &mut TypeTable) -> Type;
+pub unsafe trait KernelType: DeviceType + Send + Sync {
+    /// Whether all that a kernel can store is a value. If not, each value is checked when it is
+    /// read back.
+    const ANY_BITS: bool = true;
+
+    /// Whether these bytes are a value, for types where not all are.
+    fn is_value(bytes: &[u8]) -> bool {
+        let _ = bytes;
+        true
+    }
 }
 
-macro_rules! scalars {
-    ($($rust:ty => $scalar:ident;)*) => {$(
-        const _: () = assert!(size_of::<$rust>() == align_of::<$rust>());
-
-        // SAFETY: the IR scalar of the same name has the same size and is aligned to it; all bit
-        // patterns of numbers are valid, and `bool` is covered by the contract of the trait.
-        unsafe impl KernelType for $rust {
+macro_rules! device_scalars {
+    ($($rust:ty => $scalar:ident, |$value:ident| $constant:expr;)*) => {$(
+        impl DeviceType for $rust {
             fn ir_type(_: &mut TypeTable) -> Type {
                 Type::scalar(Scalar::$scalar)
+            }
+            fn scalars(&self, out: &mut Vec<Constant>) {
+                let $value = *self;
+                out.push($constant);
             }
         }
     )*};
 }
 
-scalars! {
-    bool => Bool;
-    i8 => I8;
-    i16 => I16;
-    i32 => I32;
-    i64 => I64;
-    u8 => U8;
-    u16 => U16;
-    u32 => U32;
-    u64 => U64;
-    half::f16 => F16;
-    half::bf16 => BF16;
-    f32 => F32;
-    f64 => F64;
+device_scalars! {
+    bool => Bool, |b| Constant::Bool(b);
+    i8 => I8, |n| Constant::Int(n.into());
+    i16 => I16, |n| Constant::Int(n.into());
+    i32 => I32, |n| Constant::Int(n.into());
+    i64 => I64, |n| Constant::Int(n.into());
+    u8 => U8, |n| Constant::Int(n.into());
+    u16 => U16, |n| Constant::Int(n.into());
+    u32 => U32, |n| Constant::Int(n.into());
+    u64 => U64, |n| Constant::Int(n.into());
+    // Kernels index with 32 bits, so they are a machine whose pointers have 32.
+    isize => I32, |n| Constant::Int(n as i128);
+    usize => U32, |n| Constant::Int(n as i128);
+    half::f16 => F16, |x| Constant::Float(x.to_f64());
+    half::bf16 => BF16, |x| Constant::Float(x.to_f64());
+    f32 => F32, |x| Constant::Float(x.into());
+    f64 => F64, |x| Constant::Float(x);
+}
+
+macro_rules! scalars {
+    ($($rust:ty)*) => {$(
+        const _: () = assert!(size_of::<$rust>() == align_of::<$rust>());
+
+        // SAFETY: the IR scalar of the same name has the same size and is aligned to it; all bit
+        // patterns of numbers are valid, and `bool` is covered by the contract of the trait.
+        unsafe impl KernelType for $rust {}
+    )*};
+}
+
+scalars! { bool i8 i16 i32 i64 u8 u16 u32 u64 half::f16 half::bf16 f32 f64 }
+
+impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
+    fn ir_type(types: &mut TypeTable) -> Type {
+        let element = T::ir_type(types);
+        types.array(element, N as u64)
+    }
+    fn scalars(&self, out: &mut Vec<Constant>) {
+        for element in self {
+            element.scalars(out);
+        }
+    }
 }
 
 // SAFETY: an array is its elements one after the other, aligned as an element, in both worlds.
 unsafe impl<T: KernelType, const N: usize> KernelType for [T; N] {
-    fn ir_type(types: &mut TypeTable) -> Type {
-        let element = T::ir_type(types);
-        types.array(element, N as u64)
+    const ANY_BITS: bool = T::ANY_BITS;
+    fn is_value(bytes: &[u8]) -> bool {
+        bytes.chunks(size_of::<T>().max(1)).all(T::is_value)
     }
 }
 
@@ -82,13 +134,18 @@ macro_rules! vectors {
                 && align_of::<$name>() <= 16
         );
 
-        // SAFETY: lanes one after the other, size without padding, aligned to the size, at most
-        // 16 bytes: the layout of an IR vector, asserted above. Lanes are numbers.
-        unsafe impl KernelType for $name {
+        impl DeviceType for $name {
             fn ir_type(types: &mut TypeTable) -> Type {
                 types.vector(Scalar::$scalar, $lanes)
             }
+            fn scalars(&self, out: &mut Vec<Constant>) {
+                self.0.scalars(out);
+            }
         }
+
+        // SAFETY: lanes one after the other, size without padding, aligned to the size, at most
+        // 16 bytes: the layout of an IR vector, asserted above. Lanes are numbers.
+        unsafe impl KernelType for $name {}
 
         impl From<[$lane; $lanes]> for $name {
             fn from(lanes: [$lane; $lanes]) -> Self {
@@ -173,10 +230,29 @@ macro_rules! kernel_type {
         // SAFETY: the assertions above prove the layout; every field is a `KernelType`, so what a
         // kernel stores in one is valid there.
         unsafe impl $crate::value::KernelType for $name {
+            const ANY_BITS: bool =
+                true $(&& <$ty as $crate::value::KernelType>::ANY_BITS)*;
+            fn is_value(bytes: &[u8]) -> bool {
+                let _ = bytes;
+                true $(&& {
+                    let start = ::core::mem::offset_of!($name, $field);
+                    let end = start + ::core::mem::size_of::<$ty>();
+                    bytes
+                        .get(start..end)
+                        .is_some_and(<$ty as $crate::value::KernelType>::is_value)
+                })*
+            }
+        }
+
+        impl $crate::value::DeviceType for $name {
+            fn scalars(&self, out: &mut ::std::vec::Vec<$crate::ir::Constant>) {
+                let _ = &out;
+                $($crate::value::DeviceType::scalars(&self.$field, out);)*
+            }
             fn ir_type(types: &mut $crate::ir::TypeTable) -> $crate::ir::Type {
                 let fields = ::std::vec![$((
                     ::std::string::String::from(::core::stringify!($field)),
-                    <$ty as $crate::value::KernelType>::ir_type(types),
+                    <$ty as $crate::value::DeviceType>::ir_type(types),
                 )),*];
                 types.intern_struct($crate::ir::StructData {
                     name: ::std::string::String::from(::core::stringify!($name)),
@@ -213,11 +289,24 @@ pub(crate) fn defined_bytes<T: KernelType>(values: &[T]) -> Vec<u8> {
     bytes
 }
 
+/// A value that was read back and is none of its type: a kernel stored something else there.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "element {index} of a buffer of `{ty}` holds no value of that type; initialize the buffer with \
+     `upload`, and look for the kernel that wrote another number there"
+)]
+pub struct InvalidValue {
+    /// The Rust type.
+    pub ty: &'static str,
+    /// The first element that is none.
+    pub index: usize,
+}
+
 /// A vector of `len` values whose bytes `fill` writes.
 ///
 /// # Errors
-/// Those of `fill`.
-pub(crate) fn vec_from_bytes<T: KernelType, E>(
+/// Those of `fill`, and what is no value of the type.
+pub(crate) fn vec_from_bytes<T: KernelType, E: From<InvalidValue>>(
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
 ) -> Result<Vec<T>, E> {
@@ -226,13 +315,30 @@ pub(crate) fn vec_from_bytes<T: KernelType, E>(
     let start: *mut u8 = values.as_mut_ptr().cast();
     // SAFETY: the vector has room for `bytes` bytes, which `write_bytes` initializes before they
     // are lent as `u8`. Afterwards each value holds zeros or what a kernel or the host stored in a
-    // place of this type, all of them valid by the contract of `KernelType`.
+    // place of this type, all of them valid by the contract of `KernelType`, or checked.
     unsafe {
         start.write_bytes(0, bytes);
-        fill(std::slice::from_raw_parts_mut(start, bytes))?;
+        let filled = std::slice::from_raw_parts_mut(start, bytes);
+        fill(filled)?;
+        if !T::ANY_BITS {
+            check_values::<T>(filled)?;
+        }
         values.set_len(len);
     }
     Ok(values)
+}
+
+fn check_values<T: KernelType>(bytes: &[u8]) -> Result<(), InvalidValue> {
+    let wrong = bytes
+        .chunks(size_of::<T>().max(1))
+        .position(|value| !T::is_value(value));
+    match wrong {
+        None => Ok(()),
+        Some(index) => Err(InvalidValue {
+            ty: std::any::type_name::<T>(),
+            index,
+        }),
+    }
 }
 
 #[cfg(test)]

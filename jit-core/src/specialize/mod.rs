@@ -38,7 +38,7 @@ use wide::WideFlow;
 /// A type of the host program, or a part of one, that can be entered in any module.
 #[derive(Clone)]
 pub struct HostType {
-    /// Enters the whole type; usually [`KernelType::ir_type`].
+    /// Enters the whole type; usually [`DeviceType::ir_type`](crate::value::DeviceType::ir_type).
     pub intern: fn(&mut TypeTable) -> Type,
     /// The way from the whole to the part that is meant, outermost first: the position of a
     /// field, or 0 for the element of an array. Empty: the whole.
