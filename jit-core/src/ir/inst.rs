@@ -267,7 +267,7 @@ pub enum InstData {
         /// undefined behaviour.
         checked: bool,
     },
-    /// The same address seen as another address space; one of the two is generic.
+    /// The same address seen as another address space, one of the two generic, or as read-only.
     SpaceCast {
         /// The pointer or slice.
         arg: Value,

@@ -96,7 +96,10 @@ impl Rules<'_> {
             "a space cast keeps what is pointed at"
         } else if target.2 && !source.2 {
             "a space cast makes nothing mutable"
-        } else if source.1 != AddressSpace::Generic && target.1 != AddressSpace::Generic {
+        } else if source.1 != target.1
+            && source.1 != AddressSpace::Generic
+            && target.1 != AddressSpace::Generic
+        {
             "an address of one space is none of another; one of the two has to be generic"
         } else if target.1 == AddressSpace::Param {
             "parameter memory is only reached through parameters"

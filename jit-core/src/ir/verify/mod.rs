@@ -52,8 +52,8 @@
 //! - a cast is between scalars and never to bool, unless from it; a bit cast is between numbers,
 //!   vectors and pointers of one size, pointers of one address space, and makes nothing mutable;
 //! - a store or atomic needs a mutable pointer; addresses keep the address space and mutability of
-//!   what they are computed from; a space cast has generic on one side, keeps what is pointed at,
-//!   makes nothing mutable and does not enter parameter memory;
+//!   what they are computed from; a space cast has generic on one side or stays in its space,
+//!   keeps what is pointed at, makes nothing mutable and does not enter parameter memory;
 //! - `slice_len` gives `u32` only for slices that are not wide; `slice_new` takes `u32`, or `u64`
 //!   for a wide slice;
 //! - atomics are in global, shared or generic memory, on `i32`, `u32`, `i64` and `u64`, addition
