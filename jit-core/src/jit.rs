@@ -20,6 +20,7 @@ use crate::checks::Checks;
 use crate::compile::{NoObserver, StageObserver, compile, failed};
 use crate::definition::{Fingerprint, Snapshot};
 use crate::error::{Error, Result};
+use crate::front::AsKernel;
 use crate::hook::{HookPoint, HookSet, LaunchEvent};
 use crate::inspect::Inspection;
 use crate::job::{CompileJob, CompileOptions, CompiledKernel};
@@ -144,7 +145,7 @@ impl Jit {
     /// be compiled, a device that has failed.
     pub fn launch(
         &self,
-        kernel: &Kernel,
+        kernel: &(impl AsKernel + ?Sized),
         grid: impl Into<Dim3>,
         block: impl Into<Dim3>,
         args: &[Arg<'_>],
@@ -158,10 +159,14 @@ impl Jit {
     /// As [`Jit::launch`].
     pub fn launch_with(
         &self,
-        kernel: &Kernel,
+        kernel: &(impl AsKernel + ?Sized),
         config: LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
+        self.launch_kernel(kernel.as_kernel()?, config, args)
+    }
+
+    fn launch_kernel(&self, kernel: &Kernel, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
         let converted;
         let args = match self.convert(kernel, args)? {
             None => args,
@@ -179,7 +184,8 @@ impl Jit {
     ///
     /// # Errors
     /// As [`Jit::launch`].
-    pub fn compile(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<Prepared> {
+    pub fn compile(&self, kernel: &(impl AsKernel + ?Sized), args: &[Arg<'_>]) -> Result<Prepared> {
+        let kernel = kernel.as_kernel()?;
         let converted = self.convert(kernel, args)?;
         let args = converted.as_deref().unwrap_or(args);
         let signature = args.iter().map(|a| a.signature).collect();
@@ -200,7 +206,12 @@ impl Jit {
     ///
     /// # Errors
     /// As [`Jit::launch`], as far as compilation goes.
-    pub fn inspect(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<Inspection> {
+    pub fn inspect(
+        &self,
+        kernel: &(impl AsKernel + ?Sized),
+        args: &[Arg<'_>],
+    ) -> Result<Inspection> {
+        let kernel = kernel.as_kernel()?;
         let converted = self.convert(kernel, args)?;
         let args = converted.as_deref().unwrap_or(args);
         let snapshot = kernel.snapshot()?;

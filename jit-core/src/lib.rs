@@ -28,6 +28,7 @@ pub mod environment;
 pub mod error;
 pub mod expand;
 pub mod fault;
+pub mod front;
 pub mod hook;
 mod host_abi;
 pub mod inspect;

@@ -107,7 +107,7 @@ impl KernelBuilder {
     }
 
     /// The declaration of `callee` in the module being built, entered at its first call.
-    fn declare_callee(&self, callee: &DeviceFn) -> FuncId {
+    pub(crate) fn declare_callee(&self, callee: &DeviceFn) -> FuncId {
         let mut state = self.state.borrow_mut();
         let known = state
             .callees
@@ -236,6 +236,14 @@ impl Bindings {
                     wide: v,
                 },
             ) => s == t && m == n && w == v && self.unify(types, *p, *a),
+            (TypeData::Struct(p), TypeData::Struct(a)) if p != a => {
+                let (p, a) = (types.struct_data(*p), types.struct_data(*a));
+                let same_names = p.name == a.name
+                    && p.fields.len() == a.fields.len()
+                    && p.fields.iter().zip(&a.fields).all(|(x, y)| x.0 == y.0);
+                let mut fields = p.fields.iter().zip(&a.fields);
+                same_names && fields.all(|(p, a)| self.unify(types, p.1, a.1))
+            }
             _ => pattern == actual,
         }
     }

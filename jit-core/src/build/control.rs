@@ -1,8 +1,8 @@
 //! Control flow of the kernel being built. A closure describes a region; it runs once, now.
 
-use crate::ir::{Inst, InstData, RegionData, Type, Unroll};
+use crate::ir::{BinaryOp, Effects, Entity, Inst, InstData, RegionData, Type, Unroll};
 
-use super::{BuildErrorKind, IntoVal, KernelBuilder, OpenRegion, ScopeId, Val, Var};
+use super::{BuildErrorKind, IntoVal, KernelBuilder, OpenRegion, ScopeId, State, Val, Var};
 
 /// An `if` whose `else` can still be described.
 #[derive(Copy, Clone)]
@@ -79,6 +79,37 @@ impl KernelBuilder {
             builder: self,
             inst,
         }
+    }
+
+    /// `left && right`, or `left || right` if not `and`. The right side is executed only where the
+    /// left one does not decide, unless that makes no difference and is as quick.
+    #[track_caller]
+    pub(crate) fn short_circuit<'k>(
+        &'k self,
+        and: bool,
+        left: Val<'k>,
+        right: impl FnOnce() -> Val<'k>,
+    ) -> Val<'k> {
+        let what = if and { "`&&`" } else { "`||`" };
+        let left = self.expect_bool(what, left);
+        let region = self.open(&format!("the right side of {what}"), false);
+        let right = self.expect_bool(what, right());
+        if self.state.borrow_mut().join_if_quick(region) {
+            let op = if and { BinaryOp::And } else { BinaryOp::Or };
+            return self.binary(op, left, right);
+        }
+        let result = self.uninit_var("condition", Type::BOOL);
+        result.set(right);
+        self.state.borrow_mut().open.pop();
+        result.set(left);
+        let cond = if and { left } else { !left };
+        let data = InstData::If {
+            cond: cond.id,
+            then_region: region,
+            else_region: None,
+        };
+        self.emit(data, Type::UNIT);
+        result.get()
     }
 
     /// Repeats what `body` describes until a [`KernelBuilder::break_`] or
@@ -270,6 +301,45 @@ impl KernelBuilder {
             var,
             ty,
         }
+    }
+}
+
+/// How many instructions are worth executing to save a branch.
+const QUICK: usize = 8;
+
+impl State {
+    /// Moves what is in the innermost open region, `region`, to the one around it and closes it, if
+    /// that is quick and executing it where it was not asked for makes no difference.
+    fn join_if_quick(&mut self, region: crate::ir::Region) -> bool {
+        let insts = self.function.regions[region].insts.clone();
+        let pure = |&inst: &Inst| match &self.function.insts[inst].data {
+            InstData::Const(_)
+            | InstData::ConstParam(_)
+            | InstData::Unary { .. }
+            | InstData::Binary { .. }
+            | InstData::Compare { .. }
+            | InstData::Select { .. }
+            | InstData::Cast { .. }
+            | InstData::Extract { .. }
+            | InstData::VarGet(_)
+            | InstData::SliceLen { .. } => true,
+            InstData::Intrinsic { id, .. } => self.module.intrinsics[*id].effects == Effects::None,
+            _ => false,
+        };
+        if self.here() != region || insts.len() > QUICK || !insts.iter().all(pure) {
+            return false;
+        }
+        self.open.pop();
+        let here = self.here();
+        let scope = self.open.last().map_or(ScopeId(0), |open| open.scope);
+        for &inst in &insts {
+            if let Some(value) = self.function.insts[inst].result {
+                self.scopes[value.index()] = scope;
+            }
+        }
+        self.function.regions[region].insts.clear();
+        self.function.regions[here].insts.extend(insts);
+        true
     }
 }
 

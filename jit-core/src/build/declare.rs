@@ -77,7 +77,7 @@ impl KernelBuilder {
         self.declare_const(name, Type::U64)
     }
 
-    fn declare_const(&self, name: &str, ty: Type) -> ConstParam {
+    pub(crate) fn declare_const(&self, name: &str, ty: Type) -> ConstParam {
         let params = &mut self.state.borrow_mut().function.const_params;
         let param = ConstParam::from_index(params.len());
         params.push(ConstParamData {
@@ -172,7 +172,7 @@ impl KernelBuilder {
         self.state.borrow_mut().module.types.intern_struct(data)
     }
 
-    fn slice_type(&self, element: Type, space: AddressSpace, mutable: bool) -> Type {
+    pub(super) fn slice_type(&self, element: Type, space: AddressSpace, mutable: bool) -> Type {
         self.state
             .borrow_mut()
             .module

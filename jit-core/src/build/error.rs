@@ -154,6 +154,17 @@ pub enum BuildErrorKind {
         /// The parameter.
         parameter: String,
     },
+    /// A device function that is called cannot be described.
+    #[error("`{callee}`, which is called here, cannot be used: {error}")]
+    Callee {
+        /// The function called.
+        callee: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// Something that kernels written in Rust cannot do with this value.
+    #[error("{0}")]
+    Unsupported(String),
     /// Two parameters of one name, or a declaration that comes too late.
     #[error("{0}")]
     Declaration(String),

@@ -7,7 +7,7 @@ use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, Snapshot
 use crate::error::Error;
 use crate::ir::{Function, FunctionKind, InstData, Location, Module, Type};
 
-use super::{BuildErrors, BuildOptions, KernelBuilder};
+use super::{BuildErrors, BuildOptions, DescriptionId, KernelBuilder};
 
 /// A kernel: what [`crate::jit::Jit::launch`] launches. Cheap to clone; clones are the same kernel.
 #[derive(Clone)]
@@ -61,6 +61,20 @@ impl Kernel {
         let options = BuildOptions { unchecked: true };
         let body = build_body(name, FunctionKind::Kernel, options, describe)?;
         Ok(Kernel::from_body(body))
+    }
+
+    /// A kernel of a `#[kernel]` function, defined at `at`.
+    pub(crate) fn describe(
+        chain: Vec<DescriptionId>,
+        name: &str,
+        at: &RustLocation<'_>,
+        describe: impl FnOnce(&KernelBuilder),
+    ) -> Result<Kernel, Error> {
+        let mut builder =
+            KernelBuilder::new(name, FunctionKind::Kernel, BuildOptions::default(), at);
+        builder.described_for = chain;
+        describe(&builder);
+        Ok(Kernel::from_body(finish(builder)?))
     }
 
     fn from_body(body: Body) -> Kernel {
@@ -184,6 +198,21 @@ impl DeviceFn {
     /// calls.
     pub fn module(&self) -> Module {
         self.definition.body().module.clone()
+    }
+
+    /// A device function of a `#[device_fn]` function, defined at `at`.
+    pub(crate) fn describe(
+        chain: Vec<DescriptionId>,
+        name: &str,
+        at: &RustLocation<'_>,
+        describe: impl FnOnce(&KernelBuilder),
+    ) -> Result<DeviceFn, Error> {
+        let mut builder =
+            KernelBuilder::new(name, FunctionKind::Device, BuildOptions::default(), at);
+        builder.described_for = chain;
+        describe(&builder);
+        let definition = Definition::new(finish(builder)?);
+        Ok(DeviceFn { definition })
     }
 
     pub(super) fn definition(&self) -> &Arc<Definition> {

@@ -20,6 +20,7 @@
 mod call;
 mod control;
 mod declare;
+mod described;
 mod error;
 mod kernel;
 mod literal;
@@ -34,7 +35,7 @@ pub use literal::IntoVal;
 pub use place::{Place, Var};
 pub use value::Val;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::Location as RustLocation;
 use std::sync::Arc;
 
@@ -55,6 +56,23 @@ pub(crate) struct BuildOptions {
 pub struct KernelBuilder {
     state: RefCell<State>,
     options: BuildOptions,
+    /// The descriptions under way that need this one, outermost first: a function that is among
+    /// them calls itself.
+    described_for: Vec<DescriptionId>,
+    /// Where instructions are said to come from while a function pointer is called, through which
+    /// `#[track_caller]` does not see.
+    position: Cell<Option<&'static RustLocation<'static>>>,
+}
+
+/// Identifies a function that is described at its first use, with its name and where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct DescriptionId {
+    /// Its address.
+    pub(crate) address: usize,
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Where it is defined, as `file:line:column`.
+    pub(crate) at: String,
 }
 
 /// What is being built.
@@ -68,6 +86,8 @@ struct State {
     /// What each scope is, for errors.
     scope_names: Vec<String>,
     callees: Vec<(FuncId, Arc<Definition>)>,
+    /// Variables that have their type from what is first assigned to them.
+    slots: Vec<Option<crate::ir::Var>>,
     errors: Vec<BuildError>,
 }
 
@@ -100,16 +120,33 @@ impl KernelBuilder {
                 scopes: Vec::new(),
                 scope_names: vec![format!("the body of `{name}`")],
                 callees: Vec::new(),
+                slots: Vec::new(),
                 errors: Vec::new(),
             }),
             options,
+            described_for: Vec::new(),
+            position: Cell::new(None),
         }
+    }
+
+    /// Runs `describe` with all instructions at the caller's line.
+    #[track_caller]
+    pub(crate) fn at_caller<R>(&self, describe: impl FnOnce() -> R) -> R {
+        let before = self.position.replace(Some(RustLocation::caller()));
+        let result = describe();
+        self.position.set(before);
+        result
+    }
+
+    /// The descriptions under way that need this one, itself included.
+    pub(crate) fn described_for(&self) -> &[DescriptionId] {
+        &self.described_for
     }
 
     /// Appends an instruction at the caller's line and returns its value.
     #[track_caller]
     pub(crate) fn emit(&self, data: InstData, result: Type) -> Val<'_> {
-        let at = RustLocation::caller();
+        let at = self.position.get().unwrap_or(RustLocation::caller());
         let mut state = self.state.borrow_mut();
         let location = state.module.location(at);
         let ends = data.is_terminator();

@@ -313,6 +313,25 @@ impl<'k> Val<'k> {
     }
 }
 
+impl<'k> Val<'k> {
+    /// What a pointer points at that was made from a place or came in as a reference.
+    #[track_caller]
+    pub(crate) fn referent(self) -> Place<'k> {
+        let b = self.builder;
+        let this = b.adopt(self);
+        match b.type_data(this.ty) {
+            TypeData::Pointer {
+                pointee, mutable, ..
+            } => Place::new(this, pointee, mutable),
+            _ => Place::new(
+                b.wrong_type("`*`", "a reference", this, b.any_pointer()),
+                Type::I32,
+                true,
+            ),
+        }
+    }
+}
+
 impl KernelBuilder {
     /// Both operands as values of one type.
     #[track_caller]
@@ -339,7 +358,7 @@ impl KernelBuilder {
     }
 
     #[track_caller]
-    pub(super) fn binary<'k>(
+    pub(crate) fn binary<'k>(
         &'k self,
         op: BinaryOp,
         left: impl IntoVal<'k>,
@@ -368,7 +387,7 @@ impl KernelBuilder {
     }
 
     #[track_caller]
-    pub(super) fn compare<'k>(
+    pub(crate) fn compare<'k>(
         &'k self,
         op: CompareOp,
         left: impl IntoVal<'k>,
@@ -390,7 +409,7 @@ impl KernelBuilder {
     }
 
     #[track_caller]
-    pub(super) fn unary<'k>(&'k self, op: UnaryOp, arg: impl IntoVal<'k>) -> Val<'k> {
+    pub(crate) fn unary<'k>(&'k self, op: UnaryOp, arg: impl IntoVal<'k>) -> Val<'k> {
         let x = arg.into_val(self, None);
         let accepted = match op {
             UnaryOp::Neg => self.is_number(x.ty),
@@ -483,7 +502,7 @@ unary_operators! { Val Place Var }
 
 impl KernelBuilder {
     /// Whether arithmetic is defined on `ty`: numbers, and type parameters bounded by them.
-    pub(super) fn is_number(&self, ty: Type) -> bool {
+    pub(crate) fn is_number(&self, ty: Type) -> bool {
         use crate::ir::TypeBound::{Float, Int, Num};
         match self.type_data(ty) {
             TypeData::Scalar(s) => s != Scalar::Bool,
@@ -493,7 +512,7 @@ impl KernelBuilder {
     }
 
     /// Whether bit operations are defined on `ty`.
-    pub(super) fn is_integer(&self, ty: Type) -> bool {
+    pub(crate) fn is_integer(&self, ty: Type) -> bool {
         match self.type_data(ty) {
             TypeData::Scalar(s) => s.is_int(),
             TypeData::Param(p) => self.bound(p) == Some(crate::ir::TypeBound::Int),

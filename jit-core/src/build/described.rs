@@ -1,0 +1,128 @@
+//! What only descriptions that the macro writes need of a builder: slots, types as a table, and
+//! addresses made from others.
+
+use crate::ir::{
+    AddressSpace, ArrayLen, ConstParam, Constant, InstData, Type, TypeData, TypeTable, Value,
+};
+use crate::ir::{Entity, Var as IrVar};
+
+use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val, Var};
+
+impl KernelBuilder {
+    /// Reads or extends the types of the module.
+    pub(crate) fn with_types<R>(&self, look: impl FnOnce(&mut TypeTable) -> R) -> R {
+        look(&mut self.state.borrow_mut().module.types)
+    }
+
+    /// What stands for no value.
+    pub(crate) fn unit(&self) -> Val<'_> {
+        Val {
+            builder: self,
+            id: Value::from_index(u32::MAX as usize - 1),
+            ty: Type::UNIT,
+        }
+    }
+
+    /// A new variable whose type is not known yet, by number.
+    pub(crate) fn new_slot(&self) -> usize {
+        let slots = &mut self.state.borrow_mut().slots;
+        slots.push(None);
+        slots.len() - 1
+    }
+
+    /// The variable of a slot, once it has a type.
+    pub(crate) fn slot(&self, slot: usize) -> Option<Var<'_>> {
+        let state = self.state.borrow();
+        let var: IrVar = state.slots.get(slot).copied().flatten()?;
+        let ty = state.function.vars[var].ty;
+        Some(Var {
+            builder: self,
+            var,
+            ty,
+        })
+    }
+
+    /// Gives a slot its type.
+    pub(crate) fn fill_slot(&self, slot: usize, ty: Type) -> Var<'_> {
+        let var = self.uninit_var("value", ty);
+        if let Some(entry) = self.state.borrow_mut().slots.get_mut(slot) {
+            *entry = Some(var.var);
+        }
+        var
+    }
+
+    /// The declared type of a const parameter.
+    pub(crate) fn const_param_type(&self, param: ConstParam) -> Type {
+        let state = self.state.borrow();
+        let declared = state.function.const_params.get(param.index());
+        declared.map_or(Type::U32, |p| p.ty)
+    }
+
+    /// The names of a callee's type parameters, and the types of its parameters.
+    pub(crate) fn callee_params(&self, callee: &DeviceFn) -> (Vec<String>, Vec<Type>) {
+        let declaration = self.declare_callee(callee);
+        let state = self.state.borrow();
+        let function = &state.module.functions[declaration];
+        let names = function.type_params.iter().map(|p| p.name.clone());
+        let types = function.params.iter().map(|p| function.type_of(p.value));
+        (names.collect(), types.collect())
+    }
+
+    /// A pointer or slice as another one that points at the same, checked by the verifier.
+    #[track_caller]
+    pub(crate) fn space_cast<'k>(&'k self, value: Val<'k>, ty: Type) -> Val<'k> {
+        let value = self.adopt(value);
+        self.emit(InstData::SpaceCast { arg: value.id }, ty)
+    }
+
+    /// A pointer to an array as a slice of its elements.
+    #[track_caller]
+    pub(crate) fn slice_of_array<'k>(&'k self, array: Val<'k>) -> Val<'k> {
+        let array = self.adopt(array);
+        let pointer = self.with_types(|types| types.as_pointer(array.ty));
+        let element = pointer.map(|(pointee, ..)| self.type_data(pointee));
+        let (Some((_, space, mutable)), Some(TypeData::Array { element, len })) =
+            (pointer, element)
+        else {
+            return self.wrong_type("a slice", "an array", array, array.ty);
+        };
+        let len = match len {
+            ArrayLen::Known(len) if u32::try_from(len).is_ok() => {
+                self.constant(Constant::Int(len.into()), Type::U32)
+            }
+            ArrayLen::Known(_) => {
+                let message = "this array is too long for a slice".to_owned();
+                return self.error(BuildErrorKind::Unsupported(message), array.ty);
+            }
+            ArrayLen::Param(param) => {
+                let len = self.emit(InstData::ConstParam(param), Type::U64);
+                len.cast(Type::U32)
+            }
+        };
+        self.first_elements(array, element, space, mutable, len)
+    }
+
+    #[track_caller]
+    fn first_elements<'k>(
+        &'k self,
+        array: Val<'k>,
+        element: Type,
+        space: AddressSpace,
+        mutable: bool,
+        len: Val<'k>,
+    ) -> Val<'k> {
+        let zero = self.constant(Constant::Int(0), Type::U32);
+        let first = InstData::ElementPtr {
+            ptr: array.id,
+            index: zero.id,
+            checked: false,
+        };
+        let ptr = self.emit(first, self.pointer_type(element, space, mutable));
+        let ty = self.slice_type(element, space, mutable);
+        let data = InstData::SliceNew {
+            ptr: ptr.id,
+            len: len.id,
+        };
+        self.emit(data, ty)
+    }
+}

@@ -1,0 +1,296 @@
+//! What gets a name or a type: parameters, `let`, constants, structs, arrays, shared memory.
+
+use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val};
+use crate::ir::{ArrayLen, Constant, InstData, Type, TypeData};
+use crate::value::DeviceType;
+
+use super::operand::Kind;
+use super::{Front, Operand};
+
+impl<'k> Front<'k> {
+    /// A constant of the host.
+    #[track_caller]
+    pub fn constant<T: DeviceType>(self, value: T) -> Operand<'k> {
+        let b = self.builder;
+        let ty = b.device_type::<T>();
+        let mut scalars = Vec::new();
+        value.scalars(&mut scalars);
+        match (scalars.as_slice(), ty.as_scalar()) {
+            ([constant], Some(_)) => Operand::new(b, Kind::Literal(*constant, ty)),
+            _ => {
+                let value = b.whole(ty, &mut scalars.into_iter());
+                Operand::new(b, Kind::Value(value))
+            }
+        }
+    }
+
+    /// The zero of a type.
+    pub fn zero(self, ty: Type) -> Operand<'k> {
+        Operand::new(self.builder, Kind::Literal(Constant::Zero, ty))
+    }
+
+    /// An integer of a type that may be a parameter.
+    pub fn int(self, ty: Type, value: i128) -> Operand<'k> {
+        Operand::new(self.builder, Kind::Literal(Constant::Int(value), ty))
+    }
+
+    /// A number of another type as one of type `ty`; of a literal, the literal.
+    #[track_caller]
+    pub fn convert(self, ty: Type, number: Operand<'k>) -> Operand<'k> {
+        match number.kind {
+            Kind::Literal(constant, _) => Operand::new(self.builder, Kind::Literal(constant, ty)),
+            _ => number.cast(ty),
+        }
+    }
+
+    /// A constant in a pattern, of the type of what it is compared with.
+    pub fn like(self, value: Operand<'k>, constant: i128) -> Operand<'k> {
+        self.int(value.ty(), constant)
+    }
+
+    /// Declares a const parameter.
+    pub fn const_param(self, name: &str, ty: Type) -> crate::ir::ConstParam {
+        self.builder.declare_const(name, ty)
+    }
+
+    /// The type of a const parameter in the IR, where lengths have 64 bits.
+    pub fn const_type<T: DeviceType>(self) -> Type {
+        match std::any::TypeId::of::<T>() == std::any::TypeId::of::<usize>() {
+            true => Type::U64,
+            false => self.builder.device_type::<T>(),
+        }
+    }
+
+    /// The value of a const parameter, as the type that it has in the kernel.
+    #[track_caller]
+    pub fn const_value(self, param: crate::ir::ConstParam, ty: Type) -> Operand<'k> {
+        let declared = self.builder.const_param_type(param);
+        let value = self.builder.emit(InstData::ConstParam(param), declared);
+        Operand::new(self.builder, Kind::Value(value.cast(ty)))
+    }
+
+    /// Declares a parameter of a type as it is written, and binds it.
+    #[track_caller]
+    pub fn param(self, name: &str, ty: Type, mutable: bool, memory: bool) -> Operand<'k> {
+        let value = self.builder.param(name, ty);
+        self.bind(
+            name,
+            Operand::new(self.builder, Kind::Value(value)),
+            mutable,
+            memory,
+        )
+    }
+
+    /// `let name = value` or `let mut name = value`. With `memory` its address or an element of it
+    /// is taken somewhere, so that it has to have one.
+    #[track_caller]
+    pub fn bind(self, name: &str, value: Operand<'k>, mutable: bool, memory: bool) -> Operand<'k> {
+        let b = self.builder;
+        if let (false, Kind::Literal(..) | Kind::Lazy(_)) = (mutable || memory, value.kind) {
+            return value;
+        }
+        if value.ty() == Type::UNIT {
+            return value;
+        }
+        let value = value.read();
+        let is_address = matches!(
+            b.type_data(value.ty()),
+            TypeData::Slice { .. } | TypeData::Pointer { .. }
+        );
+        let kind = if memory && !is_address {
+            let place = b.local(value.ty());
+            place.set(value);
+            Kind::Place(place)
+        } else if mutable {
+            let var = b.uninit_var(name, value.ty());
+            var.set(value);
+            Kind::Var(var)
+        } else {
+            Kind::Value(value)
+        };
+        Operand::new(b, kind)
+    }
+
+    /// `let name;`: it is assigned later, perhaps in several branches. With `memory` it is in
+    /// memory, and `ty` has to be known.
+    #[track_caller]
+    pub fn declare(self, ty: Option<Type>, memory: bool) -> Operand<'k> {
+        let b = self.builder;
+        let kind = match ty {
+            Some(ty) if memory => Kind::Place(b.local(ty)),
+            _ => Kind::Slot(b.new_slot()),
+        };
+        Operand::new(b, kind)
+    }
+
+    /// `place = value`.
+    #[track_caller]
+    pub fn assign(self, place: Operand<'k>, value: Operand<'k>) {
+        match place.kind {
+            Kind::Place(place) => place.set(value),
+            Kind::Var(var) => {
+                let value = value.into_val(self.builder, Some(var.ty()));
+                var.set(self.builder.fitted(value, var.ty()));
+            }
+            Kind::Slot(slot) => self.builder.set_slot(slot, value),
+            Kind::Unit => {}
+            Kind::Value(_) | Kind::Literal(..) | Kind::Lazy(_) => {
+                place.unsupported("this cannot be assigned");
+            }
+        }
+    }
+
+    /// An expression as a statement: evaluated, its value forgotten.
+    #[track_caller]
+    pub fn discard(self, value: Operand<'k>) {
+        value.eager();
+    }
+
+    /// A tuple.
+    #[track_caller]
+    pub fn tuple(self, parts: &[Operand<'k>]) -> Operand<'k> {
+        let parts: Vec<Val<'k>> = parts.iter().map(|part| part.read()).collect();
+        let types: Vec<Type> = parts.iter().map(|part| part.ty()).collect();
+        let ty = self.tuple_type(&types);
+        Operand::new(
+            self.builder,
+            Kind::Value(self.builder.construct(ty, &parts)),
+        )
+    }
+
+    /// A tuple type: a struct whose fields are numbered.
+    pub fn tuple_type(self, types: &[Type]) -> Type {
+        let names: Vec<String> = (0..types.len()).map(|i| i.to_string()).collect();
+        let fields = names.iter().map(String::as_str).zip(types.iter().copied());
+        self.builder
+            .struct_type("tuple", &fields.collect::<Vec<_>>())
+    }
+
+    /// A reference type, of a slice if `element` is what a slice has.
+    pub fn reference_type(self, target: Type, slice: bool, mutable: bool) -> Type {
+        let space = crate::ir::AddressSpace::Generic;
+        self.builder.with_types(|types| match slice {
+            true => types.slice(target, space, mutable),
+            false => types.pointer(target, space, mutable),
+        })
+    }
+
+    /// `[a, b, c]`.
+    #[track_caller]
+    pub fn array(self, elements: &[Operand<'k>]) -> Operand<'k> {
+        let elements: Vec<Val<'k>> = elements.iter().map(|element| element.read()).collect();
+        let ty = elements.first().map_or(Type::I32, |element| element.ty());
+        let ty = self.builder.array(ty, elements.len() as u64);
+        Operand::new(
+            self.builder,
+            Kind::Value(self.builder.construct(ty, &elements)),
+        )
+    }
+
+    /// A fixed array type.
+    pub fn array_type(self, element: Type, len: ArrayLen) -> Type {
+        let array = TypeData::Array { element, len };
+        self.builder.with_types(|types| types.intern(array))
+    }
+
+    /// `[element; len]`.
+    #[track_caller]
+    pub fn repeat(self, element: Operand<'k>, len: ArrayLen) -> Operand<'k> {
+        let b = self.builder;
+        let ty = self.array_type(element.ty(), len);
+        let is_zero = match element.kind {
+            Kind::Literal(Constant::Zero | Constant::Int(0) | Constant::Bool(false), _) => true,
+            Kind::Literal(Constant::Float(x), _) => x.to_bits() == 0,
+            _ => false,
+        };
+        if is_zero {
+            return Operand::new(b, Kind::Value(b.zero(ty)));
+        }
+        match b.type_data(ty) {
+            TypeData::Array {
+                len: ArrayLen::Known(len),
+                ..
+            } if len <= MAX_REPEAT => {
+                let parts = vec![element.read(); len as usize];
+                Operand::new(b, Kind::Value(b.construct(ty, &parts)))
+            }
+            _ => element.unsupported(&format!(
+                "an array of more than {MAX_REPEAT} elements, or of a length that is a const \
+                 parameter, starts as zeros; fill it in a loop"
+            )),
+        }
+    }
+
+    /// `S { field: value, .. }`: a struct by the names of its fields; what is not named comes from
+    /// `base`.
+    #[track_caller]
+    pub fn construct(
+        self,
+        ty: Type,
+        fields: &[(&str, Operand<'k>)],
+        base: Option<Operand<'k>>,
+    ) -> Operand<'k> {
+        let b = self.builder;
+        let values: Vec<_> = fields.iter().map(|(name, v)| (*name, v.read())).collect();
+        let base = base.map(Operand::read);
+        let names = b.with_types(|types| {
+            let data = types.as_struct(ty);
+            data.map(|s| {
+                s.fields
+                    .iter()
+                    .map(|(name, _)| name.clone())
+                    .collect::<Vec<_>>()
+            })
+        });
+        let mut parts = Vec::new();
+        for name in names.unwrap_or_default() {
+            match (values.iter().find(|(n, _)| *n == name), base) {
+                (Some((_, value)), _) => parts.push(*value),
+                (None, Some(base)) => parts.push(base.field(&name)),
+                (None, None) => {
+                    let message = format!("the field `{name}` is missing");
+                    parts.push(b.error(BuildErrorKind::Unsupported(message), Type::I32));
+                }
+            }
+        }
+        Operand::new(b, Kind::Value(b.construct(ty, &parts)))
+    }
+
+    /// `shared!(ty)`: memory of the block, as a mutable reference.
+    #[track_caller]
+    pub fn shared(self, name: &str, ty: Type) -> Operand<'k> {
+        let place = self.builder.shared(name, ty);
+        Operand::new(self.builder, Kind::Value(place.address()))
+    }
+
+    /// The dynamic shared memory of the launch, as a mutable slice.
+    #[track_caller]
+    pub fn dynamic_shared(self, element: Type) -> Operand<'k> {
+        let slice = self.builder.dynamic_shared(element);
+        Operand::new(self.builder, Kind::Value(slice))
+    }
+}
+
+/// The longest array that is written out element by element.
+const MAX_REPEAT: u64 = 256;
+
+impl KernelBuilder {
+    /// A value of any type from its scalars, in memory order.
+    #[track_caller]
+    fn whole(&self, ty: Type, scalars: &mut dyn Iterator<Item = Constant>) -> Val<'_> {
+        let parts: Vec<Type> = match self.type_data(ty) {
+            TypeData::Struct(_) => self.with_types(|types| {
+                let fields = types.as_struct(ty).map_or(&[][..], |s| &s.fields);
+                fields.iter().map(|(_, ty)| *ty).collect()
+            }),
+            TypeData::Array {
+                element,
+                len: ArrayLen::Known(len),
+            } => vec![element; len as usize],
+            TypeData::Vector { element, lanes } => vec![Type::scalar(element); lanes.into()],
+            _ => return self.constant(scalars.next().unwrap_or(Constant::Zero), ty),
+        };
+        let parts: Vec<Val<'_>> = parts.iter().map(|&ty| self.whole(ty, scalars)).collect();
+        self.construct(ty, &parts)
+    }
+}

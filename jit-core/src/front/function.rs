@@ -1,0 +1,217 @@
+//! Kernels and device functions that are described at their first use, and calls of them.
+
+use std::fmt;
+use std::panic::Location;
+
+use once_cell::sync::OnceCell;
+
+use crate::build::{BuildErrorKind, DescriptionId, DeviceFn, IntoVal, Kernel, KernelBuilder, Val};
+use crate::error::Error;
+use crate::ir::Type;
+
+use super::{Front, Operand};
+
+/// Something that can be launched: a [`Kernel`], or a `#[kernel]` function.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kernel",
+    note = "launch a `Kernel`, or mark the function with `#[kernel]`"
+)]
+pub trait AsKernel {
+    /// The kernel.
+    ///
+    /// # Errors
+    /// What is wrong with its description, if this is its first use.
+    fn as_kernel(&self) -> Result<&Kernel, Error>;
+}
+
+impl AsKernel for Kernel {
+    fn as_kernel(&self) -> Result<&Kernel, Error> {
+        Ok(self)
+    }
+}
+
+impl<K: AsKernel + ?Sized> AsKernel for &K {
+    fn as_kernel(&self) -> Result<&Kernel, Error> {
+        (**self).as_kernel()
+    }
+}
+
+/// The value of a `#[kernel]` function: a kernel that is described at its first use.
+///
+/// It is a static, so that its name is a value that is launched, and so that all uses share one
+/// [`Kernel`]. Where statics are made anew, as in the cells of a notebook, nothing is compiled again:
+/// a kernel's identity is its content.
+pub struct LazyKernel {
+    name: &'static str,
+    describe: fn(&KernelBuilder),
+    at: &'static Location<'static>,
+    kernel: OnceCell<Kernel>,
+}
+
+impl LazyKernel {
+    /// A kernel that `describe` describes, defined where this is called.
+    #[track_caller]
+    pub const fn new(name: &'static str, describe: fn(&KernelBuilder)) -> Self {
+        LazyKernel {
+            name,
+            describe,
+            at: Location::caller(),
+            kernel: OnceCell::new(),
+        }
+    }
+
+    /// The kernel.
+    ///
+    /// # Errors
+    /// What is wrong with its description, if this is its first use.
+    pub fn get(&self) -> Result<&Kernel, Error> {
+        self.kernel
+            .get_or_try_init(|| Kernel::describe(Vec::new(), self.name, self.at, self.describe))
+    }
+
+    /// The kernel with a const parameter bound to a value; see [`Kernel::with_const`].
+    ///
+    /// # Errors
+    /// As [`LazyKernel::get`].
+    pub fn with_const(&self, name: &str, value: i128) -> Result<Kernel, Error> {
+        Ok(self.get()?.with_const(name, value))
+    }
+
+    /// Gives this kernel the body of another one from now on: launches through either name then do
+    /// the same. See [`Kernel::redefine`].
+    ///
+    /// # Errors
+    /// What is wrong with either description.
+    pub fn redefine(&self, other: &LazyKernel) -> Result<(), Error> {
+        self.get()?.redefine(other.describe)
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl AsKernel for LazyKernel {
+    fn as_kernel(&self) -> Result<&Kernel, Error> {
+        self.get()
+    }
+}
+
+impl fmt::Debug for LazyKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LazyKernel({})", self.name)
+    }
+}
+
+/// What a call in a kernel can call. `#[device_fn]` implements it for a type that has the function's
+/// name and no values, as do the functions of the library.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a device function",
+    note = "kernels call `#[device_fn]` functions and those of `kiln::stdlib`"
+)]
+pub trait Callable {
+    /// Calls it.
+    #[track_caller]
+    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+}
+
+/// A device function that is described at its first use.
+pub struct LazyDeviceFn {
+    name: &'static str,
+    describe: fn(&KernelBuilder),
+    at: &'static Location<'static>,
+    function: OnceCell<DeviceFn>,
+}
+
+impl fmt::Debug for LazyDeviceFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LazyDeviceFn({})", self.name)
+    }
+}
+
+impl LazyDeviceFn {
+    /// A device function that `describe` describes, defined where this is called.
+    #[track_caller]
+    pub const fn new(name: &'static str, describe: fn(&KernelBuilder)) -> Self {
+        LazyDeviceFn {
+            name,
+            describe,
+            at: Location::caller(),
+            function: OnceCell::new(),
+        }
+    }
+
+    /// The device function.
+    ///
+    /// # Errors
+    /// What is wrong with its description, if this is its first use.
+    pub fn get(&self) -> Result<&DeviceFn, Error> {
+        self.get_for(&[])
+    }
+
+    /// The function, for a description that is under way. No lock is held while it is described: a
+    /// function that calls itself would wait for itself, and two threads for each other. If two
+    /// describe it at once, the first to finish is kept.
+    fn get_for(&self, callers: &[DescriptionId]) -> Result<&DeviceFn, Error> {
+        if let Some(function) = self.function.get() {
+            return Ok(function);
+        }
+        let mut chain = callers.to_vec();
+        chain.push(DescriptionId {
+            address: std::ptr::from_ref(self).addr(),
+            name: self.name,
+            at: format!("{}:{}:{}", self.at.file(), self.at.line(), self.at.column()),
+        });
+        let function = DeviceFn::describe(chain, self.name, self.at, self.describe)?;
+        Ok(self.function.get_or_init(|| function))
+    }
+
+    /// The cycle, if describing this function is what needs it now.
+    fn recursion(&self, callers: &[DescriptionId]) -> Option<Error> {
+        let address = std::ptr::from_ref(self).addr();
+        let start = callers.iter().position(|id| id.address == address)?;
+        let step = |id: &DescriptionId| (id.name.to_owned(), id.at.clone());
+        let cycle = callers[start..].iter().map(step).collect();
+        Some(crate::definition::RecursionError { cycle }.into())
+    }
+
+    /// Calls it. Arguments that are references become what the parameters want where rustc would let
+    /// them.
+    #[track_caller]
+    pub fn call<'k>(&self, front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
+        let b = front.builder;
+        let callers = b.described_for();
+        let function = match self.recursion(callers) {
+            Some(error) => Err(error),
+            None => self.get_for(callers),
+        };
+        match function {
+            Ok(function) => call(front, function, types, args),
+            Err(error) => {
+                let (callee, error) = (self.name.to_owned(), error.to_string());
+                b.note(BuildErrorKind::Callee { callee, error });
+                front.unit()
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn call<'k>(
+    front: Front<'k>,
+    function: &DeviceFn,
+    types: &[Type],
+    args: &[Operand<'k>],
+) -> Operand<'k> {
+    let b = front.builder;
+    let (names, wanted) = b.callee_params(function);
+    let mut values: Vec<Val<'k>> = Vec::new();
+    for (i, &arg) in args.iter().enumerate() {
+        let wanted = wanted.get(i).copied().unwrap_or(Type::UNIT);
+        values.push(front.coerce(arg, wanted).into_val(b, None));
+    }
+    let names = names.iter().map(String::as_str);
+    let types: Vec<(&str, Type)> = names.zip(types.iter().copied()).collect();
+    front.value(b.call_with(function, &types, &[], &values))
+}

@@ -1,0 +1,57 @@
+//! The run-time half of `#[kernel]`: what the macro's code calls.
+//!
+//! The macro writes two things from one Rust function, in one function of the host:
+//!
+//! - the *checked copy*: the body as it was written, in a closure that is never called. rustc infers
+//!   its types and reports what is wrong with it. Each literal without a suffix goes through a
+//!   [`TypeOf`], which is how its type gets out of the copy;
+//! - the *description*: the body statement by statement as calls of [`Front`] on [`Operand`]s, whose
+//!   IR types are known when it runs. It runs once, at the first use of the kernel, with each type
+//!   parameter standing for itself ([`Param`]), so the kernel stays generic in the IR.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `operand` | what an expression is: a value, a variable, a place, a literal; reading, fields, elements |
+//! | `binding` | `let`, parameters, constants, structs, shared memory |
+//! | `flow` | `if`, `match`, loops, `return` |
+//! | `range` | the ranges a `for` goes over |
+//! | `function` | kernels and device functions that are described at their first use; calls |
+//! | `types` | types on their way from rustc to the IR |
+//!
+//! Nothing here is for hand-written code, which has [`crate::build`]; it is public because macros
+//! write it into other crates. It upholds the same rule: what it builds reaches no memory it was
+//! not given. Pointers are made of places only, and live as long as those because the checked copy
+//! is borrow-checked.
+
+mod binding;
+mod flow;
+mod function;
+mod operand;
+mod range;
+mod types;
+
+use crate::build::KernelBuilder;
+
+pub use flow::Slot;
+pub use function::{AsKernel, Callable, LazyDeviceFn, LazyKernel};
+pub use operand::{Fields, Named, Operand};
+pub use range::Range;
+pub use types::{Param, TypeOf};
+
+/// Describes one function; a builder as the macro's code sees it.
+#[derive(Copy, Clone)]
+pub struct Front<'k> {
+    builder: &'k KernelBuilder,
+}
+
+impl<'k> Front<'k> {
+    /// The face of this builder.
+    pub fn new(builder: &'k KernelBuilder) -> Self {
+        Front { builder }
+    }
+
+    /// The builder.
+    pub fn builder(self) -> &'k KernelBuilder {
+        self.builder
+    }
+}

@@ -1,0 +1,404 @@
+//! What an expression of a kernel is while it is described, and what can be done with it.
+
+use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Place, Val, Var};
+use crate::ir::{ArrayLen, BinaryOp, CompareOp, Constant, InstData, Type, TypeData, UnaryOp};
+use crate::value::DeviceType;
+
+use super::Front;
+
+/// The fields of something that is computed as far as it is asked for: by a field's name, its value.
+pub type Fields = for<'k> fn(&'k KernelBuilder, &str) -> Option<Val<'k>>;
+
+/// An expression of a kernel.
+#[derive(Copy, Clone)]
+pub struct Operand<'k> {
+    pub(super) builder: &'k KernelBuilder,
+    pub(super) kind: Kind<'k>,
+}
+
+/// What an [`Operand`] is.
+#[derive(Copy, Clone)]
+pub(super) enum Kind<'k> {
+    /// Nothing: `()`, or what never comes about.
+    Unit,
+    /// A value.
+    Value(Val<'k>),
+    /// A mutable local variable.
+    Var(Var<'k>),
+    /// One value in memory.
+    Place(Place<'k>),
+    /// A literal or a constant, which becomes an instruction where it is used.
+    Literal(Constant, Type),
+    /// A struct whose fields are computed as they are asked for.
+    Lazy(Fields),
+    /// A variable that has its type from what is first assigned to it, by number.
+    Slot(usize),
+}
+
+/// A name or path in an expression: a local variable, or a constant of the host.
+pub trait Named<'k> {
+    /// What it stands for.
+    fn named(self, front: Front<'k>) -> Operand<'k>;
+}
+
+impl<'k> Named<'k> for Operand<'k> {
+    fn named(self, _: Front<'k>) -> Operand<'k> {
+        self
+    }
+}
+
+impl<'k, T: DeviceType> Named<'k> for T {
+    #[track_caller]
+    fn named(self, front: Front<'k>) -> Operand<'k> {
+        front.constant(self)
+    }
+}
+
+impl<'k> Operand<'k> {
+    pub(super) fn new(builder: &'k KernelBuilder, kind: Kind<'k>) -> Self {
+        Operand { builder, kind }
+    }
+
+    /// Its type; unit for what is none.
+    pub(super) fn ty(self) -> Type {
+        match self.kind {
+            Kind::Unit | Kind::Lazy(_) => Type::UNIT,
+            Kind::Value(value) => value.ty(),
+            Kind::Var(var) => var.ty(),
+            Kind::Place(place) => place.ty(),
+            Kind::Literal(_, ty) => ty,
+            Kind::Slot(slot) => self.builder.slot(slot).map_or(Type::UNIT, Var::ty),
+        }
+    }
+
+    /// The integer it is, for a literal.
+    pub fn known_int(self) -> Option<i128> {
+        match self.kind {
+            Kind::Literal(Constant::Int(n), _) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// Its value, read here.
+    #[track_caller]
+    pub fn read(self) -> Val<'k> {
+        self.into_val(self.builder, None)
+    }
+
+    /// The operand as it is here, whatever is assigned later. Literals stay literals.
+    #[track_caller]
+    pub fn eager(self) -> Operand<'k> {
+        match self.kind {
+            Kind::Var(_) | Kind::Place(_) | Kind::Slot(_) => self.wrap(Kind::Value(self.read())),
+            _ => self,
+        }
+    }
+
+    pub(super) fn wrap(self, kind: Kind<'k>) -> Operand<'k> {
+        Operand::new(self.builder, kind)
+    }
+
+    /// Notes that this cannot be done, and goes on with a zero.
+    #[track_caller]
+    pub(super) fn unsupported(self, message: &str) -> Operand<'k> {
+        let kind = BuildErrorKind::Unsupported(message.to_owned());
+        let value = self.builder.error(kind, Type::I32);
+        self.wrap(Kind::Value(value))
+    }
+
+    /// The field with this name, of a struct, or its number, of a tuple.
+    #[track_caller]
+    pub fn field(self, name: &str) -> Operand<'k> {
+        let b = self.builder;
+        match self.kind {
+            Kind::Lazy(fields) => match b.at_caller(|| fields(b, name)) {
+                Some(value) => self.wrap(Kind::Value(value)),
+                None => self.unsupported(&format!("there is no field `{name}`")),
+            },
+            Kind::Place(place) => match b.type_data(place.ty()) {
+                TypeData::Struct(_) => self.wrap(Kind::Place(place.field(name))),
+                TypeData::Pointer { .. } => self.deref().field(name),
+                _ => self.eager().field(name),
+            },
+            _ => {
+                let value = self.read();
+                match b.type_data(value.ty()) {
+                    TypeData::Pointer { .. } => self.wrap(Kind::Value(value)).deref().field(name),
+                    // The lanes of `F32x4` and its kind are its field 0.
+                    TypeData::Vector { .. } if name == "0" => self.wrap(Kind::Value(value)),
+                    _ => self.wrap(Kind::Value(value.field(name))),
+                }
+            }
+        }
+    }
+
+    /// The element with this index, of a slice or an array.
+    #[track_caller]
+    pub fn index(self, index: Operand<'k>) -> Operand<'k> {
+        let b = self.builder;
+        if let Kind::Place(place) = self.kind {
+            match b.type_data(place.ty()) {
+                TypeData::Array { .. } => return self.wrap(Kind::Place(place.at(index))),
+                TypeData::Pointer { .. } => return self.deref().index(index),
+                _ => {}
+            }
+        }
+        let value = self.read();
+        match b.type_data(value.ty()) {
+            TypeData::Pointer { .. } => self.wrap(Kind::Value(value)).deref().index(index),
+            TypeData::Array { len, .. } => match (index.known_int(), len) {
+                (Some(n), ArrayLen::Known(len)) if (0..i128::from(len)).contains(&n) => {
+                    self.wrap(Kind::Value(value.element(n as u32)))
+                }
+                _ => self.spill(value).index(index),
+            },
+            TypeData::Vector { lanes, .. } => match index.known_int() {
+                Some(n) if (0..i128::from(lanes)).contains(&n) => {
+                    self.wrap(Kind::Value(value.element(n as u32)))
+                }
+                _ => self.unsupported("a lane of a vector is chosen by a literal below its length"),
+            },
+            _ => self.wrap(Kind::Place(value.at(index))),
+        }
+    }
+
+    /// A copy of `value` in memory of the thread.
+    #[track_caller]
+    pub(super) fn spill(self, value: Val<'k>) -> Operand<'k> {
+        let place = self.builder.local(value.ty());
+        place.set(value);
+        self.wrap(Kind::Place(place))
+    }
+
+    /// `*self`.
+    #[track_caller]
+    pub fn deref(self) -> Operand<'k> {
+        let value = self.read();
+        match self.builder.type_data(value.ty()) {
+            TypeData::Pointer { .. } => self.wrap(Kind::Place(value.referent())),
+            // A slice is its own reference.
+            TypeData::Slice { .. } => self.wrap(Kind::Value(value)),
+            _ => self.unsupported("`*` takes a reference"),
+        }
+    }
+
+    /// `&self` or `&mut self`. What has no address is copied to memory for it.
+    #[track_caller]
+    pub fn address(self, mutable: bool) -> Operand<'k> {
+        match self.kind {
+            Kind::Place(place) => match self.builder.type_data(place.ty()) {
+                TypeData::Slice { .. } => self.eager(),
+                _ => self.wrap(Kind::Value(place.address())),
+            },
+            Kind::Value(value)
+                if matches!(self.builder.type_data(value.ty()), TypeData::Slice { .. }) =>
+            {
+                self
+            }
+            Kind::Var(_) | Kind::Slot(_) if mutable => {
+                self.unsupported("this variable has no address; borrow the whole variable by name")
+            }
+            _ => {
+                let value = self.read();
+                match self.spill(value).kind {
+                    Kind::Place(place) => self.wrap(Kind::Value(place.address())),
+                    _ => self,
+                }
+            }
+        }
+    }
+
+    /// `&self[..]` or `&mut self[..]`: a slice, or what becomes one where it is wanted.
+    #[track_caller]
+    pub fn whole_slice(self, mutable: bool) -> Operand<'k> {
+        match self.builder.type_data(self.ty()) {
+            TypeData::Slice { .. } | TypeData::Pointer { .. } => self.eager(),
+            _ => self.address(mutable),
+        }
+    }
+
+    /// The element behind `&mut x[i]`, for functions that take one: atomics.
+    #[track_caller]
+    pub fn place(self) -> Place<'k> {
+        match self.deref().kind {
+            Kind::Place(place) => place,
+            _ => {
+                self.unsupported("this takes `&mut` of an element");
+                self.builder.local(Type::I32)
+            }
+        }
+    }
+
+    /// The number of elements of a slice or array, a `usize`.
+    #[track_caller]
+    pub fn len(self) -> Operand<'k> {
+        let b = self.builder;
+        let (ty, value) = match self.kind {
+            Kind::Place(place) => (place.ty(), None),
+            _ => {
+                let value = self.read();
+                (value.ty(), Some(value))
+            }
+        };
+        match (b.type_data(ty), value) {
+            (TypeData::Array { len, .. }, _) => b.array_len(self, len),
+            (TypeData::Pointer { .. }, _) => self.deref().len(),
+            (TypeData::Slice { .. }, Some(value)) => self.wrap(Kind::Value(value.len())),
+            (TypeData::Slice { .. }, None) => self.eager().len(),
+            _ => self.unsupported("`len` is for slices and arrays"),
+        }
+    }
+
+    /// `self as` a scalar type.
+    #[track_caller]
+    pub fn cast(self, ty: Type) -> Operand<'k> {
+        if ty == self.ty() {
+            return self;
+        }
+        self.wrap(Kind::Value(self.read().cast(ty)))
+    }
+}
+
+impl KernelBuilder {
+    #[track_caller]
+    fn array_len<'k>(&'k self, array: Operand<'k>, len: ArrayLen) -> Operand<'k> {
+        match len {
+            ArrayLen::Known(n) => array.wrap(Kind::Literal(Constant::Int(n.into()), Type::U32)),
+            ArrayLen::Param(param) => {
+                let len = self.emit(InstData::ConstParam(param), Type::U64);
+                array.wrap(Kind::Value(len.cast(Type::U32)))
+            }
+        }
+    }
+}
+
+impl<'k> IntoVal<'k> for Operand<'k> {
+    fn own_type(&self) -> Option<Type> {
+        match self.kind {
+            Kind::Literal(..) => None,
+            _ => Some(self.ty()),
+        }
+    }
+
+    #[track_caller]
+    fn into_val(self, builder: &'k KernelBuilder, like: Option<Type>) -> Val<'k> {
+        match self.kind {
+            Kind::Value(value) => value.into_val(builder, like),
+            Kind::Var(var) => var.into_val(builder, like),
+            Kind::Place(place) => place.into_val(builder, like),
+            Kind::Literal(Constant::Int(n), _) if like == Some(Type::I64) => {
+                builder.constant(Constant::Int(n), Type::I64)
+            }
+            Kind::Literal(constant, ty) => builder.constant(constant, ty),
+            Kind::Slot(slot) => match builder.slot(slot) {
+                Some(var) => var.into_val(builder, like),
+                None => builder.unit(),
+            },
+            Kind::Unit => builder.unit(),
+            Kind::Lazy(_) => {
+                let message = "take one of its fields, `.x`, `.y` or `.z`";
+                let kind = BuildErrorKind::Unsupported(message.to_owned());
+                builder.error(kind, Type::U32)
+            }
+        }
+    }
+}
+
+macro_rules! operators {
+    ($($method:ident $op:ident)*) => {
+        impl<'k> Front<'k> {$(
+            /// The operator, as an instruction.
+            #[track_caller]
+            pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+                self.value(self.builder.binary(BinaryOp::$op, left, right))
+            }
+        )*}
+    };
+}
+operators! { add Add sub Sub mul Mul div Div rem Rem bitand And bitor Or bitxor Xor }
+
+macro_rules! comparisons {
+    ($($method:ident $op:ident)*) => {
+        impl<'k> Front<'k> {$(
+            /// The comparison, as an instruction.
+            #[track_caller]
+            pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+                self.value(self.builder.compare(CompareOp::$op, left, right))
+            }
+        )*}
+    };
+}
+comparisons! { eq Eq ne Ne lt Lt le Le gt Gt ge Ge }
+
+macro_rules! shifts {
+    ($($method:ident $op:ident)*) => {
+        impl<'k> Front<'k> {$(
+            /// The shift, as an instruction. The amount may have any integer type: it counts modulo
+            /// the width.
+            #[track_caller]
+            pub fn $method(self, left: Operand<'k>, amount: Operand<'k>) -> Operand<'k> {
+                let left = left.read();
+                let amount = match amount.known_int() {
+                    Some(n) => self.builder.shift_amount(n, left.ty()),
+                    None => amount.cast(left.ty()).read(),
+                };
+                self.value(self.builder.binary(BinaryOp::$op, left, amount))
+            }
+        )*}
+    };
+}
+shifts! { shl Shl shr Shr }
+
+impl KernelBuilder {
+    #[track_caller]
+    fn shift_amount(&self, amount: i128, ty: Type) -> Val<'_> {
+        let width = ty.as_scalar().map_or(i128::MAX, |s| s.bits().into());
+        self.constant(Constant::Int(amount.rem_euclid(width)), ty)
+    }
+}
+
+impl<'k> Front<'k> {
+    /// A value as an operand. Pointers are made of places only.
+    #[track_caller]
+    pub fn value(self, value: Val<'k>) -> Operand<'k> {
+        let operand = Operand::new(self.builder, Kind::Value(value));
+        match self.builder.type_data(value.ty()) {
+            TypeData::Pointer { .. } => operand.unsupported("a bare pointer is no reference"),
+            TypeData::Unit => Operand::new(self.builder, Kind::Unit),
+            _ => operand,
+        }
+    }
+
+    /// Notes that what was written is not supported, and goes on with a zero.
+    #[track_caller]
+    pub fn refuse(self, message: &str) -> Operand<'k> {
+        self.unit().unsupported(message)
+    }
+
+    /// Whether bit operations are defined on values of this type.
+    pub fn is_integer(self, ty: Type) -> bool {
+        self.builder.is_integer(ty)
+    }
+
+    /// `()`.
+    pub fn unit(self) -> Operand<'k> {
+        Operand::new(self.builder, Kind::Unit)
+    }
+
+    /// What computes its fields as they are asked for.
+    pub fn lazy(self, fields: Fields) -> Operand<'k> {
+        Operand::new(self.builder, Kind::Lazy(fields))
+    }
+
+    /// `-operand`.
+    #[track_caller]
+    pub fn neg(self, operand: Operand<'k>) -> Operand<'k> {
+        self.value(self.builder.unary(UnaryOp::Neg, operand))
+    }
+
+    /// `!operand`.
+    #[track_caller]
+    pub fn not(self, operand: Operand<'k>) -> Operand<'k> {
+        self.value(self.builder.unary(UnaryOp::Not, operand))
+    }
+}

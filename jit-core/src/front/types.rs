@@ -1,0 +1,116 @@
+//! Types on their way from rustc to the IR.
+
+use std::marker::PhantomData;
+use std::ops;
+
+use crate::build::KernelBuilder;
+use crate::ir::{Constant, Entity, Type, TypeData, TypeParam, TypeTable};
+use crate::value::DeviceType;
+
+/// The type that rustc infers for an expression of the checked copy.
+pub struct TypeOf<T>(PhantomData<fn() -> T>);
+
+impl<T> TypeOf<T> {
+    /// A type that is still to be inferred.
+    #[allow(
+        clippy::new_without_default,
+        reason = "a default would hide that inference decides"
+    )]
+    pub const fn new() -> Self {
+        TypeOf(PhantomData)
+    }
+
+    /// The value, which fixes the type.
+    #[inline(always)]
+    pub const fn of(&self, value: T) -> T
+    where
+        T: Copy,
+    {
+        value
+    }
+}
+
+impl<T: DeviceType> TypeOf<T> {
+    /// The IR type.
+    pub fn ty(&self, builder: &KernelBuilder) -> Type {
+        builder.device_type::<T>()
+    }
+}
+
+impl KernelBuilder {
+    /// The IR type of a Rust type that kernels can hold.
+    pub fn device_type<T: DeviceType>(&self) -> Type {
+        self.with_types(T::ir_type)
+    }
+}
+
+/// The type parameter with number `INDEX`, standing for itself while a generic function is
+/// described. It has the operators that bounds ask for, so that it meets them; nothing computes with
+/// it.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Param<const INDEX: usize>;
+
+impl<const INDEX: usize> DeviceType for Param<INDEX> {
+    fn ir_type(types: &mut TypeTable) -> Type {
+        types.intern(TypeData::Param(TypeParam::from_index(INDEX)))
+    }
+    fn scalars(&self, out: &mut Vec<Constant>) {
+        out.push(Constant::Zero);
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
+        impl<const INDEX: usize> ops::$trait for Param<INDEX> {
+            type Output = Self;
+            fn $method(self, _: Self) -> Self {
+                self
+            }
+        }
+        impl<const INDEX: usize> ops::$assign for Param<INDEX> {
+            fn $assign_method(&mut self, _: Self) {}
+        }
+    )*};
+}
+operators! {
+    Add add AddAssign add_assign;
+    Sub sub SubAssign sub_assign;
+    Mul mul MulAssign mul_assign;
+    Div div DivAssign div_assign;
+    Rem rem RemAssign rem_assign;
+    BitAnd bitand BitAndAssign bitand_assign;
+    BitOr bitor BitOrAssign bitor_assign;
+    BitXor bitxor BitXorAssign bitxor_assign;
+}
+
+macro_rules! shifts {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(
+        impl<const INDEX: usize> ops::$trait<u32> for Param<INDEX> {
+            type Output = Self;
+            fn $method(self, _: u32) -> Self {
+                self
+            }
+        }
+        impl<const INDEX: usize> ops::$assign<u32> for Param<INDEX> {
+            fn $assign_method(&mut self, _: u32) {}
+        }
+    )*};
+}
+shifts! {
+    Shl shl ShlAssign shl_assign;
+    Shr shr ShrAssign shr_assign;
+}
+
+impl<const INDEX: usize> ops::Neg for Param<INDEX> {
+    type Output = Self;
+    fn neg(self) -> Self {
+        self
+    }
+}
+
+impl<const INDEX: usize> ops::Not for Param<INDEX> {
+    type Output = Self;
+    fn not(self) -> Self {
+        self
+    }
+}
