@@ -5,6 +5,7 @@
 //! | [`index`] | thread, block and grid indices |
 //! | [`math`] | square root, fused multiply-add, rounding, exponentials, logarithms, sine, powers |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
+//! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
 //! An intrinsic is a row of its chapter's table ([`kiln_jit_core::ir::IntrinsicDef`]) and a method
 //! of the chapter's extension trait; [`registry`] lists all rows, for parsers and for tests.
@@ -13,6 +14,7 @@
 
 pub mod index;
 pub mod math;
+pub mod plain;
 pub mod warp;
 
 use kiln_jit_core::ir::IntrinsicDef;

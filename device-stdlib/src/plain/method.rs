@@ -1,0 +1,146 @@
+//! Methods of numbers, slices and arrays: what `x.name(..)` builds. rustc checks them against the
+//! methods that the types have in Rust, and the macro has the list of these names.
+
+use kiln_jit_core::build::{IntoVal, Val};
+use kiln_jit_core::front::{Front, Operand};
+use kiln_jit_core::ir::Type;
+
+use crate::math::Math as _;
+
+/// Methods without arguments that are methods of values in the builder.
+macro_rules! unary {
+    ($($name:ident $builder:ident;)*) => {$(
+        /// The method of this name.
+        #[track_caller]
+        pub fn $name<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+            front.value(x.read().$builder())
+        }
+    )*};
+}
+unary! {
+    sqrt sqrt;
+    floor floor;
+    ceil ceil;
+    trunc trunc;
+    round_ties_even rint;
+}
+
+/// Methods that are operators of the IR.
+macro_rules! operators {
+    ($($name:ident $operator:ident;)*) => {$(
+        /// The method of this name.
+        #[track_caller]
+        pub fn $name<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
+            match args {
+                [y] => front.$operator(x, *y),
+                _ => front.unit(),
+            }
+        }
+    )*};
+}
+operators! {
+    wrapping_add add;
+    wrapping_sub sub;
+    wrapping_mul mul;
+    wrapping_shl shl;
+    wrapping_shr shr;
+}
+
+#[track_caller]
+fn both<'k>(x: Operand<'k>, y: Operand<'k>) -> (Val<'k>, Val<'k>) {
+    let x = x.read();
+    (x, y.into_val(x.builder(), Some(x.ty())))
+}
+
+/// `x.min(y)`: the number if the other is NaN.
+#[track_caller]
+pub fn min<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
+    let [y] = args else { return front.unit() };
+    let (x, y) = both(x, *y);
+    front.value(x.min(y))
+}
+
+/// `x.max(y)`: the number if the other is NaN.
+#[track_caller]
+pub fn max<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
+    let [y] = args else { return front.unit() };
+    let (x, y) = both(x, *y);
+    front.value(x.max(y))
+}
+
+/// `x.abs()`, of floats and signed integers; the smallest integer is its own.
+#[track_caller]
+pub fn abs<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    let x = x.read();
+    if !front.is_integer(x.ty()) {
+        return front.value(x.abs());
+    }
+    let zero = x.builder().zero(x.ty());
+    front.value(x.lt(zero).select(-x, x))
+}
+
+/// `x.mul_add(factor, addend)`, with one rounding.
+#[track_caller]
+pub fn mul_add<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
+    match args {
+        [factor, addend] => front.value(x.read().mul_add(*factor, *addend)),
+        _ => front.unit(),
+    }
+}
+
+/// `x.powi(n)`, by repeated squaring; `n` is a literal.
+#[track_caller]
+pub fn powi<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
+    let exponent = args.first().and_then(|n| n.known_int());
+    match exponent.and_then(|n| i32::try_from(n).ok()) {
+        Some(n) => front.value(x.read().powi(n)),
+        None => front.refuse("the exponent of `powi` is a literal or a constant"),
+    }
+}
+
+/// `x.recip()`.
+#[track_caller]
+pub fn recip<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    let x = x.read();
+    let one = x.builder().lit(x.ty(), 1.0);
+    front.value(one / x)
+}
+
+/// `x.wrapping_neg()`.
+#[track_caller]
+pub fn wrapping_neg<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    front.neg(x)
+}
+
+/// `x.is_nan()`.
+#[track_caller]
+pub fn is_nan<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    let x = x.read();
+    front.value(x.ne(x))
+}
+
+/// `x.to_bits()`.
+#[track_caller]
+pub fn to_bits<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    let x = x.read();
+    let bits = match x.ty() {
+        Type::F64 => Type::U64,
+        Type::F32 => Type::U32,
+        _ => Type::U16,
+    };
+    front.value(x.bitcast(bits))
+}
+
+/// `x.len()`, of slices and arrays.
+#[track_caller]
+pub fn len<'k>(_: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    x.len()
+}
+
+/// `x.is_empty()`, of slices and arrays.
+#[track_caller]
+pub fn is_empty<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    let len = x.len().read();
+    let zero = len.builder().zero(len.ty());
+    front.value(len.eq(zero))
+}

@@ -1,0 +1,56 @@
+//! The library as `#[kernel]` functions see it: ordinary functions and traits.
+//!
+//! Each function is there twice under one name. As a function it is plain Rust, for rustc to check
+//! kernels against and for device functions that run on the host, where there is one thread, the
+//! only one of its warp, block and grid. As a type without values it is
+//! [`Callable`](kiln_jit_core::front::Callable): it builds the instruction. A call `f(x)` in a kernel
+//! means both, so that names are resolved as anywhere in Rust.
+//!
+//! | chapter | what is in it |
+//! |---|---|
+//! | [`index`] | thread, block and grid indices |
+//! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
+//! | [`memory`] | barriers, fences, atomics, dynamic shared memory |
+//! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
+//! | [`method`] | methods of numbers, slices and arrays |
+
+pub mod index;
+pub mod memory;
+pub mod method;
+pub mod number;
+pub mod warp;
+
+/// A function with what it builds: the function as it runs on the host, and after `=>` what it is in
+/// a kernel.
+macro_rules! functions {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident $(<$t:ident: $bound:path>)? ($($arg:ident: $ty:ty),*) $(-> $result:ty)? $body:block
+        => |$front:ident, $types:pat_param, $args:pat_param| $build:expr;
+    )*) => {$(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, clippy::extra_unused_type_parameters, reason = "one shape for all")]
+        pub fn $name $(<$t: $bound>)? ($($arg: $ty),*) $(-> $result)? $body
+
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, reason = "it has the name of the function")]
+        pub enum $name {}
+
+        impl ::kiln_jit_core::front::Callable for $name {
+            #[track_caller]
+            fn call<'k>(
+                $front: ::kiln_jit_core::front::Front<'k>,
+                $types: &[::kiln_jit_core::ir::Type],
+                args: &[::kiln_jit_core::front::Operand<'k>],
+            ) -> ::kiln_jit_core::front::Operand<'k> {
+                // rustc has checked the number of arguments against the function.
+                match args {
+                    $args => $build,
+                    #[allow(unreachable_patterns, reason = "for functions of any number of arguments")]
+                    _ => $front.unit(),
+                }
+            }
+        }
+    )*};
+}
+pub(crate) use functions;
