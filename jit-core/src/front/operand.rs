@@ -36,6 +36,10 @@ pub(super) enum Kind<'k> {
 }
 
 /// A name or path in an expression: a local variable, or a constant of the host.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value that kernels can hold",
+    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are"
+)]
 pub trait Named<'k> {
     /// What it stands for.
     fn named(self, front: Front<'k>) -> Operand<'k>;

@@ -30,9 +30,12 @@ impl<T> TypeOf<T> {
     }
 }
 
-impl<T: DeviceType> TypeOf<T> {
+impl<T> TypeOf<T> {
     /// The IR type.
-    pub fn ty(&self, builder: &KernelBuilder) -> Type {
+    pub fn ty(&self, builder: &KernelBuilder) -> Type
+    where
+        T: DeviceType,
+    {
         builder.device_type::<T>()
     }
 }
