@@ -8,13 +8,15 @@
 //! ```
 //! use kiln::prelude::*;
 //!
+//! #[kernel]
+//! fn saxpy<T: Float>(a: T, x: &[T], y: &mut [T]) {
+//!     let i = global_id().x;
+//!     if i < y.len() {
+//!         y[i] = a * x[i] + y[i];
+//!     }
+//! }
+//!
 //! fn main() -> kiln::Result<()> {
-//!     let saxpy = Kernel::build("saxpy", |k| {
-//!         let t = k.type_param("T").float();
-//!         let (a, x, y) = (k.param("a", t), k.slice("x", t), k.slice_mut("y", t));
-//!         let i = k.global_id().x();
-//!         k.if_(i.lt(y.len()), || y.at(i).set(a * x.at(i) + y.at(i)));
-//!     })?;
 //!     let jit = Jit::new()?; // a CUDA device if there is one, else this CPU
 //!     let n = 1 << 12;
 //!     let x = jit.upload(&vec![1.0f32; n])?;
@@ -24,12 +26,30 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! The builder describes kernels that a program makes up as it runs:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let saxpy = Kernel::build("saxpy", |k| {
+//!     let t = k.type_param("T").float();
+//!     let (a, x, y) = (k.param("a", t), k.slice("x", t), k.slice_mut("y", t));
+//!     let i = k.global_id().x();
+//!     k.if_(i.lt(y.len()), || y.at(i).set(a * x.at(i) + y.at(i)));
+//! })?;
+//! # drop(saxpy);
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 pub use kiln_array_lib as array;
 pub use kiln_device_stdlib as stdlib;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
+pub use kiln_kernel_macro::{KernelType, device_fn, kernel};
 
 pub use kiln_jit_core::checks::{Checks, Finding};
 pub use kiln_jit_core::error::{Error, Result};
@@ -59,12 +79,27 @@ impl StandardJit for Jit {
     }
 }
 
+/// What the code that `#[kernel]` and its kind write refers to.
+#[doc(hidden)]
+pub mod macros {
+    pub use kiln_device_stdlib::plain::memory::shared_memory;
+    pub use kiln_device_stdlib::plain::method;
+    pub use kiln_jit_core::build::KernelBuilder;
+    pub use kiln_jit_core::front::*;
+    pub use kiln_jit_core::ir::{ArrayLen, Constant, StructData, Type, TypeTable, Unroll};
+    pub use kiln_jit_core::value::{DeviceType, KernelType};
+}
+
 /// What most programs need: `use kiln::prelude::*;`.
 pub mod prelude {
     pub use crate::StandardJit;
     pub use kiln_array_lib::{Array, Arrays, Expr, IntoExpr};
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::math::Math;
+    pub use kiln_device_stdlib::plain::index::*;
+    pub use kiln_device_stdlib::plain::memory::*;
+    pub use kiln_device_stdlib::plain::number::{Float, Int, Num};
+    pub use kiln_device_stdlib::plain::warp::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
     pub use kiln_jit_core::args;
     pub use kiln_jit_core::build::{DeviceFn, IntoVal, Kernel, KernelBuilder, Place, Val, Var};
@@ -74,4 +109,5 @@ pub mod prelude {
     pub use kiln_jit_core::launch::{Dim3, LaunchConfig, grid_for};
     pub use kiln_jit_core::runtime::{Buffer, Device, DeviceKind};
     pub use kiln_jit_core::value::KernelType;
+    pub use kiln_kernel_macro::{KernelType, device_fn, kernel};
 }

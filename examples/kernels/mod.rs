@@ -71,7 +71,7 @@ pub fn describe_tiled_matmul(k: &KernelBuilder) {
         element(a, row, ka, a_tile.at(ty).at(tx));
         element(b, kb, column, b_tile.at(ty).at(tx));
         k.barrier();
-        k.for_loop(0, TILE, 1, Unroll::Full, |i| {
+        k.for_loop(0u32, TILE, 1, Unroll::Full, |i| {
             sum.set(sum + a_tile.at(ty).at(i) * b_tile.at(i).at(tx));
         });
         k.barrier();
@@ -89,7 +89,7 @@ pub fn block_sum() -> Result<Kernel> {
 pub fn describe_block_sum(k: &KernelBuilder) {
     let t = k.type_param("T").num();
     let (x, total) = (k.slice("x", t), k.slice_mut("total", t));
-    let tile = k.shared_array("tile", t, 256);
+    let tile = k.shared("tile", k.array(t, 256));
     let thread = k.thread_idx().x();
     let sum = k.var("sum", k.zero(t));
     k.for_loop(

@@ -35,6 +35,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "jit-core/src/build/kernel.rs",
     "jit-core/src/build/place.rs",
     "jit-core/src/build/value.rs",
+    // The code that `#[derive(KernelType)]` writes makes the promise of the trait.
+    "kernel-macro/src/derive.rs",
     // The promise about device memory that the interpreter is given.
     "fuzz-kernels/src/run.rs",
     // Benches call the driver as a C program would, and count allocations.

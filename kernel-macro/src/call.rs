@@ -1,0 +1,203 @@
+//! Calls of functions, methods and macros.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments, Type};
+
+use crate::body::{Translator, plain_name};
+use crate::function::{Kind, root_at};
+use crate::refusal::{METHODS, host_macro, host_type, method};
+
+/// The numbers of Rust, which have functions like `u32::from`.
+const NUMBERS: &[&str] = &[
+    "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "f32", "f64",
+];
+
+impl Translator<'_> {
+    pub(crate) fn call(&mut self, call: &ExprCall) -> TokenStream {
+        let Expr::Path(function) = crate::expression::strip(&call.func) else {
+            return self.refuse(
+                &call.func,
+                "a kernel calls functions by their names; write a `#[device_fn]` for this",
+            );
+        };
+        if function.qself.is_some() {
+            return self.refuse(
+                function,
+                "kernels do not call functions of traits; write a `#[device_fn]`",
+            );
+        }
+        if let Some(name) = function.path.get_ident()
+            && *name == self.name
+        {
+            let message = match self.kind {
+                Kind::Kernel => "a kernel cannot call itself; kernels are launched by the host",
+                Kind::Device => {
+                    "a device function cannot call itself, as threads have no stack to speak of; \
+                     write a loop"
+                }
+            };
+            return self.refuse(name, message);
+        }
+        let segments: Vec<&Ident> = function.path.segments.iter().map(|s| &s.ident).collect();
+        match segments.as_slice() {
+            [ty, name] if self.is_type_param(ty) => self.call_of_param(call, ty, name),
+            [ty, name] if NUMBERS.iter().any(|n| *ty == n) => self.call_of_number(call, ty, name),
+            [ty, ..] if segments.len() > 1 && host_type(&ty.to_string()).is_some() => {
+                let message = host_type(&ty.to_string()).unwrap_or_default();
+                self.refuse(function, message)
+            }
+            [name] if ["Some", "Ok", "Err"].iter().any(|n| *name == n) => self.refuse(
+                function,
+                "kernels have no `Option` and no `Result`; use a `bool` beside the value",
+            ),
+            _ => self.call_of_function(call, function),
+        }
+    }
+
+    fn call_of_function(&mut self, call: &ExprCall, function: &syn::ExprPath) -> TokenStream {
+        let span = call.span();
+        let mut path = function.path.clone();
+        let mut types = Vec::new();
+        if let Some(last) = path.segments.last_mut() {
+            types = self.type_args(&last.arguments);
+            last.arguments = PathArguments::None;
+        }
+        let args = self.eager_list(call.args.iter());
+        let root = root_at(span);
+        quote_spanned! {span=>
+            <#path as #root::Callable>::call(__kiln, &[#(#types),*], &[#(#args),*])
+        }
+    }
+
+    fn type_args(&mut self, arguments: &PathArguments) -> Vec<TokenStream> {
+        let PathArguments::AngleBracketed(arguments) = arguments else {
+            return Vec::new();
+        };
+        let mut types = Vec::new();
+        for argument in &arguments.args {
+            match argument {
+                GenericArgument::Type(Type::Infer(token)) => {
+                    self.refuse(token, "write the type here, or leave the list out");
+                }
+                GenericArgument::Type(ty) => types.push(self.ty(ty)),
+                GenericArgument::Lifetime(_) => {}
+                other => {
+                    self.refuse(
+                        other,
+                        "const arguments of device functions come from the lengths of their array \
+                         arguments; leave this out",
+                    );
+                }
+            }
+        }
+        types
+    }
+
+    /// `T::from_f64(x)`.
+    fn call_of_param(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> TokenStream {
+        let args = self.eager_list(call.args.iter());
+        match (name.to_string().as_str(), args.as_slice()) {
+            ("from_f64" | "from_i32", [number]) => quote_spanned! {call.span()=>
+                __kiln.convert(__kiln.builder().device_type::<#ty>(), #number)
+            },
+            (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
+                self.method(name, receiver, rest)
+            }
+            _ => self.refuse(
+                name,
+                "of a type parameter kernels call `T::from_f64`, `T::from_i32` and methods",
+            ),
+        }
+    }
+
+    /// `u32::from(x)`, `f32::max(a, b)`.
+    fn call_of_number(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> TokenStream {
+        let args = self.eager_list(call.args.iter());
+        match (name.to_string().as_str(), args.as_slice()) {
+            ("from", [value]) => quote_spanned! {call.span()=>
+                #value.cast(__kiln.builder().device_type::<#ty>())
+            },
+            (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
+                self.method(name, receiver, rest)
+            }
+            _ => self.refuse(
+                name,
+                "kernels have `from` and the methods of numbers; write a `#[device_fn]` for this",
+            ),
+        }
+    }
+
+    fn method(
+        &mut self,
+        name: &Ident,
+        receiver: &TokenStream,
+        args: &[TokenStream],
+    ) -> TokenStream {
+        let (span, root) = (name.span(), root_at(name.span()));
+        quote_spanned!(span=> #root::method::#name(__kiln, #receiver, &[#(#args),*]))
+    }
+
+    pub(crate) fn method_call(&mut self, call: &ExprMethodCall) -> TokenStream {
+        let name = plain_name(&call.method);
+        if name == "cast" {
+            let receiver = self.expr(&call.receiver);
+            let types = call
+                .turbofish
+                .as_ref()
+                .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone())));
+            return match types.as_deref() {
+                Some([ty]) => quote_spanned!(call.span()=> #receiver.cast(#ty)),
+                _ => self.refuse(&call.method, "write the type: `x.cast::<f32>()`"),
+            };
+        }
+        if !METHODS.contains(&name.as_str()) {
+            return self.refuse(&call.method, &method(&name));
+        }
+        if let (true, [exponent]) = (
+            name == "powi",
+            call.args.iter().collect::<Vec<_>>().as_slice(),
+        ) && crate::checked::marked(exponent).is_none()
+            && !matches!(exponent, Expr::Lit(_) | Expr::Path(_))
+        {
+            return self.refuse(
+                exponent,
+                "the exponent of `powi` is a literal or a constant; multiply in a loop for others",
+            );
+        }
+        let mut all = self.eager_list(std::iter::once(&*call.receiver).chain(&call.args));
+        let receiver = all.remove(0);
+        // The position of the call is that of its receiver, as everywhere.
+        let name = format_ident!("{name}", span = call.span());
+        self.method(&name, &receiver, &all)
+    }
+
+    /// `shared!(T)`; other macros are refused.
+    pub(crate) fn macro_call(&mut self, call: &Macro, name: Option<&Ident>) -> TokenStream {
+        let Some(last) = call.path.segments.last() else {
+            return quote!(__kiln.unit());
+        };
+        if last.ident != "shared" {
+            return self.refuse(&call.path, host_macro(&last.ident.to_string()));
+        }
+        if self.kind == Kind::Device {
+            return self.refuse(
+                &call.path,
+                "shared memory belongs to a kernel; declare it there and pass it as `&mut [T]`",
+            );
+        }
+        match syn::parse2::<Type>(call.tokens.clone()) {
+            Ok(ty) => {
+                crate::types::check_type(&ty, self.refusals);
+                let text = name.map_or_else(|| "shared".to_owned(), plain_name);
+                let ty = self.ty(&ty);
+                quote_spanned!(call.path.span()=> __kiln.shared(#text, #ty))
+            }
+            Err(_) => self.refuse(
+                &call.path,
+                "`shared!` takes a type: `let tile = shared!([f32; 256]);`",
+            ),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! `#[derive(KernelType)]`: the promise that a type of the host and one of the IR have one layout.
+//!
+//! A struct is `#[repr(C)]` and nothing else; that its fields lie where C has them is asserted in the
+//! code that is written as well, so that no attribute which is expanded later can break the promise.
+//! An enum without fields is an integer in the IR; what a kernel stored is checked before it is read
+//! back as a value of the enum.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DataEnum, DataStruct, DeriveInput, Fields, Ident};
+
+use crate::body::plain_name;
+use crate::function::root;
+use crate::refusal::Refusals;
+use crate::types::check_type;
+
+/// Expands the derive on an item.
+pub(crate) fn expand(item: TokenStream) -> TokenStream {
+    let input: DeriveInput = match syn::parse2(item) {
+        Ok(input) => input,
+        Err(error) => return error.to_compile_error(),
+    };
+    let mut refusals = Refusals::default();
+    let code = match &input.data {
+        Data::Struct(data) => of_struct(&input, data, &mut refusals),
+        Data::Enum(data) => of_enum(&input, data, &mut refusals),
+        Data::Union(data) => {
+            refusals.refuse(
+                &data.union_token,
+                "a union does not say what it holds; use a struct, or `to_bits` of a number",
+            );
+            TokenStream::new()
+        }
+    };
+    match refusals.is_empty() {
+        true => code,
+        false => refusals.into_tokens(),
+    }
+}
+
+/// The words inside `#[repr(..)]`.
+fn representation(attributes: &[Attribute]) -> Vec<String> {
+    let lists = attributes.iter().filter(|a| a.path().is_ident("repr"));
+    let words = lists.filter_map(|a| a.meta.require_list().ok());
+    words
+        .flat_map(|list| {
+            let text = list.tokens.to_string();
+            text.split(',')
+                .map(|word| word.trim().to_owned())
+                .filter(|word| !word.is_empty())
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn of_struct(input: &DeriveInput, data: &DataStruct, refusals: &mut Refusals) -> TokenStream {
+    if representation(&input.attrs) != ["C"] {
+        refusals.refuse(
+            &input.ident,
+            "write `#[repr(C)]` on this struct, and no other `repr`: host and device must agree on \
+             where its fields are",
+        );
+    }
+    for param in &input.generics.params {
+        match param {
+            syn::GenericParam::Type(_) => {}
+            syn::GenericParam::Lifetime(param) => refusals.refuse(
+                param,
+                "a value that kernels hold borrows nothing; keep references as parameters of the \
+                 kernel",
+            ),
+            syn::GenericParam::Const(param) => refusals.refuse(
+                param,
+                "const parameters are for functions; make one struct for each length",
+            ),
+        }
+    }
+    for field in &data.fields {
+        check_type(&field.ty, refusals);
+        if let syn::Type::Reference(reference) = &field.ty {
+            refusals.refuse(
+                reference,
+                "a value that kernels hold borrows nothing; keep references as parameters of the \
+                 kernel",
+            );
+        }
+    }
+    let device = device_type(input, data);
+    let kernel = kernel_type(input, data);
+    let constructor = match (&data.fields, input.generics.params.is_empty()) {
+        (Fields::Unnamed(fields), true) => constructor(&input.ident, fields.unnamed.len()),
+        _ => TokenStream::new(),
+    };
+    quote!(#device #kernel #constructor)
+}
+
+/// The fields as they are named in Rust, in the IR, and their types.
+fn fields(data: &DataStruct) -> Vec<(TokenStream, String, &syn::Type)> {
+    let named = |(i, field): (usize, &'_ syn::Field)| match &field.ident {
+        Some(name) => (quote!(#name), plain_name(name)),
+        None => {
+            let index = syn::Index::from(i);
+            (quote!(#index), i.to_string())
+        }
+    };
+    let fields = data.fields.iter().enumerate();
+    fields
+        .map(|(i, field)| {
+            let (member, name) = named((i, field));
+            (member, name, &field.ty)
+        })
+        .collect()
+}
+
+/// Generics with a bound on each type parameter.
+fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
+    let mut generics = input.generics.clone();
+    let names: Vec<Ident> = generics.type_params().map(|p| p.ident.clone()).collect();
+    let clause = generics.make_where_clause();
+    for name in names {
+        let predicate = syn::parse2(quote!(#name: #bound));
+        clause
+            .predicates
+            .extend(predicate.into_iter().collect::<Vec<syn::WherePredicate>>());
+    }
+    generics
+}
+
+fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
+    let (root, name) = (root(), &input.ident);
+    let text = plain_name(name);
+    let generics = bounded(input, &quote!(#root::DeviceType));
+    let (parameters, arguments, clause) = generics.split_for_impl();
+    let (mut scalars, mut entries, mut layout) = (Vec::new(), Vec::new(), Vec::new());
+    for (member, field, ty) in fields(data) {
+        let span = ty.span();
+        scalars.push(quote_spanned! {span=>
+            <#ty as #root::DeviceType>::scalars(&self.#member, out);
+        });
+        entries.push(quote_spanned! {span=>
+            (::std::string::String::from(#field), <#ty as #root::DeviceType>::ir_type(types))
+        });
+        layout.push(quote! {
+            size = size.next_multiple_of(::core::mem::align_of::<#ty>());
+            assert!(
+                ::core::mem::offset_of!(Self, #member) == size,
+                "a field is not where C has it"
+            );
+            size += ::core::mem::size_of::<#ty>();
+            if ::core::mem::align_of::<#ty>() > align {
+                align = ::core::mem::align_of::<#ty>();
+            }
+        });
+    }
+    quote! {
+        impl #parameters #root::DeviceType for #name #arguments #clause {
+            fn ir_type(types: &mut #root::TypeTable) -> #root::Type {
+                // The layout algorithm of the IR, on what rustc has made of the fields.
+                const {
+                    #[allow(unused_mut, reason = "a struct without fields assigns neither")]
+                    let (mut size, mut align) = (0_usize, 1_usize);
+                    #(#layout)*
+                    assert!(::core::mem::align_of::<Self>() == align, "the alignment is not C's");
+                    assert!(
+                        ::core::mem::size_of::<Self>() == size.next_multiple_of(align),
+                        "the size is not C's"
+                    );
+                }
+                let fields = ::std::vec![#(#entries),*];
+                types.intern_struct(#root::StructData {
+                    name: ::std::string::String::from(#text),
+                    fields,
+                })
+            }
+            fn scalars(&self, out: &mut ::std::vec::Vec<#root::Constant>) {
+                let _ = &out;
+                #(#scalars)*
+            }
+        }
+    }
+}
+
+fn kernel_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
+    let (root, name) = (root(), &input.ident);
+    let generics = bounded(input, &quote!(#root::KernelType));
+    let (parameters, arguments, clause) = generics.split_for_impl();
+    let (mut any_bits, mut valid) = (Vec::new(), Vec::new());
+    for (member, _, ty) in fields(data) {
+        let span = ty.span();
+        any_bits.push(quote_spanned!(span=> && <#ty as #root::KernelType>::ANY_BITS));
+        valid.push(quote_spanned! {span=>
+            && {
+                let start = ::core::mem::offset_of!(Self, #member);
+                let end = start + ::core::mem::size_of::<#ty>();
+                bytes.get(start..end).is_some_and(<#ty as #root::KernelType>::is_value)
+            }
+        });
+    }
+    quote! {
+        // SAFETY: the assertions in `ir_type` prove the layout; every field is a `KernelType`, so a
+        // value is valid if all its fields are.
+        unsafe impl #parameters #root::KernelType for #name #arguments #clause {
+            const ANY_BITS: bool = true #(#any_bits)*;
+            fn is_value(bytes: &[u8]) -> bool {
+                let _ = bytes;
+                true #(#valid)*
+            }
+        }
+    }
+}
+
+/// `Point(x, y)` as a call in a kernel.
+fn constructor(name: &Ident, fields: usize) -> TokenStream {
+    let root = root();
+    let names = (0..fields).map(|i| i.to_string());
+    let values = 0..fields;
+    quote! {
+        impl #root::Callable for #name {
+            #[track_caller]
+            fn call<'k>(
+                front: #root::Front<'k>,
+                _: &[#root::Type],
+                args: &[#root::Operand<'k>],
+            ) -> #root::Operand<'k> {
+                let ty = front.builder().device_type::<#name>();
+                // rustc has checked the number of arguments.
+                let fields = [#((#names, args.get(#values).copied().unwrap_or(front.unit()))),*];
+                front.construct(ty, &fields, ::core::option::Option::None)
+            }
+        }
+    }
+}
+
+fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> TokenStream {
+    const INTEGERS: [&str; 8] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"];
+    let words = representation(&input.attrs);
+    let repr = match words.as_slice() {
+        [word] if INTEGERS.contains(&word.as_str()) => Ident::new(word, input.ident.span()),
+        _ => {
+            refusals.refuse(
+                &input.ident,
+                "write the integer type of this enum, `#[repr(u32)]` for instance: host and device \
+                 must agree on its size",
+            );
+            return TokenStream::new();
+        }
+    };
+    for variant in data
+        .variants
+        .iter()
+        .filter(|v| !matches!(v.fields, Fields::Unit))
+    {
+        refusals.refuse(
+            &variant.fields,
+            "variants of kernels have no fields; use a struct with the enum and the values beside it",
+        );
+    }
+    if !input.generics.params.is_empty() {
+        refusals.refuse(
+            &input.generics,
+            "an enum without fields has no use for parameters",
+        );
+    }
+    if data.variants.is_empty() {
+        refusals.refuse(&input.ident, "an enum without variants has no values");
+    }
+    let (root, name) = (root(), &input.ident);
+    let variants: Vec<&Ident> = data.variants.iter().map(|v| &v.ident).collect();
+    quote! {
+        impl #root::DeviceType for #name {
+            fn ir_type(types: &mut #root::TypeTable) -> #root::Type {
+                <#repr as #root::DeviceType>::ir_type(types)
+            }
+            fn scalars(&self, out: &mut ::std::vec::Vec<#root::Constant>) {
+                #root::DeviceType::scalars(&(*self as #repr), out);
+            }
+        }
+
+        const _: () = assert!(
+            ::core::mem::size_of::<#name>() == ::core::mem::size_of::<#repr>()
+                && ::core::mem::align_of::<#name>() == ::core::mem::align_of::<#repr>(),
+            "the enum does not lie as its integer type"
+        );
+
+        // SAFETY: the assertion above proves the layout, and `is_value` tells which integers are
+        // variants.
+        unsafe impl #root::KernelType for #name {
+            const ANY_BITS: bool = false;
+            fn is_value(bytes: &[u8]) -> bool {
+                let Ok(bytes) = bytes.try_into() else {
+                    return false;
+                };
+                let value = #repr::from_ne_bytes(bytes);
+                [#(#name::#variants as #repr),*].contains(&value)
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The items that a function becomes.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Attribute, ItemFn, ReturnType};
+
+use crate::body::Translator;
+use crate::checked::{CheckedCopy, for_host, unfit_lints};
+use crate::refusal::Refusals;
+use crate::signature::Signature;
+
+/// What a function is made into.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A kernel.
+    Kernel,
+    /// A function that kernels call.
+    Device,
+}
+
+impl Kind {
+    /// The attribute as users write it.
+    pub(crate) fn attribute(self) -> &'static str {
+        match self {
+            Kind::Kernel => "#[kernel]",
+            Kind::Device => "#[device_fn]",
+        }
+    }
+}
+
+/// Where the generated code finds Kiln.
+pub(crate) fn root() -> TokenStream {
+    root_at(Span::call_site())
+}
+
+/// [`root`] at a position of the user's: a call is where its first token is.
+pub(crate) fn root_at(span: Span) -> TokenStream {
+    quote_spanned!(span=> ::kiln::macros)
+}
+
+/// Expands an attribute on an item.
+pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let item: ItemFn = match syn::parse2(item.clone()) {
+        Ok(item) => item,
+        Err(error) => {
+            let message = format!("{} goes on a function: {error}", kind.attribute());
+            let error = syn::Error::new(error.span(), message).to_compile_error();
+            return quote!(#item #error);
+        }
+    };
+    let mut refusals = Refusals::default();
+    let signature = Signature::new(kind, attribute, &item, &mut refusals);
+    let body = refusals
+        .is_empty()
+        .then(|| Parts::new(kind, &signature, &item, &mut refusals));
+    match body {
+        Some(parts) if refusals.is_empty() => parts.items(&signature, &item),
+        _ => {
+            let errors = refusals.into_tokens();
+            let stand_in = stand_in(kind, &signature, &item);
+            quote!(#stand_in #errors)
+        }
+    }
+}
+
+/// What the body of a function becomes.
+struct Parts {
+    kind: Kind,
+    /// The body as rustc is to check it, and the declarations of its types.
+    copy: CheckedCopy,
+    /// The calls that describe it.
+    description: TokenStream,
+}
+
+impl Parts {
+    fn new(kind: Kind, signature: &Signature, item: &ItemFn, refusals: &mut Refusals) -> Parts {
+        let copy = CheckedCopy::new(&item.block);
+        let mut translator = Translator::new(kind, signature, copy.body(), refusals);
+        let description = translator.function(signature, copy.body());
+        Parts {
+            kind,
+            copy,
+            description,
+        }
+    }
+
+    /// The function of the host that describes this one.
+    fn describing_function(&self, signature: &Signature) -> TokenStream {
+        let (generics, clause) = (&signature.generics, &signature.generics.where_clause);
+        let (types, copy) = (
+            self.copy.types(),
+            self.copy.closure(signature, self.kind == Kind::Device),
+        );
+        let (declarations, description) = (signature.declarations(self.kind), &self.description);
+        let root = root();
+        quote! {
+            fn __kiln_describe #generics (__kiln: &#root::KernelBuilder) #clause {
+                #types
+                #copy
+                #[allow(unused, nonstandard_style, clippy::all, clippy::pedantic, reason = "written by a macro")]
+                {
+                    let __kiln = #root::Front::new(__kiln);
+                    #declarations
+                    #description
+                }
+            }
+        }
+    }
+
+    fn items(&self, signature: &Signature, item: &ItemFn) -> TokenStream {
+        let describe = self.describing_function(signature);
+        let instance = signature.instance();
+        let (vis, name) = (&item.vis, &item.sig.ident);
+        let text = name.to_string();
+        let text = text.strip_prefix("r#").unwrap_or(&text);
+        let (root, here) = (root(), root_at(name.span()));
+        let attributes = kept(&item.attrs);
+        match self.kind {
+            Kind::Kernel => {
+                let new = quote_spanned!(name.span()=> #here::LazyKernel::new(#text, __kiln_describe #instance));
+                quote! {
+                    #(#attributes)*
+                    #[allow(non_upper_case_globals, reason = "it has the name of the function")]
+                    #vis static #name: #root::LazyKernel = {
+                        #describe
+                        #new
+                    };
+                }
+            }
+            Kind::Device => {
+                let host = host_function(signature, item);
+                let new = quote_spanned!(name.span()=> #here::LazyDeviceFn::new(#text, __kiln_describe #instance));
+                let companion = companion(vis, name, |front, types, args| {
+                    quote! {
+                        #describe
+                        static FUNCTION: #root::LazyDeviceFn = #new;
+                        FUNCTION.call(#front, #types, #args)
+                    }
+                });
+                quote!(#host #companion)
+            }
+        }
+    }
+}
+
+/// The function as the host calls it.
+fn host_function(signature: &Signature, item: &ItemFn) -> TokenStream {
+    let mut item = item.clone();
+    item.sig.generics = signature.generics.clone();
+    let block = for_host(&item.block);
+    let (attributes, vis, sig) = (&item.attrs, &item.vis, &item.sig);
+    let lints = unfit_lints();
+    quote!(#lints #(#attributes)* #vis #sig #block)
+}
+
+/// The type of a device function's name, which is what calls in kernels go through.
+fn companion(
+    vis: &syn::Visibility,
+    name: &Ident,
+    call: impl FnOnce(&Ident, &Ident, &Ident) -> TokenStream,
+) -> TokenStream {
+    let root = root();
+    // Hygiene keeps these apart from names of the user.
+    let parameter = |name: &str| Ident::new(name, Span::mixed_site());
+    let (front, types, args) = (parameter("front"), parameter("types"), parameter("args"));
+    let call = call(&front, &types, &args);
+    quote! {
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, reason = "it has the name of the function")]
+        #vis enum #name {}
+
+        impl #root::Callable for #name {
+            #[track_caller]
+            fn call<'k>(
+                #front: #root::Front<'k>,
+                #types: &[#root::Type],
+                #args: &[#root::Operand<'k>],
+            ) -> #root::Operand<'k> {
+                #call
+            }
+        }
+    }
+}
+
+/// What stands for a function that is refused, so that its uses are no errors of their own.
+fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn) -> TokenStream {
+    let (vis, name) = (&item.vis, &item.sig.ident);
+    let root = root();
+    let text = name.to_string();
+    match kind {
+        Kind::Kernel => quote! {
+            #[allow(non_upper_case_globals, reason = "it has the name of the function")]
+            #vis static #name: #root::LazyKernel = #root::LazyKernel::new(#text, |_| {});
+        },
+        // Beside a method there is no room for a type.
+        Kind::Device if item.sig.receiver().is_some() => quote!(#item),
+        Kind::Device => {
+            let mut item = item.clone();
+            item.sig.generics = signature.generics.clone();
+            item.sig.asyncness = None;
+            let returns_impl = matches!(&item.sig.output, ReturnType::Type(_, ty) if matches!(**ty, syn::Type::ImplTrait(_)));
+            if returns_impl {
+                item.sig.output = ReturnType::Default;
+            }
+            *item.block = syn::parse_quote!({ ::core::unimplemented!() });
+            item.attrs = vec![syn::parse_quote!(#[allow(unused, reason = "it is refused")])];
+            let companion = companion(vis, name, |front, types, args| {
+                quote! {
+                    let _ = (#types, #args);
+                    #front.unit()
+                }
+            });
+            quote!(#item #companion)
+        }
+    }
+}
+
+/// Attributes that mean something on the static of a kernel.
+fn kept(attributes: &[Attribute]) -> Vec<&Attribute> {
+    let wanted = [
+        "doc",
+        "allow",
+        "expect",
+        "cfg",
+        "deprecated",
+        "warn",
+        "deny",
+    ];
+    let keep = |attribute: &&Attribute| wanted.iter().any(|w| attribute.path().is_ident(w));
+    attributes.iter().filter(keep).collect()
+}
+
+/// The identifier that a const parameter has in the description.
+pub(crate) fn const_name(name: &Ident) -> Ident {
+    format_ident!("__kiln_const_{}", name, span = name.span())
+}

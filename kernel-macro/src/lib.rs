@@ -1,0 +1,86 @@
+//! `#[kernel]`, `#[device_fn]` and `#[derive(KernelType)]`.
+//!
+//! The macros write what one could write by hand with the builder. A function body becomes two
+//! things, in one function of the host (`kiln_jit_core::front` has the other half and says why):
+//! the *checked copy*, the body as it was written, which rustc checks and infers types for and
+//! nobody calls; and the *description*, builder calls statement by statement, each with the position
+//! of the user's own tokens, so that errors at run time name the user's lines.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `function` | the items that a function becomes |
+//! | `signature` | parameters, generics, attributes |
+//! | `checked` | the checked copy |
+//! | `scan` | which variables need an address, which expressions only compute |
+//! | `body` | statements and `let` |
+//! | `expression` | expressions |
+//! | `call` | calls, methods, macros |
+//! | `flow` | `if`, loops, `break`, `return` |
+//! | `pattern` | `match` and patterns |
+//! | `types` | types |
+//! | `derive` | `#[derive(KernelType)]` |
+//! | `refusal` | what is refused, and what to write instead |
+//!
+//! What a kernel cannot say is refused with the span of the token and a sentence that says what to
+//! write instead. The macros never panic; `fuzz` feeds them token soup.
+#![forbid(unsafe_code)]
+
+mod body;
+mod call;
+mod checked;
+mod derive;
+mod expression;
+mod flow;
+mod function;
+#[cfg(test)]
+mod fuzz;
+mod pattern;
+mod refusal;
+mod scan;
+mod signature;
+mod types;
+
+use function::Kind;
+use proc_macro::TokenStream;
+
+/// Makes a kernel of a function: a value of its name that [`Jit::launch`] takes.
+///
+/// ```ignore
+/// #[kernel]
+/// fn saxpy<T: Float>(a: T, x: &[T], y: &mut [T]) {
+///     let i = global_id().x;
+///     if i < y.len() {
+///         y[i] = a * x[i] + y[i];
+///     }
+/// }
+/// jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
+/// ```
+///
+/// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
+/// `launch_bounds(256, 2)` asks for two resident blocks besides.
+///
+/// [`Jit::launch`]: https://docs.rs/kiln-jit-core
+#[proc_macro_attribute]
+pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    function::expand(Kind::Kernel, attribute.into(), item.into()).into()
+}
+
+/// Makes a function callable from kernels; on the host it stays the function that it is.
+///
+/// ```ignore
+/// #[device_fn]
+/// fn lerp<T: Float>(a: T, b: T, t: T) -> T {
+///     a + (b - a) * t
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn device_fn(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    function::expand(Kind::Device, attribute.into(), item.into()).into()
+}
+
+/// Makes a `#[repr(C)]` struct a type that kernels can hold, or an enum without fields and with a
+/// `#[repr(u8)]` to `#[repr(i64)]` one that kernels can compute with.
+#[proc_macro_derive(KernelType)]
+pub fn derive_kernel_type(item: TokenStream) -> TokenStream {
+    derive::expand(item.into()).into()
+}

@@ -1,0 +1,141 @@
+//! What a kernel cannot say: errors with the span of the token and what to write instead.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+/// The refusals of one item.
+#[derive(Default)]
+pub(crate) struct Refusals {
+    errors: Vec<syn::Error>,
+}
+
+impl Refusals {
+    /// Refuses the tokens.
+    pub(crate) fn refuse(&mut self, tokens: &dyn ToTokens, message: &str) {
+        let tokens = tokens.to_token_stream();
+        self.errors.push(syn::Error::new_spanned(tokens, message));
+    }
+
+    /// Whether nothing is refused.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// All of them as `compile_error!`s.
+    pub(crate) fn into_tokens(self) -> TokenStream {
+        self.errors
+            .iter()
+            .map(syn::Error::to_compile_error)
+            .collect()
+    }
+}
+
+/// What to say about a type of the host, by its name.
+pub(crate) fn host_type(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "String" | "str" => "kernels have no strings; pass numbers, or bytes as `&[u8]`",
+        "Vec" | "VecDeque" | "HashMap" | "BTreeMap" | "HashSet" => {
+            "kernels have no heap; take a slice `&[T]`, or use a fixed array `[T; N]`"
+        }
+        "Box" | "Rc" | "Arc" | "Cow" => {
+            "kernels have no heap; hold the value itself, or take a reference to it"
+        }
+        "Option" | "Result" => {
+            "kernels have no enums with fields; use a `bool` beside the value, or a value that means \
+             none"
+        }
+        "char" => "kernels have no `char`; use `u8` or `u32`",
+        "i128" | "u128" => "kernels have integers of at most 64 bits; use `u64`, or two of them",
+        "Cell" | "RefCell" | "Mutex" | "RwLock" => {
+            "kernels have no cells and locks; use `let mut`, or `atomic_add` and its kind"
+        }
+        _ => return None,
+    })
+}
+
+/// What to say about a macro, by its name.
+pub(crate) fn host_macro(name: &str) -> &'static str {
+    match name {
+        "panic" | "unreachable" | "todo" | "unimplemented" => {
+            "a kernel cannot panic; `return`, and write what went wrong to a `&mut [T]`"
+        }
+        "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" => {
+            "a kernel cannot panic; write the result of the comparison to a `&mut [T]` and assert on \
+             the host"
+        }
+        "println" | "print" | "eprintln" | "eprint" | "dbg" | "write" | "writeln" => {
+            "a kernel cannot print; write the values to a `&mut [T]` and print them on the host"
+        }
+        "vec" => "kernels have no heap; use a fixed array, `[0.0; 16]`",
+        "format" => "kernels have no strings; write the numbers to a `&mut [T]`",
+        "asm" | "global_asm" => {
+            "kernels have no inline assembly; add an intrinsic row with a PTX cell instead"
+        }
+        "include_str" | "include_bytes" | "env" | "concat" | "stringify" => {
+            "kernels have no strings; pass the data as a slice"
+        }
+        _ => {
+            "macros are not expanded before `#[kernel]` sees them; write what it expands to, or call \
+             a `#[device_fn]`"
+        }
+    }
+}
+
+/// The methods that kernels have, as they are listed for users.
+pub(crate) const METHODS: &[&str] = &[
+    "abs",
+    "ceil",
+    "floor",
+    "is_empty",
+    "is_nan",
+    "len",
+    "max",
+    "min",
+    "mul_add",
+    "powi",
+    "recip",
+    "round_ties_even",
+    "sqrt",
+    "to_bits",
+    "trunc",
+    "wrapping_add",
+    "wrapping_mul",
+    "wrapping_neg",
+    "wrapping_shl",
+    "wrapping_shr",
+    "wrapping_sub",
+];
+
+/// What to say about a method that kernels do not have.
+pub(crate) fn method(name: &str) -> String {
+    let advice = match name {
+        "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "map" | "zip"
+        | "sum" | "fold" | "for_each" => {
+            "kernels have no iterators; loop over the indices: `for i in 0..x.len() { .. x[i] .. }`"
+        }
+        "unwrap" | "expect" | "unwrap_or" => {
+            "kernels have no `Option` and no panics; compare before you compute"
+        }
+        "to_string" | "to_owned" | "push" | "collect" | "to_vec" | "as_str" => {
+            "kernels have no heap and no strings; use a fixed array"
+        }
+        "clone" => "everything in a kernel is `Copy`; leave `.clone()` out",
+        "get" | "get_mut" | "first" | "last" => {
+            "kernels have no `Option`; compare the index with `len()` and index with `[]`"
+        }
+        "swap" => "write `let t = x[i]; x[i] = x[j]; x[j] = t;`",
+        "round" => "kernels have `round_ties_even`",
+        "pow" => "multiply, or use `powi` of a float",
+        "borrow" | "lock" | "load" | "store" | "fetch_add" => {
+            "kernels have functions for atomics: `atomic_add(&mut x[i], 1)`"
+        }
+        _ => {
+            let list = METHODS.join("`, `");
+            return format!(
+                "kernels have no method `{name}`; write a `#[device_fn]` for it. Methods that there \
+                 are: `{list}` and, of a type parameter, `cast::<U>()`"
+            );
+        }
+    };
+    advice.to_owned()
+}

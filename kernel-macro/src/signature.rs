@@ -1,0 +1,328 @@
+//! The signature of a kernel or device function: parameters, generics, attribute.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    FnArg, GenericParam, Generics, ItemFn, Pat, ReturnType, Type, TypeParamBound, parse_quote,
+};
+
+use crate::function::{Kind, const_name, root};
+use crate::refusal::Refusals;
+use crate::types::check_type;
+
+/// A parameter of the function.
+pub(crate) struct Param {
+    /// Its name and its pattern: `x`, `mut x`, `_`, or a tuple or struct to take apart.
+    pub(crate) pattern: Pat,
+    /// Its type.
+    pub(crate) ty: Type,
+}
+
+/// The largest block and how many of them at once.
+struct LaunchBounds {
+    max_threads: u32,
+    min_blocks: u32,
+}
+
+/// A signature.
+pub(crate) struct Signature {
+    /// The function's name.
+    pub(crate) name: Ident,
+    /// Its generics, with the bound `KernelType` replaced by what it means in a kernel.
+    pub(crate) generics: Generics,
+    /// Type parameters, with the method that says their bound to the builder.
+    pub(crate) types: Vec<(Ident, &'static str)>,
+    /// Const parameters and their types.
+    pub(crate) consts: Vec<(Ident, Type)>,
+    /// Parameters.
+    pub(crate) params: Vec<Param>,
+    /// The result type, if there is one.
+    pub(crate) result: Option<Type>,
+    bounds: Option<LaunchBounds>,
+}
+
+impl Signature {
+    pub(crate) fn new(
+        kind: Kind,
+        attribute: TokenStream,
+        item: &ItemFn,
+        refusals: &mut Refusals,
+    ) -> Signature {
+        check_modifiers(kind, item, refusals);
+        let mut signature = Signature {
+            name: item.sig.ident.clone(),
+            generics: item.sig.generics.clone(),
+            types: Vec::new(),
+            consts: Vec::new(),
+            params: Vec::new(),
+            result: result(kind, &item.sig.output, refusals),
+            bounds: launch_bounds(kind, attribute, refusals),
+        };
+        signature.read_generics(refusals);
+        for input in &item.sig.inputs {
+            signature.read_param(kind, input, refusals);
+        }
+        signature
+    }
+
+    fn read_generics(&mut self, refusals: &mut Refusals) {
+        let mut bounds_of = std::collections::HashMap::new();
+        if let Some(clause) = &mut self.generics.where_clause {
+            for predicate in &mut clause.predicates {
+                let syn::WherePredicate::Type(predicate) = predicate else {
+                    continue;
+                };
+                let name = match &predicate.bounded_ty {
+                    Type::Path(path) if path.qself.is_none() => path.path.get_ident().cloned(),
+                    _ => None,
+                };
+                let Some(name) = name else {
+                    refusals.refuse(
+                        &predicate.bounded_ty,
+                        "a `where` of a kernel is about a type parameter; bound that by `Num`, \
+                         `Int`, `Float` or `KernelType`",
+                    );
+                    continue;
+                };
+                let bound = read_bounds(&mut predicate.bounds, refusals);
+                bounds_of.insert(name, bound);
+            }
+        }
+        for param in &mut self.generics.params {
+            match param {
+                GenericParam::Lifetime(_) => {}
+                GenericParam::Const(param) => {
+                    self.consts.push((param.ident.clone(), param.ty.clone()));
+                    param.default = None;
+                }
+                GenericParam::Type(param) => {
+                    if let Some(default) = &param.default {
+                        refusals.refuse(default, "a type parameter of a kernel has no default; the arguments of the launch decide");
+                    }
+                    let own = read_bounds(&mut param.bounds, refusals);
+                    let other = bounds_of.get(&param.ident).copied().flatten();
+                    match own.or(other) {
+                        Some(bound) => self.types.push((param.ident.clone(), bound)),
+                        None => refusals.refuse(
+                            &param.ident,
+                            "a type parameter of a kernel needs a bound that says what it can do: \
+                             `Num`, `Int`, `Float`, or `KernelType` for a value that is only moved",
+                        ),
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_param(&mut self, kind: Kind, input: &FnArg, refusals: &mut Refusals) {
+        let FnArg::Typed(param) = input else {
+            refusals.refuse(
+                input,
+                "kernels and device functions are free functions; take the value as an ordinary \
+                 parameter",
+            );
+            return;
+        };
+        check_type(&param.ty, refusals);
+        if let (Kind::Kernel, Type::Reference(reference)) = (kind, &*param.ty)
+            && !matches!(*reference.elem, Type::Slice(_))
+        {
+            refusals.refuse(
+                &param.ty,
+                "a kernel takes a slice, `&[T]` or `&mut [T]`, or a value; take one element as a \
+                 slice of length 1",
+            );
+        }
+        self.params.push(Param {
+            pattern: (*param.pat).clone(),
+            ty: (*param.ty).clone(),
+        });
+    }
+
+    /// The declarations that come before parameters: type and const parameters, launch bounds.
+    pub(crate) fn declarations(&self, kind: Kind) -> TokenStream {
+        let types = self.types.iter().map(|(name, bound)| {
+            let (text, bound) = (name.to_string(), Ident::new(bound, name.span()));
+            quote_spanned!(name.span()=> __kiln.builder().type_param(#text).#bound();)
+        });
+        let root = root();
+        let consts = self.consts.iter().map(|(name, ty)| {
+            let (text, variable) = (name.to_string(), const_name(name));
+            quote_spanned! {name.span()=>
+                let #variable = __kiln.const_param(#text, __kiln.const_type::<#ty>());
+            }
+        });
+        let bounds = self
+            .bounds
+            .iter()
+            .filter(|_| kind == Kind::Kernel)
+            .map(|bounds| {
+                let (threads, blocks) = (bounds.max_threads, bounds.min_blocks);
+                quote!(__kiln.builder().launch_bounds(#threads, #blocks);)
+            });
+        quote!(#(#types)* #(#consts)* #(#bounds)* let _: #root::Front<'_> = __kiln;)
+    }
+
+    /// The generic arguments with which the describing function is called: each type parameter
+    /// stands for itself, const parameters are anything.
+    pub(crate) fn instance(&self) -> TokenStream {
+        let root = root();
+        let mut number = 0usize;
+        let args = self.generics.params.iter().filter_map(|param| match param {
+            GenericParam::Lifetime(_) => None,
+            GenericParam::Type(_) => {
+                let arg = quote!(#root::Param<#number>);
+                number += 1;
+                Some(arg)
+            }
+            GenericParam::Const(param) => {
+                let ty = &param.ty;
+                let is_bool = matches!(ty, Type::Path(path) if path.path.is_ident("bool"));
+                Some(if is_bool { quote!(false) } else { quote!(1) })
+            }
+        });
+        let args: Vec<TokenStream> = args.collect();
+        match args.is_empty() {
+            true => quote!(),
+            false => quote!(::<#(#args),*>),
+        }
+    }
+}
+
+/// The builder's method for the first bound that it knows, and `KernelType` replaced.
+fn read_bounds(
+    bounds: &mut syn::punctuated::Punctuated<TypeParamBound, syn::Token![+]>,
+    refusals: &mut Refusals,
+) -> Option<&'static str> {
+    let mut found = None;
+    for bound in bounds.iter_mut() {
+        let name = match &*bound {
+            TypeParamBound::Trait(bound) => bound.path.segments.last().map(|s| s.ident.to_string()),
+            TypeParamBound::Lifetime(_) => continue,
+            _ => None,
+        };
+        match name.as_deref() {
+            Some("Copy" | "Sized") => {}
+            Some("Num") => found = found.or(Some("num")),
+            Some("Int") => found = Some("int"),
+            Some("Float") => found = Some("float"),
+            Some("KernelType" | "DeviceType") => {
+                found = found.or(Some("any"));
+                let (root, span) = (root(), bound.span());
+                *bound = parse_quote!(#root::DeviceType);
+                if let TypeParamBound::Trait(bound) = bound
+                    && let Some(last) = bound.path.segments.last_mut()
+                {
+                    last.ident.set_span(span);
+                }
+            }
+            _ => refusals.refuse(
+                bound,
+                "type parameters of kernels are bounded by `Num`, `Int`, `Float` or `KernelType`; a \
+                 trait of the host means nothing on a device",
+            ),
+        }
+    }
+    found
+}
+
+fn check_modifiers(kind: Kind, item: &ItemFn, refusals: &mut Refusals) {
+    let sig = &item.sig;
+    if let Some(token) = &sig.asyncness {
+        refusals.refuse(
+            token,
+            "a kernel is not `async`; launches are: `jit.launch` returns before the kernel ends",
+        );
+    }
+    if let Some(token) = &sig.unsafety {
+        refusals.refuse(
+            token,
+            "kernels are safe; for indexing without checks use `Kernel::build_unchecked`",
+        );
+    }
+    if let Some(abi) = &sig.abi {
+        refusals.refuse(
+            abi,
+            "kernels and device functions have no ABI of their own; leave `extern` out",
+        );
+    }
+    if let Some(token) = &sig.variadic {
+        refusals.refuse(
+            token,
+            "a kernel has as many parameters as it names; take a slice",
+        );
+    }
+    if let (Some(token), Kind::Kernel) = (&sig.constness, kind) {
+        refusals.refuse(token, "a kernel is not `const`; a `#[device_fn]` may be");
+    }
+}
+
+fn result(kind: Kind, output: &ReturnType, refusals: &mut Refusals) -> Option<Type> {
+    let ReturnType::Type(_, ty) = output else {
+        return None;
+    };
+    match &**ty {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => return None,
+        _ if kind == Kind::Kernel => {
+            refusals.refuse(
+                ty,
+                "a kernel returns nothing; write its results to a `&mut [T]`",
+            );
+        }
+        Type::Reference(_) => refusals.refuse(
+            ty,
+            "a device function returns a value, not a reference; return the element or its index",
+        ),
+        Type::Never(_) => refusals.refuse(ty, "a device function ends; return nothing"),
+        ty => check_type(ty, refusals),
+    }
+    Some((**ty).clone())
+}
+
+fn launch_bounds(
+    kind: Kind,
+    attribute: TokenStream,
+    refusals: &mut Refusals,
+) -> Option<LaunchBounds> {
+    if attribute.is_empty() {
+        return None;
+    }
+    if kind == Kind::Device {
+        refusals.refuse(
+            &attribute,
+            "`#[device_fn]` takes nothing; launch bounds belong to a kernel",
+        );
+        return None;
+    }
+    let parse = |input: syn::parse::ParseStream<'_>| -> syn::Result<LaunchBounds> {
+        let name: Ident = input.parse()?;
+        if name != "launch_bounds" {
+            return Err(syn::Error::new(name.span(), ""));
+        }
+        let inner;
+        syn::parenthesized!(inner in input);
+        let numbers =
+            syn::punctuated::Punctuated::<syn::LitInt, syn::Token![,]>::parse_terminated(&inner)?;
+        let mut numbers = numbers.iter().map(syn::LitInt::base10_parse::<u32>);
+        let bounds = LaunchBounds {
+            max_threads: numbers.next().unwrap_or(Ok(0))?,
+            min_blocks: numbers.next().unwrap_or(Ok(0))?,
+        };
+        match (bounds.max_threads, numbers.next()) {
+            (1.., None) => Ok(bounds),
+            _ => Err(syn::Error::new(name.span(), "")),
+        }
+    };
+    match syn::parse::Parser::parse2(parse, attribute.clone()) {
+        Ok(bounds) => Some(bounds),
+        Err(_) => {
+            refusals.refuse(
+                &attribute,
+                "write `#[kernel]`, or `#[kernel(launch_bounds(256))]` with the largest number of \
+                 threads a block, or `#[kernel(launch_bounds(256, 2))]`",
+            );
+            None
+        }
+    }
+}

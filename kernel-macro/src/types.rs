@@ -1,0 +1,129 @@
+//! Types: which ones kernels have, and the IR's counterpart of one as it is written.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, Type};
+
+use crate::body::Translator;
+use crate::function::{const_name, root};
+use crate::refusal::{Refusals, host_type};
+
+/// Refuses what no kernel can hold, by the way it is written.
+pub(crate) fn check_type(ty: &Type, refusals: &mut Refusals) {
+    match ty {
+        Type::Array(array) => check_type(&array.elem, refusals),
+        Type::Group(group) => check_type(&group.elem, refusals),
+        Type::Paren(paren) => check_type(&paren.elem, refusals),
+        Type::Tuple(tuple) => tuple.elems.iter().for_each(|ty| check_type(ty, refusals)),
+        Type::Reference(reference) => match &*reference.elem {
+            Type::Slice(slice) => check_type(&slice.elem, refusals),
+            Type::Reference(inner) => refusals.refuse(
+                inner,
+                "kernels have no references to references; take the inner one",
+            ),
+            ty => check_type(ty, refusals),
+        },
+        Type::Path(path) => check_path(path, refusals),
+        Type::Slice(_) => refusals.refuse(
+            ty,
+            "a slice has no size; take a reference to it, `&[T]` or `&mut [T]`",
+        ),
+        Type::TraitObject(_) => refusals.refuse(
+            ty,
+            "kernels have no trait objects; take a type parameter, `T: Float`",
+        ),
+        Type::ImplTrait(_) => {
+            refusals.refuse(ty, "name the type parameter: `fn f<T: Float>(x: T)`")
+        }
+        Type::BareFn(_) => refusals.refuse(
+            ty,
+            "kernels have no function pointers; call the `#[device_fn]` by its name",
+        ),
+        Type::Ptr(_) => refusals.refuse(
+            ty,
+            "kernels have references and slices, not raw pointers; take `&[T]` or `&mut [T]`",
+        ),
+        Type::Never(_) => refusals.refuse(ty, "`!` is the type of no value; leave it out"),
+        Type::Infer(_) => refusals.refuse(ty, "write the type here"),
+        _ => refusals.refuse(ty, "kernels do not have this type"),
+    }
+}
+
+fn check_path(path: &syn::TypePath, refusals: &mut Refusals) {
+    if path.qself.is_some() {
+        refusals.refuse(
+            path,
+            "write the type itself: kernels have no associated types",
+        );
+        return;
+    }
+    let Some(last) = path.path.segments.last() else {
+        return;
+    };
+    let name = last.ident.to_string();
+    if let Some(message) = host_type(&name) {
+        refusals.refuse(path, message);
+    } else if name == "Self" {
+        refusals.refuse(
+            path,
+            "kernels and device functions are free functions; name the type",
+        );
+    }
+    if let syn::PathArguments::AngleBracketed(args) = &last.arguments {
+        for arg in &args.args {
+            if let syn::GenericArgument::Type(ty) = arg {
+                check_type(ty, refusals);
+            }
+        }
+    }
+}
+
+impl Translator<'_> {
+    /// An expression of the host that is the IR's type.
+    pub(crate) fn ty(&mut self, ty: &Type) -> TokenStream {
+        let (span, root) = (ty.span(), root());
+        match ty {
+            Type::Group(group) => self.ty(&group.elem),
+            Type::Paren(paren) => self.ty(&paren.elem),
+            Type::Array(array) => {
+                let (element, len) = (self.ty(&array.elem), self.len(&array.len));
+                quote_spanned!(span=> __kiln.array_type(#element, #len))
+            }
+            Type::Tuple(tuple) if tuple.elems.is_empty() => quote!(#root::Type::UNIT),
+            Type::Tuple(tuple) => {
+                let types: Vec<_> = tuple.elems.iter().map(|ty| self.ty(ty)).collect();
+                quote_spanned!(span=> __kiln.tuple_type(&[#(#types),*]))
+            }
+            Type::Reference(reference) => {
+                let mutable = reference.mutability.is_some();
+                let (target, slice) = match &*reference.elem {
+                    Type::Slice(slice) => (self.ty(&slice.elem), true),
+                    ty => (self.ty(ty), false),
+                };
+                quote_spanned!(span=> __kiln.reference_type(#target, #slice, #mutable))
+            }
+            Type::Path(path) => {
+                check_path(path, self.refusals);
+                quote_spanned!(span=> __kiln.builder().device_type::<#path>())
+            }
+            _ => {
+                check_type(ty, self.refusals);
+                quote!(#root::Type::UNIT)
+            }
+        }
+    }
+
+    /// The length of an array: a const parameter, or a constant of the host.
+    pub(crate) fn len(&mut self, len: &Expr) -> TokenStream {
+        let root = root();
+        if let Expr::Path(path) = len
+            && let Some(name) = path.path.get_ident()
+            && self.is_const_param(name)
+        {
+            let name = const_name(name);
+            return quote_spanned!(len.span()=> #root::ArrayLen::Param(#name));
+        }
+        quote_spanned!(len.span()=> #root::ArrayLen::Known((#len) as u64))
+    }
+}

@@ -1,0 +1,154 @@
+//! The kernels of quickstart, written in Rust and with the builder: one IR, up to names and lines.
+
+use kiln::prelude::*;
+
+use super::kernels;
+use kernels::TILE;
+
+#[kernel]
+fn saxpy<T: Float>(a: T, x: &[T], y: &mut [T]) {
+    let i = global_id().x;
+    if i < y.len() {
+        y[i] = a * x[i] + y[i];
+    }
+}
+
+#[kernel]
+fn naive_matmul(a: &[f32], b: &[f32], c: &mut [f32], n: u32) {
+    let n = n as usize;
+    let (row, column) = (global_id().y, global_id().x);
+    if row < n && column < n {
+        let mut sum = 0.0;
+        for i in 0..n {
+            sum += a[row * n + i] * b[i * n + column];
+        }
+        c[row * n + column] = sum;
+    }
+}
+
+#[kernel]
+fn tiled_matmul(a: &[f32], b: &[f32], c: &mut [f32], n: u32) {
+    const SIDE: usize = TILE as usize;
+    let n = n as usize;
+    let a_tile = shared!([[f32; SIDE]; SIDE]);
+    let b_tile = shared!([[f32; SIDE]; SIDE]);
+    let (tx, ty) = (thread_idx().x, thread_idx().y);
+    let (row, column) = (global_id().y, global_id().x);
+    let mut sum = 0.0;
+    for first in (0..n).step_by(SIDE) {
+        let (ka, kb) = (first + tx, first + ty);
+        let place = &mut a_tile[ty][tx];
+        if row < n && ka < n {
+            *place = a[row * n + ka];
+        } else {
+            *place = 0.0;
+        }
+        let place = &mut b_tile[ty][tx];
+        if kb < n && column < n {
+            *place = b[kb * n + column];
+        } else {
+            *place = 0.0;
+        }
+        barrier();
+        #[unroll]
+        for i in 0..SIDE {
+            sum += a_tile[ty][i] * b_tile[i][tx];
+        }
+        barrier();
+    }
+    if row < n && column < n {
+        c[row * n + column] = sum;
+    }
+}
+
+#[kernel]
+fn block_sum<T: Num>(x: &[T], total: &mut [T]) {
+    let tile = shared!([T; 256]);
+    let thread = thread_idx().x;
+    let mut sum = T::ZERO;
+    for i in (global_id().x..x.len()).step_by(global_size().x) {
+        sum += x[i];
+    }
+    tile[thread] = sum;
+    barrier();
+    for half in [128, 64, 32, 16, 8, 4, 2, 1] {
+        if thread < half {
+            tile[thread] += tile[thread + half];
+        }
+        barrier();
+    }
+    if thread == 0 {
+        atomic_add(&mut total[0], tile[0]);
+    }
+}
+
+/// The text without files and lines of Rust.
+fn without_lines(text: &str) -> String {
+    let strip = |line: &str| {
+        let indent = line.len() - line.trim_start().len();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // `!0:16:1)` ends a list of parameters.
+        let words = words.iter().map(|word| match word.strip_prefix('!') {
+            Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'),
+            None => word,
+        });
+        let words: Vec<&str> = words.filter(|w| !w.is_empty()).collect();
+        format!("{:indent$}{}", "", words.join(" "))
+    };
+    let lines = text.lines().filter(|line| !line.starts_with("file "));
+    lines.map(strip).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn check(
+    of_macro: &kiln::core::front::LazyKernel,
+    of_builder: &Kernel,
+    args: &[kiln::core::args::Arg<'_>],
+) {
+    let jit = Jit::on(Device::cpu());
+    let ir = |kernel: &Kernel| {
+        let inspection = jit.inspect(kernel, args).expect("it compiles");
+        without_lines(inspection.ir())
+    };
+    assert_eq!(
+        ir(of_macro.get().expect("it can be described")),
+        ir(of_builder)
+    );
+}
+
+#[test]
+fn of_saxpy() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let (x, mut y) = (jit.zeros::<f32>(8)?, jit.zeros::<f32>(8)?);
+    check(&saxpy, &kernels::saxpy()?, args!(3.0f32, &x, &mut y));
+    Ok(())
+}
+
+#[test]
+fn of_matmul() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let (a, b, mut c) = (
+        jit.zeros::<f32>(8)?,
+        jit.zeros::<f32>(8)?,
+        jit.zeros::<f32>(8)?,
+    );
+    check(
+        &naive_matmul,
+        &kernels::naive_matmul()?,
+        args!(&a, &b, &mut c, 2u32),
+    );
+    check(
+        &tiled_matmul,
+        &kernels::tiled_matmul()?,
+        args!(&a, &b, &mut c, 2u32),
+    );
+    Ok(())
+}
+
+#[test]
+fn of_block_sum() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let (x, mut total) = (jit.zeros::<f32>(8)?, jit.zeros::<f32>(8)?);
+    check(&block_sum, &kernels::block_sum()?, args!(&x, &mut total));
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! `#[derive(KernelType)]`: structs and enums as arguments, in buffers, in shared memory.
+
+use kiln::prelude::*;
+
+use super::{devices, exact};
+
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Pair<A, B> {
+    first: A,
+    second: B,
+}
+
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Body {
+    position: [f32; 3],
+    mass: f32,
+    kind: Kind,
+    alive: bool,
+    tags: Pair<u8, u64>,
+}
+
+#[derive(KernelType, Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum Kind {
+    Star = 3,
+    Planet = 5,
+    Dust = 9,
+}
+
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Meters(f64, i32);
+
+#[device_fn]
+fn weigh(body: &Body) -> f32 {
+    match body.kind {
+        Kind::Star => body.mass * 1000.0,
+        Kind::Planet if body.alive => body.mass + 1.0,
+        Kind::Planet | Kind::Dust => body.mass,
+    }
+}
+
+#[kernel]
+fn step(bodies: &mut [Body], by: Pair<f32, Kind>, weights: &mut [f32]) {
+    let i = global_id().x;
+    if i >= bodies.len() {
+        return;
+    }
+    let mut body = bodies[i];
+    weights[i] = weigh(&body);
+    for axis in 0..3 {
+        body.position[axis] += by.first * (axis as f32 + 1.0);
+    }
+    if body.kind == by.second {
+        body.kind = Kind::Dust;
+    }
+    bodies[i] = body;
+    bodies[i].tags.second += 1 << 40;
+    bodies[i].alive = !body.alive;
+}
+
+fn body(i: u32) -> Body {
+    Body {
+        position: [i as f32, 1.0, -2.0],
+        mass: i as f32 * 0.5,
+        kind: [Kind::Star, Kind::Planet, Kind::Dust][i as usize % 3],
+        alive: i < 10,
+        tags: Pair {
+            first: i as u8,
+            second: u64::from(i),
+        },
+    }
+}
+
+#[test]
+fn structs_in_buffers() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let before: Vec<Body> = (0..20).map(body).collect();
+        let mut bodies = jit.upload(&before)?;
+        let mut weights = jit.zeros::<f32>(20)?;
+        let by = Pair {
+            first: 0.5f32,
+            second: Kind::Planet,
+        };
+        jit.launch(&step, 1, 32, args!(&mut bodies, by, &mut weights))?;
+        let weights = weights.to_vec()?;
+        for (i, (got, mut want)) in bodies.to_vec()?.into_iter().zip(before).enumerate() {
+            assert_eq!(weights[i], weigh(&want));
+            for axis in 0..3 {
+                want.position[axis] += 0.5 * (axis as f32 + 1.0);
+            }
+            if want.kind == Kind::Planet {
+                want.kind = Kind::Dust;
+            }
+            want.alive = !want.alive;
+            want.tags.second += 1 << 40;
+            assert_eq!(got, want, "{i}");
+        }
+    }
+    Ok(())
+}
+
+#[kernel]
+fn write_number(out: &mut [u32]) {
+    out[2] = 77;
+}
+
+#[test]
+fn what_is_no_variant_is_not_read_back() -> kiln::Result<()> {
+    let jit = exact(Device::cpu());
+    let mut kinds = jit.upload(&[Kind::Star; 4])?;
+    assert_eq!(kinds.to_vec()?, vec![Kind::Star; 4]);
+    // In the IR an enum is its integer type.
+    jit.launch(&write_number, 1, 1, args!(&mut kinds))?;
+    let error = kinds.to_vec().expect_err("77 is no kind").to_string();
+    assert!(
+        error.contains("element 2") && error.contains("Kind"),
+        "{error}"
+    );
+    let zeros = jit.zeros::<Kind>(1)?;
+    assert!(zeros.to_vec().is_err());
+    Ok(())
+}
+
+#[kernel]
+fn generic_pairs<A: Num, B: KernelType>(x: &[Pair<A, B>], out: &mut [Pair<B, A>]) {
+    let i = global_id().x;
+    let pair = x[i];
+    out[i] = Pair {
+        second: pair.first + A::ONE,
+        first: pair.second,
+    };
+}
+
+#[test]
+fn generic_structs() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let pairs: Vec<_> = (0..8)
+            .map(|i| Pair {
+                first: i as f32,
+                second: i as u8,
+            })
+            .collect();
+        let x = jit.upload(&pairs)?;
+        let mut out = jit.zeros::<Pair<u8, f32>>(8)?;
+        jit.launch(&generic_pairs, 1, 8, args!(&x, &mut out))?;
+        let want: Vec<_> = (0..8)
+            .map(|i| Pair {
+                first: i as u8,
+                second: i as f32 + 1.0,
+            })
+            .collect();
+        assert_eq!(out.to_vec()?, want);
+    }
+    Ok(())
+}
+
+#[kernel]
+fn tuple_structs(out: &mut [Meters], by: f64) {
+    let m = Meters(by * 2.0, 3);
+    let Meters(a, b) = m;
+    out[0] = Meters(a + 0.5, b + m.1);
+    out[1].0 = m.0;
+}
+
+#[test]
+fn structs_with_numbered_fields() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let mut out = jit.zeros::<Meters>(2)?;
+        jit.launch(&tuple_structs, 1, 1, args!(&mut out, 4.0f64))?;
+        assert_eq!(out.to_vec()?, vec![Meters(8.5, 6), Meters(8.0, 0)]);
+    }
+    Ok(())
+}
+
+#[kernel]
+fn rotate(bodies: &mut [Pair<i32, f32>]) {
+    let tile = shared!([Pair<i32, f32>; 32]);
+    let i = thread_idx().x;
+    tile[i] = bodies[i];
+    tile[i].first *= 2;
+    barrier();
+    bodies[i] = tile[(i + 1) % 32];
+}
+
+#[test]
+fn structs_in_shared_memory() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let pair = |i: i32| Pair {
+            first: i,
+            second: i as f32,
+        };
+        let mut bodies = jit.upload(&(0..32).map(pair).collect::<Vec<_>>())?;
+        jit.launch(&rotate, 1, 32, args!(&mut bodies))?;
+        let want: Vec<_> = (0..32)
+            .map(|i| (i + 1) % 32)
+            .map(|i| Pair {
+                first: i * 2,
+                second: i as f32,
+            })
+            .collect();
+        assert_eq!(bodies.to_vec()?, want);
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! A `#[kernel]` function as a value: launched, inspected, given const arguments, redefined; and what
+//! it says when something is wrong.
+
+use kiln::prelude::*;
+
+use super::{devices, exact};
+
+#[kernel]
+fn scale<T: Float>(x: &mut [T], by: T) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] *= by;
+    }
+}
+
+#[kernel]
+fn scale_twice<T: Float>(x: &mut [T], by: T) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] = x[i] * by * by;
+    }
+}
+
+#[test]
+fn generic_kernels_are_specialized_at_launch() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let mut single = jit.upload(&[1.0f32, 2.0, 3.0])?;
+        let mut double = jit.upload(&[1.0f64, 2.0, 3.0])?;
+        let mut half = jit.upload(&[half::f16::ONE; 3])?;
+        jit.launch(&scale, 1, 32, args!(&mut single, 2.0f32))?;
+        jit.launch(&scale, 1, 32, args!(&mut double, 3.0f64))?;
+        jit.launch(&scale, 1, 32, args!(&mut half, half::f16::from_f32(0.5)))?;
+        assert_eq!(single.to_vec()?, [2.0, 4.0, 6.0]);
+        assert_eq!(double.to_vec()?, [3.0, 6.0, 9.0]);
+        assert_eq!(half.to_vec()?, [half::f16::from_f32(0.5); 3]);
+        assert_eq!(jit.cache_stats().compiles, 3);
+    }
+    Ok(())
+}
+
+#[kernel]
+fn fir<const N: usize, const BIAS: i32>(x: &[i32], taps: [i32; N], out: &mut [i32]) {
+    let i = global_id().x;
+    if i + N <= x.len() {
+        let mut sum = BIAS;
+        for k in 0..N {
+            sum += x[i + k] * taps[k];
+        }
+        out[i] = sum;
+    }
+}
+
+#[kernel]
+fn window<const N: usize>(x: &[i32], out: &mut [i32]) {
+    let tile = shared!([i32; N]);
+    let i = thread_idx().x;
+    if i < N {
+        tile[i] = x[i];
+    }
+    barrier();
+    let mut sum = 0;
+    for k in 0..tile.len() {
+        sum += tile[k];
+    }
+    out[i] = sum + N as i32 * 1000;
+}
+
+#[test]
+fn const_parameters() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let x = jit.upload(&(0..10).collect::<Vec<i32>>())?;
+        let mut out = jit.zeros::<i32>(10)?;
+        let kernel = fir.with_const("BIAS", 100)?;
+        jit.launch(&kernel, 1, 16, args!(&x, [1i32, 2, 3], &mut out))?;
+        let want = (0..8).map(|i| 100 + i + (i + 1) * 2 + (i + 2) * 3);
+        assert_eq!(out.to_vec()?[..8], want.collect::<Vec<i32>>());
+
+        let mut out = jit.zeros::<i32>(4)?;
+        jit.launch(&window.with_const("N", 3)?, 1, 4, args!(&x, &mut out))?;
+        assert_eq!(out.to_vec()?, [3003; 4]);
+    }
+    Ok(())
+}
+
+#[test]
+fn redefinition() -> kiln::Result<()> {
+    #[kernel]
+    fn changing<T: Float>(x: &mut [T], by: T) {
+        x[0] += by;
+    }
+    let jit = exact(Device::cpu());
+    let mut x = jit.upload(&[5.0f32])?;
+    jit.launch(&changing, 1, 1, args!(&mut x, 3.0f32))?;
+    assert_eq!(x.to_vec()?, [8.0]);
+    changing.redefine(&scale_twice)?;
+    jit.launch(&changing, 1, 1, args!(&mut x, 3.0f32))?;
+    assert_eq!(x.to_vec()?, [72.0]);
+    Ok(())
+}
+
+#[test]
+fn inspection_shows_each_stage() -> kiln::Result<()> {
+    let jit = exact(Device::cpu());
+    let mut x = jit.upload(&[1.0f32])?;
+    let inspection = jit.inspect(&scale, args!(&mut x, 2.0f32))?;
+    assert!(inspection.ir().contains("kernel @scale"));
+    assert_eq!(scale.name(), "scale");
+    Ok(())
+}
+
+#[kernel]
+fn reads_beyond(x: &[f32], out: &mut [f32]) {
+    let i = thread_idx().x;
+    let first = 1.0;
+    out[i] = first + x[i + 2];
+}
+
+/// The line of this file with these words.
+fn line_of(words: &str) -> usize {
+    let text = include_str!("values.rs");
+    let found = text.lines().position(|line| line.contains(words));
+    found.expect("the words are in this file") + 1
+}
+
+#[test]
+fn a_fault_names_the_line_and_column() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let x = jit.upload(&[0.0f32; 4])?;
+        let mut out = jit.zeros::<f32>(4)?;
+        jit.launch(&reads_beyond, 1, 3, args!(&x, &mut out))?;
+        let error = jit.synchronize().expect_err("it reads x[4]").to_string();
+        let at = format!("values.rs:{}:22", line_of("first + x[i + 2];"));
+        assert!(error.contains(&at), "{at} is not in: {error}");
+        assert!(error.contains("index 4"), "{error}");
+    }
+    Ok(())
+}
+
+#[kernel]
+fn remainder_of_floats(x: &mut [f32]) {
+    x[0] = x[0] % 2.0;
+}
+
+#[test]
+fn a_build_error_names_the_line() {
+    let jit = exact(Device::cpu());
+    let mut x = jit.zeros::<f32>(1).expect("memory");
+    let error = jit.launch(&remainder_of_floats, 1, 1, args!(&mut x));
+    let error = error.expect_err("floats have no remainder").to_string();
+    let at = format!("values.rs:{}:12", line_of("x[0] % 2.0;"));
+    assert!(error.contains(&at), "{at} is not in: {error}");
+}
+
+#[device_fn]
+fn even(n: i32) -> bool {
+    if n == 0 { true } else { odd(n - 1) }
+}
+
+#[device_fn]
+fn odd(n: i32) -> bool {
+    if n == 0 { false } else { even(n - 1) }
+}
+
+#[kernel]
+fn recursive(out: &mut [u32]) {
+    out[0] = even(10) as u32;
+}
+
+#[test]
+fn recursion_through_others_is_an_error() {
+    let jit = exact(Device::cpu());
+    let mut x = jit.zeros::<u32>(1).expect("memory");
+    let error = jit.launch(&recursive, 1, 1, args!(&mut x));
+    let error = error.expect_err("it has no end").to_string();
+    assert!(error.contains("`even` calls itself"), "{error}");
+    assert!(error.contains("calls `odd`"), "{error}");
+    // On the host it is an ordinary function.
+    assert!(even(10) && odd(7));
+}
+
+#[kernel]
+fn mixed_slices(x: &[u32], y: &mut [u32]) {
+    // Either of two slices, and a part of the other parameter's type.
+    let i = global_id().x;
+    let from: &[u32] = if i % 2 == 0 { x } else { &y[..] };
+    let v = from[i];
+    y[i] = v + 1;
+}
+
+#[test]
+fn slices_as_values() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let x = jit.upload(&[10u32, 20, 30, 40])?;
+        let mut y = jit.upload(&[1u32, 2, 3, 4])?;
+        jit.launch(&mixed_slices, 1, 4, args!(&x, &mut y))?;
+        assert_eq!(y.to_vec()?, [11, 3, 31, 5]);
+    }
+    Ok(())
+}
