@@ -1,0 +1,9 @@
+//! Await inside.
+use kiln::prelude::*;
+
+#[kernel]
+fn k(x: &[f32], y: &mut [f32]) {
+    y[0] = x[0].await;
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Break outside.
+use kiln::prelude::*;
+
+#[kernel]
+fn k(x: &[f32], y: &mut [f32]) {
+    break;
+}
+
+fn main() {}

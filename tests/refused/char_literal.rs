@@ -1,0 +1,9 @@
+//! Char literal.
+use kiln::prelude::*;
+
+#[kernel]
+fn k(x: &[f32], y: &mut [f32]) {
+    let c = 'a';
+}
+
+fn main() {}

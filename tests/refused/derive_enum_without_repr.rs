@@ -1,0 +1,10 @@
+//! Derive enum without repr.
+use kiln::prelude::*;
+
+#[derive(KernelType, Copy, Clone)]
+enum E {
+    A,
+    B,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! Derive string.
+use kiln::prelude::*;
+
+#[derive(KernelType)]
+#[repr(C)]
+struct S {
+    a: String,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! Derive without copy.
+use kiln::prelude::*;
+
+#[derive(KernelType)]
+#[repr(C)]
+struct S {
+    a: f32,
+}
+
+fn main() {}

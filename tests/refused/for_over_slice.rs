@@ -1,0 +1,11 @@
+//! For over slice.
+use kiln::prelude::*;
+
+#[kernel]
+fn k(x: &[f32], y: &mut [f32]) {
+    for v in x {
+        y[0] += *v;
+    }
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! No bound.
+use kiln::prelude::*;
+
+#[kernel]
+fn k<T>(x: &[T], y: &mut [T]) {
+    y[0] = x[0];
+}
+
+fn main() {}

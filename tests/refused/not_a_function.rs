@@ -1,0 +1,7 @@
+//! Not a function.
+use kiln::prelude::*;
+
+#[kernel]
+struct S;
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Unsafe kernel.
+use kiln::prelude::*;
+
+#[kernel]
+unsafe fn k(y: &mut [f32]) {
+    y[0] = 1.0;
+}
+
+fn main() {}
