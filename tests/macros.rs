@@ -1,16 +1,10 @@
-//! `#[kernel]` and its kind: kernels as ordinary Rust against the same written with the builder,
-//! and against plain Rust.
+//! `#[kernel]` functions as values, and against the same kernels written with the builder. What they
+//! compute is in the chapters `rust_*` of `tests/suite`.
 
 #[path = "../examples/kernels/mod.rs"]
 mod kernels;
-#[path = "macros/language.rs"]
-mod language;
 #[path = "macros/same_ir.rs"]
 mod same_ir;
-#[path = "macros/threads.rs"]
-mod threads;
-#[path = "macros/types.rs"]
-mod types;
 #[path = "macros/values.rs"]
 mod values;
 

@@ -99,6 +99,11 @@ impl Jit {
         &self.0.hooks
     }
 
+    /// The settings it was made with.
+    pub fn options(&self) -> &JitOptions {
+        &self.0.options
+    }
+
     /// What code is compiled for.
     pub fn target(&self) -> &Target {
         &self.0.target

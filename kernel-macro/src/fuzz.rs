@@ -198,7 +198,7 @@ fn token_soup() {
 
 #[test]
 fn mutated_kernels() {
-    let text = include_str!("../../tests/macros/language.rs");
+    let text = include_str!("../../tests/suite/rust_language.rs");
     let file = syn::parse_file(text).expect("the tests of the language parse");
     let functions: Vec<TokenStream> = file
         .items

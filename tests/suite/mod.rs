@@ -1,6 +1,7 @@
 //! One suite over all devices: every case is a function of a `Jit`, run on the CPU by `tests/cpu.rs`
 //! and on a GPU by `tests/gpu.rs`. A case checks its results itself and panics if they are wrong.
 //!
+//! The chapters `rust_*` are kernels as `#[kernel]` functions; the others are written with the builder.
 //! The chapters `tricky_*` are kernels as CUDA programs have them, of the kind that compilers for
 //! CPUs get wrong. What goes wrong in them by intent is elsewhere: faults in `faults`, races and
 //! divergent barriers in `tests/checks`. Printing is left out, as the IR has none.
@@ -19,6 +20,9 @@ mod faults;
 mod launching;
 mod math;
 mod memory;
+mod rust_language;
+mod rust_threads;
+mod rust_types;
 mod tricky_atomics;
 pub mod tricky_barriers;
 mod tricky_ends;
@@ -58,6 +62,9 @@ pub fn cases() -> Vec<Case> {
         tricky_atomics::CASES,
         tricky_ends::CASES,
         tricky_barriers::CASES,
+        rust_language::CASES,
+        rust_threads::CASES,
+        rust_types::CASES,
     ]
     .concat()
 }
@@ -69,6 +76,13 @@ macro_rules! chapter {
     };
 }
 pub(crate) use chapter;
+
+/// A `Jit` on the same device and target that rounds each operation by itself, as the host does.
+pub fn exact(jit: &Jit) -> Jit {
+    let mut options = jit.options().clone();
+    options.compile.contract = false;
+    Jit::with(jit.device().clone(), jit.hooks().clone(), options)
+}
 
 /// Launches `kernel` with one thread an element of `out` and gives back `out`.
 pub fn run_over<T: KernelType>(

@@ -2,7 +2,15 @@
 
 use kiln::prelude::*;
 
-use super::{devices, exact};
+use super::{Outcome, chapter, exact};
+
+chapter![
+    structs_in_buffers,
+    what_is_no_variant_is_not_read_back,
+    generic_structs,
+    structs_with_numbered_fields,
+    structs_in_shared_memory
+];
 
 #[derive(KernelType, Copy, Clone, Debug, PartialEq)]
 #[repr(C)]
@@ -74,31 +82,28 @@ fn body(i: u32) -> Body {
     }
 }
 
-#[test]
-fn structs_in_buffers() -> kiln::Result<()> {
-    for device in devices() {
-        let jit = exact(device);
-        let before: Vec<Body> = (0..20).map(body).collect();
-        let mut bodies = jit.upload(&before)?;
-        let mut weights = jit.zeros::<f32>(20)?;
-        let by = Pair {
-            first: 0.5f32,
-            second: Kind::Planet,
-        };
-        jit.launch(&step, 1, 32, args!(&mut bodies, by, &mut weights))?;
-        let weights = weights.to_vec()?;
-        for (i, (got, mut want)) in bodies.to_vec()?.into_iter().zip(before).enumerate() {
-            assert_eq!(weights[i], weigh(&want));
-            for axis in 0..3 {
-                want.position[axis] += 0.5 * (axis as f32 + 1.0);
-            }
-            if want.kind == Kind::Planet {
-                want.kind = Kind::Dust;
-            }
-            want.alive = !want.alive;
-            want.tags.second += 1 << 40;
-            assert_eq!(got, want, "{i}");
+fn structs_in_buffers(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let before: Vec<Body> = (0..20).map(body).collect();
+    let mut bodies = jit.upload(&before)?;
+    let mut weights = jit.zeros::<f32>(20)?;
+    let by = Pair {
+        first: 0.5f32,
+        second: Kind::Planet,
+    };
+    jit.launch(&step, 1, 32, args!(&mut bodies, by, &mut weights))?;
+    let weights = weights.to_vec()?;
+    for (i, (got, mut want)) in bodies.to_vec()?.into_iter().zip(before).enumerate() {
+        assert_eq!(weights[i], weigh(&want));
+        for axis in 0..3 {
+            want.position[axis] += 0.5 * (axis as f32 + 1.0);
         }
+        if want.kind == Kind::Planet {
+            want.kind = Kind::Dust;
+        }
+        want.alive = !want.alive;
+        want.tags.second += 1 << 40;
+        assert_eq!(got, want, "{i}");
     }
     Ok(())
 }
@@ -108,9 +113,8 @@ fn write_number(out: &mut [u32]) {
     out[2] = 77;
 }
 
-#[test]
-fn what_is_no_variant_is_not_read_back() -> kiln::Result<()> {
-    let jit = exact(Device::cpu());
+fn what_is_no_variant_is_not_read_back(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
     let mut kinds = jit.upload(&[Kind::Star; 4])?;
     assert_eq!(kinds.to_vec()?, vec![Kind::Star; 4]);
     // In the IR an enum is its integer type.
@@ -135,27 +139,24 @@ fn generic_pairs<A: Num, B: KernelType>(x: &[Pair<A, B>], out: &mut [Pair<B, A>]
     };
 }
 
-#[test]
-fn generic_structs() -> kiln::Result<()> {
-    for device in devices() {
-        let jit = exact(device);
-        let pairs: Vec<_> = (0..8)
-            .map(|i| Pair {
-                first: i as f32,
-                second: i as u8,
-            })
-            .collect();
-        let x = jit.upload(&pairs)?;
-        let mut out = jit.zeros::<Pair<u8, f32>>(8)?;
-        jit.launch(&generic_pairs, 1, 8, args!(&x, &mut out))?;
-        let want: Vec<_> = (0..8)
-            .map(|i| Pair {
-                first: i as u8,
-                second: i as f32 + 1.0,
-            })
-            .collect();
-        assert_eq!(out.to_vec()?, want);
-    }
+fn generic_structs(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let pairs: Vec<_> = (0..8)
+        .map(|i| Pair {
+            first: i as f32,
+            second: i as u8,
+        })
+        .collect();
+    let x = jit.upload(&pairs)?;
+    let mut out = jit.zeros::<Pair<u8, f32>>(8)?;
+    jit.launch(&generic_pairs, 1, 8, args!(&x, &mut out))?;
+    let want: Vec<_> = (0..8)
+        .map(|i| Pair {
+            first: i as u8,
+            second: i as f32 + 1.0,
+        })
+        .collect();
+    assert_eq!(out.to_vec()?, want);
     Ok(())
 }
 
@@ -167,14 +168,11 @@ fn tuple_structs(out: &mut [Meters], by: f64) {
     out[1].0 = m.0;
 }
 
-#[test]
-fn structs_with_numbered_fields() -> kiln::Result<()> {
-    for device in devices() {
-        let jit = exact(device);
-        let mut out = jit.zeros::<Meters>(2)?;
-        jit.launch(&tuple_structs, 1, 1, args!(&mut out, 4.0f64))?;
-        assert_eq!(out.to_vec()?, vec![Meters(8.5, 6), Meters(8.0, 0)]);
-    }
+fn structs_with_numbered_fields(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let mut out = jit.zeros::<Meters>(2)?;
+    jit.launch(&tuple_structs, 1, 1, args!(&mut out, 4.0f64))?;
+    assert_eq!(out.to_vec()?, vec![Meters(8.5, 6), Meters(8.0, 0)]);
     Ok(())
 }
 
@@ -188,24 +186,21 @@ fn rotate(bodies: &mut [Pair<i32, f32>]) {
     bodies[i] = tile[(i + 1) % 32];
 }
 
-#[test]
-fn structs_in_shared_memory() -> kiln::Result<()> {
-    for device in devices() {
-        let jit = exact(device);
-        let pair = |i: i32| Pair {
-            first: i,
+fn structs_in_shared_memory(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let pair = |i: i32| Pair {
+        first: i,
+        second: i as f32,
+    };
+    let mut bodies = jit.upload(&(0..32).map(pair).collect::<Vec<_>>())?;
+    jit.launch(&rotate, 1, 32, args!(&mut bodies))?;
+    let want: Vec<_> = (0..32)
+        .map(|i| (i + 1) % 32)
+        .map(|i| Pair {
+            first: i * 2,
             second: i as f32,
-        };
-        let mut bodies = jit.upload(&(0..32).map(pair).collect::<Vec<_>>())?;
-        jit.launch(&rotate, 1, 32, args!(&mut bodies))?;
-        let want: Vec<_> = (0..32)
-            .map(|i| (i + 1) % 32)
-            .map(|i| Pair {
-                first: i * 2,
-                second: i as f32,
-            })
-            .collect();
-        assert_eq!(bodies.to_vec()?, want);
-    }
+        })
+        .collect();
+    assert_eq!(bodies.to_vec()?, want);
     Ok(())
 }
