@@ -98,7 +98,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::math::Math;
     pub use kiln_device_stdlib::plain::index::*;
     pub use kiln_device_stdlib::plain::memory::*;
-    pub use kiln_device_stdlib::plain::number::{Float, Int, Num};
+    pub use kiln_device_stdlib::plain::number::{Float, FloatOps as _, Int, Num};
     pub use kiln_device_stdlib::plain::warp::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
     pub use kiln_jit_core::args;

@@ -73,6 +73,24 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///     a + (b - a) * t
 /// }
 /// ```
+///
+/// What it computes in a kernel and on the host is the same, with these exceptions:
+///
+/// | | in a kernel | on the host |
+/// |---|---|---|
+/// | `+ - *` and `-x` of integers that overflow | wrap | wrap; panic with overflow checks, as in debug builds |
+/// | `<<`, `>>` by the width or more | the amount counts modulo the width | the same; panic with overflow checks |
+/// | `x / 0`, `x % 0`, `MIN / -1`, `MIN % -1` | as if the divisor were 1 | panic |
+/// | an index out of bounds | ends the thread, reported at the next synchronization | panics |
+/// | `usize` and lengths | 32 bits | 64 bits |
+/// | `a * b + c` of floats | may be rounded once, unless `CompileOptions::contract` is off | rounded twice |
+/// | `min`, `max` of `0.0` and `-0.0`, the bits of a NaN | either, any | either, any |
+/// | `powi` | multiplications by repeated squaring | std's, or for a type parameter the same as in a kernel |
+/// | `exp`, `exp2`, `ln`, `log2`, `log10`, `sin`, `cos`, `tanh`, `powf` | the same bits on all devices | the platform's, some units in the last place away |
+/// | indices, barriers, warps | of the launch | there is one thread |
+///
+/// All else is equal: `wrapping_add` and its kind, comparisons, casts with `as` (which saturate from
+/// floats), `+ - * /`, `sqrt` and `mul_add` of floats, which round correctly.
 #[proc_macro_attribute]
 pub fn device_fn(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Device, attribute.into(), item.into()).into()

@@ -21,6 +21,7 @@ mod launching;
 mod math;
 mod memory;
 mod rust_language;
+mod rust_math;
 mod rust_threads;
 mod rust_types;
 mod tricky_atomics;
@@ -63,6 +64,7 @@ pub fn cases() -> Vec<Case> {
         tricky_ends::CASES,
         tricky_barriers::CASES,
         rust_language::CASES,
+        rust_math::CASES,
         rust_threads::CASES,
         rust_types::CASES,
     ]

@@ -23,6 +23,14 @@ unary! {
     ceil ceil;
     trunc trunc;
     round_ties_even rint;
+    exp exp;
+    exp2 exp2;
+    ln ln;
+    log2 log2;
+    log10 log10;
+    sin sin;
+    cos cos;
+    tanh tanh;
 }
 
 /// Methods that are operators of the IR.
@@ -84,6 +92,15 @@ pub fn abs<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'
 pub fn mul_add<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     match args {
         [factor, addend] => front.value(x.read().mul_add(*factor, *addend)),
+        _ => front.unit(),
+    }
+}
+
+/// `x.powf(exponent)`, with C's `pow` for special values.
+#[track_caller]
+pub fn powf<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
+    match args {
+        [exponent] => front.value(x.read().powf(*exponent)),
         _ => front.unit(),
     }
 }

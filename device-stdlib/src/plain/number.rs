@@ -109,6 +109,27 @@ pub trait FloatOps: Sized + Neg<Output = Self> {
     fn powi(self, exponent: i32) -> Self;
     /// `1 / self`.
     fn recip(self) -> Self;
+    /// `e` to this power.
+    ///
+    /// This and the following are the platform's on the host, where the last bits may differ from
+    /// those of a kernel; [`crate::math`] has the errors that those have.
+    fn exp(self) -> Self;
+    /// 2 to this power.
+    fn exp2(self) -> Self;
+    /// The natural logarithm.
+    fn ln(self) -> Self;
+    /// The logarithm to base 2.
+    fn log2(self) -> Self;
+    /// The logarithm to base 10.
+    fn log10(self) -> Self;
+    /// The sine of an angle in radians.
+    fn sin(self) -> Self;
+    /// The cosine of an angle in radians.
+    fn cos(self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh(self) -> Self;
+    /// The power with an exponent of the same type.
+    fn powf(self, exponent: Self) -> Self;
 }
 
 macro_rules! ints {
@@ -185,6 +206,18 @@ macro_rules! floats {
             }
             fn powi(self, exponent: i32) -> Self { power(self, $one.1, exponent) }
             fn recip(self) -> Self { $one.1 / self }
+            fn exp(self) -> Self { let $wide = <$w>::from(self).exp(); $narrow }
+            fn exp2(self) -> Self { let $wide = <$w>::from(self).exp2(); $narrow }
+            fn ln(self) -> Self { let $wide = <$w>::from(self).ln(); $narrow }
+            fn log2(self) -> Self { let $wide = <$w>::from(self).log2(); $narrow }
+            fn log10(self) -> Self { let $wide = <$w>::from(self).log10(); $narrow }
+            fn sin(self) -> Self { let $wide = <$w>::from(self).sin(); $narrow }
+            fn cos(self) -> Self { let $wide = <$w>::from(self).cos(); $narrow }
+            fn tanh(self) -> Self { let $wide = <$w>::from(self).tanh(); $narrow }
+            fn powf(self, exponent: Self) -> Self {
+                let $wide = <$w>::from(self).powf(exponent.into());
+                $narrow
+            }
         }
     )*};
 }
@@ -266,6 +299,33 @@ impl<const INDEX: usize> FloatOps for Param<INDEX> {
         self
     }
     fn recip(self) -> Self {
+        self
+    }
+    fn exp(self) -> Self {
+        self
+    }
+    fn exp2(self) -> Self {
+        self
+    }
+    fn ln(self) -> Self {
+        self
+    }
+    fn log2(self) -> Self {
+        self
+    }
+    fn log10(self) -> Self {
+        self
+    }
+    fn sin(self) -> Self {
+        self
+    }
+    fn cos(self) -> Self {
+        self
+    }
+    fn tanh(self) -> Self {
+        self
+    }
+    fn powf(self, _: Self) -> Self {
         self
     }
 }

@@ -1,0 +1,141 @@
+//! Mathematical functions in `#[kernel]` functions: the bits that the builder's methods give, near
+//! what the host computes.
+
+use half::f16;
+use kiln::core::front::{AsKernel, LazyKernel};
+use kiln::prelude::*;
+
+use super::{Outcome, chapter, exact};
+
+chapter![
+    functions_have_the_bits_of_the_builder,
+    functions_are_near_the_host,
+    functions_by_path_and_of_halves,
+];
+
+/// A function of one number in the builder.
+type Built = for<'k> fn(Val<'k>) -> Val<'k>;
+
+/// For each function a kernel, what the builder makes of it, and the host's.
+macro_rules! functions {
+    ($($name:ident)*) => {
+        mod kernels {
+            use kiln::prelude::*;
+            $(
+                #[kernel]
+                pub fn $name<T: Float>(x: &[T], y: &mut [T]) {
+                    let i = global_id().x;
+                    if i < x.len() {
+                        y[i] = x[i].$name();
+                    }
+                }
+            )*
+        }
+
+        const FUNCTIONS: &[(&str, &LazyKernel, Built, fn(f64) -> f64)] =
+            &[$((stringify!($name), &kernels::$name, |x| x.$name(), f64::$name)),*];
+    };
+}
+functions! { exp exp2 ln log2 log10 sin cos tanh }
+
+/// Numbers of every size, and where functions have their edges.
+fn inputs() -> Vec<f32> {
+    let mut inputs: Vec<f32> = (-60..60).map(|i| i as f32 * 0.37).collect();
+    inputs.extend((-120..120).map(|e| 1.7 * (e as f32).exp2()));
+    inputs.extend([0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NAN]);
+    inputs
+}
+
+fn apply<T: KernelType>(
+    jit: &Jit,
+    kernel: &(impl AsKernel + ?Sized),
+    x: &[T],
+) -> kiln::Result<Vec<T>> {
+    let input = jit.upload(x)?;
+    let mut y = jit.upload(x)?;
+    jit.launch(kernel, grid_for(x.len(), 64), 64, args!(&input, &mut y))?;
+    y.to_vec()
+}
+
+fn functions_have_the_bits_of_the_builder(jit: &Jit) -> Outcome {
+    for (name, kernel, built, _) in FUNCTIONS {
+        let by_hand = Kernel::build(name, |k| {
+            let t = k.type_param("T").float();
+            let (x, y) = (k.slice("x", t), k.slice_mut("y", t));
+            let i = k.global_id().x();
+            k.if_(i.lt(x.len()), || y.at(i).set(built(x.at(i).get())));
+        })?;
+        let x = inputs();
+        let bits = |y: Vec<f32>| y.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+        let (got, want) = (apply(jit, *kernel, &x)?, apply(jit, &by_hand, &x)?);
+        assert_eq!(bits(got), bits(want), "{name} of singles");
+        let x: Vec<f64> = x.into_iter().map(f64::from).collect();
+        let bits = |y: Vec<f64>| y.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+        let (got, want) = (apply(jit, *kernel, &x)?, apply(jit, &by_hand, &x)?);
+        assert_eq!(bits(got), bits(want), "{name} of doubles");
+    }
+    Ok(())
+}
+
+/// Whether `got` is within `relative` of `want`, both NaN or both the same infinity.
+fn near(got: f64, want: f64, relative: f64, smallest: f64) -> bool {
+    got == want
+        || got.is_nan() && want.is_nan()
+        || (got - want).abs() <= relative * want.abs().max(smallest)
+}
+
+fn functions_are_near_the_host(jit: &Jit) -> Outcome {
+    for (name, kernel, _, host) in FUNCTIONS {
+        let x = inputs();
+        for (x, got) in x.iter().zip(apply(jit, *kernel, &x)?) {
+            // The largest result before infinity, and subnormal ones, are coarse.
+            let want = f64::from(host(f64::from(*x)) as f32);
+            let fits = near(f64::from(got), want, 4.0 * f64::from(f32::EPSILON), 1e-37);
+            assert!(fits, "{name} of {x:e} is {want:e}, not {got:e}");
+        }
+    }
+    Ok(())
+}
+
+#[device_fn]
+fn density(x: f32, sigma: f32) -> f32 {
+    let t = x / sigma;
+    (-0.5 * t * t).exp() / (sigma * 2.506_628_3)
+}
+
+#[device_fn]
+fn decay<T: Float>(x: T, rate: T) -> T {
+    x.abs().powf(rate) * T::cos(x).tanh()
+}
+
+#[kernel]
+fn mixed(x: &[f32], halves: &[f16], out: &mut [f32], powers: &mut [f16]) {
+    let i = global_id().x;
+    if i < x.len() {
+        out[i] = density(x[i], 1.5) + decay(x[i], 0.75) + f32::sin(x[i]);
+        powers[i] = halves[i].exp2().powf(f16::ONE) + decay(halves[i], halves[i].cos());
+    }
+}
+
+fn functions_by_path_and_of_halves(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let host: Vec<f32> = (-40..40).map(|i| i as f32 * 0.11).collect();
+    let halves: Vec<f16> = host.iter().map(|&x| f16::from_f32(x)).collect();
+    let (x, h) = (jit.upload(&host)?, jit.upload(&halves)?);
+    let mut out = jit.zeros::<f32>(host.len())?;
+    let mut powers = jit.zeros::<f16>(host.len())?;
+    let grid = grid_for(host.len(), 64);
+    jit.launch(&mixed, grid, 64, args!(&x, &h, &mut out, &mut powers))?;
+    let (out, powers) = (out.to_vec()?, powers.to_vec()?);
+    for (i, &x) in host.iter().enumerate() {
+        let want = density(x, 1.5) + decay(x, 0.75) + x.sin();
+        let fits = near(out[i].into(), want.into(), 1e-6, 1.0);
+        assert!(fits, "of {x} it is {want}, not {}", out[i]);
+        let h = halves[i];
+        let want = h.exp2().powf(f16::ONE) + decay(h, h.cos());
+        // Two results that are rounded to 11 bits, and their sum.
+        let fits = near(powers[i].into(), want.into(), 3e-3, 1.0);
+        assert!(fits, "of {h} it is {want}, not {}", powers[i]);
+    }
+    Ok(())
+}
