@@ -22,6 +22,7 @@ mod math;
 mod memory;
 mod rust_language;
 mod rust_math;
+mod rust_papers;
 mod rust_threads;
 mod rust_types;
 mod tricky_atomics;
@@ -65,6 +66,7 @@ pub fn cases() -> Vec<Case> {
         tricky_barriers::CASES,
         rust_language::CASES,
         rust_math::CASES,
+        rust_papers::CASES,
         rust_threads::CASES,
         rust_types::CASES,
     ]
