@@ -136,7 +136,7 @@ impl Translator<'_> {
         args: &[TokenStream],
     ) -> TokenStream {
         let (span, root) = (name.span(), root_at(name.span()));
-        quote_spanned!(span=> #root::method::#name(__kiln, #receiver, &[#(#args),*]))
+        quote_spanned!(span=> #root::method::#name(__kiln, #receiver.target(), &[#(#args.target()),*]))
     }
 
     pub(crate) fn method_call(&mut self, call: &ExprMethodCall) -> TokenStream {

@@ -131,7 +131,8 @@ impl MarkLiterals {
     }
 }
 
-fn is_open_literal(expr: &Expr) -> bool {
+/// Whether an expression is a number without a suffix, perhaps negative.
+pub(crate) fn is_open_literal(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(lit) => match &lit.lit {
             Lit::Int(int) => int.suffix().is_empty(),
@@ -147,6 +148,12 @@ impl VisitMut for MarkLiterals {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if is_open_literal(expr) {
             self.mark(expr);
+            return;
+        }
+        // A literal that is cast has its type from the cast.
+        if let Expr::Cast(cast) = expr
+            && is_open_literal(crate::expression::strip(&cast.expr))
+        {
             return;
         }
         // The length of a repetition is a constant of the host.

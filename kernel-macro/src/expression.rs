@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, UnOp};
 
 use crate::body::{Translator, is_structured};
-use crate::checked::marked;
+use crate::checked::{is_open_literal, marked};
 use crate::function::const_name;
 use crate::scan::only_computes;
 
@@ -39,6 +39,9 @@ impl Translator<'_> {
             Expr::Path(e) => self.path(e),
             Expr::Unary(e) => self.unary(e),
             Expr::Binary(e) => self.binary(e),
+            Expr::Cast(e) if is_open_literal(strip(&e.expr)) => {
+                quote_spanned!(span=> __kiln.constant(#e))
+            }
             Expr::Cast(e) => {
                 let (value, ty) = (self.expr(&e.expr), self.ty(&e.ty));
                 quote_spanned!(span=> #value.cast(#ty))

@@ -81,6 +81,7 @@ cases! {
     references slices casts floats methods shifts suffixes constants bools unit_calls
     labelled_blocks deferred early_values nested_calls generic_calls unrolled wrapping
     evaluation_order last_expression_if loops_at_the_edge compound_on_parts patterns_in_let
+    through_references casts_of_literals
 }
 
 #[device_fn]
@@ -881,4 +882,27 @@ fn patterns_in_let(x: i32) -> i32 {
     b += 1;
     let (d, e): (i32, f32) = (b, 2.0);
     a + b * 10 + c as i32 * 100 + d + e as i32
+}
+
+#[device_fn]
+fn nearer(a: &i32, b: &i32, to: i32) -> bool {
+    (a - to).abs() < (b - to).abs() && a != b && a.min(b) > &-50
+}
+
+#[device_fn]
+fn through_references(x: i32) -> i32 {
+    let (a, b) = (x & 63, 20);
+    let (p, q) = (&a, &b);
+    let sum = p + q * 2 - -p;
+    sum + p.max(q).wrapping_mul(3) + (!q & p) + nearer(p, q, 10) as i32
+}
+
+#[device_fn]
+fn casts_of_literals(x: i32) -> i32 {
+    let a = 4_000_000_000 as u32;
+    let b = -1 as i64;
+    let c = (200) as u8;
+    let d = 0.1 as f32;
+    let e = 7 as f64;
+    (a >> 3) as i32 + b as i32 + c as i32 + (d * e as f32) as i32 + (x & 3) * (0xff as usize as i32)
 }

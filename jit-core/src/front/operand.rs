@@ -186,6 +186,21 @@ impl<'k> Operand<'k> {
         }
     }
 
+    /// What a method or an operator is applied to: behind a reference, what it refers to.
+    #[track_caller]
+    pub fn target(self) -> Operand<'k> {
+        let is_reference = |operand: Self| {
+            matches!(
+                self.builder.type_data(operand.ty()),
+                TypeData::Pointer { .. }
+            )
+        };
+        match is_reference(self) {
+            true => self.deref().target(),
+            false => self,
+        }
+    }
+
     /// `&self` or `&mut self`. What has no address is copied to memory for it.
     #[track_caller]
     pub fn address(self, mutable: bool) -> Operand<'k> {
@@ -314,7 +329,7 @@ macro_rules! operators {
             /// The operator, as an instruction.
             #[track_caller]
             pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
-                self.value(self.builder.binary(BinaryOp::$op, left, right))
+                self.value(self.builder.binary(BinaryOp::$op, left.target(), right.target()))
             }
         )*}
     };
@@ -327,7 +342,7 @@ macro_rules! comparisons {
             /// The comparison, as an instruction.
             #[track_caller]
             pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
-                self.value(self.builder.compare(CompareOp::$op, left, right))
+                self.value(self.builder.compare(CompareOp::$op, left.target(), right.target()))
             }
         )*}
     };
@@ -397,12 +412,12 @@ impl<'k> Front<'k> {
     /// `-operand`.
     #[track_caller]
     pub fn neg(self, operand: Operand<'k>) -> Operand<'k> {
-        self.value(self.builder.unary(UnaryOp::Neg, operand))
+        self.value(self.builder.unary(UnaryOp::Neg, operand.target()))
     }
 
     /// `!operand`.
     #[track_caller]
     pub fn not(self, operand: Operand<'k>) -> Operand<'k> {
-        self.value(self.builder.unary(UnaryOp::Not, operand))
+        self.value(self.builder.unary(UnaryOp::Not, operand.target()))
     }
 }
