@@ -1,5 +1,9 @@
-//! The kernels of quickstart, written in Rust and with the builder: one IR, up to names and lines.
+//! The kernels of quickstart, written in Rust and with the builder: one IR, up to names and lines, and
+//! as many instructions of PTX.
 
+use kiln::core::args::Arg;
+use kiln::core::front::LazyKernel;
+use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
 use super::kernels;
@@ -99,21 +103,32 @@ fn without_lines(text: &str) -> String {
     lines.map(strip).collect::<Vec<_>>().join("\n")
 }
 
+/// The instructions of a PTX text.
+fn instructions(ptx: &str) -> Vec<&str> {
+    let lines = ptx.lines().map(str::trim);
+    let is_instruction =
+        |line: &&str| line.ends_with(';') && !line.starts_with('.') && !line.starts_with("//");
+    lines.filter(is_instruction).collect()
+}
+
+/// One IR up to names and lines, and as many instructions of PTX.
 #[track_caller]
-fn check(
-    of_macro: &kiln::core::front::LazyKernel,
-    of_builder: &Kernel,
-    args: &[kiln::core::args::Arg<'_>],
-) {
-    let jit = Jit::on(Device::cpu());
-    let ir = |kernel: &Kernel| {
-        let inspection = jit.inspect(kernel, args).expect("it compiles");
-        without_lines(inspection.ir())
+fn check(of_macro: &LazyKernel, of_builder: &Kernel, args: &[Arg<'_>]) {
+    let options = JitOptions {
+        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
+        ..JitOptions::default()
     };
-    assert_eq!(
-        ir(of_macro.get().expect("it can be described")),
-        ir(of_builder)
-    );
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let inspect = |kernel: &Kernel| {
+        let inspection = jit.inspect(kernel, args).expect("it compiles");
+        let ptx = inspection.ptx().expect("the target is PTX");
+        (without_lines(inspection.ir()), instructions(ptx).len())
+    };
+    let of_macro = of_macro.get().expect("it can be described");
+    let (of_macro, of_builder) = (inspect(of_macro), inspect(of_builder));
+    assert_eq!(of_macro.0, of_builder.0);
+    assert_eq!(of_macro.1, of_builder.1, "instructions of PTX");
+    assert!(of_macro.1 > 10, "{} instructions of PTX", of_macro.1);
 }
 
 #[test]
