@@ -23,6 +23,9 @@
 //!     let mut y = jit.upload(&vec![2.0f32; n])?;
 //!     jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
 //!     assert_eq!(y.to_vec()?[0], 5.0);
+//!     // The same, with arguments that rustc checks.
+//!     saxpy.launch(&jit, (grid_for(n, 256), 256), 3.0, &x, &mut y)?;
+//!     assert_eq!(y.to_vec()?[0], 8.0);
 //!     Ok(())
 //! }
 //! ```
@@ -49,7 +52,7 @@ pub use kiln_array_lib as array;
 pub use kiln_device_stdlib as stdlib;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
-pub use kiln_kernel_macro::{KernelType, device_fn, kernel};
+pub use kiln_kernel_macro::{KernelType, device_fn};
 
 pub use kiln_jit_core::checks::{Checks, Finding};
 pub use kiln_jit_core::error::{Error, Result};
@@ -79,15 +82,48 @@ impl StandardJit for Jit {
     }
 }
 
+/// A kernel as an expression, whose value is a `&'static` [`LazyKernel`](core::front::LazyKernel): what
+/// `#[kernel]` makes of a function, without a name outside. The attribute comes with the [`prelude`].
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let scale = kiln::kernel!(scale<T: Float>(x: &mut [T], by: T) {
+///     let i = global_id().x;
+///     if i < x.len() {
+///         x[i] *= by;
+///     }
+/// });
+/// let jit = Jit::new()?;
+/// let mut x = jit.upload(&[1.0f32, 2.0])?;
+/// jit.launch(scale, 1, 32, args!(&mut x, 10.0f32))?;
+/// assert_eq!(x.to_vec()?, [10.0, 20.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[macro_export]
+macro_rules! kernel {
+    ($($kernel:tt)*) => {
+        $crate::macros::kernel_expression!($($kernel)*)
+    };
+}
+
 /// What the code that `#[kernel]` and its kind write refers to.
 #[doc(hidden)]
 pub mod macros {
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::method;
-    pub use kiln_jit_core::build::KernelBuilder;
+    pub use kiln_jit_core::args::IntoArg;
+    pub use kiln_jit_core::build::{Kernel, KernelBuilder};
+    pub use kiln_jit_core::error::Error;
     pub use kiln_jit_core::front::*;
     pub use kiln_jit_core::ir::{ArrayLen, Constant, StructData, Type, TypeTable, Unroll};
+    pub use kiln_jit_core::jit::Jit;
+    pub use kiln_jit_core::launch::LaunchConfig;
+    pub use kiln_jit_core::runtime::Buffer;
     pub use kiln_jit_core::value::{DeviceType, KernelType};
+    pub use kiln_kernel_macro::kernel_expression;
 }
 
 /// What most programs need: `use kiln::prelude::*;`.

@@ -70,7 +70,7 @@ macro_rules! cases {
         }
 
         fn cases() -> Vec<(&'static str, &'static LazyKernel, Host)> {
-            vec![$((stringify!($name), &kernels::$name, $name)),*]
+            vec![$((stringify!($name), &*kernels::$name, $name)),*]
         }
     };
 }

@@ -75,6 +75,13 @@ pub struct LaunchConfig {
     pub shared_bytes: u32,
 }
 
+impl<G: Into<Dim3>, B: Into<Dim3>> From<(G, B)> for LaunchConfig {
+    /// Grid and block, without dynamic shared memory.
+    fn from((grid, block): (G, B)) -> Self {
+        Self::new(grid, block)
+    }
+}
+
 impl LaunchConfig {
     /// Without dynamic shared memory.
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {

@@ -6,6 +6,8 @@ use syn::{Attribute, ItemFn, ReturnType};
 
 use crate::body::Translator;
 use crate::checked::{CheckedCopy, for_host, unfit_lints};
+use crate::hygiene::unified;
+use crate::launch::kernel_type;
 use crate::refusal::Refusals;
 use crate::signature::Signature;
 
@@ -38,6 +40,30 @@ pub(crate) fn root_at(span: Span) -> TokenStream {
     quote_spanned!(span=> ::kiln::macros)
 }
 
+/// Expands `kernel!(name(parameters) { .. })`: a block of the host with the kernel in it, whose value is
+/// the kernel.
+pub(crate) fn expand_expression(tokens: TokenStream) -> TokenStream {
+    let span = tokens.clone().into_iter().next().map(|t| t.span());
+    let item = quote_spanned!(span.unwrap_or_else(Span::call_site)=> fn #tokens);
+    let name = match syn::parse2::<ItemFn>(item.clone()) {
+        Ok(function) => function.sig.ident,
+        Err(error) => {
+            let message = format!(
+                "write the kernel without `fn`, `kernel!(scale(x: &mut [f32], by: f32) {{ .. }})`: {error}"
+            );
+            let error = syn::Error::new(error.span(), message).to_compile_error();
+            return quote!({ #error });
+        }
+    };
+    let items = expand(Kind::Kernel, TokenStream::new(), item);
+    let root = root();
+    quote!({
+        #items
+        let kernel: &'static #root::LazyKernel = &#name;
+        kernel
+    })
+}
+
 /// Expands an attribute on an item.
 pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> TokenStream {
     let item: ItemFn = match syn::parse2(item.clone()) {
@@ -54,7 +80,7 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
         .is_empty()
         .then(|| Parts::new(kind, &signature, &item, &mut refusals));
     match body {
-        Some(parts) if refusals.is_empty() => parts.items(&signature, &item),
+        Some(parts) if refusals.is_empty() => unified(parts.items(&signature, &item)),
         _ => {
             let errors = refusals.into_tokens();
             let stand_in = stand_in(kind, &signature, &item);
@@ -118,13 +144,15 @@ impl Parts {
         match self.kind {
             Kind::Kernel => {
                 let new = quote_spanned!(name.span()=> #here::LazyKernel::new(#text, __kiln_describe #instance));
+                let ty = kernel_type(vis, &attributes, signature);
                 quote! {
                     #(#attributes)*
                     #[allow(non_upper_case_globals, reason = "it has the name of the function")]
-                    #vis static #name: #root::LazyKernel = {
+                    #vis static #name: #name = {
                         #describe
-                        #new
+                        #name { kernel: #new }
                     };
+                    #ty
                 }
             }
             Kind::Device => {

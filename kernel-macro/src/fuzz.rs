@@ -174,6 +174,13 @@ fn feed(tokens: &TokenStream, attribute: &TokenStream) {
         expand(kind, attribute.clone(), tokens.clone());
     }
     crate::derive::expand(tokens.clone());
+    crate::function::expand_expression(tokens.clone());
+    // A function without its `fn`.
+    let rest = tokens
+        .clone()
+        .into_iter()
+        .skip_while(|t| t.to_string() != "fn");
+    crate::function::expand_expression(rest.skip(1).collect());
 }
 
 #[test]

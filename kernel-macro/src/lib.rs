@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `function` | the items that a function becomes |
 //! | `signature` | parameters, generics, attributes |
+//! | `launch` | the launch whose arguments rustc checks |
 //! | `checked` | the checked copy |
 //! | `scan` | which variables need an address, which expressions only compute |
 //! | `body` | statements and `let` |
@@ -19,6 +20,7 @@
 //! | `pattern` | `match` and patterns |
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
+//! | `hygiene` | the name of the builder in generated code |
 //! | `refusal` | what is refused, and what to write instead |
 //!
 //! What a kernel cannot say is refused with the span of the token and a sentence that says what to
@@ -34,6 +36,8 @@ mod flow;
 mod function;
 #[cfg(test)]
 mod fuzz;
+mod hygiene;
+mod launch;
 mod pattern;
 mod refusal;
 mod scan;
@@ -54,7 +58,12 @@ use proc_macro::TokenStream;
 ///     }
 /// }
 /// jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
+/// saxpy.launch(&jit, (grid_for(n, 256), 256), 3.0f32, &x, &mut y)?;
 /// ```
+///
+/// The second launch is a method that the kernel has besides: rustc checks its arguments. A const
+/// parameter that no argument determines is one of the method, `k.launch::<4>(..)`. `usize` has 32
+/// bits in kernels, so for it the method takes a `u32`.
 ///
 /// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
 /// `launch_bounds(256, 2)` asks for two resident blocks besides.
@@ -63,6 +72,13 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Kernel, attribute.into(), item.into()).into()
+}
+
+/// What `kiln::kernel!` expands to.
+#[doc(hidden)]
+#[proc_macro]
+pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
+    function::expand_expression(tokens.into()).into()
 }
 
 /// Makes a function callable from kernels; on the host it stays the function that it is.

@@ -134,6 +134,13 @@ impl Signature {
                  slice of length 1",
             );
         }
+        if let (Kind::Kernel, Type::Tuple(_)) = (kind, &*param.ty) {
+            refusals.refuse(
+                &param.ty,
+                "a kernel takes no tuple, as tuples have no layout; take its parts one by one, or a \
+                 `#[derive(KernelType)]` struct",
+            );
+        }
         self.params.push(Param {
             pattern: (*param.pat).clone(),
             ty: (*param.ty).clone(),

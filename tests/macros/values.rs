@@ -85,6 +85,88 @@ fn const_parameters() -> kiln::Result<()> {
 }
 
 #[test]
+fn typed_launches() -> kiln::Result<()> {
+    for device in devices() {
+        let jit = exact(device);
+        let mut single = jit.upload(&[1.0f32, 2.0, 3.0])?;
+        let mut double = jit.upload(&[1.0f64, 2.0, 3.0])?;
+        scale.launch(&jit, (1, 32), &mut single, 2.0)?;
+        scale.launch(&jit, LaunchConfig::new(1, 32), &mut double, 3.0)?;
+        assert_eq!(single.to_vec()?, [2.0, 4.0, 6.0]);
+        assert_eq!(double.to_vec()?, [3.0, 6.0, 9.0]);
+
+        let x = jit.upload(&(0..10).collect::<Vec<i32>>())?;
+        let mut out = jit.zeros::<i32>(4)?;
+        // `N` follows from the array, `BIAS` from nothing.
+        fir.launch::<2, 100>(&jit, (1, 4), &x, [10, 1], &mut out)?;
+        assert_eq!(out.to_vec()?, [101, 112, 123, 134]);
+        window.launch::<3>(&jit, (1, 4), &x, &mut out)?;
+        assert_eq!(out.to_vec()?, [3003; 4]);
+
+        let indices = jit.upload(&[3u32, 0, 7])?;
+        let mut out = jit.zeros::<i32>(3)?;
+        gather.launch(&jit, ((1, 1), (1, 3)), &x, &indices, 2, &mut out)?;
+        assert_eq!(out.to_vec()?, [5, 2, 9]);
+    }
+    Ok(())
+}
+
+/// Indices on the host are `u32`, as in kernels.
+#[kernel]
+fn gather(x: &[i32], indices: &[usize], offset: usize, out: &mut [i32]) {
+    let i = thread_idx().y;
+    out[i] = x[indices[i]] + offset as i32;
+}
+
+/// A kernel of which some tokens are the macro's and some are from where it is used.
+macro_rules! elementwise {
+    ($name:ident, $x:ident => $value:expr) => {
+        #[kernel]
+        fn $name(x: &mut [i32]) {
+            let i = global_id().x;
+            if i < x.len() {
+                let $x = x[i];
+                let y = 1;
+                x[i] = $value + y;
+            }
+        }
+    };
+}
+elementwise!(squares, v => { let y = v; y * v });
+
+#[test]
+fn kernels_from_macros() -> kiln::Result<()> {
+    let jit = exact(Device::cpu());
+    let mut x = jit.upload(&[1i32, 2, 3])?;
+    squares.launch(&jit, (1, 32), &mut x)?;
+    assert_eq!(x.to_vec()?, [2, 5, 10]);
+    Ok(())
+}
+
+#[test]
+fn kernels_as_expressions() -> kiln::Result<()> {
+    let jit = exact(Device::cpu());
+    let mut x = jit.upload(&[1i32, 2, 3])?;
+    let twice = kiln::kernel!(twice(x: &mut [i32]) {
+        let i = global_id().x;
+        if i < x.len() {
+            x[i] *= 2;
+        }
+    });
+    jit.launch(twice, 1, 32, args!(&mut x))?;
+    assert_eq!(x.to_vec()?, [2, 4, 6]);
+    let add = kiln::kernel!(add<T: Num, const N: usize>(x: &mut [T], by: [T; N]) {
+        for k in 0..N {
+            x[k] += by[k];
+        }
+    });
+    jit.launch(add, 1, 1, args!(&mut x, [10i32, 20]))?;
+    assert_eq!(x.to_vec()?, [12, 24, 6]);
+    assert_eq!(add.name(), "add");
+    Ok(())
+}
+
+#[test]
 fn redefinition() -> kiln::Result<()> {
     #[kernel]
     fn changing<T: Float>(x: &mut [T], by: T) {

@@ -1,6 +1,7 @@
 //! Kernels of papers as `#[kernel]` functions: "Scalable Parallel Programming with CUDA" (Nickolls,
 //! Buck, Garland, Skadron 2008) and "Effective Extensible Programming: Unleashing Julia on GPUs"
 //! (Besard, Foket, De Sutter 2018). Figures and listings are named where they stand.
+#![allow(clippy::assign_op_pattern, reason = "as the papers write it")]
 
 use kiln::core::front::LazyKernel;
 use kiln::prelude::*;
@@ -32,8 +33,7 @@ fn saxpy_of_nickolls(jit: &Jit) -> Outcome {
         let x = jit.upload(&host)?;
         let mut y = jit.upload(&host)?;
         let grid = n.div_ceil(256) as u32;
-        let args = args!(n as u32, 2.0f32, &x, &mut y);
-        jit.launch(&saxpy_parallel, grid, 256, args)?;
+        saxpy_parallel.launch(&jit, (grid, 256), n as u32, 2.0, &x, &mut y)?;
         let want: Vec<f32> = host.iter().map(|x| 2.0 * x + x).collect();
         assert_eq!(y.to_vec()?, want, "{n} elements");
     }

@@ -1,0 +1,183 @@
+//! The type of a kernel's name, and its launch whose arguments rustc checks.
+//!
+//! A kernel `fn k<T: Num>(a: T, x: &[T], y: &mut [T])` has a method
+//! `k.launch(&jit, (grid, block), a: T, x: &Buffer<T>, y: &mut Buffer<T>)`. Types are as written, save
+//! `usize`, which has 32 bits in kernels and is a `u32` on the way there.
+
+use std::collections::HashSet;
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, GenericParam, Generics, Pat, Type, parse_quote};
+
+use crate::body::plain_name;
+use crate::function::root;
+use crate::signature::Signature;
+
+/// The struct that is the type of a kernel's static, with what can be done with it.
+pub(crate) fn kernel_type(
+    vis: &syn::Visibility,
+    attributes: &[&Attribute],
+    signature: &Signature,
+) -> TokenStream {
+    let (root, name) = (root(), &signature.name);
+    let doc = format!("The type of the kernel `{}`.", plain_name(name));
+    let cfgs: Vec<_> = attributes
+        .iter()
+        .filter(|a| a.path().is_ident("cfg"))
+        .collect();
+    let launch = launch(vis, signature);
+    quote! {
+        #(#cfgs)*
+        #[doc = #doc]
+        #[allow(non_camel_case_types, reason = "it has the name of the function")]
+        #vis struct #name { kernel: #root::LazyKernel }
+
+        #(#cfgs)*
+        impl ::core::ops::Deref for #name {
+            type Target = #root::LazyKernel;
+            fn deref(&self) -> &#root::LazyKernel {
+                &self.kernel
+            }
+        }
+
+        #(#cfgs)*
+        impl #root::AsKernel for #name {
+            fn as_kernel(&self) -> ::core::result::Result<&#root::Kernel, #root::Error> {
+                self.kernel.get()
+            }
+        }
+
+        #(#cfgs)*
+        impl #name {
+            #launch
+        }
+    }
+}
+
+/// The method `launch`.
+fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
+    let root = root();
+    // Hygiene keeps these apart from parameters of the kernel.
+    let own = |name: &str| Ident::new(name, Span::mixed_site());
+    let (jit, config, kernel) = (own("jit"), own("config"), own("kernel"));
+    let names: Vec<Ident> = (signature.params.iter().enumerate())
+        .map(|(i, param)| argument_name(i, &param.pattern))
+        .collect();
+    let types = signature.params.iter().map(|param| host_type(&param.ty));
+    let params = names.iter().zip(types).map(|(name, ty)| quote!(#name: #ty));
+    let generics = launch_generics(signature);
+    let (generics, _, clause) = generics.split_for_impl();
+    let consts = unbound_consts(signature).map(|name| {
+        let text = plain_name(name);
+        quote!(let #kernel = &#kernel.with_const(#text, #name as i128);)
+    });
+    quote! {
+        /// Launches the kernel with arguments of the types that it declares. The second argument is
+        /// a `LaunchConfig`, or the grid and the block.
+        ///
+        /// # Errors
+        /// As `Jit::launch`, save that types and numbers of arguments are right.
+        #[allow(dead_code, clippy::too_many_arguments, reason = "each kernel has it, with its parameters")]
+        #vis fn launch #generics (
+            &self,
+            #jit: &#root::Jit,
+            #config: impl ::core::convert::Into<#root::LaunchConfig>,
+            #(#params),*
+        ) -> ::core::result::Result<(), #root::Error> #clause {
+            let #kernel = self.kernel.get()?;
+            #(#consts)*
+            let #config = ::core::convert::Into::into(#config);
+            #jit.launch_with(#kernel, #config, &[#(#root::IntoArg::into_arg(#names)),*])
+        }
+    }
+}
+
+/// The name of an argument: that of the parameter, if it has one.
+fn argument_name(index: usize, pattern: &Pat) -> Ident {
+    match pattern {
+        Pat::Ident(ident) => ident.ident.clone(),
+        _ => format_ident!("parameter{index}", span = pattern.span()),
+    }
+}
+
+/// What the host passes for a parameter.
+fn host_type(ty: &Type) -> TokenStream {
+    let root = root();
+    if let Type::Reference(reference) = ty
+        && let Type::Slice(slice) = &*reference.elem
+    {
+        let (lifetime, mutability) = (&reference.lifetime, &reference.mutability);
+        let element = with_width(slice.elem.to_token_stream());
+        return quote_spanned!(ty.span()=> &#lifetime #mutability #root::Buffer<#element>);
+    }
+    with_width(ty.to_token_stream())
+}
+
+/// A type with the integers that `usize` and `isize` are in kernels.
+fn with_width(tokens: TokenStream) -> TokenStream {
+    let replaced = |tree: TokenTree| -> TokenTree {
+        match tree {
+            TokenTree::Ident(ident) if ident == "usize" => Ident::new("u32", ident.span()).into(),
+            TokenTree::Ident(ident) if ident == "isize" => Ident::new("i32", ident.span()).into(),
+            TokenTree::Group(group) => {
+                let inner = with_width(group.stream());
+                let mut new = proc_macro2::Group::new(group.delimiter(), inner);
+                new.set_span(group.span());
+                new.into()
+            }
+            other => other,
+        }
+    };
+    tokens.into_iter().map(replaced).collect()
+}
+
+/// The generics of the kernel, with the bounds of what lies in buffers.
+fn launch_generics(signature: &Signature) -> Generics {
+    let root = root();
+    let mut generics = signature.generics.clone();
+    let mut names = Vec::new();
+    for param in &mut generics.params {
+        if let GenericParam::Type(param) = param {
+            names.push(param.ident.clone());
+            param.bounds.push(parse_quote!(#root::KernelType));
+        }
+    }
+    let clause = generics.make_where_clause();
+    let mut seen = HashSet::new();
+    for param in &signature.params {
+        let ty = match &param.ty {
+            Type::Reference(reference) => match &*reference.elem {
+                Type::Slice(slice) => &slice.elem,
+                _ => continue,
+            },
+            ty => ty,
+        };
+        let tokens = ty.to_token_stream();
+        // A bound without a parameter would be true or an error of its own.
+        let is_open = names.iter().any(|name| mentions(tokens.clone(), name));
+        let is_param = names.iter().any(|name| *name == tokens.to_string());
+        if is_open && !is_param && seen.insert(tokens.to_string()) {
+            clause.predicates.push(parse_quote!(#ty: #root::KernelType));
+        }
+    }
+    generics
+}
+
+/// The const parameters that no argument's type determines.
+fn unbound_consts(signature: &Signature) -> impl Iterator<Item = &Ident> {
+    let names = signature.consts.iter().map(|(name, _)| name);
+    names.filter(|name| {
+        let mut types = signature.params.iter().map(|p| p.ty.to_token_stream());
+        !types.any(|ty| mentions(ty, name))
+    })
+}
+
+fn mentions(tokens: TokenStream, name: &Ident) -> bool {
+    tokens.into_iter().any(|tree| match tree {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        _ => false,
+    })
+}
