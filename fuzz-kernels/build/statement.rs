@@ -131,6 +131,7 @@ impl Writer {
             9..11 if nested => self.counted(),
             11 if nested => self.while_(),
             12 => self.aggregate(),
+            13 if self.random().chance(50) => self.closure(),
             13 => self.helper(),
             14 if !self.labels.is_empty() => self.leave(),
             15 if self.nesting > 0 => {
@@ -311,5 +312,39 @@ impl Writer {
                 self.bind(&name, Ty::I32, false);
             }
         }
+    }
+
+    /// A closure that is called here, or passed to a function, perhaps one that assigns a variable.
+    fn closure(&mut self) {
+        let (ty, name) = (self.random().of(&[Ty::I32, Ty::F32]), self.name("v"));
+        let argument = self.expressions.of(ty, 1, true);
+        let assigned = self.expressions.place(Ty::U32).filter(|p| !p.contains('['));
+        let variables = self.expressions.variables.clone();
+        // What is assigned is borrowed for as long as the closure is there.
+        let (counts, argument) = match assigned {
+            Some(place) if self.random().chance(40) => {
+                let root = place.split('.').next().unwrap_or(&place).to_owned();
+                let free = |v: &Variable| v.name.split('.').next() != Some(&root);
+                self.expressions.variables.retain(free);
+                let argument = self.expressions.of(ty, 1, true);
+                (format!("{place} ^= 5;"), argument)
+            }
+            _ => (String::new(), argument),
+        };
+        self.bind("p", ty, false);
+        let value = self.expressions.of(ty, 2, true);
+        self.expressions.variables = variables;
+        let closure = format!("|p: {}| {{ {counts} {value} }}", ty.name());
+        match self.random().below(3) {
+            0 => self.line(&format!("let {name} = apply({argument}, {closure});")),
+            1 => self.line(&format!("let {name} = repeat(3, {argument}, {closure});")),
+            _ => {
+                let f = self.name("f");
+                let keyword = ["let mut", "let"][usize::from(counts.is_empty())];
+                self.line(&format!("{keyword} {f} = {closure};"));
+                self.line(&format!("let {name} = {f}({argument});"));
+            }
+        }
+        self.bind(&name, ty, false);
     }
 }

@@ -51,6 +51,23 @@ pub fn total(values: &[i32]) -> i32 {
     sum
 }
 
+#[device_fn]
+pub fn apply<T: Num, F: FnMut(T) -> T>(x: T, mut f: F) -> T {
+    f(x)
+}
+
+#[device_fn]
+pub fn repeat<T: Num, F: FnMut(T) -> T>(times: u32, mut x: T, mut f: F) -> T {
+    for i in 0..times {
+        let next = f(x);
+        if next == x {
+            return next;
+        }
+        x = next;
+    }
+    x
+}
+
 type Host = fn(i32, u32, f32) -> u32;
 
 /// A kernel for each function, and the list of both.

@@ -21,6 +21,12 @@ pub(crate) struct Translator<'a> {
     pub(crate) refusals: &'a mut Refusals,
     /// Loops and labelled blocks around what is translated, outermost first.
     pub(crate) frames: Vec<Frame>,
+    /// Names of closures in scope.
+    pub(crate) closures: HashSet<String>,
+    /// Whether what is translated is the body of a closure.
+    pub(crate) in_closure: bool,
+    /// Whether the function is described in place of its calls.
+    pub(crate) is_inlined: bool,
     addressed: HashSet<String>,
     type_params: Vec<Ident>,
     consts: Vec<(Ident, Type)>,
@@ -52,6 +58,9 @@ impl<'a> Translator<'a> {
             name: signature.name.clone(),
             refusals,
             frames: Vec::new(),
+            closures: HashSet::new(),
+            in_closure: false,
+            is_inlined: signature.is_inlined(),
             addressed: addressed(body),
             type_params: signature
                 .types
@@ -66,6 +75,9 @@ impl<'a> Translator<'a> {
 
     /// The whole description: parameters, then the body.
     pub(crate) fn function(&mut self, signature: &Signature, body: &Block) -> TokenStream {
+        if self.is_inlined {
+            return self.inlined_function(signature, body);
+        }
         let mut out = TokenStream::new();
         for (i, param) in signature.params.iter().enumerate() {
             out.extend(self.param(i, &param.pattern, &param.ty));
@@ -153,11 +165,13 @@ impl<'a> Translator<'a> {
 
     /// A block of the host that describes this one, its value left at the destination.
     pub(crate) fn block(&mut self, block: &Block, to: &Destination) -> TokenStream {
+        let closures = self.closures.clone();
         let statements = self.statements(&block.stmts, to);
+        self.closures = closures;
         quote!({ #statements })
     }
 
-    fn statements(&mut self, statements: &[Stmt], to: &Destination) -> TokenStream {
+    pub(crate) fn statements(&mut self, statements: &[Stmt], to: &Destination) -> TokenStream {
         let mut out = TokenStream::new();
         for (i, statement) in statements.iter().enumerate() {
             let is_last = i + 1 == statements.len();
@@ -208,6 +222,9 @@ impl<'a> Translator<'a> {
         if let Some((token, _)) = &init.diverge {
             self.refuse(token, "kernels have no `let .. else`; use `if`");
             return TokenStream::new();
+        }
+        if let Expr::Closure(closure) = crate::expression::strip(&init.expr) {
+            return self.local_closure(pattern, closure);
         }
         if let (Pat::Tuple(pattern), Expr::Tuple(values), None) = (pattern, &*init.expr, ty)
             && pattern.elems.len() == values.elems.len()

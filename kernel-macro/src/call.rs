@@ -19,7 +19,8 @@ impl Translator<'_> {
         let Expr::Path(function) = crate::expression::strip(&call.func) else {
             return self.refuse(
                 &call.func,
-                "a kernel calls functions by their names; write a `#[device_fn]` for this",
+                "a kernel calls functions and closures by their names; write `let f = ..;` or a \
+                 `#[device_fn]` for this",
             );
         };
         if function.qself.is_some() {
@@ -48,6 +49,7 @@ impl Translator<'_> {
                 let message = host_type(&ty.to_string()).unwrap_or_default();
                 self.refuse(function, message)
             }
+            [name] if self.is_closure(name) => self.call_of_closure(call, name),
             [name] if ["Some", "Ok", "Err"].iter().any(|n| *name == n) => self.refuse(
                 function,
                 "kernels have no `Option` and no `Result`; use a `bool` beside the value",
@@ -59,10 +61,14 @@ impl Translator<'_> {
     fn call_of_function(&mut self, call: &ExprCall, function: &syn::ExprPath) -> TokenStream {
         let span = call.span();
         let mut path = function.path.clone();
+        let takes_closures = call.args.iter().any(|arg| self.closure_argument(arg));
         let mut types = Vec::new();
         if let Some(last) = path.segments.last_mut() {
-            types = self.type_args(&last.arguments);
+            types = self.type_args(&last.arguments, takes_closures);
             last.arguments = PathArguments::None;
+        }
+        if takes_closures {
+            return self.call_with_closures(call, &path, &types);
         }
         let args = self.eager_list(call.args.iter());
         let root = root_at(span);
@@ -71,13 +77,17 @@ impl Translator<'_> {
         }
     }
 
-    fn type_args(&mut self, arguments: &PathArguments) -> Vec<TokenStream> {
+    fn type_args(&mut self, arguments: &PathArguments, open: bool) -> Vec<TokenStream> {
         let PathArguments::AngleBracketed(arguments) = arguments else {
             return Vec::new();
         };
         let mut types = Vec::new();
         for argument in &arguments.args {
             match argument {
+                GenericArgument::Type(Type::Infer(_)) if open => {
+                    let root = crate::function::root();
+                    types.push(quote!(#root::Type::UNIT));
+                }
                 GenericArgument::Type(Type::Infer(token)) => {
                     self.refuse(token, "write the type here, or leave the list out");
                 }
@@ -146,7 +156,7 @@ impl Translator<'_> {
             let types = call
                 .turbofish
                 .as_ref()
-                .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone())));
+                .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false));
             return match types.as_deref() {
                 Some([ty]) => quote_spanned!(call.span()=> #receiver.cast(#ty)),
                 _ => self.refuse(&call.method, "write the type: `x.cast::<f32>()`"),

@@ -77,6 +77,8 @@ pub(crate) fn unfit_lints() -> TokenStream {
             clippy::implicit_saturating_sub,
             clippy::explicit_counter_loop,
             clippy::excessive_precision,
+            clippy::redundant_closure,
+            clippy::redundant_closure_call,
             clippy::too_many_arguments,
             reason = "they recommend what kernels do not have"
         )]

@@ -8,7 +8,6 @@ use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, Un
 use crate::body::{Translator, is_structured};
 use crate::checked::{is_open_literal, marked};
 use crate::function::const_name;
-use crate::scan::only_computes;
 
 impl Translator<'_> {
     /// An expression of the host that is the operand for this one.
@@ -97,7 +96,7 @@ impl Translator<'_> {
                 "a kernel is not `async`; threads wait for each other at `barrier()`"
             }
             Expr::Closure(_) => {
-                "kernels have no closures; write a `#[device_fn]` and pass what it captures"
+                "a closure has a name, `let f = |x| ..;`, or is passed to a `#[device_fn]`"
             }
             Expr::Let(_) => "kernels have no `if let`; use `match`, or `if` with a comparison",
             Expr::Range(_) => "a range stands in `for i in a..b`; keep its two ends instead",
@@ -127,7 +126,7 @@ impl Translator<'_> {
         exprs: impl Iterator<Item = &'e Expr>,
     ) -> Vec<TokenStream> {
         let exprs: Vec<&Expr> = exprs.collect();
-        let lazy = exprs.iter().all(|e| only_computes(e));
+        let lazy = exprs.iter().all(|e| self.only_computes(e));
         let eager = |this: &mut Self, e: &Expr| {
             let value = this.expr(e);
             match lazy {
@@ -163,6 +162,12 @@ impl Translator<'_> {
                 return self.refuse(
                     path,
                     "kernels are free functions; take the value as a parameter",
+                );
+            }
+            if self.is_closure(name) {
+                return self.refuse(
+                    path,
+                    "a closure is called, or passed to a `#[device_fn]`; it is no value",
                 );
             }
             if name == "None" {
@@ -227,7 +232,7 @@ impl Translator<'_> {
         };
         // An operand that is a variable is read where the operator is, unless the right side may
         // assign it.
-        if !only_computes(&binary.right) {
+        if !self.only_computes(&binary.right) {
             left = quote_spanned!(span=> #left.eager());
         }
         quote_spanned!(span=> __kiln.#name(#left, #right))

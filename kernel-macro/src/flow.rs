@@ -8,7 +8,6 @@ use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
 use crate::body::{Destination, Translator, unroll};
 use crate::expression::{operator, strip};
 use crate::function::Kind;
-use crate::scan::only_computes;
 
 /// Something that `break` or `continue` can mean.
 pub(crate) struct Frame {
@@ -250,7 +249,7 @@ impl Translator<'_> {
         let (place, value) = (self.fresh(span), self.fresh(span));
         let (left, right) = (self.expr(&e.left), self.expr(&e.right));
         // Rust evaluates the right side first. Where both only compute, the place first is as good.
-        let order = match only_computes(&e.right) {
+        let order = match self.only_computes(&e.right) {
             true => quote_spanned!(span=> let #place = #left; let #value = #right;),
             false => quote_spanned!(span=> let #value = #right.eager(); let #place = #left;),
         };
@@ -281,7 +280,7 @@ impl Translator<'_> {
         let name = quote::format_ident!("{name}", span = span);
         let (place, value) = (self.fresh(span), self.fresh(span));
         let (left, right) = (self.expr(&e.left), self.expr(&e.right));
-        let order = match only_computes(&e.right) {
+        let order = match self.only_computes(&e.right) {
             true => quote_spanned!(span=> let #place = #left; let #value = #right;),
             false => quote_spanned!(span=> let #value = #right.eager(); let #place = #left;),
         };
@@ -353,8 +352,41 @@ impl Translator<'_> {
         }
     }
 
+    /// The body of a function that is described in place and returns early: a loop that is run once.
+    pub(crate) fn run_once(
+        &mut self,
+        to: &Destination,
+        translate: impl FnOnce(&mut Self) -> TokenStream,
+    ) -> TokenStream {
+        let body = self.framed(None, FrameKind::Block, to, translate);
+        quote!(__kiln.loop_(|| { #body __kiln.break_(0); });)
+    }
+
+    /// `return` in a function that is described in place: out of all loops, with the value.
+    fn return_in_place(&mut self, e: &syn::ExprReturn) -> TokenStream {
+        let span = e.return_token.span();
+        let Some(function) = self.frames.first() else {
+            return TokenStream::new();
+        };
+        let to = function.to.clone();
+        let inner = self.frames.iter().skip(1);
+        let depth = inner.filter(|frame| frame.kind != FrameKind::Unrolled);
+        let depth = depth.count() as u32;
+        let value = e.expr.as_ref().map(|value| self.into(value, &to));
+        quote_spanned!(span=> #value __kiln.break_(#depth);)
+    }
+
     fn return_(&mut self, e: &syn::ExprReturn) -> TokenStream {
         let span = e.return_token.span();
+        if self.in_closure {
+            return self.refuse(
+                &e.return_token,
+                "a closure of a kernel ends with its value; write `if .. else ..`, or a `#[device_fn]`",
+            );
+        }
+        if self.is_inlined {
+            return self.return_in_place(e);
+        }
         match &e.expr {
             Some(value) if self.kind == Kind::Device => {
                 let value = self.expr(value);

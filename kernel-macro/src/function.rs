@@ -155,6 +155,17 @@ impl Parts {
                     #ty
                 }
             }
+            Kind::Device if signature.is_inlined() => {
+                let host = host_function(signature, item);
+                let describe = crate::closure::describing_function(
+                    signature,
+                    &self.copy.types(),
+                    &self.copy.closure(signature, true),
+                    &self.description,
+                );
+                let companion = crate::closure::companion(vis, name, &describe);
+                quote!(#host #companion)
+            }
             Kind::Device => {
                 let host = host_function(signature, item);
                 let new = quote_spanned!(name.span()=> #here::LazyDeviceFn::new(#text, __kiln_describe #instance));

@@ -205,13 +205,16 @@ fn token_soup() {
 
 #[test]
 fn mutated_kernels() {
-    let text = include_str!("../../tests/suite/rust_language.rs");
-    let file = syn::parse_file(text).expect("the tests of the language parse");
-    let functions: Vec<TokenStream> = file
-        .items
-        .iter()
+    let texts = [
+        include_str!("../../tests/suite/rust_closures.rs"),
+        include_str!("../../tests/suite/rust_language.rs"),
+        include_str!("../../tests/suite/rust_papers.rs"),
+        include_str!("../../tests/suite/rust_values.rs"),
+    ];
+    let parsed = |text| syn::parse_file(text).expect("the suite parses").items;
+    let functions: Vec<TokenStream> = (texts.into_iter().flat_map(parsed))
         .filter(|item| matches!(item, syn::Item::Fn(_) | syn::Item::Struct(_)))
-        .map(ToTokens::to_token_stream)
+        .map(ToTokens::into_token_stream)
         .collect();
     let mut expanded = 0;
     for seed in 1..10_000u64 {

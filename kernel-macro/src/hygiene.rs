@@ -6,10 +6,10 @@
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 
-/// The variable. Other names that the macros make up are the same identifier at all their places, made
+/// The variable, and the arguments of a closure. Other names that the macros make up are the same identifier at all their places, made
 /// once and copied; and the ones in the checked copy must not look as if a macro had made them, or
 /// rustc points at less than the user's statement.
-const NAME: &str = "__kiln";
+const NAMES: [&str; 2] = ["__kiln", "__kiln_in"];
 
 /// The tokens with the builder resolved where the macro is called; positions stay.
 pub(crate) fn unified(tokens: TokenStream) -> TokenStream {
@@ -21,7 +21,7 @@ pub(crate) fn unified(tokens: TokenStream) -> TokenStream {
 
 fn names_builder(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|tree| match tree {
-        TokenTree::Ident(ident) => ident == NAME,
+        TokenTree::Ident(ident) => NAMES.iter().any(|name| ident == name),
         TokenTree::Group(group) => names_builder(group.stream()),
         _ => false,
     })
@@ -29,7 +29,7 @@ fn names_builder(tokens: TokenStream) -> bool {
 
 fn unified_tree(tree: TokenTree) -> TokenTree {
     match tree {
-        TokenTree::Ident(mut ident) if ident == NAME => {
+        TokenTree::Ident(mut ident) if NAMES.iter().any(|name| ident == name) => {
             ident.set_span(ident.span().resolved_at(Span::call_site()));
             ident.into()
         }

@@ -16,6 +16,7 @@
 //! | `body` | statements and `let` |
 //! | `expression` | expressions |
 //! | `call` | calls, methods, macros |
+//! | `closure` | closures, and the functions that take them |
 //! | `flow` | `if`, loops, `break`, `return` |
 //! | `pattern` | `match` and patterns |
 //! | `types` | types |
@@ -30,6 +31,7 @@
 mod body;
 mod call;
 mod checked;
+mod closure;
 mod derive;
 mod expression;
 mod flow;
@@ -88,6 +90,21 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 /// fn lerp<T: Float>(a: T, b: T, t: T) -> T {
 ///     a + (b - a) * t
 /// }
+/// ```
+///
+/// A parameter may be a closure. The function is then described in place of each call:
+///
+/// ```ignore
+/// #[device_fn]
+/// fn sum_of<T: Num, F: Fn(T) -> T>(x: &[T], f: F) -> T {
+///     let mut sum = T::ZERO;
+///     for i in 0..x.len() {
+///         sum += f(x[i]);
+///     }
+///     sum
+/// }
+/// // In a kernel:
+/// let norm = sum_of(x, |v| v * v);
 /// ```
 ///
 /// What it computes in a kernel and on the host is the same, with these exceptions:

@@ -22,6 +22,7 @@ impl Translator<'_> {
                         .refuse(by_ref, "kernels have no `ref`; write `&` on the right side");
                 }
                 let (name, mutable) = (&ident.ident, ident.mutability.is_some());
+                self.closures.remove(&name.to_string());
                 let (text, memory) = (plain_name(name), self.is_addressed(name));
                 let inner = ident
                     .subpat

@@ -52,6 +52,40 @@ impl<'ast> Visit<'ast> for Addressed {
     }
 }
 
+/// Whether a body returns before its end; what closures in it return is theirs.
+pub(crate) fn returns_early(block: &syn::Block) -> bool {
+    struct Returns(bool);
+    impl<'ast> Visit<'ast> for Returns {
+        fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+            self.0 = true;
+        }
+        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+    }
+    let mut returns = Returns(false);
+    returns.visit_block(block);
+    returns.0
+}
+
+/// Whether an expression calls one of these.
+pub(crate) fn calls(expr: &Expr, names: &HashSet<String>) -> bool {
+    struct Calls<'n>(&'n HashSet<String>, bool);
+    impl<'ast> Visit<'ast> for Calls<'_> {
+        fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+            if let Expr::Path(path) = &*call.func
+                && let Some(name) = path.path.get_ident()
+            {
+                self.1 |= self.0.contains(&name.to_string());
+            }
+            syn::visit::visit_expr_call(self, call);
+        }
+    }
+    let mut calls = Calls(names, false);
+    if !names.is_empty() {
+        calls.visit_expr(expr);
+    }
+    calls.1
+}
+
 /// Whether an operator assigns its left side.
 pub(crate) fn is_compound(op: &BinOp) -> bool {
     matches!(

@@ -17,6 +17,8 @@ pub(crate) struct Param {
     pub(crate) pattern: Pat,
     /// Its type.
     pub(crate) ty: Type,
+    /// Whether it is a closure.
+    pub(crate) is_closure: bool,
 }
 
 /// The largest block and how many of them at once.
@@ -33,6 +35,8 @@ pub(crate) struct Signature {
     pub(crate) generics: Generics,
     /// Type parameters, with the method that says their bound to the builder.
     pub(crate) types: Vec<(Ident, &'static str)>,
+    /// Type parameters that are closures, with the type of a function that one could be.
+    pub(crate) closures: Vec<(Ident, TokenStream)>,
     /// Const parameters and their types.
     pub(crate) consts: Vec<(Ident, Type)>,
     /// Parameters.
@@ -54,16 +58,46 @@ impl Signature {
             name: item.sig.ident.clone(),
             generics: item.sig.generics.clone(),
             types: Vec::new(),
+            closures: Vec::new(),
             consts: Vec::new(),
             params: Vec::new(),
             result: result(kind, &item.sig.output, refusals),
             bounds: launch_bounds(kind, attribute, refusals),
         };
+        signature.read_closures(kind, refusals);
         signature.read_generics(refusals);
         for input in &item.sig.inputs {
             signature.read_param(kind, input, refusals);
         }
         signature
+    }
+
+    /// Whether the function takes closures, so that it is described in place of its calls.
+    pub(crate) fn is_inlined(&self) -> bool {
+        !self.closures.is_empty()
+    }
+
+    fn read_closures(&mut self, kind: Kind, refusals: &mut Refusals) {
+        self.closures = crate::closure::closure_params(&self.generics);
+        if let (Kind::Kernel, Some((name, _))) = (kind, self.closures.first()) {
+            refusals.refuse(
+                name,
+                "a kernel takes values and slices; closures are made in kernels and passed to \
+                 `#[device_fn]` functions",
+            );
+        }
+        let consts = self.generics.const_params().next();
+        if let (true, Some(param)) = (self.is_inlined(), consts) {
+            refusals.refuse(
+                param,
+                "a device function that takes closures has no const parameters; take the number as \
+                 a value",
+            );
+        }
+    }
+
+    fn is_closure(&self, name: &Ident) -> bool {
+        self.closures.iter().any(|(closure, _)| closure == name)
     }
 
     fn read_generics(&mut self, refusals: &mut Refusals) {
@@ -85,6 +119,9 @@ impl Signature {
                     );
                     continue;
                 };
+                if self.closures.iter().any(|(closure, _)| *closure == name) {
+                    continue;
+                }
                 let bound = read_bounds(&mut predicate.bounds, refusals);
                 bounds_of.insert(name, bound);
             }
@@ -96,6 +133,8 @@ impl Signature {
                     self.consts.push((param.ident.clone(), param.ty.clone()));
                     param.default = None;
                 }
+                GenericParam::Type(param)
+                    if self.closures.iter().any(|(name, _)| *name == param.ident) => {}
                 GenericParam::Type(param) => {
                     if let Some(default) = &param.default {
                         refusals.refuse(default, "a type parameter of a kernel has no default; the arguments of the launch decide");
@@ -124,7 +163,10 @@ impl Signature {
             );
             return;
         };
-        check_type(&param.ty, refusals);
+        let is_closure = crate::closure::named(&param.ty).is_some_and(|name| self.is_closure(name));
+        if !is_closure {
+            check_type(&param.ty, refusals);
+        }
         if let (Kind::Kernel, Type::Reference(reference)) = (kind, &*param.ty)
             && !matches!(*reference.elem, Type::Slice(_))
         {
@@ -144,6 +186,7 @@ impl Signature {
         self.params.push(Param {
             pattern: (*param.pat).clone(),
             ty: (*param.ty).clone(),
+            is_closure,
         });
     }
 
@@ -178,6 +221,7 @@ impl Signature {
         let mut number = 0usize;
         let args = self.generics.params.iter().filter_map(|param| match param {
             GenericParam::Lifetime(_) => None,
+            GenericParam::Type(param) if self.is_closure(&param.ident) => None,
             GenericParam::Type(_) => {
                 let arg = quote!(#root::Param<#number>);
                 number += 1;

@@ -29,13 +29,22 @@ pub(crate) fn check_type(ty: &Type, refusals: &mut Refusals) {
             ty,
             "a slice has no size; take a reference to it, `&[T]` or `&mut [T]`",
         ),
+        Type::ImplTrait(of) => {
+            let message = match of.bounds.iter().any(crate::closure::is_closure_bound) {
+                true => "name the type parameter: `fn f<F: Fn(f32) -> f32>(f: F)`",
+                false => "name the type parameter: `fn f<T: Float>(x: T)`",
+            };
+            refusals.refuse(ty, message);
+        }
+        Type::TraitObject(of) if of.bounds.iter().any(crate::closure::is_closure_bound) => refusals
+            .refuse(
+                ty,
+                "closures of kernels are inlined; take a type parameter, `F: Fn(f32) -> f32`",
+            ),
         Type::TraitObject(_) => refusals.refuse(
             ty,
             "kernels have no trait objects; take a type parameter, `T: Float`",
         ),
-        Type::ImplTrait(_) => {
-            refusals.refuse(ty, "name the type parameter: `fn f<T: Float>(x: T)`")
-        }
         Type::BareFn(_) => refusals.refuse(
             ty,
             "kernels have no function pointers; call the `#[device_fn]` by its name",

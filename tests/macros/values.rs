@@ -132,7 +132,11 @@ macro_rules! elementwise {
         }
     };
 }
-elementwise!(squares, v => { let y = v; y * v });
+elementwise!(squares, v => {
+    let y = v;
+    let times = |x| x * v;
+    times(y)
+});
 
 #[test]
 fn kernels_from_macros() -> kiln::Result<()> {
@@ -261,6 +265,52 @@ fn recursion_through_others_is_an_error() {
     assert!(error.contains("calls `odd`"), "{error}");
     // On the host it is an ordinary function.
     assert!(even(10) && odd(7));
+}
+
+#[device_fn]
+fn there<F: Fn(i32) -> i32>(n: i32, f: F) -> i32 {
+    if n == 0 { f(0) } else { back(n - 1, &f) }
+}
+
+#[device_fn]
+fn back<F: Fn(i32) -> i32>(n: i32, f: F) -> i32 {
+    there(n, &f) + there(n, |x| f(x))
+}
+
+#[kernel]
+fn recursive_with_closures(out: &mut [i32]) {
+    out[0] = there(3, |x| x + 1);
+}
+
+#[test]
+fn recursion_of_functions_with_closures_is_an_error() {
+    let jit = exact(Device::cpu());
+    let mut x = jit.zeros::<i32>(1).expect("memory");
+    let error = jit.launch(&recursive_with_closures, 1, 1, args!(&mut x));
+    let error = error.expect_err("it has no end").to_string();
+    assert!(
+        error.contains("described in its own description"),
+        "{error}"
+    );
+}
+
+#[kernel]
+fn beyond_in_a_closure(x: &[f32], out: &mut [f32]) {
+    let i = thread_idx().x;
+    let read = |k| x[i + k];
+    out[i] = read(2);
+}
+
+#[test]
+fn a_fault_in_a_closure_names_its_line() -> kiln::Result<()> {
+    let jit = exact(Device::cpu());
+    let x = jit.upload(&[0.0f32; 4])?;
+    let mut out = jit.zeros::<f32>(4)?;
+    jit.launch(&beyond_in_a_closure, 1, 3, args!(&x, &mut out))?;
+    let error = jit.synchronize().expect_err("it reads x[4]").to_string();
+    let at = format!("values.rs:{}:20", line_of("let read = |k| x[i + k];"));
+    assert!(error.contains(&at), "{at} is not in: {error}");
+    Ok(())
 }
 
 #[kernel]

@@ -20,11 +20,13 @@ mod faults;
 mod launching;
 mod math;
 mod memory;
+mod rust_closures;
 mod rust_language;
 mod rust_math;
 mod rust_papers;
 mod rust_threads;
 mod rust_types;
+mod rust_values;
 mod tricky_atomics;
 pub mod tricky_barriers;
 mod tricky_ends;
@@ -64,11 +66,13 @@ pub fn cases() -> Vec<Case> {
         tricky_atomics::CASES,
         tricky_ends::CASES,
         tricky_barriers::CASES,
+        rust_closures::CASES,
         rust_language::CASES,
         rust_math::CASES,
         rust_papers::CASES,
         rust_threads::CASES,
         rust_types::CASES,
+        rust_values::CASES,
     ]
     .concat()
 }

@@ -169,7 +169,7 @@ fn declared_location(
 }
 
 /// What the type and const parameters of a callee are found to be.
-struct Bindings {
+pub(super) struct Bindings {
     types: Vec<Option<Type>>,
     consts: Vec<Option<ConstArg>>,
 }
@@ -189,6 +189,46 @@ impl Bindings {
                 .map(|p| numbered(&p.name))
                 .collect(),
         }
+    }
+
+    /// Bindings of type parameters, some of them given.
+    pub(super) fn of_types(types: Vec<Option<Type>>) -> Self {
+        Bindings {
+            types,
+            consts: Vec::new(),
+        }
+    }
+
+    /// Binds what `actual` tells of `pattern`, where a reference to an array stands for a slice, and
+    /// a mutable one in any memory for another. rustc has checked that they fit.
+    pub(super) fn unify_shape(&mut self, types: &TypeTable, pattern: Type, actual: Type) {
+        let element = |ty: Type| match types.data(ty) {
+            TypeData::Slice { element, .. } => Some(*element),
+            TypeData::Pointer { pointee, .. } => match types.data(*pointee) {
+                TypeData::Array { element, .. } => Some(*element),
+                _ => None,
+            },
+            _ => None,
+        };
+        match (types.data(pattern), types.data(actual)) {
+            (TypeData::Pointer { pointee: p, .. }, TypeData::Pointer { pointee: a, .. }) => {
+                self.unify(types, *p, *a);
+            }
+            (TypeData::Slice { element: p, .. }, _) => {
+                if let Some(a) = element(actual) {
+                    self.unify(types, *p, a);
+                }
+            }
+            _ => {
+                self.unify(types, pattern, actual);
+            }
+        }
+    }
+
+    /// What the type parameters are bound to, or the first that is not.
+    pub(super) fn types(self) -> Result<Vec<Type>, usize> {
+        let bound = self.types.into_iter().enumerate();
+        bound.map(|(i, ty)| ty.ok_or(i)).collect()
     }
 
     /// Whether `actual` is an instance of `pattern`, binding parameters on the way. A mutable

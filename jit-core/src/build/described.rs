@@ -126,3 +126,62 @@ impl KernelBuilder {
         self.emit(data, ty)
     }
 }
+
+/// Scopes: what type parameters stand for while a function is described in place of its call.
+impl KernelBuilder {
+    /// The scope that is described.
+    pub(crate) fn scope(&self) -> Option<usize> {
+        self.inlining.current.get()
+    }
+
+    /// Goes on in another scope, and returns the one before.
+    pub(crate) fn enter_scope(&self, scope: Option<usize>) -> Option<usize> {
+        self.inlining.current.replace(scope)
+    }
+
+    /// A scope with these types for the parameters.
+    pub(crate) fn new_scope(&self, types: Vec<Type>) -> usize {
+        let mut scopes = self.inlining.scopes.borrow_mut();
+        scopes.push(types);
+        scopes.len() - 1
+    }
+
+    /// What the type parameters stand for, in a scope.
+    pub(crate) fn scope_types(&self) -> Option<Vec<Type>> {
+        let scopes = self.inlining.scopes.borrow();
+        scopes.get(self.scope()?).cloned()
+    }
+
+    /// Whether another function may be described in place; if so it is under way.
+    pub(crate) fn may_inline(&self, max_depth: usize, max_inlined: usize) -> bool {
+        let depth = self.inlining.depth.get();
+        let may = depth < max_depth && self.inlining.scopes.borrow().len() < max_inlined;
+        if may {
+            self.inlining.depth.set(depth + 1);
+        }
+        may
+    }
+
+    /// One that was under way is done.
+    pub(crate) fn inlined_one(&self) {
+        self.inlining.depth.set(self.inlining.depth.get() - 1);
+    }
+
+    /// What the type parameters of a function are when it is called with arguments of these types:
+    /// each has a name and may be given, too. The error is the name of one that nothing tells.
+    pub(crate) fn infer<'n>(
+        &self,
+        type_params: &[(&'n str, Option<Type>)],
+        declared: &[Type],
+        args: &[Type],
+    ) -> Result<Vec<Type>, &'n str> {
+        let state = self.state.borrow();
+        let types = &state.module.types;
+        let given = type_params.iter().map(|(_, given)| *given);
+        let mut bound = super::call::Bindings::of_types(given.collect());
+        for (&wanted, &arg) in declared.iter().zip(args) {
+            bound.unify_shape(types, wanted, arg);
+        }
+        bound.types().map_err(|index| type_params[index].0)
+    }
+}

@@ -62,6 +62,19 @@ pub struct KernelBuilder {
     /// Where instructions are said to come from while a function pointer is called, through which
     /// `#[track_caller]` does not see.
     position: Cell<Option<&'static RustLocation<'static>>>,
+    /// What type parameters stand for while functions are described in place.
+    inlining: Inlining,
+}
+
+/// Functions that are described in place of their calls.
+#[derive(Default)]
+struct Inlining {
+    /// What the type parameters of each of them stand for.
+    scopes: RefCell<Vec<Vec<Type>>>,
+    /// The one that is described; none while the function itself is.
+    current: Cell<Option<usize>>,
+    /// How many are under way.
+    depth: Cell<usize>,
 }
 
 /// Identifies a function that is described at its first use, with its name and where it is.
@@ -126,6 +139,7 @@ impl KernelBuilder {
             options,
             described_for: Vec::new(),
             position: Cell::new(None),
+            inlining: Inlining::default(),
         }
     }
 

@@ -16,6 +16,7 @@
 //! | `flow` | `if`, `match`, loops, `return` |
 //! | `range` | the ranges a `for` goes over |
 //! | `function` | kernels and device functions that are described at their first use; calls |
+//! | `inline` | functions that take closures, described in place of their calls |
 //! | `types` | types on their way from rustc to the IR |
 //!
 //! Nothing here is for hand-written code, which has [`crate::build`]; it is public because macros
@@ -26,6 +27,7 @@
 mod binding;
 mod flow;
 mod function;
+mod inline;
 mod operand;
 mod range;
 mod types;
@@ -34,6 +36,7 @@ use crate::build::KernelBuilder;
 
 pub use flow::Slot;
 pub use function::{AsKernel, Callable, LazyDeviceFn, LazyKernel};
+pub use inline::{Closure, Inlinable, InlineCall};
 pub use operand::{Fields, Named, Operand};
 pub use range::Range;
 pub use types::{Param, TypeOf};

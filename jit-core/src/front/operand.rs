@@ -38,7 +38,8 @@ pub(super) enum Kind<'k> {
 /// A name or path in an expression: a local variable, or a constant of the host.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value that kernels can hold",
-    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are"
+    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are; a function is passed \
+            on as a closure that calls it, `|x| f(x)`"
 )]
 pub trait Named<'k> {
     /// What it stands for.

@@ -43,7 +43,7 @@ impl<T> TypeOf<T> {
 impl KernelBuilder {
     /// The IR type of a Rust type that kernels can hold.
     pub fn device_type<T: DeviceType>(&self) -> Type {
-        self.with_types(T::ir_type)
+        self.in_scope(self.with_types(T::ir_type))
     }
 }
 
