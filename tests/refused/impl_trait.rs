@@ -2,8 +2,8 @@
 use kiln::prelude::*;
 
 #[device_fn]
-fn f(g: impl Fn(f32) -> f32) -> f32 {
-    1.0
+fn f(x: impl Float) -> f32 {
+    x.cast::<f32>()
 }
 
 fn main() {}

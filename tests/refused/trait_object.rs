@@ -2,7 +2,7 @@
 use kiln::prelude::*;
 
 #[kernel]
-fn k(f: &dyn Fn(f32) -> f32, y: &mut [f32]) {
+fn k(x: &dyn std::fmt::Debug, y: &mut [f32]) {
     y[0] = 1.0;
 }
 
