@@ -197,7 +197,11 @@ impl Writer {
         let (index, label) = (self.name("i"), self.name("'l"));
         let ty = self.random().of(&[Ty::I32, Ty::U32, Ty::U8, Ty::I64]);
         let end = self.expressions.of(ty, 1, true);
-        let range = match self.random().below(5) {
+        let name = ty.name();
+        let range = match self.random().below(8) {
+            5 => format!("({name}::MAX - ({end} & 3))..={name}::MAX"),
+            6 => format!("(({name}::MAX - 9)..{name}::MAX).step_by(4)"),
+            7 => format!("({name}::MIN..=({name}::MIN | 3)).rev()"),
             0 => format!("0..({end} & 7)"),
             1 => format!("2..=({end} & 7)"),
             2 => format!("(1..({end} & 7)).rev()"),

@@ -173,11 +173,6 @@ impl Translator<'_> {
         self.closures.contains(&name.to_string())
     }
 
-    /// [`scan::only_computes`], where a closure may assign what it captures.
-    pub(crate) fn only_computes(&self, expr: &Expr) -> bool {
-        scan::only_computes(expr) && !scan::calls(expr, &self.closures)
-    }
-
     /// The description of a function that takes closures.
     pub(crate) fn inlined_function(&mut self, signature: &Signature, body: &Block) -> TokenStream {
         let name = plain_name(&signature.name);

@@ -8,6 +8,7 @@ use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, Un
 use crate::body::{Translator, is_structured};
 use crate::checked::{is_open_literal, marked};
 use crate::function::const_name;
+use crate::scan::only_computes;
 
 impl Translator<'_> {
     /// An expression of the host that is the operand for this one.
@@ -126,7 +127,7 @@ impl Translator<'_> {
         exprs: impl Iterator<Item = &'e Expr>,
     ) -> Vec<TokenStream> {
         let exprs: Vec<&Expr> = exprs.collect();
-        let lazy = exprs.iter().all(|e| self.only_computes(e));
+        let lazy = exprs.iter().all(|e| only_computes(e));
         let eager = |this: &mut Self, e: &Expr| {
             let value = this.expr(e);
             match lazy {
@@ -232,7 +233,7 @@ impl Translator<'_> {
         };
         // An operand that is a variable is read where the operator is, unless the right side may
         // assign it.
-        if !self.only_computes(&binary.right) {
+        if !only_computes(&binary.right) {
             left = quote_spanned!(span=> #left.eager());
         }
         quote_spanned!(span=> __kiln.#name(#left, #right))

@@ -8,6 +8,7 @@ use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
 use crate::body::{Destination, Translator, unroll};
 use crate::expression::{operator, strip};
 use crate::function::Kind;
+use crate::scan::only_computes;
 
 /// Something that `break` or `continue` can mean.
 pub(crate) struct Frame {
@@ -249,7 +250,7 @@ impl Translator<'_> {
         let (place, value) = (self.fresh(span), self.fresh(span));
         let (left, right) = (self.expr(&e.left), self.expr(&e.right));
         // Rust evaluates the right side first. Where both only compute, the place first is as good.
-        let order = match self.only_computes(&e.right) {
+        let order = match only_computes(&e.right) {
             true => quote_spanned!(span=> let #place = #left; let #value = #right;),
             false => quote_spanned!(span=> let #value = #right.eager(); let #place = #left;),
         };
@@ -280,7 +281,7 @@ impl Translator<'_> {
         let name = quote::format_ident!("{name}", span = span);
         let (place, value) = (self.fresh(span), self.fresh(span));
         let (left, right) = (self.expr(&e.left), self.expr(&e.right));
-        let order = match self.only_computes(&e.right) {
+        let order = match only_computes(&e.right) {
             true => quote_spanned!(span=> let #place = #left; let #value = #right;),
             false => quote_spanned!(span=> let #value = #right.eager(); let #place = #left;),
         };

@@ -66,26 +66,6 @@ pub(crate) fn returns_early(block: &syn::Block) -> bool {
     returns.0
 }
 
-/// Whether an expression calls one of these.
-pub(crate) fn calls(expr: &Expr, names: &HashSet<String>) -> bool {
-    struct Calls<'n>(&'n HashSet<String>, bool);
-    impl<'ast> Visit<'ast> for Calls<'_> {
-        fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
-            if let Expr::Path(path) = &*call.func
-                && let Some(name) = path.path.get_ident()
-            {
-                self.1 |= self.0.contains(&name.to_string());
-            }
-            syn::visit::visit_expr_call(self, call);
-        }
-    }
-    let mut calls = Calls(names, false);
-    if !names.is_empty() {
-        calls.visit_expr(expr);
-    }
-    calls.1
-}
-
 /// Whether an operator assigns its left side.
 pub(crate) fn is_compound(op: &BinOp) -> bool {
     matches!(
@@ -117,7 +97,8 @@ pub(crate) fn only_computes(expr: &Expr) -> bool {
         Expr::Index(e) => only_computes(&e.expr) && only_computes(&e.index),
         Expr::Binary(e) => !is_compound(&e.op) && only_computes(&e.left) && only_computes(&e.right),
         Expr::MethodCall(e) => only_computes(&e.receiver) && e.args.iter().all(only_computes),
-        // Without arguments there is nothing that it could write to.
+        // Without arguments there is nothing that it could write to; what a closure assigns is borrowed
+        // as long as the closure is there, so that nothing else in the expression reads it.
         Expr::Call(e) => e.args.is_empty(),
         Expr::Tuple(e) => e.elems.iter().all(only_computes),
         Expr::Array(e) => e.elems.iter().all(only_computes),
