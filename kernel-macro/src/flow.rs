@@ -169,6 +169,7 @@ impl Translator<'_> {
         kind: FrameKind,
         index: &proc_macro2::Ident,
     ) -> TokenStream {
+        let closures = self.closures.clone();
         let bind = match &*e.pat {
             Pat::Ident(_) | Pat::Wild(_) => self.bind_pattern(&e.pat, &quote!(#index)),
             pattern => self.refuse(
@@ -178,6 +179,7 @@ impl Translator<'_> {
         };
         let to = Destination::Discard;
         let body = self.framed(e.label.as_ref(), kind, &to, |this| this.block(&e.body, &to));
+        self.closures = closures;
         quote!({ #bind #body })
     }
 

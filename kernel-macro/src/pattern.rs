@@ -117,6 +117,8 @@ impl Translator<'_> {
         };
         let span = arm.pat.span();
         let test = self.test(&arm.pat, value);
+        // What the arm binds hides closures in the arm only.
+        let closures = self.closures.clone();
         let bindings = self.bindings(&arm.pat, value);
         let guard = arm.guard.as_ref().map(|(_, guard)| {
             let guard = self.expr(guard);
@@ -124,6 +126,7 @@ impl Translator<'_> {
         });
         let body = self.into(&arm.body, to);
         let body = quote!({ #bindings #body });
+        self.closures = closures;
         let cond = match (test, guard) {
             (None, None) => return body,
             // rustc has checked that the arms before it leave nothing else.

@@ -165,8 +165,34 @@ fn in_loops(x: i32) -> i32 {
     total
 }
 
+#[device_fn]
+fn nested(x: i32) -> i32 {
+    let base = x & 7;
+    let outer = |v: i32| {
+        let inner = |w: i32| w * 2 + base;
+        let v = inner(v) + apply(v, |w| inner(w + v));
+        inner(v)
+    };
+    let base = outer(base);
+    outer(1).wrapping_mul(base)
+}
+
+#[device_fn]
+fn in_arms(x: i32) -> i32 {
+    let f = |v: i32| v + 1;
+    match x & 3 {
+        0 => {
+            let f = |v: i32| v * 100;
+            f(x & 15)
+        }
+        1 => f(x),
+        f if f == 2 => f + 7,
+        _ => apply(x, &f),
+    }
+}
+
 on_host_and_device! {
-    inlined named generic folding finding assigning counting passed_on in_loops;
+    inlined named generic folding finding assigning counting passed_on in_loops nested in_arms;
     closures_over_slices_and_shared_memory
 }
 
