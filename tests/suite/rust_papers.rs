@@ -89,8 +89,7 @@ fn csrmul_cached(rows: &[u32], columns: &[u32], values: &[f32], x: &[f32], y: &m
     }
 }
 
-/// One warp a row, as section "Sparse matrices" of Nickolls suggests for long rows: lanes take every
-/// 32nd element, shuffles add them up.
+/// One warp a row, which suits long rows: lanes take every 32nd element, shuffles add them up.
 #[kernel]
 fn csrmul_warp(rows: &[u32], columns: &[u32], values: &[f32], x: &[f32], y: &mut [f32]) {
     let row = global_id().x / 32;

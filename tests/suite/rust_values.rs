@@ -15,7 +15,7 @@ use super::rust_language::on_host_and_device;
 on_host_and_device! {
     arithmetic tuples swap arrays nested_arrays structs struct_update references slices casts
     floats methods shifts suffixes constants bools wrapping evaluation_order compound_on_parts
-    patterns_in_let through_references casts_of_literals
+    patterns_in_let through_references casts_of_literals numbers_of_any_type
 }
 
 const LIMIT: i32 = 17;
@@ -360,4 +360,22 @@ fn casts_of_literals(x: i32) -> i32 {
     let d = 0.1 as f32;
     let e = 7 as f64;
     (a >> 3) as i32 + b as i32 + c as i32 + (d * e as f32) as i32 + (x & 3) * (0xff as usize as i32)
+}
+
+#[device_fn]
+fn rounded_down<T: Num>(x: T) -> i32 {
+    let parts = T::from_f64(0.75) + T::from_f64(100.6) + T::from_f64(-1.5) + T::from_i32(-7);
+    x.cast::<i32>() + parts.cast::<i32>() + T::from_f64(300.5).cast::<i32>()
+}
+
+#[device_fn]
+fn numbers_of_any_type(x: i32) -> i32 {
+    let a = rounded_down(x & 3) + rounded_down((x & 3) as f32) + rounded_down(x as i64 & 3);
+    let b = times_half(x & 7, |v| v + 1) + times_half((x & 7) as f32, |v| v * 3.0) as i32;
+    a * 2 + rounded_down((x & 3) as f64) + b
+}
+
+#[device_fn]
+fn times_half<T: Num, F: Fn(T) -> T>(x: T, f: F) -> T {
+    f(x) + T::from_f64(0.5)
 }

@@ -283,6 +283,15 @@ impl KernelBuilder {
         self.state.borrow().module.types.data(ty).clone()
     }
 
+    /// Whether a type is a float whatever type parameters are bound to.
+    pub(crate) fn is_certainly_float(&self, ty: Type) -> bool {
+        match self.type_data(ty) {
+            TypeData::Scalar(scalar) => scalar.is_float(),
+            TypeData::Param(param) => self.bound(param) == Some(TypeBound::Float),
+            _ => false,
+        }
+    }
+
     fn bound(&self, param: TypeParam) -> Option<TypeBound> {
         self.state
             .borrow()

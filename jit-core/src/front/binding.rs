@@ -34,11 +34,23 @@ impl<'k> Front<'k> {
         Operand::new(self.builder, Kind::Literal(Constant::Int(value), ty))
     }
 
-    /// A number of another type as one of type `ty`; of a literal, the literal.
+    /// A number of another type as one of type `ty`, as `as` converts it; of a literal that every type
+    /// has or that is rounded to a float, the literal.
     #[track_caller]
     pub fn convert(self, ty: Type, number: Operand<'k>) -> Operand<'k> {
+        let everywhere = 0.0..=127.0;
+        let fits = |x: f64| everywhere.contains(&x) && x.fract() == 0.0;
         match number.kind {
-            Kind::Literal(constant, _) => Operand::new(self.builder, Kind::Literal(constant, ty)),
+            Kind::Literal(constant, _)
+                if self.builder.is_certainly_float(ty)
+                    || match constant {
+                        Constant::Float(x) => fits(x),
+                        Constant::Int(n) => fits(n as f64),
+                        _ => true,
+                    } =>
+            {
+                Operand::new(self.builder, Kind::Literal(constant, ty))
+            }
             _ => number.cast(ty),
         }
     }
