@@ -205,6 +205,14 @@ fn an_argument_of_another_type() {
 }
 
 #[test]
+fn what_main_and_unwrap_print() {
+    let error = jit()
+        .launch(&fill(), 1, 1, args!())
+        .expect_err("no argument");
+    assert_eq!(format!("{error:?}"), error.to_string());
+}
+
+#[test]
 fn an_empty_grid() {
     let jit = jit();
     let mut x = jit.zeros::<u32>(4).expect("memory");

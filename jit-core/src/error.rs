@@ -3,6 +3,7 @@
 //! Each variant is a typed value; its text says what happened, where (kernel, argument, line of
 //! Rust) and what to do about it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::build::BuildErrors;
@@ -18,7 +19,9 @@ use crate::runtime::cuda::DriverError;
 use crate::specialize::{BindError, SpecializeError};
 
 /// What can go wrong between describing a kernel and reading its results.
-#[derive(Debug, thiserror::Error)]
+///
+/// Its `Debug` form is that text, too, because it is what `main` and `unwrap` print.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The description of a kernel or device function is wrong.
@@ -156,6 +159,12 @@ pub enum Error {
     /// A bug in Kiln.
     #[error("internal error, please report it: {0}")]
     Internal(&'static str),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl From<InterpretError> for Error {
