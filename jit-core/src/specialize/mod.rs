@@ -83,7 +83,7 @@ impl fmt::Debug for HostType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut types = TypeTable::new();
         let ty = self.resolve(&mut types);
-        write!(f, "HostType({})", types.display(ty))
+        write!(f, "{}", types.display(ty))
     }
 }
 

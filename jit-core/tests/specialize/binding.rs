@@ -59,7 +59,7 @@ fn arguments_bind_parameters() {
     let saxpy = saxpy().define();
     let args = [value::<f64>(), slice::<f64>(true), slice::<f64>(true)];
     let spec = bound(&saxpy, &args, &[]).unwrap();
-    assert_eq!(format!("{:?}", spec.type_args), "[HostType(f64)]");
+    assert_eq!(format!("{:?}", spec.type_args), "[f64]");
     assert_eq!(spec.params.len(), 3);
     let by_hand = on(&[HostType::of::<f64>()], &[]);
     assert_eq!(
@@ -89,7 +89,7 @@ fn parts_of_host_types_bind_parameters() {
         }
     }
     let spec = bound(&kernel, &[slice::<[Pair; 2]>(false)], &[]).unwrap();
-    assert_eq!(format!("{:?}", spec.type_args), "[HostType(@Point)]");
+    assert_eq!(format!("{:?}", spec.type_args), "[@Point]");
     assert_eq!(spec.const_args, consts(&[("N", 5)]));
     let module = specialized(&kernel, &spec);
     expect![[r#"
