@@ -1,0 +1,144 @@
+//! The chapters of the guide and the code blocks in them: what the build script and the tests of
+//! this package read.
+//!
+//! A block that opens with ```` ```rust ```` is a whole program, `src/main.rs` of a reader who copies
+//! it. If the next block of the chapter opens with ```` ```text ````, that is what the program prints.
+//! A program that opens with ```` ```rust,compile_fail ```` does not compile; what follows it is what
+//! rustc says. Other blocks (`sh`, `toml`) are for readers only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file that SUMMARY.md names.
+pub struct Chapter {
+    /// The name of its file without `.md`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A program of the guide.
+pub struct Program {
+    /// The name of its chapter.
+    pub chapter: String,
+    /// The chapter, `_`, and the line of the block in it.
+    pub name: String,
+    /// What stands in the block.
+    pub source: String,
+    /// The block that follows, if it is output.
+    pub output: Option<String>,
+    /// Whether it is there because it does not compile.
+    pub refused: bool,
+}
+
+/// A code block as it is written.
+struct Block {
+    line: usize,
+    info: String,
+    text: String,
+}
+
+/// The folder with the chapters.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Reads a file of the guide.
+pub fn read(file: &str) -> String {
+    let path = folder().join(file);
+    match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => panic!("cannot read {}: {error}", path.display()),
+    }
+}
+
+/// The chapters, in the order of SUMMARY.md.
+pub fn chapters() -> Vec<Chapter> {
+    let chapter = |file: String| Chapter {
+        name: file.trim_end_matches(".md").to_owned(),
+        text: read(&file),
+    };
+    let files = links(&read("SUMMARY.md"));
+    files.into_iter().map(|(_, file)| chapter(file)).collect()
+}
+
+/// The links of a text outside of its code blocks, each with its line.
+pub fn links(text: &str) -> Vec<(usize, String)> {
+    let mut links = Vec::new();
+    let mut in_block = false;
+    for (number, line) in text.lines().enumerate() {
+        in_block ^= line.starts_with("```");
+        if in_block {
+            continue;
+        }
+        for part in line.split("](").skip(1) {
+            if let Some((target, _)) = part.split_once(')') {
+                links.push((number + 1, target.to_owned()));
+            }
+        }
+    }
+    links
+}
+
+/// The programs of a chapter.
+///
+/// # Panics
+/// A block of output that belongs to no program, or a block that does not end.
+pub fn programs(chapter: &Chapter) -> Vec<Program> {
+    let mut programs: Vec<Program> = Vec::new();
+    let mut may_print = false;
+    for block in blocks(chapter) {
+        match block.info.as_str() {
+            "rust" | "rust,compile_fail" => programs.push(Program {
+                chapter: chapter.name.clone(),
+                name: format!("{}_{}", chapter.name.replace('-', "_"), block.line),
+                source: block.text,
+                output: None,
+                refused: block.info != "rust",
+            }),
+            "text" => match programs.last_mut().filter(|_| may_print) {
+                Some(program) => program.output = Some(block.text),
+                None => panic!(
+                    "{}.md:{}: output of no program; it must be the block after one",
+                    chapter.name, block.line
+                ),
+            },
+            "sh" | "toml" => {}
+            other => panic!(
+                "{}.md:{}: no block is a `{other}`; see chapters.rs",
+                chapter.name, block.line
+            ),
+        }
+        may_print = block.info.starts_with("rust");
+    }
+    programs
+}
+
+fn blocks(chapter: &Chapter) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (number, line) in chapter.text.lines().enumerate() {
+        match (line.strip_prefix("```"), open.take()) {
+            (Some(_), Some(block)) => blocks.push(block),
+            (Some(info), None) => {
+                open = Some(Block {
+                    line: number + 1,
+                    info: info.to_owned(),
+                    text: String::new(),
+                });
+            }
+            (None, Some(mut block)) => {
+                block.text += line;
+                block.text.push('\n');
+                open = Some(block);
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(
+        open.is_none(),
+        "{}.md: the last block does not end",
+        chapter.name
+    );
+    blocks
+}

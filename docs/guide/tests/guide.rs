@@ -1,0 +1,216 @@
+//! The guide holds what it says: every program compiles, runs on the CPU and prints what is shown
+//! after it; what is shown as refused is refused with those words; links lead somewhere.
+//!
+//! `TRYBUILD=overwrite cargo test -p kiln-guide` writes what programs print, and what rustc says, to
+//! the chapters. The diff is part of the review.
+
+#[path = "../chapters.rs"]
+mod chapters;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use chapters::{Program, chapters, folder, links, programs, read};
+
+/// The file that a reader copies a program to.
+const FILE: &str = "src/main.rs";
+
+fn all_programs(refused: bool) -> Vec<Program> {
+    let all = chapters();
+    let programs = all.iter().flat_map(programs);
+    programs
+        .filter(|program| program.refused == refused)
+        .collect()
+}
+
+#[test]
+fn the_summary_names_every_chapter_once() {
+    let mut named = BTreeSet::new();
+    for (_, file) in links(&read("SUMMARY.md")) {
+        assert!(named.insert(file.clone()), "SUMMARY.md names {file} twice");
+    }
+    let entries = fs::read_dir(folder()).expect("the folder is there");
+    let mut found: BTreeSet<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    found.remove("SUMMARY.md");
+    assert_eq!(named, found);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut broken = Vec::new();
+    for chapter in chapters() {
+        for (line, target) in links(&chapter.text) {
+            // From the book a file of the repository is a page of its host; only files are checked.
+            let host = "https://github.com/kiln-jit/kiln/blob/main/";
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            let is_there = match target.strip_prefix(host) {
+                Some(file) => root.join(file).exists(),
+                None if target.contains("://") => true,
+                None => {
+                    let (file, part) = target.split_once('#').unwrap_or((&target, ""));
+                    let text = match file {
+                        "" => Some(chapter.text.clone()),
+                        file => fs::read_to_string(folder().join(file)).ok(),
+                    };
+                    text.is_some_and(|text| part.is_empty() || has_heading(&text, part))
+                }
+            };
+            if !is_there {
+                broken.push(format!("{}.md:{line}: {target}", chapter.name));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// Whether a heading of the text has this anchor, as mdBook makes them.
+fn has_heading(text: &str, anchor: &str) -> bool {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let mut anchors = headings.map(|line| {
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = words
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.collect::<String>().replace(' ', "-")
+    });
+    anchors.any(|found| found == anchor)
+}
+
+#[test]
+fn every_chapter_has_a_program() {
+    for chapter in chapters() {
+        let is_last = chapter.name == "where-to-go-on";
+        assert!(
+            is_last || !programs(&chapter).is_empty(),
+            "{}.md",
+            chapter.name
+        );
+    }
+}
+
+#[test]
+fn times_are_those_that_were_measured() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let results = fs::read_to_string(root.join("benches/RESULTS.md")).expect("it is there");
+    let mut times = 0;
+    for chapter in chapters() {
+        for (at, _) in chapter.text.match_indices(" ms") {
+            let number = chapter.text[..at].rsplit(' ').next().unwrap_or_default();
+            if number.starts_with(|c: char| c.is_ascii_digit()) {
+                let time = format!(" {number} ms");
+                assert!(results.contains(&time), "{}.md:{time}", chapter.name);
+                times += 1;
+            }
+        }
+    }
+    assert!(times > 0, "no figure is found");
+}
+
+#[test]
+fn programs_print_what_the_guide_says() {
+    let mut wrong = String::new();
+    for program in all_programs(false) {
+        let output = Command::new(env!("CARGO_BIN_EXE_guide-programs"))
+            .arg(&program.name)
+            // The guide shows what a machine without a GPU prints.
+            .env("CUDA_VISIBLE_DEVICES", "-1")
+            .output()
+            .expect("the program starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let printed = text(&output.stdout) + &text(&output.stderr);
+        let printed = with_file(&printed, &format!("{}.rs", program.name));
+        if !output.status.success() {
+            wrong += &format!("== {} ends with {}\n{printed}", program.name, output.status);
+        } else if program.output.as_ref() != Some(&printed) {
+            let shown = program.output.as_deref().unwrap_or("nothing is shown\n");
+            wrong += &format!(
+                "== {} prints\n{printed}== instead of\n{shown}",
+                program.name
+            );
+            rewrite(&program, &printed);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Whether the chapters are to be rewritten.
+fn rewrites() -> bool {
+    std::env::var_os("TRYBUILD").is_some_and(|value| value == "overwrite")
+}
+
+/// Puts an output into the chapter of a program.
+fn rewrite(program: &Program, output: &str) {
+    let Some(old) = program.output.as_ref().filter(|_| rewrites()) else {
+        return;
+    };
+    assert!(
+        output.ends_with('\n'),
+        "{} does not end its last line",
+        program.name
+    );
+    let shown = format!("```\n\n```text\n{old}```\n");
+    let file = format!("{}.md", program.chapter);
+    let text = read(&file);
+    let source = text.find(&program.source).expect("it is in its chapter") + program.source.len();
+    let (before, after) = text.split_at(source);
+    let after = after.strip_prefix(&shown).expect("its output follows");
+    let text = format!("{before}```\n\n```text\n{output}```\n{after}");
+    fs::write(folder().join(file), text).expect("the chapter is writable");
+}
+
+/// The text with [`FILE`] for the paths that end in `name`.
+fn with_file(text: &str, name: &str) -> String {
+    let mut parts = text.split(name);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let start = out.rfind([' ', '\n', '(']).map_or(0, |at| at + 1);
+        out.replace_range(start.., FILE);
+        out += part;
+    }
+    out
+}
+
+#[test]
+fn what_is_refused_is_refused_in_these_words() {
+    // trybuild looks for rustc's words in a file beside each program.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide-refused");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("cargo's folder is writable");
+    let programs = all_programs(true);
+    let path = |program: &Program| folder.join(format!("{}.rs", program.name));
+    let tests = trybuild::TestCases::new();
+    for program in &programs {
+        let (path, shown) = (path(program), program.output.clone());
+        let words = shown.expect("what rustc says follows what is refused");
+        let words = words.replace(FILE, &path.to_string_lossy());
+        fs::write(&path, &program.source).expect("cargo's folder is writable");
+        fs::write(path.with_extension("stderr"), words).expect("cargo's folder is writable");
+        tests.compile_fail(path);
+    }
+    // trybuild compares when it is dropped.
+    drop(tests);
+    for program in programs.iter().filter(|_| rewrites()) {
+        let path = path(program).with_extension("stderr");
+        let words = fs::read_to_string(path).expect("trybuild wrote it");
+        rewrite(program, &with_file(&words, &format!("{}.rs", program.name)));
+    }
+}
+
+#[test]
+fn paths_become_the_readers() {
+    assert_eq!(
+        with_file("at (/x/y/a.rs:3:4)\n", "a.rs"),
+        "at (src/main.rs:3:4)\n"
+    );
+    assert_eq!(with_file("no path\n", "a.rs"), "no path\n");
+}
