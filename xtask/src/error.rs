@@ -44,6 +44,12 @@ pub(crate) enum Error {
         /// The number of failed tests and of steps that failed without naming a test.
         failed: u64,
     },
+    /// mdBook warns of something in the guide, and has said of what.
+    #[error("mdBook warns {warnings} times, see above. Correct docs/guide")]
+    GuideWarns {
+        /// The number of warnings and errors.
+        warnings: usize,
+    },
     /// A file or folder could not be read or written.
     #[error("cannot {action} {}: {source}. Check its permissions and the free disk space", path.display())]
     Io {
@@ -90,7 +96,7 @@ pub(crate) enum Error {
         /// What to do.
         help: &'static str,
     },
-    /// A library that a wheel should have brought is missing.
+    /// What an installation should have brought is missing.
     #[error("no `{file}` under {}. Remove that folder and try again", folder.display())]
     MissingFile {
         /// The file's name.

@@ -5,6 +5,7 @@
 
 mod bundle;
 mod error;
+mod guide;
 mod peers;
 mod tests;
 mod tools;
@@ -26,8 +27,8 @@ Usage: cargo xtask <COMMAND>
 Commands:
   setup [--nvcc]      Install NVIDIA's ptxas, nvdisasm and cuobjdump under target/kiln-tools;
                       --nvcc adds the CUDA C++ compiler. Needs python3 and the network, no GPU
-  test [ARGS]         Set up, then run every test there is and build the benches. ARGS go to
-                      `cargo test`; if they choose packages or targets, only those run
+  test [ARGS]         Set up, then run every test there is, build the benches and the guide. ARGS
+                      go to `cargo test`; if they choose packages or targets, only those run
   bench [NAME] [-- ARGS]
                       Run all benches, or one; ARGS go to the bench. gpu measures on a GPU only
   bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
@@ -39,6 +40,8 @@ Commands:
                       differ, reduced. ARGS: `fuzz --help` lists them
   bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
                       a GPU machine without Rust. --no-llvm leaves the library out
+  guide               Make the book of docs/guide, under target/guide; what mdBook warns of fails.
+                      Builds mdBook at first, which needs the network
   ci                  Do what CI does: format, clippy, documentation, test
   help                Print this
 ";
@@ -73,6 +76,11 @@ fn dispatch(args: &[String]) -> Result<()> {
         "bench-peers" => {
             flag(command, rest, "")?;
             peers::setup()
+        }
+        "guide" => {
+            flag(command, rest, "")?;
+            println!("{}", guide::build()?.join("index.html").display());
+            Ok(())
         }
         "bundle" => bundle::bundle(!flag(command, rest, "--no-llvm")?),
         "ci" => {

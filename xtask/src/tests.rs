@@ -1,13 +1,15 @@
 //! `cargo xtask test`: every test there is, with NVIDIA's tools where tests look for them.
 //!
 //! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and benches
-//! are built but not run. Random kernels run once more in a build in which bugs can be planted. The output passes through, and the result lines of all test programs are
+//! are built but not run. Random kernels run once more in a build in which bugs can be planted. The
+//! guide is made a book. The output passes through, and the result lines of all test programs are
 //! summed up in one last line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
+use crate::guide;
 use crate::tools::{self, Kit};
 use crate::workspace::{TargetKind, cannot_start, cargo, targets};
 
@@ -66,6 +68,17 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
         command.arg("test").args(step).args(args);
         tools::point_to_tools(&mut command);
         totals.add(&watch(&mut command, &mut std::io::stdout())?);
+    }
+    // The guide's programs are tests; that it becomes a book is one more.
+    if args.is_empty() {
+        let book = guide::build();
+        if let Err(error) = &book {
+            eprintln!("xtask: {error}");
+        }
+        totals.add(&Totals {
+            passed: book.is_ok().into(),
+            failed: book.is_err().into(),
+        });
     }
     println!("{} passed, {} failed", totals.passed, totals.failed);
     match totals.failed {

@@ -1,0 +1,110 @@
+//! `cargo xtask guide`: the guide of `docs/guide` as a book, under `target/guide`.
+//!
+//! mdBook is built once from crates.io, by its own lock file, and kept beside the other tools. It
+//! ends with success whatever it warns of, so its output is read.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::error::{Error, Result};
+use crate::wheels::remove;
+use crate::workspace::{cannot_start, cargo, root, run, target_folder, tools_folder};
+
+/// The version of mdBook.
+const VERSION: &str = "0.5.4";
+
+const INSTALL_HELP: &str = "Check the network and cargo's configuration, then try again";
+
+/// Builds the book and returns its folder.
+///
+/// # Errors
+/// mdBook cannot be installed, fails, or warns of something in the guide.
+pub(crate) fn build() -> Result<PathBuf> {
+    let book = target_folder().join("guide");
+    let mut command = Command::new(install()?);
+    command.arg("build").arg(root().join("docs/guide"));
+    command.arg("--dest-dir").arg(&book);
+    // These choose how much mdBook prints.
+    command.env_remove("RUST_LOG").env("MDBOOK_LOG", "info");
+    command.stdin(Stdio::null()).stdout(Stdio::inherit());
+    let output = command.output();
+    let output = output.map_err(|source| cannot_start(&command, source, INSTALL_HELP))?;
+    let printed = String::from_utf8_lossy(&output.stderr);
+    eprint!("{printed}");
+    match (output.status.success(), warnings(&printed)) {
+        (true, 0) => Ok(book),
+        (true, warnings) => Err(Error::GuideWarns { warnings }),
+        (false, _) => Err(Error::Failed {
+            what: "building the guide".to_owned(),
+            status: output.status,
+            help: "See its output above",
+        }),
+    }
+}
+
+/// Installs mdBook unless it is there.
+fn install() -> Result<PathBuf> {
+    let folder = tools_folder().join(format!("mdbook-{VERSION}"));
+    let program = folder.join("bin/mdbook");
+    fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+    // Two commands at once would install into the same folder; the lock ends with the file handle.
+    let path = folder.join("lock");
+    let lock = File::create(&path).map_err(Error::io("create", &path))?;
+    lock.lock().map_err(Error::io("lock", &path))?;
+    if program.is_file() {
+        return Ok(program);
+    }
+    eprintln!(
+        "xtask: building mdBook {VERSION} under {}",
+        folder.display()
+    );
+    let build = folder.join("build");
+    let mut command = cargo();
+    // Without watching and serving it needs half of its dependencies; the book is small, so how
+    // fast it is made does not matter.
+    command
+        .args(["install", "--quiet", "--locked", "--no-default-features"])
+        .args(["--profile", "dev", "--config", "profile.dev.debug=false"])
+        .arg("--root")
+        .arg(&folder)
+        .arg("--target-dir")
+        .arg(&build)
+        .arg(format!("mdbook@{VERSION}"));
+    run(&mut command, "installing mdBook", INSTALL_HELP)?;
+    remove(&build)?;
+    match program.is_file() {
+        true => Ok(program),
+        false => Err(Error::MissingFile {
+            file: "bin/mdbook",
+            folder,
+        }),
+    }
+}
+
+/// The number of lines of mdBook's output that warn or report an error.
+fn warnings(printed: &str) -> usize {
+    let levels = printed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    levels
+        .filter(|level| ["WARN", "ERROR"].contains(level))
+        .count()
+}
+
+#[cfg(test)]
+mod check {
+    use super::*;
+
+    #[test]
+    fn warnings_are_counted() {
+        let printed = " INFO mdbook_driver::mdbook: Book building has started
+ERROR mdbook_driver::builtin_preprocessors::links: Error updating
+ WARN mdbook_html::html::tree: unclosed HTML tag `<b>` found in `a.md` while exiting Paragraph
+HTML tags must be closed before exiting a markdown element.
+ INFO Running the html backend: no WARN
+";
+        assert_eq!(warnings(printed), 2);
+        assert_eq!(warnings(""), 0);
+    }
+}
