@@ -45,7 +45,7 @@ pub(crate) enum Error {
         failed: u64,
     },
     /// mdBook warns of something in the guide, and has said of what.
-    #[error("mdBook warns {warnings} times, see above. Correct docs/guide")]
+    #[error("mdBook printed {warnings} warnings or errors, see above. Correct docs/guide")]
     GuideWarns {
         /// The number of warnings and errors.
         warnings: usize,
