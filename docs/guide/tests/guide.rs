@@ -168,6 +168,24 @@ fn rewrite(program: &Program, output: &str) {
     fs::write(folder().join(file), text).expect("the chapter is writable");
 }
 
+#[test]
+fn programs_are_formatted() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide-formatted");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("cargo's folder is writable");
+    let mut rustfmt = Command::new("rustfmt");
+    rustfmt.args(["--check", "--edition", "2024", "--config-path"]);
+    rustfmt.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    for program in all_programs(false).into_iter().chain(all_programs(true)) {
+        let path = folder.join(format!("{}.rs", program.name));
+        fs::write(&path, &program.source).expect("cargo's folder is writable");
+        rustfmt.arg(path);
+    }
+    let output = rustfmt.output().expect("rustup has installed rustfmt");
+    let difference = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{difference}");
+}
+
 /// The text with [`FILE`] for the paths that end in `name`.
 fn with_file(text: &str, name: &str) -> String {
     let mut parts = text.split(name);
