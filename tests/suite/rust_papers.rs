@@ -203,7 +203,7 @@ fn reduction_of_nickolls(jit: &Jit) -> Outcome {
         let mut total = jit.zeros::<i32>(1)?;
         let grid = grid_for(host.len(), block);
         jit.launch(&plus_reduce, grid, block, args!(&input, &mut total))?;
-        let want: i32 = host.iter().sum();
+        let want = host.iter().fold(0i32, |sum, x| sum.wrapping_add(*x));
         assert_eq!(total.to_vec()?, [want], "{n} elements, blocks of {block}");
     }
     Ok(())
