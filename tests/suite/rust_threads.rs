@@ -7,7 +7,7 @@ use super::{Outcome, chapter, exact};
 chapter![
     shared_memory_and_barriers,
     dynamic_shared_memory_passed_to_a_function,
-    atomics,
+    atomics_of_rust,
     warps,
     three_dimensions
 ];
@@ -94,7 +94,7 @@ fn extremes(x: &[i32], out: &mut [i32]) {
     thread_fence();
 }
 
-fn atomics(jit: &Jit) -> Outcome {
+fn atomics_of_rust(jit: &Jit) -> Outcome {
     let jit = exact(jit);
     let data: Vec<u8> = (0..5000u32).map(|i| (i * i % 251) as u8).collect();
     let x = jit.upload(&data)?;
