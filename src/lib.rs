@@ -104,9 +104,13 @@ impl StandardJit for Jit {
 /// ```
 #[macro_export]
 macro_rules! kernel {
-    ($($kernel:tt)*) => {
-        $crate::macros::kernel_expression!($($kernel)*)
-    };
+    ($($kernel:tt)*) => {{
+        // What the type is stands here for tools that expand no procedural macro. A notebook is one:
+        // it has to know the type of each of its variables.
+        let kernel: &'static $crate::core::front::LazyKernel =
+            $crate::macros::kernel_expression!($($kernel)*);
+        kernel
+    }};
 }
 
 /// What the code that `#[kernel]` and its kind write refers to.
