@@ -1,0 +1,14 @@
+//! Kiln as one shared library, for the cells of a Rust notebook.
+//!
+//! evcxr compiles every cell of a notebook to a library of its own and loads them all into one process.
+//! A crate that is linked into a cell brings its statics with it: with an ordinary library each cell
+//! would have a Kiln of its own, with an empty kernel cache. This crate is a `dylib`, which rustc links
+//! to in place of the libraries that are in it, so all cells share one Kiln: one cache, one driver, one
+//! LLVM.
+//!
+//! A notebook's folder has an `evcxr.toml` that names this crate `kiln`, so cells read like programs
+//! (`use kiln::prelude::*;`) and what the macros write, `::kiln::macros`, is found. `hello.ipynb` is
+//! the notebook to begin with; `cargo xtask notebook` runs it without Jupyter.
+#![forbid(unsafe_code)]
+
+pub use kiln::*;
