@@ -38,6 +38,14 @@ pub(crate) enum Error {
         /// What to do.
         help: &'static str,
     },
+    /// A file is no notebook, or its outputs are none that it can have.
+    #[error("{}: {message}. Repair it in Jupyter", path.display())]
+    Notebook {
+        /// The notebook.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
     /// Tests failed.
     #[error("{failed} failed; see the output above")]
     TestsFailed {

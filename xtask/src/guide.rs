@@ -1,20 +1,24 @@
 //! `cargo xtask guide`: the guide of `docs/guide` as a book, under `target/guide`.
 //!
-//! mdBook is built once from crates.io, by its own lock file, and kept beside the other tools. It
-//! ends with success whatever it warns of, so its output is read.
+//! mdBook is built once from crates.io and kept beside the other tools. It ends with success whatever it
+//! warns of, so its output is read.
 
-use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::crates::Program;
 use crate::error::{Error, Result};
-use crate::wheels::remove;
-use crate::workspace::{cannot_start, cargo, root, run, target_folder, tools_folder};
-
-/// The version of mdBook.
-const VERSION: &str = "0.5.4";
+use crate::workspace::{cannot_start, root, target_folder};
 
 const INSTALL_HELP: &str = "Check the network and cargo's configuration, then try again";
+
+const MDBOOK: Program = Program {
+    package: "mdbook",
+    version: "0.5.4",
+    name: "mdbook",
+    opt_level: 0,
+    help: INSTALL_HELP,
+};
 
 /// Builds the book and returns its folder.
 ///
@@ -22,7 +26,7 @@ const INSTALL_HELP: &str = "Check the network and cargo's configuration, then tr
 /// mdBook cannot be installed, fails, or warns of something in the guide.
 pub(crate) fn build() -> Result<PathBuf> {
     let book = target_folder().join("guide");
-    let mut command = Command::new(install()?);
+    let mut command = Command::new(MDBOOK.install()?);
     command.arg("build").arg(root().join("docs/guide"));
     command.arg("--dest-dir").arg(&book);
     // These choose how much mdBook prints.
@@ -39,45 +43,6 @@ pub(crate) fn build() -> Result<PathBuf> {
             what: "building the guide".to_owned(),
             status: output.status,
             help: "See its output above",
-        }),
-    }
-}
-
-/// Installs mdBook unless it is there.
-fn install() -> Result<PathBuf> {
-    let folder = tools_folder().join(format!("mdbook-{VERSION}"));
-    let program = folder.join("bin/mdbook");
-    fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-    // Two commands at once would install into the same folder; the lock ends with the file handle.
-    let path = folder.join("lock");
-    let lock = File::create(&path).map_err(Error::io("create", &path))?;
-    lock.lock().map_err(Error::io("lock", &path))?;
-    if program.is_file() {
-        return Ok(program);
-    }
-    eprintln!(
-        "xtask: building mdBook {VERSION} under {}",
-        folder.display()
-    );
-    let build = folder.join("build");
-    let mut command = cargo();
-    // Without watching and serving it needs half of its dependencies; the book is small, so how
-    // fast it is made does not matter.
-    command
-        .args(["install", "--quiet", "--locked", "--no-default-features"])
-        .args(["--profile", "dev", "--config", "profile.dev.debug=false"])
-        .arg("--root")
-        .arg(&folder)
-        .arg("--target-dir")
-        .arg(&build)
-        .arg(format!("mdbook@{VERSION}"));
-    run(&mut command, "installing mdBook", INSTALL_HELP)?;
-    remove(&build)?;
-    match program.is_file() {
-        true => Ok(program),
-        false => Err(Error::MissingFile {
-            file: "bin/mdbook",
-            folder,
         }),
     }
 }

@@ -4,8 +4,10 @@
 //! the same. The commands need cargo; NVIDIA's tools also need python3, the bundle also needs xz.
 
 mod bundle;
+mod crates;
 mod error;
 mod guide;
+mod notebook;
 mod peers;
 mod tests;
 mod tools;
@@ -34,6 +36,8 @@ Commands:
   bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
                       and Intel's OpenCL for CPUs, pocl and numba as Python wheels (1.3 GB). Needs
                       gcc, python3 3.11 to 3.14 and the network, x86-64
+  notebook [FILES]    Run notebooks in evcxr and compare what their cells print with their outputs: those
+                      of notebook/, or the named. Compiles evcxr under target/kiln-tools first
   fuzz [--minutes N] [--seed S] [ARGS]
                       Random kernels on the interpreter and the compiled CPU backend, on all cores,
                       for N minutes (5) from a fresh seed; prints what they cover, and those that
@@ -72,6 +76,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         _ if asks_help => print_help(),
         "setup" => setup(flag(command, rest, "--nvcc")?),
         "test" => tests::test(rest),
+        "notebook" => notebooks(rest),
         "bench" => bench(rest),
         "bench-peers" => {
             flag(command, rest, "")?;
@@ -125,6 +130,14 @@ fn setup(with_nvcc: bool) -> Result<()> {
         println!("{name}: {}", tools::tool(name)?.display());
     }
     Ok(())
+}
+
+/// Runs notebooks.
+fn notebooks(files: &[String]) -> Result<()> {
+    match notebook::run(files)?.failed {
+        0 => Ok(()),
+        failed => Err(Error::TestsFailed { failed }),
+    }
 }
 
 /// Runs random kernels until the time is up. Seeds are fresh ones unless one is given.

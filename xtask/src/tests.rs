@@ -2,14 +2,15 @@
 //!
 //! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and benches
 //! are built but not run. Random kernels run once more in a build in which bugs can be planted. The
-//! guide is made a book. The output passes through, and the result lines of all test programs are
-//! summed up in one last line.
+//! guide is made a book. Notebooks run last, since evcxr, which runs them, is compiled first. The output
+//! passes through, and the result lines of all test programs are summed up in one last line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
 use crate::guide;
+use crate::notebook::{self, Ran};
 use crate::tools::{self, Kit};
 use crate::workspace::{TargetKind, cannot_start, cargo, targets};
 
@@ -55,8 +56,8 @@ struct Totals {
 
 /// Installs NVIDIA's tools, then runs the tests; the last line is `N passed, M failed`.
 ///
-/// `args` go to `cargo test`: a filter narrows every step, and if they choose packages or targets,
-/// that one `cargo test` is all that runs.
+/// `args` go to `cargo test`: a filter narrows every step (`notebook` is the one with which notebooks
+/// run), and if they choose packages or targets, that one `cargo test` is all that runs.
 ///
 /// # Errors
 /// [`Error::TestsFailed`] if any test or step failed; all steps run even so.
@@ -79,6 +80,9 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
             passed: book.is_ok().into(),
             failed: book.is_err().into(),
         });
+    }
+    if runs_notebooks(args) {
+        totals.add(&notebooks());
     }
     println!("{} passed, {} failed", totals.passed, totals.failed);
     match totals.failed {
@@ -107,6 +111,27 @@ fn selects(args: &[String]) -> bool {
     let for_cargo = args.iter().take_while(|arg| *arg != "--");
     let mut options = for_cargo.map(|arg| arg.split('=').next().unwrap_or(arg));
     options.any(|option| SELECTIONS.contains(&option))
+}
+
+/// Whether the arguments leave notebooks in.
+fn runs_notebooks(args: &[String]) -> bool {
+    let mut filters = args.iter().filter(|arg| !arg.starts_with('-'));
+    !selects(args) && filters.all(|filter| filter == "notebook")
+}
+
+/// Runs the notebooks. That they cannot run is one failure among those of the tests.
+fn notebooks() -> Totals {
+    let ran = notebook::run(&[]).unwrap_or_else(|error| {
+        eprintln!("xtask: notebooks: {error}");
+        Ran {
+            passed: 0,
+            failed: 1,
+        }
+    });
+    Totals {
+        passed: ran.passed,
+        failed: ran.failed,
+    }
 }
 
 /// Runs a command, passing its output on to `out` and summing up what test programs report.
@@ -201,6 +226,14 @@ mod check {
         assert!(selects(&words("-p kiln-hooks")));
         assert!(selects(&words("--package=kiln-hooks saxpy")));
         assert!(selects(&words("--doc")));
+    }
+
+    #[test]
+    fn notebooks_run_with_everything_or_by_name() {
+        assert!(runs_notebooks(&words("")));
+        assert!(runs_notebooks(&words("notebook --release")));
+        assert!(!runs_notebooks(&words("saxpy")));
+        assert!(!runs_notebooks(&words("-p kiln-hooks")));
     }
 
     #[test]

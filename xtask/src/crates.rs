@@ -1,0 +1,69 @@
+//! Programs of others that cargo builds once from their crates: mdBook, evcxr.
+//!
+//! Each is a pinned version, built by its own lock file, kept beside NVIDIA's tools in a folder with
+//! its version in the name. None is built for speed: what they are asked to do is small, and they
+//! are built on each new machine.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+use crate::wheels::remove;
+use crate::workspace::{cargo, run, tools_folder};
+
+/// A program to install.
+pub(crate) struct Program {
+    /// The crate it is in.
+    pub(crate) package: &'static str,
+    /// The version of the crate.
+    pub(crate) version: &'static str,
+    /// Its file name.
+    pub(crate) name: &'static str,
+    /// The optimization of its build, 0 to 3.
+    pub(crate) opt_level: u32,
+    /// What to do where it cannot be built.
+    pub(crate) help: &'static str,
+}
+
+impl Program {
+    /// Builds it unless it is there, and says where it is.
+    ///
+    /// # Errors
+    /// There is no network, or the build fails.
+    pub(crate) fn install(&self) -> Result<PathBuf> {
+        let Program { name, version, .. } = self;
+        let folder = tools_folder().join(format!("{name}-{version}"));
+        let program = folder.join("bin").join(name);
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        // Two commands at once would install into the same folder; the lock ends with the file handle.
+        let path = folder.join("lock");
+        let lock = File::create(&path).map_err(Error::io("create", &path))?;
+        lock.lock().map_err(Error::io("lock", &path))?;
+        if program.is_file() {
+            return Ok(program);
+        }
+        eprintln!(
+            "xtask: building {name} {version} under {}",
+            folder.display()
+        );
+        let build = folder.join("build");
+        let mut command = cargo();
+        // Without what they have by default they need fewer dependencies.
+        command
+            .args(["install", "--quiet", "--locked", "--no-default-features"])
+            .args(["--profile", "dev", "--config", "profile.dev.debug=false"])
+            .arg("--config")
+            .arg(format!("profile.dev.opt-level={}", self.opt_level))
+            .arg("--root")
+            .arg(&folder)
+            .arg("--target-dir")
+            .arg(&build)
+            .arg(format!("{}@{version}", self.package));
+        run(&mut command, &format!("installing {name}"), self.help)?;
+        remove(&build)?;
+        match program.is_file() {
+            true => Ok(program),
+            false => Err(Error::MissingFile { file: name, folder }),
+        }
+    }
+}
