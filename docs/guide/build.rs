@@ -1,6 +1,6 @@
 //! Makes one program of all programs of the guide: each a module of its own, chosen by its name.
 
-#[allow(dead_code, reason = "links are for the tests")]
+#[allow(dead_code, reason = "links and cells are for the tests")]
 mod chapters;
 
 use std::fmt::Write;

@@ -4,7 +4,8 @@
 //! A block that opens with ```` ```rust ```` is a whole program, `src/main.rs` of a reader who copies
 //! it. If the next block of the chapter opens with ```` ```text ````, that is what the program prints.
 //! A program that opens with ```` ```rust,compile_fail ```` does not compile; what follows it is what
-//! rustc says. Other blocks (`sh`, `toml`) are for readers only.
+//! rustc says. A block that opens with ```` ```rust,cell ```` is a cell of a notebook in `notebook/`,
+//! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`) are for readers only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,9 @@ pub struct Program {
     /// Whether it is there because it does not compile.
     pub refused: bool,
 }
+
+/// What a block opens with that is a cell of a notebook.
+const CELL: &str = "rust,cell";
 
 /// A code block as it is written.
 struct Block {
@@ -103,15 +107,25 @@ pub fn programs(chapter: &Chapter) -> Vec<Program> {
                     chapter.name, block.line
                 ),
             },
-            "sh" | "toml" => {}
+            CELL | "sh" | "toml" => {}
             other => panic!(
                 "{}.md:{}: no block is a `{other}`; see chapters.rs",
                 chapter.name, block.line
             ),
         }
-        may_print = block.info.starts_with("rust");
+        may_print = block.info.starts_with("rust") && block.info != CELL;
     }
     programs
+}
+
+/// The cells of notebooks in a chapter, each with its line.
+pub fn cells(chapter: &Chapter) -> Vec<(usize, String)> {
+    let mut blocks = blocks(chapter);
+    blocks.retain(|block| block.info == CELL);
+    blocks
+        .into_iter()
+        .map(|block| (block.line, block.text))
+        .collect()
 }
 
 fn blocks(chapter: &Chapter) -> Vec<Block> {

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use chapters::{Program, chapters, folder, links, programs, read};
+use chapters::{Program, cells, chapters, folder, links, programs, read};
 
 /// The file that a reader copies a program to.
 const FILE: &str = "src/main.rs";
@@ -73,6 +73,34 @@ fn links_lead_somewhere() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+#[test]
+fn cells_are_those_of_a_notebook_that_is_run() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../notebook/hello.ipynb");
+    let text = fs::read_to_string(&file).expect("the notebook is there");
+    let notebook: serde_json::Value = serde_json::from_str(&text).expect("the notebook is JSON");
+    let sources: Vec<String> = notebook["cells"]
+        .as_array()
+        .expect("it has cells")
+        .iter()
+        .map(|cell| {
+            let lines = cell["source"].as_array().expect("a cell has lines");
+            let lines = lines.iter().filter_map(serde_json::Value::as_str);
+            lines.collect()
+        })
+        .collect();
+    for chapter in chapters() {
+        for (line, cell) in cells(&chapter) {
+            assert!(
+                sources
+                    .iter()
+                    .any(|source| source.trim_end() == cell.trim_end()),
+                "{}.md:{line}: no cell of hello.ipynb is this one",
+                chapter.name
+            );
+        }
+    }
+}
+
 /// Whether a heading of the text has this anchor, as mdBook makes them.
 fn has_heading(text: &str, anchor: &str) -> bool {
     let headings = text.lines().filter(|line| line.starts_with('#'));
@@ -87,14 +115,11 @@ fn has_heading(text: &str, anchor: &str) -> bool {
 }
 
 #[test]
-fn every_chapter_has_a_program() {
+fn every_chapter_has_code_that_is_run() {
     for chapter in chapters() {
         let is_last = chapter.name == "where-to-go-on";
-        assert!(
-            is_last || !programs(&chapter).is_empty(),
-            "{}.md",
-            chapter.name
-        );
+        let has_code = !programs(&chapter).is_empty() || !cells(&chapter).is_empty();
+        assert!(is_last || has_code, "{}.md", chapter.name);
     }
 }
 
