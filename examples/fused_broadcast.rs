@@ -3,6 +3,12 @@
 
 use kiln::prelude::*;
 
+/// The function of the listing.
+#[device_fn]
+fn f<T: Float>(x: T) -> T {
+    T::from_f64(3.0) * x.powi(2) + T::from_f64(5.0) * x + T::from_f64(2.0)
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let jit = Jit::new()?;
     let arrays = Arrays::new(&jit);
@@ -11,13 +17,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // f.(2 .* X.^2 .+ 6 .* X.^3 .- sqrt.(X)) with f(x) = 3x^2 + 5x + 2
     let t = 2.0 * x.powi(2) + 6.0 * x.powi(3) - x.sqrt();
-    let y = t
-        .map::<f64, _>(|t| 3.0 * t.powi(2) + 5.0 * t + 2.0)
-        .eval()?;
+    let y = t.map(device!(f)).eval()?;
 
     for (x, y) in host.iter().zip(y.to_vec()?) {
-        let t = 2.0 * x.powi(2) + 6.0 * x.powi(3) - x.sqrt();
-        let want = 3.0 * t.powi(2) + 5.0 * t + 2.0;
+        // On the host the function is an ordinary one.
+        let want = f(2.0 * x.powi(2) + 6.0 * x.powi(3) - x.sqrt());
         assert!(
             (y - want).abs() <= 1e-9 * want.abs().max(1.0),
             "{y} is not {want}"

@@ -3,12 +3,20 @@
 
 use kiln::prelude::*;
 
-kiln::core::kernel_type! {
-    /// A point of the plane.
-    #[repr(C)]
-    pub struct Point {
-        x: i64,
-        y: i64,
+/// A point of the plane.
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Point {
+    x: i64,
+    y: i64,
+}
+
+/// `+` of points.
+#[device_fn]
+fn add(a: Point, b: Point) -> Point {
+    Point {
+        x: a.x + b.x,
+        y: a.y + b.y,
     }
 }
 
@@ -19,13 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let points = arrays.vector(host.clone())?;
 
     // reduce(+, Point(0, 0), X)
-    let sum = points.reduce(
-        |a, b| {
-            let parts = [a.field("x") + b.field("x"), a.field("y") + b.field("y")];
-            a.builder().construct(a.ty(), &parts)
-        },
-        Point { x: 0, y: 0 },
-    )?;
+    let sum = points.reduce(device!(add), Point { x: 0, y: 0 })?;
 
     let want: i64 = host.iter().map(|p| p.x).sum();
     assert_eq!(

@@ -113,9 +113,44 @@ macro_rules! kernel {
     }};
 }
 
+/// A function of elements for array operations: the name of a `#[device_fn]`, or a closure.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[device_fn]
+/// fn leaky<T: Float>(x: T) -> T {
+///     x.max(x * T::from_f64(0.25))
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let arrays = Arrays::new(&Jit::new()?);
+/// let x = arrays.vector(vec![-4.0f32, 4.0])?;
+/// assert_eq!(x.map(device!(leaky)).eval()?.to_vec()?, [-1.0, 4.0]);
+/// let (scale, shift) = (0.5, 3.0);
+/// let y = x.map(device!(|v| leaky(v) * scale + shift));
+/// assert_eq!(y.eval()?.to_vec()?, [2.5, 5.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The closure is Rust as in kernels, and rustc checks it and infers its types from the array
+/// operation. A variable of the host that it names, `scale` above, is copied when the closure is made
+/// and becomes a parameter of the kernel, so that other values compile nothing; a name that begins
+/// with a capital is a constant of the kernel. Captured are numbers, `bool`, fixed arrays and
+/// `#[derive(KernelType)]` structs.
+#[macro_export]
+macro_rules! device {
+    ($($function:tt)*) => {
+        $crate::macros::device_expression!($($function)*)
+    };
+}
+
 /// What the code that `#[kernel]` and its kind write refers to.
 #[doc(hidden)]
 pub mod macros {
+    pub use kiln_array_lib::ElementFn;
+    pub use kiln_array_lib::macros::*;
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::method;
     pub use kiln_jit_core::args::IntoArg;
@@ -127,13 +162,13 @@ pub mod macros {
     pub use kiln_jit_core::launch::LaunchConfig;
     pub use kiln_jit_core::runtime::Buffer;
     pub use kiln_jit_core::value::{DeviceType, KernelType};
-    pub use kiln_kernel_macro::kernel_expression;
+    pub use kiln_kernel_macro::{device_expression, kernel_expression};
 }
 
 /// What most programs need: `use kiln::prelude::*;`.
 pub mod prelude {
-    pub use crate::StandardJit;
-    pub use kiln_array_lib::{Array, Arrays, Expr, IntoExpr};
+    pub use crate::{StandardJit, device};
+    pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::math::Math;
     pub use kiln_device_stdlib::plain::index::*;

@@ -6,10 +6,13 @@ use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
 use kiln_jit_core::error::Error;
+use kiln_jit_core::inspect::Inspection;
 use kiln_jit_core::launch::grid_for;
+use kiln_jit_core::runtime::Buffer;
 
-use crate::expr::{FunctionName, Input, Node};
-use crate::{Array, Element, Expr, IntoExpr, Result, Shape};
+use crate::expr::{Input, Node};
+use crate::function::{ElementFn, FunctionName};
+use crate::{Array, ArrayError, Arrays, Element, Expr, IntoExpr, Result, Shape};
 
 /// Threads of a block.
 const BLOCK: u32 = 256;
@@ -77,7 +80,7 @@ fn sign<'e>(node: &'e Node, result: Shape, inputs: &mut Inputs<'e>, text: &mut O
         Node::Apply { name, args, .. } => {
             match name {
                 Some(FunctionName::Operation(name)) => write(name),
-                Some(FunctionName::Closure(id)) => write(&format!("{id:?}")),
+                Some(name @ FunctionName::Closure { .. }) => write(&format!("{name:?}")),
                 None => *text = None,
             }
             for arg in args {
@@ -116,63 +119,150 @@ fn describe<'k, 'e>(
     }
 }
 
-fn build<T: Element>(node: &Node, shape: Shape, inputs: &Inputs<'_>) -> Result<Kernel, Error> {
+/// An expression that is about to be part of a kernel.
+pub(crate) struct Fused<'e> {
+    node: &'e Node,
+    /// The shape of the expression.
+    pub(crate) shape: Shape,
+    /// Where it is computed.
+    pub(crate) arrays: &'e Arrays,
+    inputs: Inputs<'e>,
+}
+
+impl<'e> Fused<'e> {
+    /// Enters the inputs of an expression, and adds what it computes to the signature of a kernel.
+    pub(crate) fn new<T: Element>(
+        expr: &'e Expr<T>,
+        signature: &mut Option<String>,
+    ) -> Result<Self> {
+        let shape = expr.shape?;
+        let arrays = expr.arrays.as_ref().ok_or(ArrayError::NoArray)?;
+        let mut inputs = Inputs::default();
+        sign(&expr.node, shape, &mut inputs, signature);
+        Ok(Fused {
+            node: &expr.node,
+            shape,
+            arrays,
+            inputs,
+        })
+    }
+
+    /// Declares the parameters that [`Fused::args`] are for.
+    pub(crate) fn declare<'k>(&self, k: &'k KernelBuilder) -> Elements<'_, 'e, 'k> {
+        let columns = k.param("columns", k.ty::<u32>());
+        let list = self.inputs.list.iter().enumerate();
+        let params = list.map(|(n, (input, _))| input.declare(k, &format!("in{n}")));
+        Elements {
+            fused: self,
+            columns,
+            params: params.collect(),
+        }
+    }
+
+    /// The arguments of the kernel for the expression.
+    pub(crate) fn args(&self) -> impl Iterator<Item = Arg<'_>> {
+        let columns = (self.shape.columns() as u32).into_arg();
+        let inputs = self.inputs.list.iter().map(|(input, _)| input.arg());
+        std::iter::once(columns).chain(inputs)
+    }
+}
+
+/// The elements of an expression in its kernel.
+pub(crate) struct Elements<'f, 'e, 'k> {
+    fused: &'f Fused<'e>,
+    columns: Val<'k>,
+    params: Vec<Val<'k>>,
+}
+
+impl<'k> Elements<'_, '_, 'k> {
+    /// How many there are, as one of the arrays tells that has as many.
+    pub(crate) fn len(&self) -> Val<'k> {
+        let is_linear = |(_, access): &(_, Access)| *access == Access::Linear;
+        let position = self.fused.inputs.list.iter().position(is_linear);
+        // Every shape of a result is that of one of its arrays, in its number of elements.
+        self.params[position.unwrap_or_default()].len()
+    }
+
+    /// The element with this index.
+    pub(crate) fn at(&self, i: Val<'k>) -> Val<'k> {
+        let read = |position: usize, access: Access| match access {
+            Access::Linear => self.params[position].at(i).get(),
+            Access::Row => self.params[position].at(i % self.columns).get(),
+            Access::One => self.params[position].at(0).get(),
+            Access::Scalar => self.params[position],
+        };
+        describe(
+            self.fused.node,
+            self.fused.shape,
+            &mut Inputs::default(),
+            &read,
+        )
+    }
+}
+
+fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
     Kernel::build("broadcast", |k: &KernelBuilder| {
         let out = k.slice_mut("out", k.ty::<T>());
-        let columns = k.param("columns", k.ty::<u32>());
-        let declare = |(n, (input, _)): (usize, &(&Arc<dyn Input>, Access))| {
-            input.declare(k, &format!("in{n}"))
-        };
-        let params: Vec<Val<'_>> = inputs.list.iter().enumerate().map(declare).collect();
+        let elements = fused.declare(k);
         let i = k.global_id().x();
-        k.if_(i.lt(out.len()), || {
-            let read = |position: usize, access: Access| match access {
-                Access::Linear => params[position].at(i).get(),
-                Access::Row => params[position].at(i % columns).get(),
-                Access::One => params[position].at(0).get(),
-                Access::Scalar => params[position],
-            };
-            let value = describe(node, shape, &mut Inputs::default(), &read);
-            out.at(i).set(value);
-        });
+        k.if_(i.lt(out.len()), || out.at(i).set(elements.at(i)));
     })
 }
 
 impl<T: Element> Expr<T> {
+    /// Its kernel, made ready and applied to a new array of the result.
+    fn with_kernel<R>(
+        &self,
+        run: impl FnOnce(&Fused<'_>, &Kernel, &mut Buffer<T>) -> Result<R>,
+    ) -> Result<(R, Array<T>)> {
+        let mut signature = Some(format!("broadcast {}: ", std::any::type_name::<T>()));
+        let fused = Fused::new(self, &mut signature)?;
+        let kernel = fused.arrays.kernel(signature, || build::<T>(&fused))?;
+        let mut out = fused.arrays.jit().zeros::<T>(fused.shape.len())?;
+        let result = run(&fused, &kernel, &mut out)?;
+        Ok((result, fused.arrays.adopt(out, fused.shape)))
+    }
+
     /// Computes the expression: one kernel, one launch.
     ///
     /// # Errors
-    /// Shapes that do not go together, a closure whose result is not of type `T`, an operation
-    /// that the element type does not have, an expression without any array, a device that has
-    /// failed.
+    /// Shapes that do not go together, an [`ElementFn::build`] whose result is not of the type it
+    /// says, an operation that the element type does not have, an expression without any array, a
+    /// device that has failed.
     pub fn eval(&self) -> Result<Array<T>> {
-        let shape = self.shape?;
-        let arrays = self.arrays.as_ref().ok_or(crate::ArrayError::NoArray)?;
-        let mut inputs = Inputs::default();
-        let mut signature = Some(format!("broadcast {}: ", std::any::type_name::<T>()));
-        sign(&self.node, shape, &mut inputs, &mut signature);
-        let kernel = arrays.kernel(signature, || build::<T>(&self.node, shape, &inputs))?;
-        let mut out = arrays.jit().zeros::<T>(shape.len())?;
-        if !shape.is_empty() {
-            let mut args: Vec<Arg<'_>> = Vec::with_capacity(inputs.list.len() + 2);
-            args.push((&mut out).into_arg());
-            args.push((shape.columns() as u32).into_arg());
-            args.extend(inputs.list.iter().map(|(input, _)| input.arg()));
-            arrays
-                .jit()
-                .launch(&kernel, grid_for(shape.len(), BLOCK), BLOCK, &args)?;
-            arrays.count_launch();
-        }
-        Ok(arrays.adopt(out, shape))
+        let ((), out) = self.with_kernel(|fused, kernel, out| {
+            if fused.shape.is_empty() {
+                return Ok(());
+            }
+            let args: Vec<Arg<'_>> = std::iter::once(out.into_arg())
+                .chain(fused.args())
+                .collect();
+            let grid = grid_for(fused.shape.len(), BLOCK);
+            fused.arrays.jit().launch(kernel, grid, BLOCK, &args)?;
+            fused.arrays.count_launch();
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// What the kernel of the expression becomes, stage by stage; nothing is launched.
+    ///
+    /// # Errors
+    /// As [`Expr::eval`], as far as compilation goes.
+    pub fn inspect(&self) -> Result<Inspection> {
+        let (inspection, _) = self.with_kernel(|fused, kernel, out| {
+            let args: Vec<Arg<'_>> = std::iter::once(out.into_arg())
+                .chain(fused.args())
+                .collect();
+            Ok(fused.arrays.jit().inspect(kernel, &args)?)
+        })?;
+        Ok(inspection)
     }
 }
 
 impl<T: Element> Array<T> {
-    /// Applies a function of the host program to every element; see [`Expr::map`].
-    pub fn map<U: Element, F>(&self, f: F) -> Expr<U>
-    where
-        F: for<'k> Fn(Val<'k>) -> Val<'k> + Send + Sync + 'static,
-    {
+    /// Applies a function to every element; see [`Expr::map`].
+    pub fn map<U: Element>(&self, f: ElementFn<(T,), U>) -> Expr<U> {
         self.into_expr().map(f)
     }
 }

@@ -1,6 +1,5 @@
 //! Lazy expressions over arrays: what is to be computed, before it is one kernel.
 
-use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -9,7 +8,8 @@ use kiln_jit_core::build::Val;
 use kiln_jit_core::runtime::Buffer;
 use kiln_jit_core::value::KernelType;
 
-use crate::{Array, Arrays, Shape, ShapeMismatch};
+use crate::function::{Applied, FunctionName};
+use crate::{Array, Arrays, ElementFn, Shape, ShapeMismatch};
 
 /// A type of array elements: whatever a kernel can hold.
 pub trait Element: KernelType {}
@@ -41,15 +41,6 @@ pub(crate) enum Node {
     },
 }
 
-/// What identifies a function of a node.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum FunctionName {
-    /// An operation of this crate.
-    Operation(String),
-    /// The type of a closure that captures nothing: the type is the function.
-    Closure(TypeId),
-}
-
 /// Something that is passed to the kernel of an expression.
 pub(crate) trait Input: Send + Sync {
     /// The argument.
@@ -79,7 +70,8 @@ impl<T: Element> Input for ArrayInput<T> {
     }
 }
 
-struct ScalarInput<T: Element>(T);
+/// A number from the host.
+pub(crate) struct ScalarInput<T: Element>(pub(crate) T);
 
 impl<T: Element> Input for ScalarInput<T> {
     fn arg(&self) -> Arg<'_> {
@@ -150,11 +142,8 @@ impl<T: Element> IntoExpr<T> for Array<T> {
 
 impl<T: Element> IntoExpr<T> for T {
     fn into_expr(self) -> Expr<T> {
-        Expr::new(
-            Node::Scalar(Arc::new(ScalarInput(self))),
-            None,
-            Ok(Shape::Vector(1)),
-        )
+        let number = Node::Scalar(Arc::new(ScalarInput(self)));
+        Expr::new(number, None, Ok(Shape::Vector(1)))
     }
 }
 
@@ -178,8 +167,7 @@ impl<T: Element> Expr<T> {
         name: impl Into<String>,
         f: impl for<'k> Fn(Val<'k>) -> Val<'k> + Send + Sync + 'static,
     ) -> Expr<T> {
-        let name = Some(FunctionName::Operation(name.into()));
-        self.apply(name, move |args| f(args[0]))
+        self.map(ElementFn::operation(name, move |[x]| f(x)))
     }
 
     /// An operation of this crate on two expressions.
@@ -189,62 +177,143 @@ impl<T: Element> Expr<T> {
         name: &str,
         f: impl for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k> + Send + Sync + 'static,
     ) -> Expr<T> {
-        let name = Some(FunctionName::Operation(name.to_owned()));
-        self.apply2(other, name, move |args| f(args[0], args[1]))
+        let f = ElementFn::operation(name, move |[a, b]| f(a, b));
+        broadcast::<(T, T), T>((self, other), f)
     }
 
-    fn apply<U: Element>(
-        self,
-        name: Option<FunctionName>,
-        f: impl for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync + 'static,
-    ) -> Expr<U> {
-        let node = Node::Apply {
-            function: Arc::new(f),
-            name,
-            args: vec![self.node],
-        };
-        Expr::new(node, self.arrays, self.shape)
-    }
-
-    fn apply2<U: Element, V: Element>(
-        self,
-        other: Expr<U>,
-        name: Option<FunctionName>,
-        f: impl for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync + 'static,
-    ) -> Expr<V> {
-        let shape = self
-            .shape
-            .and_then(|a| other.shape.and_then(|b| a.broadcast(b)));
-        let args = vec![self.node, other.node];
-        let node = Node::Apply {
-            function: Arc::new(f),
-            name,
-            args,
-        };
-        Expr::new(node, self.arrays.or(other.arrays), shape)
-    }
-
-    /// Applies a function of the host program to every element: it runs once, while the kernel is
-    /// described, and becomes part of it. The result may be of another type.
-    pub fn map<U: Element, F>(self, f: F) -> Expr<U>
-    where
-        F: for<'k> Fn(Val<'k>) -> Val<'k> + Send + Sync + 'static,
-    {
-        self.apply(closure_name::<F>(), move |args| f(args[0]))
-    }
-
-    /// Applies a function of the host program to every pair of elements.
-    pub fn zip<U: Element, V: Element, F>(self, other: impl IntoExpr<U>, f: F) -> Expr<V>
-    where
-        F: for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k> + Send + Sync + 'static,
-    {
-        self.apply2(other.into_expr(), closure_name::<F>(), move |args| {
-            f(args[0], args[1])
-        })
+    /// Applies a function to every element. The result may be of another type.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[device_fn]
+    /// fn smoothstep<T: Float>(x: T) -> T {
+    ///     x * x * (T::from_f64(3.0) - T::from_f64(2.0) * x)
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![0.0f32, 0.5, 1.0])?;
+    /// assert_eq!(x.map(device!(smoothstep)).eval()?.to_vec()?, [0.0, 0.5, 1.0]);
+    /// // What is captured is a parameter of the kernel: other values compile nothing.
+    /// for scale in [1.0, 10.0] {
+    ///     let y = x.map(device!(|v| smoothstep(v) * scale)).eval()?;
+    ///     assert_eq!(y.to_vec()?[2], scale);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn map<U: Element>(self, f: ElementFn<(T,), U>) -> Expr<U> {
+        broadcast((self,), f)
     }
 }
 
-/// A closure that captures nothing is identified by its type.
-pub(crate) fn closure_name<F: 'static>() -> Option<FunctionName> {
-    (size_of::<F>() == 0).then(|| FunctionName::Closure(TypeId::of::<F>()))
+/// Applies a function of several arguments to every element of arrays, expressions and numbers whose
+/// shapes go together, up to eight of them.
+///
+/// ```
+/// use kiln::array::broadcast;
+/// use kiln::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let arrays = Arrays::new(&Jit::new()?);
+/// let (x, y) = (arrays.vector(vec![3.0f64, 5.0])?, arrays.vector(vec![4.0, 12.0])?);
+/// let norm = broadcast((&x, &y), device!(|x, y| (x * x + y * y).sqrt()));
+/// assert_eq!(norm.eval()?.to_vec()?, [5.0, 13.0]);
+/// # Ok(())
+/// # }
+/// ```
+pub fn broadcast<Args, R: Element>(
+    args: impl BroadcastArgs<Args>,
+    f: ElementFn<Args, R>,
+) -> Expr<R> {
+    let Arguments {
+        mut nodes,
+        arrays,
+        shape,
+    } = args.into_arguments();
+    let Applied {
+        describe,
+        name,
+        captures,
+    } = f.applied;
+    nodes.extend(
+        captures
+            .into_iter()
+            .map(|number| Arc::new(Node::Scalar(number))),
+    );
+    let node = Node::Apply {
+        function: describe,
+        name,
+        args: nodes,
+    };
+    Expr::new(node, arrays, shape)
+}
+
+/// Tuples of what can stand in an expression, with the types of their elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tuple of arrays, expressions and numbers",
+    note = "write `broadcast((&x, &y, 2.0), device!(|x, y, c| ..))`"
+)]
+pub trait BroadcastArgs<Args> {
+    /// As one list.
+    #[doc(hidden)]
+    fn into_arguments(self) -> Arguments;
+}
+
+/// The arguments of an element-wise function.
+#[doc(hidden)]
+pub struct Arguments {
+    nodes: Vec<Arc<Node>>,
+    arrays: Option<Arrays>,
+    shape: Result<Shape, ShapeMismatch>,
+}
+
+impl std::fmt::Debug for Arguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Arguments({}, {:?})", self.nodes.len(), self.shape)
+    }
+}
+
+impl Arguments {
+    fn new() -> Self {
+        Arguments {
+            nodes: Vec::new(),
+            arrays: None,
+            shape: Ok(Shape::Vector(1)),
+        }
+    }
+
+    fn with<T: Element>(mut self, arg: Expr<T>) -> Self {
+        let first = self.nodes.is_empty();
+        self.shape = match first {
+            true => arg.shape,
+            false => self
+                .shape
+                .and_then(|a| arg.shape.and_then(|b| a.broadcast(b))),
+        };
+        self.nodes.push(arg.node);
+        self.arrays = self.arrays.or(arg.arrays);
+        self
+    }
+}
+
+macro_rules! tuples {
+    ($($($ty:ident $arg:ident $position:tt)*;)*) => {$(
+        impl<$($ty: Element, $arg: IntoExpr<$ty>),*> BroadcastArgs<($($ty,)*)> for ($($arg,)*) {
+            fn into_arguments(self) -> Arguments {
+                Arguments::new()$(.with(self.$position.into_expr()))*
+            }
+        }
+    )*};
+}
+tuples! {
+    A X 0;
+    A X 0 B Y 1;
+    A X 0 B Y 1 C Z 2;
+    A X 0 B Y 1 C Z 2 D W 3;
+    A X 0 B Y 1 C Z 2 D W 3 E V 4;
+    A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5;
+    A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6;
+    A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5 G T 6 H S 7;
 }

@@ -17,15 +17,26 @@
 mod array;
 mod broadcast;
 mod expr;
+mod function;
 mod ops;
 mod reduce;
 mod shape;
 
 pub use array::{Array, Arrays};
-pub use expr::{Element, Expr, IntoExpr};
+pub use expr::{BroadcastArgs, Element, Expr, IntoExpr, broadcast};
+pub use function::{Arity, ElementFn};
 pub use shape::{Shape, ShapeMismatch};
 
 use kiln_jit_core::error::Error;
+
+/// What the code that `device!` writes refers to.
+#[doc(hidden)]
+pub mod macros {
+    pub use crate::function::{
+        Capture, Captured, HostFn, closure1, closure2, closure3, closure4, closure5, closure6,
+        closure7, closure8,
+    };
+}
 
 /// What can go wrong with an array operation.
 #[derive(Debug, thiserror::Error)]

@@ -1,18 +1,21 @@
-//! Reductions: a whole array to one value.
+//! Reductions: a whole array, or an expression over arrays, to one value.
 //!
-//! One kernel, launched twice: each block folds its share of the array (a grid-stride loop, then a
-//! tree in shared memory; Harris, "Optimizing Parallel Reduction in CUDA") into one partial result,
-//! and one block folds those. Works for any element type, user structs included, with any
-//! associative and commutative operation.
+//! One kernel, launched twice: each block folds its share (a grid-stride loop, then a tree in shared
+//! memory; Harris, "Optimizing Parallel Reduction in CUDA") into one partial result, and one block folds
+//! those. An expression is computed in the loop of the first launch, so it is never stored; partial
+//! results are then folded by the kernel for plain arrays. Works for any element type, user structs
+//! included, with any associative and commutative operation.
 
 use kiln_device_stdlib::index::Index;
-use kiln_jit_core::args;
+use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
 use kiln_jit_core::error::Error;
+use kiln_jit_core::ir::Unroll;
 use kiln_jit_core::launch::grid_for;
 
-use crate::expr::{FunctionName, closure_name};
-use crate::{Array, Element, Result};
+use crate::broadcast::Fused;
+use crate::function::{Applied, ElementFn};
+use crate::{Array, Element, Expr, IntoExpr, Result, Shape};
 
 /// Threads of a block; a power of two.
 const BLOCK: u32 = 256;
@@ -20,22 +23,28 @@ const BLOCK: u32 = 256;
 /// The most blocks of the first launch.
 const MAX_BLOCKS: u32 = 1024;
 
-fn build<T: Element>(op: &dyn for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k>) -> Result<Kernel, Error> {
+/// Describes the kernel; `op` folds two values, given the numbers that it captures.
+fn build<T: Element>(fused: &Fused<'_>, op: &Applied) -> Result<Kernel, Error> {
     Kernel::build("reduce", |k: &KernelBuilder| {
         let t = k.ty::<T>();
-        let (x, out) = (k.slice("x", t), k.slice_mut("out", t));
+        let out = k.slice_mut("out", t);
         let identity = k.param("identity", t);
+        let elements = fused.declare(k);
+        let captures: Vec<Val<'_>> = op
+            .captures
+            .iter()
+            .enumerate()
+            .map(|(n, capture)| capture.declare(k, &format!("by{n}")))
+            .collect();
+        let op = |a, b| (op.describe)(&[&[a, b], captures.as_slice()].concat());
         let tile = k.shared_array("tile", t, BLOCK);
         let thread = k.thread_idx().x();
 
         let sum = k.var("sum", identity);
-        k.for_loop(
-            k.global_id().x(),
-            x.len(),
-            k.global_size_x(),
-            kiln_jit_core::ir::Unroll::Auto,
-            |i| sum.set(op(sum.get(), x.at(i).get())),
-        );
+        let (first, stride) = (k.global_id().x(), k.global_size_x());
+        k.for_loop(first, elements.len(), stride, Unroll::Auto, |i| {
+            sum.set(op(sum.get(), elements.at(i)));
+        });
         tile.at(thread).set(sum);
         k.barrier();
         let mut half = BLOCK / 2;
@@ -51,45 +60,72 @@ fn build<T: Element>(op: &dyn for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k>) -> Result
     })
 }
 
-impl<T: Element> Array<T> {
+impl<T: Element> Expr<T> {
     /// Folds all elements with an associative and commutative operation whose neutral element is
-    /// `identity`. The order is not specified. An empty array gives `identity`.
+    /// `identity`. The order is not specified. Without elements the result is `identity`. The
+    /// expression is part of the kernel that folds: `x.map(f).reduce(op, identity)` stores no `f(x)`.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![1.0f32, -5.0, 3.0])?;
+    /// let largest = x.abs().reduce(device!(|a, b| a.max(b)), 0.0)?;
+    /// assert_eq!(largest, 5.0);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// An operation that does not give a `T`, or a device that has failed.
-    pub fn reduce<F>(&self, op: F, identity: T) -> Result<T>
-    where
-        F: for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k> + Send + Sync + 'static,
-    {
-        self.reduce_named(closure_name::<F>(), &op, identity)
+    /// As [`Expr::eval`].
+    pub fn reduce(&self, op: ElementFn<(T, T), T>, identity: T) -> Result<T> {
+        let partial = self.fold(&op.applied, identity, MAX_BLOCKS)?;
+        let total = match partial.len() {
+            0 | 1 => partial,
+            _ => partial.expr().fold(&op.applied, identity, 1)?,
+        };
+        Ok(total.to_vec()?.first().copied().unwrap_or(identity))
     }
 
-    fn reduce_named(
-        &self,
-        name: Option<FunctionName>,
-        op: &dyn for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k>,
-        identity: T,
-    ) -> Result<T> {
-        let jit = self.arrays.jit();
-        let signature = name.map(|n| format!("reduce {}: {n:?}", std::any::type_name::<T>()));
-        let kernel = self.arrays.kernel(signature, || build::<T>(op))?;
-        let blocks = grid_for(self.len(), BLOCK).min(MAX_BLOCKS);
-        let mut partial = jit.zeros::<T>(blocks as usize)?;
-        jit.launch(
-            &kernel,
-            blocks,
-            BLOCK,
-            args!(&*self.buffer, &mut partial, identity),
-        )?;
-        self.arrays.count_launch();
-        if blocks > 1 {
-            let mut total = jit.zeros::<T>(1)?;
-            jit.launch(&kernel, 1, BLOCK, args!(&partial, &mut total, identity))?;
-            self.arrays.count_launch();
-            partial = total;
-        }
-        let result = partial.to_vec()?;
-        Ok(result.first().copied().unwrap_or(identity))
+    /// Each of at most `max_blocks` blocks folds its share to one partial result.
+    fn fold(&self, op: &Applied, identity: T, max_blocks: u32) -> Result<Array<T>> {
+        let name = op.name.as_ref();
+        let mut signature =
+            name.map(|name| format!("reduce {} {name:?}: ", std::any::type_name::<T>()));
+        let fused = Fused::new(self, &mut signature)?;
+        let kernel = fused.arrays.kernel(signature, || build::<T>(&fused, op))?;
+        let blocks = grid_for(fused.shape.len(), BLOCK).min(max_blocks);
+        let jit = fused.arrays.jit();
+        let mut out = jit.zeros::<T>(blocks as usize)?;
+        let mut args: Vec<Arg<'_>> = vec![(&mut out).into_arg(), identity.into_arg()];
+        args.extend(fused.args());
+        args.extend(op.captures.iter().map(|number| number.arg()));
+        jit.launch(&kernel, blocks, BLOCK, &args)?;
+        fused.arrays.count_launch();
+        drop(args);
+        Ok(fused.arrays.adopt(out, Shape::Vector(blocks as usize)))
+    }
+
+    /// The sum of all elements; numbers. The order of additions is not specified.
+    ///
+    /// # Errors
+    /// An element type without addition, or as [`Expr::eval`].
+    pub fn sum(&self) -> Result<T>
+    where
+        T: Default,
+    {
+        self.reduce(ElementFn::operation("sum", |[a, b]| a + b), T::default())
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// Folds all elements; see [`Expr::reduce`].
+    ///
+    /// # Errors
+    /// As [`Expr::reduce`].
+    pub fn reduce(&self, op: ElementFn<(T, T), T>, identity: T) -> Result<T> {
+        self.into_expr().reduce(op, identity)
     }
 
     /// The sum of all elements; numbers. The order of additions is not specified.
@@ -100,7 +136,6 @@ impl<T: Element> Array<T> {
     where
         T: Default,
     {
-        let name = Some(FunctionName::Operation("sum".to_owned()));
-        self.reduce_named(name, &|a, b| a + b, T::default())
+        self.into_expr().sum()
     }
 }

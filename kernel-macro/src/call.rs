@@ -10,7 +10,7 @@ use crate::function::{Kind, root_at};
 use crate::refusal::{METHODS, host_macro, host_type, method};
 
 /// The numbers of Rust, which have functions like `u32::from`.
-const NUMBERS: &[&str] = &[
+pub(crate) const NUMBERS: &[&str] = &[
     "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "f32", "f64",
 ];
 

@@ -239,7 +239,7 @@ impl Translator<'_> {
     }
 
     /// A closure of the host that describes a call of this one.
-    fn closure(&mut self, closure: &ExprClosure) -> TokenStream {
+    pub(crate) fn closure(&mut self, closure: &ExprClosure) -> TokenStream {
         if let Some(token) = &closure.capture {
             return self.refuse(
                 token,

@@ -175,6 +175,8 @@ fn feed(tokens: &TokenStream, attribute: &TokenStream) {
     }
     crate::derive::expand(tokens.clone());
     crate::function::expand_expression(tokens.clone());
+    crate::elementwise::expand(tokens.clone());
+    crate::elementwise::expand(quote::quote!(|x, y| { #tokens }));
     // A function without its `fn`.
     let rest = tokens
         .clone()

@@ -21,6 +21,7 @@
 //! | `pattern` | `match` and patterns |
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
+//! | `elementwise` | `device!(..)` |
 //! | `hygiene` | the name of the builder in generated code |
 //! | `refusal` | what is refused, and what to write instead |
 //!
@@ -33,6 +34,7 @@ mod call;
 mod checked;
 mod closure;
 mod derive;
+mod elementwise;
 mod expression;
 mod flow;
 mod function;
@@ -127,6 +129,13 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn device_fn(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Device, attribute.into(), item.into()).into()
+}
+
+/// What `kiln::device!` expands to.
+#[doc(hidden)]
+#[proc_macro]
+pub fn device_expression(tokens: TokenStream) -> TokenStream {
+    elementwise::expand(tokens.into()).into()
 }
 
 /// Makes a `#[repr(C)]` struct a type that kernels can hold, or an enum without fields and with a

@@ -9,19 +9,45 @@ chapter![
     an_expression_is_one_kernel,
     the_same_expression_compiles_once,
     broadcasting_rows_and_scalars,
-    closures_are_fused,
+    functions_of_the_builder_are_fused,
+    device_functions_are_fused,
+    captured_numbers_are_parameters,
+    each_closure_is_a_kernel,
+    results_of_other_types,
+    several_arguments,
+    names_in_closures,
+    closures_in_generic_functions,
     sums_and_user_reductions,
     reduction_of_a_struct,
+    reduction_of_an_expression,
     wrong_arrays_are_errors,
 ];
 
-kiln::core::kernel_type! {
-    /// A point of the plane.
-    #[repr(C)]
-    pub struct Point {
-        x: i64,
-        y: i64,
+/// A point of the plane.
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Point {
+    x: i64,
+    y: i64,
+}
+
+/// `3x^2 + 5x + 2`.
+#[device_fn]
+fn polynomial<T: Float>(x: T) -> T {
+    T::from_f64(3.0) * x * x + T::from_f64(5.0) * x + T::from_f64(2.0)
+}
+
+#[device_fn]
+fn add(a: Point, b: Point) -> Point {
+    Point {
+        x: a.x + b.x,
+        y: a.y + b.y,
     }
+}
+
+#[device_fn]
+fn lerp<T: Float>(a: T, b: T, t: T) -> T {
+    a + (b - a) * t
 }
 
 fn an_expression_is_one_kernel(jit: &Jit) -> Outcome {
@@ -30,9 +56,7 @@ fn an_expression_is_one_kernel(jit: &Jit) -> Outcome {
     let x = arrays.vector(host.clone())?;
     let before = jit.cache_stats();
     let t = 2.0 * x.powi(2) + 6.0 * x.powi(3) - x.sqrt();
-    let y = t
-        .map::<f64, _>(|t| 3.0 * t.powi(2) + 5.0 * t + 2.0)
-        .eval()?;
+    let y = t.map(device!(polynomial)).eval()?;
     assert_eq!(arrays.launches(), 1);
     assert_eq!(jit.cache_stats().compiles - before.compiles, 1);
     for (x, y) in host.iter().zip(y.to_vec()?) {
@@ -77,14 +101,13 @@ fn broadcasting_rows_and_scalars(jit: &Jit) -> Outcome {
     Ok(())
 }
 
-fn closures_are_fused(jit: &Jit) -> Outcome {
+fn functions_of_the_builder_are_fused(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     let x = arrays.vector((0..50).collect::<Vec<i32>>())?;
     let shift = 7;
-    let y = (&x + 1)
-        .map::<i32, _>(move |v| (v % 2).eq(0).select(v + shift, -v))
-        .zip::<i32, i32, _>(&x, |a, b| a * b)
-        .eval()?;
+    let f = ElementFn::build(move |[v]| (v % 2).eq(0).select(v + shift, -v));
+    let y = (&x + 1).map::<i32>(f);
+    let y = broadcast::<_, i32>((y, &x), ElementFn::build(|[a, b]| a * b)).eval()?;
     let want = |i: i32| {
         (if (i + 1) % 2 == 0 {
             i + 1 + shift
@@ -97,14 +120,170 @@ fn closures_are_fused(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+fn device_functions_are_fused(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let host: Vec<f64> = (0..300).map(|i| f64::from(i) * 0.125).collect();
+    let (x, narrow) = (
+        arrays.vector(host.clone())?,
+        arrays.vector(host.iter().map(|&x| x as f32).collect())?,
+    );
+    let before = jit.cache_stats().compiles;
+    let y = (x.map(device!(polynomial)) - 1.0).map(device!(|v| v.max(10.0)));
+    assert_eq!(y.eval()?.len(), 300);
+    assert_eq!(
+        (arrays.launches(), jit.cache_stats().compiles - before),
+        (1, 1)
+    );
+    for (x, y) in host.iter().zip(y.eval()?.to_vec()?) {
+        assert_eq!(y, (polynomial(*x) - 1.0).max(10.0), "of {x}");
+    }
+    // A generic function is one for each type.
+    let y = narrow.map(device!(polynomial)).eval()?.to_vec()?;
+    assert_eq!(y[8], polynomial(1.0f32));
+    let y = narrow.map(device!(polynomial::<f32>)).eval()?.to_vec()?;
+    assert_eq!(y[16], polynomial(2.0f32));
+    Ok(())
+}
+
+fn captured_numbers_are_parameters(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector(vec![1.0f32, 2.0, 3.0])?;
+    let before = jit.cache_stats().compiles;
+    for (scale, offset) in [(2.0, Point { x: 3, y: 4 }), (-1.5, Point { x: 0, y: -9 })] {
+        let shift = offset.y;
+        let y = x.map(device!(|v: f32| v * scale + (offset.x + shift) as f32));
+        let want = |v: f32| v * scale + (offset.x + shift) as f32;
+        assert_eq!(y.eval()?.to_vec()?, [1.0, 2.0, 3.0].map(want));
+    }
+    assert_eq!(
+        (arrays.launches(), jit.cache_stats().compiles - before),
+        (2, 1)
+    );
+    // A constant is in the code, and the closure has the value that its variable had.
+    const LIMIT: f32 = 2.5;
+    let mut add = 1.0;
+    let y = x.map(device!(|v| v.min(LIMIT) + add));
+    add += 1.0;
+    assert_eq!(y.eval()?.to_vec()?, [2.0, 3.0, 3.5]);
+    assert_eq!(
+        x.map(device!(|v| v + add)).eval()?.to_vec()?,
+        [3.0, 4.0, 5.0]
+    );
+    Ok(())
+}
+
+fn each_closure_is_a_kernel(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector(vec![5i32, 6])?;
+    let before = jit.cache_stats().compiles;
+    let double = device!(|v: i32| v * 2);
+    let triple = device!(|v: i32| v * 3);
+    for _ in 0..2 {
+        assert_eq!(x.map(double.clone()).eval()?.to_vec()?, [10, 12]);
+        assert_eq!(x.map(triple.clone()).eval()?.to_vec()?, [15, 18]);
+        let both = x.map(double.clone()).map(triple.clone());
+        assert_eq!(both.eval()?.to_vec()?, [30, 36]);
+    }
+    assert_eq!(
+        (arrays.launches(), jit.cache_stats().compiles - before),
+        (6, 3)
+    );
+    Ok(())
+}
+
+fn results_of_other_types(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector(vec![-2.5f32, 0.0, 7.0])?;
+    let negative: Array<bool> = x.map(device!(|v| v < 0.0)).eval()?;
+    assert_eq!(negative.to_vec()?, [true, false, false]);
+    // Structs in the middle of an expression, and out of it.
+    let points = x.map(device!(|v| Point { x: v as i64, y: 1 }));
+    let sums = points.clone().map(device!(|p| p.x + p.y)).eval()?;
+    assert_eq!(sums.to_vec()?, [-1i64, 1, 8]);
+    let parts = points
+        .map(device!(|Point { x, y }| Point { x: y, y: x }))
+        .eval()?;
+    assert_eq!(parts.to_vec()?[2], Point { x: 1, y: 7 });
+    assert_eq!(arrays.launches(), 3);
+    Ok(())
+}
+
+fn several_arguments(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let m = arrays.matrix((0..6).map(f64::from).collect(), 2, 3)?;
+    let row = arrays.vector(vec![10.0f64, 20.0, 30.0])?;
+    let y = broadcast((&m, &row, 0.5), device!(lerp)).eval()?;
+    let want = |i: i32| lerp(f64::from(i), f64::from(i % 3 + 1) * 10.0, 0.5);
+    assert_eq!(y.shape(), m.shape());
+    assert_eq!(y.to_vec()?, (0..6).map(want).collect::<Vec<_>>());
+    // Different types, one array twice, an expression.
+    let y = broadcast(
+        (&m, &m * 2.0, 3i32, true, &m),
+        device!(|a, b, n, flag, c| if flag { (a + b) as i32 * n } else { c as i32 }),
+    );
+    assert_eq!(y.eval()?.to_vec()?, [0, 9, 18, 27, 36, 45]);
+    assert_eq!(arrays.launches(), 2);
+    let eight = broadcast(
+        (&m, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0),
+        device!(
+            |a: f64, b: f64, c: f64, d: f64, e: f64, f: f64, g: f64, h: f64| {
+                a + b + c + d + e + f + g + h
+            }
+        ),
+    );
+    assert_eq!(eight.eval()?.to_vec()?[5], 33.0);
+    Ok(())
+}
+
+fn names_in_closures(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector(vec![1i32, 2, 3])?;
+    let (n, v, step) = (3, 100, 10);
+    let y = x.map(device!(|v| {
+        const SMALL: i32 = 1;
+        let square = |w: i32| w * w + step;
+        let mut sum = 0;
+        for i in 0..n {
+            let n = i + SMALL;
+            sum += n;
+        }
+        let step = match v {
+            1 => step,
+            other => other,
+        };
+        sum + square(v) + step
+    }));
+    let want = |v: i32| 6 + v * v + 10 + if v == 1 { 10 } else { v };
+    assert_eq!(y.eval()?.to_vec()?, [want(1), want(2), want(3)]);
+    assert_eq!((n, v, step), (3, 100, 10));
+    Ok(())
+}
+
+/// `x` where it is above `limit`, else zero, of any float.
+fn above<T: Float + KernelType>(x: &Array<T>, limit: T) -> Expr<T> {
+    x.map(device!(|v| if v > limit { v } else { T::ZERO }))
+}
+
+fn closures_in_generic_functions(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector(vec![1.0f32, 2.0])?;
+    assert_eq!(above(&x, 1.5).eval()?.to_vec()?, [0.0, 2.0]);
+    let x = arrays.vector(vec![1.0f64, 2.0])?;
+    assert_eq!(above(&x, 0.5).eval()?.to_vec()?, [1.0, 2.0]);
+    Ok(())
+}
+
 fn sums_and_user_reductions(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     for n in [0usize, 1, 31, 256, 257, 5000] {
         let host: Vec<i64> = (0..n as i64).map(|i| i * i - 7).collect();
         let x = arrays.vector(host.clone())?;
         assert_eq!(x.sum()?, host.iter().sum::<i64>());
-        let largest = x.reduce(|a, b| a.max(b), i64::MIN)?;
+        let before = jit.cache_stats().compiles;
+        let largest = x.reduce(device!(|a, b| a.max(b)), i64::MIN)?;
         assert_eq!(largest, host.iter().copied().max().unwrap_or(i64::MIN));
+        // Two launches of one kernel, compiled in the first round.
+        assert_eq!(jit.cache_stats().compiles - before, u64::from(n == 0));
     }
     let halves = arrays.vector(vec![0.5f32; 4096])?;
     assert_eq!(halves.sum()?, 2048.0);
@@ -114,15 +293,42 @@ fn sums_and_user_reductions(jit: &Jit) -> Outcome {
 fn reduction_of_a_struct(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     let points = arrays.vector((0..3000).map(|i| Point { x: i, y: -i }).collect())?;
-    let sum = points.reduce(
-        |a, b| {
-            let parts = [a.field("x") + b.field("x"), a.field("y") + b.field("y")];
-            a.builder().construct(a.ty(), &parts)
-        },
-        Point { x: 0, y: 0 },
-    )?;
+    let sum = points.reduce(device!(add), Point { x: 0, y: 0 })?;
     let want: i64 = (0..3000).sum();
     assert_eq!(sum, Point { x: want, y: -want });
+    Ok(())
+}
+
+fn reduction_of_an_expression(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for n in [0usize, 1, 300, 5000] {
+        let host: Vec<i64> = (0..n as i64).map(|i| i * 37 % 101 - 50).collect();
+        let x = arrays.vector(host.clone())?;
+        let launches = arrays.launches();
+        // The largest distance from `center`, modulo `modulus` in the operation.
+        for center in [3, -8] {
+            let distance = x.map(device!(|v| (v - center).abs()));
+            let largest = distance.reduce(device!(|a, b| if a > b { a } else { b }), 0)?;
+            let want = host.iter().map(|v| (v - center).abs()).max();
+            assert_eq!(largest, want.unwrap_or(0));
+        }
+        let folds = if n > 256 { 2 } else { 1 };
+        assert_eq!(arrays.launches() - launches, 2 * folds);
+        assert_eq!((&x * 2 + 1).sum()?, host.iter().map(|v| 2 * v + 1).sum());
+    }
+    // What an operation captures is a parameter, too.
+    let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
+    let before = jit.cache_stats().compiles;
+    for modulus in [97u32, 101] {
+        let product = x.reduce(device!(|a, b| a * b % modulus), 1)?;
+        let want = (1..=1000).fold(1, |a, b| a * b % modulus);
+        assert_eq!(product, want);
+    }
+    assert_eq!(jit.cache_stats().compiles - before, 1);
+    // Rows go with a matrix as in any expression.
+    let m = arrays.matrix((0..12).map(|i| i as f32).collect(), 3, 4)?;
+    let row = arrays.vector(vec![1.0f32, 0.0, 0.0, 2.0])?;
+    assert_eq!((&m * &row).sum()?, 12.0 + 42.0);
     Ok(())
 }
 

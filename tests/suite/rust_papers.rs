@@ -259,9 +259,7 @@ fn fused_broadcast_of_besard(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(&jit);
     let x = arrays.vector(host.clone())?;
     let t = 2.0 * x.powi(2) + 6.0 * x.powi(3) - x.sqrt();
-    let fused = t
-        .map::<f64, _>(|t| 3.0 * t.powi(2) + 5.0 * t + 2.0)
-        .eval()?;
+    let fused = t.map(device!(f)).eval()?;
     assert_eq!(arrays.launches(), 1);
     for ((x, by_hand), fused) in host.iter().zip(by_hand).zip(fused.to_vec()?) {
         // The host squares by multiplication, too: `powi` in std promises no bits.

@@ -10,6 +10,14 @@ use crate::value::DeviceType;
 /// The type that rustc infers for an expression of the checked copy.
 pub struct TypeOf<T>(PhantomData<fn() -> T>);
 
+impl<T> Copy for TypeOf<T> {}
+
+impl<T> Clone for TypeOf<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
 impl<T> TypeOf<T> {
     /// A type that is still to be inferred.
     #[allow(

@@ -1,0 +1,228 @@
+//! Functions of elements: what `map`, `broadcast` and `reduce` apply.
+//!
+//! `device!(..)` writes one from a function or a closure of Rust; [`ElementFn::build`] takes one that is
+//! written with the builder. Either way it is a description, which becomes part of a kernel, and the
+//! numbers that it captures, which become parameters of the kernel.
+
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use kiln_jit_core::build::Val;
+use kiln_jit_core::front::{Front, Operand};
+use kiln_jit_core::value::KernelType;
+
+use crate::expr::{Input, NodeFn, ScalarInput};
+
+/// A function of elements that becomes part of kernels, with the types of its arguments, `(A, B)`, and
+/// of its result. Cheap to clone.
+///
+/// `device!(gelu)` makes one of a `#[device_fn]`, `device!(|x| gelu(x) * scale)` of a closure;
+/// [`ElementFn::build`] of a closure over values of the builder.
+pub struct ElementFn<Args, R> {
+    pub(crate) applied: Applied,
+    types: PhantomData<fn(Args) -> R>,
+}
+
+/// An [`ElementFn`] without its types.
+#[derive(Clone)]
+pub(crate) struct Applied {
+    /// Describes the result for the arguments, followed by the captured numbers.
+    pub(crate) describe: Arc<NodeFn>,
+    /// What identifies the description; `None` when nothing does.
+    pub(crate) name: Option<FunctionName>,
+    /// The captured numbers.
+    pub(crate) captures: Vec<Arc<dyn Input>>,
+}
+
+/// What identifies a description.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum FunctionName {
+    /// An operation of this crate.
+    Operation(String),
+    /// A closure that holds nothing. Its type is the description within a program; the address of
+    /// its code tells apart the libraries of a notebook, whose types may look alike.
+    Closure {
+        /// The type.
+        ty: TypeId,
+        /// The address of its code.
+        code: usize,
+    },
+}
+
+impl FunctionName {
+    /// The name of a closure with this code, if its type says all about it.
+    fn of_closure<F: 'static>(code: usize) -> Option<FunctionName> {
+        let ty = TypeId::of::<F>();
+        (size_of::<F>() == 0).then_some(FunctionName::Closure { ty, code })
+    }
+}
+
+impl<Args, R> Clone for ElementFn<Args, R> {
+    fn clone(&self) -> Self {
+        ElementFn::new(self.applied.clone())
+    }
+}
+
+impl<Args, R> std::fmt::Debug for ElementFn<Args, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let signature = std::any::type_name::<fn(Args) -> R>();
+        write!(f, "ElementFn<{signature}>({:?})", self.applied.name)
+    }
+}
+
+impl<Args, R> ElementFn<Args, R> {
+    fn new(applied: Applied) -> Self {
+        ElementFn {
+            applied,
+            types: PhantomData,
+        }
+    }
+
+    /// A function of `N` values of the builder. It runs while a kernel is described; its result has to
+    /// be of the IR type of `R`, or describing the kernel is an error. A closure that captures something
+    /// is described anew each time that an expression with it is computed; its code is still found in
+    /// the cache.
+    pub fn build<const N: usize, F>(f: F) -> Self
+    where
+        Args: Arity<N>,
+        F: for<'k> Fn([Val<'k>; N]) -> Val<'k> + Send + Sync + 'static,
+    {
+        fn code<'k, const N: usize, F: Fn([Val<'k>; N]) -> Val<'k>>(
+            f: &F,
+            args: &[Val<'k>],
+        ) -> Val<'k> {
+            let first = args[0];
+            f(std::array::from_fn(|i| {
+                args.get(i).copied().unwrap_or(first)
+            }))
+        }
+        let address = code::<N, F> as fn(&F, &[Val<'static>]) -> Val<'static>;
+        let name = FunctionName::of_closure::<F>(address as usize);
+        ElementFn::new(Applied {
+            describe: Arc::new(move |args| code(&f, args)),
+            name,
+            captures: Vec::new(),
+        })
+    }
+
+    /// An operation of this crate.
+    pub(crate) fn operation<const N: usize, F>(name: impl Into<String>, f: F) -> Self
+    where
+        Args: Arity<N>,
+        F: for<'k> Fn([Val<'k>; N]) -> Val<'k> + Send + Sync + 'static,
+    {
+        let mut function = Self::build(f);
+        function.applied.name = Some(FunctionName::Operation(name.into()));
+        function
+    }
+
+    /// What `device!` makes: `host` is the function as rustc checks it, which is not called here;
+    /// `describe` gets the arguments, then the captured numbers.
+    #[doc(hidden)]
+    pub fn of<F, D>(_host: F, describe: D, captures: Vec<Capture>) -> Self
+    where
+        F: HostFn<Args, R>,
+        D: for<'k> Fn(Front<'k>, &[Operand<'k>]) -> Operand<'k> + Send + Sync + 'static,
+    {
+        Self::described(describe, captures)
+    }
+
+    fn described<D>(describe: D, captures: Vec<Capture>) -> Self
+    where
+        D: for<'k> Fn(Front<'k>, &[Operand<'k>]) -> Operand<'k> + Send + Sync + 'static,
+    {
+        fn code<'k, D>(describe: &D, args: &[Val<'k>]) -> Val<'k>
+        where
+            D: Fn(Front<'k>, &[Operand<'k>]) -> Operand<'k>,
+        {
+            // There is at least one argument: `HostFn` begins there.
+            let front = Front::new(args[0].builder());
+            let args: Vec<Operand<'k>> = args.iter().map(|arg| front.value(*arg)).collect();
+            describe(front, &args).read()
+        }
+        let address = code::<D> as fn(&D, &[Val<'static>]) -> Val<'static>;
+        let name = FunctionName::of_closure::<D>(address as usize);
+        ElementFn::new(Applied {
+            describe: Arc::new(move |args| code(&describe, args)),
+            name,
+            captures: captures.into_iter().map(|capture| capture.0).collect(),
+        })
+    }
+}
+
+/// Tuples of types by how many there are.
+pub trait Arity<const N: usize> {}
+
+/// A function of the host with these arguments: what a path in `device!(..)` names.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function of elements of the types `{Args}`",
+    label = "expected a function that takes `{Args}`",
+    note = "`map` takes functions of one argument, `reduce` of two, and `broadcast` of as many as there \
+            are arrays and numbers"
+)]
+pub trait HostFn<Args, R> {}
+
+/// A number of the host that a closure for devices uses: a parameter of the kernels that it is in.
+#[doc(hidden)]
+pub struct Capture(Arc<dyn Input>);
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Capture")
+    }
+}
+
+/// What a closure in `device!(..)` can capture.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a closure for a device cannot capture a `{Self}`",
+    label = "it is a parameter of the kernel, which takes no `{Self}`",
+    note = "captured are numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs; of a `usize` \
+            capture a `u32`; further arrays are arguments: \
+            `broadcast((&x, &y), device!(|x, y| ..))`"
+)]
+pub trait Captured {
+    /// As a parameter.
+    fn captured(&self) -> Capture;
+}
+
+impl<T: KernelType> Captured for T {
+    fn captured(&self) -> Capture {
+        Capture(Arc::new(ScalarInput(*self)))
+    }
+}
+
+/// [`ElementFn::of`] for closures, by the number of arguments. The parameter is a trait object so that
+/// rustc infers the closure's types from where the result is used: it looks through the result's type
+/// into those of parameters, but not into bounds.
+macro_rules! arities {
+    ($($count:literal $closure:ident: $($arg:ident)*;)*) => {$(
+        impl<$($arg),*> Arity<$count> for ($($arg,)*) {}
+
+        impl<$($arg,)* R, F: Fn($($arg),*) -> R> HostFn<($($arg,)*), R> for F {}
+
+        #[doc(hidden)]
+        pub fn $closure<$($arg,)* R, D>(
+            _host: &dyn Fn($($arg),*) -> R,
+            describe: D,
+            captures: Vec<Capture>,
+        ) -> ElementFn<($($arg,)*), R>
+        where
+            D: for<'k> Fn(Front<'k>, &[Operand<'k>]) -> Operand<'k> + Send + Sync + 'static,
+        {
+            ElementFn::described(describe, captures)
+        }
+    )*};
+}
+arities! {
+    1 closure1: A;
+    2 closure2: A B;
+    3 closure3: A B C;
+    4 closure4: A B C D0;
+    5 closure5: A B C D0 E;
+    6 closure6: A B C D0 E G;
+    7 closure7: A B C D0 E G H;
+    8 closure8: A B C D0 E G H I;
+}
