@@ -4,7 +4,7 @@
 //! `cargo bench --bench compile`. The figures to meet are 3 ms for saxpy and 8 ms for the tiled
 //! matrix product, median.
 
-#[path = "../examples/kernels/mod.rs"]
+#[path = "../tests/kernels/mod.rs"]
 mod kernels;
 mod report;
 

@@ -28,7 +28,7 @@ mod peers;
 #[path = "cpu/reference.rs"]
 mod reference;
 mod report;
-#[path = "../examples/kernels/mod.rs"]
+#[path = "../tests/kernels/mod.rs"]
 mod shared;
 #[path = "cpu/table.rs"]
 mod table;

@@ -5,7 +5,7 @@
 //! nvcc's kernels check no bounds, so Kiln's are built both ways.
 
 mod driver;
-#[path = "../examples/kernels/mod.rs"]
+#[path = "../tests/kernels/mod.rs"]
 mod kernels;
 mod report;
 

@@ -5,7 +5,7 @@
 //! 1.10 times the driver call for the launch.
 
 mod driver;
-#[path = "../examples/kernels/mod.rs"]
+#[path = "../tests/kernels/mod.rs"]
 mod kernels;
 mod report;
 

@@ -1,5 +1,5 @@
-//! The main job, end to end: three kernels described at run time, specialized on their arguments,
-//! compiled, launched, checked against plain Rust, launched again from the cache.
+//! The main job, end to end: three kernels in Rust, specialized on their arguments, compiled, launched,
+//! checked against plain Rust, launched again from the cache. `kernels/mod.rs` has the kernels.
 //!
 //! `cargo run --release --example quickstart`: on a GPU 2^26 elements and 4096 x 4096 matrices, on
 //! the CPU sizes that take a few seconds in all.
@@ -10,6 +10,7 @@ mod kernels;
 use std::cell::RefCell;
 use std::time::Instant;
 
+use kernels::{block_sum, saxpy, tiled_matmul};
 use kiln::prelude::*;
 use kiln::{Error, Result};
 
@@ -44,9 +45,9 @@ fn run() -> Result<()> {
         "{:<14} {:<26} {:>11} {:>11}  {:<10} check",
         "kernel", "specialization", "compile ms", "run ms", "again"
     );
-    saxpy(&jit, sizes.elements)?;
-    matmul(&jit, sizes.matrix)?;
-    sum(&jit, sizes.elements)?;
+    run_saxpy(&jit, sizes.elements)?;
+    run_matmul(&jit, sizes.matrix)?;
+    run_sum(&jit, sizes.elements)?;
     let stats = jit.cache_stats();
     println!(
         "cache: {} compilations, {} hits",
@@ -59,7 +60,7 @@ fn run() -> Result<()> {
 /// kernel in the cache.
 fn report<'a>(
     jit: &Jit,
-    kernel: &Kernel,
+    kernel: &str,
     specialization: &str,
     compile: impl FnOnce() -> Result<()>,
     mut launch: impl FnMut() -> Result<()> + 'a,
@@ -79,7 +80,7 @@ fn report<'a>(
     let hit = after.compiles == before.compiles && after.hits == before.hits + 1;
     println!(
         "{:<14} {specialization:<26} {compile_ms:>11.2} {run_ms:>11.3}  {:<10} {}",
-        kernel.name(),
+        kernel,
         if hit { "cache hit" } else { "compiled" },
         if ok { "ok" } else { "WRONG" },
     );
@@ -90,22 +91,21 @@ fn report<'a>(
     }
 }
 
-fn saxpy(jit: &Jit, n: usize) -> Result<()> {
-    let saxpy = kernels::saxpy()?;
+fn run_saxpy(jit: &Jit, n: usize) -> Result<()> {
     let (hx, hy) = (kernels::ramp(n, 0.5), kernels::ramp(n, 0.25));
     let x = jit.upload(&hx)?;
     let y = RefCell::new(jit.upload(&hy)?);
     let grid = grid_for(n, 256);
     report(
         jit,
-        &saxpy,
+        saxpy.name(),
         "f32, [f32], mut [f32]",
         || {
             jit.compile(&saxpy, args!(3.0f32, &x, &mut *y.borrow_mut()))?
                 .prepare_block(256)
                 .map(drop)
         },
-        || jit.launch(&saxpy, grid, 256, args!(3.0f32, &x, &mut *y.borrow_mut())),
+        || saxpy.launch(jit, (grid, 256), 3.0, &x, &mut *y.borrow_mut()),
         || {
             let got = y.borrow().to_vec()?;
             Ok(got
@@ -121,14 +121,14 @@ fn saxpy(jit: &Jit, n: usize) -> Result<()> {
     let y = RefCell::new(jit.upload(&hy)?);
     report(
         jit,
-        &saxpy,
+        saxpy.name(),
         "f64, [f64], mut [f64]",
         || {
             jit.compile(&saxpy, args!(3.0f64, &x, &mut *y.borrow_mut()))?
                 .prepare_block(256)
                 .map(drop)
         },
-        || jit.launch(&saxpy, grid, 256, args!(3.0f64, &x, &mut *y.borrow_mut())),
+        || saxpy.launch(jit, (grid, 256), 3.0, &x, &mut *y.borrow_mut()),
         || {
             let got = y.borrow().to_vec()?;
             let right = |(g, (x, y)): (&f64, (&f64, &f64))| (g - (3.0 * x + y)).abs() < 1e-9;
@@ -137,8 +137,7 @@ fn saxpy(jit: &Jit, n: usize) -> Result<()> {
     )
 }
 
-fn matmul(jit: &Jit, n: usize) -> Result<()> {
-    let matmul = kernels::tiled_matmul()?;
+fn run_matmul(jit: &Jit, n: usize) -> Result<()> {
     let (ha, hb) = (kernels::ramp(n * n, 0.001), kernels::ramp(n * n, 0.002));
     let (a, b) = (jit.upload(&ha)?, jit.upload(&hb)?);
     let c = RefCell::new(jit.zeros::<f32>(n * n)?);
@@ -147,20 +146,16 @@ fn matmul(jit: &Jit, n: usize) -> Result<()> {
     let size = n as u32;
     report(
         jit,
-        &matmul,
+        tiled_matmul.name(),
         "[f32], 16x16 shared tiles",
         || {
-            jit.compile(&matmul, args!(&a, &b, &mut *c.borrow_mut(), size))?
+            jit.compile(&tiled_matmul, args!(&a, &b, &mut *c.borrow_mut(), size))?
                 .prepare_block((16, 16))
                 .map(drop)
         },
         || {
-            jit.launch(
-                &matmul,
-                (tiles, tiles),
-                block,
-                args!(&a, &b, &mut *c.borrow_mut(), size),
-            )
+            let mut c = c.borrow_mut();
+            tiled_matmul.launch(jit, ((tiles, tiles), block), &a, &b, &mut *c, size)
         },
         || {
             let got = c.borrow().to_vec()?;
@@ -175,22 +170,21 @@ fn matmul(jit: &Jit, n: usize) -> Result<()> {
     )
 }
 
-fn sum(jit: &Jit, n: usize) -> Result<()> {
-    let sum = kernels::block_sum()?;
+fn run_sum(jit: &Jit, n: usize) -> Result<()> {
     let hx: Vec<f32> = (0..n).map(|i| (i % 7) as f32).collect();
     let x = jit.upload(&hx)?;
     let total = RefCell::new(jit.zeros::<f32>(1)?);
     let blocks = grid_for(n, 256).min(1024);
     report(
         jit,
-        &sum,
+        block_sum.name(),
         "[f32], shared tree, atomic",
         || {
-            jit.compile(&sum, args!(&x, &mut *total.borrow_mut()))?
+            jit.compile(&block_sum, args!(&x, &mut *total.borrow_mut()))?
                 .prepare_block(256)
                 .map(drop)
         },
-        || jit.launch(&sum, blocks, 256, args!(&x, &mut *total.borrow_mut())),
+        || block_sum.launch(jit, (blocks, 256), &x, &mut *total.borrow_mut()),
         || {
             let want: f64 = hx.iter().map(|&v| f64::from(v)).sum();
             let got = f64::from(total.borrow().to_vec()?[0]);

@@ -1,7 +1,8 @@
 //! `#[kernel]` functions as values, and against the same kernels written with the builder. What they
 //! compute is in the chapters `rust_*` of `tests/suite`.
 
-#[path = "../examples/kernels/mod.rs"]
+#[path = "macros/elementwise.rs"]
+mod elementwise;
 mod kernels;
 #[path = "macros/same_ir.rs"]
 mod same_ir;

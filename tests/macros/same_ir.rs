@@ -1,4 +1,4 @@
-//! The kernels of quickstart, written in Rust and with the builder: one IR, up to names and lines, and
+//! The kernels of the quickstart example, written in Rust and with the builder: one IR, up to names and lines, and
 //! as many instructions of PTX.
 
 use kiln::core::args::Arg;
@@ -7,15 +7,7 @@ use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
 use super::kernels;
-use kernels::TILE;
-
-#[kernel]
-fn saxpy<T: Float>(a: T, x: &[T], y: &mut [T]) {
-    let i = global_id().x;
-    if i < y.len() {
-        y[i] = a * x[i] + y[i];
-    }
-}
+use kernels::in_rust::{block_sum, saxpy, tiled_matmul};
 
 #[kernel]
 fn naive_matmul(a: &[f32], b: &[f32], c: &mut [f32], n: u32) {
@@ -27,62 +19,6 @@ fn naive_matmul(a: &[f32], b: &[f32], c: &mut [f32], n: u32) {
             sum += a[row * n + i] * b[i * n + column];
         }
         c[row * n + column] = sum;
-    }
-}
-
-#[kernel]
-fn tiled_matmul(a: &[f32], b: &[f32], c: &mut [f32], n: u32) {
-    const SIDE: usize = TILE as usize;
-    let n = n as usize;
-    let a_tile = shared!([[f32; SIDE]; SIDE]);
-    let b_tile = shared!([[f32; SIDE]; SIDE]);
-    let (tx, ty) = (thread_idx().x, thread_idx().y);
-    let (row, column) = (global_id().y, global_id().x);
-    let mut sum = 0.0;
-    for first in (0..n).step_by(SIDE) {
-        let (ka, kb) = (first + tx, first + ty);
-        let place = &mut a_tile[ty][tx];
-        if row < n && ka < n {
-            *place = a[row * n + ka];
-        } else {
-            *place = 0.0;
-        }
-        let place = &mut b_tile[ty][tx];
-        if kb < n && column < n {
-            *place = b[kb * n + column];
-        } else {
-            *place = 0.0;
-        }
-        barrier();
-        #[unroll]
-        for i in 0..SIDE {
-            sum += a_tile[ty][i] * b_tile[i][tx];
-        }
-        barrier();
-    }
-    if row < n && column < n {
-        c[row * n + column] = sum;
-    }
-}
-
-#[kernel]
-fn block_sum<T: Num>(x: &[T], total: &mut [T]) {
-    let tile = shared!([T; 256]);
-    let thread = thread_idx().x;
-    let mut sum = T::ZERO;
-    for i in (global_id().x..x.len()).step_by(global_size().x) {
-        sum += x[i];
-    }
-    tile[thread] = sum;
-    barrier();
-    for half in [128, 64, 32, 16, 8, 4, 2, 1] {
-        if thread < half {
-            tile[thread] += tile[thread + half];
-        }
-        barrier();
-    }
-    if thread == 0 {
-        atomic_add(&mut total[0], tile[0]);
     }
 }
 
@@ -104,7 +40,7 @@ fn without_lines(text: &str) -> String {
 }
 
 /// The instructions of a PTX text.
-fn instructions(ptx: &str) -> Vec<&str> {
+pub(crate) fn instructions(ptx: &str) -> Vec<&str> {
     let lines = ptx.lines().map(str::trim);
     let is_instruction =
         |line: &&str| line.ends_with(';') && !line.starts_with('.') && !line.starts_with("//");

@@ -10,7 +10,7 @@
     reason = "each program that includes this uses a part of it"
 )]
 
-#[path = "../../examples/kernels/mod.rs"]
+#[path = "../kernels/mod.rs"]
 pub mod kernels;
 
 mod arithmetic;
