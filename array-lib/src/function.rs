@@ -117,18 +117,18 @@ impl<Args, R> ElementFn<Args, R> {
         function
     }
 
-    /// What `device!` makes: `host` is the function as rustc checks it, which is not called here;
-    /// `describe` gets the arguments, then the captured numbers.
+    /// What `device!` makes of a function: `host` is the one that rustc checks, which is not called
+    /// here.
     #[doc(hidden)]
-    pub fn of<F, D>(_host: F, describe: D, captures: Vec<Capture>) -> Self
+    pub fn of<F, D>(_host: F, describe: D) -> Self
     where
         F: HostFn<Args, R>,
         D: for<'k> Fn(Front<'k>, &[Operand<'k>]) -> Operand<'k> + Send + Sync + 'static,
     {
-        Self::described(describe, captures)
+        Self::described(Vec::new(), describe)
     }
 
-    fn described<D>(describe: D, captures: Vec<Capture>) -> Self
+    fn described<D>(captures: Vec<Capture>, describe: D) -> Self
     where
         D: for<'k> Fn(Front<'k>, &[Operand<'k>]) -> Operand<'k> + Send + Sync + 'static,
     {
@@ -194,9 +194,9 @@ impl<T: KernelType> Captured for T {
     }
 }
 
-/// [`ElementFn::of`] for closures, by the number of arguments. The parameter is a trait object so that
-/// rustc infers the closure's types from where the result is used: it looks through the result's type
-/// into those of parameters, but not into bounds.
+/// What `device!` makes of closures, by the number of arguments; `describe` gets these, then what is
+/// captured. The host's closure is a trait object so that rustc infers its types from where the result
+/// is used: it looks through the result's type into the types of parameters, but not into bounds.
 macro_rules! arities {
     ($($count:literal $closure:ident: $($arg:ident)*;)*) => {$(
         impl<$($arg),*> Arity<$count> for ($($arg,)*) {}
@@ -205,14 +205,14 @@ macro_rules! arities {
 
         #[doc(hidden)]
         pub fn $closure<$($arg,)* R, D>(
+            captures: Vec<Capture>,
             _host: &dyn Fn($($arg),*) -> R,
             describe: D,
-            captures: Vec<Capture>,
         ) -> ElementFn<($($arg,)*), R>
         where
             D: for<'k> Fn(Front<'k>, &[Operand<'k>]) -> Operand<'k> + Send + Sync + 'static,
         {
-            ElementFn::described(describe, captures)
+            ElementFn::described(captures, describe)
         }
     )*};
 }

@@ -45,10 +45,10 @@ pub(crate) fn expand(tokens: TokenStream) -> TokenStream {
     };
     match refusals.is_empty() {
         true => unified(value),
-        // The errors are items; a value of any type keeps rustc from adding others.
+        // As an expression they have any type, so that rustc adds no errors.
         false => {
             let errors = refusals.into_tokens();
-            quote!({ #errors ::core::unreachable!() })
+            quote!({ #errors })
         }
     }
 }
@@ -107,7 +107,6 @@ fn of_function(function: &ExprPath, refusals: &mut Refusals) -> TokenStream {
         #root::ElementFn::of(
             #function,
             |__kiln, __kiln_in| <#path as #root::Callable>::call(__kiln, &[#(#types),*], __kiln_in),
-            ::std::vec::Vec::new(),
         )
     }
 }
@@ -119,7 +118,15 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
         refusals.refuse(&closure.or1_token, &message);
         return TokenStream::new();
     }
-    let captures = captures(closure, refusals);
+    let captures = captures(closure);
+    if let Some(token) = captures.iter().find(|name| *name == "self") {
+        refusals.refuse(
+            token,
+            "a closure for a device takes no `self` along; give the number a name first, `let scale = \
+             self.scale;`",
+        );
+        return TokenStream::new();
+    }
     let mut closure = closure.clone();
     // What is captured is copied in any case.
     closure.capture = None;
@@ -150,6 +157,7 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
     quote! {{
         #types
         #root::#function(
+            ::std::vec![#(#values),*],
             &#(#host)*,
             #[allow(unused, nonstandard_style, clippy::all, clippy::pedantic, reason = "written by a macro")]
             move |__kiln, __kiln_in| {
@@ -157,7 +165,6 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
                 let __kiln_closure = #description;
                 __kiln_closure(&__kiln_in[..#count])
             },
-            ::std::vec![#(#values),*],
         )
     }}
 }
@@ -178,19 +185,12 @@ fn signature(refusals: &mut Refusals) -> Option<Signature> {
 }
 
 /// The variables of the host that a closure names, each once, where it stands first.
-fn captures(closure: &ExprClosure, refusals: &mut Refusals) -> Vec<Ident> {
+fn captures(closure: &ExprClosure) -> Vec<Ident> {
     let mut names = FreeNames {
         scopes: Vec::new(),
         found: Vec::new(),
     };
     names.visit_expr_closure(closure);
-    if let Some(token) = names.found.iter().find(|name| *name == "self") {
-        refusals.refuse(
-            token,
-            "a closure for a device takes no `self` along; give the number a name first, `let scale = \
-             self.scale;`",
-        );
-    }
     names.found
 }
 
