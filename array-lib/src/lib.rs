@@ -2,13 +2,29 @@
 //!
 //! An expression over arrays is not computed operator by operator: it is kept as an [`Expr`] until
 //! [`Expr::eval`], which builds one kernel for the whole of it, specialized on its shape and
-//! element types, and launches that. A closure becomes part of the same kernel.
+//! element types, and launches that. Functions become part of the same kernel: a `#[device_fn]`, or a
+//! closure.
 //!
-//! ```text
-//! let arrays = Arrays::new(&jit);
-//! let x = arrays.vector(vec![1.0f64; n])?;
-//! let t = &x * &x * 2.0 + x.powi(3) * 6.0 - x.sqrt();
-//! let y = t.map(|t| t * t * 3.0 + t * 5.0 + 2.0).eval()?;      // one kernel, one launch
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn f<T: Float>(x: T) -> T {
+//!     T::from_f64(3.0) * x * x + T::from_f64(5.0) * x + T::from_f64(2.0)
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let arrays = Arrays::new(&Jit::new()?);
+//! let x = arrays.vector(vec![1.0f64, 4.0])?;
+//! let t = 2.0 * &x * &x + 6.0 * x.powi(3) - x.sqrt();
+//! let y = t.map(device!(f)).eval()?; // one kernel, one launch
+//! assert_eq!(y.to_vec()?, [184.0, 516_260.0]);
+//!
+//! let limit = 1_000.0;
+//! let small = y.map(device!(|y| if y < limit { 1u32 } else { 0 }));
+//! assert_eq!(small.sum()?, 1); // counted in the kernel that compares
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! This crate uses what any user of the core has, and nothing else.

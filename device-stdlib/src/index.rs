@@ -1,5 +1,30 @@
 //! Thread, block and grid indices (CUDA guide, "Built-in Variables"; PTX ISA, "Special
 //! Registers"). All are `u32`; x is the fastest dimension.
+//!
+//! `#[kernel]` functions call the functions of [`plain::index`](crate::plain::index), where an index is a
+//! `usize`; the methods here are for the builder.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn number(blocks: &mut [u32], threads: &mut [u32]) {
+//!     let i = block_idx().x * block_dim().x + thread_idx().x; // global_id().x
+//!     if i < blocks.len() {
+//!         blocks[i] = block_idx().x as u32;
+//!         threads[i] = thread_idx().x as u32;
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut blocks, mut threads) = (jit.zeros(5)?, jit.zeros(5)?);
+//! number.launch(&jit, (3, 2), &mut blocks, &mut threads)?;
+//! assert_eq!(blocks.to_vec()?, [0, 0, 1, 1, 2]);
+//! assert_eq!(threads.to_vec()?, [0, 1, 0, 1, 0]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::ir::{

@@ -7,6 +7,8 @@
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
+//! Each chapter shows its operations in a `#[kernel]` function.
+//!
 //! An intrinsic is a row of its chapter's table ([`kiln_jit_core::ir::IntrinsicDef`]) and a method
 //! of the chapter's extension trait; [`registry`] lists all rows, for parsers and for tests.
 //! Barriers, fences, atomics and shared memory are part of the IR and of the builder itself.

@@ -16,6 +16,37 @@
 //! | `tanh` | 2 | 3 |
 //! | `powf` | 1.5 | 2 |
 //!
+//! In `#[kernel]` functions they are the methods that floats have in Rust; the trait [`Math`] has them
+//! for the builder.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn gaussian<T: Float>(x: T, width: T) -> T {
+//!     let z = x / width;
+//!     (-z * z).exp() / (width * T::from_f64(std::f64::consts::PI).sqrt())
+//! }
+//!
+//! #[kernel]
+//! fn bell(x: &mut [f32], width: f32) {
+//!     let i = global_id().x;
+//!     if i < x.len() {
+//!         x[i] = gaussian(x[i], width);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[0.0, 1.5])?;
+//! bell.launch(&jit, (1, 32), &mut x, 2.0)?;
+//! for (y, x) in x.to_vec()?.into_iter().zip([0.0, 1.5]) {
+//!     assert!((y - gaussian(x, 2.0)).abs() < 1e-6);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | file | subject |
 //! |---|---|
 //! | `math/rows` | the rows |

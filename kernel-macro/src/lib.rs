@@ -53,7 +53,9 @@ use proc_macro::TokenStream;
 
 /// Makes a kernel of a function: a value of its name that [`Jit::launch`] takes.
 ///
-/// ```ignore
+/// ```
+/// use kiln::prelude::*;
+///
 /// #[kernel]
 /// fn saxpy<T: Float>(a: T, x: &[T], y: &mut [T]) {
 ///     let i = global_id().x;
@@ -61,8 +63,15 @@ use proc_macro::TokenStream;
 ///         y[i] = a * x[i] + y[i];
 ///     }
 /// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// # let (jit, n) = (Jit::new()?, 1000);
+/// # let (x, mut y) = (jit.upload(&vec![1.0f32; n])?, jit.upload(&vec![2.0f32; n])?);
 /// jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
 /// saxpy.launch(&jit, (grid_for(n, 256), 256), 3.0f32, &x, &mut y)?;
+/// # assert_eq!(y.to_vec()?, vec![8.0; n]);
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// The second launch is a method that the kernel has besides: rustc checks its arguments. A const
@@ -87,16 +96,21 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 
 /// Makes a function callable from kernels; on the host it stays the function that it is.
 ///
-/// ```ignore
+/// ```
+/// use kiln::prelude::*;
+///
 /// #[device_fn]
 /// fn lerp<T: Float>(a: T, b: T, t: T) -> T {
 ///     a + (b - a) * t
 /// }
+///
+/// assert_eq!(lerp(1.0, 3.0, 0.5), 2.0);
 /// ```
 ///
 /// A parameter may be a closure. The function is then described in place of each call:
 ///
-/// ```ignore
+/// ```
+/// # use kiln::prelude::*;
 /// #[device_fn]
 /// fn sum_of<T: Num, F: Fn(T) -> T>(x: &[T], f: F) -> T {
 ///     let mut sum = T::ZERO;
@@ -105,8 +119,18 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 ///     }
 ///     sum
 /// }
-/// // In a kernel:
-/// let norm = sum_of(x, |v| v * v);
+///
+/// #[kernel]
+/// fn norm(x: &[f32], out: &mut [f32]) {
+///     out[0] = sum_of(x, |v| v * v).sqrt();
+/// }
+/// # fn main() -> kiln::Result<()> {
+/// # let jit = Jit::new()?;
+/// # let (x, mut out) = (jit.upload(&[3.0, 4.0])?, jit.zeros(1)?);
+/// # norm.launch(&jit, (1, 1), &x, &mut out)?;
+/// # assert_eq!(out.to_vec()?, [5.0]);
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// What it computes in a kernel and on the host is the same, with these exceptions:

@@ -1,5 +1,50 @@
 //! Thread, block and grid indices (CUDA guide, "Built-in Variables"). All are `usize`, which has 32
 //! bits in kernels.
+//!
+//! A grid-stride loop is right for a grid of any size:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn square(x: &mut [f32]) {
+//!     for i in (global_id().x..x.len()).step_by(global_size().x) {
+//!         x[i] *= x[i];
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[3.0; 1000])?;
+//! square.launch(&jit, (2, 64), &mut x)?;
+//! assert_eq!(x.to_vec()?, [9.0; 1000]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An element of a matrix for each thread of a grid with two dimensions:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn transpose(x: &[f32], out: &mut [f32], rows: u32, columns: u32) {
+//!     let (row, column) = (global_id().y, global_id().x);
+//!     let (rows, columns) = (rows as usize, columns as usize);
+//!     if row < rows && column < columns {
+//!         out[column * rows + row] = x[row * columns + column];
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+//! let mut out = jit.zeros(6)?;
+//! transpose.launch(&jit, (1, (16, 16)), &x, &mut out, 2, 3)?;
+//! assert_eq!(out.to_vec()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::front::Fields;

@@ -3,6 +3,61 @@
 //!
 //! An atomic takes `&mut` of the element, returns the old value, is relaxed and for all threads of
 //! the device.
+//!
+//! A block counts in shared memory, then adds its counts to everybody's:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn histogram(x: &[u32], bins: &mut [u32]) {
+//!     let counts = shared!([u32; 16]);
+//!     let thread = thread_idx().x;
+//!     if thread < 16 {
+//!         counts[thread] = 0;
+//!     }
+//!     barrier();
+//!     for i in (global_id().x..x.len()).step_by(global_size().x) {
+//!         atomic_add(&mut counts[(x[i] % 16) as usize], 1);
+//!     }
+//!     barrier();
+//!     if thread < 16 {
+//!         atomic_add(&mut bins[thread], counts[thread]);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&(0..1000).collect::<Vec<u32>>())?;
+//! let mut bins = jit.zeros(16)?;
+//! histogram.launch(&jit, (4, 64), &x, &mut bins)?;
+//! assert_eq!(bins.to_vec()?[7..10], [63, 62, 62]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Dynamic shared memory has the length that the launch gives it:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn reverse(x: &mut [f32]) {
+//!     let (i, tile) = (thread_idx().x, dynamic_shared::<f32>());
+//!     tile[i] = x[i];
+//!     barrier();
+//!     x[i] = tile[x.len() - 1 - i];
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[1.0, 2.0, 3.0, 4.0])?;
+//! let config = LaunchConfig::new(1, 4).shared_bytes(16);
+//! reverse.launch(&jit, config, &mut x)?;
+//! assert_eq!(x.to_vec()?, [4.0, 3.0, 2.0, 1.0]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::ir::{AtomicOp, Ordering, Scope};
 use kiln_jit_core::value::DeviceType;

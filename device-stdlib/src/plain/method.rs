@@ -1,5 +1,26 @@
 //! Methods of numbers, slices and arrays: what `x.name(..)` builds. rustc checks them against the
 //! methods that the types have in Rust, and the macro has the list of these names.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn distances(x: &[f32], y: &[f32], out: &mut [f32]) {
+//!     let i = global_id().x;
+//!     if i < out.len().min(x.len()) {
+//!         out[i] = x[i].mul_add(x[i], y[i] * y[i]).sqrt();
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (x, y) = (jit.upload(&[3.0, 8.0])?, jit.upload(&[4.0, 15.0])?);
+//! let mut out = jit.zeros(2)?;
+//! distances.launch(&jit, (1, 32), &x, &y, &mut out)?;
+//! assert_eq!(out.to_vec()?, [5.0, 17.0]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::build::{IntoVal, Val};
 use kiln_jit_core::front::{Front, Operand};

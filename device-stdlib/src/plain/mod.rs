@@ -6,6 +6,33 @@
 //! [`Callable`](kiln_jit_core::front::Callable): it builds the instruction. A call `f(x)` in a kernel
 //! means both, so that names are resolved as anywhere in Rust.
 //!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn lane_and_block() -> u32 {
+//!     lane_id() + 1000 * block_idx().x as u32
+//! }
+//!
+//! #[kernel]
+//! fn fill(out: &mut [u32]) {
+//!     let i = global_id().x;
+//!     if i < out.len() {
+//!         out[i] = lane_and_block();
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! // On the host: one thread, the only one of its block.
+//! assert_eq!(lane_and_block(), 0);
+//! let jit = Jit::new()?;
+//! let mut out = jit.zeros(66)?;
+//! fill.launch(&jit, (2, 64), &mut out)?;
+//! assert_eq!(out.to_vec()?[62..], [30, 31, 1000, 1001]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | chapter | what is in it |
 //! |---|---|
 //! | [`index`] | thread, block and grid indices |

@@ -2,6 +2,41 @@
 //!
 //! The operations are in supertraits of their own, [`number::NumOps`](NumOps) and so on: a bound
 //! brings them for `T`, and importing `Num` does not make `1.min(2)` ambiguous.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn softplus<T: Float>(x: T) -> T {
+//!     (T::ONE + x.exp()).ln()
+//! }
+//!
+//! #[device_fn]
+//! fn gcd<T: Int>(mut a: T, mut b: T) -> T {
+//!     while b != T::ZERO {
+//!         (a, b) = (b, a % b);
+//!     }
+//!     a
+//! }
+//!
+//! #[kernel]
+//! fn apply<T: Float, U: Int>(x: &mut [T], n: &mut [U], m: U) {
+//!     let i = global_id().x;
+//!     if i < x.len() {
+//!         x[i] = softplus(x[i]);
+//!         n[i] = gcd(n[i], m);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut x, mut n) = (jit.upload(&[0.0f32])?, jit.upload(&[84u64])?);
+//! apply.launch(&jit, (1, 32), &mut x, &mut n, 36)?;
+//! assert!((x.to_vec()?[0] - 2f32.ln()).abs() < 1e-6);
+//! assert_eq!(n.to_vec()?, [12]);
+//! # Ok(())
+//! # }
+//! ```
 
 use std::ops::{
     Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign,

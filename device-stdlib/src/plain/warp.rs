@@ -1,4 +1,28 @@
 //! Operations of a warp; [`crate::warp`] has their rules. On the host a warp is one thread.
+//!
+//! Lanes that branch apart take a mask of their own, from before the branch:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn sum_of_odd(x: &mut [u32]) {
+//!     let i = global_id().x;
+//!     let is_odd = i < x.len() && x[i] % 2 == 1;
+//!     let odd = ballot(FULL_MASK, is_odd);
+//!     if is_odd {
+//!         x[i] = warp_reduce_add(odd, x[i]);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[1, 2, 3, 4, 5])?;
+//! sum_of_odd.launch(&jit, (1, 32), &mut x)?;
+//! assert_eq!(x.to_vec()?, [9, 2, 9, 4, 9]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::value::DeviceType;
 
