@@ -155,7 +155,7 @@ fn run_matmul(jit: &Jit, n: usize) -> Result<()> {
         },
         || {
             let mut c = c.borrow_mut();
-            tiled_matmul.launch(jit, ((tiles, tiles), block), &a, &b, &mut *c, size)
+            tiled_matmul.launch(jit, ((tiles, tiles), block), &a, &b, &mut c, size)
         },
         || {
             let got = c.borrow().to_vec()?;

@@ -17,6 +17,7 @@ chapter![
     several_arguments,
     names_in_closures,
     closures_in_generic_functions,
+    closures_in_macros,
     sums_and_user_reductions,
     reduction_of_a_struct,
     reduction_of_an_expression,
@@ -273,6 +274,32 @@ fn closures_in_generic_functions(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+/// An expression with names of the macro and of its caller.
+macro_rules! scaled {
+    ($x:expr, $by:ident, $shift:expr) => {
+        $x.map(device!(|v| {
+            let inner = v * $by;
+            inner + $shift
+        }))
+    };
+}
+
+fn closures_in_macros(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector(vec![1.0f64, 2.0])?;
+    let before = jit.cache_stats().compiles;
+    for (by, offset) in [(3.0, 0.5), (4.0, 8.0)] {
+        let y = scaled!(x, by, offset + 0.25);
+        let want = [1.0, 2.0].map(|v| v * by + offset + 0.25);
+        assert_eq!(y.eval()?.to_vec()?, want);
+    }
+    assert_eq!(jit.cache_stats().compiles - before, 1);
+    // Another variable than the one of this name in the macro.
+    let (by, inner) = (2.0, 100.0);
+    assert_eq!(scaled!(x, by, inner).eval()?.to_vec()?, [102.0, 104.0]);
+    Ok(())
+}
+
 fn sums_and_user_reductions(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     for n in [0usize, 1, 31, 256, 257, 5000] {
@@ -343,6 +370,23 @@ fn wrong_arrays_are_errors(jit: &Jit) -> Outcome {
         arrays.matrix(vec![1.0f32; 5], 2, 3),
         Err(ArrayError::Count { .. })
     ));
+    let three = broadcast((&a, 1.0, &b), device!(|a, c, b| a + b * c));
+    assert!(matches!(three.eval(), Err(ArrayError::Shape(_))));
+    assert!(matches!(three.sum(), Err(ArrayError::Shape(_))));
+    let numbers = broadcast((1.0, 2.0), device!(|a: f32, b: f32| a + b));
+    assert!(matches!(numbers.eval(), Err(ArrayError::NoArray)));
+    // What rustc cannot see is an error that names the line.
+    let n = 3;
+    let line = line!() + 1;
+    let power = a.map(device!(|v| v.powi(n))).eval();
+    let error = power.expect_err("the exponent is a parameter").to_string();
+    assert!(
+        error.contains("the exponent of `powi` is a literal"),
+        "{error}"
+    );
+    assert!(error.contains(&format!("arrays.rs:{line}:")), "{error}");
+    let wrong = ElementFn::<(f32,), i32>::build(|[v]| v + 1.0);
+    assert!(matches!(a.map(wrong).eval(), Err(ArrayError::Kernel(_))));
     let flags = arrays.vector(vec![true, false])?;
     assert!(matches!(
         (&flags + &flags).eval(),
