@@ -15,8 +15,7 @@ const EVCXR: Program = Program {
     package: "evcxr_repl",
     version: "0.22.0",
     name: "evcxr",
-    // rust-analyzer is slow without.
-    opt_level: 1,
+    opt_level: 0,
     help: "evcxr is built once, from crates that cargo downloads: check the network and cargo's \
            configuration, then try again. `cargo xtask test --workspace` runs every test that needs no evcxr",
 };

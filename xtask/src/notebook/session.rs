@@ -206,7 +206,7 @@ fn until<'a>(text: &'a str, end: &str) -> &'a str {
 
 /// What came of a cell, from its text on both streams.
 fn outcome(ran: bool, out: &str, err: &str) -> Outcome {
-    let (out, err) = (plain(out), plain(err));
+    let (out, err) = (plain(out), errors(err));
     if ran {
         let refused = None;
         return Outcome::Ran(Outputs { out, err, refused });
@@ -219,6 +219,32 @@ fn outcome(ran: bool, out: &str, err: &str) -> Outcome {
         refused: Some(format!("{out}{err}")),
         ..Outputs::default()
     })
+}
+
+/// Whether a line is cargo's, which evcxr passes on while it compiles what cells depend on.
+fn is_progress(line: &str) -> bool {
+    const VERBS: &[&str] = &[
+        "Adding",
+        "Blocking",
+        "Building",
+        "Checking",
+        "Compiling",
+        "Downloaded",
+        "Downloading",
+        "Finished",
+        "Locking",
+        "Updating",
+    ];
+    // cargo ends its verbs at the twelfth column.
+    let verb = line.get(..12).map(str::trim_start);
+    verb.is_some_and(|verb| VERBS.contains(&verb)) && line[12..].starts_with(' ')
+}
+
+/// What cells wrote to standard error.
+fn errors(text: &str) -> String {
+    let text = plain(text);
+    let lines = text.split_inclusive('\n').filter(|line| !is_progress(line));
+    lines.collect()
 }
 
 /// The text without what evcxr and its colours add.
@@ -256,6 +282,7 @@ mod tests {
                     printf '\001%s\n' "$end" >&2 ;;
                 lines*) printf '%s\n' "$cell" | sed 's/\xe2\x80\xa8/\n/g' ;;
                 refused) printf '\033[91mmismatched types\033[0m\n'; mark='\302\222' ;;
+                builds) printf '   Compiling kiln v0.1.0 (/kiln)\n' >&2; echo 'an error' >&2 ;;
                 panic) printf '\033[91mthread panicked at src/lib.rs:1:1\033[0m\n' >&2 ;;
                 dead) echo 'Subprocess terminated with status: signal: 6' >&2; mark='\302\222' ;;
                 end) echo 'no rustc' >&2; exit 1 ;;
@@ -282,6 +309,7 @@ mod tests {
         assert_eq!(session.run("lines\nä"), ran("lines\nä\n", ""));
         assert_eq!(session.run("nothing"), ran("", ""));
         assert_eq!(session.run("lines"), ran("lines\n", ""));
+        assert_eq!(session.run("builds"), ran("", "an error\n"));
     }
 
     #[test]
