@@ -1,0 +1,141 @@
+//! Counting instructions of PTX and of SASS.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use kiln::core::codegen::{CodegenOptions, LoweringHooks, NoHooks, emit_ptx, kernel_entry_name};
+use kiln::core::ir::Module;
+use kiln::core::target::PtxTarget;
+
+/// How many instructions a kernel has.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// In PTX, the kernel itself.
+    pub ptx: usize,
+    /// In SASS, the kernel itself; `None` without the tools for it.
+    pub sass: Option<usize>,
+}
+
+/// What Kiln makes of a legal module.
+pub fn of_module(module: &Arc<Module>, sm: u32) -> Counts {
+    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
+    let options = CodegenOptions::default();
+    let ptx = emit_ptx(module, PtxTarget::for_sm(sm), &options, &hooks);
+    let ptx = ptx.unwrap_or_else(|error| panic!("{}: {error}", module.name));
+    let name = kernel_entry_name(&module.name, options.kernel_tag);
+    let folder = Folder::new(&format!("{name}-{sm}"));
+    let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
+    std::fs::write(&source, &ptx).expect("the temporary folder can be written");
+    let sass = std::env::var_os("KILN_PTXAS").and_then(|ptxas| {
+        let arch = format!("-arch=sm_{sm}");
+        let mut command = Command::new(ptxas);
+        output(command.arg(arch).arg(&source).arg("-o").arg(&cubin));
+        disassemble(&cubin)
+    });
+    Counts {
+        ptx: of_ptx(&ptx, &name),
+        sass: sass.map(|text| of_sass(&text, &name)),
+    }
+}
+
+/// What nvcc makes of a kernel of a file in `benches/peers`; `None` without nvcc or `nvdisasm`.
+pub fn of_nvcc(file: &str, kernel: &str, sm: u32) -> Option<Counts> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("benches/peers")
+        .join(file);
+    let folder = Folder::new(&format!("nvcc-{kernel}-{sm}"));
+    let compile = |what: &str| {
+        let to = folder.0.join(format!("kernel.{what}"));
+        let mut command = Command::new("nvcc");
+        command.args(["-O3", &format!("-arch=sm_{sm}"), &format!("-{what}")]);
+        command.arg(&source).arg("-o").arg(&to);
+        let done = command.output().ok()?;
+        let error = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "nvcc on {file}: {error}");
+        Some(to)
+    };
+    let ptx = std::fs::read_to_string(compile("ptx")?).expect("nvcc wrote it");
+    let sass = disassemble(&compile("cubin")?)?;
+    Some(Counts {
+        ptx: of_ptx(&ptx, kernel),
+        sass: Some(of_sass(&sass, kernel)),
+    })
+}
+
+/// The instructions of the kernel `name` in a PTX text.
+fn of_ptx(ptx: &str, name: &str) -> usize {
+    let entry = format!(".entry {name}(");
+    let is_entry = |line: &&str| line.contains(&entry);
+    let mut lines = ptx.lines().skip_while(|line| !is_entry(line));
+    let body = lines.by_ref().take_while(|line| *line != "}");
+    let is_instruction =
+        |line: &str| line.ends_with(';') && !line.starts_with('.') && !line.starts_with("//");
+    let count = body.filter(|line| is_instruction(line.trim())).count();
+    assert!(count > 0, "no kernel `{name}` in\n{ptx}");
+    count
+}
+
+/// The instructions of the kernel `name` in a listing: not the subroutines that `ptxas` adds, and not
+/// the `NOP`s and the branch to itself that come after the last instruction.
+fn of_sass(sass: &str, name: &str) -> usize {
+    let is_start = |line: &&str| {
+        let rest = line.strip_prefix(".text.");
+        let rest = rest.and_then(|rest| rest.strip_prefix(name));
+        rest == Some(":")
+    };
+    let lines = sass.lines().skip_while(|line| !is_start(line)).skip(1);
+    let is_end = |line: &str| line.starts_with(".type") || line.starts_with(".section");
+    let body = lines.map(str::trim).take_while(|line| !is_end(line));
+    let (mut count, mut label) = (0, "no label");
+    for line in body {
+        match instruction(line) {
+            Some(nop) if nop.starts_with("NOP") => {}
+            Some(branch) if branch.starts_with("BRA `(") && branch.contains(label) => {}
+            Some(_) => count += 1,
+            None => {}
+        }
+        label = line.strip_suffix(':').unwrap_or("no label");
+    }
+    assert!(count > 0, "no kernel `{name}` in\n{sass}");
+    count
+}
+
+/// The instruction in a line `/*0010*/ EXIT ;`.
+fn instruction(line: &str) -> Option<&str> {
+    let (offset, rest) = line.strip_prefix("/*")?.split_once("*/")?;
+    let is_offset = offset.chars().all(|c| c.is_ascii_hexdigit());
+    is_offset.then(|| rest.trim())
+}
+
+fn disassemble(cubin: &Path) -> Option<String> {
+    let nvdisasm = std::env::var_os("KILN_NVDISASM")?;
+    Some(output(Command::new(nvdisasm).arg("-c").arg(cubin)))
+}
+
+/// The output of a tool that has to succeed.
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("the tool starts");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("kiln-nvcc-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left in the temporary folder harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
