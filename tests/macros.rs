@@ -4,6 +4,8 @@
 #[path = "macros/elementwise.rs"]
 mod elementwise;
 mod kernels;
+#[path = "macros/positions.rs"]
+mod positions;
 #[path = "macros/same_ir.rs"]
 mod same_ir;
 #[path = "macros/values.rs"]

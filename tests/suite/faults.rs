@@ -10,6 +10,7 @@ chapter![
     a_negative_index_is_out_of_bounds,
     shared_and_fixed_arrays_are_checked,
     faults_in_device_functions_name_them,
+    faults_name_the_column_in_rust_functions,
     barriers_do_not_wait_for_ended_threads,
     the_device_is_usable_afterwards,
 ];
@@ -108,6 +109,33 @@ fn faults_in_device_functions_name_them(jit: &Jit) -> Outcome {
     assert_eq!((fault.index, fault.length), (5, 5));
     assert!(fault.inside.contains("pick"), "{fault}");
     assert_eq!(out.to_vec()?, [9]);
+    Ok(())
+}
+
+#[device_fn]
+fn doubled<F: Fn(usize) -> u32>(i: usize, f: F) -> u32 {
+    2 * f(i)
+}
+
+/// The line of the access in [`reaches_in_a_closure`].
+const LINE: u32 = line!() + 8;
+
+#[kernel]
+fn reaches_in_a_closure(x: &[u32], out: &mut [u32]) {
+    let i = global_id().x;
+    out[i] = doubled(i, |k| {
+        let next = k + 1;
+        7 + x[next]
+    });
+}
+
+fn faults_name_the_column_in_rust_functions(jit: &Jit) -> Outcome {
+    let x = jit.zeros::<u32>(8)?;
+    let mut out = jit.zeros::<u32>(8)?;
+    jit.launch(&reaches_in_a_closure, 1, 8, args!(&x, &mut out))?;
+    let fault = fault(jit.synchronize());
+    assert_eq!((fault.index, fault.length), (8, 8));
+    assert_eq!(fault.location, format!("{}:{LINE}:13", file!()));
     Ok(())
 }
 

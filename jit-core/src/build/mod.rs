@@ -152,6 +152,19 @@ impl KernelBuilder {
         result
     }
 
+    /// Runs `describe` with all instructions at a line, unless one around this has a line already.
+    pub(crate) fn at<R>(
+        &self,
+        location: &'static RustLocation<'static>,
+        describe: impl FnOnce() -> R,
+    ) -> R {
+        let before = self.position.get();
+        self.position.set(before.or(Some(location)));
+        let result = describe();
+        self.position.set(before);
+        result
+    }
+
     /// The descriptions under way that need this one, itself included.
     pub(crate) fn described_for(&self) -> &[DescriptionId] {
         &self.described_for

@@ -1,5 +1,7 @@
 //! What gets a name or a type: parameters, `let`, constants, structs, arrays, shared memory.
 
+use std::panic::Location;
+
 use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val};
 use crate::ir::{ArrayLen, Constant, InstData, Type, TypeData};
 use crate::value::DeviceType;
@@ -112,7 +114,7 @@ impl<'k> Front<'k> {
         let kind = if memory && !is_address {
             let place = b.local(value.ty());
             place.set(value);
-            Kind::Place(place)
+            Kind::Place(place, Location::caller())
         } else if mutable {
             let var = b.uninit_var(name, value.ty());
             var.set(value);
@@ -129,7 +131,7 @@ impl<'k> Front<'k> {
     pub fn declare(self, ty: Option<Type>, memory: bool) -> Operand<'k> {
         let b = self.builder;
         let kind = match ty {
-            Some(ty) if memory => Kind::Place(b.local(ty)),
+            Some(ty) if memory => Kind::Place(b.local(ty), Location::caller()),
             _ => Kind::Slot(b.new_slot()),
         };
         Operand::new(b, kind)
@@ -139,7 +141,7 @@ impl<'k> Front<'k> {
     #[track_caller]
     pub fn assign(self, place: Operand<'k>, value: Operand<'k>) {
         match place.kind {
-            Kind::Place(place) => place.set(value),
+            Kind::Place(place, _) => place.set(value),
             Kind::Var(var) => {
                 let value = value.into_val(self.builder, Some(var.ty()));
                 var.set(self.builder.fitted(value, var.ty()));

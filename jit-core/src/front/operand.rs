@@ -1,5 +1,7 @@
 //! What an expression of a kernel is while it is described, and what can be done with it.
 
+use std::panic::Location;
+
 use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Place, Val, Var};
 use crate::ir::{ArrayLen, BinaryOp, CompareOp, Constant, InstData, Type, TypeData, UnaryOp};
 use crate::value::DeviceType;
@@ -25,8 +27,9 @@ pub(super) enum Kind<'k> {
     Value(Val<'k>),
     /// A mutable local variable.
     Var(Var<'k>),
-    /// One value in memory.
-    Place(Place<'k>),
+    /// One value in memory, and where the kernel names it: reading it is said to happen there, not
+    /// where its value is used.
+    Place(Place<'k>, &'static Location<'static>),
     /// A literal or a constant, which becomes an instruction where it is used.
     Literal(Constant, Type),
     /// A struct whose fields are computed as they are asked for.
@@ -47,8 +50,12 @@ pub trait Named<'k> {
 }
 
 impl<'k> Named<'k> for Operand<'k> {
+    #[track_caller]
     fn named(self, _: Front<'k>) -> Operand<'k> {
-        self
+        match self.kind {
+            Kind::Place(place, _) => self.in_memory(place),
+            _ => self,
+        }
     }
 }
 
@@ -70,7 +77,7 @@ impl<'k> Operand<'k> {
             Kind::Unit | Kind::Lazy(_) => Type::UNIT,
             Kind::Value(value) => value.ty(),
             Kind::Var(var) => var.ty(),
-            Kind::Place(place) => place.ty(),
+            Kind::Place(place, _) => place.ty(),
             Kind::Literal(_, ty) => ty,
             Kind::Slot(slot) => self.builder.slot(slot).map_or(Type::UNIT, Var::ty),
         }
@@ -94,13 +101,19 @@ impl<'k> Operand<'k> {
     #[track_caller]
     pub fn eager(self) -> Operand<'k> {
         match self.kind {
-            Kind::Var(_) | Kind::Place(_) | Kind::Slot(_) => self.wrap(Kind::Value(self.read())),
+            Kind::Var(_) | Kind::Place(..) | Kind::Slot(_) => self.wrap(Kind::Value(self.read())),
             _ => self,
         }
     }
 
     pub(super) fn wrap(self, kind: Kind<'k>) -> Operand<'k> {
         Operand::new(self.builder, kind)
+    }
+
+    /// A value in memory that is named here.
+    #[track_caller]
+    pub(super) fn in_memory(self, place: Place<'k>) -> Operand<'k> {
+        self.wrap(Kind::Place(place, Location::caller()))
     }
 
     /// Notes that this cannot be done, and goes on with a zero.
@@ -120,8 +133,8 @@ impl<'k> Operand<'k> {
                 Some(value) => self.wrap(Kind::Value(value)),
                 None => self.unsupported(&format!("there is no field `{name}`")),
             },
-            Kind::Place(place) => match b.type_data(place.ty()) {
-                TypeData::Struct(_) => self.wrap(Kind::Place(place.field(name))),
+            Kind::Place(place, _) => match b.type_data(place.ty()) {
+                TypeData::Struct(_) => self.in_memory(place.field(name)),
                 TypeData::Pointer { .. } => self.deref().field(name),
                 _ => self.eager().field(name),
             },
@@ -141,9 +154,9 @@ impl<'k> Operand<'k> {
     #[track_caller]
     pub fn index(self, index: Operand<'k>) -> Operand<'k> {
         let b = self.builder;
-        if let Kind::Place(place) = self.kind {
+        if let Kind::Place(place, _) = self.kind {
             match b.type_data(place.ty()) {
-                TypeData::Array { .. } => return self.wrap(Kind::Place(place.at(index))),
+                TypeData::Array { .. } => return self.in_memory(place.at(index)),
                 TypeData::Pointer { .. } => return self.deref().index(index),
                 _ => {}
             }
@@ -163,7 +176,7 @@ impl<'k> Operand<'k> {
                 }
                 _ => self.unsupported("a lane of a vector is chosen by a literal below its length"),
             },
-            _ => self.wrap(Kind::Place(value.at(index))),
+            _ => self.in_memory(value.at(index)),
         }
     }
 
@@ -172,7 +185,7 @@ impl<'k> Operand<'k> {
     pub(super) fn spill(self, value: Val<'k>) -> Operand<'k> {
         let place = self.builder.local(value.ty());
         place.set(value);
-        self.wrap(Kind::Place(place))
+        self.in_memory(place)
     }
 
     /// `*self`.
@@ -180,7 +193,7 @@ impl<'k> Operand<'k> {
     pub fn deref(self) -> Operand<'k> {
         let value = self.read();
         match self.builder.type_data(value.ty()) {
-            TypeData::Pointer { .. } => self.wrap(Kind::Place(value.referent())),
+            TypeData::Pointer { .. } => self.in_memory(value.referent()),
             // A slice is its own reference.
             TypeData::Slice { .. } => self.wrap(Kind::Value(value)),
             _ => self.unsupported("`*` takes a reference"),
@@ -206,7 +219,7 @@ impl<'k> Operand<'k> {
     #[track_caller]
     pub fn address(self, mutable: bool) -> Operand<'k> {
         match self.kind {
-            Kind::Place(place) => match self.builder.type_data(place.ty()) {
+            Kind::Place(place, _) => match self.builder.type_data(place.ty()) {
                 TypeData::Slice { .. } => self.eager(),
                 _ => self.wrap(Kind::Value(place.address())),
             },
@@ -221,7 +234,7 @@ impl<'k> Operand<'k> {
             _ => {
                 let value = self.read();
                 match self.spill(value).kind {
-                    Kind::Place(place) => self.wrap(Kind::Value(place.address())),
+                    Kind::Place(place, _) => self.wrap(Kind::Value(place.address())),
                     _ => self,
                 }
             }
@@ -241,7 +254,7 @@ impl<'k> Operand<'k> {
     #[track_caller]
     pub fn place(self) -> Place<'k> {
         match self.deref().kind {
-            Kind::Place(place) => place,
+            Kind::Place(place, _) => place,
             _ => {
                 self.unsupported("this takes `&mut` of an element");
                 self.builder.local(Type::I32)
@@ -254,7 +267,7 @@ impl<'k> Operand<'k> {
     pub fn len(self) -> Operand<'k> {
         let b = self.builder;
         let (ty, value) = match self.kind {
-            Kind::Place(place) => (place.ty(), None),
+            Kind::Place(place, _) => (place.ty(), None),
             _ => {
                 let value = self.read();
                 (value.ty(), Some(value))
@@ -305,7 +318,7 @@ impl<'k> IntoVal<'k> for Operand<'k> {
         match self.kind {
             Kind::Value(value) => value.into_val(builder, like),
             Kind::Var(var) => var.into_val(builder, like),
-            Kind::Place(place) => place.into_val(builder, like),
+            Kind::Place(place, at) => builder.at(at, || place.into_val(builder, like)),
             Kind::Literal(Constant::Int(n), _) if like == Some(Type::I64) => {
                 builder.constant(Constant::Int(n), Type::I64)
             }
