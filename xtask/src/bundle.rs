@@ -29,8 +29,8 @@ const LIMIT: u64 = 56_000_000;
 /// A bench of the CPU has its peers where it was built, and says nothing about a GPU.
 const LEFT_OUT: &str = "cpu";
 
-/// The test program that takes a device instead of Rust's test harness.
-const GPU_TESTS: &str = "gpu-tests";
+/// The test programs that run on a GPU, without Rust's test harness.
+const GPU_TESTS: [&str; 2] = ["gpu-tests", "random-functions"];
 
 const BUILD_HELP: &str = "Repair what the compiler reports above";
 const TOOLCHAIN_HELP: &str = "Install Rust with rustup";
@@ -84,11 +84,14 @@ type Programs = BTreeMap<String, (TargetKind, PathBuf)>;
 fn build() -> Result<Programs> {
     let wanted: Vec<Target> = workspace::targets()?
         .into_iter()
-        .filter(|t| t.kind != TargetKind::Test || t.name == GPU_TESTS)
+        .filter(|t| t.kind != TargetKind::Test || GPU_TESTS.contains(&t.name.as_str()))
         .filter(|t| t.kind != TargetKind::Bench || t.name != LEFT_OUT)
         .collect();
-    if !wanted.iter().any(|t| t.kind == TargetKind::Test) {
-        eprintln!("xtask: no test program `{GPU_TESTS}`, so the bundle has none");
+    for name in GPU_TESTS
+        .iter()
+        .filter(|name| !wanted.iter().any(|t| t.name == **name))
+    {
+        eprintln!("xtask: no test program `{name}`, so the bundle has none");
     }
     let mut names: Vec<&str> = wanted.iter().map(|t| t.name.as_str()).collect();
     names.sort_unstable();

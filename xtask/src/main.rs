@@ -6,6 +6,7 @@
 mod bundle;
 mod crates;
 mod error;
+mod fuzz;
 mod guide;
 mod notebook;
 mod peers;
@@ -15,7 +16,6 @@ mod wheels;
 mod workspace;
 
 use std::process::{Command, ExitCode};
-use std::time::SystemTime;
 
 use error::{Error, Result};
 use tools::Kit;
@@ -42,6 +42,9 @@ Commands:
                       Random kernels on the interpreter and the compiled CPU backend, on all cores,
                       for N minutes (5) from a fresh seed; prints what they cover, and those that
                       differ, reduced. ARGS: `fuzz --help` lists them
+  fuzz --functions [--count N] [--seed S]
+                      N (1000) random Rust functions from a fresh seed, on the host and as kernels;
+                      names those that differ, and says how to run one of them again
   bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
                       a GPU machine without Rust. --no-llvm leaves the library out
   guide               Make the book of docs/guide, under target/guide; what mdBook warns of fails.
@@ -72,7 +75,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         .take_while(|a| *a != "--")
         .any(|a| a == "--help" || a == "-h");
     match command {
-        "fuzz" => fuzz(rest),
+        "fuzz" => fuzz::fuzz(rest),
         _ if asks_help => print_help(),
         "setup" => setup(flag(command, rest, "--nvcc")?),
         "test" => tests::test(rest),
@@ -138,23 +141,6 @@ fn notebooks(files: &[String]) -> Result<()> {
         0 => Ok(()),
         failed => Err(Error::TestsFailed { failed }),
     }
-}
-
-/// Runs random kernels until the time is up. Seeds are fresh ones unless one is given.
-fn fuzz(args: &[String]) -> Result<()> {
-    let given = |option: &str| args.iter().any(|arg| arg == option);
-    let mut command = cargo();
-    command.args(["run", "--release", "--package", "kiln-random", "--"]);
-    if !given("--seed") {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let seed = since.map_or(0, |time| time.as_secs()) << 24;
-        command.args(["--seed", &seed.to_string()]);
-    }
-    if !given("--minutes") && !given("--count") {
-        command.args(["--minutes", "5"]);
-    }
-    command.args(args);
-    run(&mut command, "fuzzing", "See its output above")
 }
 
 /// Runs one bench, or all of them.
