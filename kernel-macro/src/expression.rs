@@ -228,7 +228,7 @@ impl Translator<'_> {
                     _ => return self.refuse(binary, "kernels do not have this operator"),
                 };
                 let name = format_ident!("{name}", span = span);
-                return quote_spanned!(span=> __kiln.#name(#left, || #right));
+                return quote_spanned!(span=> __kiln.#name(#left, &mut || #right));
             }
         };
         // An operand that is a variable is read where the operator is, unless the right side may

@@ -1,6 +1,6 @@
 //! Control flow: expressions that are made of statements.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
@@ -45,7 +45,7 @@ impl Translator<'_> {
                 let body = self.framed(e.label.as_ref(), FrameKind::Loop, to, |this| {
                     this.block(&e.body, &Destination::Discard)
                 });
-                quote_spanned!(e.loop_token.span()=> __kiln.loop_(|| #body);)
+                quote_spanned!(e.loop_token.span()=> __kiln.loop_(&mut || #body);)
             }
             Expr::While(e) => {
                 self.refuse_unroll(&e.attrs);
@@ -54,7 +54,7 @@ impl Translator<'_> {
                 let body = self.framed(e.label.as_ref(), FrameKind::Loop, to, |this| {
                     this.block(&e.body, to)
                 });
-                quote_spanned!(e.while_token.span()=> __kiln.while_(|| #cond, || #body);)
+                quote_spanned!(e.while_token.span()=> __kiln.while_(&mut || #cond, &mut || #body);)
             }
             Expr::ForLoop(e) => self.for_(e),
             Expr::Assign(e) => self.assign(e),
@@ -92,7 +92,7 @@ impl Translator<'_> {
         let body = self.framed(Some(label), FrameKind::Block, to, |this| {
             this.block(&block.block, to)
         });
-        quote_spanned!(label.span()=> __kiln.loop_(|| { #body __kiln.break_(0); });)
+        quote_spanned!(label.span()=> __kiln.loop_(&mut || { #body __kiln.break_(0); });)
     }
 
     /// A condition; `let` in it is refused.
@@ -105,10 +105,10 @@ impl Translator<'_> {
         let cond = self.condition(&e.cond);
         let then = self.block(&e.then_branch, to);
         match &e.else_branch {
-            None => quote_spanned!(span=> __kiln.if_(#cond, || #then);),
+            None => quote_spanned!(span=> __kiln.if_(#cond, &mut || #then);),
             Some((_, otherwise)) => {
                 let otherwise = self.into(otherwise, to);
-                quote_spanned!(span=> __kiln.if_else(#cond, || #then, || { #otherwise });)
+                quote_spanned!(span=> __kiln.if_else(#cond, &mut || #then, &mut || { #otherwise });)
             }
         }
     }
@@ -160,7 +160,7 @@ impl Translator<'_> {
         };
         let unroll = self.unroll_wish(e);
         let body = self.for_body(e, FrameKind::Loop, &index);
-        quote_spanned!(span=> __kiln.for_(#range, #unroll, |#index| #body);)
+        quote_spanned!(span=> __kiln.for_(#range, #unroll, &mut |#index| #body);)
     }
 
     fn for_body(
@@ -249,14 +249,25 @@ impl Translator<'_> {
             }
             _ => {}
         }
-        let (place, value) = (self.fresh(span), self.fresh(span));
-        let (left, right) = (self.expr(&e.left), self.expr(&e.right));
+        self.assign_by("assign", span, &e.left, &e.right)
+    }
+
+    /// The call of a method that assigns.
+    fn assign_by(&mut self, method: &str, span: Span, left: &Expr, right: &Expr) -> TokenStream {
+        let method = quote::format_ident!("{method}", span = span);
         // Rust evaluates the right side first. Where both only compute, the place first is as good.
-        let order = match only_computes(&e.right) {
-            true => quote_spanned!(span=> let #place = #left; let #value = #right;),
-            false => quote_spanned!(span=> let #value = #right.eager(); let #place = #left;),
-        };
-        quote_spanned!(span=> { #order __kiln.assign(#place, #value); })
+        let in_order = only_computes(right);
+        let (left, right) = (self.expr(left), self.expr(right));
+        match in_order {
+            true => quote_spanned!(span=> __kiln.#method(#left, #right);),
+            false => {
+                let value = self.fresh(span);
+                quote_spanned!(span=> {
+                    let #value = #right.eager();
+                    __kiln.#method(#left, #value);
+                })
+            }
+        }
     }
 
     fn assign_tuple(&mut self, places: &syn::ExprTuple, right: &Expr) -> TokenStream {
@@ -280,14 +291,7 @@ impl Translator<'_> {
         let Some(name) = operator(&e.op) else {
             return self.refuse(e, "kernels do not have this operator");
         };
-        let name = quote::format_ident!("{name}", span = span);
-        let (place, value) = (self.fresh(span), self.fresh(span));
-        let (left, right) = (self.expr(&e.left), self.expr(&e.right));
-        let order = match only_computes(&e.right) {
-            true => quote_spanned!(span=> let #place = #left; let #value = #right;),
-            false => quote_spanned!(span=> let #value = #right.eager(); let #place = #left;),
-        };
-        quote_spanned!(span=> { #order __kiln.assign(#place, __kiln.#name(#place, #value)); })
+        self.assign_by(&format!("{name}_assign"), span, &e.left, &e.right)
     }
 
     /// The frame that a `break` or `continue` means, and how many loops out it is.
@@ -362,7 +366,7 @@ impl Translator<'_> {
         translate: impl FnOnce(&mut Self) -> TokenStream,
     ) -> TokenStream {
         let body = self.framed(None, FrameKind::Block, to, translate);
-        quote!(__kiln.loop_(|| { #body __kiln.break_(0); });)
+        quote!(__kiln.loop_(&mut || { #body __kiln.break_(0); });)
     }
 
     /// `return` in a function that is described in place: out of all loops, with the value.

@@ -6,38 +6,36 @@
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 
-/// The variable, and the arguments of a closure. Other names that the macros make up are the same identifier at all their places, made
-/// once and copied; and the ones in the checked copy must not look as if a macro had made them, or
-/// rustc points at less than the user's statement.
+/// The variable, and the arguments of a closure. Other names that the macros make up are the same
+/// identifier at all their places, made once and copied; and the ones in the checked copy must not look
+/// as if a macro had made them, or rustc points at less than the user's statement.
 const NAMES: [&str; 2] = ["__kiln", "__kiln_in"];
 
 /// The tokens with the builder resolved where the macro is called; positions stay.
 pub(crate) fn unified(tokens: TokenStream) -> TokenStream {
-    match names_builder(tokens.clone()) {
-        true => tokens.into_iter().map(unified_tree).collect(),
-        false => tokens,
-    }
+    resolved(tokens.clone()).unwrap_or(tokens)
 }
 
-fn names_builder(tokens: TokenStream) -> bool {
-    tokens.into_iter().any(|tree| match tree {
-        TokenTree::Ident(ident) => NAMES.iter().any(|name| ident == name),
-        TokenTree::Group(group) => names_builder(group.stream()),
-        _ => false,
-    })
-}
-
-fn unified_tree(tree: TokenTree) -> TokenTree {
-    match tree {
+/// The same, of tokens that name the builder; `None` for others, which stay as they are.
+fn resolved(tokens: TokenStream) -> Option<TokenStream> {
+    let mut names_builder = false;
+    let resolve = |tree| match tree {
         TokenTree::Ident(mut ident) if NAMES.iter().any(|name| ident == name) => {
+            names_builder = true;
             ident.set_span(ident.span().resolved_at(Span::call_site()));
             ident.into()
         }
-        TokenTree::Group(group) => {
-            let mut new = Group::new(group.delimiter(), unified(group.stream()));
-            new.set_span(group.span());
-            new.into()
-        }
+        TokenTree::Group(group) => match resolved(group.stream()) {
+            Some(inner) => {
+                names_builder = true;
+                let mut new = Group::new(group.delimiter(), inner);
+                new.set_span(group.span());
+                new.into()
+            }
+            None => group.into(),
+        },
         other => other,
-    }
+    };
+    let trees: Vec<TokenTree> = tokens.into_iter().map(resolve).collect();
+    names_builder.then(|| trees.into_iter().collect())
 }

@@ -133,10 +133,10 @@ impl Translator<'_> {
             (Some(_), None) if rest.is_empty() => return body,
             (Some(test), None) => test,
             (None, Some(guard)) => guard,
-            (Some(test), Some(guard)) => quote_spanned!(span=> __kiln.and(#test, || #guard)),
+            (Some(test), Some(guard)) => quote_spanned!(span=> __kiln.and(#test, &mut || #guard)),
         };
         let rest = self.nested(&arm.body, |this| this.arms(rest, value, to));
-        quote_spanned!(span=> __kiln.if_else(#cond, || #body, || { #rest });)
+        quote_spanned!(span=> __kiln.if_else(#cond, &mut || #body, &mut || { #rest });)
     }
 
     /// The condition under which a pattern matches.

@@ -46,6 +46,10 @@ fn stands_for(has: (AddressSpace, bool), wanted: (AddressSpace, bool)) -> bool {
     space && (has.1 || !wanted.1)
 }
 
+/// What describes a region: a reference, so that these functions are compiled once and not for every
+/// region of every kernel.
+pub type Describe<'c, R = ()> = &'c mut dyn FnMut() -> R;
+
 impl<'k> Front<'k> {
     /// A new slot.
     pub fn slot(self) -> Slot<'k> {
@@ -54,46 +58,46 @@ impl<'k> Front<'k> {
 
     /// `if cond { then }`.
     #[track_caller]
-    pub fn if_(self, cond: Operand<'k>, then: impl FnOnce()) {
+    pub fn if_(self, cond: Operand<'k>, then: Describe<'_>) {
         self.builder.if_(cond, then);
     }
 
     /// `if cond { then } else { otherwise }`.
     #[track_caller]
-    pub fn if_else(self, cond: Operand<'k>, then: impl FnOnce(), otherwise: impl FnOnce()) {
+    pub fn if_else(self, cond: Operand<'k>, then: Describe<'_>, otherwise: Describe<'_>) {
         self.builder.if_(cond, then).else_(otherwise);
     }
 
     /// `left && right`.
     #[track_caller]
-    pub fn and(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
+    pub fn and(self, left: Operand<'k>, right: Describe<'_, Operand<'k>>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(true, left.read(), right))
     }
 
     /// `left || right`.
     #[track_caller]
-    pub fn or(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
+    pub fn or(self, left: Operand<'k>, right: Describe<'_, Operand<'k>>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(false, left.read(), right))
     }
 
     /// `while cond { body }`.
     #[track_caller]
-    pub fn while_(self, cond: impl FnOnce() -> Operand<'k>, body: impl FnOnce()) {
+    pub fn while_(self, cond: Describe<'_, Operand<'k>>, body: Describe<'_>) {
         self.builder.while_(|| cond().read(), body);
     }
 
     /// `loop { body }`.
     #[track_caller]
-    pub fn loop_(self, body: impl FnOnce()) {
+    pub fn loop_(self, body: Describe<'_>) {
         self.builder.loop_(body);
     }
 
     /// `for index in range { body }`.
     #[track_caller]
-    pub fn for_(self, range: Range<'k>, unroll: Unroll, mut body: impl FnMut(Operand<'k>)) {
-        range.repeat(self, unroll, &mut body);
+    pub fn for_(self, range: Range<'k>, unroll: Unroll, body: &mut dyn FnMut(Operand<'k>)) {
+        range.repeat(self, unroll, body);
     }
 
     /// Leaves the loop `depth` loops out.

@@ -34,7 +34,7 @@ mod types;
 
 use crate::build::KernelBuilder;
 
-pub use flow::Slot;
+pub use flow::{Describe, Slot};
 pub use function::{AsKernel, Callable, LazyDeviceFn, LazyKernel};
 pub use inline::{Closure, Inlinable, InlineCall};
 pub use operand::{Fields, Named, Operand};

@@ -338,17 +338,32 @@ impl<'k> IntoVal<'k> for Operand<'k> {
 }
 
 macro_rules! operators {
-    ($($method:ident $op:ident)*) => {
+    ($($method:ident $assign:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The operator, as an instruction.
             #[track_caller]
             pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
                 self.value(self.builder.binary(BinaryOp::$op, left.target(), right.target()))
             }
+
+            /// The operator, with its result assigned to the left operand.
+            #[track_caller]
+            pub fn $assign(self, place: Operand<'k>, right: Operand<'k>) {
+                self.assign(place, self.$method(place, right));
+            }
         )*}
     };
 }
-operators! { add Add sub Sub mul Mul div Div rem Rem bitand And bitor Or bitxor Xor }
+operators! {
+    add add_assign Add
+    sub sub_assign Sub
+    mul mul_assign Mul
+    div div_assign Div
+    rem rem_assign Rem
+    bitand bitand_assign And
+    bitor bitor_assign Or
+    bitxor bitxor_assign Xor
+}
 
 macro_rules! comparisons {
     ($($method:ident $op:ident)*) => {
@@ -364,7 +379,7 @@ macro_rules! comparisons {
 comparisons! { eq Eq ne Ne lt Lt le Le gt Gt ge Ge }
 
 macro_rules! shifts {
-    ($($method:ident $op:ident)*) => {
+    ($($method:ident $assign:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The shift, as an instruction. The amount may have any integer type: it counts modulo
             /// the width.
@@ -377,10 +392,19 @@ macro_rules! shifts {
                 };
                 self.value(self.builder.binary(BinaryOp::$op, left, amount))
             }
+
+            /// The shift, with its result assigned to the left operand.
+            #[track_caller]
+            pub fn $assign(self, place: Operand<'k>, amount: Operand<'k>) {
+                self.assign(place, self.$method(place, amount));
+            }
         )*}
     };
 }
-shifts! { shl Shl shr Shr }
+shifts! {
+    shl shl_assign Shl
+    shr shr_assign Shr
+}
 
 impl KernelBuilder {
     #[track_caller]
