@@ -118,7 +118,7 @@ fn doubled<F: Fn(usize) -> u32>(i: usize, f: F) -> u32 {
 }
 
 /// The line of the access in [`reaches_in_a_closure`].
-const LINE: u32 = line!() + 8;
+const LINE: u32 = line!() + 7;
 
 #[kernel]
 fn reaches_in_a_closure(x: &[u32], out: &mut [u32]) {
