@@ -3,6 +3,7 @@
 //! Everything that takes more than one call of cargo has a command here, so that people and CI do
 //! the same. The commands need cargo; NVIDIA's tools also need python3, the bundle also needs xz.
 
+mod build_cost;
 mod bundle;
 mod crates;
 mod error;
@@ -38,6 +39,7 @@ Commands:
                       gcc, python3 3.11 to 3.14 and the network, x86-64
   notebook [FILES]    Run notebooks in evcxr and compare what their cells print with their outputs: those
                       of notebook/, or the named. Compiles evcxr under target/kiln-tools first
+  bench-build         Measure what 100 kernels cost rustc, beside 100 functions of the host
   fuzz [--minutes N] [--seed S] [ARGS]
                       Random kernels on the interpreter and the compiled CPU backend, on all cores,
                       for N minutes (5) from a fresh seed; prints what they cover, and those that
@@ -84,6 +86,10 @@ fn dispatch(args: &[String]) -> Result<()> {
         "bench-peers" => {
             flag(command, rest, "")?;
             peers::setup()
+        }
+        "bench-build" => {
+            flag(command, rest, "")?;
+            build_cost::measure()
         }
         "guide" => {
             flag(command, rest, "")?;
