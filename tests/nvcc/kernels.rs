@@ -78,7 +78,7 @@ fn launch_expression(jit: &Jit) -> kiln::Result<()> {
     let arrays = Arrays::new(jit);
     let x = arrays.vector(vec![0.0f64; 8]).expect("it has a shape");
     let t = 2.0 * x.powi(2) + 6.0 * x.powi(3) - x.sqrt();
-    let result = t.map::<f64, _>(|t| 3.0 * t.powi(2) + 5.0 * t + 2.0).eval();
+    let result = t.map(device!(f)).eval();
     result.expect("it has a shape");
     Ok(())
 }
