@@ -1,5 +1,7 @@
 //! The kernels that are compared with nvcc's.
 
+#![allow(clippy::assign_op_pattern, reason = "as the paper writes it")]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
