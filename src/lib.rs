@@ -153,6 +153,7 @@ pub mod macros {
     pub use kiln_array_lib::macros::*;
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::method;
+    pub use kiln_device_stdlib::plain::resolve::*;
     pub use kiln_jit_core::args::IntoArg;
     pub use kiln_jit_core::build::{Kernel, KernelBuilder};
     pub use kiln_jit_core::error::Error;

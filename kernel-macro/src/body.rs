@@ -16,8 +16,8 @@ use crate::signature::Signature;
 /// Translates one body.
 pub(crate) struct Translator<'a> {
     pub(crate) kind: Kind,
-    /// The function's name, to see direct recursion.
-    pub(crate) name: Ident,
+    /// The function's name, to see direct recursion. A method is not called by its name alone.
+    pub(crate) name: Option<Ident>,
     pub(crate) refusals: &'a mut Refusals,
     /// Loops and labelled blocks around what is translated, outermost first.
     pub(crate) frames: Vec<Frame>,
@@ -55,13 +55,13 @@ impl<'a> Translator<'a> {
     ) -> Self {
         Translator {
             kind,
-            name: signature.name.clone(),
+            name: signature.is_free.then(|| signature.name.clone()),
             refusals,
             frames: Vec::new(),
             closures: HashSet::new(),
             in_closure: false,
             is_inlined: signature.is_inlined(),
-            addressed: addressed(body),
+            addressed: addressed(body, signature.params.iter().map(|p| &p.pattern)),
             type_params: signature
                 .types
                 .iter()

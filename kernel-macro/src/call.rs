@@ -1,13 +1,15 @@
 //! Calls of functions, methods and macros.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments, Type};
 
 use crate::body::{Translator, plain_name};
+use crate::checked::marked;
 use crate::function::{Kind, root_at};
 use crate::refusal::{METHODS, host_macro, host_type, method};
+use crate::scan::only_computes;
 
 /// The numbers of Rust, which have functions like `u32::from`.
 pub(crate) const NUMBERS: &[&str] = &[
@@ -16,6 +18,9 @@ pub(crate) const NUMBERS: &[&str] = &[
 
 impl Translator<'_> {
     pub(crate) fn call(&mut self, call: &ExprCall) -> TokenStream {
+        if let Some((of, Expr::Path(function))) = marked(&call.func) {
+            return self.call_of_type(call, of, function);
+        }
         let Expr::Path(function) = crate::expression::strip(&call.func) else {
             return self.refuse(
                 &call.func,
@@ -30,7 +35,7 @@ impl Translator<'_> {
             );
         }
         if let Some(name) = function.path.get_ident()
-            && *name == self.name
+            && self.name.as_ref() == Some(name)
         {
             let message = match self.kind {
                 Kind::Kernel => "a kernel cannot call itself; kernels are launched by the host",
@@ -55,6 +60,36 @@ impl Translator<'_> {
                 "kernels have no `Option` and no `Result`; use a `bool` beside the value",
             ),
             _ => self.call_of_function(call, function),
+        }
+    }
+
+    /// `Complex::new(a, b)`: what rustc has found for the path in the checked copy.
+    fn call_of_type(
+        &mut self,
+        call: &ExprCall,
+        of: &Ident,
+        function: &syn::ExprPath,
+    ) -> TokenStream {
+        if let Some(message) = function.path.segments.iter().rev().nth(1)
+            && let Some(message) = host_type(&message.ident.to_string())
+        {
+            return self.refuse(function, message);
+        }
+        if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
+            return self.refuse(argument, crate::refusal::CLOSURE_TO_METHOD);
+        }
+        let (span, root) = (call.span(), root_at(call.span()));
+        let mut path = function.path.clone();
+        let Some(last) = path.segments.last_mut() else {
+            return quote!(__kiln.unit());
+        };
+        let types = self.type_args(&last.arguments, false);
+        let text = plain_name(&last.ident);
+        last.ident = Ident::new("__kiln_call", last.ident.span());
+        last.arguments = PathArguments::None;
+        let args = self.eager_list(call.args.iter());
+        quote_spanned! {span=>
+            #path::<{ #root::method_name(#text) }, _>(__kiln, &#of, &[#(#types),*], &[#(#args),*])
         }
     }
 
@@ -149,38 +184,50 @@ impl Translator<'_> {
         quote_spanned!(span=> #root::method::#name(__kiln, #receiver.target(), &[#(#args.target()),*]))
     }
 
-    pub(crate) fn method_call(&mut self, call: &ExprMethodCall) -> TokenStream {
+    /// `x.cast::<T>()`.
+    pub(crate) fn cast(&mut self, call: &ExprMethodCall) -> TokenStream {
+        let receiver = self.expr(&call.receiver);
+        let types = call
+            .turbofish
+            .as_ref()
+            .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false));
+        match types.as_deref() {
+            Some([ty]) => quote_spanned!(call.span()=> #receiver.cast(#ty)),
+            _ => self.refuse(&call.method, "write the type: `x.cast::<f32>()`"),
+        }
+    }
+
+    /// `x.norm(y)`: what rustc has found for the receiver in the checked copy.
+    pub(crate) fn method_call(&mut self, of: &Ident, call: &ExprMethodCall) -> TokenStream {
         let name = plain_name(&call.method);
-        if name == "cast" {
-            let receiver = self.expr(&call.receiver);
-            let types = call
-                .turbofish
-                .as_ref()
-                .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false));
-            return match types.as_deref() {
-                Some([ty]) => quote_spanned!(call.span()=> #receiver.cast(#ty)),
-                _ => self.refuse(&call.method, "write the type: `x.cast::<f32>()`"),
-            };
+        if let Some(message) = method(&name) {
+            return self.refuse(&call.method, message);
         }
-        if !METHODS.contains(&name.as_str()) {
-            return self.refuse(&call.method, &method(&name));
+        if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
+            return self.refuse(argument, crate::refusal::CLOSURE_TO_METHOD);
         }
-        if let (true, [exponent]) = (
-            name == "powi",
-            call.args.iter().collect::<Vec<_>>().as_slice(),
-        ) && crate::checked::marked(exponent).is_none()
-            && !matches!(exponent, Expr::Lit(_) | Expr::Path(_))
-        {
-            return self.refuse(
-                exponent,
-                "the exponent of `powi` is a literal or a constant; multiply in a loop for others",
-            );
+        // The position of the call is that of its receiver, as everywhere; what rustc says about the
+        // method reaches to its name.
+        let (span, root) = (call.span(), root_at(call.span()));
+        let name = quote_spanned!(span=> { #root::method_name(#name) });
+        let open = quote_spanned!(call.method.span()=> _);
+        let mut receiver = self.expr(&call.receiver);
+        if !call.args.iter().all(only_computes) {
+            receiver =
+                quote_spanned!(span=> #root::ready::<#name, #open, #open>(__kiln, &#of, #receiver));
         }
-        let mut all = self.eager_list(std::iter::once(&*call.receiver).chain(&call.args));
-        let receiver = all.remove(0);
-        // The position of the call is that of its receiver, as everywhere.
-        let name = format_ident!("{name}", span = call.span());
-        self.method(&name, &receiver, &all)
+        let is_place = crate::checked::is_place(&call.receiver);
+        let args = self.eager_list(call.args.iter());
+        let types = call
+            .turbofish
+            .as_ref()
+            .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false))
+            .unwrap_or_default();
+        quote_spanned! {span=>
+            #root::call_method::<#name, #open, #open>(
+                __kiln, &#of, (#receiver, #is_place), &[#(#types),*], &[#(#args),*]
+            )
+        }
     }
 
     /// `shared!(T)`; other macros are refused.

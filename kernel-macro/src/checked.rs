@@ -1,10 +1,12 @@
 //! The checked copy: the body as it was written, for rustc.
 //!
-//! Literals without a suffix and struct literals go through a `TypeOf`, `__kiln_t0.of(1)`, whose type
-//! rustc infers with everything else; the description asks it for the type.
+//! Literals without a suffix, struct literals and functions and constants of types go through a
+//! `TypeOf`, `__kiln_t0.of(1)`, whose type rustc infers with everything else; the description asks it
+//! for the type. Method calls are marked, too, `__kiln_m0.of(x.len())`; the copy has for one a block that
+//! tells the types of its receiver and of its result.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, Token};
@@ -14,21 +16,33 @@ use crate::signature::Signature;
 
 /// How the names of `TypeOf`s begin.
 const PREFIX: &str = "__kiln_t";
+/// How the names of `MethodOf`s begin.
+const METHOD: &str = "__kiln_m";
 
 /// A body whose literals tell their types.
 pub(crate) struct CheckedCopy {
     body: Block,
     types: Vec<Ident>,
+    methods: Vec<Ident>,
+    paths: bool,
 }
 
 impl CheckedCopy {
-    pub(crate) fn new(body: &Block) -> CheckedCopy {
+    /// Marks a body. Of the type parameters everything is known.
+    pub(crate) fn new(body: &Block, type_params: &[Ident]) -> CheckedCopy {
         let mut body = body.clone();
-        let mut mark = MarkLiterals { types: Vec::new() };
+        let mut mark = Mark {
+            type_params,
+            types: Vec::new(),
+            methods: Vec::new(),
+            paths: false,
+        };
         mark.visit_block_mut(&mut body);
         CheckedCopy {
             body,
             types: mark.types,
+            methods: mark.methods,
+            paths: mark.paths,
         }
     }
 
@@ -39,8 +53,16 @@ impl CheckedCopy {
 
     /// The declarations of the types.
     pub(crate) fn types(&self) -> TokenStream {
-        let (types, root) = (&self.types, root());
-        quote!(#(let #types = #root::TypeOf::new();)*)
+        let (types, methods, root) = (&self.types, &self.methods, root());
+        let receiver = (!methods.is_empty())
+            .then(|| quote!(use #root::{MethodReceiver as _, MethodResult as _};));
+        let associated = self.paths.then(|| quote!(use #root::Associated as _;));
+        quote! {
+            #receiver
+            #associated
+            #(let #types = #root::TypeOf::new();)*
+            #(let #methods = #root::MethodOf::new();)*
+        }
     }
 
     /// The closure that nobody calls; `quiet` if its body is somewhere else, too.
@@ -94,6 +116,18 @@ pub(crate) fn for_host(body: &Block) -> Block {
 
 /// The argument of `__kiln_t0.of(argument)` and the name of its type.
 pub(crate) fn marked(expr: &Expr) -> Option<(&Ident, &Expr)> {
+    marked_by(PREFIX, expr)
+}
+
+/// The call in `__kiln_m0.of(x.len())` and the name of its types.
+pub(crate) fn marked_method(expr: &Expr) -> Option<(&Ident, &ExprMethodCall)> {
+    match marked_by(METHOD, expr) {
+        Some((name, Expr::MethodCall(call))) => Some((name, call)),
+        _ => None,
+    }
+}
+
+fn marked_by<'e>(prefix: &str, expr: &'e Expr) -> Option<(&'e Ident, &'e Expr)> {
     let Expr::MethodCall(call) = expr else {
         return None;
     };
@@ -101,36 +135,87 @@ pub(crate) fn marked(expr: &Expr) -> Option<(&Ident, &Expr)> {
         return None;
     };
     let name = receiver.path.get_ident()?;
-    let is_mark = name.to_string().starts_with(PREFIX) && call.method == "of";
+    let is_mark = name.to_string().starts_with(prefix) && call.method == "of";
     is_mark.then_some(name).zip(call.args.first())
 }
 
-struct MarkLiterals {
+struct Mark<'a> {
+    type_params: &'a [Ident],
     types: Vec<Ident>,
+    methods: Vec<Ident>,
+    /// Whether a function of a type is called by its path.
+    paths: bool,
 }
 
-impl MarkLiterals {
+impl Mark<'_> {
     fn mark(&mut self, expr: &mut Expr) {
-        let span = expr.span();
-        let name = format_ident!("{PREFIX}{}", self.types.len(), span = span);
-        // Built by hand: a macro must not panic, and parsing might.
-        let receiver = ExprPath {
-            attrs: Vec::new(),
-            qself: None,
-            path: name.clone().into(),
-        };
-        let argument = std::mem::replace(expr, Expr::Verbatim(TokenStream::new()));
-        *expr = Expr::MethodCall(ExprMethodCall {
-            attrs: Vec::new(),
-            receiver: Box::new(Expr::Path(receiver)),
-            dot_token: Token![.](span),
-            method: Ident::new("of", span),
-            turbofish: None,
-            paren_token: syn::token::Paren(span),
-            args: std::iter::once(argument).collect(),
-        });
+        let name = format_ident!("{PREFIX}{}", self.types.len(), span = expr.span());
+        wrap(&name, expr);
         self.types.push(name);
     }
+
+    fn mark_method(&mut self, expr: &mut Expr) {
+        let name = format_ident!("{METHOD}{}", self.methods.len(), span = expr.span());
+        wrap(&name, expr);
+        self.methods.push(name);
+    }
+
+    /// Whether a path names something of a type, whose parameters may be left out.
+    fn is_of_type(&self, expr: &Expr) -> bool {
+        let Expr::Path(path) = expr else {
+            return false;
+        };
+        let mut segments = path.path.segments.iter().rev().skip(1);
+        let Some(ty) = segments.next() else {
+            return false;
+        };
+        let is_type = ty.ident.to_string().starts_with(char::is_uppercase);
+        path.qself.is_none() && is_type && !self.type_params.contains(&ty.ident)
+    }
+
+    /// What a `for` goes over: `rev` and `step_by` of a range are no methods of kernels.
+    fn visit_range(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::Paren(paren) => self.visit_range(&mut paren.expr),
+            Expr::Group(group) => self.visit_range(&mut group.expr),
+            Expr::MethodCall(call) if call.method == "rev" || call.method == "step_by" => {
+                self.visit_range(&mut call.receiver);
+                call.args
+                    .iter_mut()
+                    .for_each(|arg| self.visit_expr_mut(arg));
+            }
+            Expr::MethodCall(_) => syn::visit_mut::visit_expr_mut(self, expr),
+            other => self.visit_expr_mut(other),
+        }
+    }
+}
+
+/// `name.of(expr)` in place of `expr`. Built by hand: a macro must not panic, and parsing might.
+fn wrap(name: &Ident, expr: &mut Expr) {
+    let span = expr.span();
+    // rustc takes an expression to reach from its first token to its last.
+    let end = last_span(expr);
+    let receiver = ExprPath {
+        attrs: Vec::new(),
+        qself: None,
+        path: name.clone().into(),
+    };
+    let argument = std::mem::replace(expr, Expr::Verbatim(TokenStream::new()));
+    *expr = Expr::MethodCall(ExprMethodCall {
+        attrs: Vec::new(),
+        receiver: Box::new(Expr::Path(receiver)),
+        dot_token: Token![.](span),
+        method: Ident::new("of", span),
+        turbofish: None,
+        paren_token: syn::token::Paren(end),
+        args: std::iter::once(argument).collect(),
+    });
+}
+
+/// The position of the last token of an expression.
+fn last_span(expr: &Expr) -> Span {
+    let last = expr.to_token_stream().into_iter().last();
+    last.map_or_else(|| expr.span(), |tree| tree.span())
 }
 
 /// Whether an expression is a number without a suffix, perhaps negative.
@@ -146,7 +231,7 @@ pub(crate) fn is_open_literal(expr: &Expr) -> bool {
     }
 }
 
-impl VisitMut for MarkLiterals {
+impl VisitMut for Mark<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if is_open_literal(expr) {
             self.mark(expr);
@@ -163,9 +248,27 @@ impl VisitMut for MarkLiterals {
             self.visit_expr_mut(&mut repeat.expr);
             return;
         }
+        if let Expr::ForLoop(each) = expr {
+            self.visit_range(&mut each.expr);
+            self.visit_block_mut(&mut each.body);
+            return;
+        }
+        if let Expr::Call(call) = expr
+            && self.is_of_type(&call.func)
+        {
+            self.mark(&mut call.func);
+            self.paths = true;
+            call.args
+                .iter_mut()
+                .for_each(|arg| self.visit_expr_mut(arg));
+            return;
+        }
         syn::visit_mut::visit_expr_mut(self, expr);
-        if let Expr::Struct(_) = expr {
-            self.mark(expr);
+        match expr {
+            Expr::Struct(_) => self.mark(expr),
+            Expr::Path(_) if self.is_of_type(expr) => self.mark(expr),
+            Expr::MethodCall(call) if !is_cast(call) => self.mark_method(expr),
+            _ => {}
         }
     }
 
@@ -182,7 +285,24 @@ impl VisitMut for MarkLiterals {
     }
 }
 
-/// Takes out what rustc does not know: attributes of loops and `shared!`.
+/// Whether a method call is `x.cast::<T>()`.
+pub(crate) fn is_cast(call: &ExprMethodCall) -> bool {
+    call.method == "cast" && call.args.is_empty()
+}
+
+/// Whether an expression names a variable or a part of one.
+pub(crate) fn is_place(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => true,
+        Expr::Unary(unary) => matches!(unary.op, syn::UnOp::Deref(_)),
+        Expr::Paren(paren) => is_place(&paren.expr),
+        Expr::Group(group) => is_place(&group.expr),
+        _ => false,
+    }
+}
+
+/// Takes out what rustc does not know: attributes of loops and `shared!`; puts in what tells the types
+/// of method calls.
 struct ForHost;
 
 impl VisitMut for ForHost {
@@ -195,6 +315,72 @@ impl VisitMut for ForHost {
         {
             let (ty, root) = (&shared.mac.tokens, root());
             *expr = Expr::Verbatim(quote_spanned!(shared.span()=> #root::shared_memory::<#ty>()));
+        }
+        if let Some((name, call)) = marked_method(expr) {
+            let block = self.typed_call(&name.clone(), call.clone());
+            *expr = Expr::Verbatim(block);
+            return;
+        }
+        syn::visit_mut::visit_expr_mut(self, expr);
+    }
+}
+
+impl ForHost {
+    /// A method call, and its types. The receiver is named twice if it is a place, so that it stays
+    /// one; the second time without what it is marked with.
+    fn typed_call(&mut self, name: &Ident, mut call: ExprMethodCall) -> TokenStream {
+        let (span, mut first_field) = (call.span(), Literal::usize_unsuffixed(0));
+        first_field.set_span(call.paren_token.span.close());
+        let result = Ident::new("__kiln_result", span);
+        let (first, again) = match is_place(&call.receiver) {
+            true => {
+                let mut again = (*call.receiver).clone();
+                Unmarked.visit_expr_mut(&mut again);
+                self.visit_expr_mut(&mut again);
+                (None, quote!(#again))
+            }
+            false => {
+                let value = Ident::new("__kiln_value", span);
+                let receiver = std::mem::replace(
+                    &mut *call.receiver,
+                    Expr::Path(ExprPath {
+                        attrs: Vec::new(),
+                        qself: None,
+                        path: value.clone().into(),
+                    }),
+                );
+                let mut receiver = receiver;
+                self.visit_expr_mut(&mut receiver);
+                (Some(quote!(let mut #value = #receiver;)), quote!(#value))
+            }
+        };
+        syn::visit_mut::visit_expr_method_call_mut(self, &mut call);
+        // The field makes it as long for rustc as the call is, and keeps what is expected of it out.
+        let block = quote! {
+            {
+                #first
+                let #result = #call;
+                #again.__kiln_receiver(&#name);
+                #result.__kiln_found(&#name);
+                #result
+            }
+        };
+        quote_spanned!(span=> (#block,).#first_field)
+    }
+}
+
+/// Takes marks out.
+struct Unmarked;
+
+impl VisitMut for Unmarked {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let inner = marked(expr).map(|(_, inner)| inner.clone());
+        let inner = inner.or_else(|| {
+            let (_, call) = marked_method(expr)?;
+            Some(Expr::MethodCall(call.clone()))
+        });
+        if let Some(inner) = inner {
+            *expr = inner;
         }
         syn::visit_mut::visit_expr_mut(self, expr);
     }

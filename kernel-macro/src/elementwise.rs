@@ -134,10 +134,10 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
         brace_token: Default::default(),
         stmts: vec![Stmt::Expr(Expr::Closure(closure), None)],
     };
-    let copy = CheckedCopy::new(&block);
     let Some(signature) = signature(refusals) else {
         return TokenStream::new();
     };
+    let copy = CheckedCopy::new(&block, &signature.type_names());
     let mut translator = Translator::new(Kind::Device, &signature, copy.body(), refusals);
     let [Stmt::Expr(Expr::Closure(marked), None)] = copy.body().stmts.as_slice() else {
         return TokenStream::new();

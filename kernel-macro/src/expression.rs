@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, UnOp};
 
 use crate::body::{Translator, is_structured};
-use crate::checked::{is_open_literal, marked};
+use crate::checked::{is_cast, is_open_literal, marked, marked_method};
 use crate::function::const_name;
 use crate::scan::only_computes;
 
@@ -23,10 +23,17 @@ impl Translator<'_> {
                     let ty = quote_spanned!(expr.span()=> #name.ty(__kiln.builder()));
                     self.struct_literal(literal, &ty)
                 }
+                Expr::Path(path) => {
+                    let root = crate::function::root_at(expr.span());
+                    quote_spanned!(expr.span()=> #root::Named::named(#name.of(#path), __kiln))
+                }
                 literal => {
                     quote_spanned!(expr.span()=> __kiln.constant(#name.of(#literal)))
                 }
             };
+        }
+        if let Some((of, call)) = marked_method(expr) {
+            return self.method_call(of, call);
         }
         if is_structured(expr) {
             return self.through_slot(expr);
@@ -84,7 +91,7 @@ impl Translator<'_> {
                 quote_spanned!(span=> __kiln.repeat(#element, #len))
             }
             Expr::Call(e) => self.call(e),
-            Expr::MethodCall(e) => self.method_call(e),
+            Expr::MethodCall(e) if is_cast(e) => self.cast(e),
             Expr::Macro(e) => self.macro_call(&e.mac, None),
             _ => self.refuse_expr(expr),
         }

@@ -28,6 +28,14 @@ impl Kind {
             Kind::Device => "#[device_fn]",
         }
     }
+
+    /// What the attribute stands before.
+    fn goes_on(self) -> &'static str {
+        match self {
+            Kind::Kernel => "a function",
+            Kind::Device => "a function or an `impl` block",
+        }
+    }
 }
 
 /// Where the generated code finds Kiln.
@@ -69,7 +77,10 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
     let item: ItemFn = match syn::parse2(item.clone()) {
         Ok(item) => item,
         Err(error) => {
-            let message = format!("{} goes on a function: {error}", kind.attribute());
+            if let (Kind::Device, Ok(block)) = (kind, syn::parse2(item.clone())) {
+                return crate::method::expand(&attribute, block);
+            }
+            let message = format!("{} goes on {}: {error}", kind.attribute(), kind.goes_on());
             let error = syn::Error::new(error.span(), message).to_compile_error();
             return quote!(#item #error);
         }
@@ -90,7 +101,7 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
 }
 
 /// What the body of a function becomes.
-struct Parts {
+pub(crate) struct Parts {
     kind: Kind,
     /// The body as rustc is to check it, and the declarations of its types.
     copy: CheckedCopy,
@@ -99,8 +110,13 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(kind: Kind, signature: &Signature, item: &ItemFn, refusals: &mut Refusals) -> Parts {
-        let copy = CheckedCopy::new(&item.block);
+    pub(crate) fn new(
+        kind: Kind,
+        signature: &Signature,
+        item: &ItemFn,
+        refusals: &mut Refusals,
+    ) -> Parts {
+        let copy = CheckedCopy::new(&item.block, &signature.type_names());
         let mut translator = Translator::new(kind, signature, copy.body(), refusals);
         let description = translator.function(signature, copy.body());
         Parts {
@@ -111,7 +127,7 @@ impl Parts {
     }
 
     /// The function of the host that describes this one.
-    fn describing_function(&self, signature: &Signature) -> TokenStream {
+    pub(crate) fn describing_function(&self, signature: &Signature) -> TokenStream {
         let (generics, clause) = (&signature.generics, &signature.generics.where_clause);
         let (types, copy) = (
             self.copy.types(),

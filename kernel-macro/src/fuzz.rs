@@ -86,6 +86,7 @@ const WORDS: &[&str] = &[
     "C",
     "of",
     "__kiln_t0",
+    "__kiln_m0",
     "__kiln",
     "cast",
     "powi",
@@ -199,6 +200,14 @@ fn token_soup() {
         feed(&quote::quote!(fn k(x: &[f32]) { #body }), &attribute);
         feed(&quote::quote!(fn k<#types>(#body) -> #types {}), &attribute);
         feed(
+            &quote::quote!(impl<#types> S<#types> { fn f(&mut self) { #body } #types }),
+            &attribute,
+        );
+        feed(
+            &quote::quote!(impl S { fn f(self, #types) -> Self { x.f(#body).g(Self::h) } }),
+            &attribute,
+        );
+        feed(
             &quote::quote!(#[repr(#body)] struct S { a: #types }),
             &attribute,
         );
@@ -210,12 +219,18 @@ fn mutated_kernels() {
     let texts = [
         include_str!("../../tests/suite/rust_closures.rs"),
         include_str!("../../tests/suite/rust_language.rs"),
+        include_str!("../../tests/suite/rust_methods.rs"),
         include_str!("../../tests/suite/rust_papers.rs"),
         include_str!("../../tests/suite/rust_values.rs"),
     ];
     let parsed = |text| syn::parse_file(text).expect("the suite parses").items;
     let functions: Vec<TokenStream> = (texts.into_iter().flat_map(parsed))
-        .filter(|item| matches!(item, syn::Item::Fn(_) | syn::Item::Struct(_)))
+        .filter(|item| {
+            matches!(
+                item,
+                syn::Item::Fn(_) | syn::Item::Struct(_) | syn::Item::Impl(_)
+            )
+        })
         .map(ToTokens::into_token_stream)
         .collect();
     let mut expanded = 0;

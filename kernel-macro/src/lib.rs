@@ -9,6 +9,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `function` | the items that a function becomes |
+//! | `method` | `impl` blocks |
 //! | `signature` | parameters, generics, attributes |
 //! | `launch` | the launch whose arguments rustc checks |
 //! | `checked` | the checked copy |
@@ -42,6 +43,7 @@ mod function;
 mod fuzz;
 mod hygiene;
 mod launch;
+mod method;
 mod pattern;
 mod refusal;
 mod scan;
@@ -131,6 +133,27 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 /// # assert_eq!(out.to_vec()?, [5.0]);
 /// # Ok(())
 /// # }
+/// ```
+///
+/// On an `impl` block it makes all functions in it callable, as methods and by their paths. The type is
+/// a `KernelType`; its parameters, if it has any, are bounded as those of functions are.
+///
+/// ```ignore
+/// #[device_fn]
+/// impl Complex {
+///     pub const ZERO: Complex = Complex { re: 0.0, im: 0.0 };
+///
+///     pub fn new(re: f32, im: f32) -> Self {
+///         Complex { re, im }
+///     }
+///     pub fn scale(&mut self, by: f32) {
+///         self.re *= by;
+///         self.im *= by;
+///     }
+/// }
+/// // In a kernel:
+/// let mut z = Complex::new(x[i], 0.0);
+/// z.scale(2.0);
 /// ```
 ///
 /// What it computes in a kernel and on the host is the same, with these exceptions:

@@ -16,6 +16,11 @@ impl Refusals {
         self.errors.push(syn::Error::new_spanned(tokens, message));
     }
 
+    /// Adds the refusals of a part.
+    pub(crate) fn extend(&mut self, other: Refusals) {
+        self.errors.extend(other.errors);
+    }
+
     /// Whether nothing is refused.
     pub(crate) fn is_empty(&self) -> bool {
         self.errors.is_empty()
@@ -115,36 +120,27 @@ pub(crate) const METHODS: &[&str] = &[
     "wrapping_sub",
 ];
 
-/// What to say about a method that kernels do not have.
-pub(crate) fn method(name: &str) -> String {
-    let advice = match name {
-        "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "map" | "zip"
-        | "sum" | "fold" | "for_each" => {
+/// What to say about a closure that is passed to a method.
+pub(crate) const CLOSURE_TO_METHOD: &str =
+    "closures are passed to free functions; write a `#[device_fn]` outside of the `impl` block";
+
+/// What to say about a method that kernels do not have, where its name tells what was meant.
+pub(crate) fn method(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "zip" | "fold"
+        | "for_each" => {
             "kernels have no iterators; loop over the indices: `for i in 0..x.len() { .. x[i] .. }`"
         }
         "unwrap" | "expect" | "unwrap_or" => {
             "kernels have no `Option` and no panics; compare before you compute"
         }
-        "to_string" | "to_owned" | "push" | "collect" | "to_vec" | "as_str" => {
+        "to_string" | "to_owned" | "collect" | "to_vec" | "as_str" => {
             "kernels have no heap and no strings; use a fixed array"
         }
         "clone" => "everything in a kernel is `Copy`; leave `.clone()` out",
-        "get" | "get_mut" | "first" | "last" => {
-            "kernels have no `Option`; compare the index with `len()` and index with `[]`"
-        }
-        "swap" => "write `let t = x[i]; x[i] = x[j]; x[j] = t;`",
-        "round" => "kernels have `round_ties_even`",
-        "pow" => "multiply, or use `powi` of a float",
-        "borrow" | "lock" | "load" | "store" | "fetch_add" => {
+        "borrow" | "lock" | "fetch_add" => {
             "kernels have functions for atomics: `atomic_add(&mut x[i], 1)`"
         }
-        _ => {
-            let list = METHODS.join("`, `");
-            return format!(
-                "kernels have no method `{name}`; write a `#[device_fn]` for it. Methods that there \
-                 are: `{list}` and, of a type parameter, `cast::<U>()`"
-            );
-        }
-    };
-    advice.to_owned()
+        _ => return None,
+    })
 }

@@ -5,36 +5,70 @@ use std::collections::HashSet;
 use syn::visit::Visit;
 use syn::{BinOp, Expr};
 
-/// The names of variables that need an address: they are borrowed, indexed, or assigned in part.
+use crate::body::plain_name;
+use crate::checked::{is_cast, marked, marked_method};
+use crate::expression::strip;
+use crate::refusal::METHODS;
+
+/// The names of variables that need an address: they are borrowed, indexed, or assigned in part; or a
+/// method may change a part of one, for which it has to be `mut`.
 /// Names, not variables: one that is shadowed by another of its name shares its fate, which costs a
 /// little memory and changes nothing.
-pub(crate) fn addressed(block: &syn::Block) -> HashSet<String> {
-    let mut scan = Addressed(HashSet::new());
+pub(crate) fn addressed<'a>(
+    block: &'a syn::Block,
+    params: impl Iterator<Item = &'a syn::Pat>,
+) -> HashSet<String> {
+    let mut scan = Addressed::default();
     scan.visit_block(block);
-    scan.0
+    params.for_each(|pattern| scan.visit_pat(pattern));
+    let changed = scan.receivers.intersection(&scan.mutable).cloned();
+    let changed: Vec<String> = changed.collect();
+    scan.names.extend(changed);
+    scan.names
 }
 
-struct Addressed(HashSet<String>);
+#[derive(Default)]
+struct Addressed {
+    names: HashSet<String>,
+    /// Variables that methods are called on parts of.
+    receivers: HashSet<String>,
+    mutable: HashSet<String>,
+}
+
+/// The variable that an expression is a part of.
+fn variable(place: &Expr) -> Option<&syn::Ident> {
+    match place {
+        Expr::Path(path) => path.path.get_ident(),
+        Expr::Field(field) => variable(&field.base),
+        Expr::Index(index) => variable(&index.expr),
+        Expr::Paren(paren) => variable(&paren.expr),
+        Expr::Group(group) => variable(&group.expr),
+        _ => None,
+    }
+}
 
 impl Addressed {
     fn add(&mut self, place: &Expr) {
-        match place {
-            Expr::Path(path) => {
-                if let Some(name) = path.path.get_ident() {
-                    self.0.insert(name.to_string());
-                }
-            }
-            Expr::Field(field) => self.add(&field.base),
-            Expr::Index(index) => self.add(&index.expr),
-            Expr::Paren(paren) => self.add(&paren.expr),
-            Expr::Group(group) => self.add(&group.expr),
-            _ => {}
-        }
+        self.names.extend(variable(place).map(ToString::to_string));
     }
 }
 
 impl<'ast> Visit<'ast> for Addressed {
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        if pattern.mutability.is_some() {
+            self.mutable.insert(pattern.ident.to_string());
+        }
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+
     fn visit_expr(&mut self, expr: &'ast Expr) {
+        if let Some((_, call)) = marked_method(expr)
+            && may_change(call)
+            && !matches!(strip(&call.receiver), Expr::Path(_))
+        {
+            let name = variable(&call.receiver).map(ToString::to_string);
+            self.receivers.extend(name);
+        }
         match expr {
             Expr::Reference(reference) => self.add(&reference.expr),
             Expr::Index(index) => self.add(&index.expr),
@@ -50,6 +84,11 @@ impl<'ast> Visit<'ast> for Addressed {
         }
         syn::visit::visit_expr(self, expr);
     }
+}
+
+/// Whether a method may assign something: those with a name of the library do not, whose they ever are.
+fn may_change(call: &syn::ExprMethodCall) -> bool {
+    !METHODS.contains(&plain_name(&call.method).as_str())
 }
 
 /// Whether a body returns before its end; what closures in it return is theirs.
@@ -86,6 +125,13 @@ pub(crate) fn is_compound(op: &BinOp) -> bool {
 /// Whether an expression only computes: it assigns nothing and leaves no block, so that it makes no
 /// difference whether it is evaluated before or after something else that only computes.
 pub(crate) fn only_computes(expr: &Expr) -> bool {
+    if let Some((_, inner)) = marked(expr) {
+        return only_computes(inner);
+    }
+    if let Some((_, call)) = marked_method(expr) {
+        let mut parts = std::iter::once(&*call.receiver).chain(&call.args);
+        return !may_change(call) && parts.all(only_computes);
+    }
     match expr {
         Expr::Lit(_) | Expr::Path(_) => true,
         Expr::Paren(e) => only_computes(&e.expr),
@@ -96,7 +142,7 @@ pub(crate) fn only_computes(expr: &Expr) -> bool {
         Expr::Reference(e) => only_computes(&e.expr),
         Expr::Index(e) => only_computes(&e.expr) && only_computes(&e.index),
         Expr::Binary(e) => !is_compound(&e.op) && only_computes(&e.left) && only_computes(&e.right),
-        Expr::MethodCall(e) => only_computes(&e.receiver) && e.args.iter().all(only_computes),
+        Expr::MethodCall(e) if is_cast(e) => only_computes(&e.receiver),
         // Without arguments there is nothing that it could write to; what a closure assigns is borrowed
         // as long as the closure is there, so that nothing else in the expression reads it.
         Expr::Call(e) => e.args.is_empty(),

@@ -43,6 +43,8 @@ pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
     /// The result type, if there is one.
     pub(crate) result: Option<Type>,
+    /// Whether it is called by its name, as methods are not.
+    pub(crate) is_free: bool,
     bounds: Option<LaunchBounds>,
 }
 
@@ -62,6 +64,7 @@ impl Signature {
             consts: Vec::new(),
             params: Vec::new(),
             result: result(kind, &item.sig.output, refusals),
+            is_free: true,
             bounds: launch_bounds(kind, attribute, refusals),
         };
         signature.read_closures(kind, refusals);
@@ -69,6 +72,28 @@ impl Signature {
         for input in &item.sig.inputs {
             signature.read_param(kind, input, refusals);
         }
+        signature
+    }
+
+    /// The names of its type parameters.
+    pub(crate) fn type_names(&self) -> Vec<Ident> {
+        self.types.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The generics of an `impl` block, read as those of a function are.
+    pub(crate) fn of_impl(generics: &Generics, refusals: &mut Refusals) -> Signature {
+        let mut signature = Signature {
+            name: Ident::new("of_impl", proc_macro2::Span::call_site()),
+            generics: generics.clone(),
+            types: Vec::new(),
+            closures: Vec::new(),
+            consts: Vec::new(),
+            params: Vec::new(),
+            result: None,
+            is_free: false,
+            bounds: None,
+        };
+        signature.read_generics(refusals);
         signature
     }
 
@@ -156,11 +181,13 @@ impl Signature {
 
     fn read_param(&mut self, kind: Kind, input: &FnArg, refusals: &mut Refusals) {
         let FnArg::Typed(param) = input else {
-            refusals.refuse(
-                input,
-                "kernels and device functions are free functions; take the value as an ordinary \
-                 parameter",
-            );
+            let message = match kind {
+                Kind::Kernel => {
+                    "a kernel is a free function; take the value as an ordinary parameter"
+                }
+                Kind::Device => "put `#[device_fn]` on the `impl` block that this method is in",
+            };
+            refusals.refuse(input, message);
             return;
         };
         let is_closure = crate::closure::named(&param.ty).is_some_and(|name| self.is_closure(name));

@@ -76,7 +76,7 @@ fn check_path(path: &syn::TypePath, refusals: &mut Refusals) {
     } else if name == "Self" {
         refusals.refuse(
             path,
-            "kernels and device functions are free functions; name the type",
+            "name the type; `Self` is for `impl` blocks with `#[device_fn]`",
         );
     }
     if let syn::PathArguments::AngleBracketed(args) = &last.arguments {

@@ -23,6 +23,7 @@ mod memory;
 mod rust_closures;
 mod rust_language;
 mod rust_math;
+mod rust_methods;
 mod rust_papers;
 mod rust_threads;
 mod rust_types;
@@ -69,6 +70,7 @@ pub fn cases() -> Vec<Case> {
         rust_closures::CASES,
         rust_language::CASES,
         rust_math::CASES,
+        rust_methods::CASES,
         rust_papers::CASES,
         rust_threads::CASES,
         rust_types::CASES,

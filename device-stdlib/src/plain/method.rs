@@ -23,10 +23,46 @@
 //! ```
 
 use kiln_jit_core::build::{IntoVal, Val};
-use kiln_jit_core::front::{Front, Operand};
+use kiln_jit_core::front::{Front, Operand, Receiver};
 use kiln_jit_core::ir::Type;
+use kiln_jit_core::value::DeviceType;
 
+use super::number::NumOps;
+use super::resolve::{Method, method_name};
 use crate::math::Math as _;
+
+/// Says of which types a function of this file is a method.
+macro_rules! methods {
+    ($([$($generics:tt)*] $t:ty, $how:ident: $($name:ident)*;)*) => {
+        $(methods! { @of [$($generics)*] $t, $how: $($name)* })*
+    };
+    (@of $generics:tt $t:ty, $how:ident: $($name:ident)*) => {
+        $(methods! { @one $generics $t, $how: $name })*
+    };
+    (@one [$($generics:tt)*] $t:ty, $how:ident: $name:ident) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Method<{ method_name(stringify!($name)) }, ()> for $t {
+            const RECEIVER: Receiver = Receiver::$how;
+
+            #[track_caller]
+            fn call<'k>(front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
+                let mut args = args.iter().map(|arg| arg.target());
+                match args.next() {
+                    Some(receiver) => $name(front, receiver, &args.collect::<Vec<_>>()),
+                    None => front.unit(),
+                }
+            }
+        }
+    };
+}
+methods! {
+    [T: NumOps] T, Value:
+        abs ceil cos exp exp2 floor is_nan ln log10 log2 max min mul_add powf powi recip
+        round_ties_even sin sqrt tanh to_bits trunc wrapping_add wrapping_mul wrapping_neg
+        wrapping_shl wrapping_shr wrapping_sub;
+    [T: DeviceType] [T], Unread: len is_empty;
+    [T: DeviceType, const N: usize] [T; N], Unread: len is_empty;
+}
 
 /// Methods without arguments that are methods of values in the builder.
 macro_rules! unary {

@@ -40,11 +40,13 @@
 //! | [`memory`] | barriers, fences, atomics, dynamic shared memory |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`method`] | methods of numbers, slices and arrays |
+//! | [`resolve`] | which function a method or a path means |
 
 pub mod index;
 pub mod memory;
 pub mod method;
 pub mod number;
+pub mod resolve;
 pub mod warp;
 
 /// A function with what it builds: the function as it runs on the host, and after `=>` what it is in

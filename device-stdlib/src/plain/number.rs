@@ -270,14 +270,14 @@ impl<const INDEX: usize> Int for Param<INDEX> {}
 impl<const INDEX: usize> Float for Param<INDEX> {}
 
 impl<const INDEX: usize> NumOps for Param<INDEX> {
-    const ZERO: Self = Param;
-    const ONE: Self = Param;
+    const ZERO: Self = Param::ZERO;
+    const ONE: Self = Param::ONE;
     const IS_FLOAT: bool = false;
     fn from_i32(_: i32) -> Self {
-        Param
+        Param::ZERO
     }
     fn from_f64(_: f64) -> Self {
-        Param
+        Param::ZERO
     }
     fn to_f64(self) -> f64 {
         0.0
@@ -286,7 +286,7 @@ impl<const INDEX: usize> NumOps for Param<INDEX> {
         0
     }
     fn from_i128(_: i128) -> Self {
-        Param
+        Param::ZERO
     }
     fn min(self, _: Self) -> Self {
         self

@@ -16,6 +16,7 @@
 //! | `flow` | `if`, `match`, loops, `return` |
 //! | `range` | the ranges a `for` goes over |
 //! | `function` | kernels and device functions that are described at their first use; calls |
+//! | `method` | what a method is applied to |
 //! | `inline` | functions that take closures, described in place of their calls |
 //! | `types` | types on their way from rustc to the IR |
 //!
@@ -28,6 +29,7 @@ mod binding;
 mod flow;
 mod function;
 mod inline;
+mod method;
 mod operand;
 mod range;
 mod types;
@@ -37,6 +39,7 @@ use crate::build::KernelBuilder;
 pub use flow::{Describe, Slot};
 pub use function::{AsKernel, Callable, LazyDeviceFn, LazyKernel};
 pub use inline::{Closure, Inlinable, InlineCall};
+pub use method::Receiver;
 pub use operand::{Fields, Named, Operand};
 pub use range::Range;
 pub use types::{Param, TypeOf};

@@ -8,17 +8,17 @@ use crate::ir::{Constant, Entity, Type, TypeData, TypeParam, TypeTable};
 use crate::value::DeviceType;
 
 /// The type that rustc infers for an expression of the checked copy.
-pub struct TypeOf<T>(PhantomData<fn() -> T>);
+pub struct TypeOf<T: ?Sized>(PhantomData<fn(&T)>);
 
-impl<T> Copy for TypeOf<T> {}
+impl<T: ?Sized> Copy for TypeOf<T> {}
 
-impl<T> Clone for TypeOf<T> {
+impl<T: ?Sized> Clone for TypeOf<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> TypeOf<T> {
+impl<T: ?Sized> TypeOf<T> {
     /// A type that is still to be inferred.
     #[allow(
         clippy::new_without_default,
@@ -27,7 +27,9 @@ impl<T> TypeOf<T> {
     pub const fn new() -> Self {
         TypeOf(PhantomData)
     }
+}
 
+impl<T> TypeOf<T> {
     /// The value, which fixes the type.
     #[inline(always)]
     pub const fn of(&self, value: T) -> T
@@ -58,15 +60,29 @@ impl KernelBuilder {
 /// The type parameter with number `INDEX`, standing for itself while a generic function is
 /// described. It has the operators that bounds ask for, so that it meets them; nothing computes with
 /// it.
+///
+/// Of its values there are two, so that constants made of `T::ZERO` and `T::ONE` tell them apart.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Param<const INDEX: usize>;
+pub struct Param<const INDEX: usize> {
+    is_one: bool,
+}
+
+impl<const INDEX: usize> Param<INDEX> {
+    /// The 0 of the type.
+    pub const ZERO: Self = Param { is_one: false };
+    /// The 1 of the type.
+    pub const ONE: Self = Param { is_one: true };
+}
 
 impl<const INDEX: usize> DeviceType for Param<INDEX> {
     fn ir_type(types: &mut TypeTable) -> Type {
         types.intern(TypeData::Param(TypeParam::from_index(INDEX)))
     }
     fn scalars(&self, out: &mut Vec<Constant>) {
-        out.push(Constant::Zero);
+        out.push(match self.is_one {
+            true => Constant::Int(1),
+            false => Constant::Zero,
+        });
     }
 }
 

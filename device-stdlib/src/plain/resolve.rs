@@ -1,0 +1,161 @@
+//! Which function a method or a path like `Complex::new` means in a kernel.
+//!
+//! rustc resolves both in the checked copy, which tells the types: that of the receiver, and that of
+//! the function which a path names. By these the description finds an implementation of [`Method`] or
+//! [`AssociatedFn`] for the name. `#[device_fn]` on an `impl` block writes them; for the methods of
+//! numbers and slices they are in [`super::method`]. Where rustc has found nothing, the last parameter of
+//! these traits stays open, and only the implementations for `str` fit: what is wrong is reported once.
+
+use std::marker::PhantomData;
+
+use kiln_jit_core::front::{Front, Operand, Receiver, TypeOf};
+use kiln_jit_core::ir::Type;
+use kiln_jit_core::value::DeviceType;
+
+/// The number that stands for a name in types (FNV-1a, 64 bits).
+pub const fn method_name(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let (mut hash, mut at) = (0xcbf2_9ce4_8422_2325_u64, 0);
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
+/// A method that kernels can call, by the number of its name; `()` for one that rustc has found, too.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such method in kernels",
+    label = "not a method of kernels",
+    note = "mark the `impl` block that it is in with `#[device_fn]`, or write a `#[device_fn]` function",
+    note = "numbers have `abs`, `ceil`, `cos`, `exp`, `exp2`, `floor`, `is_nan`, `ln`, `log10`, `log2`, \
+            `max`, `min`, `mul_add`, `powf`, `powi`, `recip`, `round_ties_even`, `sin`, `sqrt`, `tanh`, \
+            `to_bits`, `trunc`, `wrapping_add` and its kind, and, for a type parameter, `cast::<U>()`; \
+            slices and arrays have `len` and `is_empty`, and elements by `x[i]`"
+)]
+pub trait Method<const NAME: u64, Found: ?Sized> {
+    /// How it takes its receiver.
+    const RECEIVER: Receiver;
+
+    /// Calls it. The first argument is the receiver; `types` are those written at the call.
+    #[track_caller]
+    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+}
+
+/// A function of a type that kernels can call, by the number of its name and the type that rustc has for
+/// the function.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such function in kernels",
+    label = "not a function of kernels",
+    note = "mark the `impl` block that it is in with `#[device_fn]`"
+)]
+pub trait AssociatedFn<const NAME: u64, F: ?Sized> {
+    /// Calls it. `types` are those written at the call.
+    #[track_caller]
+    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+}
+
+impl<const NAME: u64, T: ?Sized> Method<NAME, str> for T {
+    const RECEIVER: Receiver = Receiver::Value;
+
+    fn call<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
+        front.unit()
+    }
+}
+
+impl<const NAME: u64, T: ?Sized> AssociatedFn<NAME, str> for T {
+    fn call<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
+        front.unit()
+    }
+}
+
+// With one implementation only, rustc would take it before it looks at the function.
+impl<const NAME: u64, T: ?Sized> AssociatedFn<NAME, [()]> for T {
+    fn call<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
+        front.unit()
+    }
+}
+
+/// What rustc infers for a method call of the checked copy: the type of the receiver, without
+/// references, and `()` if there is such a method.
+pub struct MethodOf<T: ?Sized, Found: ?Sized>(PhantomData<fn(&T, &Found)>);
+
+impl<T: ?Sized, Found: ?Sized> MethodOf<T, Found> {
+    /// A call that is still to be inferred.
+    #[allow(
+        clippy::new_without_default,
+        reason = "a default would hide that inference decides"
+    )]
+    pub const fn new() -> Self {
+        MethodOf(PhantomData)
+    }
+}
+
+/// What methods return. rustc calls nothing on the result of a method that it has not found.
+pub trait MethodResult {
+    /// Notes that there is such a method.
+    fn __kiln_found<T: ?Sized>(&self, _: &MethodOf<T, ()>) {}
+}
+
+impl<R: ?Sized> MethodResult for R {}
+
+/// What methods of kernels are called on.
+pub trait MethodReceiver {
+    /// Fixes the type of the receiver. rustc finds this method behind references as it finds the
+    /// method that is called.
+    fn __kiln_receiver<Found: ?Sized>(&self, _: &MethodOf<Self, Found>) {}
+}
+
+impl<T: DeviceType> MethodReceiver for T {}
+impl<T: DeviceType> MethodReceiver for [T] {}
+
+/// A call of a method. With `is_place` the receiver is a variable or a part of one.
+#[track_caller]
+pub fn call_method<'k, const NAME: u64, T: ?Sized, Found: ?Sized>(
+    front: Front<'k>,
+    _: &MethodOf<T, Found>,
+    (receiver, is_place): (Operand<'k>, bool),
+    types: &[Type],
+    args: &[Operand<'k>],
+) -> Operand<'k>
+where
+    T: Method<NAME, Found>,
+{
+    front.on_receiver(T::RECEIVER, receiver, is_place, |receiver| {
+        let all = std::iter::once(receiver).chain(args.iter().copied());
+        T::call(front, types, &all.collect::<Vec<_>>())
+    })
+}
+
+/// A receiver as it is before arguments that may change it are evaluated.
+#[track_caller]
+pub fn ready<'k, const NAME: u64, T: ?Sized, Found: ?Sized>(
+    front: Front<'k>,
+    _: &MethodOf<T, Found>,
+    receiver: Operand<'k>,
+) -> Operand<'k>
+where
+    T: Method<NAME, Found>,
+{
+    front.ready(T::RECEIVER, receiver)
+}
+
+/// Lets a path name a function of a type: in `Complex::__kiln_call`, rustc infers the parameters of
+/// the type that are not written.
+pub trait Associated {
+    /// Calls the function of this type which rustc has resolved.
+    #[track_caller]
+    fn __kiln_call<'k, const NAME: u64, F: ?Sized>(
+        front: Front<'k>,
+        _: &TypeOf<F>,
+        types: &[Type],
+        args: &[Operand<'k>],
+    ) -> Operand<'k>
+    where
+        Self: AssociatedFn<NAME, F>,
+    {
+        <Self as AssociatedFn<NAME, F>>::call(front, types, args)
+    }
+}
+
+impl<T: ?Sized> Associated for T {}

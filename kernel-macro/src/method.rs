@@ -1,0 +1,369 @@
+//! `#[device_fn]` on an `impl` block.
+//!
+//! The block stays as it is. Beside it each function in it is described as a free one is, with the
+//! generics of the block before its own, `Self` written out and `self` under another name; and the type
+//! implements `Method` and `AssociatedFn` for the number of its name, by which calls in kernels find it
+//! (`device-stdlib/src/plain/resolve.rs`).
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
+use syn::{
+    FnArg, GenericParam, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Path, PathArguments,
+    Type, parse_quote,
+};
+
+use crate::body::plain_name;
+use crate::checked::{for_host, unfit_lints};
+use crate::function::{Kind, Parts, root, root_at};
+use crate::hygiene::unified;
+use crate::refusal::{CLOSURE_TO_METHOD, METHODS, Refusals};
+use crate::signature::Signature;
+
+/// The name that `self` has in a description.
+const SELF: &str = "__kiln_self";
+
+/// Expands the attribute on an `impl` block.
+pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {
+    let mut refusals = Refusals::default();
+    check_block(attribute, &block, &mut refusals);
+    let mut described = TokenStream::new();
+    if let (Some(ty), None) = (self_path(&block.self_ty), &block.trait_) {
+        let generics = Signature::of_impl(&block.generics, &mut refusals).generics;
+        let of = Of {
+            ty: &ty,
+            self_ty: &block.self_ty,
+            generics: &generics,
+            is_refused: !refusals.is_empty(),
+        };
+        for item in &block.items {
+            if let ImplItem::Fn(function) = item {
+                described.extend(of.function(function, &mut refusals));
+            }
+        }
+        block.generics = generics;
+    }
+    for item in &mut block.items {
+        if let ImplItem::Fn(function) = item {
+            function.block = for_host(&function.block);
+            read_bounds(&mut function.sig.generics);
+        }
+    }
+    let (lints, errors) = (unfit_lints(), refusals.into_tokens());
+    unified(quote!(#lints #block #described #errors))
+}
+
+fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusals) {
+    if !attribute.is_empty() {
+        refusals.refuse(
+            attribute,
+            "`#[device_fn]` takes nothing; launch bounds belong to a kernel",
+        );
+    }
+    if let Some((_, of, _)) = &block.trait_ {
+        refusals.refuse(
+            of,
+            "kernels call no methods of traits; write these as methods of the type itself, \
+             `#[device_fn] impl Complex { .. }`",
+        );
+    } else if self_path(&block.self_ty).is_none() {
+        refusals.refuse(
+            &block.self_ty,
+            "methods of kernels are those of a `#[derive(KernelType)]` type; name it here",
+        );
+    }
+    if let Some(token) = &block.unsafety {
+        refusals.refuse(token, "kernels are safe; leave `unsafe` out");
+    }
+}
+
+/// The type as a path that stands in types, expressions and patterns alike.
+fn self_path(ty: &Type) -> Option<Path> {
+    match ty {
+        Type::Group(group) => self_path(&group.elem),
+        Type::Paren(paren) => self_path(&paren.elem),
+        Type::Path(path) if path.qself.is_none() => {
+            let mut path = path.path.clone();
+            for segment in &mut path.segments {
+                if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+                    arguments.colon2_token = Some(syn::Token![::](arguments.span()));
+                }
+            }
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+/// Replaces the bound `KernelType` by what it means in kernels; what is wrong has been said.
+fn read_bounds(generics: &mut Generics) {
+    let mut said = Refusals::default();
+    *generics = Signature::of_impl(generics, &mut said).generics;
+}
+
+/// What the functions of a block belong to.
+struct Of<'a> {
+    ty: &'a Path,
+    self_ty: &'a Type,
+    generics: &'a Generics,
+    /// Whether the whole block is refused: its functions then stand for themselves without a meaning,
+    /// so that their uses are no errors of their own.
+    is_refused: bool,
+}
+
+impl Of<'_> {
+    /// The description of a function, and the implementations that lead to it.
+    fn function(&self, function: &ImplItemFn, refusals: &mut Refusals) -> TokenStream {
+        if self.is_refused {
+            return self.stand_in(function);
+        }
+        let mut own = Refusals::default();
+        let receiver = receiver(function, &mut own);
+        let item = self.free(function);
+        let mut signature = Signature::new(Kind::Device, TokenStream::new(), &item, &mut own);
+        signature.is_free = false;
+        if let Some((closure, _)) = signature.closures.first() {
+            own.refuse(closure, CLOSURE_TO_METHOD);
+        }
+        let parts = own
+            .is_empty()
+            .then(|| Parts::new(Kind::Device, &signature, &item, &mut own));
+        let Some(parts) = parts.filter(|_| own.is_empty()) else {
+            refusals.extend(own);
+            return self.stand_in(function);
+        };
+        let text = format!("{}::{}", path_name(self.ty), plain_name(&signature.name));
+        let described = described(&parts, &signature, &text);
+        let name = &signature.name;
+        let method = receiver.map(|how| self.method(name, how, &self.call()));
+        let bound = self.bound(function, &signature);
+        let associated = self.associated_fn(name, bound.as_ref(), &self.call());
+        let cfgs = function.attrs.iter().filter(|a| a.path().is_ident("cfg"));
+        quote! {
+            #(#cfgs)*
+            const _: () = { #described #method #associated };
+        }
+    }
+
+    /// The function outside of its block.
+    fn free(&self, function: &ImplItemFn) -> ItemFn {
+        let mut function = function.clone();
+        WithoutSelf(self.ty).visit_impl_item_fn_mut(&mut function);
+        let mut sig = function.sig;
+        for input in &mut sig.inputs {
+            if let FnArg::Receiver(receiver) = input {
+                let name = Ident::new(SELF, receiver.self_token.span());
+                let (mutability, ty) = (&receiver.mutability, &receiver.ty);
+                let mutability = match receiver.reference {
+                    Some(_) => &None,
+                    None => mutability,
+                };
+                *input = parse_quote!(#mutability #name: #ty);
+            }
+        }
+        sig.generics = joined(self.generics, &sig.generics);
+        ItemFn {
+            attrs: Vec::new(),
+            vis: function.vis,
+            sig,
+            block: Box::new(function.block),
+        }
+    }
+
+    /// The type arguments of a call: those of the type, then those that are written.
+    fn call(&self) -> TokenStream {
+        let root = root();
+        let names = self.generics.type_params().map(|param| &param.ident);
+        quote! {
+            #[track_caller]
+            fn call<'k>(
+                front: #root::Front<'k>,
+                types: &[#root::Type],
+                args: &[#root::Operand<'k>],
+            ) -> #root::Operand<'k> {
+                let mut all: ::std::vec::Vec<#root::Type> =
+                    ::std::vec![#(front.builder().device_type::<#names>()),*];
+                all.extend(types);
+                __kiln_call(front, &all, args)
+            }
+        }
+    }
+
+    /// What stands for a function that is refused.
+    fn stand_in(&self, function: &ImplItemFn) -> TokenStream {
+        let root = root();
+        let call = quote! {
+            fn call<'k>(
+                front: #root::Front<'k>,
+                _: &[#root::Type],
+                _: &[#root::Operand<'k>],
+            ) -> #root::Operand<'k> {
+                front.unit()
+            }
+        };
+        let name = &function.sig.ident;
+        let receiver = receiver(function, &mut Refusals::default());
+        let method = receiver.map(|how| self.method(name, how, &call));
+        let associated = self.associated_fn(name, None, &call);
+        quote!(#method #associated)
+    }
+
+    /// The implementation by which method calls find a function.
+    fn method(&self, name: &Ident, how: &'static str, call: &TokenStream) -> TokenStream {
+        let root = root_at(name.span());
+        let (ty, how, name) = (self.self_ty, format_ident!("{how}"), plain_name(name));
+        let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
+        quote_spanned! {ty.span()=>
+            #[diagnostic::do_not_recommend]
+            impl<#(#params),*> #root::Method<{ #root::method_name(#name) }, ()> for #ty #clause {
+                const RECEIVER: #root::Receiver = #root::Receiver::#how;
+                #call
+            }
+        }
+    }
+
+    /// What tells the parameters of the type by the function that rustc has found for a path: that it
+    /// has these parameters and this result. A function with parameters of its own has no such bound, as
+    /// they would be parameters of nothing else.
+    fn bound(&self, function: &ImplItemFn, signature: &Signature) -> Option<TokenStream> {
+        let has_own = (function.sig.generics.params.iter())
+            .any(|param| !matches!(param, GenericParam::Lifetime(_)));
+        if has_own || self.generics.params.is_empty() {
+            return None;
+        }
+        let inputs = signature.params.iter().map(|param| &param.ty);
+        let output = signature.result.as_ref().map(|ty| quote!(-> #ty));
+        let lifetimes = function.sig.generics.lifetimes().map(|l| &l.lifetime);
+        Some(quote!(__KilnFn: for<#(#lifetimes),*> ::core::ops::Fn(#(#inputs),*) #output))
+    }
+
+    /// The implementation by which paths find a function.
+    fn associated_fn(
+        &self,
+        name: &Ident,
+        bound: Option<&TokenStream>,
+        call: &TokenStream,
+    ) -> TokenStream {
+        let root = root_at(name.span());
+        let (ty, name) = (self.self_ty, plain_name(name));
+        let params = self.generics.params.iter();
+        let predicates = self.generics.where_clause.iter();
+        let predicates = predicates.flat_map(|clause| &clause.predicates);
+        let bounds = predicates.map(ToTokens::to_token_stream);
+        let bounds = bounds.chain(bound.cloned());
+        quote_spanned! {ty.span()=>
+            #[diagnostic::do_not_recommend]
+            impl<#(#params,)* __KilnFn> #root::AssociatedFn<{ #root::method_name(#name) }, __KilnFn>
+                for #ty
+            where
+                #(#bounds,)*
+            {
+                #call
+            }
+        }
+    }
+}
+
+/// The function of the host that calls the description.
+fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
+    let (describe, instance) = (parts.describing_function(signature), signature.instance());
+    let (root, here) = (root(), root_at(signature.name.span()));
+    let new = quote_spanned! {signature.name.span()=>
+        #here::LazyDeviceFn::new(#text, __kiln_describe #instance)
+    };
+    quote! {
+        #describe
+        #[track_caller]
+        fn __kiln_call<'k>(
+            front: #root::Front<'k>,
+            types: &[#root::Type],
+            args: &[#root::Operand<'k>],
+        ) -> #root::Operand<'k> {
+            static FUNCTION: #root::LazyDeviceFn = #new;
+            FUNCTION.call(front, types, args)
+        }
+    }
+}
+
+/// How a function takes `self`, as the variant of `Receiver`, if it does.
+fn receiver(function: &ImplItemFn, refusals: &mut Refusals) -> Option<&'static str> {
+    let name = plain_name(&function.sig.ident);
+    let writes = function.sig.inputs.iter().find(|input| match input {
+        FnArg::Receiver(receiver) => receiver.reference.is_some() && receiver.mutability.is_some(),
+        FnArg::Typed(param) => {
+            matches!(&*param.ty, Type::Reference(reference) if reference.mutability.is_some())
+        }
+    });
+    if let (Some(input), true) = (writes, METHODS.contains(&name.as_str())) {
+        let message = format!(
+            "`{name}` of numbers and slices changes nothing, and kernels rely on that for the name; \
+             name this method otherwise"
+        );
+        refusals.refuse(input, &message);
+    }
+    let receiver = function.sig.receiver()?;
+    if receiver.colon_token.is_some() {
+        refusals.refuse(receiver, "write `self`, `&self` or `&mut self`");
+    }
+    Some(match (&receiver.reference, &receiver.mutability) {
+        (None, _) => "Value",
+        (Some(_), None) => "Shared",
+        (Some(_), Some(_)) => "Mutable",
+    })
+}
+
+/// Generics of a block and of a function in it.
+fn joined(outer: &Generics, own: &Generics) -> Generics {
+    let mut all = outer.clone();
+    // Lifetimes come first.
+    let is_lifetime = |param: &&GenericParam| matches!(param, GenericParam::Lifetime(_));
+    let (first, last): (Vec<_>, Vec<_>) = own.params.iter().partition(is_lifetime);
+    let params = first.into_iter().chain(&outer.params).chain(last);
+    all.params = params.cloned().collect();
+    if let Some(clause) = &own.where_clause {
+        let predicates = clause.predicates.iter().cloned();
+        all.make_where_clause().predicates.extend(predicates);
+    }
+    all
+}
+
+/// A path without its arguments, for names.
+fn path_name(path: &Path) -> String {
+    let segments = path.segments.iter().map(|s| plain_name(&s.ident));
+    segments.last().unwrap_or_default()
+}
+
+/// Writes out `Self`, and renames `self`.
+struct WithoutSelf<'a>(&'a Path);
+
+impl VisitMut for WithoutSelf<'_> {
+    fn visit_path_mut(&mut self, path: &mut Path) {
+        syn::visit_mut::visit_path_mut(self, path);
+        let Some(first) = path.segments.first() else {
+            return;
+        };
+        let span = first.ident.span();
+        if first.ident == "self" && path.segments.len() == 1 {
+            *path = Ident::new(SELF, span).into();
+        } else if first.ident == "Self" && path.leading_colon.is_none() {
+            let mut whole = at(self.0, span);
+            whole.segments.extend(path.segments.iter().skip(1).cloned());
+            *path = whole;
+        }
+    }
+
+    // `self` in these is a module.
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+}
+
+/// A path whose names are at another position.
+fn at(path: &Path, span: Span) -> Path {
+    let mut path = path.clone();
+    for segment in &mut path.segments {
+        segment
+            .ident
+            .set_span(span.resolved_at(segment.ident.span()));
+    }
+    path
+}
