@@ -125,10 +125,23 @@ impl Expressions {
     fn integer(&mut self, ty: Ty, depth: u32) -> String {
         let left = self.of(ty, depth, true);
         let right = self.of(ty, depth, false);
-        match self.random.below(14) {
+        match self.random.below(18) {
             n @ 0..5 => {
                 let methods = ["wrapping_add", "wrapping_sub", "wrapping_mul", "min", "max"];
                 format!("{left}.{}({right})", methods[n])
+            }
+            14 => self.bits(ty, &left),
+            15 => {
+                let methods = ["saturating_add", "saturating_sub"];
+                format!("{left}.{}({right})", self.random.of(&methods))
+            }
+            16 => {
+                let methods = ["rem_euclid", "div_euclid"];
+                format!("{left}.{}(({right} & 7) + 1)", self.random.of(&methods))
+            }
+            17 => {
+                let exponent = self.of(Ty::U32, depth, true);
+                format!("{left}.wrapping_pow({exponent} & 31)")
             }
             n @ 5..8 => format!("({left} {} {right})", ["&", "|", "^"][n - 5]),
             8 => format!("(!{left})"),
@@ -142,6 +155,28 @@ impl Expressions {
                 )
             }
             _ => self.cast(ty, depth),
+        }
+    }
+
+    /// The bits of an integer, turned, reversed or counted.
+    fn bits(&mut self, ty: Ty, left: &str) -> String {
+        let counts = [
+            "count_ones",
+            "count_zeros",
+            "leading_zeros",
+            "leading_ones",
+            "trailing_zeros",
+            "trailing_ones",
+        ];
+        let n = self.random.below(64);
+        match self.random.below(4) {
+            0 => format!(
+                "{left}.{}()",
+                self.random.of(&["reverse_bits", "swap_bytes"])
+            ),
+            1 => format!("{left}.rotate_left({n})"),
+            2 => format!("{left}.rotate_right({n})"),
+            _ => format!("({left}.{}() as {})", self.random.of(&counts), ty.name()),
         }
     }
 

@@ -21,6 +21,7 @@ mod launching;
 mod math;
 mod memory;
 mod rust_closures;
+mod rust_integers;
 mod rust_language;
 mod rust_math;
 mod rust_methods;
@@ -68,6 +69,7 @@ pub fn cases() -> Vec<Case> {
         tricky_ends::CASES,
         tricky_barriers::CASES,
         rust_closures::CASES,
+        rust_integers::CASES,
         rust_language::CASES,
         rust_math::CASES,
         rust_methods::CASES,

@@ -27,7 +27,8 @@ use kiln_jit_core::front::{Front, Operand, Receiver};
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::value::DeviceType;
 
-use super::number::NumOps;
+pub use super::integer::*;
+use super::number::{IntOps, NumOps};
 use super::resolve::{Method, method_name};
 use crate::math::Math as _;
 
@@ -59,7 +60,12 @@ methods! {
     [T: NumOps] T, Value:
         abs ceil cos exp exp2 floor is_nan ln log10 log2 max min mul_add powf powi recip
         round_ties_even sin sqrt tanh to_bits trunc wrapping_add wrapping_mul wrapping_neg
-        wrapping_shl wrapping_shr wrapping_sub;
+        wrapping_shl wrapping_shr wrapping_sub clamp signum;
+    [T: IntOps + DeviceType] T, Value:
+        abs_diff count_ones count_zeros div_ceil div_euclid is_power_of_two leading_ones
+        leading_zeros pow rem_euclid reverse_bits rotate_left rotate_right saturating_add
+        saturating_sub swap_bytes trailing_ones trailing_zeros unsigned_abs wrapping_abs wrapping_div
+        wrapping_pow wrapping_rem;
     [T: DeviceType] [T], Unread: len is_empty;
     [T: DeviceType, const N: usize] [T; N], Unread: len is_empty;
 }
@@ -112,7 +118,7 @@ operators! {
 }
 
 #[track_caller]
-fn both<'k>(x: Operand<'k>, y: Operand<'k>) -> (Val<'k>, Val<'k>) {
+pub(super) fn both<'k>(x: Operand<'k>, y: Operand<'k>) -> (Val<'k>, Val<'k>) {
     let x = x.read();
     (x, y.into_val(x.builder(), Some(x.ty())))
 }
@@ -162,14 +168,83 @@ pub fn powf<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Opera
     }
 }
 
-/// `x.powi(n)`, by repeated squaring; `n` is a literal.
+/// `x.powi(n)`, by repeated squaring: multiplications written out if `n` is a literal, else a loop of
+/// the same ones.
 #[track_caller]
 pub fn powi<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
-    let exponent = args.first().and_then(|n| n.known_int());
-    match exponent.and_then(|n| i32::try_from(n).ok()) {
-        Some(n) => front.value(x.read().powi(n)),
-        None => front.refuse("the exponent of `powi` is a literal or a constant"),
+    let [n] = args else { return front.unit() };
+    let x = x.read();
+    if let Some(n) = n.known_int().and_then(|n| i32::try_from(n).ok()) {
+        return front.value(x.powi(n));
     }
+    let n = n.read();
+    let one = x.builder().lit(x.ty(), 1.0);
+    let zero = n.builder().zero(n.ty());
+    let size = front.value(n.lt(zero).select(-n, n).cast(Type::U32));
+    let power = power(front, x, size, one).read();
+    front.value(n.lt(zero).select(one / power, power))
+}
+
+/// `x` to the power of `n`, a `u32`, in a loop.
+#[track_caller]
+pub(super) fn power<'k>(front: Front<'k>, x: Val<'k>, n: Operand<'k>, one: Val<'k>) -> Operand<'k> {
+    let b = x.builder();
+    let (power, square) = (b.var("power", one), b.var("square", x));
+    let rest = b.var("rest", n.read());
+    let (none, bit) = (b.zero(Type::U32), front.int(Type::U32, 1).read());
+    b.while_(
+        || rest.get().ne(none),
+        || {
+            b.if_((rest.get() & bit).ne(none), || {
+                power.set(power.get() * square.get())
+            });
+            rest.set(rest.get() >> bit);
+            square.set(square.get() * square.get());
+        },
+    );
+    front.value(power.get())
+}
+
+/// `x.signum()`: of an integer -1, 0 or 1, of a float 1 with its sign, or NaN.
+#[track_caller]
+pub fn signum<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
+    let x = x.read();
+    let b = x.builder();
+    if front.is_integer(x.ty()) {
+        let (zero, one) = (b.zero(x.ty()), front.int(x.ty(), 1).read());
+        let negative = x.lt(zero).select(-one, zero);
+        return front.value(zero.lt(x).select(one, negative));
+    }
+    let Some((bits, sign)) = float_bits(x.ty()) else {
+        return front.refuse("`signum` is for integers and floats whose type is known");
+    };
+    let one = b.lit(x.ty(), 1.0).bitcast(bits);
+    let sign = front.int(bits, sign).read();
+    let signed = ((x.bitcast(bits) & sign) | one).bitcast(x.ty());
+    front.value(x.ne(x).select(x, signed))
+}
+
+/// The integer type of a float's bits, and the bit of its sign.
+fn float_bits(ty: Type) -> Option<(Type, i128)> {
+    Some(match ty {
+        Type::F64 => (Type::U64, 1 << 63),
+        Type::F32 => (Type::U32, 1 << 31),
+        Type::F16 | Type::BF16 => (Type::U16, 1 << 15),
+        _ => return None,
+    })
+}
+
+/// `x.clamp(low, high)`; NaN stays, and where `high` is below `low`, for which Rust panics, it is
+/// `high`.
+#[track_caller]
+pub fn clamp<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
+    let [low, high] = args else {
+        return front.unit();
+    };
+    let (x, low) = both(x, *low);
+    let high = high.into_val(x.builder(), Some(x.ty()));
+    let raised = x.lt(low).select(low, x);
+    front.value(high.lt(raised).select(high, raised))
 }
 
 /// `x.recip()`.

@@ -39,10 +39,12 @@
 //! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
 //! | [`memory`] | barriers, fences, atomics, dynamic shared memory |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
+//! | [`integer`] | those of integers that are made of operators |
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`resolve`] | which function a method or a path means |
 
 pub mod index;
+pub mod integer;
 pub mod memory;
 pub mod method;
 pub mod number;

@@ -28,10 +28,11 @@ pub const fn method_name(name: &str) -> u64 {
     message = "`{Self}` has no such method in kernels",
     label = "not a method of kernels",
     note = "mark the `impl` block that it is in with `#[device_fn]`, or write a `#[device_fn]` function",
-    note = "numbers have `abs`, `ceil`, `cos`, `exp`, `exp2`, `floor`, `is_nan`, `ln`, `log10`, `log2`, \
-            `max`, `min`, `mul_add`, `powf`, `powi`, `recip`, `round_ties_even`, `sin`, `sqrt`, `tanh`, \
-            `to_bits`, `trunc`, `wrapping_add` and its kind, and, for a type parameter, `cast::<U>()`; \
-            slices and arrays have `len` and `is_empty`, and elements by `x[i]`"
+    note = "numbers have `abs`, `clamp`, `max`, `min`, `signum` and, for a type parameter, `cast::<U>()`; \
+            floats `ceil`, `cos`, `exp`, `exp2`, `floor`, `is_nan`, `ln`, `log10`, `log2`, `mul_add`, \
+            `powf`, `powi`, `recip`, `round_ties_even`, `sin`, `sqrt`, `tanh`, `to_bits`, `trunc`; \
+            integers `pow`, `abs_diff`, `count_ones`, `leading_zeros`, `rotate_left`, `wrapping_add` and \
+            their kind; slices and arrays `len` and `is_empty`"
 )]
 pub trait Method<const NAME: u64, Found: ?Sized> {
     /// How it takes its receiver.
@@ -111,7 +112,7 @@ impl<T: DeviceType> MethodReceiver for [T] {}
 
 /// A call of a method. With `is_place` the receiver is a variable or a part of one.
 #[track_caller]
-pub fn call_method<'k, const NAME: u64, T: ?Sized, Found: ?Sized>(
+pub fn call_method<'k, const NAME: u64, T, Found: ?Sized>(
     front: Front<'k>,
     _: &MethodOf<T, Found>,
     (receiver, is_place): (Operand<'k>, bool),
@@ -119,7 +120,7 @@ pub fn call_method<'k, const NAME: u64, T: ?Sized, Found: ?Sized>(
     args: &[Operand<'k>],
 ) -> Operand<'k>
 where
-    T: Method<NAME, Found>,
+    T: Method<NAME, Found> + ?Sized,
 {
     front.on_receiver(T::RECEIVER, receiver, is_place, |receiver| {
         let all = std::iter::once(receiver).chain(args.iter().copied());
@@ -129,13 +130,13 @@ where
 
 /// A receiver as it is before arguments that may change it are evaluated.
 #[track_caller]
-pub fn ready<'k, const NAME: u64, T: ?Sized, Found: ?Sized>(
+pub fn ready<'k, const NAME: u64, T, Found: ?Sized>(
     front: Front<'k>,
     _: &MethodOf<T, Found>,
     receiver: Operand<'k>,
 ) -> Operand<'k>
 where
-    T: Method<NAME, Found>,
+    T: Method<NAME, Found> + ?Sized,
 {
     front.ready(T::RECEIVER, receiver)
 }
