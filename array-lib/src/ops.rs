@@ -29,12 +29,14 @@ macro_rules! operators {
         operators!(@scalar $trait $method f32 f64 i32 i64 u32 u64);
     )*};
     (@scalar $trait:ident $method:ident $($scalar:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl ops::$trait<Expr<$scalar>> for $scalar {
             type Output = Expr<$scalar>;
             fn $method(self, right: Expr<$scalar>) -> Expr<$scalar> {
                 ops::$trait::$method(self.into_expr(), right)
             }
         }
+        #[diagnostic::do_not_recommend]
         impl ops::$trait<&Array<$scalar>> for $scalar {
             type Output = Expr<$scalar>;
             fn $method(self, right: &Array<$scalar>) -> Expr<$scalar> {

@@ -9,8 +9,8 @@ use syn::{Block, Expr, Item, Local, Pat, Stmt, Type};
 
 use crate::flow::Frame;
 use crate::function::{Kind, root};
-use crate::refusal::Refusals;
-use crate::scan::addressed;
+use crate::refusal::{NAME_OF_KERNEL, Refusals};
+use crate::scan::{self, addressed};
 use crate::signature::Signature;
 
 /// Translates one body.
@@ -75,6 +75,11 @@ impl<'a> Translator<'a> {
 
     /// The whole description: parameters, then the body.
     pub(crate) fn function(&mut self, signature: &Signature, body: &Block) -> TokenStream {
+        if let (Kind::Kernel, Some(variable)) =
+            (self.kind, scan::variable_named(&signature.name, body))
+        {
+            self.refuse(&variable, NAME_OF_KERNEL);
+        }
         if self.is_inlined {
             return self.inlined_function(signature, body);
         }

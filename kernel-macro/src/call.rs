@@ -18,10 +18,11 @@ pub(crate) const NUMBERS: &[&str] = &[
 
 impl Translator<'_> {
     pub(crate) fn call(&mut self, call: &ExprCall) -> TokenStream {
-        if let Some((of, Expr::Path(function))) = marked(&call.func) {
-            return self.call_of_type(call, of, function);
-        }
-        let Expr::Path(function) = crate::expression::strip(&call.func) else {
+        let (of, function) = match marked(&call.func) {
+            Some((of, function)) => (Some(of), function),
+            None => (None, crate::expression::strip(&call.func)),
+        };
+        let Expr::Path(function) = function else {
             return self.refuse(
                 &call.func,
                 "a kernel calls functions and closures by their names; write `let f = ..;` or a \
@@ -59,7 +60,10 @@ impl Translator<'_> {
                 function,
                 "kernels have no `Option` and no `Result`; use a `bool` beside the value",
             ),
-            _ => self.call_of_function(call, function),
+            [.., ty, _] if ty.to_string().starts_with(char::is_uppercase) => {
+                self.call_of_type(call, of, function)
+            }
+            _ => self.call_of_function(call, of, function),
         }
     }
 
@@ -67,7 +71,7 @@ impl Translator<'_> {
     fn call_of_type(
         &mut self,
         call: &ExprCall,
-        of: &Ident,
+        of: Option<&Ident>,
         function: &syn::ExprPath,
     ) -> TokenStream {
         if let Some(message) = function.path.segments.iter().rev().nth(1)
@@ -93,7 +97,12 @@ impl Translator<'_> {
         }
     }
 
-    fn call_of_function(&mut self, call: &ExprCall, function: &syn::ExprPath) -> TokenStream {
+    fn call_of_function(
+        &mut self,
+        call: &ExprCall,
+        of: Option<&Ident>,
+        function: &syn::ExprPath,
+    ) -> TokenStream {
         let span = call.span();
         let mut path = function.path.clone();
         let takes_closures = call.args.iter().any(|arg| self.closure_argument(arg));
@@ -106,10 +115,22 @@ impl Translator<'_> {
             return self.call_with_closures(call, &path, &types);
         }
         let args = self.eager_list(call.args.iter());
-        let root = root_at(span);
-        quote_spanned! {span=>
-            <#path as #root::Callable>::call(__kiln, &[#(#types),*], &[#(#args),*])
-        }
+        let (root, callee) = (root_at(span), callee(&path));
+        let name = Ident::new("__kiln_callee", path.span());
+        let call = match of {
+            Some(of) => {
+                quote_spanned!(span=> #root::call_function::<#name, _>(__kiln, &#of, &__kiln_types, &__kiln_args))
+            }
+            // A function whose name a variable has, too.
+            None => {
+                quote_spanned!(span=> <#name as #root::Callable>::call(__kiln, &__kiln_types, &__kiln_args))
+            }
+        };
+        quote_spanned! {span=> {
+            let (__kiln_types, __kiln_args) = ([#(#types),*], [#(#args),*]);
+            #callee
+            #call
+        }}
     }
 
     fn type_args(&mut self, arguments: &PathArguments, open: bool) -> Vec<TokenStream> {
@@ -256,5 +277,18 @@ impl Translator<'_> {
                 "`shared!` takes a type: `let tile = shared!([f32; 256]);`",
             ),
         }
+    }
+}
+
+/// The type of a function as `__kiln_callee`. An import of a name imports all that it means; where it
+/// means no type, there is one behind it, and rustc says that this cannot be called.
+pub(crate) fn callee(path: &syn::Path) -> TokenStream {
+    let (root, name) = (
+        root_at(path.span()),
+        Ident::new("__kiln_callee", path.span()),
+    );
+    quote_spanned! {path.span()=>
+        use #path as #name;
+        use #root::not_for_kernels::*;
     }
 }

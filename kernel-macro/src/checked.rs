@@ -5,13 +5,19 @@
 //! for the type. Method calls are marked, too, `__kiln_m0.of(x.len())`; the copy has for one a block that
 //! tells the types of its receiver and of its result.
 
+use std::collections::HashSet;
+
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, Token};
 
+use crate::call::NUMBERS;
+use crate::expression::strip;
 use crate::function::root;
+use crate::scan::Variables;
 use crate::signature::Signature;
 
 /// How the names of `TypeOf`s begin.
@@ -28,11 +34,18 @@ pub(crate) struct CheckedCopy {
 }
 
 impl CheckedCopy {
-    /// Marks a body. Of the type parameters everything is known.
-    pub(crate) fn new(body: &Block, type_params: &[Ident]) -> CheckedCopy {
+    /// Marks a body.
+    pub(crate) fn new(body: &Block, signature: &Signature) -> CheckedCopy {
         let mut body = body.clone();
+        let mut variables = Variables::default();
+        variables.visit_block(&body);
+        for param in &signature.params {
+            variables.visit_param(&param.pattern, param.is_closure);
+        }
         let mut mark = Mark {
-            type_params,
+            type_params: signature.type_names(),
+            variables: variables.names.iter().map(ToString::to_string).collect(),
+            closures: variables.closures,
             types: Vec::new(),
             methods: Vec::new(),
             paths: false,
@@ -139,15 +152,19 @@ fn marked_by<'e>(prefix: &str, expr: &'e Expr) -> Option<(&'e Ident, &'e Expr)> 
     is_mark.then_some(name).zip(call.args.first())
 }
 
-struct Mark<'a> {
-    type_params: &'a [Ident],
+struct Mark {
+    type_params: Vec<Ident>,
+    /// The names of all variables, which may be closures.
+    variables: HashSet<String>,
+    /// The names of those that are closures.
+    closures: HashSet<String>,
     types: Vec<Ident>,
     methods: Vec<Ident>,
     /// Whether a function of a type is called by its path.
     paths: bool,
 }
 
-impl Mark<'_> {
+impl Mark {
     fn mark(&mut self, expr: &mut Expr) {
         let name = format_ident!("{PREFIX}{}", self.types.len(), span = expr.span());
         wrap(&name, expr);
@@ -171,6 +188,36 @@ impl Mark<'_> {
         };
         let is_type = ty.ident.to_string().starts_with(char::is_uppercase);
         path.qself.is_none() && is_type && !self.type_params.contains(&ty.ident)
+    }
+
+    /// Whether a path names a function by itself: no closure, and nothing of a type.
+    fn is_function(&self, expr: &Expr) -> bool {
+        let Expr::Path(path) = expr else {
+            return false;
+        };
+        let mut segments = path.path.segments.iter().rev();
+        let (Some(name), of) = (segments.next(), segments.next()) else {
+            return false;
+        };
+        let is_variable = of.is_none() && self.variables.contains(&name.ident.to_string());
+        let is_of = |ty: &syn::PathSegment| {
+            NUMBERS.iter().any(|n| ty.ident == n) || self.type_params.contains(&ty.ident)
+        };
+        path.qself.is_none() && !is_variable && !of.is_some_and(is_of)
+    }
+
+    /// Whether an argument is a closure. Its type, and so that of the function, names what it borrows,
+    /// which ends with the copy.
+    fn is_closure(&self, argument: &Expr) -> bool {
+        match strip(argument) {
+            Expr::Closure(_) => true,
+            Expr::Reference(reference) => self.is_closure(&reference.expr),
+            Expr::Path(path) => {
+                let name = path.path.get_ident().map(ToString::to_string);
+                name.is_some_and(|name| self.closures.contains(&name))
+            }
+            _ => false,
+        }
     }
 
     /// What a `for` goes over: `rev` and `step_by` of a range are no methods of kernels.
@@ -231,7 +278,7 @@ pub(crate) fn is_open_literal(expr: &Expr) -> bool {
     }
 }
 
-impl VisitMut for Mark<'_> {
+impl VisitMut for Mark {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if is_open_literal(expr) {
             self.mark(expr);
@@ -239,7 +286,7 @@ impl VisitMut for Mark<'_> {
         }
         // A literal that is cast has its type from the cast.
         if let Expr::Cast(cast) = expr
-            && is_open_literal(crate::expression::strip(&cast.expr))
+            && is_open_literal(strip(&cast.expr))
         {
             return;
         }
@@ -254,10 +301,17 @@ impl VisitMut for Mark<'_> {
             return;
         }
         if let Expr::Call(call) = expr
-            && self.is_of_type(&call.func)
+            && let function @ Expr::Path(_) = strip(&call.func)
+        {
+            *call.func = function.clone();
+        }
+        if let Expr::Call(call) = expr
+            && let of_type = self.is_of_type(&call.func)
+            && (of_type || self.is_function(&call.func))
+            && !call.args.iter().any(|arg| self.is_closure(arg))
         {
             self.mark(&mut call.func);
-            self.paths = true;
+            self.paths |= of_type;
             call.args
                 .iter_mut()
                 .for_each(|arg| self.visit_expr_mut(arg));

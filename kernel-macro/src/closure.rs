@@ -138,7 +138,11 @@ pub(crate) fn companion(
     let root = root();
     // Hygiene keeps these apart from names of the user.
     let own = |name: &str| Ident::new(name, Span::mixed_site());
-    let (front, call, instance) = (own("front"), own("call"), own("instance"));
+    let (front, call, instance) = (
+        own("__kiln_front"),
+        own("__kiln_call"),
+        own("__kiln_instance"),
+    );
     quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, reason = "it has the name of the function")]
@@ -318,13 +322,16 @@ impl Translator<'_> {
             quote_spanned!(argument.span()=> #closure as #root::Closure<'_, '_>)
         });
         let closures: Vec<TokenStream> = closures.collect();
-        quote_spanned! {span=>
-            <#path as #root::Inlinable>::call_inline(__kiln, &#root::InlineCall {
+        let callee = crate::call::callee(path);
+        let name = Ident::new("__kiln_callee", path.span());
+        quote_spanned! {span=> {
+            #callee
+            <#name as #root::Inlinable>::call_inline(__kiln, &#root::InlineCall {
                 types: &[#(#types),*],
                 args: &[#(#args),*],
                 closures: &[#(#closures),*],
             })
-        }
+        }}
     }
 
     fn closure_value(&mut self, argument: &Expr) -> TokenStream {

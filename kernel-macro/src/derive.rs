@@ -136,45 +136,45 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
     for (member, field, ty) in fields(data) {
         let span = ty.span();
         scalars.push(quote_spanned! {span=>
-            <#ty as #root::DeviceType>::scalars(&self.#member, out);
+            <#ty as #root::DeviceType>::scalars(&self.#member, __kiln_out);
         });
         entries.push(quote_spanned! {span=>
-            (::std::string::String::from(#field), <#ty as #root::DeviceType>::ir_type(types))
+            (::std::string::String::from(#field), <#ty as #root::DeviceType>::ir_type(__kiln_types))
         });
         layout.push(quote! {
-            size = size.next_multiple_of(::core::mem::align_of::<#ty>());
+            __kiln_size = __kiln_size.next_multiple_of(::core::mem::align_of::<#ty>());
             assert!(
-                ::core::mem::offset_of!(Self, #member) == size,
+                ::core::mem::offset_of!(Self, #member) == __kiln_size,
                 "a field is not where C has it"
             );
-            size += ::core::mem::size_of::<#ty>();
-            if ::core::mem::align_of::<#ty>() > align {
-                align = ::core::mem::align_of::<#ty>();
+            __kiln_size += ::core::mem::size_of::<#ty>();
+            if ::core::mem::align_of::<#ty>() > __kiln_align {
+                __kiln_align = ::core::mem::align_of::<#ty>();
             }
         });
     }
     quote! {
         impl #parameters #root::DeviceType for #name #arguments #clause {
-            fn ir_type(types: &mut #root::TypeTable) -> #root::Type {
+            fn ir_type(__kiln_types: &mut #root::TypeTable) -> #root::Type {
                 // The layout algorithm of the IR, on what rustc has made of the fields.
                 const {
                     #[allow(unused_mut, reason = "a struct without fields assigns neither")]
-                    let (mut size, mut align) = (0_usize, 1_usize);
+                    let (mut __kiln_size, mut __kiln_align) = (0_usize, 1_usize);
                     #(#layout)*
-                    assert!(::core::mem::align_of::<Self>() == align, "the alignment is not C's");
+                    assert!(::core::mem::align_of::<Self>() == __kiln_align, "the alignment is not C's");
                     assert!(
-                        ::core::mem::size_of::<Self>() == size.next_multiple_of(align),
+                        ::core::mem::size_of::<Self>() == __kiln_size.next_multiple_of(__kiln_align),
                         "the size is not C's"
                     );
                 }
-                let fields = ::std::vec![#(#entries),*];
-                types.intern_struct(#root::StructData {
+                let __kiln_fields = ::std::vec![#(#entries),*];
+                __kiln_types.intern_struct(#root::StructData {
                     name: ::std::string::String::from(#text),
-                    fields,
+                    fields: __kiln_fields,
                 })
             }
-            fn scalars(&self, out: &mut ::std::vec::Vec<#root::Constant>) {
-                let _ = &out;
+            fn scalars(&self, __kiln_out: &mut ::std::vec::Vec<#root::Constant>) {
+                let _ = &__kiln_out;
                 #(#scalars)*
             }
         }
@@ -191,9 +191,9 @@ fn kernel_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
         any_bits.push(quote_spanned!(span=> && <#ty as #root::KernelType>::ANY_BITS));
         valid.push(quote_spanned! {span=>
             && {
-                let start = ::core::mem::offset_of!(Self, #member);
-                let end = start + ::core::mem::size_of::<#ty>();
-                bytes.get(start..end).is_some_and(<#ty as #root::KernelType>::is_value)
+                let __kiln_start = ::core::mem::offset_of!(Self, #member);
+                let __kiln_end = __kiln_start + ::core::mem::size_of::<#ty>();
+                __kiln_bytes.get(__kiln_start..__kiln_end).is_some_and(<#ty as #root::KernelType>::is_value)
             }
         });
     }
@@ -202,8 +202,8 @@ fn kernel_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
         // value is valid if all its fields are.
         unsafe impl #parameters #root::KernelType for #name #arguments #clause {
             const ANY_BITS: bool = true #(#any_bits)*;
-            fn is_value(bytes: &[u8]) -> bool {
-                let _ = bytes;
+            fn is_value(__kiln_bytes: &[u8]) -> bool {
+                let _ = __kiln_bytes;
                 true #(#valid)*
             }
         }
@@ -219,14 +219,14 @@ fn constructor(name: &Ident, fields: usize) -> TokenStream {
         impl #root::Callable for #name {
             #[track_caller]
             fn call<'k>(
-                front: #root::Front<'k>,
+                __kiln_front: #root::Front<'k>,
                 _: &[#root::Type],
-                args: &[#root::Operand<'k>],
+                __kiln_args: &[#root::Operand<'k>],
             ) -> #root::Operand<'k> {
-                let ty = front.builder().device_type::<#name>();
+                let __kiln_ty = __kiln_front.builder().device_type::<#name>();
                 // rustc has checked the number of arguments.
-                let fields = [#((#names, args.get(#values).copied().unwrap_or(front.unit()))),*];
-                front.construct(ty, &fields, ::core::option::Option::None)
+                let __kiln_fields = [#((#names, __kiln_args.get(#values).copied().unwrap_or(__kiln_front.unit()))),*];
+                __kiln_front.construct(__kiln_ty, &__kiln_fields, ::core::option::Option::None)
             }
         }
     }
@@ -269,11 +269,11 @@ fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> Tok
     let variants: Vec<&Ident> = data.variants.iter().map(|v| &v.ident).collect();
     quote! {
         impl #root::DeviceType for #name {
-            fn ir_type(types: &mut #root::TypeTable) -> #root::Type {
-                <#repr as #root::DeviceType>::ir_type(types)
+            fn ir_type(__kiln_types: &mut #root::TypeTable) -> #root::Type {
+                <#repr as #root::DeviceType>::ir_type(__kiln_types)
             }
-            fn scalars(&self, out: &mut ::std::vec::Vec<#root::Constant>) {
-                #root::DeviceType::scalars(&(*self as #repr), out);
+            fn scalars(&self, __kiln_out: &mut ::std::vec::Vec<#root::Constant>) {
+                #root::DeviceType::scalars(&(*self as #repr), __kiln_out);
             }
         }
 
@@ -287,12 +287,12 @@ fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> Tok
         // variants.
         unsafe impl #root::KernelType for #name {
             const ANY_BITS: bool = false;
-            fn is_value(bytes: &[u8]) -> bool {
-                let Ok(bytes) = bytes.try_into() else {
+            fn is_value(__kiln_bytes: &[u8]) -> bool {
+                let Ok(__kiln_bytes) = __kiln_bytes.try_into() else {
                     return false;
                 };
-                let value = #repr::from_ne_bytes(bytes);
-                [#(#name::#variants as #repr),*].contains(&value)
+                let __kiln_value = #repr::from_ne_bytes(__kiln_bytes);
+                [#(#name::#variants as #repr),*].contains(&__kiln_value)
             }
         }
     }

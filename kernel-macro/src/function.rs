@@ -67,8 +67,8 @@ pub(crate) fn expand_expression(tokens: TokenStream) -> TokenStream {
     let root = root();
     quote!({
         #items
-        let kernel: &'static #root::LazyKernel = &#name;
-        kernel
+        let __kiln_kernel: &'static #root::LazyKernel = &#name;
+        __kiln_kernel
     })
 }
 
@@ -87,6 +87,7 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
     };
     let mut refusals = Refusals::default();
     let signature = Signature::new(kind, attribute, &item, &mut refusals);
+    let is_declared = refusals.is_empty();
     let body = refusals
         .is_empty()
         .then(|| Parts::new(kind, &signature, &item, &mut refusals));
@@ -94,7 +95,7 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
         Some(parts) if refusals.is_empty() => unified(parts.items(&signature, &item)),
         _ => {
             let errors = refusals.into_tokens();
-            let stand_in = stand_in(kind, &signature, &item);
+            let stand_in = stand_in(kind, &signature, &item, is_declared);
             quote!(#stand_in #errors)
         }
     }
@@ -116,7 +117,7 @@ impl Parts {
         item: &ItemFn,
         refusals: &mut Refusals,
     ) -> Parts {
-        let copy = CheckedCopy::new(&item.block, &signature.type_names());
+        let copy = CheckedCopy::new(&item.block, signature);
         let mut translator = Translator::new(kind, signature, copy.body(), refusals);
         let description = translator.function(signature, copy.body());
         Parts {
@@ -217,7 +218,8 @@ fn companion(
     let root = root();
     // Hygiene keeps these apart from names of the user.
     let parameter = |name: &str| Ident::new(name, Span::mixed_site());
-    let (front, types, args) = (parameter("front"), parameter("types"), parameter("args"));
+    let (front, types) = (parameter("__kiln_front"), parameter("__kiln_types"));
+    let args = parameter("__kiln_args");
     let call = call(&front, &types, &args);
     quote! {
         #[doc(hidden)]
@@ -237,16 +239,24 @@ fn companion(
     }
 }
 
-/// What stands for a function that is refused, so that its uses are no errors of their own.
-fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn) -> TokenStream {
+/// What stands for a function that is refused, so that its uses are no errors of their own. If its
+/// signature is not what is refused it is `is_declared`.
+fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn, is_declared: bool) -> TokenStream {
     let (vis, name) = (&item.vis, &item.sig.ident);
     let root = root();
     let text = name.to_string();
     match kind {
-        Kind::Kernel => quote! {
-            #[allow(non_upper_case_globals, reason = "it has the name of the function")]
-            #vis static #name: #root::LazyKernel = #root::LazyKernel::new(#text, |_| {});
-        },
+        Kind::Kernel => {
+            let ty = match is_declared {
+                true => kernel_type(vis, &kept(&item.attrs), signature),
+                false => crate::launch::type_of_any(vis, signature),
+            };
+            quote! {
+                #[allow(non_upper_case_globals, reason = "it has the name of the function")]
+                #vis static #name: #name = #name { kernel: #root::LazyKernel::new(#text, |_| {}) };
+                #ty
+            }
+        }
         // Beside a method there is no room for a type.
         Kind::Device if item.sig.receiver().is_some() => quote!(#item),
         Kind::Device => {

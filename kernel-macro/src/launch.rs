@@ -21,13 +21,40 @@ pub(crate) fn kernel_type(
     attributes: &[&Attribute],
     signature: &Signature,
 ) -> TokenStream {
-    let (root, name) = (root(), &signature.name);
-    let doc = format!("The type of the kernel `{}`.", plain_name(name));
     let cfgs: Vec<_> = attributes
         .iter()
         .filter(|a| a.path().is_ident("cfg"))
         .collect();
-    let launch = launch(vis, signature);
+    type_with(vis, &cfgs, signature, &launch(vis, signature))
+}
+
+/// The same for a kernel whose signature is refused: its launch takes anything.
+pub(crate) fn type_of_any(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
+    let types = (0..signature.params.len()).map(|i| format_ident!("T{i}"));
+    let types: Vec<Ident> = types.collect();
+    let root = root();
+    let launch = quote! {
+        #[allow(dead_code, clippy::too_many_arguments, reason = "its kernel is refused")]
+        #vis fn launch<#(#types),*>(
+            &self,
+            _: &#root::Jit,
+            _: impl ::core::convert::Into<#root::LaunchConfig>,
+            #(_: #types),*
+        ) -> ::core::result::Result<(), #root::Error> {
+            self.kernel.get().map(|_| ())
+        }
+    };
+    type_with(vis, &[], signature, &launch)
+}
+
+fn type_with(
+    vis: &syn::Visibility,
+    cfgs: &[&&Attribute],
+    signature: &Signature,
+    launch: &TokenStream,
+) -> TokenStream {
+    let (root, name) = (root(), &signature.name);
+    let doc = format!("The type of the kernel `{}`.", plain_name(name));
     quote! {
         #(#cfgs)*
         #[doc = #doc]
@@ -59,9 +86,11 @@ pub(crate) fn kernel_type(
 /// The method `launch`.
 fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
     let root = root();
-    // Hygiene keeps these apart from parameters of the kernel.
+    // Hygiene keeps these apart from parameters of the kernel; the prefix from items, kernels among them,
+    // that no variable may shadow.
     let own = |name: &str| Ident::new(name, Span::mixed_site());
-    let (jit, config, kernel) = (own("jit"), own("config"), own("kernel"));
+    let (jit, config) = (own("__kiln_jit"), own("__kiln_config"));
+    let kernel = own("__kiln_kernel");
     let names: Vec<Ident> = (signature.params.iter().enumerate())
         .map(|(i, param)| argument_name(i, &param.pattern))
         .collect();

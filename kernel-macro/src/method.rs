@@ -178,14 +178,14 @@ impl Of<'_> {
         quote! {
             #[track_caller]
             fn call<'k>(
-                front: #root::Front<'k>,
-                types: &[#root::Type],
-                args: &[#root::Operand<'k>],
+                __kiln_front: #root::Front<'k>,
+                __kiln_types: &[#root::Type],
+                __kiln_args: &[#root::Operand<'k>],
             ) -> #root::Operand<'k> {
-                let mut all: ::std::vec::Vec<#root::Type> =
-                    ::std::vec![#(front.builder().device_type::<#names>()),*];
-                all.extend(types);
-                __kiln_call(front, &all, args)
+                let mut __kiln_all: ::std::vec::Vec<#root::Type> =
+                    ::std::vec![#(__kiln_front.builder().device_type::<#names>()),*];
+                __kiln_all.extend(__kiln_types);
+                __kiln_call(__kiln_front, &__kiln_all, __kiln_args)
             }
         }
     }
@@ -195,11 +195,11 @@ impl Of<'_> {
         let root = root();
         let call = quote! {
             fn call<'k>(
-                front: #root::Front<'k>,
+                __kiln_front: #root::Front<'k>,
                 _: &[#root::Type],
                 _: &[#root::Operand<'k>],
             ) -> #root::Operand<'k> {
-                front.unit()
+                __kiln_front.unit()
             }
         };
         let name = &function.sig.ident;
@@ -276,12 +276,12 @@ fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
         #describe
         #[track_caller]
         fn __kiln_call<'k>(
-            front: #root::Front<'k>,
-            types: &[#root::Type],
-            args: &[#root::Operand<'k>],
+            __kiln_front: #root::Front<'k>,
+            __kiln_types: &[#root::Type],
+            __kiln_args: &[#root::Operand<'k>],
         ) -> #root::Operand<'k> {
             static FUNCTION: #root::LazyDeviceFn = #new;
-            FUNCTION.call(front, types, args)
+            FUNCTION.call(__kiln_front, __kiln_types, __kiln_args)
         }
     }
 }

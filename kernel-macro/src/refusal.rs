@@ -145,6 +145,10 @@ pub(crate) const METHODS: &[&str] = &[
     "wrapping_sub",
 ];
 
+/// What to say about a variable of a kernel's own name.
+pub(crate) const NAME_OF_KERNEL: &str = "the kernel has this name, and is a static, whose name no variable \
+     can have; name one of the two otherwise";
+
 /// What to say about a closure that is passed to a method.
 pub(crate) const CLOSURE_TO_METHOD: &str =
     "closures are passed to free functions; write a `#[device_fn]` outside of the `impl` block";

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use proc_macro2::Ident;
 use syn::visit::Visit;
-use syn::{BinOp, Expr};
+use syn::{BinOp, Expr, Pat};
 
 use crate::body::plain_name;
 use crate::checked::{is_cast, marked, marked_method};
@@ -36,7 +37,7 @@ struct Addressed {
 }
 
 /// The variable that an expression is a part of.
-fn variable(place: &Expr) -> Option<&syn::Ident> {
+fn variable(place: &Expr) -> Option<&Ident> {
     match place {
         Expr::Path(path) => path.path.get_ident(),
         Expr::Field(field) => variable(&field.base),
@@ -89,6 +90,50 @@ impl<'ast> Visit<'ast> for Addressed {
 /// Whether a method may assign something: those with a name of the library do not, whose they ever are.
 fn may_change(call: &syn::ExprMethodCall) -> bool {
     !METHODS.contains(&plain_name(&call.method).as_str())
+}
+
+/// The first variable of a name.
+pub(crate) fn variable_named(name: &Ident, block: &syn::Block) -> Option<Ident> {
+    let mut variables = Variables::default();
+    variables.visit_block(block);
+    variables
+        .names
+        .into_iter()
+        .find(|variable| variable == name)
+}
+
+/// The names that patterns bind.
+#[derive(Default)]
+pub(crate) struct Variables {
+    /// All of them.
+    pub(crate) names: Vec<Ident>,
+    /// Those of closures.
+    pub(crate) closures: HashSet<String>,
+}
+
+impl Variables {
+    /// Adds those of a parameter.
+    pub(crate) fn visit_param(&mut self, pattern: &Pat, is_closure: bool) {
+        self.visit_pat(pattern);
+        if let (Pat::Ident(name), true) = (pattern, is_closure) {
+            self.closures.insert(name.ident.to_string());
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Variables {
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        self.names.push(pattern.ident.clone());
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        let init = local.init.as_ref().map(|init| strip(&init.expr));
+        if let (Pat::Ident(name), Some(Expr::Closure(_))) = (&local.pat, init) {
+            self.closures.insert(name.ident.to_string());
+        }
+        syn::visit::visit_local(self, local);
+    }
 }
 
 /// Whether a body returns before its end; what closures in it return is theirs.

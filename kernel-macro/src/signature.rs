@@ -3,12 +3,14 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::{
     FnArg, GenericParam, Generics, ItemFn, Pat, ReturnType, Type, TypeParamBound, parse_quote,
 };
 
 use crate::function::{Kind, const_name, root};
-use crate::refusal::Refusals;
+use crate::refusal::{NAME_OF_KERNEL, Refusals};
+use crate::scan::Variables;
 use crate::types::check_type;
 
 /// A parameter of the function.
@@ -190,6 +192,15 @@ impl Signature {
             refusals.refuse(input, message);
             return;
         };
+        let mut variables = Variables::default();
+        variables.visit_pat(&param.pat);
+        let same = variables
+            .names
+            .iter()
+            .find(|variable| **variable == self.name);
+        if let (Kind::Kernel, Some(variable)) = (kind, same) {
+            refusals.refuse(variable, NAME_OF_KERNEL);
+        }
         let is_closure = crate::closure::named(&param.ty).is_some_and(|name| self.is_closure(name));
         if !is_closure {
             check_type(&param.ty, refusals);

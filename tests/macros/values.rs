@@ -333,3 +333,72 @@ fn slices_as_values() -> kiln::Result<()> {
     }
     Ok(())
 }
+
+/// Kernels and types with the names that generated code would choose for its variables.
+mod names {
+    #![allow(dead_code, reason = "that it compiles is what is tested")]
+
+    use kiln::prelude::*;
+
+    macro_rules! kernels {
+        ($($name:ident)*) => {$(
+            #[kernel]
+            pub fn $name(x: &mut [Pair<f32>]) {
+                x[0] = Point(1.0, 2.0).pair();
+            }
+        )*};
+    }
+    kernels! { kernel jit config front types args all ty fields size align out bytes value start end }
+
+    #[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+    #[repr(C)]
+    pub struct Pair<T> {
+        pub a: T,
+        pub b: T,
+    }
+
+    #[derive(Copy, Clone, KernelType)]
+    #[repr(C)]
+    struct Point(f32, f32);
+
+    #[derive(Copy, Clone, KernelType)]
+    #[repr(u8)]
+    enum Side {
+        Left,
+    }
+
+    #[device_fn]
+    impl Point {
+        fn pair(self) -> Pair<f32> {
+            let b = if Side::Left == Side::Left {
+                self.1
+            } else {
+                0.0
+            };
+            Pair { a: self.0, b }
+        }
+    }
+
+    #[device_fn]
+    impl Side {
+        fn other(self) -> Side {
+            self
+        }
+    }
+
+    impl PartialEq for Side {
+        fn eq(&self, other: &Side) -> bool {
+            *self as u8 == *other as u8
+        }
+    }
+}
+
+#[test]
+fn kernels_may_be_named_as_anything() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let mut x = jit.zeros::<names::Pair<f32>>(1)?;
+    names::kernel.launch(&jit, (1, 1), &mut x)?;
+    names::config.launch(&jit, (1, 1), &mut x)?;
+    assert_eq!(x.to_vec()?, [names::Pair { a: 1.0, b: 2.0 }]);
+    Ok(())
+}

@@ -458,6 +458,8 @@ macro_rules! binary_operators {
         binary_operators!(@scalar $scalar Var $trait $method $op);
     )*};
     (@scalar $scalar:ident $rhs:ident $trait:ident $method:ident $op:ident) => {
+        // A mistake in a kernel is one of scalars, which have these besides.
+        #[diagnostic::do_not_recommend]
         impl<'k> ops::$trait<$rhs<'k>> for $scalar {
             type Output = Val<'k>;
             #[track_caller]

@@ -9,7 +9,7 @@ use crate::build::{BuildErrorKind, DescriptionId, DeviceFn, IntoVal, Kernel, Ker
 use crate::error::Error;
 use crate::ir::Type;
 
-use super::{Front, Operand};
+use super::{Front, Operand, TypeOf};
 
 /// Something that can be launched: a [`Kernel`], or a `#[kernel]` function.
 #[diagnostic::on_unimplemented(
@@ -107,13 +107,70 @@ impl fmt::Debug for LazyKernel {
 /// What a call in a kernel can call. `#[device_fn]` implements it for a type that has the function's
 /// name and no values, as do the functions of the library.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a device function",
-    note = "kernels call `#[device_fn]` functions and those of `kiln::stdlib`"
+    message = "this is not a function of kernels",
+    label = "not a device function",
+    note = "mark it with `#[device_fn]`; kernels call such functions, and those of `kiln::stdlib`"
 )]
 pub trait Callable {
     /// Calls it.
     #[track_caller]
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+}
+
+/// What a call can call whose function rustc has found in the checked copy: `F` is its type. Where rustc
+/// has found none, `F` stays open, and what has no type of its own in kernels can be called, so that what
+/// is wrong is reported once.
+#[diagnostic::on_unimplemented(
+    message = "this is not a function of kernels",
+    label = "not a device function",
+    note = "mark it with `#[device_fn]`; kernels call such functions, and those of `kiln::stdlib`"
+)]
+pub trait CallableFn<F: ?Sized> {
+    /// Calls it.
+    #[track_caller]
+    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Callable, F> CallableFn<F> for C {
+    #[track_caller]
+    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
+        <C as Callable>::call(front, types, args)
+    }
+}
+
+/// Calls the function of a name, which rustc has found as `F`.
+#[track_caller]
+pub fn call_function<'k, C: CallableFn<F>, F: ?Sized>(
+    front: Front<'k>,
+    _: &TypeOf<F>,
+    types: &[Type],
+    args: &[Operand<'k>],
+) -> Operand<'k> {
+    C::call(front, types, args)
+}
+
+/// What a name is in kernels that is no type.
+pub mod not_for_kernels {
+    use super::{CallableFn, Front, Operand, Type};
+
+    /// It cannot be called.
+    #[allow(non_camel_case_types, reason = "it stands for a function")]
+    #[derive(Debug)]
+    pub enum __kiln_callee {}
+
+    macro_rules! callable {
+        ($($open:ty)*) => {$(
+            #[diagnostic::do_not_recommend]
+            impl CallableFn<$open> for __kiln_callee {
+                fn call<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
+                    front.unit()
+                }
+            }
+        )*};
+    }
+    // Two of them: rustc would take a single one before it looks at the function.
+    callable! { str [()] }
 }
 
 /// A device function that is described at its first use.

@@ -28,7 +28,8 @@ pub struct InlineCall<'c, 'k> {
 /// What a call with closures can call. `#[device_fn]` implements it for functions with parameters of
 /// types like `F: Fn(f32) -> f32`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` takes no closures in kernels",
+    message = "this function takes no closures in kernels",
+    label = "takes no closures",
     note = "closures are passed to `#[device_fn]` functions like `fn f<F: Fn(f32) -> f32>(x: f32, f: F)`"
 )]
 pub trait Inlinable {

@@ -37,7 +37,9 @@ mod types;
 use crate::build::KernelBuilder;
 
 pub use flow::{Describe, Slot};
-pub use function::{AsKernel, Callable, LazyDeviceFn, LazyKernel};
+pub use function::{
+    AsKernel, Callable, CallableFn, LazyDeviceFn, LazyKernel, call_function, not_for_kernels,
+};
 pub use inline::{Closure, Inlinable, InlineCall};
 pub use method::Receiver;
 pub use operand::{Fields, Named, Operand};
