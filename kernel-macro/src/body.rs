@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::{Block, Expr, Item, Local, Pat, Stmt, Type};
 
 use crate::flow::Frame;
 use crate::function::{Kind, root};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
-use crate::scan::{self, addressed};
+use crate::scan::{self, Mutable, addressed};
 use crate::signature::Signature;
 
 /// Translates one body.
@@ -27,6 +28,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) in_closure: bool,
     /// Whether the function is described in place of its calls.
     pub(crate) is_inlined: bool,
+    /// The variables that are `mut`.
+    pub(crate) mutable: Mutable,
     addressed: HashSet<String>,
     type_params: Vec<Ident>,
     consts: Vec<(Ident, Type)>,
@@ -53,7 +56,13 @@ impl<'a> Translator<'a> {
         body: &Block,
         refusals: &'a mut Refusals,
     ) -> Self {
+        let mut mutable = Mutable::default();
+        mutable.visit_block(body);
+        for param in &signature.params {
+            mutable.visit_pat(&param.pattern);
+        }
         Translator {
+            mutable,
             kind,
             name: signature.is_free.then(|| signature.name.clone()),
             refusals,

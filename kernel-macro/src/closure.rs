@@ -244,11 +244,14 @@ impl Translator<'_> {
 
     /// A closure of the host that describes a call of this one.
     pub(crate) fn closure(&mut self, closure: &ExprClosure) -> TokenStream {
-        if let Some(token) = &closure.capture {
+        // What does not change is the same whether it is moved or seen where the closure is called.
+        if closure.capture.is_some()
+            && let Some(variable) = self.mutable.captured_by(closure)
+        {
             return self.refuse(
-                token,
-                "closures of kernels are described where they are called and see their variables as \
-                 they are then; leave `move` out, and copy with `let` what should stay",
+                &variable,
+                "closures of kernels are described where they are called and see this variable as it is \
+                 then; leave `move` out, or copy it with `let` to one that is not `mut`",
             );
         }
         if let Some(token) = &closure.asyncness {
@@ -274,7 +277,15 @@ impl Translator<'_> {
         }
         let frames = std::mem::take(&mut self.frames);
         let outside = std::mem::replace(&mut self.in_closure, true);
-        let body = self.expr(&closure.body);
+        let body = match scan::returns_inside(&closure.body) {
+            true => {
+                let slot = self.fresh(closure.body.span());
+                let to = Destination::Slot(slot.clone());
+                let body = self.run_once(&to, |this| this.into(&closure.body, &to));
+                quote!({ let #slot = __kiln.slot(); #body #slot })
+            }
+            false => self.expr(&closure.body),
+        };
         self.in_closure = outside;
         self.frames = frames;
         self.closures = known;

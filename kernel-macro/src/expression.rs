@@ -62,14 +62,10 @@ impl Translator<'_> {
                 quote_spanned!(span=> #base.field(#name))
             }
             Expr::Index(e) => {
-                let base = self.expr(&e.expr);
                 if let Expr::Range(range) = strip(&e.index) {
-                    return self.refuse(
-                        range,
-                        "kernels have no parts of slices; pass the slice and add the offset to the \
-                         index",
-                    );
+                    return self.part(e, range, false);
                 }
+                let base = self.expr(&e.expr);
                 let index = self.expr(&e.index);
                 quote_spanned!(span=> #base.index(#index))
             }
@@ -248,19 +244,35 @@ impl Translator<'_> {
 
     fn reference(&mut self, reference: &syn::ExprReference) -> TokenStream {
         let mutable = reference.mutability.is_some();
-        // `&x[..]` is `x`.
         if let Expr::Index(index) = strip(&reference.expr)
-            && let Expr::Range(ExprRange {
-                start: None,
-                end: None,
-                ..
-            }) = strip(&index.index)
+            && let Expr::Range(range) = strip(&index.index)
         {
-            let base = self.expr(&index.expr);
-            return quote_spanned!(reference.span()=> #base.whole_slice(#mutable));
+            return self.part(index, range, mutable);
         }
         let place = self.expr(&reference.expr);
         quote_spanned!(reference.span()=> #place.address(#mutable))
+    }
+
+    /// `x[a..b]`: a slice of its own; `x[..]` is `x`.
+    fn part(&mut self, index: &syn::ExprIndex, range: &ExprRange, mutable: bool) -> TokenStream {
+        let span = index.span();
+        let base = self.expr(&index.expr);
+        let ends = range
+            .start
+            .as_deref()
+            .into_iter()
+            .chain(range.end.as_deref());
+        let mut ends = self.eager_list(ends).into_iter();
+        if range.start.is_none() && range.end.is_none() {
+            return quote_spanned!(span=> #base.whole_slice(#mutable));
+        }
+        let mut bound = |end: &Option<Box<Expr>>| match end.as_ref().and_then(|_| ends.next()) {
+            Some(end) => quote!(::core::option::Option::Some(#end)),
+            None => quote!(::core::option::Option::None),
+        };
+        let (from, to) = (bound(&range.start), bound(&range.end));
+        let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
+        quote_spanned!(span=> #base.part(#from, #to, #inclusive, #mutable))
     }
 
     fn struct_literal(&mut self, literal: &ExprStruct, ty: &TokenStream) -> TokenStream {

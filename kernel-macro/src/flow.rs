@@ -369,7 +369,8 @@ impl Translator<'_> {
         quote!(__kiln.loop_(&mut || { #body __kiln.break_(0); });)
     }
 
-    /// `return` in a function that is described in place: out of all loops, with the value.
+    /// `return` in a closure, or in a function that is described in place: out of all loops, with the
+    /// value.
     fn return_in_place(&mut self, e: &syn::ExprReturn) -> TokenStream {
         let span = e.return_token.span();
         let Some(function) = self.frames.first() else {
@@ -385,13 +386,7 @@ impl Translator<'_> {
 
     fn return_(&mut self, e: &syn::ExprReturn) -> TokenStream {
         let span = e.return_token.span();
-        if self.in_closure {
-            return self.refuse(
-                &e.return_token,
-                "a closure of a kernel ends with its value; write `if .. else ..`, or a `#[device_fn]`",
-            );
-        }
-        if self.is_inlined {
+        if self.in_closure || self.is_inlined {
             return self.return_in_place(e);
         }
         match &e.expr {

@@ -92,6 +92,42 @@ fn may_change(call: &syn::ExprMethodCall) -> bool {
     !METHODS.contains(&plain_name(&call.method).as_str())
 }
 
+/// The names of variables that are `mut`, each as often as there are such variables.
+#[derive(Default)]
+pub(crate) struct Mutable(pub(crate) Vec<String>);
+
+impl<'ast> Visit<'ast> for Mutable {
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        if pattern.mutability.is_some() {
+            self.0.push(pattern.ident.to_string());
+        }
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+}
+
+impl Mutable {
+    /// A variable that a closure names, is `mut`, and is none of its own.
+    pub(crate) fn captured_by(&self, closure: &syn::ExprClosure) -> Option<Ident> {
+        let mut own = Mutable::default();
+        own.visit_expr_closure(closure);
+        let count = |names: &[String], name: &str| names.iter().filter(|n| *n == name).count();
+        let mut used = Used(Vec::new());
+        used.visit_expr(&closure.body);
+        used.0.into_iter().find(|name| {
+            let text = name.to_string();
+            count(&self.0, &text) > count(&own.0, &text)
+        })
+    }
+}
+
+struct Used(Vec<Ident>);
+
+impl<'ast> Visit<'ast> for Used {
+    fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+        self.0.extend(path.path.get_ident().cloned());
+    }
+}
+
 /// The first variable of a name.
 pub(crate) fn variable_named(name: &Ident, block: &syn::Block) -> Option<Ident> {
     let mut variables = Variables::default();
@@ -138,16 +174,25 @@ impl<'ast> Visit<'ast> for Variables {
 
 /// Whether a body returns before its end; what closures in it return is theirs.
 pub(crate) fn returns_early(block: &syn::Block) -> bool {
-    struct Returns(bool);
-    impl<'ast> Visit<'ast> for Returns {
-        fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
-            self.0 = true;
-        }
-        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
-    }
     let mut returns = Returns(false);
     returns.visit_block(block);
     returns.0
+}
+
+/// The same of an expression.
+pub(crate) fn returns_inside(expr: &Expr) -> bool {
+    let mut returns = Returns(false);
+    returns.visit_expr(expr);
+    returns.0
+}
+
+struct Returns(bool);
+
+impl<'ast> Visit<'ast> for Returns {
+    fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+        self.0 = true;
+    }
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
 }
 
 /// Whether an operator assigns its left side.

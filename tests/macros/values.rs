@@ -370,7 +370,7 @@ mod names {
     #[device_fn]
     impl Point {
         fn pair(self) -> Pair<f32> {
-            let b = if Side::Left == Side::Left {
+            let b = if Side::Left.other() == Side::Left {
                 self.1
             } else {
                 0.0

@@ -1,11 +1,12 @@
-//! A closure that takes its variables with it.
+//! A closure that takes a variable with it that may change.
 use kiln::prelude::*;
 
 #[kernel]
 fn k(x: &[f32], y: &mut [f32]) {
-    let by = x[1];
+    let mut by = x[1];
     let scaled = move |v: f32| v * by;
-    y[0] = scaled(x[0]);
+    by += 1.0;
+    y[0] = scaled(x[0]) + by;
 }
 
 fn main() {}

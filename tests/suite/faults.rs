@@ -9,6 +9,7 @@ chapter![
     an_index_out_of_bounds_is_reported,
     a_negative_index_is_out_of_bounds,
     shared_and_fixed_arrays_are_checked,
+    parts_of_slices_are_checked,
     faults_in_device_functions_name_them,
     faults_name_the_column_in_rust_functions,
     barriers_do_not_wait_for_ended_threads,
@@ -90,6 +91,72 @@ fn shared_and_fixed_arrays_are_checked(jit: &Jit) -> Outcome {
         }
     }
     assert_eq!(out.to_vec()?, [3.0]);
+    Ok(())
+}
+
+/// One thread takes the part that is asked for, the others a whole slice.
+#[kernel]
+fn take_part(x: &[f32], which: u32, from: usize, to: usize, out: &mut [u32]) {
+    let i = global_id().x;
+    let part = if i != 37 {
+        x
+    } else {
+        match which {
+            0 => &x[from..to],
+            1 => &x[from..],
+            2 => &x[..to],
+            _ => &x[from..=to],
+        }
+    };
+    out[i] = part.len() as u32;
+}
+
+fn parts_of_slices_are_checked(jit: &Jit) -> Outcome {
+    let x = jit.zeros::<f32>(10)?;
+    let mut out = jit.zeros::<u32>(40)?;
+    let max = u32::MAX;
+    let refused = [
+        (0, 3, 11, (11, 10)),
+        (0, 7, 6, (7, 6)),
+        (0, 11, 11, (11, 10)),
+        (0, max, 0, (max, 0)),
+        (1, 11, 0, (11, 10)),
+        (1, max, 0, (max, 10)),
+        (2, 0, 11, (11, 10)),
+        (2, 0, max, (max, 10)),
+        (3, 0, 10, (10, 10)),
+        (3, 0, max, (max, 10)),
+        (3, 6, 4, (6, 5)),
+    ];
+    for (which, from, to, (index, length)) in refused {
+        take_part.launch(jit, (1, 40), &x, which, from, to, &mut out)?;
+        let fault = fault(jit.synchronize());
+        let what = format!("{which}: {from} to {to}");
+        assert_eq!(
+            (fault.index, fault.length),
+            (index.into(), length),
+            "{what}"
+        );
+        assert_eq!(fault.thread.x, 37, "{what}");
+    }
+    let taken = [
+        (0, 0, 10, 10),
+        (0, 10, 10, 0),
+        (0, 3, 5, 2),
+        (1, 10, 0, 0),
+        (1, 4, 0, 6),
+        (2, 0, 0, 0),
+        (2, 0, 10, 10),
+        (3, 9, 9, 1),
+        (3, 0, 9, 10),
+        (3, 5, 4, 0),
+    ];
+    for (which, from, to, length) in taken {
+        take_part.launch(jit, (1, 40), &x, which, from, to, &mut out)?;
+        let lengths = out.to_vec()?;
+        assert_eq!(lengths[37], length, "{which}: {from} to {to}");
+        assert!(lengths[..37].iter().all(|&n| n == 10));
+    }
     Ok(())
 }
 

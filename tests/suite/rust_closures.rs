@@ -192,7 +192,8 @@ fn in_arms(x: i32) -> i32 {
 }
 
 on_host_and_device! {
-    inlined named generic folding finding assigning counting passed_on in_loops nested in_arms;
+    inlined named generic folding finding assigning counting passed_on in_loops nested in_arms
+    early moving;
     closures_over_slices_and_shared_memory
 }
 
@@ -238,4 +239,58 @@ fn closures_over_slices_and_shared_memory(jit: &Jit) -> Outcome {
     reductions.launch(jit, (1, 64), &x, 0.5, &mut out)?;
     assert_eq!(out.to_vec()?, [31.5, 63.0 * 32.0]);
     Ok(())
+}
+
+#[device_fn]
+fn early(x: i32) -> i32 {
+    let digits = |mut n: i32, base: i32| -> i32 {
+        if n == 0 {
+            return 1;
+        }
+        let mut count = 0;
+        loop {
+            if n == 0 {
+                return count;
+            }
+            for i in 0..3 {
+                if n == -5 && i == 1 {
+                    return 50;
+                }
+            }
+            n /= base;
+            count += 1;
+        }
+    };
+    let mut last = 0;
+    let mut note = |n: i32| {
+        if n < 3 {
+            return;
+        }
+        last = n;
+    };
+    for i in 0..5 {
+        note(digits(x, i + 2));
+    }
+    let found = find(6, |i| {
+        if i == 4 {
+            return x > 5;
+        }
+        i as i32 == x
+    });
+    last * 10 + found + twice(x & 15, |v| if v > 7 { return 3 } else { v })
+}
+
+#[device_fn]
+fn moving(x: i32) -> i32 {
+    let by = x & 7;
+    let mut sum = 0;
+    let times = move |v: i32| v.wrapping_mul(by);
+    for i in 0..4 {
+        sum += times(i);
+    }
+    sum ^ apply(x, move |v| {
+        let mut total = by;
+        total = total.wrapping_add(v);
+        total
+    })
 }

@@ -10,12 +10,15 @@
 
 use kiln::prelude::*;
 
+use super::Outcome;
 use super::rust_language::on_host_and_device;
 
 on_host_and_device! {
-    arithmetic tuples swap arrays nested_arrays structs struct_update references slices casts
+    arithmetic tuples swap arrays nested_arrays structs struct_update references slices
+    parts_of_slices parts_of_parts casts
     floats methods shifts suffixes constants bools wrapping evaluation_order compound_on_parts
-    patterns_in_let through_references casts_of_literals numbers_of_any_type
+    patterns_in_let through_references casts_of_literals numbers_of_any_type;
+    parts_of_buffers
 }
 
 const LIMIT: i32 = 17;
@@ -196,6 +199,82 @@ fn slices(x: i32) -> i32 {
     let total = sum(&a) + third(&a);
     let s: &[i32] = &a;
     total + s[1] + s.len() as i32 + sum(s) + sum(&a[..])
+}
+
+#[device_fn]
+fn parts_of_slices(x: i32) -> i32 {
+    let mut a = [1, 2, 3, 4, 5, 6, 7, 8];
+    let n = (x & 3) as usize;
+    let m = n + ((x >> 2) & 3) as usize;
+    let part = &a[n..m];
+    let mut total = sum(part) + part.len() as i32 * 100 + sum(&a[n..]) * 1000;
+    total += sum(&a[..m]) + sum(&a[n..=m]) * 3 + sum(&a[..=n]) * 5 + (&a[8..]).len() as i32;
+    if n < m {
+        total += part[m - n - 1] + a[n..m][0];
+    }
+    fill(&mut a[n..m], 11);
+    let rest = &mut a[m..];
+    rest[0] = x & 31;
+    total + sum(&a)
+}
+
+/// The sum, by halves.
+#[device_fn]
+fn halves(x: &[i32]) -> i32 {
+    let (left, right) = (&x[..x.len() / 2], &x[x.len() / 2..]);
+    sum(left) - sum(right) * 3 + left.len() as i32
+}
+
+#[device_fn]
+fn parts_of_parts(x: i32) -> i32 {
+    let a = [x & 1, 2, x & 7, 4, 5];
+    let n = (x & 3) as usize;
+    let inner = &a[1..];
+    let inner = &inner[..inner.len() - n];
+    let mut last = &a[..];
+    for i in 0..n {
+        last = &last[1..last.len() - (i & 1)];
+    }
+    halves(&inner[..]) + halves(&a[n..]) * 10 + halves(last)
+}
+
+/// Each thread has a part of its own: of a buffer to read, of one to write, and of shared memory.
+#[kernel]
+fn rows(x: &[i32], starts: &[u32], sums: &mut [i32], out: &mut [i32]) {
+    let i = global_id().x;
+    let t = thread_idx().x;
+    let tile = shared!([i32; 64]);
+    tile[t] = i as i32;
+    barrier();
+    if i < sums.len() {
+        let row = &x[starts[i] as usize..starts[i + 1] as usize];
+        sums[i] = sum(row) + sum(&tile[t / 2..t + 1]) * 1000;
+        fill(&mut out[2 * i..2 * i + 2], row.len() as i32);
+    }
+}
+
+fn parts_of_buffers(jit: &Jit) -> Outcome {
+    let n = 150;
+    let starts: Vec<u32> = (0..=n as u32).map(|i| i * (i % 4) / 3 + i).collect();
+    let mut starts = starts;
+    starts.sort_unstable();
+    let x: Vec<i32> = (0..starts[n] as i32).map(|i| i * 7 % 31).collect();
+    let (mut sums, mut out) = (jit.zeros::<i32>(n)?, jit.zeros::<i32>(2 * n)?);
+    let (on_device, bounds) = (jit.upload(&x)?, jit.upload(&starts)?);
+    rows.launch(jit, (3, 64), &on_device, &bounds, &mut sums, &mut out)?;
+    let (sums, out) = (sums.to_vec()?, out.to_vec()?);
+    for i in 0..n {
+        let row = &x[starts[i] as usize..starts[i + 1] as usize];
+        let first = i / 64 * 64;
+        let tile: Vec<i32> = (first..first + 64).map(|i| i as i32).collect();
+        let t = i % 64;
+        assert_eq!(sums[i], sum(row) + sum(&tile[t / 2..t + 1]) * 1000, "{i}");
+        assert_eq!(
+            out[2 * i..2 * i + 2],
+            [row.len() as i32, row.len() as i32 + 1]
+        );
+    }
+    Ok(())
 }
 
 #[device_fn]

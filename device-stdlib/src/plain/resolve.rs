@@ -81,6 +81,14 @@ impl<const NAME: u64, T: ?Sized> AssociatedFn<NAME, [()]> for T {
 /// references, and `()` if there is such a method.
 pub struct MethodOf<T: ?Sized, Found: ?Sized>(PhantomData<fn(&T, &Found)>);
 
+impl<T: ?Sized, Found: ?Sized> Copy for MethodOf<T, Found> {}
+
+impl<T: ?Sized, Found: ?Sized> Clone for MethodOf<T, Found> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
 impl<T: ?Sized, Found: ?Sized> MethodOf<T, Found> {
     /// A call that is still to be inferred.
     #[allow(

@@ -127,6 +127,70 @@ impl KernelBuilder {
     }
 }
 
+/// The bounds of a part of a slice, as far as they are written, each a `u32`.
+#[derive(Copy, Clone)]
+pub(crate) struct PartBounds<'k> {
+    /// The index of the first element.
+    pub(crate) from: Option<Val<'k>>,
+    /// The index at the end.
+    pub(crate) to: Option<Val<'k>>,
+    /// Whether the part ends after the element at `to`.
+    pub(crate) inclusive: bool,
+}
+
+/// Parts of slices.
+impl KernelBuilder {
+    /// A part of a slice. Bounds that Rust refuses end the thread: an end past the length is reported as
+    /// an index of the slice, a start past the end as one of the slice up to there.
+    #[track_caller]
+    pub(crate) fn part_of_slice<'k>(&'k self, slice: Val<'k>, bounds: PartBounds<'k>) -> Val<'k> {
+        let slice = self.adopt(slice);
+        let TypeData::Slice {
+            element,
+            space,
+            mutable,
+            ..
+        } = self.type_data(slice.ty)
+        else {
+            return self.wrong_type("a part", "a slice or array", slice, slice.ty);
+        };
+        let one = self.constant(Constant::Int(1), Type::U32);
+        let end = match bounds.to {
+            None => slice.len(),
+            Some(to) if bounds.inclusive => to + one,
+            Some(to) => to,
+        };
+        let zero = self.constant(Constant::Int(0), Type::U32);
+        let from = bounds.from.unwrap_or(zero);
+        let first = self.emit(
+            InstData::SlicePtr { slice: slice.id },
+            self.pointer_type(element, space, mutable),
+        );
+        let ty = self.slice_type(element, space, mutable);
+        let of = |ptr: Val<'k>, len: Val<'k>| {
+            let (ptr, len) = (ptr.id, len.id);
+            self.emit(InstData::SliceNew { ptr, len }, ty)
+        };
+        self.at_caller(|| {
+            if let Some(to) = bounds.to {
+                let past = match bounds.inclusive {
+                    true => to.ge(slice.len()),
+                    false => to.gt(slice.len()),
+                };
+                self.if_(past, || {
+                    let _ = slice.at(to);
+                });
+            }
+            if bounds.from.is_some() {
+                self.if_(from.gt(end), || {
+                    let _ = of(first, end).at(from);
+                });
+            }
+            of(first.offset(from), end - from)
+        })
+    }
+}
+
 /// Scopes: what type parameters stand for while a function is described in place of its call.
 impl KernelBuilder {
     /// The scope that is described.

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Place, Val, Var};
+use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, PartBounds, Place, Val, Var};
 use crate::ir::{ArrayLen, BinaryOp, CompareOp, Constant, InstData, Type, TypeData, UnaryOp};
 use crate::value::DeviceType;
 
@@ -241,13 +241,38 @@ impl<'k> Operand<'k> {
         }
     }
 
-    /// `&self[..]` or `&mut self[..]`: a slice, or what becomes one where it is wanted.
+    /// `&self[..]` or `&mut self[..]`, of a slice or array.
     #[track_caller]
     pub fn whole_slice(self, mutable: bool) -> Operand<'k> {
-        match self.builder.type_data(self.ty()) {
-            TypeData::Slice { .. } | TypeData::Pointer { .. } => self.eager(),
-            _ => self.address(mutable),
-        }
+        let b = self.builder;
+        let whole = match b.type_data(self.ty()) {
+            TypeData::Slice { .. } | TypeData::Pointer { .. } => self.read(),
+            _ => self.address(mutable).read(),
+        };
+        let whole = match b.type_data(whole.ty()) {
+            TypeData::Pointer { .. } => b.slice_of_array(whole),
+            _ => whole,
+        };
+        self.wrap(Kind::Value(whole))
+    }
+
+    /// `self[from..to]` of a slice or array, which is a slice.
+    #[track_caller]
+    pub fn part(
+        self,
+        from: Option<Operand<'k>>,
+        to: Option<Operand<'k>>,
+        inclusive: bool,
+        mutable: bool,
+    ) -> Operand<'k> {
+        let b = self.builder;
+        let whole = self.whole_slice(mutable).read();
+        let bounds = PartBounds {
+            from: from.map(|from| from.read().cast(Type::U32)),
+            to: to.map(|to| to.read().cast(Type::U32)),
+            inclusive,
+        };
+        self.wrap(Kind::Value(b.part_of_slice(whole, bounds)))
     }
 
     /// The element behind `&mut x[i]`, for functions that take one: atomics.
