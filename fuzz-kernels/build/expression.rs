@@ -130,16 +130,16 @@ impl Expressions {
                 let methods = ["wrapping_add", "wrapping_sub", "wrapping_mul", "min", "max"];
                 format!("{left}.{}({right})", methods[n])
             }
-            14 => self.bits(ty, &left),
-            15 => {
+            13 => self.bits(ty, &left),
+            14 => {
                 let methods = ["saturating_add", "saturating_sub"];
                 format!("{left}.{}({right})", self.random.of(&methods))
             }
-            16 => {
+            15 => {
                 let methods = ["rem_euclid", "div_euclid"];
                 format!("{left}.{}(({right} & 7) + 1)", self.random.of(&methods))
             }
-            17 => {
+            16 => {
                 let exponent = self.of(Ty::U32, depth, true);
                 format!("{left}.wrapping_pow({exponent} & 31)")
             }
