@@ -288,7 +288,7 @@ pub(crate) fn callee(path: &syn::Path) -> TokenStream {
         Ident::new("__kiln_callee", path.span()),
     );
     quote_spanned! {path.span()=>
-        use #path as #name;
-        use #root::not_for_kernels::*;
+        #[allow(unused_imports, reason = "one of the two is")]
+        use {#path as #name, #root::not_for_kernels::*};
     }
 }

@@ -403,7 +403,7 @@ impl ForHost {
                         path: value.clone().into(),
                     }),
                 );
-                let mut receiver = receiver;
+                let mut receiver = strip(&receiver).clone();
                 self.visit_expr_mut(&mut receiver);
                 (Some(quote!(let mut #value = #receiver;)), quote!(#value))
             }

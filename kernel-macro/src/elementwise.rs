@@ -15,7 +15,7 @@ use syn::{
 };
 
 use crate::body::{Translator, plain_name};
-use crate::call::NUMBERS;
+use crate::call::{NUMBERS, callee};
 use crate::checked::{CheckedCopy, for_host};
 use crate::expression::strip;
 use crate::function::{Kind, root, root_at};
@@ -103,10 +103,14 @@ fn of_function(function: &ExprPath, refusals: &mut Refusals) -> TokenStream {
     });
     let types: Vec<TokenStream> = types.collect();
     let (span, root) = (function.span(), root_at(function.span()));
+    let (callee, name) = (callee(&path), Ident::new("__kiln_callee", path.span()));
     quote_spanned! {span=>
         #root::ElementFn::of(
             #function,
-            |__kiln, __kiln_in| <#path as #root::Callable>::call(__kiln, &[#(#types),*], __kiln_in),
+            |__kiln, __kiln_in| {
+                #callee
+                <#name as #root::Callable>::call(__kiln, &[#(#types),*], __kiln_in)
+            },
         )
     }
 }
@@ -137,7 +141,7 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
     let Some(signature) = signature(refusals) else {
         return TokenStream::new();
     };
-    let copy = CheckedCopy::new(&block, &signature.type_names());
+    let copy = CheckedCopy::new(&block, &signature);
     let mut translator = Translator::new(Kind::Device, &signature, copy.body(), refusals);
     let [Stmt::Expr(Expr::Closure(marked), None)] = copy.body().stmts.as_slice() else {
         return TokenStream::new();
