@@ -138,22 +138,43 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 /// On an `impl` block it makes all functions in it callable, as methods and by their paths. The type is
 /// a `KernelType`; its parameters, if it has any, are bounded as those of functions are.
 ///
-/// ```ignore
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+/// #[repr(C)]
+/// struct Complex {
+///     re: f32,
+///     im: f32,
+/// }
+///
 /// #[device_fn]
 /// impl Complex {
-///     pub const ZERO: Complex = Complex { re: 0.0, im: 0.0 };
-///
-///     pub fn new(re: f32, im: f32) -> Self {
-///         Complex { re, im }
+///     fn real(re: f32) -> Self {
+///         Complex { re, im: 0.0 }
 ///     }
-///     pub fn scale(&mut self, by: f32) {
+///     fn scale(&mut self, by: f32) {
 ///         self.re *= by;
 ///         self.im *= by;
 ///     }
 /// }
-/// // In a kernel:
-/// let mut z = Complex::new(x[i], 0.0);
-/// z.scale(2.0);
+///
+/// #[kernel]
+/// fn doubled(x: &[f32], z: &mut [Complex]) {
+///     let i = global_id().x;
+///     if i < z.len() {
+///         z[i] = Complex::real(x[i]);
+///         z[i].scale(2.0);
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// # let jit = Jit::new()?;
+/// # let mut z = jit.upload(&[Complex::real(0.0)])?;
+/// # doubled.launch(&jit, (1, 1), &jit.upload(&[3.0f32])?, &mut z)?;
+/// # assert_eq!(z.to_vec()?, [Complex::real(6.0)]);
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// What it computes in a kernel and on the host is the same, with these exceptions:
@@ -167,6 +188,7 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 /// | `usize` and lengths | 32 bits | 64 bits |
 /// | `a * b + c` of floats | may be rounded once, unless `CompileOptions::contract` is off | rounded twice |
 /// | `min`, `max` of `0.0` and `-0.0`, the bits of a NaN | either, any | either, any |
+/// | `x.clamp(low, high)` with `high` below `low` | `high` | panics |
 /// | `powi` | multiplications by repeated squaring | std's, or for a type parameter the same as in a kernel |
 /// | `exp`, `exp2`, `ln`, `log2`, `log10`, `sin`, `cos`, `tanh`, `powf` | the same bits on all devices | the platform's, some units in the last place away |
 /// | indices, barriers, warps | of the launch | there is one thread |
