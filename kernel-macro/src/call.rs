@@ -118,9 +118,11 @@ impl Translator<'_> {
         let (root, callee) = (root_at(span), callee(&path));
         let name = Ident::new("__kiln_callee", path.span());
         let call = match of {
-            Some(of) => {
-                quote_spanned!(span=> #root::call_function::<#name, _>(__kiln, &#of, &__kiln_types, &__kiln_args))
-            }
+            Some(of) => quote_spanned! {span=>
+                <#name as #root::CallableFn<_>>::call_found(
+                    __kiln, &#of, &__kiln_types, &__kiln_args,
+                )
+            },
             // A function whose name a variable has, too.
             None => {
                 quote_spanned!(span=> <#name as #root::Callable>::call(__kiln, &__kiln_types, &__kiln_args))
@@ -234,8 +236,7 @@ impl Translator<'_> {
         let open = quote_spanned!(call.method.span()=> _);
         let mut receiver = self.expr(&call.receiver);
         if !call.args.iter().all(only_computes) {
-            receiver =
-                quote_spanned!(span=> #root::ready::<#name, #open, #open>(__kiln, &#of, #receiver));
+            receiver = quote_spanned!(span=> <#open as #root::Method<#name, _>>::ready(__kiln, &#of, #receiver));
         }
         let is_place = crate::checked::is_place(&call.receiver);
         let args = self.eager_list(call.args.iter());
@@ -245,7 +246,7 @@ impl Translator<'_> {
             .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false))
             .unwrap_or_default();
         quote_spanned! {span=>
-            #root::call_method::<#name, #open, #open>(
+            <#open as #root::Method<#name, _>>::call_on(
                 __kiln, &#of, (#receiver, #is_place), &[#(#types),*], &[#(#args),*]
             )
         }

@@ -41,6 +41,31 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
     /// Calls it. The first argument is the receiver; `types` are those written at the call.
     #[track_caller]
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+
+    /// A receiver as it is before arguments that may change it are evaluated.
+    #[track_caller]
+    fn ready<'k>(
+        front: Front<'k>,
+        _: &MethodOf<Self, Found>,
+        receiver: Operand<'k>,
+    ) -> Operand<'k> {
+        front.ready(Self::RECEIVER, receiver)
+    }
+
+    /// Calls it on a receiver. With `is_place` that is a variable or a part of one.
+    #[track_caller]
+    fn call_on<'k>(
+        front: Front<'k>,
+        _: &MethodOf<Self, Found>,
+        (receiver, is_place): (Operand<'k>, bool),
+        types: &[Type],
+        args: &[Operand<'k>],
+    ) -> Operand<'k> {
+        front.on_receiver(Self::RECEIVER, receiver, is_place, |receiver| {
+            let all = std::iter::once(receiver).chain(args.iter().copied());
+            Self::call(front, types, &all.collect::<Vec<_>>())
+        })
+    }
 }
 
 /// A function of a type that kernels can call, by the number of its name and the type that rustc has for
@@ -117,37 +142,6 @@ pub trait MethodReceiver {
 
 impl<T: DeviceType> MethodReceiver for T {}
 impl<T: DeviceType> MethodReceiver for [T] {}
-
-/// A call of a method. With `is_place` the receiver is a variable or a part of one.
-#[track_caller]
-pub fn call_method<'k, const NAME: u64, T, Found: ?Sized>(
-    front: Front<'k>,
-    _: &MethodOf<T, Found>,
-    (receiver, is_place): (Operand<'k>, bool),
-    types: &[Type],
-    args: &[Operand<'k>],
-) -> Operand<'k>
-where
-    T: Method<NAME, Found> + ?Sized,
-{
-    front.on_receiver(T::RECEIVER, receiver, is_place, |receiver| {
-        let all = std::iter::once(receiver).chain(args.iter().copied());
-        T::call(front, types, &all.collect::<Vec<_>>())
-    })
-}
-
-/// A receiver as it is before arguments that may change it are evaluated.
-#[track_caller]
-pub fn ready<'k, const NAME: u64, T, Found: ?Sized>(
-    front: Front<'k>,
-    _: &MethodOf<T, Found>,
-    receiver: Operand<'k>,
-) -> Operand<'k>
-where
-    T: Method<NAME, Found> + ?Sized,
-{
-    front.ready(T::RECEIVER, receiver)
-}
 
 /// Lets a path name a function of a type: in `Complex::__kiln_call`, rustc infers the parameters of
 /// the type that are not written.

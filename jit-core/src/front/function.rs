@@ -128,31 +128,30 @@ pub trait Callable {
 pub trait CallableFn<F: ?Sized> {
     /// Calls it.
     #[track_caller]
-    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+    fn call_found<'k>(
+        front: Front<'k>,
+        function: &TypeOf<F>,
+        types: &[Type],
+        args: &[Operand<'k>],
+    ) -> Operand<'k>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<C: Callable, F> CallableFn<F> for C {
     #[track_caller]
-    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
+    fn call_found<'k>(
+        front: Front<'k>,
+        _: &TypeOf<F>,
+        types: &[Type],
+        args: &[Operand<'k>],
+    ) -> Operand<'k> {
         <C as Callable>::call(front, types, args)
     }
 }
 
-/// Calls the function of a name, which rustc has found as `F`.
-#[track_caller]
-pub fn call_function<'k, C: CallableFn<F>, F: ?Sized>(
-    front: Front<'k>,
-    _: &TypeOf<F>,
-    types: &[Type],
-    args: &[Operand<'k>],
-) -> Operand<'k> {
-    C::call(front, types, args)
-}
-
 /// What a name is in kernels that is no type.
 pub mod not_for_kernels {
-    use super::{CallableFn, Front, Operand, Type};
+    use super::{CallableFn, Front, Operand, Type, TypeOf};
 
     /// It cannot be called.
     #[allow(non_camel_case_types, reason = "it stands for a function")]
@@ -163,7 +162,12 @@ pub mod not_for_kernels {
         ($($open:ty)*) => {$(
             #[diagnostic::do_not_recommend]
             impl CallableFn<$open> for __kiln_callee {
-                fn call<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
+                fn call_found<'k>(
+                    front: Front<'k>,
+                    _: &TypeOf<$open>,
+                    _: &[Type],
+                    _: &[Operand<'k>],
+                ) -> Operand<'k> {
                     front.unit()
                 }
             }

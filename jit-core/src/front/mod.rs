@@ -37,9 +37,7 @@ mod types;
 use crate::build::KernelBuilder;
 
 pub use flow::{Describe, Slot};
-pub use function::{
-    AsKernel, Callable, CallableFn, LazyDeviceFn, LazyKernel, call_function, not_for_kernels,
-};
+pub use function::{AsKernel, Callable, CallableFn, LazyDeviceFn, LazyKernel, not_for_kernels};
 pub use inline::{Closure, Inlinable, InlineCall};
 pub use method::Receiver;
 pub use operand::{Fields, Named, Operand};
