@@ -6,6 +6,8 @@ mod elementwise;
 mod kernels;
 #[path = "macros/positions.rs"]
 mod positions;
+#[path = "macros/ptx.rs"]
+mod ptx;
 #[path = "macros/same_ir.rs"]
 mod same_ir;
 #[path = "macros/values.rs"]

@@ -18,6 +18,7 @@ mod options;
 mod pipeline;
 mod ptx;
 pub(crate) mod session;
+mod short_abs;
 mod types;
 mod vector;
 

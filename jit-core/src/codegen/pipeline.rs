@@ -15,6 +15,7 @@ use super::lower::{FunctionLowering, LoweringHooks, kernel_entry_name, lower};
 use super::machine::Machine;
 use super::options::CodegenOptions;
 use super::session::{Session, on_compile_thread};
+use super::short_abs::widen_short_abs;
 use crate::compile::{Stage, failed};
 use crate::error::Error;
 use crate::hook::{Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet};
@@ -114,6 +115,7 @@ fn run(job: &PtxJob) -> Result<PtxOutput, Error> {
         failed(h.pass_pipeline(&cx, &mut passes))
     })?;
     machine.run_passes(&session, &llvm, &passes)?;
+    widen_short_abs(&context, &llvm)?;
     job.hooks
         .run(HookPoint::FinishOptimizedModule, kernel, |h| {
             failed(h.finish_optimized_module(&cx, &llvm)).and_then(|()| verify())

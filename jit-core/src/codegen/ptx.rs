@@ -14,6 +14,7 @@ use super::machine::Machine;
 use super::optimize::optimize;
 use super::options::CodegenOptions;
 use super::session::{Session, on_compile_thread};
+use super::short_abs::widen_short_abs;
 use crate::ir::Module;
 use crate::target::PtxTarget;
 
@@ -65,5 +66,6 @@ fn compile_in(
     let llvm = lower(context, module, &machine, target, options, hooks)?;
     let pipeline = options.opt_level.ptx_pipeline();
     optimize(&machine, session, &llvm, pipeline)?;
+    widen_short_abs(context, &llvm)?;
     machine.emit_assembly(session, &llvm)
 }
