@@ -10,8 +10,9 @@ use kiln_jit_core::inspect::Inspection;
 use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::runtime::Buffer;
 
-use crate::expr::{Input, Node};
+use crate::expr::Node;
 use crate::function::{ElementFn, FunctionName};
+use crate::input::Input;
 use crate::{Array, ArrayError, Arrays, Element, Expr, IntoExpr, Result, Shape};
 
 /// Threads of a block.

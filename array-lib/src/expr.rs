@@ -3,21 +3,11 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::Val;
-use kiln_jit_core::runtime::Buffer;
-use kiln_jit_core::value::KernelType;
 
-use crate::function::{Applied, FunctionName};
-use crate::{Array, Arrays, ElementFn, Shape, ShapeMismatch};
-
-/// A type of array elements: whatever a kernel can hold.
-pub trait Element: KernelType {}
-
-impl<T: KernelType> Element for T {}
-
-/// A computation on values of a kernel, as a node of an expression.
-pub(crate) type NodeFn = dyn for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync;
+use crate::function::{Applied, FunctionName, NodeFn};
+use crate::input::{ArrayInput, Input, ScalarInput};
+use crate::{Array, Arrays, Element, ElementFn, Shape, ShapeMismatch};
 
 /// What a node of an expression is.
 pub(crate) enum Node {
@@ -39,53 +29,6 @@ pub(crate) enum Node {
         /// Its arguments.
         args: Vec<Arc<Node>>,
     },
-}
-
-/// Something that is passed to the kernel of an expression.
-pub(crate) trait Input: Send + Sync {
-    /// The argument.
-    fn arg(&self) -> Arg<'_>;
-    /// Its element type as Rust writes it.
-    fn type_name(&self) -> &'static str;
-    /// Identifies the input: the same array occurring twice is one parameter.
-    fn address(&self) -> Option<u64>;
-    /// Declares a parameter for it.
-    fn declare<'k>(&self, k: &'k kiln_jit_core::build::KernelBuilder, name: &str) -> Val<'k>;
-}
-
-struct ArrayInput<T: Element>(Arc<Buffer<T>>);
-
-impl<T: Element> Input for ArrayInput<T> {
-    fn arg(&self) -> Arg<'_> {
-        (&*self.0).into_arg()
-    }
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<T>()
-    }
-    fn address(&self) -> Option<u64> {
-        Some(self.0.address())
-    }
-    fn declare<'k>(&self, k: &'k kiln_jit_core::build::KernelBuilder, name: &str) -> Val<'k> {
-        k.slice(name, k.ty::<T>())
-    }
-}
-
-/// A number from the host.
-pub(crate) struct ScalarInput<T: Element>(pub(crate) T);
-
-impl<T: Element> Input for ScalarInput<T> {
-    fn arg(&self) -> Arg<'_> {
-        self.0.into_arg()
-    }
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<T>()
-    }
-    fn address(&self) -> Option<u64> {
-        None
-    }
-    fn declare<'k>(&self, k: &'k kiln_jit_core::build::KernelBuilder, name: &str) -> Val<'k> {
-        k.param(name, k.ty::<T>())
-    }
 }
 
 /// An element-wise computation over arrays that has not happened yet. Cheap to clone.

@@ -12,7 +12,10 @@ use kiln_jit_core::build::Val;
 use kiln_jit_core::front::{Front, Operand};
 use kiln_jit_core::value::KernelType;
 
-use crate::expr::{Input, NodeFn, ScalarInput};
+use crate::input::{Input, ScalarInput};
+
+/// A computation on values of a kernel.
+pub(crate) type NodeFn = dyn for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync;
 
 /// A function of elements that becomes part of kernels, with the types of its arguments, `(A, B)`, and
 /// of its result. Cheap to clone.

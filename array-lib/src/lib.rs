@@ -34,13 +34,15 @@ mod array;
 mod broadcast;
 mod expr;
 mod function;
+mod input;
 mod ops;
 mod reduce;
 mod shape;
 
 pub use array::{Array, Arrays};
-pub use expr::{BroadcastArgs, Element, Expr, IntoExpr, broadcast};
+pub use expr::{BroadcastArgs, Expr, IntoExpr, broadcast};
 pub use function::{Arity, ElementFn};
+pub use input::Element;
 pub use shape::{Shape, ShapeMismatch};
 
 use kiln_jit_core::error::Error;
