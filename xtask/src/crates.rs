@@ -19,8 +19,6 @@ pub(crate) struct Program {
     pub(crate) version: &'static str,
     /// Its file name.
     pub(crate) name: &'static str,
-    /// The optimization of its build, 0 to 3.
-    pub(crate) opt_level: u32,
     /// What to do where it cannot be built.
     pub(crate) help: &'static str,
 }
@@ -52,8 +50,6 @@ impl Program {
         command
             .args(["install", "--quiet", "--locked", "--no-default-features"])
             .args(["--profile", "dev", "--config", "profile.dev.debug=false"])
-            .arg("--config")
-            .arg(format!("profile.dev.opt-level={}", self.opt_level))
             .arg("--root")
             .arg(&folder)
             .arg("--target-dir")

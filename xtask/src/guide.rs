@@ -16,7 +16,6 @@ const MDBOOK: Program = Program {
     package: "mdbook",
     version: "0.5.4",
     name: "mdbook",
-    opt_level: 0,
     help: INSTALL_HELP,
 };
 

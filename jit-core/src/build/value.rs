@@ -280,18 +280,7 @@ impl<'k> Val<'k> {
     /// the pointer's address space, aligned, and not written by another thread at the same time.
     #[track_caller]
     pub unsafe fn deref(self) -> Place<'k> {
-        let b = self.builder;
-        let this = b.adopt(self);
-        match b.type_data(this.ty) {
-            TypeData::Pointer {
-                pointee, mutable, ..
-            } => Place::new(this, pointee, mutable),
-            _ => Place::new(
-                b.wrong_type("`deref`", "a pointer", this, b.any_pointer()),
-                Type::I32,
-                true,
-            ),
-        }
+        self.pointee("`deref`", "a pointer")
     }
 
     /// This pointer or slice as one into the generic address space.
@@ -317,6 +306,12 @@ impl<'k> Val<'k> {
     /// What a pointer points at that was made from a place or came in as a reference.
     #[track_caller]
     pub(crate) fn referent(self) -> Place<'k> {
+        self.pointee("`*`", "a reference")
+    }
+
+    /// What a pointer points at; for another value the error says what `operation` takes.
+    #[track_caller]
+    fn pointee(self, operation: &str, takes: &str) -> Place<'k> {
         let b = self.builder;
         let this = b.adopt(self);
         match b.type_data(this.ty) {
@@ -324,7 +319,7 @@ impl<'k> Val<'k> {
                 pointee, mutable, ..
             } => Place::new(this, pointee, mutable),
             _ => Place::new(
-                b.wrong_type("`*`", "a reference", this, b.any_pointer()),
+                b.wrong_type(operation, takes, this, b.any_pointer()),
                 Type::I32,
                 true,
             ),

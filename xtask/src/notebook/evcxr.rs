@@ -15,7 +15,6 @@ const EVCXR: Program = Program {
     package: "evcxr_repl",
     version: "0.22.0",
     name: "evcxr",
-    opt_level: 0,
     help: "evcxr is built once, from crates that cargo downloads: check the network and cargo's \
            configuration, then try again. `cargo xtask test --workspace` runs every test that needs no evcxr",
 };
