@@ -2,14 +2,17 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use kiln_description::{Code, Op, Place};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Item, Local, Pat, Stmt, Type};
 
 use crate::flow::Frame;
 use crate::function::{Kind, root};
+use crate::names::{Meaning, Names};
+use crate::pool::Pool;
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::{self, Mutable, addressed};
 use crate::signature::Signature;
@@ -22,19 +25,53 @@ pub(crate) struct Translator<'a> {
     pub(crate) refusals: &'a mut Refusals,
     /// Loops and labelled blocks around what is translated, outermost first.
     pub(crate) frames: Vec<Frame>,
-    /// Names of closures in scope.
-    pub(crate) closures: HashSet<String>,
+    /// What names mean here.
+    pub(crate) names: Names,
+    /// What the description refers to.
+    pub(crate) pool: Pool,
     /// Whether what is translated is the body of a closure.
     pub(crate) in_closure: bool,
     /// Whether the function is described in place of its calls.
     pub(crate) is_inlined: bool,
     /// The variables that are `mut`.
     pub(crate) mutable: Mutable,
+    source: Source,
     addressed: HashSet<String>,
     type_params: Vec<Ident>,
     consts: Vec<(Ident, Type)>,
-    fresh: usize,
+    locals: u32,
+    closures: u32,
     depth: usize,
+}
+
+/// Where the function is in its file.
+struct Source {
+    file: String,
+    first: usize,
+    last: usize,
+}
+
+impl Source {
+    fn new(signature: &Signature, body: &Block) -> Source {
+        let start = signature.name.span();
+        Source {
+            file: start.file(),
+            first: start.start().line,
+            last: body.brace_token.span.close().start().line,
+        }
+    }
+
+    /// The place of a token. One that another macro has brought may be in another file, and is then
+    /// nowhere.
+    fn place(&self, span: Span) -> Option<Place> {
+        let start = span.start();
+        let is_inside = (self.first..=self.last).contains(&start.line);
+        let is_known = start.line != 0 && (is_inside || span.file() == self.file);
+        is_known.then(|| Place {
+            line: start.line as i32 - self.first as i32,
+            column: start.column as u32 + 1,
+        })
+    }
 }
 
 /// How deep expressions may nest: the translator recurses, and so does rustc.
@@ -45,8 +82,8 @@ const MAX_DEPTH: usize = 128;
 pub(crate) enum Destination {
     /// Nowhere.
     Discard,
-    /// Into the slot with this name.
-    Slot(Ident),
+    /// Into the slot with this number.
+    Slot(u32),
 }
 
 impl<'a> Translator<'a> {
@@ -67,7 +104,9 @@ impl<'a> Translator<'a> {
             name: signature.is_free.then(|| signature.name.clone()),
             refusals,
             frames: Vec::new(),
-            closures: HashSet::new(),
+            names: Names::default(),
+            pool: Pool::default(),
+            source: Source::new(signature, body),
             in_closure: false,
             is_inlined: signature.is_inlined(),
             addressed: addressed(body, signature.params.iter().map(|p| &p.pattern)),
@@ -77,63 +116,137 @@ impl<'a> Translator<'a> {
                 .map(|(name, _)| name.clone())
                 .collect(),
             consts: signature.consts.clone(),
-            fresh: 0,
+            locals: 0,
+            closures: 0,
             depth: 0,
         }
     }
 
-    /// The whole description: parameters, then the body.
+    /// The whole description, as arguments of the function that evaluates it: its bytes, and its pool.
     pub(crate) fn function(&mut self, signature: &Signature, body: &Block) -> TokenStream {
         if let (Kind::Kernel, Some(variable)) =
             (self.kind, scan::variable_named(&signature.name, body))
         {
             self.refuse(&variable, NAME_OF_KERNEL);
         }
-        if self.is_inlined {
-            return self.inlined_function(signature, body);
-        }
-        let mut out = TokenStream::new();
-        for (i, param) in signature.params.iter().enumerate() {
-            out.extend(self.param(i, &param.pattern, &param.ty));
-        }
-        out.extend(match (&signature.result, body.stmts.split_last()) {
-            (None, _) => self.block(body, &Destination::Discard),
-            // A body that is one expression is returned as it is.
-            (Some(_), Some((Stmt::Expr(last, None), before))) if !is_structured(last) => {
-                let before = self.statements(before, &Destination::Discard);
-                let value = self.expr(last);
-                quote_spanned!(last.span()=> #before __kiln.return_value(#value);)
-            }
-            (Some(_), _) => {
-                let slot = self.fresh(body.span());
-                let body = self.block(body, &Destination::Slot(slot.clone()));
-                quote!(let #slot = __kiln.slot(); #body __kiln.finish(#slot);)
-            }
-        });
-        out
+        let code = match self.is_inlined {
+            true => self.inlined_function(signature, body),
+            false => self.plain_function(signature, body),
+        };
+        self.data(&code)
     }
 
-    fn param(&mut self, index: usize, pattern: &Pat, ty: &Type) -> TokenStream {
-        let span = pattern.span();
+    /// The arguments of the function that evaluates code.
+    pub(crate) fn data(&self, code: &Code) -> TokenStream {
+        let source = &self.source;
+        let header = Code::header(
+            &source.file,
+            source.first as u32,
+            self.locals,
+            self.closures,
+        );
+        let bytes = Literal::byte_string(&header.code(code).into_bytes());
+        let pool = self.pool.tokens();
+        quote!(#bytes, #pool)
+    }
+
+    fn plain_function(&mut self, signature: &Signature, body: &Block) -> Code {
+        let mut parts = self.declarations(signature);
+        for (i, param) in signature.params.iter().enumerate() {
+            parts.push(self.param(i, &param.pattern, &param.ty));
+        }
+        match (&signature.result, body.stmts.split_last()) {
+            (None, _) => parts.push(self.block(body, &Destination::Discard)),
+            // A body that is one expression is returned as it is.
+            (Some(_), Some((Stmt::Expr(last, None), before))) if !is_structured(last) => {
+                self.enter_items(&body.stmts);
+                parts.extend(self.statements(before, &Destination::Discard));
+                let value = self.expr(last);
+                parts.push(self.op(Op::ReturnValue, last.span()).code(&value));
+            }
+            (Some(_), _) => {
+                let slot = self.fresh();
+                parts.push(Code::new(Op::Slot, None).number(slot));
+                parts.push(self.block(body, &Destination::Slot(slot)));
+                parts.push(Code::new(Op::ReturnValue, None).code(&local(slot)));
+            }
+        }
+        Code::block(parts)
+    }
+
+    /// What comes before parameters: type and const parameters, launch bounds.
+    fn declarations(&mut self, signature: &Signature) -> Vec<Code> {
+        let mut parts = Vec::new();
+        for (name, bound) in &signature.types {
+            let code = self
+                .op(Op::DeclareType, name.span())
+                .text(&name.to_string());
+            parts.push(code.number(*bound as u32));
+        }
+        for (name, ty) in &signature.consts {
+            let root = root();
+            let entry = quote!(#root::Pooled::const_type::<#ty>());
+            let code = self
+                .op(Op::DeclareConst, name.span())
+                .text(&name.to_string());
+            parts.push(code.number(self.pool.entry(&entry)));
+        }
+        if let (Kind::Kernel, Some(bounds)) = (self.kind, &signature.bounds) {
+            let code = Code::new(Op::LaunchBounds, None);
+            parts.push(code.number(bounds.max_threads).number(bounds.min_blocks));
+        }
+        parts
+    }
+
+    fn param(&mut self, index: usize, pattern: &Pat, ty: &Type) -> Code {
+        let code = self.op(Op::Param, pattern.span());
         let ty = self.ty(ty);
         if let Pat::Ident(ident) = pattern
             && ident.by_ref.is_none()
             && ident.subpat.is_none()
         {
             let (name, mutable) = (&ident.ident, ident.mutability.is_some());
-            let (text, memory) = (plain_name(name), self.is_addressed(name));
-            return quote_spanned!(span=> let #name = __kiln.param(#text, #ty, #mutable, #memory););
+            let memory = self.is_addressed(name);
+            let code = code.text(&plain_name(name)).code(&ty);
+            return code.flag(mutable).flag(memory).number(self.variable(name));
         }
-        let text = format!("parameter{index}");
-        let value = self.fresh(span);
-        let parts = self.bind_pattern(pattern, &quote!(#value));
-        quote_spanned!(span=> let #value = __kiln.param(#text, #ty, false, false); #parts)
+        let value = self.fresh();
+        let parts = self.bind_pattern(pattern, &local(value));
+        let code = code.text(&format!("parameter{index}")).code(&ty);
+        Code::block(vec![code.flag(false).flag(false).number(value), parts])
     }
 
-    /// A name that is nobody else's.
-    pub(crate) fn fresh(&mut self, span: Span) -> Ident {
-        self.fresh += 1;
-        format_ident!("__kiln_{}", self.fresh, span = span)
+    /// An operation where a token is.
+    pub(crate) fn op(&self, op: Op, span: Span) -> Code {
+        Code::new(op, self.source.place(span))
+    }
+
+    /// The number of a variable that nothing else has.
+    pub(crate) fn fresh(&mut self) -> u32 {
+        self.locals += 1;
+        self.locals - 1
+    }
+
+    /// The number of a variable that a name means from now on.
+    pub(crate) fn variable(&mut self, name: &Ident) -> u32 {
+        let number = self.fresh();
+        self.names.bind(name, Meaning::Variable(number));
+        number
+    }
+
+    /// The number of a closure.
+    pub(crate) fn fresh_closure(&mut self) -> u32 {
+        self.closures += 1;
+        self.closures - 1
+    }
+
+    /// Translates something whose names are its own.
+    pub(crate) fn scoped<R>(&mut self, translate: impl FnOnce(&mut Self) -> R) -> R {
+        let (names, items) = (self.names.scope(), self.pool.items());
+        let result = translate(self);
+        self.names.leave_to(names);
+        self.pool.leave_items(items);
+        result
     }
 
     pub(crate) fn is_addressed(&self, name: &Ident) -> bool {
@@ -144,27 +257,23 @@ impl<'a> Translator<'a> {
         self.type_params.contains(name)
     }
 
-    pub(crate) fn is_const_param(&self, name: &Ident) -> bool {
-        self.consts.iter().any(|(n, _)| n == name)
+    /// The number of a const parameter, and its declared type.
+    pub(crate) fn const_param(&self, name: &Ident) -> Option<(u32, Type)> {
+        let at = self.consts.iter().position(|(n, _)| n == name)?;
+        Some((at as u32, self.consts[at].1.clone()))
     }
 
-    /// The declared type of a const parameter.
-    pub(crate) fn const_param(&self, name: &Ident) -> Option<Type> {
-        let found = self.consts.iter().find(|(n, _)| n == name);
-        found.map(|(_, ty)| ty.clone())
-    }
-
-    pub(crate) fn refuse(&mut self, tokens: &dyn ToTokens, message: &str) -> TokenStream {
+    pub(crate) fn refuse(&mut self, tokens: &dyn ToTokens, message: &str) -> Code {
         self.refusals.refuse(tokens, message);
-        quote!(__kiln.unit())
+        Code::new(Op::Unit, None)
     }
 
     /// Runs `translate` one level deeper, unless that is too deep.
     pub(crate) fn nested(
         &mut self,
         expr: &Expr,
-        translate: impl FnOnce(&mut Self) -> TokenStream,
-    ) -> TokenStream {
+        translate: impl FnOnce(&mut Self) -> Code,
+    ) -> Code {
         if self.depth >= MAX_DEPTH {
             return self.refuse(
                 expr,
@@ -172,55 +281,74 @@ impl<'a> Translator<'a> {
             );
         }
         self.depth += 1;
-        let tokens = translate(self);
+        let code = translate(self);
         self.depth -= 1;
-        tokens
+        code
     }
 
-    /// A block of the host that describes this one, its value left at the destination.
-    pub(crate) fn block(&mut self, block: &Block, to: &Destination) -> TokenStream {
-        let closures = self.closures.clone();
-        let statements = self.statements(&block.stmts, to);
-        self.closures = closures;
-        quote!({ #statements })
+    /// A block, its value left at the destination.
+    pub(crate) fn block(&mut self, block: &Block, to: &Destination) -> Code {
+        let statements = self.scoped(|this| {
+            this.enter_items(&block.stmts);
+            this.statements(&block.stmts, to)
+        });
+        Code::block(statements)
     }
 
-    pub(crate) fn statements(&mut self, statements: &[Stmt], to: &Destination) -> TokenStream {
-        let mut out = TokenStream::new();
+    /// Enters the items of a block, which all of it sees.
+    pub(crate) fn enter_items(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            if let Stmt::Item(item) = statement {
+                self.item(item);
+            }
+        }
+    }
+
+    /// Statements of a block whose items are entered.
+    pub(crate) fn statements(&mut self, statements: &[Stmt], to: &Destination) -> Vec<Code> {
+        let mut parts = Vec::new();
         for (i, statement) in statements.iter().enumerate() {
             let is_last = i + 1 == statements.len();
-            out.extend(match statement {
+            parts.push(match statement {
                 Stmt::Local(local) => self.local(local),
-                Stmt::Item(item) => self.item(item),
+                Stmt::Item(_) => continue,
                 Stmt::Expr(expr, None) if is_last => self.into(expr, to),
                 Stmt::Expr(expr, _) => self.into(expr, &Destination::Discard),
-                Stmt::Macro(call) => {
-                    let value = self.macro_call(&call.mac, None);
-                    quote!(#value;)
-                }
+                Stmt::Macro(call) => self.macro_call(&call.mac, None),
             });
         }
-        out
+        parts
     }
 
-    fn item(&mut self, item: &Item) -> TokenStream {
+    fn item(&mut self, item: &Item) {
         match item {
-            Item::Const(_) | Item::Use(_) => {
-                quote!(#[allow(unused, reason = "for the description")] #item)
-            }
+            Item::Const(constant) => self.names.bind(&constant.ident, Meaning::Item),
+            Item::Use(import) => self.imports(&import.tree),
             _ => {
                 self.refuse(
                     item,
                     "only `const` and `use` items are inside a kernel; move this one out of the \
                      function",
                 );
-                TokenStream::new()
+                return;
             }
+        }
+        self.pool.enter_item(item);
+    }
+
+    /// Enters the names of an import. Those of a `*` are not known; they hide no variables, as
+    /// constants are written in capitals.
+    fn imports(&mut self, tree: &syn::UseTree) {
+        match tree {
+            syn::UseTree::Path(path) => self.imports(&path.tree),
+            syn::UseTree::Name(name) => self.names.bind(&name.ident, Meaning::Item),
+            syn::UseTree::Rename(rename) => self.names.bind(&rename.rename, Meaning::Item),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree)),
+            syn::UseTree::Glob(_) => {}
         }
     }
 
-    fn local(&mut self, local: &Local) -> TokenStream {
-        let span = local.span();
+    fn local(&mut self, local: &Local) -> Code {
         let (pattern, ty) = match &local.pat {
             Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
             pattern => (pattern, None),
@@ -234,8 +362,7 @@ impl<'a> Translator<'a> {
             return self.declaration(pattern, ty);
         };
         if let Some((token, _)) = &init.diverge {
-            self.refuse(token, "kernels have no `let .. else`; use `if`");
-            return TokenStream::new();
+            return self.refuse(token, "kernels have no `let .. else`; use `if`");
         }
         if let Expr::Closure(closure) = crate::expression::strip(&init.expr) {
             return self.local_closure(pattern, closure);
@@ -253,7 +380,7 @@ impl<'a> Translator<'a> {
         let value = match ty {
             Some(ty @ Type::Reference(_)) => {
                 let ty = self.ty(ty);
-                quote_spanned!(span=> __kiln.coerce(#value, #ty))
+                self.op(Op::Coerce, local.span()).code(&value).code(&ty)
             }
             _ => value,
         };
@@ -261,38 +388,34 @@ impl<'a> Translator<'a> {
     }
 
     /// `let x;`
-    fn declaration(&mut self, pattern: &Pat, ty: Option<&Type>) -> TokenStream {
+    fn declaration(&mut self, pattern: &Pat, ty: Option<&Type>) -> Code {
         let Pat::Ident(ident) = pattern else {
             return self.refuse(
                 pattern,
                 "a variable without a value has a name; give this one a value",
             );
         };
-        let (name, memory) = (&ident.ident, self.is_addressed(&ident.ident));
-        let ty = match ty {
-            Some(ty) if memory => {
-                let ty = self.ty(ty);
-                quote!(::core::option::Option::Some(#ty))
-            }
-            _ => quote!(::core::option::Option::None),
-        };
-        quote_spanned!(name.span()=> let #name = __kiln.declare(#ty, #memory);)
+        let memory = self.is_addressed(&ident.ident);
+        let ty = ty.filter(|_| memory).map(|ty| self.ty(ty));
+        let code = self.op(Op::Declare, ident.ident.span());
+        let code = code.flag(ty.is_some()).number(self.variable(&ident.ident));
+        ty.iter().fold(code, Code::code)
     }
 
     /// `let (a, b) = (x, y);` without a tuple.
-    fn parallel(&mut self, pattern: &syn::PatTuple, values: &syn::ExprTuple) -> TokenStream {
-        let mut out = TokenStream::new();
-        let mut names = Vec::new();
+    fn parallel(&mut self, pattern: &syn::PatTuple, values: &syn::ExprTuple) -> Code {
+        let mut parts = Vec::new();
+        let mut variables = Vec::new();
         for value in &values.elems {
-            let name = self.fresh(value.span());
-            let value = self.expr(value);
-            out.extend(quote_spanned!(name.span()=> let #name = #value.eager();));
-            names.push(name);
+            let (variable, eager) = (self.fresh(), self.op(Op::Eager, value.span()));
+            let value = eager.code(&self.expr(value));
+            parts.push(Code::new(Op::Let, None).number(variable).code(&value));
+            variables.push(variable);
         }
-        for (pattern, name) in pattern.elems.iter().zip(names) {
-            out.extend(self.bind_pattern(pattern, &quote!(#name)));
+        for (pattern, variable) in pattern.elems.iter().zip(variables) {
+            parts.push(self.bind_pattern(pattern, &local(variable)));
         }
-        out
+        Code::block(parts)
     }
 
     fn check_annotation(&mut self, ty: &Type) {
@@ -304,25 +427,37 @@ impl<'a> Translator<'a> {
     }
 
     /// An expression whose value goes to a destination.
-    pub(crate) fn into(&mut self, expr: &Expr, to: &Destination) -> TokenStream {
+    pub(crate) fn into(&mut self, expr: &Expr, to: &Destination) -> Code {
         if is_structured(expr) {
             return self.nested(expr, |this| this.structured(expr, to));
         }
         let value = self.expr(expr);
         match to {
             Destination::Slot(slot) => {
-                quote_spanned!(expr.span()=> __kiln.assign(#slot, #value);)
+                let code = self.op(Op::Assign, expr.span()).code(&local(*slot));
+                code.code(&value)
             }
-            Destination::Discard => quote_spanned!(expr.span()=> __kiln.discard(#value);),
+            Destination::Discard => self.op(Op::Discard, expr.span()).code(&value),
         }
     }
 
     /// A new slot, filled by an expression, as an operand.
-    pub(crate) fn through_slot(&mut self, expr: &Expr) -> TokenStream {
-        let slot = self.fresh(expr.span());
-        let fill = self.structured(expr, &Destination::Slot(slot.clone()));
-        quote_spanned!(expr.span()=> { let #slot = __kiln.slot(); #fill #slot })
+    pub(crate) fn through_slot(&mut self, expr: &Expr) -> Code {
+        self.with_slot(|this, to| this.structured(expr, to))
     }
+
+    /// A new slot, filled by something, as an operand.
+    pub(crate) fn with_slot(&mut self, fill: impl FnOnce(&mut Self, &Destination) -> Code) -> Code {
+        let slot = self.fresh();
+        let declared = Code::new(Op::Slot, None).number(slot);
+        let filled = fill(self, &Destination::Slot(slot));
+        Code::block(vec![declared, filled, local(slot)])
+    }
+}
+
+/// A variable, by its number.
+pub(crate) fn local(number: u32) -> Code {
+    Code::new(Op::Local, None).number(number)
 }
 
 /// Whether an expression is made of statements.
@@ -358,13 +493,4 @@ fn pattern_name(pattern: &Pat) -> Option<&Ident> {
 pub(crate) fn plain_name(name: &Ident) -> String {
     let text = name.to_string();
     text.strip_prefix("r#").unwrap_or(&text).to_owned()
-}
-
-/// `Unroll` of the IR, as an expression of the host.
-pub(crate) fn unroll(way: &str, factor: Option<u32>) -> TokenStream {
-    let (root, way) = (root(), format_ident!("{way}"));
-    match factor {
-        Some(factor) => quote!(#root::Unroll::By(#factor)),
-        None => quote!(#root::Unroll::#way),
-    }
 }

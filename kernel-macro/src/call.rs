@@ -1,7 +1,8 @@
 //! Calls of functions, methods and macros.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{quote, quote_spanned};
+use kiln_description::{Code, Op, TypeOp, method_name};
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::quote_spanned;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments, Type};
 
@@ -17,7 +18,7 @@ pub(crate) const NUMBERS: &[&str] = &[
 ];
 
 impl Translator<'_> {
-    pub(crate) fn call(&mut self, call: &ExprCall) -> TokenStream {
+    pub(crate) fn call(&mut self, call: &ExprCall) -> Code {
         let (of, function) = match marked(&call.func) {
             Some((of, function)) => (Some(of), function),
             None => (None, crate::expression::strip(&call.func)),
@@ -73,7 +74,7 @@ impl Translator<'_> {
         call: &ExprCall,
         of: Option<&Ident>,
         function: &syn::ExprPath,
-    ) -> TokenStream {
+    ) -> Code {
         if let Some(message) = function.path.segments.iter().rev().nth(1)
             && let Some(message) = host_type(&message.ident.to_string())
         {
@@ -82,19 +83,43 @@ impl Translator<'_> {
         if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
             return self.refuse(argument, crate::refusal::CLOSURE_TO_METHOD);
         }
-        let (span, root) = (call.span(), root_at(call.span()));
+        let span = call.span();
         let mut path = function.path.clone();
         let Some(last) = path.segments.last_mut() else {
-            return quote!(__kiln.unit());
+            return Code::new(Op::Unit, None);
         };
         let types = self.type_args(&last.arguments, false);
-        let text = plain_name(&last.ident);
-        last.ident = Ident::new("__kiln_call", last.ident.span());
+        let name = number_of(&last.ident);
+        last.ident = Ident::new("__kiln_pooled", last.ident.span());
         last.arguments = PathArguments::None;
+        let entry = quote_spanned!(span=> #path::<#name, _>(&#of));
         let args = self.eager_list(call.args.iter());
-        quote_spanned! {span=>
-            #path::<{ #root::method_name(#text) }, _>(__kiln, &#of, &[#(#types),*], &[#(#args),*])
-        }
+        self.call_entry(call, &entry, &types, &args)
+    }
+
+    /// The description of a call of a function, by its name, with all variables.
+    pub(crate) fn call_of_all(&mut self, path: &syn::Path, types: &[Code]) -> TokenStream {
+        let (root, callee) = (root_at(path.span()), callee(path));
+        let name = Ident::new("__kiln_callee", path.span());
+        let entry = quote_spanned! {path.span()=>
+            { #callee <#name as #root::Callable>::pooled() }
+        };
+        let code = self.op(Op::CallWithAll, path.span());
+        let code = code.number(self.pool.entry(&entry)).list(types);
+        self.data(&code)
+    }
+
+    /// A call of the function that an entry of the pool is.
+    fn call_entry(
+        &mut self,
+        call: &ExprCall,
+        entry: &TokenStream,
+        types: &[Code],
+        args: &[Code],
+    ) -> Code {
+        let entry = self.pool.entry(entry);
+        let code = self.op(Op::Call, call.span()).number(entry);
+        code.list(types).list(args)
     }
 
     fn call_of_function(
@@ -102,7 +127,7 @@ impl Translator<'_> {
         call: &ExprCall,
         of: Option<&Ident>,
         function: &syn::ExprPath,
-    ) -> TokenStream {
+    ) -> Code {
         let span = call.span();
         let mut path = function.path.clone();
         let takes_closures = call.args.iter().any(|arg| self.closure_argument(arg));
@@ -117,25 +142,17 @@ impl Translator<'_> {
         let args = self.eager_list(call.args.iter());
         let (root, callee) = (root_at(span), callee(&path));
         let name = Ident::new("__kiln_callee", path.span());
-        let call = match of {
-            Some(of) => quote_spanned! {span=>
-                <#name as #root::CallableFn<_>>::call_found(
-                    __kiln, &#of, &__kiln_types, &__kiln_args,
-                )
-            },
-            // A function whose name a variable has, too.
-            None => {
-                quote_spanned!(span=> <#name as #root::Callable>::call(__kiln, &__kiln_types, &__kiln_args))
+        let entry = match of {
+            Some(of) => {
+                quote_spanned!(span=> { #callee <#name as #root::CallableFn<_>>::pooled_found(&#of) })
             }
+            // A function whose name a variable has, too.
+            None => quote_spanned!(span=> { #callee <#name as #root::Callable>::pooled() }),
         };
-        quote_spanned! {span=> {
-            let (__kiln_types, __kiln_args) = ([#(#types),*], [#(#args),*]);
-            #callee
-            #call
-        }}
+        self.call_entry(call, &entry, &types, &args)
     }
 
-    fn type_args(&mut self, arguments: &PathArguments, open: bool) -> Vec<TokenStream> {
+    fn type_args(&mut self, arguments: &PathArguments, open: bool) -> Vec<Code> {
         let PathArguments::AngleBracketed(arguments) = arguments else {
             return Vec::new();
         };
@@ -143,8 +160,7 @@ impl Translator<'_> {
         for argument in &arguments.args {
             match argument {
                 GenericArgument::Type(Type::Infer(_)) if open => {
-                    let root = crate::function::root();
-                    types.push(quote!(#root::Type::UNIT));
+                    types.push(Code::ty(TypeOp::Unit));
                 }
                 GenericArgument::Type(Type::Infer(token)) => {
                     self.refuse(token, "write the type here, or leave the list out");
@@ -164,14 +180,15 @@ impl Translator<'_> {
     }
 
     /// `T::from_f64(x)`.
-    fn call_of_param(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> TokenStream {
+    fn call_of_param(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> Code {
         let args = self.eager_list(call.args.iter());
         match (name.to_string().as_str(), args.as_slice()) {
-            ("from_f64" | "from_i32", [number]) => quote_spanned! {call.span()=>
-                __kiln.convert(__kiln.builder().device_type::<#ty>(), #number)
-            },
+            ("from_f64" | "from_i32", [number]) => {
+                let ty = self.host_type(ty);
+                self.op(Op::Convert, call.span()).code(number).code(&ty)
+            }
             (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
-                self.method(name, receiver, rest)
+                self.number_method(name, receiver, rest)
             }
             _ => self.refuse(
                 name,
@@ -181,14 +198,15 @@ impl Translator<'_> {
     }
 
     /// `u32::from(x)`, `f32::max(a, b)`.
-    fn call_of_number(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> TokenStream {
+    fn call_of_number(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> Code {
         let args = self.eager_list(call.args.iter());
         match (name.to_string().as_str(), args.as_slice()) {
-            ("from", [value]) => quote_spanned! {call.span()=>
-                #value.cast(__kiln.builder().device_type::<#ty>())
-            },
+            ("from", [value]) => {
+                let ty = self.host_type(ty);
+                self.op(Op::Cast, call.span()).code(value).code(&ty)
+            }
             (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
-                self.method(name, receiver, rest)
+                self.number_method(name, receiver, rest)
             }
             _ => self.refuse(
                 name,
@@ -197,31 +215,29 @@ impl Translator<'_> {
         }
     }
 
-    fn method(
-        &mut self,
-        name: &Ident,
-        receiver: &TokenStream,
-        args: &[TokenStream],
-    ) -> TokenStream {
+    fn number_method(&mut self, name: &Ident, receiver: &Code, args: &[Code]) -> Code {
         let (span, root) = (name.span(), root_at(name.span()));
-        quote_spanned!(span=> #root::method::#name(__kiln, #receiver.target(), &[#(#args.target()),*]))
+        let entry = quote_spanned!(span=> #root::Pooled::number(#root::method::#name));
+        let entry = self.pool.entry(&entry);
+        let code = self.op(Op::CallNumber, span).number(entry);
+        code.code(receiver).list(args)
     }
 
     /// `x.cast::<T>()`.
-    pub(crate) fn cast(&mut self, call: &ExprMethodCall) -> TokenStream {
+    pub(crate) fn cast(&mut self, call: &ExprMethodCall) -> Code {
         let receiver = self.expr(&call.receiver);
         let types = call
             .turbofish
             .as_ref()
             .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false));
         match types.as_deref() {
-            Some([ty]) => quote_spanned!(call.span()=> #receiver.cast(#ty)),
+            Some([ty]) => self.op(Op::Cast, call.span()).code(&receiver).code(ty),
             _ => self.refuse(&call.method, "write the type: `x.cast::<f32>()`"),
         }
     }
 
     /// `x.norm(y)`: what rustc has found for the receiver in the checked copy.
-    pub(crate) fn method_call(&mut self, of: &Ident, call: &ExprMethodCall) -> TokenStream {
+    pub(crate) fn method_call(&mut self, of: &Ident, call: &ExprMethodCall) -> Code {
         let name = plain_name(&call.method);
         if let Some(message) = method(&name) {
             return self.refuse(&call.method, message);
@@ -232,12 +248,12 @@ impl Translator<'_> {
         // The position of the call is that of its receiver, as everywhere; what rustc says about the
         // method reaches to its name.
         let (span, root) = (call.span(), root_at(call.span()));
-        let name = quote_spanned!(span=> { #root::method_name(#name) });
+        let name = number_of(&call.method);
         let open = quote_spanned!(call.method.span()=> _);
-        let mut receiver = self.expr(&call.receiver);
-        if !call.args.iter().all(only_computes) {
-            receiver = quote_spanned!(span=> <#open as #root::Method<#name, _>>::ready(__kiln, &#of, #receiver));
-        }
+        let entry = quote_spanned!(span=> <#open as #root::Method<#name, _>>::pooled(&#of));
+        let entry = self.pool.entry(&entry);
+        let receiver = self.expr(&call.receiver);
+        let may_change = !call.args.iter().all(only_computes);
         let is_place = crate::checked::is_place(&call.receiver);
         let args = self.eager_list(call.args.iter());
         let types = call
@@ -245,17 +261,15 @@ impl Translator<'_> {
             .as_ref()
             .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false))
             .unwrap_or_default();
-        quote_spanned! {span=>
-            <#open as #root::Method<#name, _>>::call_on(
-                __kiln, &#of, (#receiver, #is_place), &[#(#types),*], &[#(#args),*]
-            )
-        }
+        let code = self.op(Op::CallMethod, span).number(entry);
+        let code = code.flag(is_place).flag(may_change).code(&receiver);
+        code.list(&types).list(&args)
     }
 
     /// `shared!(T)`; other macros are refused.
-    pub(crate) fn macro_call(&mut self, call: &Macro, name: Option<&Ident>) -> TokenStream {
+    pub(crate) fn macro_call(&mut self, call: &Macro, name: Option<&Ident>) -> Code {
         let Some(last) = call.path.segments.last() else {
-            return quote!(__kiln.unit());
+            return Code::new(Op::Unit, None);
         };
         if last.ident != "shared" {
             return self.refuse(&call.path, host_macro(&last.ident.to_string()));
@@ -271,7 +285,7 @@ impl Translator<'_> {
                 crate::types::check_type(&ty, self.refusals);
                 let text = name.map_or_else(|| "shared".to_owned(), plain_name);
                 let ty = self.ty(&ty);
-                quote_spanned!(call.path.span()=> __kiln.shared(#text, #ty))
+                self.op(Op::Shared, call.path.span()).text(&text).code(&ty)
             }
             Err(_) => self.refuse(
                 &call.path,
@@ -279,6 +293,11 @@ impl Translator<'_> {
             ),
         }
     }
+}
+
+/// The number of a method's name, as a literal of the host.
+pub(crate) fn number_of(name: &Ident) -> Literal {
+    Literal::u64_suffixed(method_name(&plain_name(name)))
 }
 
 /// The type of a function as `__kiln_callee`. An import of a name imports all that it means; where it

@@ -4,17 +4,20 @@
 //! described in place of each call (`kiln_jit_core::front::inline` says why): its body is the same
 //! calls, in a function that gets the arguments as operands.
 
+use kiln_description::{Code, Op};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
     Block, Expr, ExprCall, ExprClosure, GenericParam, Generics, Pat, PathArguments, ReturnType,
     Stmt, Type, TypeParamBound, WherePredicate,
 };
 
-use crate::body::{Destination, Translator, is_structured, plain_name};
+use crate::body::{Destination, Translator, is_structured, local, plain_name};
 use crate::expression::strip;
 use crate::function::{root, root_at};
+use crate::names::Meaning;
+use crate::pool::front;
 use crate::scan;
 use crate::signature::Signature;
 
@@ -107,16 +110,17 @@ pub(crate) fn describing_function(
         _ => None,
     });
     let instance = signature.instance();
+    let front = front();
     quote! {
         fn __kiln_describe<'__kiln, #params>(
-            __kiln: #root::Front<'__kiln>,
+            #front: #root::Front<'__kiln>,
             __kiln_call: &#root::InlineCall<'_, '__kiln>,
         ) -> #root::Operand<'__kiln> #clause {
             #types
             #copy
             #[allow(unused, nonstandard_style, clippy::all, clippy::pedantic, reason = "written by a macro")]
             {
-                #description
+                #root::describe_inline(#front, __kiln_call, #description)
             }
         }
         fn __kiln_instance<'__kiln, #outer_params>(
@@ -174,76 +178,84 @@ pub(crate) fn companion(
 
 impl Translator<'_> {
     pub(crate) fn is_closure(&self, name: &Ident) -> bool {
-        self.closures.contains(&name.to_string())
+        self.closure_named(name).is_some()
+    }
+
+    fn closure_named(&self, name: &Ident) -> Option<u32> {
+        match self.names.meaning(name) {
+            Some(Meaning::Closure(number)) => Some(number),
+            _ => None,
+        }
     }
 
     /// The description of a function that takes closures.
-    pub(crate) fn inlined_function(&mut self, signature: &Signature, body: &Block) -> TokenStream {
-        let name = plain_name(&signature.name);
-        let (mut declared, mut bind) = (Vec::new(), TokenStream::new());
-        let mut closures = 0usize;
+    pub(crate) fn inlined_function(&mut self, signature: &Signature, body: &Block) -> Code {
+        let values = signature.params.iter().filter(|param| !param.is_closure);
+        let types: Vec<Code> = values.map(|param| self.ty(&param.ty)).collect();
+        let first = self.fresh_list(types.len());
+        let (mut parts, mut at) = (Vec::new(), first);
         for param in &signature.params {
-            let pattern = &param.pattern;
-            if let (true, Pat::Ident(ident)) = (param.is_closure, pattern) {
-                let name = &ident.ident;
-                self.closures.insert(name.to_string());
-                bind.extend(quote!(let #name = __kiln_call.closures[#closures];));
-                closures += 1;
-                continue;
-            }
-            let at = declared.len();
-            declared.push(self.ty(&param.ty));
-            bind.extend(self.bind_pattern(pattern, &quote!(__kiln_args[#at])));
-        }
-        let mut type_params = Vec::new();
-        for (at, param) in signature.generics.type_params().enumerate() {
-            if signature.types.iter().any(|(name, _)| *name == param.ident) {
-                let text = plain_name(&param.ident);
-                type_params.push(quote!((#text, #at)));
+            match (&param.pattern, param.is_closure) {
+                (Pat::Ident(ident), true) => {
+                    let closure = Meaning::Closure(self.fresh_closure());
+                    self.names.bind(&ident.ident, closure);
+                }
+                (pattern, _) => {
+                    parts.push(self.bind_pattern(pattern, &local(at)));
+                    at += 1;
+                }
             }
         }
-        let body = self.inlined_body(body);
-        quote! {
-            let __kiln_declared = __kiln.declared(|| ::std::vec![#(#declared),*]);
-            __kiln.inlined(#name, __kiln_call, &[#(#type_params),*], &__kiln_declared, |__kiln_args| {
-                #bind
-                #body
-            })
-        }
+        let params = signature.generics.type_params().enumerate();
+        let params = params.filter(|(_, param)| !signature.is_closure(&param.ident));
+        let params = params.map(|(at, param)| {
+            let name = Code::default().text(&plain_name(&param.ident));
+            name.number(at as u32)
+        });
+        let params: Vec<Code> = params.collect();
+        parts.push(self.inlined_body(body));
+        let code = Code::new(Op::InlineBody, None).text(&plain_name(&signature.name));
+        let code = code.list(&params).list(&types).number(first);
+        code.region(&Code::block(parts))
     }
 
-    /// The body as a block of the host whose value is what the function returns.
-    fn inlined_body(&mut self, body: &Block) -> TokenStream {
+    /// The body, whose value is what the function returns.
+    fn inlined_body(&mut self, body: &Block) -> Code {
         if let (false, Some((Stmt::Expr(last, None), before))) =
             (scan::returns_early(body), body.stmts.split_last())
             && !is_structured(last)
         {
-            let before = self.statements(before, &Destination::Discard);
+            self.enter_items(&body.stmts);
+            let mut parts = self.statements(before, &Destination::Discard);
             let value = self.expr(last);
-            return quote_spanned!(last.span()=> #before __kiln.taken(#value));
+            parts.push(self.op(Op::Eager, last.span()).code(&value));
+            return Code::block(parts);
         }
-        let slot = self.fresh(body.span());
-        let to = Destination::Slot(slot.clone());
-        let body = match scan::returns_early(body) {
-            true => self.run_once(&to, |this| this.block(body, &to)),
-            false => self.block(body, &to),
-        };
-        quote!(let #slot = __kiln.slot(); #body __kiln.taken(#slot))
+        self.with_slot(|this, to| match scan::returns_early(body) {
+            true => this.run_once(to, |this| this.block(body, to)),
+            false => this.block(body, to),
+        })
+    }
+
+    /// Numbers of variables one after the other: the first.
+    pub(crate) fn fresh_list(&mut self, count: usize) -> u32 {
+        let numbers: Vec<u32> = (0..count).map(|_| self.fresh()).collect();
+        numbers.first().copied().unwrap_or(0)
     }
 
     /// `let f = |x| ..;`
-    pub(crate) fn local_closure(&mut self, pattern: &Pat, closure: &ExprClosure) -> TokenStream {
+    pub(crate) fn local_closure(&mut self, pattern: &Pat, closure: &ExprClosure) -> Code {
         let Pat::Ident(ident) = pattern else {
             return self.refuse(pattern, "a closure has a name: `let f = |x| ..;`");
         };
-        let value = self.closure(closure);
-        let name = &ident.ident;
-        self.closures.insert(name.to_string());
-        quote_spanned!(name.span()=> let #name = &#value;)
+        let number = self.fresh_closure();
+        let value = self.closure(closure, number);
+        self.names.bind(&ident.ident, Meaning::Closure(number));
+        value
     }
 
-    /// A closure of the host that describes a call of this one.
-    pub(crate) fn closure(&mut self, closure: &ExprClosure) -> TokenStream {
+    /// The definition of a closure.
+    fn closure(&mut self, closure: &ExprClosure, number: u32) -> Code {
         // What does not change is the same whether it is moved or seen where the closure is called.
         if closure.capture.is_some()
             && let Some(variable) = self.mutable.captured_by(closure)
@@ -260,40 +272,43 @@ impl Translator<'_> {
                 "a kernel is not `async`; threads wait for each other at `barrier()`",
             );
         }
-        let known = self.closures.clone();
-        let mut bind = TokenStream::new();
-        for (at, pattern) in closure.inputs.iter().enumerate() {
-            let value = match pattern {
-                Pat::Type(typed) if matches!(*typed.ty, Type::Reference(_)) => {
-                    let ty = self.ty(&typed.ty);
-                    quote!(__kiln.coerce(__kiln_in[#at], #ty))
-                }
-                _ => quote!(__kiln_in[#at]),
-            };
-            bind.extend(self.bind_pattern(pattern, &value));
+        let first = self.fresh_list(closure.inputs.len());
+        let body = self.scoped(|this| this.closure_body(closure, first));
+        let code = self.op(Op::LetClosure, closure.span()).number(number);
+        let code = code.number(first).number(closure.inputs.len() as u32);
+        code.region(&body)
+    }
+
+    /// What a call of a closure does: its arguments are variables from `first` on.
+    pub(crate) fn closure_body(&mut self, closure: &ExprClosure, first: u32) -> Code {
+        let mut parts = Vec::new();
+        for (at, pattern) in (first..).zip(&closure.inputs) {
+            let mut value = local(at);
+            if let Pat::Type(typed) = pattern
+                && matches!(*typed.ty, Type::Reference(_))
+            {
+                let ty = self.ty(&typed.ty);
+                value = Code::new(Op::Coerce, None).code(&value).code(&ty);
+            }
+            parts.push(self.bind_pattern(pattern, &value));
         }
         if let ReturnType::Type(_, ty) = &closure.output {
             crate::types::check_type(ty, self.refusals);
         }
         let frames = std::mem::take(&mut self.frames);
         let outside = std::mem::replace(&mut self.in_closure, true);
-        let body = match scan::returns_inside(&closure.body) {
-            true => {
-                let slot = self.fresh(closure.body.span());
-                let to = Destination::Slot(slot.clone());
-                let body = self.run_once(&to, |this| this.into(&closure.body, &to));
-                quote!({ let #slot = __kiln.slot(); #body #slot })
-            }
-            false => self.expr(&closure.body),
-        };
+        let body = &closure.body;
+        parts.push(match scan::returns_inside(body) {
+            true => self.with_slot(|this, to| this.run_once(to, |this| this.into(body, to))),
+            false => self.expr(body),
+        });
         self.in_closure = outside;
         self.frames = frames;
-        self.closures = known;
-        quote_spanned!(closure.span()=> __kiln.closure(|__kiln_in| { #bind __kiln.taken(#body) }))
+        Code::block(parts)
     }
 
     /// `f(x)` of a closure.
-    pub(crate) fn call_of_closure(&mut self, call: &ExprCall, name: &Ident) -> TokenStream {
+    pub(crate) fn call_of_closure(&mut self, call: &ExprCall, name: &Ident) -> Code {
         if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
             return self.refuse(
                 argument,
@@ -302,8 +317,11 @@ impl Translator<'_> {
         }
         let args = self.eager_list(call.args.iter());
         let args = call.args.iter().zip(args);
-        let args = args.map(|(arg, value)| quote_spanned!(arg.span()=> #value.eager()));
-        quote_spanned!(call.span()=> #name(&[#(#args),*]))
+        let args = args.map(|(arg, value)| self.op(Op::Eager, arg.span()).code(&value));
+        let args: Vec<Code> = args.collect();
+        let number = self.closure_named(name).unwrap_or_default();
+        let code = self.op(Op::CallClosure, call.span()).number(number);
+        code.list(&args)
     }
 
     /// Whether an argument is a closure: one that is written there, or the name of one.
@@ -321,38 +339,38 @@ impl Translator<'_> {
         &mut self,
         call: &ExprCall,
         path: &syn::Path,
-        types: &[TokenStream],
-    ) -> TokenStream {
+        types: &[Code],
+    ) -> Code {
         let span = call.span();
         let root = root_at(span);
         let (closures, values): (Vec<&Expr>, Vec<&Expr>) =
             call.args.iter().partition(|arg| self.closure_argument(arg));
         let args = self.eager_list(values.into_iter());
-        let closures = closures.into_iter().map(|argument| {
-            let closure = self.closure_value(argument);
-            quote_spanned!(argument.span()=> #closure as #root::Closure<'_, '_>)
-        });
-        let closures: Vec<TokenStream> = closures.collect();
+        let closures = closures.into_iter().map(|arg| self.closure_value(arg));
+        let closures: Vec<Code> = closures.collect();
         let callee = crate::call::callee(path);
         let name = Ident::new("__kiln_callee", path.span());
-        quote_spanned! {span=> {
-            #callee
-            <#name as #root::Inlinable>::call_inline(__kiln, &#root::InlineCall {
-                types: &[#(#types),*],
-                args: &[#(#args),*],
-                closures: &[#(#closures),*],
-            })
-        }}
+        let entry = quote_spanned!(span=> { #callee <#name as #root::Inlinable>::pooled() });
+        let entry = self.pool.entry(&entry);
+        let code = self.op(Op::CallInline, span).number(entry);
+        code.list(types).list(&args).list(&closures)
     }
 
-    fn closure_value(&mut self, argument: &Expr) -> TokenStream {
+    fn closure_value(&mut self, argument: &Expr) -> Code {
         match strip(argument) {
             Expr::Reference(reference) => self.closure_value(&reference.expr),
             Expr::Closure(closure) => {
-                let closure = self.closure(closure);
-                quote_spanned!(argument.span()=> &#closure)
+                let number = self.fresh_closure();
+                self.closure(closure, number)
             }
-            name => name.to_token_stream(),
+            Expr::Path(path) => {
+                let number = path
+                    .path
+                    .get_ident()
+                    .and_then(|name| self.closure_named(name));
+                Code::new(Op::Closure, None).number(number.unwrap_or_default())
+            }
+            _ => Code::new(Op::Unit, None),
         }
     }
 }

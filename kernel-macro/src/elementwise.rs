@@ -6,7 +6,8 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, TokenStream};
+use kiln_description::Code;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
@@ -15,11 +16,11 @@ use syn::{
 };
 
 use crate::body::{Translator, plain_name};
-use crate::call::{NUMBERS, callee};
+use crate::call::NUMBERS;
 use crate::checked::{CheckedCopy, for_host};
 use crate::expression::strip;
 use crate::function::{Kind, root, root_at};
-use crate::hygiene::unified;
+use crate::pool::front;
 use crate::refusal::Refusals;
 use crate::signature::Signature;
 
@@ -44,7 +45,7 @@ pub(crate) fn expand(tokens: TokenStream) -> TokenStream {
         }
     };
     match refusals.is_empty() {
-        true => unified(value),
+        true => value,
         // As an expression they have any type, so that rustc adds no errors.
         false => {
             let errors = refusals.into_tokens();
@@ -86,7 +87,7 @@ fn of_function(function: &ExprPath, refusals: &mut Refusals) -> TokenStream {
         brace_token: Default::default(),
         stmts: Vec::new(),
     };
-    let Some(signature) = signature(refusals) else {
+    let Some(signature) = signature(function.span(), refusals) else {
         return TokenStream::new();
     };
     let mut translator = Translator::new(Kind::Device, &signature, &block, refusals);
@@ -101,16 +102,13 @@ fn of_function(function: &ExprPath, refusals: &mut Refusals) -> TokenStream {
              leave this out",
         ),
     });
-    let types: Vec<TokenStream> = types.collect();
-    let (span, root) = (function.span(), root_at(function.span()));
-    let (callee, name) = (callee(&path), Ident::new("__kiln_callee", path.span()));
+    let types: Vec<Code> = types.collect();
+    let description = translator.call_of_all(&path, &types);
+    let (span, root, front) = (function.span(), root_at(function.span()), front());
     quote_spanned! {span=>
         #root::ElementFn::of(
             #function,
-            |__kiln, __kiln_in| {
-                #callee
-                <#name as #root::Callable>::call(__kiln, &[#(#types),*], __kiln_in)
-            },
+            |#front, __kiln_in| #root::describe_closure(#front, __kiln_in, #description),
         )
     }
 }
@@ -131,6 +129,7 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
         );
         return TokenStream::new();
     }
+    let at = closure.or1_token.span();
     let mut closure = closure.clone();
     // What is captured is copied in any case.
     closure.capture = None;
@@ -138,7 +137,7 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
         brace_token: Default::default(),
         stmts: vec![Stmt::Expr(Expr::Closure(closure), None)],
     };
-    let Some(signature) = signature(refusals) else {
+    let Some(signature) = signature(at, refusals) else {
         return TokenStream::new();
     };
     let copy = CheckedCopy::new(&block, &signature);
@@ -146,40 +145,35 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
     let [Stmt::Expr(Expr::Closure(marked), None)] = copy.body().stmts.as_slice() else {
         return TokenStream::new();
     };
-    let description = translator.closure(marked);
+    let first = translator.fresh_list(marked.inputs.len());
+    for name in &captures {
+        translator.variable(name);
+    }
+    let body = translator.closure_body(marked, first);
+    let description = translator.data(&body);
     let (count, span) = (marked.inputs.len(), marked.span());
     let (types, host) = (copy.types(), for_host(copy.body()).stmts);
-    let (root, here) = (root(), root_at(span));
+    let (root, here, front) = (root(), root_at(span), front());
     let function = format_ident!("closure{count}");
     let values = captures
         .iter()
         .map(|name| quote_spanned!(name.span()=> #here::Captured::captured(&#name)));
-    let bind = captures.iter().enumerate().map(|(i, name)| {
-        let at = count + i;
-        quote!(let #name = __kiln_in[#at];)
-    });
     quote! {{
         #types
         #root::#function(
             ::std::vec![#(#values),*],
             &#(#host)*,
             #[allow(unused, nonstandard_style, clippy::all, clippy::pedantic, reason = "written by a macro")]
-            move |__kiln, __kiln_in| {
-                #(#bind)*
-                let __kiln_closure = #description;
-                __kiln_closure(&__kiln_in[..#count])
-            },
+            move |#front, __kiln_in| #root::describe_closure(#front, __kiln_in, #description),
         )
     }}
 }
 
-/// The signature of a function without parameters: type parameters around `device!` are types of the
-/// host.
-fn signature(refusals: &mut Refusals) -> Option<Signature> {
-    let item: ItemFn = syn::parse2(quote!(
-        fn closure() {}
-    ))
-    .ok()?;
+/// The signature of a function without parameters, which is where the closure is: type parameters around
+/// `device!` are types of the host.
+fn signature(span: Span, refusals: &mut Refusals) -> Option<Signature> {
+    let name = Ident::new("closure", span);
+    let item: ItemFn = syn::parse2(quote!(fn #name() {})).ok()?;
     Some(Signature::new(
         Kind::Device,
         TokenStream::new(),

@@ -1,35 +1,28 @@
 //! Expressions that compute: each becomes an operand.
 
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use kiln_description::{Code, Op, TypeOp};
+use proc_macro2::{Ident, Span};
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, UnOp};
 
 use crate::body::{Translator, is_structured};
 use crate::checked::{is_cast, is_open_literal, marked, marked_method};
-use crate::function::const_name;
+use crate::function::root;
+use crate::names::Meaning;
 use crate::scan::only_computes;
 
 impl Translator<'_> {
-    /// An expression of the host that is the operand for this one.
-    pub(crate) fn expr(&mut self, expr: &Expr) -> TokenStream {
+    /// The operand that an expression is.
+    pub(crate) fn expr(&mut self, expr: &Expr) -> Code {
         self.nested(expr, |this| this.expr_here(expr))
     }
 
-    fn expr_here(&mut self, expr: &Expr) -> TokenStream {
+    fn expr_here(&mut self, expr: &Expr) -> Code {
         if let Some((name, inner)) = marked(expr) {
             return match inner {
-                Expr::Struct(literal) => {
-                    let ty = quote_spanned!(expr.span()=> #name.ty(__kiln.builder()));
-                    self.struct_literal(literal, &ty)
-                }
-                Expr::Path(path) => {
-                    let root = crate::function::root_at(expr.span());
-                    quote_spanned!(expr.span()=> #root::Named::named(#name.of(#path), __kiln))
-                }
-                literal => {
-                    quote_spanned!(expr.span()=> __kiln.constant(#name.of(#literal)))
-                }
+                Expr::Struct(literal) => self.struct_literal(literal, name),
+                inner => self.constant(&quote!(#name.of(#inner)), expr.span()),
             };
         }
         if let Some((of, call)) = marked_method(expr) {
@@ -46,45 +39,39 @@ impl Translator<'_> {
             Expr::Path(e) => self.path(e),
             Expr::Unary(e) => self.unary(e),
             Expr::Binary(e) => self.binary(e),
-            Expr::Cast(e) if is_open_literal(strip(&e.expr)) => {
-                quote_spanned!(span=> __kiln.constant(#e))
-            }
+            Expr::Cast(e) if is_open_literal(strip(&e.expr)) => self.constant(e, span),
             Expr::Cast(e) => {
                 let (value, ty) = (self.expr(&e.expr), self.ty(&e.ty));
-                quote_spanned!(span=> #value.cast(#ty))
+                self.op(Op::Cast, span).code(&value).code(&ty)
             }
             Expr::Field(e) => {
                 let base = self.expr(&e.base);
-                let name = match &e.member {
-                    Member::Named(name) => crate::body::plain_name(name),
-                    Member::Unnamed(index) => index.index.to_string(),
-                };
-                quote_spanned!(span=> #base.field(#name))
+                let code = self.op(Op::Field, span).text(&member_name(&e.member));
+                code.code(&base)
             }
             Expr::Index(e) => {
                 if let Expr::Range(range) = strip(&e.index) {
                     return self.part(e, range, false);
                 }
-                let base = self.expr(&e.expr);
-                let index = self.expr(&e.index);
-                quote_spanned!(span=> #base.index(#index))
+                let (base, index) = (self.expr(&e.expr), self.expr(&e.index));
+                self.op(Op::Index, span).code(&base).code(&index)
             }
             Expr::Reference(e) => self.reference(e),
-            Expr::Tuple(e) if e.elems.is_empty() => quote!(__kiln.unit()),
+            Expr::Tuple(e) if e.elems.is_empty() => Code::new(Op::Unit, None),
             Expr::Tuple(e) => {
                 let parts = self.eager_list(e.elems.iter());
-                quote_spanned!(span=> __kiln.tuple(&[#(#parts),*]))
+                self.op(Op::Tuple, span).list(&parts)
             }
             Expr::Array(e) if e.elems.is_empty() => {
                 self.refuse(expr, "an array of a kernel has at least one element")
             }
             Expr::Array(e) => {
                 let parts = self.eager_list(e.elems.iter());
-                quote_spanned!(span=> __kiln.array(&[#(#parts),*]))
+                self.op(Op::Array, span).list(&parts)
             }
             Expr::Repeat(e) => {
                 let (element, len) = (self.expr(&e.expr), self.len(&e.len));
-                quote_spanned!(span=> __kiln.repeat(#element, #len))
+                self.op(Op::Repeat, span).code(&element).len(len)
             }
             Expr::Call(e) => self.call(e),
             Expr::MethodCall(e) if is_cast(e) => self.cast(e),
@@ -94,7 +81,7 @@ impl Translator<'_> {
     }
 
     /// What kernels do not have, by its syntax.
-    fn refuse_expr(&mut self, expr: &Expr) -> TokenStream {
+    fn refuse_expr(&mut self, expr: &Expr) -> Code {
         let message = match expr {
             Expr::Async(_) | Expr::Await(_) => {
                 "a kernel is not `async`; threads wait for each other at `barrier()`"
@@ -124,27 +111,30 @@ impl Translator<'_> {
         self.refuse(expr, message)
     }
 
+    /// A literal or a constant of the host.
+    pub(crate) fn constant(&mut self, value: &dyn ToTokens, span: Span) -> Code {
+        let entry = self.constant_entry(value);
+        self.op(Op::Constant, span).number(entry)
+    }
+
     /// Expressions one after the other: each as it is at its place.
-    pub(crate) fn eager_list<'e>(
-        &mut self,
-        exprs: impl Iterator<Item = &'e Expr>,
-    ) -> Vec<TokenStream> {
+    pub(crate) fn eager_list<'e>(&mut self, exprs: impl Iterator<Item = &'e Expr>) -> Vec<Code> {
         let exprs: Vec<&Expr> = exprs.collect();
         let lazy = exprs.iter().all(|e| only_computes(e));
         let eager = |this: &mut Self, e: &Expr| {
             let value = this.expr(e);
             match lazy {
                 true => value,
-                false => quote_spanned!(e.span()=> #value.eager()),
+                false => this.op(Op::Eager, e.span()).code(&value),
             }
         };
         exprs.into_iter().map(|e| eager(self, e)).collect()
     }
 
-    fn literal(&mut self, literal: &ExprLit) -> TokenStream {
+    fn literal(&mut self, literal: &ExprLit) -> Code {
         let message = match &literal.lit {
             Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) | Lit::Byte(_) => {
-                return quote_spanned!(literal.span()=> __kiln.constant(#literal));
+                return self.constant(literal, literal.span());
             }
             Lit::Char(_) => "kernels have no `char`; use a byte, `b'a'`",
             Lit::Str(_) | Lit::ByteStr(_) | Lit::CStr(_) => {
@@ -155,12 +145,15 @@ impl Translator<'_> {
         self.refuse(literal, message)
     }
 
-    fn path(&mut self, path: &ExprPath) -> TokenStream {
+    fn path(&mut self, path: &ExprPath) -> Code {
         let span = path.span();
         if let Some(name) = path.path.get_ident() {
-            if let Some(ty) = self.const_param(name) {
-                let (ty, name) = (self.ty(&ty), const_name(name));
-                return quote_spanned!(span=> __kiln.const_value(#name, #ty));
+            if let Some(Meaning::Variable(number)) = self.names.meaning(name) {
+                return self.op(Op::Name, span).number(number);
+            }
+            if let Some((number, ty)) = self.const_param(name) {
+                let ty = self.ty(&ty);
+                return self.op(Op::ConstParam, span).number(number).code(&ty);
             }
             if name == "self" {
                 return self.refuse(
@@ -187,62 +180,51 @@ impl Translator<'_> {
             && self.is_type_param(&first.ident)
         {
             let ty = &first.ident;
-            let number = match second.ident.to_string().as_str() {
-                "ZERO" => 0i128,
-                "ONE" => 1,
-                _ => {
-                    return self.refuse(
-                        &second.ident,
-                        "type parameters have the constants `ZERO` and `ONE`; make others with \
-                         `T::from_f64` or `T::from_i32`",
-                    );
-                }
-            };
-            let ty = quote_spanned!(span=> __kiln.builder().device_type::<#ty>());
-            return match number {
-                0 => quote_spanned!(span=> __kiln.zero(#ty)),
-                _ => quote_spanned!(span=> __kiln.int(#ty, #number)),
+            let ty = self.host_type(ty);
+            return match second.ident.to_string().as_str() {
+                "ZERO" => self.op(Op::Zero, span).code(&ty),
+                "ONE" => self.op(Op::Int, span).code(&ty).int(1),
+                _ => self.refuse(
+                    &second.ident,
+                    "type parameters have the constants `ZERO` and `ONE`; make others with \
+                     `T::from_f64` or `T::from_i32`",
+                ),
             };
         }
-        let root = crate::function::root_at(span);
-        quote_spanned!(span=> #root::Named::named(#path, __kiln))
+        self.constant(path, span)
     }
 
-    fn unary(&mut self, unary: &syn::ExprUnary) -> TokenStream {
-        let span = unary.span();
+    fn unary(&mut self, unary: &syn::ExprUnary) -> Code {
+        let op = match unary.op {
+            UnOp::Neg(_) => Op::Neg,
+            UnOp::Not(_) => Op::Not,
+            UnOp::Deref(_) => Op::Deref,
+            _ => return self.refuse(unary, "kernels do not have this operator"),
+        };
         let value = self.expr(&unary.expr);
-        match unary.op {
-            UnOp::Neg(_) => quote_spanned!(span=> __kiln.neg(#value)),
-            UnOp::Not(_) => quote_spanned!(span=> __kiln.not(#value)),
-            UnOp::Deref(_) => quote_spanned!(span=> #value.deref()),
-            _ => self.refuse(unary, "kernels do not have this operator"),
-        }
+        self.op(op, unary.span()).code(&value)
     }
 
-    fn binary(&mut self, binary: &syn::ExprBinary) -> TokenStream {
+    fn binary(&mut self, binary: &syn::ExprBinary) -> Code {
         let span = binary.span();
         let (mut left, right) = (self.expr(&binary.left), self.expr(&binary.right));
-        let name = match operator(&binary.op) {
-            Some(name) => format_ident!("{name}", span = span),
-            None => {
-                let name = match binary.op {
-                    BinOp::And(_) => "and",
-                    BinOp::Or(_) => "or",
-                    _ => return self.refuse(binary, "kernels do not have this operator"),
-                };
-                let name = format_ident!("{name}", span = span);
-                return quote_spanned!(span=> __kiln.#name(#left, &mut || #right));
-            }
+        let Some(op) = operator(&binary.op) else {
+            let op = match binary.op {
+                BinOp::And(_) => Op::And,
+                BinOp::Or(_) => Op::Or,
+                _ => return self.refuse(binary, "kernels do not have this operator"),
+            };
+            return self.op(op, span).code(&left).region(&right);
         };
         // An operand that is a variable is read where the operator is, unless the right side may
         // assign it.
         if !only_computes(&binary.right) {
-            left = quote_spanned!(span=> #left.eager());
+            left = self.op(Op::Eager, span).code(&left);
         }
-        quote_spanned!(span=> __kiln.#name(#left, #right))
+        self.op(op, span).code(&left).code(&right)
     }
 
-    fn reference(&mut self, reference: &syn::ExprReference) -> TokenStream {
+    fn reference(&mut self, reference: &syn::ExprReference) -> Code {
         let mutable = reference.mutability.is_some();
         if let Expr::Index(index) = strip(&reference.expr)
             && let Expr::Range(range) = strip(&index.index)
@@ -250,72 +232,71 @@ impl Translator<'_> {
             return self.part(index, range, mutable);
         }
         let place = self.expr(&reference.expr);
-        quote_spanned!(reference.span()=> #place.address(#mutable))
+        self.op(Op::Address, reference.span())
+            .flag(mutable)
+            .code(&place)
     }
 
     /// `x[a..b]`: a slice of its own; `x[..]` is `x`.
-    fn part(&mut self, index: &syn::ExprIndex, range: &ExprRange, mutable: bool) -> TokenStream {
+    fn part(&mut self, index: &syn::ExprIndex, range: &ExprRange, mutable: bool) -> Code {
         let span = index.span();
         let base = self.expr(&index.expr);
-        let ends = range
-            .start
-            .as_deref()
-            .into_iter()
-            .chain(range.end.as_deref());
-        let mut ends = self.eager_list(ends).into_iter();
-        if range.start.is_none() && range.end.is_none() {
-            return quote_spanned!(span=> #base.whole_slice(#mutable));
+        let (start, end) = (range.start.as_deref(), range.end.as_deref());
+        if start.is_none() && end.is_none() {
+            return self.op(Op::WholeSlice, span).flag(mutable).code(&base);
         }
-        let mut bound = |end: &Option<Box<Expr>>| match end.as_ref().and_then(|_| ends.next()) {
-            Some(end) => quote!(::core::option::Option::Some(#end)),
-            None => quote!(::core::option::Option::None),
-        };
-        let (from, to) = (bound(&range.start), bound(&range.end));
+        let mut ends = self.eager_list(start.into_iter().chain(end)).into_iter();
+        let mut bound = |end: Option<&Expr>| end.and_then(|_| ends.next());
+        let (from, to) = (bound(start), bound(end));
         let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
-        quote_spanned!(span=> #base.part(#from, #to, #inclusive, #mutable))
+        let code = self.op(Op::Part, span).flag(mutable).flag(inclusive);
+        code.code(&base).option(from.as_ref()).option(to.as_ref())
     }
 
-    fn struct_literal(&mut self, literal: &ExprStruct, ty: &TokenStream) -> TokenStream {
-        let span = literal.span();
+    /// `S { a, b: 1, ..base }`, of the type that rustc has inferred.
+    fn struct_literal(&mut self, literal: &ExprStruct, ty: &Ident) -> Code {
+        let (span, root) = (literal.span(), root());
+        let ty = self.pool.entry(&quote!(#root::Pooled::type_of(&#ty)));
         let values = self.eager_list(literal.fields.iter().map(|field| &field.expr));
         let fields = literal.fields.iter().zip(values).map(|(field, value)| {
-            let name = match &field.member {
-                Member::Named(name) => crate::body::plain_name(name),
-                Member::Unnamed(index) => index.index.to_string(),
-            };
-            quote!((#name, #value))
+            let name = Code::default().text(&member_name(&field.member));
+            name.code(&value)
         });
-        let fields: Vec<_> = fields.collect();
-        let base = match &literal.rest {
-            Some(base) => {
-                let base = self.expr(base);
-                quote!(::core::option::Option::Some(#base))
-            }
-            None => quote!(::core::option::Option::None),
-        };
-        quote_spanned!(span=> __kiln.construct(#ty, &[#(#fields),*], #base))
+        let fields: Vec<Code> = fields.collect();
+        let base = literal.rest.as_ref().map(|base| self.expr(base));
+        let code = self.op(Op::Construct, span);
+        let code = code.code(&Code::ty(TypeOp::Pooled).number(ty));
+        code.list(&fields).option(base.as_ref())
     }
 }
 
-/// The method of `Front` for an operator, save the short-circuit ones.
-pub(crate) fn operator(op: &BinOp) -> Option<&'static str> {
+/// The name of a field, or its number.
+pub(crate) fn member_name(member: &Member) -> String {
+    match member {
+        Member::Named(name) => crate::body::plain_name(name),
+        Member::Unnamed(index) => index.index.to_string(),
+    }
+}
+
+/// The operation for an operator, save the short-circuit ones.
+pub(crate) fn operator(op: &BinOp) -> Option<Op> {
     Some(match op {
-        BinOp::Add(_) | BinOp::AddAssign(_) => "add",
-        BinOp::Sub(_) | BinOp::SubAssign(_) => "sub",
-        BinOp::Mul(_) | BinOp::MulAssign(_) => "mul",
-        BinOp::Div(_) | BinOp::DivAssign(_) => "div",
-        BinOp::Rem(_) | BinOp::RemAssign(_) => "rem",
-        BinOp::BitXor(_) | BinOp::BitXorAssign(_) => "bitxor",
-        BinOp::BitAnd(_) | BinOp::BitAndAssign(_) => "bitand",
-        BinOp::BitOr(_) | BinOp::BitOrAssign(_) => "bitor",
-        BinOp::Shl(_) | BinOp::ShlAssign(_) => "shl",
-        BinOp::Shr(_) | BinOp::ShrAssign(_) => "shr",
-        BinOp::Eq(_) => "eq",
-        BinOp::Lt(_) => "lt",
-        BinOp::Le(_) => "le",
-        BinOp::Ne(_) => "ne",
-        BinOp::Ge(_) => "ge",
-        BinOp::Gt(_) => "gt",
+        BinOp::Add(_) | BinOp::AddAssign(_) => Op::Add,
+        BinOp::Sub(_) | BinOp::SubAssign(_) => Op::Sub,
+        BinOp::Mul(_) | BinOp::MulAssign(_) => Op::Mul,
+        BinOp::Div(_) | BinOp::DivAssign(_) => Op::Div,
+        BinOp::Rem(_) | BinOp::RemAssign(_) => Op::Rem,
+        BinOp::BitXor(_) | BinOp::BitXorAssign(_) => Op::BitXor,
+        BinOp::BitAnd(_) | BinOp::BitAndAssign(_) => Op::BitAnd,
+        BinOp::BitOr(_) | BinOp::BitOrAssign(_) => Op::BitOr,
+        BinOp::Shl(_) | BinOp::ShlAssign(_) => Op::Shl,
+        BinOp::Shr(_) | BinOp::ShrAssign(_) => Op::Shr,
+        BinOp::Eq(_) => Op::Eq,
+        BinOp::Lt(_) => Op::Lt,
+        BinOp::Le(_) => Op::Le,
+        BinOp::Ne(_) => Op::Ne,
+        BinOp::Ge(_) => Op::Ge,
+        BinOp::Gt(_) => Op::Gt,
         _ => return None,
     })
 }

@@ -1,11 +1,11 @@
 //! Control flow: expressions that are made of statements.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use kiln_description::{Code, Op};
+use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
 
-use crate::body::{Destination, Translator, unroll};
+use crate::body::{Destination, Translator, local};
 use crate::expression::{operator, strip};
 use crate::function::Kind;
 use crate::scan::only_computes;
@@ -28,9 +28,18 @@ enum FrameKind {
     Unrolled,
 }
 
+/// What a `for` goes over.
+struct RangeParts {
+    start: Code,
+    end: Code,
+    inclusive: bool,
+    step: Option<Code>,
+    reversed: bool,
+}
+
 impl Translator<'_> {
     /// An expression for which [`crate::body::is_structured`] holds.
-    pub(crate) fn structured(&mut self, expr: &Expr, to: &Destination) -> TokenStream {
+    pub(crate) fn structured(&mut self, expr: &Expr, to: &Destination) -> Code {
         match expr {
             Expr::Paren(e) => self.into(&e.expr, to),
             Expr::Group(e) => self.into(&e.expr, to),
@@ -45,7 +54,7 @@ impl Translator<'_> {
                 let body = self.framed(e.label.as_ref(), FrameKind::Loop, to, |this| {
                     this.block(&e.body, &Destination::Discard)
                 });
-                quote_spanned!(e.loop_token.span()=> __kiln.loop_(&mut || #body);)
+                self.op(Op::Loop, e.loop_token.span()).region(&body)
             }
             Expr::While(e) => {
                 self.refuse_unroll(&e.attrs);
@@ -54,7 +63,8 @@ impl Translator<'_> {
                 let body = self.framed(e.label.as_ref(), FrameKind::Loop, to, |this| {
                     this.block(&e.body, to)
                 });
-                quote_spanned!(e.while_token.span()=> __kiln.while_(&mut || #cond, &mut || #body);)
+                let code = self.op(Op::While, e.while_token.span());
+                code.region(&cond).region(&body)
             }
             Expr::ForLoop(e) => self.for_(e),
             Expr::Assign(e) => self.assign(e),
@@ -71,44 +81,40 @@ impl Translator<'_> {
         label: Option<&Label>,
         kind: FrameKind,
         to: &Destination,
-        translate: impl FnOnce(&mut Self) -> TokenStream,
-    ) -> TokenStream {
+        translate: impl FnOnce(&mut Self) -> Code,
+    ) -> Code {
         self.frames.push(Frame {
             label: label.map(|label| label.name.ident.to_string()),
             kind,
             to: to.clone(),
         });
-        let tokens = translate(self);
+        let code = translate(self);
         self.frames.pop();
-        tokens
+        code
     }
 
-    fn labelled_block(
-        &mut self,
-        label: &Label,
-        block: &syn::ExprBlock,
-        to: &Destination,
-    ) -> TokenStream {
+    fn labelled_block(&mut self, label: &Label, block: &syn::ExprBlock, to: &Destination) -> Code {
         let body = self.framed(Some(label), FrameKind::Block, to, |this| {
             this.block(&block.block, to)
         });
-        quote_spanned!(label.span()=> __kiln.loop_(&mut || { #body __kiln.break_(0); });)
+        self.op(Op::Loop, label.span()).region(&once(body))
     }
 
     /// A condition; `let` in it is refused.
-    fn condition(&mut self, cond: &Expr) -> TokenStream {
+    fn condition(&mut self, cond: &Expr) -> Code {
         self.expr(cond)
     }
 
-    fn if_(&mut self, e: &syn::ExprIf, to: &Destination) -> TokenStream {
+    fn if_(&mut self, e: &syn::ExprIf, to: &Destination) -> Code {
         let span = e.if_token.span();
         let cond = self.condition(&e.cond);
         let then = self.block(&e.then_branch, to);
         match &e.else_branch {
-            None => quote_spanned!(span=> __kiln.if_(#cond, &mut || #then);),
+            None => self.op(Op::If, span).code(&cond).region(&then),
             Some((_, otherwise)) => {
                 let otherwise = self.into(otherwise, to);
-                quote_spanned!(span=> __kiln.if_else(#cond, &mut || #then, &mut || { #otherwise });)
+                let code = self.op(Op::IfElse, span).code(&cond);
+                code.region(&then).region(&otherwise)
             }
         }
     }
@@ -122,21 +128,25 @@ impl Translator<'_> {
         }
     }
 
-    fn unroll_wish(&mut self, e: &ExprForLoop) -> TokenStream {
+    /// What a loop asks for, as the number that `Op::For` has for it.
+    fn unroll_wish(&mut self, e: &ExprForLoop) -> u32 {
+        const AUTO: u32 = 0;
+        const NEVER: u32 = 1;
+        const FULL: u32 = 2;
         let Some(attribute) = e.attrs.iter().find(|a| a.path().is_ident("unroll")) else {
-            return unroll("Auto", None);
+            return AUTO;
         };
         match &attribute.meta {
-            syn::Meta::Path(_) => return unroll("Full", None),
+            syn::Meta::Path(_) => return FULL,
             syn::Meta::List(list) => {
                 let factor = list.parse_args::<syn::LitInt>();
                 let factor = factor.and_then(|factor| factor.base10_parse::<u32>());
                 if let Ok(factor @ 1..=1024) = factor {
-                    return unroll("By", Some(factor));
+                    return FULL + factor;
                 }
                 let never = list.parse_args::<syn::Ident>();
                 if never.is_ok_and(|word| word == "never") {
-                    return unroll("Never", None);
+                    return NEVER;
                 }
             }
             syn::Meta::NameValue(_) => {}
@@ -144,47 +154,48 @@ impl Translator<'_> {
         self.refuse(
             attribute,
             "write `#[unroll]`, `#[unroll(4)]` with a factor of 1 to 1024, or `#[unroll(never)]`",
-        )
+        );
+        AUTO
     }
 
-    fn for_(&mut self, e: &ExprForLoop) -> TokenStream {
+    fn for_(&mut self, e: &ExprForLoop) -> Code {
         let span = e.for_token.span();
-        let index = self.fresh(span);
+        let index = self.fresh();
         if let Expr::Array(array) = strip(&e.expr) {
             let values = self.eager_list(array.elems.iter());
-            let body = self.for_body(e, FrameKind::Unrolled, &index);
-            return quote_spanned!(span=> for #index in [#(#values),*] #body);
+            let body = self.for_body(e, FrameKind::Unrolled, index);
+            let code = self.op(Op::ForEach, span).number(index);
+            return code.list(&values).region(&body);
         }
         let Some(range) = self.range(&e.expr) else {
-            return TokenStream::new();
+            return Code::new(Op::Unit, None);
         };
         let unroll = self.unroll_wish(e);
-        let body = self.for_body(e, FrameKind::Loop, &index);
-        quote_spanned!(span=> __kiln.for_(#range, #unroll, &mut |#index| #body);)
+        let body = self.for_body(e, FrameKind::Loop, index);
+        let code = self.op(Op::For, span);
+        let code = code.flag(range.inclusive).flag(range.reversed);
+        let code = code.number(unroll).number(index);
+        let code = code.code(&range.start).code(&range.end);
+        code.option(range.step.as_ref()).region(&body)
     }
 
-    fn for_body(
-        &mut self,
-        e: &ExprForLoop,
-        kind: FrameKind,
-        index: &proc_macro2::Ident,
-    ) -> TokenStream {
-        let closures = self.closures.clone();
-        let bind = match &*e.pat {
-            Pat::Ident(_) | Pat::Wild(_) => self.bind_pattern(&e.pat, &quote!(#index)),
-            pattern => self.refuse(
-                pattern,
-                "the index of a loop has a name; write `for i in ..`",
-            ),
-        };
-        let to = Destination::Discard;
-        let body = self.framed(e.label.as_ref(), kind, &to, |this| this.block(&e.body, &to));
-        self.closures = closures;
-        quote!({ #bind #body })
+    fn for_body(&mut self, e: &ExprForLoop, kind: FrameKind, index: u32) -> Code {
+        self.scoped(|this| {
+            let bind = match &*e.pat {
+                Pat::Ident(_) | Pat::Wild(_) => this.bind_pattern(&e.pat, &local(index)),
+                pattern => this.refuse(
+                    pattern,
+                    "the index of a loop has a name; write `for i in ..`",
+                ),
+            };
+            let to = Destination::Discard;
+            let body = this.framed(e.label.as_ref(), kind, &to, |this| this.block(&e.body, &to));
+            Code::block(vec![bind, body])
+        })
     }
 
     /// What a `for` goes over.
-    fn range(&mut self, expr: &Expr) -> Option<TokenStream> {
+    fn range(&mut self, expr: &Expr) -> Option<RangeParts> {
         let span = expr.span();
         match strip(expr) {
             Expr::Range(ExprRange {
@@ -194,8 +205,16 @@ impl Translator<'_> {
                 ..
             }) => {
                 let ends = self.eager_list([&**start, &**end].into_iter());
-                let inclusive = matches!(limits, RangeLimits::Closed(_));
-                Some(quote_spanned!(span=> __kiln.range(#(#ends),*, #inclusive)))
+                let ends = ends.iter().map(|end| self.op(Op::Eager, span).code(end));
+                let ends: Vec<Code> = ends.collect();
+                let [start, end] = ends.try_into().ok()?;
+                Some(RangeParts {
+                    start,
+                    end,
+                    inclusive: matches!(limits, RangeLimits::Closed(_)),
+                    step: None,
+                    reversed: false,
+                })
             }
             Expr::Range(range) => {
                 self.refuse(
@@ -205,25 +224,27 @@ impl Translator<'_> {
                 None
             }
             Expr::MethodCall(call) if call.method == "rev" && call.args.is_empty() => {
-                let range = self.range(&call.receiver)?;
-                if has_step(&call.receiver) {
+                let mut range = self.range(&call.receiver)?;
+                if range.step.is_some() {
                     self.refuse(
                         &call.method,
                         "write `.rev()` before `.step_by(..)`, and mind that the two orders differ",
                     );
                 }
-                Some(quote_spanned!(span=> #range.rev()))
+                range.reversed = true;
+                Some(range)
             }
             Expr::MethodCall(call) if call.method == "step_by" && call.args.len() == 1 => {
-                let range = self.range(&call.receiver)?;
-                if has_step(&call.receiver) {
+                let mut range = self.range(&call.receiver)?;
+                if range.step.is_some() {
                     self.refuse(
                         &call.method,
                         "one `.step_by(..)` is enough; multiply the steps",
                     );
                 }
                 let step = self.expr(call.args.first()?);
-                Some(quote_spanned!(span=> #range.step_by(#step)))
+                range.step = Some(self.op(Op::Eager, span).code(&step));
+                Some(range)
             }
             other => {
                 self.refuse(
@@ -236,12 +257,12 @@ impl Translator<'_> {
         }
     }
 
-    fn assign(&mut self, e: &syn::ExprAssign) -> TokenStream {
+    fn assign(&mut self, e: &syn::ExprAssign) -> Code {
         let span = e.span();
         match strip(&e.left) {
             Expr::Infer(_) => {
                 let value = self.expr(&e.right);
-                return quote_spanned!(span=> __kiln.discard(#value););
+                return self.op(Op::Discard, span).code(&value);
             }
             Expr::Tuple(places) => return self.assign_tuple(places, &e.right),
             left @ (Expr::Array(_) | Expr::Struct(_) | Expr::Call(_)) => {
@@ -249,49 +270,52 @@ impl Translator<'_> {
             }
             _ => {}
         }
-        self.assign_by("assign", span, &e.left, &e.right)
+        self.assign_by(None, span, &e.left, &e.right)
     }
 
-    /// The call of a method that assigns.
-    fn assign_by(&mut self, method: &str, span: Span, left: &Expr, right: &Expr) -> TokenStream {
-        let method = quote::format_ident!("{method}", span = span);
+    /// An assignment, of the result of an operator if there is one.
+    fn assign_by(&mut self, op: Option<Op>, span: Span, left: &Expr, right: &Expr) -> Code {
         // Rust evaluates the right side first. Where both only compute, the place first is as good.
         let in_order = only_computes(right);
-        let (left, right) = (self.expr(left), self.expr(right));
-        match in_order {
-            true => quote_spanned!(span=> __kiln.#method(#left, #right);),
-            false => {
-                let value = self.fresh(span);
-                quote_spanned!(span=> {
-                    let #value = #right.eager();
-                    __kiln.#method(#left, #value);
-                })
-            }
+        let (left, mut right) = (self.expr(left), self.expr(right));
+        let mut parts = Vec::new();
+        if !in_order {
+            let value = self.fresh();
+            let eager = self.op(Op::Eager, span).code(&right);
+            parts.push(Code::new(Op::Let, None).number(value).code(&eager));
+            right = local(value);
         }
+        let assign = |op| self.op(op, span).code(&left).code(&right);
+        parts.push(match op {
+            None => assign(Op::Assign),
+            Some(op) => assign(Op::AssignOp).op(op),
+        });
+        Code::block(parts)
     }
 
-    fn assign_tuple(&mut self, places: &syn::ExprTuple, right: &Expr) -> TokenStream {
+    fn assign_tuple(&mut self, places: &syn::ExprTuple, right: &Expr) -> Code {
         let span = places.span();
-        let value = self.fresh(span);
+        let value = self.fresh();
         let right = self.expr(right);
-        let mut out = quote_spanned!(span=> let #value = #right.eager(););
+        let right = self.op(Op::Eager, span).code(&right);
+        let mut parts = vec![Code::new(Op::Let, None).number(value).code(&right)];
         for (i, place) in places.elems.iter().enumerate() {
-            let field = i.to_string();
             let place = match strip(place) {
                 Expr::Infer(_) => continue,
                 place => self.expr(place),
             };
-            out.extend(quote_spanned!(span=> __kiln.assign(#place, #value.field(#field).eager());));
+            let field = self.op(Op::Field, span).text(&i.to_string());
+            let field = self.op(Op::Eager, span).code(&field.code(&local(value)));
+            parts.push(self.op(Op::Assign, span).code(&place).code(&field));
         }
-        quote!({ #out })
+        Code::block(parts)
     }
 
-    fn compound(&mut self, e: &syn::ExprBinary) -> TokenStream {
-        let span = e.span();
-        let Some(name) = operator(&e.op) else {
-            return self.refuse(e, "kernels do not have this operator");
-        };
-        self.assign_by(&format!("{name}_assign"), span, &e.left, &e.right)
+    fn compound(&mut self, e: &syn::ExprBinary) -> Code {
+        match operator(&e.op) {
+            Some(op) => self.assign_by(Some(op), e.span(), &e.left, &e.right),
+            None => self.refuse(e, "kernels do not have this operator"),
+        }
     }
 
     /// The frame that a `break` or `continue` means, and how many loops out it is.
@@ -342,20 +366,26 @@ impl Translator<'_> {
         }
     }
 
-    fn break_(&mut self, e: &syn::ExprBreak) -> TokenStream {
+    fn break_(&mut self, e: &syn::ExprBreak) -> Code {
         let span = e.break_token.span();
         let Some((depth, to)) = self.target(&e.break_token, e.label.as_ref(), false) else {
-            return TokenStream::new();
+            return Code::new(Op::Unit, None);
         };
-        let value = e.expr.as_ref().map(|value| self.into(value, &to));
-        quote_spanned!(span=> #value __kiln.break_(#depth);)
+        self.leave(depth, e.expr.as_deref(), &to, span)
     }
 
-    fn continue_(&mut self, e: &syn::ExprContinue) -> TokenStream {
+    /// Leaves the loop `depth` loops out, with a value.
+    fn leave(&mut self, depth: u32, value: Option<&Expr>, to: &Destination, span: Span) -> Code {
+        let value = value.map(|value| self.into(value, to));
+        let leave = self.op(Op::Break, span).number(depth);
+        Code::block(value.into_iter().chain([leave]).collect())
+    }
+
+    fn continue_(&mut self, e: &syn::ExprContinue) -> Code {
         let span = e.continue_token.span();
         match self.target(&e.continue_token, e.label.as_ref(), true) {
-            Some((depth, _)) => quote_spanned!(span=> __kiln.continue_(#depth);),
-            None => TokenStream::new(),
+            Some((depth, _)) => self.op(Op::Continue, span).number(depth),
+            None => Code::new(Op::Unit, None),
         }
     }
 
@@ -363,28 +393,27 @@ impl Translator<'_> {
     pub(crate) fn run_once(
         &mut self,
         to: &Destination,
-        translate: impl FnOnce(&mut Self) -> TokenStream,
-    ) -> TokenStream {
+        translate: impl FnOnce(&mut Self) -> Code,
+    ) -> Code {
         let body = self.framed(None, FrameKind::Block, to, translate);
-        quote!(__kiln.loop_(&mut || { #body __kiln.break_(0); });)
+        Code::new(Op::Loop, None).region(&once(body))
     }
 
     /// `return` in a closure, or in a function that is described in place: out of all loops, with the
     /// value.
-    fn return_in_place(&mut self, e: &syn::ExprReturn) -> TokenStream {
+    fn return_in_place(&mut self, e: &syn::ExprReturn) -> Code {
         let span = e.return_token.span();
         let Some(function) = self.frames.first() else {
-            return TokenStream::new();
+            return Code::new(Op::Unit, None);
         };
         let to = function.to.clone();
         let inner = self.frames.iter().skip(1);
         let depth = inner.filter(|frame| frame.kind != FrameKind::Unrolled);
         let depth = depth.count() as u32;
-        let value = e.expr.as_ref().map(|value| self.into(value, &to));
-        quote_spanned!(span=> #value __kiln.break_(#depth);)
+        self.leave(depth, e.expr.as_deref(), &to, span)
     }
 
-    fn return_(&mut self, e: &syn::ExprReturn) -> TokenStream {
+    fn return_(&mut self, e: &syn::ExprReturn) -> Code {
         let span = e.return_token.span();
         if self.in_closure || self.is_inlined {
             return self.return_in_place(e);
@@ -392,21 +421,19 @@ impl Translator<'_> {
         match &e.expr {
             Some(value) if self.kind == Kind::Device => {
                 let value = self.expr(value);
-                quote_spanned!(span=> __kiln.return_value(#value);)
+                self.op(Op::ReturnValue, span).code(&value)
             }
             Some(value) if !matches!(&**value, Expr::Tuple(t) if t.elems.is_empty()) => self
                 .refuse(
                     value,
                     "a kernel returns nothing; write its results to a `&mut [T]`",
                 ),
-            _ => quote_spanned!(span=> __kiln.return_();),
+            _ => self.op(Op::Return, span),
         }
     }
 }
 
-fn has_step(range: &Expr) -> bool {
-    match strip(range) {
-        Expr::MethodCall(call) => call.method == "step_by" || has_step(&call.receiver),
-        _ => false,
-    }
+/// The body of a loop that is run once.
+fn once(body: Code) -> Code {
+    Code::block(vec![body, Code::new(Op::Break, None).number(0)])
 }

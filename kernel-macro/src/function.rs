@@ -1,13 +1,13 @@
 //! The items that a function becomes.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::{Attribute, ItemFn, ReturnType};
 
 use crate::body::Translator;
 use crate::checked::{CheckedCopy, for_host, unfit_lints};
-use crate::hygiene::unified;
 use crate::launch::kernel_type;
+use crate::pool::front;
 use crate::refusal::Refusals;
 use crate::signature::Signature;
 
@@ -92,7 +92,7 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
         .is_empty()
         .then(|| Parts::new(kind, &signature, &item, &mut refusals));
     match body {
-        Some(parts) if refusals.is_empty() => unified(parts.items(&signature, &item)),
+        Some(parts) if refusals.is_empty() => parts.items(&signature, &item),
         _ => {
             let errors = refusals.into_tokens();
             let stand_in = stand_in(kind, &signature, &item, is_declared);
@@ -106,7 +106,7 @@ pub(crate) struct Parts {
     kind: Kind,
     /// The body as rustc is to check it, and the declarations of its types.
     copy: CheckedCopy,
-    /// The calls that describe it.
+    /// Its bytes and its pool.
     description: TokenStream,
 }
 
@@ -134,17 +134,14 @@ impl Parts {
             self.copy.types(),
             self.copy.closure(signature, self.kind == Kind::Device),
         );
-        let (declarations, description) = (signature.declarations(self.kind), &self.description);
-        let root = root();
+        let (root, front, description) = (root(), front(), &self.description);
         quote! {
-            fn __kiln_describe #generics (__kiln: &#root::KernelBuilder) #clause {
+            fn __kiln_describe #generics (#front: #root::Front<'_>) #clause {
                 #types
                 #copy
                 #[allow(unused, nonstandard_style, clippy::all, clippy::pedantic, reason = "written by a macro")]
                 {
-                    let __kiln = #root::Front::new(__kiln);
-                    #declarations
-                    #description
+                    #root::describe(#front, #description)
                 }
             }
         }
@@ -293,9 +290,4 @@ fn kept(attributes: &[Attribute]) -> Vec<&Attribute> {
     ];
     let keep = |attribute: &&Attribute| wanted.iter().any(|w| attribute.path().is_ident(w));
     attributes.iter().filter(keep).collect()
-}
-
-/// The identifier that a const parameter has in the description.
-pub(crate) fn const_name(name: &Ident) -> Ident {
-    format_ident!("__kiln_const_{}", name, span = name.span())
 }

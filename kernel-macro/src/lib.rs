@@ -3,8 +3,9 @@
 //! The macros write what one could write by hand with the builder. A function body becomes two
 //! things, in one function of the host (`kiln_jit_core::front` has the other half and says why):
 //! the *checked copy*, the body as it was written, which rustc checks and infers types for and
-//! nobody calls; and the *description*, builder calls statement by statement, each with the position
-//! of the user's own tokens, so that errors at run time name the user's lines.
+//! nobody calls; and the *description*, its meaning as data that the front end evaluates
+//! (`kiln_description`), each operation with the position of the user's own token, so that errors at
+//! run time name the user's lines. What the data refers to is in its *pool*.
 //!
 //! | file | subject |
 //! |---|---|
@@ -23,7 +24,8 @@
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
 //! | `elementwise` | `device!(..)` |
-//! | `hygiene` | the name of the builder in generated code |
+//! | `names` | what names mean |
+//! | `pool` | what descriptions refer to |
 //! | `refusal` | what is refused, and what to write instead |
 //!
 //! What a kernel cannot say is refused with the span of the token and a sentence that says what to
@@ -41,10 +43,11 @@ mod flow;
 mod function;
 #[cfg(test)]
 mod fuzz;
-mod hygiene;
 mod launch;
 mod method;
+mod names;
 mod pattern;
+mod pool;
 mod refusal;
 mod scan;
 mod signature;

@@ -15,9 +15,9 @@ use syn::{
 };
 
 use crate::body::plain_name;
+use crate::call::number_of;
 use crate::checked::{for_host, unfit_lints};
 use crate::function::{Kind, Parts, root, root_at};
-use crate::hygiene::unified;
 use crate::refusal::{CLOSURE_TO_METHOD, METHODS, Refusals};
 use crate::signature::Signature;
 
@@ -51,7 +51,7 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
         }
     }
     let (lints, errors) = (unfit_lints(), refusals.into_tokens());
-    unified(quote!(#lints #block #described #errors))
+    quote!(#lints #block #described #errors)
 }
 
 fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusals) {
@@ -212,11 +212,11 @@ impl Of<'_> {
     /// The implementation by which method calls find a function.
     fn method(&self, name: &Ident, how: &'static str, call: &TokenStream) -> TokenStream {
         let root = root_at(name.span());
-        let (ty, how, name) = (self.self_ty, format_ident!("{how}"), plain_name(name));
+        let (ty, how, name) = (self.self_ty, format_ident!("{how}"), number_of(name));
         let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
         quote_spanned! {ty.span()=>
             #[diagnostic::do_not_recommend]
-            impl<#(#params),*> #root::Method<{ #root::method_name(#name) }, ()> for #ty #clause {
+            impl<#(#params),*> #root::Method<#name, ()> for #ty #clause {
                 const RECEIVER: #root::Receiver = #root::Receiver::#how;
                 #call
             }
@@ -246,7 +246,7 @@ impl Of<'_> {
         call: &TokenStream,
     ) -> TokenStream {
         let root = root_at(name.span());
-        let (ty, name) = (self.self_ty, plain_name(name));
+        let (ty, name) = (self.self_ty, number_of(name));
         let params = self.generics.params.iter();
         let predicates = self.generics.where_clause.iter();
         let predicates = predicates.flat_map(|clause| &clause.predicates);
@@ -254,7 +254,7 @@ impl Of<'_> {
         let bounds = bounds.chain(bound.cloned());
         quote_spanned! {ty.span()=>
             #[diagnostic::do_not_recommend]
-            impl<#(#params,)* __KilnFn> #root::AssociatedFn<{ #root::method_name(#name) }, __KilnFn>
+            impl<#(#params,)* __KilnFn> #root::AssociatedFn<#name, __KilnFn>
                 for #ty
             where
                 #(#bounds,)*

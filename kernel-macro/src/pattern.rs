@@ -1,19 +1,18 @@
 //! `match`, and patterns wherever they stand.
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use kiln_description::{Code, Op};
 use syn::spanned::Spanned;
-use syn::{Arm, Expr, Lit, Member, Pat, PatRange, RangeLimits, UnOp};
+use syn::{Arm, Expr, Lit, Pat, PatRange, RangeLimits, UnOp};
 
-use crate::body::{Destination, Translator, plain_name};
-use crate::expression::strip;
+use crate::body::{Destination, Translator, local, plain_name};
+use crate::expression::{member_name, strip};
 
 /// What a pattern asks of a value: a condition, unless it always matches.
-type Test = Option<TokenStream>;
+type Test = Option<Code>;
 
 impl Translator<'_> {
     /// `let pattern = value;` for a pattern that always matches.
-    pub(crate) fn bind_pattern(&mut self, pattern: &Pat, value: &TokenStream) -> TokenStream {
+    pub(crate) fn bind_pattern(&mut self, pattern: &Pat, value: &Code) -> Code {
         let span = pattern.span();
         match pattern {
             Pat::Ident(ident) => {
@@ -22,30 +21,30 @@ impl Translator<'_> {
                         .refuse(by_ref, "kernels have no `ref`; write `&` on the right side");
                 }
                 let (name, mutable) = (&ident.ident, ident.mutability.is_some());
-                self.closures.remove(&name.to_string());
-                let (text, memory) = (plain_name(name), self.is_addressed(name));
-                let inner = ident
-                    .subpat
-                    .as_ref()
-                    .map(|(_, inner)| self.bind_pattern(inner, &quote!(#name)));
-                quote_spanned!(span=> let #name = __kiln.bind(#text, #value, #mutable, #memory); #inner)
+                let (variable, memory) = (self.variable(name), self.is_addressed(name));
+                let code = self.op(Op::Bind, span).text(&plain_name(name));
+                let code = code.flag(mutable).flag(memory).number(variable).code(value);
+                let mut parts = vec![code];
+                if let Some((_, inner)) = &ident.subpat {
+                    parts.push(self.bind_pattern(inner, &local(variable)));
+                }
+                Code::block(parts)
             }
-            Pat::Wild(_) => quote_spanned!(span=> let _ = #value.eager();),
+            Pat::Wild(_) => self.op(Op::Eager, span).code(value),
             Pat::Paren(paren) => self.bind_pattern(&paren.pat, value),
             Pat::Type(typed) => self.bind_pattern(&typed.pat, value),
             Pat::Reference(reference) => {
-                let inner = self.fresh(span);
-                let rest = self.bind_pattern(&reference.pat, &quote!(#inner));
-                quote_spanned!(span=> let #inner = #value.deref(); #rest)
+                let value = self.op(Op::Deref, span).code(value);
+                self.bind_pattern(&reference.pat, &value)
             }
             Pat::Tuple(_) | Pat::Struct(_) | Pat::TupleStruct(_) => {
-                let whole = self.fresh(span);
-                let mut out = quote_spanned!(span=> let #whole = #value.eager(););
+                let (whole, eager) = (self.fresh(), self.op(Op::Eager, span).code(value));
+                let mut parts = vec![Code::new(Op::Let, None).number(whole).code(&eager)];
                 for (field, pattern) in self.fields(pattern) {
-                    let part = quote_spanned!(span=> #whole.field(#field));
-                    out.extend(self.bind_pattern(&pattern, &part));
+                    let part = self.op(Op::Field, span).text(&field).code(&local(whole));
+                    parts.push(self.bind_pattern(&pattern, &part));
                 }
-                out
+                Code::block(parts)
             }
             Pat::Slice(_) => self.refuse(pattern, "kernels index: `let a = x[0];`"),
             _ => self.refuse(
@@ -83,23 +82,18 @@ impl Translator<'_> {
                 numbered(self, &mut tuple.elems.iter())
             }
             Pat::Struct(fields) => {
-                let part = |field: &syn::FieldPat| {
-                    let name = match &field.member {
-                        Member::Named(name) => plain_name(name),
-                        Member::Unnamed(index) => index.index.to_string(),
-                    };
-                    (name, (*field.pat).clone())
-                };
+                let part =
+                    |field: &syn::FieldPat| (member_name(&field.member), (*field.pat).clone());
                 fields.fields.iter().map(part).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    pub(crate) fn match_(&mut self, e: &syn::ExprMatch, to: &Destination) -> TokenStream {
+    pub(crate) fn match_(&mut self, e: &syn::ExprMatch, to: &Destination) -> Code {
         let span = e.match_token.span();
-        let value = self.fresh(span);
-        let subject = self.expr(&e.expr);
+        let value = self.fresh();
+        let subject = self.op(Op::Eager, span).code(&self.expr(&e.expr));
         if let (Some(last), true) = (e.arms.last(), e.arms.len() > 100) {
             return self.refuse(
                 last,
@@ -107,68 +101,71 @@ impl Translator<'_> {
             );
         }
         let arms: Vec<&Arm> = e.arms.iter().collect();
-        let arms = self.arms(&arms, &quote!(#value), to);
-        quote_spanned!(span=> { let #value = #subject.eager(); #arms })
+        let arms = self.arms(&arms, &local(value), to);
+        let subject = Code::new(Op::Let, None).number(value).code(&subject);
+        Code::block(vec![subject, arms])
     }
 
-    fn arms(&mut self, arms: &[&Arm], value: &TokenStream, to: &Destination) -> TokenStream {
+    fn arms(&mut self, arms: &[&Arm], value: &Code, to: &Destination) -> Code {
         let Some((arm, rest)) = arms.split_first() else {
-            return TokenStream::new();
+            return Code::new(Op::Unit, None);
         };
         let span = arm.pat.span();
         let test = self.test(&arm.pat, value);
-        // What the arm binds hides closures in the arm only.
-        let closures = self.closures.clone();
-        let bindings = self.bindings(&arm.pat, value);
-        let guard = arm.guard.as_ref().map(|(_, guard)| {
-            let guard = self.expr(guard);
-            quote_spanned!(guard.span()=> { #bindings #guard })
+        let (guard, body) = self.scoped(|this| {
+            let bindings = this.bindings(&arm.pat, value);
+            let bound = |code: Code| {
+                let mut parts = bindings.clone();
+                parts.push(code);
+                Code::block(parts)
+            };
+            let guard = arm.guard.as_ref().map(|(_, guard)| bound(this.expr(guard)));
+            (guard, bound(this.into(&arm.body, to)))
         });
-        let body = self.into(&arm.body, to);
-        let body = quote!({ #bindings #body });
-        self.closures = closures;
         let cond = match (test, guard) {
             (None, None) => return body,
             // rustc has checked that the arms before it leave nothing else.
             (Some(_), None) if rest.is_empty() => return body,
             (Some(test), None) => test,
             (None, Some(guard)) => guard,
-            (Some(test), Some(guard)) => quote_spanned!(span=> __kiln.and(#test, &mut || #guard)),
+            (Some(test), Some(guard)) => self.op(Op::And, span).code(&test).region(&guard),
         };
         let rest = self.nested(&arm.body, |this| this.arms(rest, value, to));
-        quote_spanned!(span=> __kiln.if_else(#cond, &mut || #body, &mut || { #rest });)
+        let code = self.op(Op::IfElse, span).code(&cond);
+        code.region(&body).region(&rest)
     }
 
     /// The condition under which a pattern matches.
-    fn test(&mut self, pattern: &Pat, value: &TokenStream) -> Test {
+    fn test(&mut self, pattern: &Pat, value: &Code) -> Test {
         let span = pattern.span();
         match pattern {
             Pat::Wild(_) => None,
             Pat::Paren(paren) => self.test(&paren.pat, value),
             Pat::Type(typed) => self.test(&typed.pat, value),
             Pat::Reference(reference) => {
-                let inner = quote_spanned!(span=> #value.deref());
+                let inner = self.op(Op::Deref, span).code(value);
                 self.test(&reference.pat, &inner)
             }
             Pat::Ident(ident) if is_constant_name(&ident.ident) && ident.subpat.is_none() => {
-                let name = &ident.ident;
-                Some(quote_spanned!(span=> __kiln.eq(#value, __kiln.constant(#name))))
+                let constant = self.constant(&ident.ident, span);
+                Some(self.op(Op::Eq, span).code(value).code(&constant))
             }
             Pat::Ident(ident) => {
                 let inner = ident.subpat.as_ref()?;
                 self.test(&inner.1, value)
             }
             Pat::Path(path) => {
-                Some(quote_spanned!(span=> __kiln.eq(#value, __kiln.constant(#path))))
+                let constant = self.constant(path, span);
+                Some(self.op(Op::Eq, span).code(value).code(&constant))
             }
             Pat::Lit(lit) => {
                 let lit = self.pattern_constant(&Expr::Lit(lit.clone()), value)?;
-                Some(quote_spanned!(span=> __kiln.eq(#value, #lit)))
+                Some(self.op(Op::Eq, span).code(value).code(&lit))
             }
             Pat::Verbatim(tokens) => match syn::parse2::<Expr>(tokens.clone()) {
                 Ok(expr) => {
                     let lit = self.pattern_constant(&expr, value)?;
-                    Some(quote_spanned!(span=> __kiln.eq(#value, #lit)))
+                    Some(self.op(Op::Eq, span).code(value).code(&lit))
                 }
                 Err(_) => self.no_pattern(pattern),
             },
@@ -178,16 +175,16 @@ impl Translator<'_> {
                 for case in &or.cases {
                     all.push(self.test(case, value)?);
                 }
-                let either = |a, b| quote_spanned!(span=> __kiln.bitor(#a, #b));
+                let either = |a, b| self.op(Op::BitOr, span).code(&a).code(&b);
                 all.into_iter().reduce(either)
             }
             Pat::Tuple(_) | Pat::Struct(_) | Pat::TupleStruct(_) => {
                 let mut all = Vec::new();
                 for (field, part) in self.fields(pattern) {
-                    let part_value = quote_spanned!(span=> #value.field(#field));
+                    let part_value = self.op(Op::Field, span).text(&field).code(value);
                     all.extend(self.test(&part, &part_value));
                 }
-                let both = |a, b| quote_spanned!(span=> __kiln.bitand(#a, #b));
+                let both = |a, b| self.op(Op::BitAnd, span).code(&a).code(&b);
                 all.into_iter().reduce(both)
             }
             _ => self.no_pattern(pattern),
@@ -204,16 +201,16 @@ impl Translator<'_> {
     }
 
     /// The names that a pattern binds, as statements.
-    fn bindings(&mut self, pattern: &Pat, value: &TokenStream) -> TokenStream {
+    fn bindings(&mut self, pattern: &Pat, value: &Code) -> Vec<Code> {
         let span = pattern.span();
         match pattern {
             Pat::Ident(ident) if is_constant_name(&ident.ident) && ident.subpat.is_none() => {
-                TokenStream::new()
+                Vec::new()
             }
             Pat::Ident(ident) => {
                 let mut named = ident.clone();
                 let inner = named.subpat.take();
-                let mut out = self.bind_pattern(&Pat::Ident(named), value);
+                let mut out = vec![self.bind_pattern(&Pat::Ident(named), value)];
                 if let Some((_, inner)) = inner {
                     out.extend(self.bindings(&inner, value));
                 }
@@ -221,13 +218,13 @@ impl Translator<'_> {
             }
             Pat::Paren(paren) => self.bindings(&paren.pat, value),
             Pat::Reference(reference) => {
-                let inner = quote_spanned!(span=> #value.deref());
+                let inner = self.op(Op::Deref, span).code(value);
                 self.bindings(&reference.pat, &inner)
             }
             Pat::Tuple(_) | Pat::Struct(_) | Pat::TupleStruct(_) => {
-                let mut out = TokenStream::new();
+                let mut out = Vec::new();
                 for (field, part) in self.fields(pattern) {
-                    let part_value = quote_spanned!(span=> #value.field(#field));
+                    let part_value = self.op(Op::Field, span).text(&field).code(value);
                     out.extend(self.bindings(&part, &part_value));
                 }
                 out
@@ -238,28 +235,25 @@ impl Translator<'_> {
                         self.refuse(case, "alternatives bind no names; write an arm for each");
                     }
                 }
-                TokenStream::new()
+                Vec::new()
             }
-            _ => TokenStream::new(),
+            _ => Vec::new(),
         }
     }
 
-    fn range_test(&mut self, range: &PatRange, value: &TokenStream) -> Test {
-        let span = range.span();
+    fn range_test(&mut self, range: &PatRange, value: &Code) -> Test {
         let exclusive = matches!(range.limits, RangeLimits::HalfOpen(_));
         let mut end = |end: &Option<Box<Expr>>| {
-            let constant = end.as_ref().and_then(|e| self.pattern_constant(e, value));
-            match constant {
-                Some(constant) => quote!(::core::option::Option::Some(#constant)),
-                None => quote!(::core::option::Option::None),
-            }
+            let end = end.as_ref()?;
+            self.pattern_constant(end, value)
         };
         let (low, high) = (end(&range.start), end(&range.end));
-        Some(quote_spanned!(span=> __kiln.in_range(#value, #low, #high, #exclusive)))
+        let code = self.op(Op::InRange, range.span()).flag(exclusive);
+        Some(code.code(value).option(low.as_ref()).option(high.as_ref()))
     }
 
     /// A constant in a pattern, of the type of what it is compared with.
-    fn pattern_constant(&mut self, expr: &Expr, value: &TokenStream) -> Option<TokenStream> {
+    fn pattern_constant(&mut self, expr: &Expr, value: &Code) -> Option<Code> {
         let span = expr.span();
         let (negative, inner) = match strip(expr) {
             Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => (true, strip(&unary.expr)),
@@ -277,9 +271,9 @@ impl Translator<'_> {
                         return None;
                     };
                     let number = if negative { -number } else { number };
-                    Some(quote_spanned!(span=> __kiln.like(#value, #number)))
+                    Some(self.op(Op::Like, span).code(value).int(number))
                 }
-                Lit::Bool(_) | Lit::Byte(_) => Some(quote_spanned!(span=> __kiln.constant(#lit))),
+                Lit::Bool(_) | Lit::Byte(_) => Some(self.constant(lit, span)),
                 Lit::Float(_) => {
                     self.refuse(lit, "floats are compared with `<` and `==` in an `if`");
                     None
@@ -292,7 +286,7 @@ impl Translator<'_> {
                     None
                 }
             },
-            Expr::Path(path) if !negative => Some(quote_spanned!(span=> __kiln.constant(#path))),
+            Expr::Path(path) if !negative => Some(self.constant(path, span)),
             other => {
                 self.refuse(
                     other,

@@ -1,14 +1,14 @@
 //! The signature of a kernel or device function: parameters, generics, attribute.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::quote;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{
     FnArg, GenericParam, Generics, ItemFn, Pat, ReturnType, Type, TypeParamBound, parse_quote,
 };
 
-use crate::function::{Kind, const_name, root};
+use crate::function::{Kind, root};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::Variables;
 use crate::types::check_type;
@@ -24,9 +24,18 @@ pub(crate) struct Param {
 }
 
 /// The largest block and how many of them at once.
-struct LaunchBounds {
-    max_threads: u32,
-    min_blocks: u32,
+pub(crate) struct LaunchBounds {
+    pub(crate) max_threads: u32,
+    pub(crate) min_blocks: u32,
+}
+
+/// What a type parameter can do; the numbers are those of `Op::DeclareType`.
+#[derive(Copy, Clone)]
+pub(crate) enum TypeBound {
+    Any = 0,
+    Num = 1,
+    Int = 2,
+    Float = 3,
 }
 
 /// A signature.
@@ -35,8 +44,8 @@ pub(crate) struct Signature {
     pub(crate) name: Ident,
     /// Its generics, with the bound `KernelType` replaced by what it means in a kernel.
     pub(crate) generics: Generics,
-    /// Type parameters, with the method that says their bound to the builder.
-    pub(crate) types: Vec<(Ident, &'static str)>,
+    /// Type parameters, with their bounds.
+    pub(crate) types: Vec<(Ident, TypeBound)>,
     /// Type parameters that are closures, with the type of a function that one could be.
     pub(crate) closures: Vec<(Ident, TokenStream)>,
     /// Const parameters and their types.
@@ -47,7 +56,8 @@ pub(crate) struct Signature {
     pub(crate) result: Option<Type>,
     /// Whether it is called by its name, as methods are not.
     pub(crate) is_free: bool,
-    bounds: Option<LaunchBounds>,
+    /// The launch bounds of a kernel.
+    pub(crate) bounds: Option<LaunchBounds>,
 }
 
 impl Signature {
@@ -123,7 +133,8 @@ impl Signature {
         }
     }
 
-    fn is_closure(&self, name: &Ident) -> bool {
+    /// Whether a type parameter is a closure.
+    pub(crate) fn is_closure(&self, name: &Ident) -> bool {
         self.closures.iter().any(|(closure, _)| closure == name)
     }
 
@@ -228,30 +239,6 @@ impl Signature {
         });
     }
 
-    /// The declarations that come before parameters: type and const parameters, launch bounds.
-    pub(crate) fn declarations(&self, kind: Kind) -> TokenStream {
-        let types = self.types.iter().map(|(name, bound)| {
-            let (text, bound) = (name.to_string(), Ident::new(bound, name.span()));
-            quote_spanned!(name.span()=> __kiln.builder().type_param(#text).#bound();)
-        });
-        let root = root();
-        let consts = self.consts.iter().map(|(name, ty)| {
-            let (text, variable) = (name.to_string(), const_name(name));
-            quote_spanned! {name.span()=>
-                let #variable = __kiln.const_param(#text, __kiln.const_type::<#ty>());
-            }
-        });
-        let bounds = self
-            .bounds
-            .iter()
-            .filter(|_| kind == Kind::Kernel)
-            .map(|bounds| {
-                let (threads, blocks) = (bounds.max_threads, bounds.min_blocks);
-                quote!(__kiln.builder().launch_bounds(#threads, #blocks);)
-            });
-        quote!(#(#types)* #(#consts)* #(#bounds)* let _: #root::Front<'_> = __kiln;)
-    }
-
     /// The generic arguments with which the describing function is called: each type parameter
     /// stands for itself, const parameters are anything.
     pub(crate) fn instance(&self) -> TokenStream {
@@ -279,11 +266,11 @@ impl Signature {
     }
 }
 
-/// The builder's method for the first bound that it knows, and `KernelType` replaced.
+/// The bound of the IR that bounds mean, and `KernelType` replaced.
 fn read_bounds(
     bounds: &mut syn::punctuated::Punctuated<TypeParamBound, syn::Token![+]>,
     refusals: &mut Refusals,
-) -> Option<&'static str> {
+) -> Option<TypeBound> {
     let mut found = None;
     for bound in bounds.iter_mut() {
         let name = match &*bound {
@@ -293,11 +280,11 @@ fn read_bounds(
         };
         match name.as_deref() {
             Some("Copy" | "Sized") => {}
-            Some("Num") => found = found.or(Some("num")),
-            Some("Int") => found = Some("int"),
-            Some("Float") => found = Some("float"),
+            Some("Num") => found = found.or(Some(TypeBound::Num)),
+            Some("Int") => found = Some(TypeBound::Int),
+            Some("Float") => found = Some(TypeBound::Float),
             Some("KernelType" | "DeviceType") => {
-                found = found.or(Some("any"));
+                found = found.or(Some(TypeBound::Any));
                 let (root, span) = (root(), bound.span());
                 *bound = parse_quote!(#root::DeviceType);
                 if let TypeParamBound::Trait(bound) = bound

@@ -1,12 +1,13 @@
 //! Types: which ones kernels have, and the IR's counterpart of one as it is written.
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use kiln_description::{Code, Len, TypeOp};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, Type};
 
 use crate::body::Translator;
-use crate::function::{const_name, root};
+use crate::function::{root, root_at};
+use crate::pool::front;
 use crate::refusal::{Refusals, host_type};
 
 /// Refuses what no kernel can hold, by the way it is written.
@@ -89,50 +90,64 @@ fn check_path(path: &syn::TypePath, refusals: &mut Refusals) {
 }
 
 impl Translator<'_> {
-    /// An expression of the host that is the IR's type.
-    pub(crate) fn ty(&mut self, ty: &Type) -> TokenStream {
-        let (span, root) = (ty.span(), root());
+    /// A type of the IR.
+    pub(crate) fn ty(&mut self, ty: &Type) -> Code {
         match ty {
             Type::Group(group) => self.ty(&group.elem),
             Type::Paren(paren) => self.ty(&paren.elem),
             Type::Array(array) => {
                 let (element, len) = (self.ty(&array.elem), self.len(&array.len));
-                quote_spanned!(span=> __kiln.array_type(#element, #len))
+                Code::ty(TypeOp::Array).code(&element).len(len)
             }
-            Type::Tuple(tuple) if tuple.elems.is_empty() => quote!(#root::Type::UNIT),
+            Type::Tuple(tuple) if tuple.elems.is_empty() => Code::ty(TypeOp::Unit),
             Type::Tuple(tuple) => {
                 let types: Vec<_> = tuple.elems.iter().map(|ty| self.ty(ty)).collect();
-                quote_spanned!(span=> __kiln.tuple_type(&[#(#types),*]))
+                Code::ty(TypeOp::Tuple).list(&types)
             }
             Type::Reference(reference) => {
                 let mutable = reference.mutability.is_some();
-                let (target, slice) = match &*reference.elem {
-                    Type::Slice(slice) => (self.ty(&slice.elem), true),
-                    ty => (self.ty(ty), false),
+                let (target, op) = match &*reference.elem {
+                    Type::Slice(slice) => (self.ty(&slice.elem), TypeOp::Slice),
+                    ty => (self.ty(ty), TypeOp::Reference),
                 };
-                quote_spanned!(span=> __kiln.reference_type(#target, #slice, #mutable))
+                Code::ty(op).flag(mutable).code(&target)
             }
             Type::Path(path) => {
                 check_path(path, self.refusals);
-                quote_spanned!(span=> __kiln.builder().device_type::<#path>())
+                self.host_type(path)
             }
             _ => {
                 check_type(ty, self.refusals);
-                quote!(#root::Type::UNIT)
+                Code::ty(TypeOp::Unit)
             }
         }
     }
 
-    /// The length of an array: a const parameter, or a constant of the host.
-    pub(crate) fn len(&mut self, len: &Expr) -> TokenStream {
+    /// A type of the host.
+    pub(crate) fn host_type(&mut self, ty: &dyn ToTokens) -> Code {
         let root = root();
+        let entry = quote!(#root::Pooled::ty::<#ty>());
+        Code::ty(TypeOp::Pooled).number(self.pool.shared_entry(&entry))
+    }
+
+    /// The length of an array: a const parameter, or a constant of the host.
+    pub(crate) fn len(&mut self, len: &Expr) -> Len {
         if let Expr::Path(path) = len
             && let Some(name) = path.path.get_ident()
-            && self.is_const_param(name)
+            && let Some((number, _)) = self.const_param(name)
         {
-            let name = const_name(name);
-            return quote_spanned!(len.span()=> #root::ArrayLen::Param(#name));
+            return Len::Param(number);
         }
-        quote_spanned!(len.span()=> #root::ArrayLen::Known((#len) as u64))
+        let len = quote_spanned!(len.span()=> (#len) as u64);
+        Len::Pooled(self.constant_entry(&len))
+    }
+
+    /// A constant of the host, or a literal.
+    pub(crate) fn constant_entry(&mut self, value: &dyn ToTokens) -> u32 {
+        let value = value.to_token_stream();
+        let span = value.span();
+        let (root, front) = (root_at(span), front());
+        let entry = quote_spanned!(span=> #root::Named::pooled(#value, #front));
+        self.pool.entry(&entry)
     }
 }

@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+use kiln_description::method_name;
 use kiln_jit_core::build::{IntoVal, Val};
 use kiln_jit_core::front::{Front, Operand, Receiver};
 use kiln_jit_core::ir::Type;
@@ -29,7 +30,7 @@ use kiln_jit_core::value::DeviceType;
 
 pub use super::integer::*;
 use super::number::{IntOps, NumOps};
-use super::resolve::{Method, method_name};
+use super::resolve::Method;
 use crate::math::Math as _;
 
 /// Says of which types a function of this file is a method.

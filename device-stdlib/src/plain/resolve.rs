@@ -8,20 +8,9 @@
 
 use std::marker::PhantomData;
 
-use kiln_jit_core::front::{Front, Operand, Receiver, TypeOf};
+use kiln_jit_core::front::{Front, Operand, Pooled, Receiver, TypeOf};
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::value::DeviceType;
-
-/// The number that stands for a name in types (FNV-1a, 64 bits).
-pub const fn method_name(name: &str) -> u64 {
-    let bytes = name.as_bytes();
-    let (mut hash, mut at) = (0xcbf2_9ce4_8422_2325_u64, 0);
-    while at < bytes.len() {
-        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
-        at += 1;
-    }
-    hash
-}
 
 /// A method that kernels can call, by the number of its name; `()` for one that rustc has found, too.
 #[diagnostic::on_unimplemented(
@@ -42,29 +31,9 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
     #[track_caller]
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 
-    /// A receiver as it is before arguments that may change it are evaluated.
-    #[track_caller]
-    fn ready<'k>(
-        front: Front<'k>,
-        _: &MethodOf<Self, Found>,
-        receiver: Operand<'k>,
-    ) -> Operand<'k> {
-        front.ready(Self::RECEIVER, receiver)
-    }
-
-    /// Calls it on a receiver. With `is_place` that is a variable or a part of one.
-    #[track_caller]
-    fn call_on<'k>(
-        front: Front<'k>,
-        _: &MethodOf<Self, Found>,
-        (receiver, is_place): (Operand<'k>, bool),
-        types: &[Type],
-        args: &[Operand<'k>],
-    ) -> Operand<'k> {
-        front.on_receiver(Self::RECEIVER, receiver, is_place, |receiver| {
-            let all = std::iter::once(receiver).chain(args.iter().copied());
-            Self::call(front, types, &all.collect::<Vec<_>>())
-        })
+    /// The entry of a pool for a call of it.
+    fn pooled(_: &MethodOf<Self, Found>) -> Pooled {
+        Pooled::method(Self::RECEIVER, Self::call)
     }
 }
 
@@ -143,21 +112,15 @@ pub trait MethodReceiver {
 impl<T: DeviceType> MethodReceiver for T {}
 impl<T: DeviceType> MethodReceiver for [T] {}
 
-/// Lets a path name a function of a type: in `Complex::__kiln_call`, rustc infers the parameters of
+/// Lets a path name a function of a type: in `Complex::__kiln_pooled`, rustc infers the parameters of
 /// the type that are not written.
 pub trait Associated {
-    /// Calls the function of this type which rustc has resolved.
-    #[track_caller]
-    fn __kiln_call<'k, const NAME: u64, F: ?Sized>(
-        front: Front<'k>,
-        _: &TypeOf<F>,
-        types: &[Type],
-        args: &[Operand<'k>],
-    ) -> Operand<'k>
+    /// The entry of a pool for a call of the function of this type which rustc has resolved.
+    fn __kiln_pooled<const NAME: u64, F: ?Sized>(_: &TypeOf<F>) -> Pooled
     where
         Self: AssociatedFn<NAME, F>,
     {
-        <Self as AssociatedFn<NAME, F>>::call(front, types, args)
+        Pooled::call(<Self as AssociatedFn<NAME, F>>::call)
     }
 }
 

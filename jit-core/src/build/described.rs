@@ -51,6 +51,19 @@ impl KernelBuilder {
         var
     }
 
+    /// Keeps the scalars of a constant, and returns their number.
+    pub(crate) fn keep_constants(&self, scalars: Vec<Constant>) -> usize {
+        let constants = &mut self.state.borrow_mut().constants;
+        constants.push(scalars);
+        constants.len() - 1
+    }
+
+    /// The scalars of a constant.
+    pub(crate) fn kept_constants(&self, number: usize) -> Vec<Constant> {
+        let state = self.state.borrow();
+        state.constants.get(number).cloned().unwrap_or_default()
+    }
+
     /// The declared type of a const parameter.
     pub(crate) fn const_param_type(&self, param: ConstParam) -> Type {
         let state = self.state.borrow();
@@ -171,7 +184,7 @@ impl KernelBuilder {
             let (ptr, len) = (ptr.id, len.id);
             self.emit(InstData::SliceNew { ptr, len }, ty)
         };
-        self.at_caller(|| {
+        self.at(self.here(), || {
             if let Some(to) = bounds.to {
                 let past = match bounds.inclusive {
                     true => to.ge(slice.len()),

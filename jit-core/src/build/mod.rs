@@ -25,6 +25,7 @@ mod error;
 mod kernel;
 mod literal;
 mod place;
+mod position;
 mod value;
 
 pub use control::IfThen;
@@ -34,6 +35,7 @@ pub use error::{BuildError, BuildErrorKind, BuildErrors};
 pub use kernel::{DeviceFn, Kernel};
 pub use literal::IntoVal;
 pub use place::{Place, Var};
+pub(crate) use position::Position;
 pub use value::Val;
 
 use std::cell::{Cell, RefCell};
@@ -60,9 +62,8 @@ pub struct KernelBuilder {
     /// The descriptions under way that need this one, outermost first: a function that is among
     /// them calls itself.
     described_for: Vec<DescriptionId>,
-    /// Where instructions are said to come from while a function pointer is called, through which
-    /// `#[track_caller]` does not see.
-    position: Cell<Option<&'static RustLocation<'static>>>,
+    /// Where instructions are said to come from, where that is not the caller.
+    position: Cell<Option<Position>>,
     /// What type parameters stand for while functions are described in place.
     inlining: Inlining,
 }
@@ -102,6 +103,8 @@ struct State {
     callees: Vec<(FuncId, Arc<Definition>)>,
     /// Variables that have their type from what is first assigned to them.
     slots: Vec<Option<crate::ir::Var>>,
+    /// The scalars of constants of the host, by number.
+    constants: Vec<Vec<Constant>>,
     errors: Vec<BuildError>,
 }
 
@@ -119,7 +122,7 @@ struct OpenRegion {
 impl KernelBuilder {
     fn new(name: &str, kind: FunctionKind, options: BuildOptions, at: &RustLocation<'_>) -> Self {
         let mut module = Module::new(name);
-        let location = module.location(at);
+        let location = module.location(at.file(), at.line(), at.column());
         let function = Function::new(name, kind, location);
         let body = OpenRegion {
             region: function.body,
@@ -135,6 +138,7 @@ impl KernelBuilder {
                 scope_names: vec![format!("the body of `{name}`")],
                 callees: Vec::new(),
                 slots: Vec::new(),
+                constants: Vec::new(),
                 errors: Vec::new(),
             }),
             options,
@@ -142,28 +146,6 @@ impl KernelBuilder {
             position: Cell::new(None),
             inlining: Inlining::default(),
         }
-    }
-
-    /// Runs `describe` with all instructions at the caller's line.
-    #[track_caller]
-    pub(crate) fn at_caller<R>(&self, describe: impl FnOnce() -> R) -> R {
-        let before = self.position.replace(Some(RustLocation::caller()));
-        let result = describe();
-        self.position.set(before);
-        result
-    }
-
-    /// Runs `describe` with all instructions at a line, unless one around this has a line already.
-    pub(crate) fn at<R>(
-        &self,
-        location: &'static RustLocation<'static>,
-        describe: impl FnOnce() -> R,
-    ) -> R {
-        let before = self.position.get();
-        self.position.set(before.or(Some(location)));
-        let result = describe();
-        self.position.set(before);
-        result
     }
 
     /// The descriptions under way that need this one, itself included.
@@ -174,9 +156,9 @@ impl KernelBuilder {
     /// Appends an instruction at the caller's line and returns its value.
     #[track_caller]
     pub(crate) fn emit(&self, data: InstData, result: Type) -> Val<'_> {
-        let at = self.position.get().unwrap_or(RustLocation::caller());
+        let at = self.here();
         let mut state = self.state.borrow_mut();
-        let location = state.module.location(at);
+        let location = state.module.location(at.file, at.line, at.column);
         let ends = data.is_terminator();
         let here = state.here();
         let value = state.function.append(here, data, result, location);
@@ -206,8 +188,7 @@ impl KernelBuilder {
     /// Notes an error at the caller's line.
     #[track_caller]
     pub(crate) fn note(&self, kind: BuildErrorKind) {
-        let at = RustLocation::caller();
-        let at = format!("{}:{}:{}", at.file(), at.line(), at.column());
+        let at = self.here().to_string();
         self.state.borrow_mut().errors.push(BuildError { kind, at });
     }
 

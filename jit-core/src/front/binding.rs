@@ -1,33 +1,14 @@
 //! What gets a name or a type: parameters, `let`, constants, structs, arrays, shared memory.
 
-use std::panic::Location;
-
 use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val};
 use crate::ir::{ArrayLen, Constant, InstData, Type, TypeData};
-use crate::value::DeviceType;
 
 use super::operand::Kind;
 use super::{Front, Operand};
 
 impl<'k> Front<'k> {
-    /// A constant of the host.
-    #[track_caller]
-    pub fn constant<T: DeviceType>(self, value: T) -> Operand<'k> {
-        let b = self.builder;
-        let ty = b.device_type::<T>();
-        let mut scalars = Vec::new();
-        value.scalars(&mut scalars);
-        match (scalars.as_slice(), ty.as_scalar()) {
-            ([constant], Some(_)) => Operand::new(b, Kind::Literal(*constant, ty)),
-            _ => {
-                let value = b.whole(ty, &mut scalars.into_iter());
-                Operand::new(b, Kind::Value(value))
-            }
-        }
-    }
-
     /// The zero of a type.
-    pub fn zero(self, ty: Type) -> Operand<'k> {
+    pub(super) fn zero(self, ty: Type) -> Operand<'k> {
         Operand::new(self.builder, Kind::Literal(Constant::Zero, ty))
     }
 
@@ -39,7 +20,7 @@ impl<'k> Front<'k> {
     /// A number of another type as one of type `ty`, as `as` converts it; of a literal that every type
     /// has or that is rounded to a float, the literal.
     #[track_caller]
-    pub fn convert(self, ty: Type, number: Operand<'k>) -> Operand<'k> {
+    pub(super) fn convert(self, ty: Type, number: Operand<'k>) -> Operand<'k> {
         let everywhere = 0.0..=127.0;
         let fits = |x: f64| everywhere.contains(&x) && x.fract() == 0.0;
         match number.kind {
@@ -57,27 +38,9 @@ impl<'k> Front<'k> {
         }
     }
 
-    /// A constant in a pattern, of the type of what it is compared with.
-    pub fn like(self, value: Operand<'k>, constant: i128) -> Operand<'k> {
-        self.int(value.ty(), constant)
-    }
-
-    /// Declares a const parameter.
-    pub fn const_param(self, name: &str, ty: Type) -> crate::ir::ConstParam {
-        self.builder.declare_const(name, ty)
-    }
-
-    /// The type of a const parameter in the IR, where lengths have 64 bits.
-    pub fn const_type<T: DeviceType>(self) -> Type {
-        match std::any::TypeId::of::<T>() == std::any::TypeId::of::<usize>() {
-            true => Type::U64,
-            false => self.builder.device_type::<T>(),
-        }
-    }
-
     /// The value of a const parameter, as the type that it has in the kernel.
     #[track_caller]
-    pub fn const_value(self, param: crate::ir::ConstParam, ty: Type) -> Operand<'k> {
+    pub(super) fn const_value(self, param: crate::ir::ConstParam, ty: Type) -> Operand<'k> {
         let declared = self.builder.const_param_type(param);
         let value = self.builder.emit(InstData::ConstParam(param), declared);
         Operand::new(self.builder, Kind::Value(value.cast(ty)))
@@ -85,7 +48,7 @@ impl<'k> Front<'k> {
 
     /// Declares a parameter of a type as it is written, and binds it.
     #[track_caller]
-    pub fn param(self, name: &str, ty: Type, mutable: bool, memory: bool) -> Operand<'k> {
+    pub(super) fn param(self, name: &str, ty: Type, mutable: bool, memory: bool) -> Operand<'k> {
         let value = self.builder.param(name, ty);
         self.bind(
             name,
@@ -98,7 +61,13 @@ impl<'k> Front<'k> {
     /// `let name = value` or `let mut name = value`. With `memory` its address or an element of it
     /// is taken somewhere, so that it has to have one.
     #[track_caller]
-    pub fn bind(self, name: &str, value: Operand<'k>, mutable: bool, memory: bool) -> Operand<'k> {
+    pub(super) fn bind(
+        self,
+        name: &str,
+        value: Operand<'k>,
+        mutable: bool,
+        memory: bool,
+    ) -> Operand<'k> {
         let b = self.builder;
         if let (false, Kind::Literal(..) | Kind::Lazy(_)) = (mutable || memory, value.kind) {
             return value;
@@ -114,7 +83,7 @@ impl<'k> Front<'k> {
         let kind = if memory && !is_address {
             let place = b.local(value.ty());
             place.set(value);
-            Kind::Place(place, Location::caller())
+            Kind::Place(place, b.here())
         } else if mutable {
             let var = b.uninit_var(name, value.ty());
             var.set(value);
@@ -125,13 +94,12 @@ impl<'k> Front<'k> {
         Operand::new(b, kind)
     }
 
-    /// `let name;`: it is assigned later, perhaps in several branches. With `memory` it is in
-    /// memory, and `ty` has to be known.
+    /// `let name;`: it is assigned later, perhaps in several branches. With a type it is in memory.
     #[track_caller]
-    pub fn declare(self, ty: Option<Type>, memory: bool) -> Operand<'k> {
+    pub(super) fn declare(self, ty: Option<Type>) -> Operand<'k> {
         let b = self.builder;
         let kind = match ty {
-            Some(ty) if memory => Kind::Place(b.local(ty), Location::caller()),
+            Some(ty) => Kind::Place(b.local(ty), b.here()),
             _ => Kind::Slot(b.new_slot()),
         };
         Operand::new(b, kind)
@@ -139,7 +107,7 @@ impl<'k> Front<'k> {
 
     /// `place = value`.
     #[track_caller]
-    pub fn assign(self, place: Operand<'k>, value: Operand<'k>) {
+    pub(super) fn assign(self, place: Operand<'k>, value: Operand<'k>) {
         match place.kind {
             Kind::Place(place, _) => place.set(value),
             Kind::Var(var) => {
@@ -156,13 +124,13 @@ impl<'k> Front<'k> {
 
     /// An expression as a statement: evaluated, its value forgotten.
     #[track_caller]
-    pub fn discard(self, value: Operand<'k>) {
+    pub(super) fn discard(self, value: Operand<'k>) {
         value.eager();
     }
 
     /// A tuple.
     #[track_caller]
-    pub fn tuple(self, parts: &[Operand<'k>]) -> Operand<'k> {
+    pub(super) fn tuple(self, parts: &[Operand<'k>]) -> Operand<'k> {
         let parts: Vec<Val<'k>> = parts.iter().map(|part| part.read()).collect();
         let types: Vec<Type> = parts.iter().map(|part| part.ty()).collect();
         let ty = self.tuple_type(&types);
@@ -173,7 +141,7 @@ impl<'k> Front<'k> {
     }
 
     /// A tuple type: a struct whose fields are numbered.
-    pub fn tuple_type(self, types: &[Type]) -> Type {
+    pub(super) fn tuple_type(self, types: &[Type]) -> Type {
         let names: Vec<String> = (0..types.len()).map(|i| i.to_string()).collect();
         let fields = names.iter().map(String::as_str).zip(types.iter().copied());
         self.builder
@@ -181,7 +149,7 @@ impl<'k> Front<'k> {
     }
 
     /// A reference type, of a slice if `element` is what a slice has.
-    pub fn reference_type(self, target: Type, slice: bool, mutable: bool) -> Type {
+    pub(super) fn reference_type(self, target: Type, slice: bool, mutable: bool) -> Type {
         let space = crate::ir::AddressSpace::Generic;
         self.builder.with_types(|types| match slice {
             true => types.slice(target, space, mutable),
@@ -191,7 +159,7 @@ impl<'k> Front<'k> {
 
     /// `[a, b, c]`.
     #[track_caller]
-    pub fn array(self, elements: &[Operand<'k>]) -> Operand<'k> {
+    pub(super) fn array(self, elements: &[Operand<'k>]) -> Operand<'k> {
         let elements: Vec<Val<'k>> = elements.iter().map(|element| element.read()).collect();
         let ty = elements.first().map_or(Type::I32, |element| element.ty());
         let ty = self.builder.array(ty, elements.len() as u64);
@@ -202,14 +170,14 @@ impl<'k> Front<'k> {
     }
 
     /// A fixed array type.
-    pub fn array_type(self, element: Type, len: ArrayLen) -> Type {
+    pub(super) fn array_type(self, element: Type, len: ArrayLen) -> Type {
         let array = TypeData::Array { element, len };
         self.builder.with_types(|types| types.intern(array))
     }
 
     /// `[element; len]`.
     #[track_caller]
-    pub fn repeat(self, element: Operand<'k>, len: ArrayLen) -> Operand<'k> {
+    pub(super) fn repeat(self, element: Operand<'k>, len: ArrayLen) -> Operand<'k> {
         let b = self.builder;
         let ty = self.array_type(element.ty(), len);
         let is_zero = match element.kind {
@@ -272,7 +240,7 @@ impl<'k> Front<'k> {
 
     /// `shared!(ty)`: memory of the block, as a mutable reference.
     #[track_caller]
-    pub fn shared(self, name: &str, ty: Type) -> Operand<'k> {
+    pub(super) fn shared(self, name: &str, ty: Type) -> Operand<'k> {
         let place = self.builder.shared(name, ty);
         Operand::new(self.builder, Kind::Value(place.address()))
     }
@@ -291,7 +259,7 @@ const MAX_REPEAT: u64 = 256;
 impl KernelBuilder {
     /// A value of any type from its scalars, in memory order.
     #[track_caller]
-    fn whole(&self, ty: Type, scalars: &mut dyn Iterator<Item = Constant>) -> Val<'_> {
+    pub(super) fn whole(&self, ty: Type, scalars: &mut dyn Iterator<Item = Constant>) -> Val<'_> {
         let parts: Vec<Type> = match self.type_data(ty) {
             TypeData::Struct(_) => self.with_types(|types| {
                 let fields = types.as_struct(ty).map_or(&[][..], |s| &s.fields);

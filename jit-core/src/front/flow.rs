@@ -4,10 +4,8 @@ use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val, Var};
 use crate::ir::{AddressSpace, Type, TypeData, Unroll};
 
 use super::operand::Kind;
-use super::{Front, Operand, Range};
-
-/// Where branches leave the value of an `if`, `match`, `loop` or block.
-pub type Slot<'k> = Operand<'k>;
+use super::range::Range;
+use super::{Front, Operand};
 
 impl KernelBuilder {
     /// Assigns a slot, which has its type from the first assignment.
@@ -46,96 +44,86 @@ fn stands_for(has: (AddressSpace, bool), wanted: (AddressSpace, bool)) -> bool {
     space && (has.1 || !wanted.1)
 }
 
-/// What describes a region: a reference, so that these functions are compiled once and not for every
-/// region of every kernel.
-pub type Describe<'c, R = ()> = &'c mut dyn FnMut() -> R;
-
 impl<'k> Front<'k> {
-    /// A new slot.
-    pub fn slot(self) -> Slot<'k> {
+    /// Where branches leave the value of an `if`, `match`, `loop` or block.
+    pub(super) fn slot(self) -> Operand<'k> {
         Operand::new(self.builder, Kind::Slot(self.builder.new_slot()))
     }
 
     /// `if cond { then }`.
     #[track_caller]
-    pub fn if_(self, cond: Operand<'k>, then: Describe<'_>) {
+    pub(super) fn if_(self, cond: Operand<'k>, then: impl FnOnce()) {
         self.builder.if_(cond, then);
     }
 
     /// `if cond { then } else { otherwise }`.
     #[track_caller]
-    pub fn if_else(self, cond: Operand<'k>, then: Describe<'_>, otherwise: Describe<'_>) {
+    pub(super) fn if_else(self, cond: Operand<'k>, then: impl FnOnce(), otherwise: impl FnOnce()) {
         self.builder.if_(cond, then).else_(otherwise);
     }
 
     /// `left && right`.
     #[track_caller]
-    pub fn and(self, left: Operand<'k>, right: Describe<'_, Operand<'k>>) -> Operand<'k> {
+    pub(super) fn and(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(true, left.read(), right))
     }
 
     /// `left || right`.
     #[track_caller]
-    pub fn or(self, left: Operand<'k>, right: Describe<'_, Operand<'k>>) -> Operand<'k> {
+    pub(super) fn or(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(false, left.read(), right))
     }
 
     /// `while cond { body }`.
     #[track_caller]
-    pub fn while_(self, cond: Describe<'_, Operand<'k>>, body: Describe<'_>) {
+    pub(super) fn while_(self, cond: impl FnOnce() -> Operand<'k>, body: impl FnOnce()) {
         self.builder.while_(|| cond().read(), body);
     }
 
     /// `loop { body }`.
     #[track_caller]
-    pub fn loop_(self, body: Describe<'_>) {
+    pub(super) fn loop_(self, body: impl FnOnce()) {
         self.builder.loop_(body);
     }
 
     /// `for index in range { body }`.
     #[track_caller]
-    pub fn for_(self, range: Range<'k>, unroll: Unroll, body: &mut dyn FnMut(Operand<'k>)) {
+    pub(super) fn for_(self, range: Range<'k>, unroll: Unroll, body: &mut dyn FnMut(Operand<'k>)) {
         range.repeat(self, unroll, body);
     }
 
     /// Leaves the loop `depth` loops out.
     #[track_caller]
-    pub fn break_(self, depth: u32) {
+    pub(super) fn break_(self, depth: u32) {
         self.builder.break_out(depth);
     }
 
     /// Goes on with the next iteration of the loop `depth` loops out.
     #[track_caller]
-    pub fn continue_(self, depth: u32) {
+    pub(super) fn continue_(self, depth: u32) {
         self.builder.continue_out(depth);
     }
 
     /// `return`, of a function that returns nothing.
     #[track_caller]
-    pub fn return_(self) {
+    pub(super) fn return_(self) {
         self.builder.return_();
     }
 
-    /// `return value`.
+    /// `return value`, or the value of the body at its end, unless it never comes about.
     #[track_caller]
-    pub fn return_value(self, value: Operand<'k>) {
+    pub(super) fn return_value(self, value: Operand<'k>) {
         match value.ty() {
             Type::UNIT => {}
             _ => self.builder.return_value(value),
         }
     }
 
-    /// The value of the body, which is returned at its end unless it never comes about.
-    #[track_caller]
-    pub fn finish(self, value: Slot<'k>) {
-        self.return_value(value);
-    }
-
     /// Whether a value is in `low..=high`, either of them open, without `high` if `exclusive`.
     #[track_caller]
-    pub fn in_range(
+    pub(super) fn in_range(
         self,
         value: Operand<'k>,
         low: Option<Operand<'k>>,
@@ -150,14 +138,14 @@ impl<'k> Front<'k> {
         match (above, below) {
             (Some(above), Some(below)) => self.bitand(above, below),
             (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => self.constant(true),
+            (None, None) => self.value(self.builder.lit(Type::BOOL, true)),
         }
     }
 
     /// A reference as one of another type that rustc lets it stand for: `&mut` for `&`, an array
     /// for a slice.
     #[track_caller]
-    pub fn coerce(self, value: Operand<'k>, wanted: Type) -> Operand<'k> {
+    pub(super) fn coerce(self, value: Operand<'k>, wanted: Type) -> Operand<'k> {
         let b = self.builder;
         if value.ty() == wanted || !b.is_address(wanted) {
             return value;

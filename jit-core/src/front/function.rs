@@ -9,7 +9,10 @@ use crate::build::{BuildErrorKind, DescriptionId, DeviceFn, IntoVal, Kernel, Ker
 use crate::error::Error;
 use crate::ir::Type;
 
-use super::{Front, Operand, TypeOf};
+use super::{Front, Operand, Pooled, TypeOf};
+
+/// What describes a function of the host.
+pub type DescribeFn = for<'k> fn(Front<'k>);
 
 /// Something that can be launched: a [`Kernel`], or a `#[kernel]` function.
 #[diagnostic::on_unimplemented(
@@ -43,7 +46,7 @@ impl<K: AsKernel + ?Sized> AsKernel for &K {
 /// a kernel's identity is its content.
 pub struct LazyKernel {
     name: &'static str,
-    describe: fn(&KernelBuilder),
+    describe: DescribeFn,
     at: &'static Location<'static>,
     kernel: OnceCell<Kernel>,
 }
@@ -51,7 +54,7 @@ pub struct LazyKernel {
 impl LazyKernel {
     /// A kernel that `describe` describes, defined where this is called.
     #[track_caller]
-    pub const fn new(name: &'static str, describe: fn(&KernelBuilder)) -> Self {
+    pub const fn new(name: &'static str, describe: DescribeFn) -> Self {
         LazyKernel {
             name,
             describe,
@@ -66,7 +69,7 @@ impl LazyKernel {
     /// What is wrong with its description, if this is its first use.
     pub fn get(&self) -> Result<&Kernel, Error> {
         self.kernel
-            .get_or_try_init(|| Kernel::describe(Vec::new(), self.name, self.at, self.describe))
+            .get_or_try_init(|| Kernel::describe(Vec::new(), self.name, self.at, self.described()))
     }
 
     /// The kernel with a const parameter bound to a value; see [`Kernel::with_const`].
@@ -83,7 +86,12 @@ impl LazyKernel {
     /// # Errors
     /// What is wrong with either description.
     pub fn redefine(&self, other: &LazyKernel) -> Result<(), Error> {
-        self.get()?.redefine(other.describe)
+        self.get()?.redefine(other.described())
+    }
+
+    fn described(&self) -> impl Fn(&KernelBuilder) {
+        let describe = self.describe;
+        move |builder| describe(Front::new(builder))
     }
 
     /// The kernel's name.
@@ -115,6 +123,11 @@ pub trait Callable {
     /// Calls it.
     #[track_caller]
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+
+    /// Its entry in a pool.
+    fn pooled() -> Pooled {
+        Pooled::call(Self::call)
+    }
 }
 
 /// What a call can call whose function rustc has found in the checked copy: `F` is its type. Where rustc
@@ -126,32 +139,20 @@ pub trait Callable {
     note = "mark it with `#[device_fn]`; kernels call such functions, and those of `kiln::stdlib`"
 )]
 pub trait CallableFn<F: ?Sized> {
-    /// Calls it.
-    #[track_caller]
-    fn call_found<'k>(
-        front: Front<'k>,
-        function: &TypeOf<F>,
-        types: &[Type],
-        args: &[Operand<'k>],
-    ) -> Operand<'k>;
+    /// Its entry in a pool.
+    fn pooled_found(_: &TypeOf<F>) -> Pooled;
 }
 
 #[diagnostic::do_not_recommend]
 impl<C: Callable, F> CallableFn<F> for C {
-    #[track_caller]
-    fn call_found<'k>(
-        front: Front<'k>,
-        _: &TypeOf<F>,
-        types: &[Type],
-        args: &[Operand<'k>],
-    ) -> Operand<'k> {
-        <C as Callable>::call(front, types, args)
+    fn pooled_found(_: &TypeOf<F>) -> Pooled {
+        C::pooled()
     }
 }
 
 /// What a name is in kernels that is no type.
 pub mod not_for_kernels {
-    use super::{CallableFn, Front, Operand, Type, TypeOf};
+    use super::{CallableFn, Pooled, TypeOf};
 
     /// It cannot be called.
     #[allow(non_camel_case_types, reason = "it stands for a function")]
@@ -162,13 +163,8 @@ pub mod not_for_kernels {
         ($($open:ty)*) => {$(
             #[diagnostic::do_not_recommend]
             impl CallableFn<$open> for __kiln_callee {
-                fn call_found<'k>(
-                    front: Front<'k>,
-                    _: &TypeOf<$open>,
-                    _: &[Type],
-                    _: &[Operand<'k>],
-                ) -> Operand<'k> {
-                    front.unit()
+                fn pooled_found(_: &TypeOf<$open>) -> Pooled {
+                    Pooled::call(|front, _, _| front.unit())
                 }
             }
         )*};
@@ -180,7 +176,7 @@ pub mod not_for_kernels {
 /// A device function that is described at its first use.
 pub struct LazyDeviceFn {
     name: &'static str,
-    describe: fn(&KernelBuilder),
+    describe: DescribeFn,
     at: &'static Location<'static>,
     function: OnceCell<DeviceFn>,
 }
@@ -194,7 +190,7 @@ impl fmt::Debug for LazyDeviceFn {
 impl LazyDeviceFn {
     /// A device function that `describe` describes, defined where this is called.
     #[track_caller]
-    pub const fn new(name: &'static str, describe: fn(&KernelBuilder)) -> Self {
+    pub const fn new(name: &'static str, describe: DescribeFn) -> Self {
         LazyDeviceFn {
             name,
             describe,
@@ -224,7 +220,9 @@ impl LazyDeviceFn {
             name: self.name,
             at: format!("{}:{}:{}", self.at.file(), self.at.line(), self.at.column()),
         });
-        let function = DeviceFn::describe(chain, self.name, self.at, self.describe)?;
+        let function = DeviceFn::describe(chain, self.name, self.at, |builder| {
+            (self.describe)(Front::new(builder));
+        })?;
         Ok(self.function.get_or_init(|| function))
     }
 

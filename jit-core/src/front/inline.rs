@@ -9,7 +9,7 @@ use crate::build::{BuildErrorKind, KernelBuilder};
 use crate::ir::Type;
 
 use super::operand::Kind;
-use super::{Front, Operand};
+use super::{Front, Operand, Pooled};
 
 /// A closure of the kernel: what describes a call of it with these arguments.
 pub type Closure<'c, 'k> = &'c (dyn Fn(&[Operand<'k>]) -> Operand<'k> + 'c);
@@ -36,6 +36,11 @@ pub trait Inlinable {
     /// Describes it here.
     #[track_caller]
     fn call_inline<'k>(front: Front<'k>, call: &InlineCall<'_, 'k>) -> Operand<'k>;
+
+    /// Its entry in a pool.
+    fn pooled() -> Pooled {
+        Pooled::inline(Self::call_inline)
+    }
 }
 
 /// How deep functions may be described in one another, and how many of them for one kernel. Only
@@ -44,24 +49,9 @@ const MAX_DEPTH: usize = 64;
 const MAX_INLINED: usize = 20_000;
 
 impl<'k> Front<'k> {
-    /// A closure that is described in the present scope, wherever it is called.
-    pub fn closure<F>(self, describe: F) -> impl Fn(&[Operand<'k>]) -> Operand<'k>
-    where
-        F: Fn(&[Operand<'k>]) -> Operand<'k>,
-    {
-        let b = self.builder;
-        let scope = b.scope();
-        move |args| {
-            let before = b.enter_scope(scope);
-            let result = self.taken(describe(args));
-            b.enter_scope(before);
-            result
-        }
-    }
-
     /// The value of what is described here, read before anything else is assigned.
     #[track_caller]
-    pub fn taken(self, value: Operand<'k>) -> Operand<'k> {
+    pub(super) fn taken(self, value: Operand<'k>) -> Operand<'k> {
         match value.ty() == Type::UNIT && !matches!(value.kind, Kind::Lazy(_)) {
             true => self.unit(),
             false => value.eager(),
@@ -69,7 +59,7 @@ impl<'k> Front<'k> {
     }
 
     /// Types as a function declares them, whatever its type parameters stand for.
-    pub fn declared(self, types: impl FnOnce() -> Vec<Type>) -> Vec<Type> {
+    pub(super) fn declared(self, types: impl FnOnce() -> Vec<Type>) -> Vec<Type> {
         let before = self.builder.enter_scope(None);
         let types = types();
         self.builder.enter_scope(before);
@@ -79,7 +69,7 @@ impl<'k> Front<'k> {
     /// Describes the body of a function with these type parameters, each with its place among the
     /// type arguments of a call, and value parameters of these types.
     #[track_caller]
-    pub fn inlined(
+    pub(super) fn inlined(
         self,
         name: &str,
         call: &InlineCall<'_, 'k>,

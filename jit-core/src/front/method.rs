@@ -22,7 +22,7 @@ impl<'k> Front<'k> {
     /// Calls a method on `receiver`, or on what that refers to. With `is_place` it is a variable or a
     /// part of one, which the method may change.
     #[track_caller]
-    pub fn on_receiver(
+    pub(super) fn on_receiver(
         self,
         how: Receiver,
         receiver: Operand<'k>,
@@ -64,7 +64,7 @@ impl<'k> Front<'k> {
     /// A receiver as it is before the arguments are evaluated: a value that is passed on as such is
     /// read.
     #[track_caller]
-    pub fn ready(self, how: Receiver, receiver: Operand<'k>) -> Operand<'k> {
+    pub(super) fn ready(self, how: Receiver, receiver: Operand<'k>) -> Operand<'k> {
         let is_reference = matches!(
             self.builder.type_data(receiver.ty()),
             TypeData::Pointer { .. }

@@ -1,16 +1,21 @@
 //! The run-time half of `#[kernel]`: what the macro's code calls.
 //!
-//! The macro writes two things from one Rust function, in one function of the host:
+//! The macro writes three things from one Rust function, in one function of the host:
 //!
 //! - the *checked copy*: the body as it was written, in a closure that is never called. rustc infers
 //!   its types and reports what is wrong with it. Each literal without a suffix goes through a
 //!   [`TypeOf`], which is how its type gets out of the copy;
-//! - the *description*: the body statement by statement as calls of [`Front`] on [`Operand`]s, whose
-//!   IR types are known when it runs. It runs once, at the first use of the kernel, with each type
-//!   parameter standing for itself ([`Param`]), so the kernel stays generic in the IR.
+//! - the *description*: the body as bytes ([`kiln_description`]), which [`describe()`] evaluates to calls
+//!   of [`Front`] on [`Operand`]s, whose IR types are known by then. That happens once, at the first
+//!   use of the kernel, with each type parameter standing for itself ([`Param`]), so the kernel stays
+//!   generic in the IR;
+//! - the *pool*: what the description refers to by number, as only rustc can tell what it is: types,
+//!   constants, functions.
 //!
 //! | file | subject |
 //! |---|---|
+//! | `description` | evaluates descriptions |
+//! | `pool` | entries of the pool |
 //! | `operand` | what an expression is: a value, a variable, a place, a literal; reading, fields, elements |
 //! | `binding` | `let`, parameters, constants, structs, shared memory |
 //! | `flow` | `if`, `match`, loops, `return` |
@@ -26,22 +31,24 @@
 //! is borrow-checked.
 
 mod binding;
+mod description;
 mod flow;
 mod function;
 mod inline;
 mod method;
 mod operand;
+mod pool;
 mod range;
 mod types;
 
 use crate::build::KernelBuilder;
 
-pub use flow::{Describe, Slot};
+pub use description::{describe, describe_closure, describe_inline};
 pub use function::{AsKernel, Callable, CallableFn, LazyDeviceFn, LazyKernel, not_for_kernels};
 pub use inline::{Closure, Inlinable, InlineCall};
 pub use method::Receiver;
-pub use operand::{Fields, Named, Operand};
-pub use range::Range;
+pub use operand::{Fields, Operand};
+pub use pool::{CallFn, InlineFn, Named, NumberFn, Pooled};
 pub use types::{Param, TypeOf};
 
 /// Describes one function; a builder as the macro's code sees it.

@@ -1,10 +1,7 @@
 //! What an expression of a kernel is while it is described, and what can be done with it.
 
-use std::panic::Location;
-
-use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, PartBounds, Place, Val, Var};
+use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, PartBounds, Place, Position, Val, Var};
 use crate::ir::{ArrayLen, BinaryOp, CompareOp, Constant, InstData, Type, TypeData, UnaryOp};
-use crate::value::DeviceType;
 
 use super::Front;
 
@@ -29,41 +26,13 @@ pub(super) enum Kind<'k> {
     Var(Var<'k>),
     /// One value in memory, and where the kernel names it: reading it is said to happen there, not
     /// where its value is used.
-    Place(Place<'k>, &'static Location<'static>),
+    Place(Place<'k>, Position),
     /// A literal or a constant, which becomes an instruction where it is used.
     Literal(Constant, Type),
     /// A struct whose fields are computed as they are asked for.
     Lazy(Fields),
     /// A variable that has its type from what is first assigned to it, by number.
     Slot(usize),
-}
-
-/// A name or path in an expression: a local variable, or a constant of the host.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a value that kernels can hold",
-    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are; a function is passed \
-            on as a closure that calls it, `|x| f(x)`"
-)]
-pub trait Named<'k> {
-    /// What it stands for.
-    fn named(self, front: Front<'k>) -> Operand<'k>;
-}
-
-impl<'k> Named<'k> for Operand<'k> {
-    #[track_caller]
-    fn named(self, _: Front<'k>) -> Operand<'k> {
-        match self.kind {
-            Kind::Place(place, _) => self.in_memory(place),
-            _ => self,
-        }
-    }
-}
-
-impl<'k, T: DeviceType> Named<'k> for T {
-    #[track_caller]
-    fn named(self, front: Front<'k>) -> Operand<'k> {
-        front.constant(self)
-    }
 }
 
 impl<'k> Operand<'k> {
@@ -113,7 +82,16 @@ impl<'k> Operand<'k> {
     /// A value in memory that is named here.
     #[track_caller]
     pub(super) fn in_memory(self, place: Place<'k>) -> Operand<'k> {
-        self.wrap(Kind::Place(place, Location::caller()))
+        self.wrap(Kind::Place(place, self.builder.here()))
+    }
+
+    /// The operand where the user names it.
+    #[track_caller]
+    pub(super) fn named(self) -> Operand<'k> {
+        match self.kind {
+            Kind::Place(place, _) => self.in_memory(place),
+            _ => self,
+        }
     }
 
     /// Notes that this cannot be done, and goes on with a zero.
@@ -129,7 +107,7 @@ impl<'k> Operand<'k> {
     pub fn field(self, name: &str) -> Operand<'k> {
         let b = self.builder;
         match self.kind {
-            Kind::Lazy(fields) => match b.at_caller(|| fields(b, name)) {
+            Kind::Lazy(fields) => match b.at(b.here(), || fields(b, name)) {
                 Some(value) => self.wrap(Kind::Value(value)),
                 None => self.unsupported(&format!("there is no field `{name}`")),
             },
@@ -362,33 +340,32 @@ impl<'k> IntoVal<'k> for Operand<'k> {
     }
 }
 
+impl<'k> Front<'k> {
+    /// An operator, as an instruction.
+    #[track_caller]
+    pub fn binary(self, op: BinaryOp, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+        self.value(self.builder.binary(op, left.target(), right.target()))
+    }
+
+    /// A comparison, as an instruction.
+    #[track_caller]
+    pub fn compare(self, op: CompareOp, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+        self.value(self.builder.compare(op, left.target(), right.target()))
+    }
+}
+
 macro_rules! operators {
-    ($($method:ident $assign:ident $op:ident)*) => {
+    ($($method:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The operator, as an instruction.
             #[track_caller]
             pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
-                self.value(self.builder.binary(BinaryOp::$op, left.target(), right.target()))
-            }
-
-            /// The operator, with its result assigned to the left operand.
-            #[track_caller]
-            pub fn $assign(self, place: Operand<'k>, right: Operand<'k>) {
-                self.assign(place, self.$method(place, right));
+                self.binary(BinaryOp::$op, left, right)
             }
         )*}
     };
 }
-operators! {
-    add add_assign Add
-    sub sub_assign Sub
-    mul mul_assign Mul
-    div div_assign Div
-    rem rem_assign Rem
-    bitand bitand_assign And
-    bitor bitor_assign Or
-    bitxor bitxor_assign Xor
-}
+operators! { add Add sub Sub mul Mul bitand And bitor Or bitxor Xor }
 
 macro_rules! comparisons {
     ($($method:ident $op:ident)*) => {
@@ -396,15 +373,15 @@ macro_rules! comparisons {
             /// The comparison, as an instruction.
             #[track_caller]
             pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
-                self.value(self.builder.compare(CompareOp::$op, left.target(), right.target()))
+                self.compare(CompareOp::$op, left, right)
             }
         )*}
     };
 }
-comparisons! { eq Eq ne Ne lt Lt le Le gt Gt ge Ge }
+comparisons! { eq Eq ne Ne lt Lt le Le ge Ge }
 
 macro_rules! shifts {
-    ($($method:ident $assign:ident $op:ident)*) => {
+    ($($method:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The shift, as an instruction. The amount may have any integer type: it counts modulo
             /// the width.
@@ -417,19 +394,10 @@ macro_rules! shifts {
                 };
                 self.value(self.builder.binary(BinaryOp::$op, left, amount))
             }
-
-            /// The shift, with its result assigned to the left operand.
-            #[track_caller]
-            pub fn $assign(self, place: Operand<'k>, amount: Operand<'k>) {
-                self.assign(place, self.$method(place, amount));
-            }
         )*}
     };
 }
-shifts! {
-    shl shl_assign Shl
-    shr shr_assign Shr
-}
+shifts! { shl Shl shr Shr }
 
 impl KernelBuilder {
     #[track_caller]

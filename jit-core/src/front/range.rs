@@ -8,46 +8,15 @@ use super::{Front, Operand};
 
 /// `start..end` or `start..=end`, with `.rev()` or `.step_by(n)` or both in this order.
 #[derive(Copy, Clone)]
-pub struct Range<'k> {
-    start: Operand<'k>,
-    end: Operand<'k>,
-    inclusive: bool,
-    step: Option<Operand<'k>>,
-    reversed: bool,
-}
-
-impl<'k> Front<'k> {
-    /// `start..end`, or `start..=end`.
-    #[track_caller]
-    pub fn range(self, start: Operand<'k>, end: Operand<'k>, inclusive: bool) -> Range<'k> {
-        Range {
-            start: start.eager(),
-            end: end.eager(),
-            inclusive,
-            step: None,
-            reversed: false,
-        }
-    }
+pub(super) struct Range<'k> {
+    pub(super) start: Operand<'k>,
+    pub(super) end: Operand<'k>,
+    pub(super) inclusive: bool,
+    pub(super) step: Option<Operand<'k>>,
+    pub(super) reversed: bool,
 }
 
 impl<'k> Range<'k> {
-    /// `.step_by(step)`.
-    #[must_use]
-    #[track_caller]
-    pub fn step_by(self, step: Operand<'k>) -> Self {
-        let step = Some(step.eager());
-        Range { step, ..self }
-    }
-
-    /// `.rev()`.
-    #[must_use]
-    pub fn rev(self) -> Self {
-        Range {
-            reversed: true,
-            ..self
-        }
-    }
-
     /// The type of the index.
     fn ty(self) -> Type {
         self.start.ty()

@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 use std::ops;
 
-use crate::build::KernelBuilder;
 use crate::ir::{Constant, Entity, Type, TypeData, TypeParam, TypeTable};
 use crate::value::DeviceType;
 
@@ -37,23 +36,6 @@ impl<T> TypeOf<T> {
         T: Copy,
     {
         value
-    }
-}
-
-impl<T> TypeOf<T> {
-    /// The IR type.
-    pub fn ty(&self, builder: &KernelBuilder) -> Type
-    where
-        T: DeviceType,
-    {
-        builder.device_type::<T>()
-    }
-}
-
-impl KernelBuilder {
-    /// The IR type of a Rust type that kernels can hold.
-    pub fn device_type<T: DeviceType>(&self) -> Type {
-        self.in_scope(self.with_types(T::ir_type))
     }
 }
 

@@ -124,11 +124,11 @@ impl Module {
     }
 
     /// The entity of a location of the host program, entered if its file is new.
-    pub fn location(&mut self, at: &std::panic::Location<'_>) -> Location {
+    pub fn location(&mut self, file: &str, line: u32, column: u32) -> Location {
         Location {
-            file: self.file(at.file()),
-            line: at.line(),
-            column: at.column(),
+            file: self.file(file),
+            line,
+            column,
         }
     }
 

@@ -1,0 +1,197 @@
+//! Calls, and the closures of a function.
+
+use std::cell::Cell;
+
+use kiln_description::{Op, Reader, Region};
+
+use crate::build::Position;
+
+use super::super::pool::Entry;
+use super::super::{Closure, InlineCall, Operand, Receiver};
+use super::{Body, Cursor};
+
+/// A closure that the function can call.
+#[derive(Copy, Clone)]
+pub(super) enum LocalClosure<'d, 'k> {
+    /// An argument of the function.
+    Given(Closure<'d, 'k>),
+    /// One of the function itself.
+    Own(OwnClosure),
+}
+
+/// A closure that is written in the function. It is described in the scope that it was made in,
+/// wherever it is called. No call of it is within another: it can only name closures before it.
+#[derive(Copy, Clone)]
+pub(super) struct OwnClosure {
+    code: Reader<'static>,
+    body: Region,
+    /// Its arguments become the variables from this number on.
+    first: u32,
+    args: usize,
+    scope: Option<usize>,
+    at: Position,
+}
+
+impl<'d, 'k> Body<'d, 'k> {
+    fn call_closure(&self, closure: LocalClosure<'d, 'k>, args: &[Operand<'k>]) -> Operand<'k> {
+        let closure = match closure {
+            LocalClosure::Given(closure) => return closure(args),
+            LocalClosure::Own(closure) => closure,
+        };
+        for (number, &arg) in (closure.first..).zip(args.iter().take(closure.args)) {
+            self.set_local(number, arg);
+        }
+        let builder = self.front.builder;
+        let before = builder.enter_scope(closure.scope);
+        let mut cursor = Cursor {
+            body: self,
+            code: closure.code.in_region(closure.body),
+        };
+        let result = builder.at(closure.at, || self.front.taken(cursor.eval()));
+        builder.enter_scope(before);
+        result
+    }
+}
+
+impl<'d, 'k> Cursor<'_, 'd, 'k> {
+    pub(super) fn call(&mut self, op: Op) -> Operand<'k> {
+        let front = self.front();
+        match op {
+            Op::Call => {
+                let entry = self.entry();
+                let (types, args) = (self.types(), self.list());
+                match entry {
+                    Some(Entry::Function(call)) => call(front, &types, &args),
+                    _ => front.unit(),
+                }
+            }
+            Op::CallWithAll => {
+                let (entry, types) = (self.entry(), self.types());
+                let args: Vec<Operand<'k>> = self.body.locals.iter().map(Cell::get).collect();
+                match entry {
+                    Some(Entry::Function(call)) => call(front, &types, &args),
+                    _ => front.unit(),
+                }
+            }
+            Op::CallMethod => self.call_method(),
+            Op::CallNumber => {
+                let entry = self.entry();
+                let receiver = self.eval();
+                let args: Vec<Operand<'k>> = self.list().into_iter().map(Operand::target).collect();
+                match entry {
+                    Some(Entry::Number(call)) => call(front, receiver.target(), &args),
+                    _ => front.unit(),
+                }
+            }
+            Op::CallInline => self.call_inline(),
+            Op::CallClosure => {
+                let closure = self.closure();
+                let args = self.list();
+                match closure {
+                    Some(closure) => self.body.call_closure(closure, &args),
+                    None => front.unit(),
+                }
+            }
+            Op::InlineBody => self.inline_body(),
+            _ => {
+                self.closure_value(op);
+                front.unit()
+            }
+        }
+    }
+
+    fn call_method(&mut self) -> Operand<'k> {
+        let front = self.front();
+        let (how, call) = match self.entry() {
+            Some(Entry::Method(how, call)) => (how, Some(call)),
+            _ => (Receiver::Unread, None),
+        };
+        let (is_place, may_change) = (self.code.flag(), self.code.flag());
+        let mut receiver = self.eval();
+        if may_change {
+            receiver = front.ready(how, receiver);
+        }
+        let (types, args) = (self.types(), self.list());
+        let Some(call) = call else {
+            return front.unit();
+        };
+        front.on_receiver(how, receiver, is_place, |receiver| {
+            let mut all = vec![receiver];
+            all.extend(args);
+            call(front, &types, &all)
+        })
+    }
+
+    fn call_inline(&mut self) -> Operand<'k> {
+        let (front, body) = (self.front(), self.body);
+        let entry = self.entry();
+        let (types, args) = (self.types(), self.list());
+        let closures: Vec<_> = (0..self.code.count())
+            .filter_map(|_| {
+                let (op, _) = self.code.op();
+                self.closure_value(op)
+            })
+            .map(|closure| move |args: &[Operand<'k>]| body.call_closure(closure, args))
+            .collect();
+        let closures: Vec<Closure<'_, 'k>> = closures.iter().map(|c| c as _).collect();
+        let call = InlineCall {
+            types: &types,
+            args: &args,
+            closures: &closures,
+        };
+        match entry {
+            Some(Entry::Inline(describe)) => describe(front, &call),
+            _ => front.unit(),
+        }
+    }
+
+    /// A closure by its number.
+    fn closure(&mut self) -> Option<LocalClosure<'d, 'k>> {
+        let number = self.code.number();
+        self.body.closures.get(number as usize)?.get()
+    }
+
+    /// A closure by its number, or one that is written here.
+    fn closure_value(&mut self, op: Op) -> Option<LocalClosure<'d, 'k>> {
+        if op != Op::LetClosure {
+            return self.closure();
+        }
+        let number = self.code.number();
+        let closure = LocalClosure::Own(OwnClosure {
+            first: self.code.number(),
+            args: self.code.number() as usize,
+            body: self.code.region(),
+            code: self.code,
+            scope: self.front().builder.scope(),
+            at: self.front().builder.here(),
+        });
+        if let Some(local) = self.body.closures.get(number as usize) {
+            local.set(Some(closure));
+        }
+        Some(closure)
+    }
+
+    /// The whole of a function that is described in place of a call.
+    fn inline_body(&mut self) -> Operand<'k> {
+        let (front, body) = (self.front(), self.body);
+        let Some(call) = body.call else {
+            return front.unit();
+        };
+        let name = self.code.text();
+        let type_params: Vec<(&str, usize)> = (0..self.code.count())
+            .map(|_| (self.code.text(), self.code.number() as usize))
+            .collect();
+        let declared = front.declared(|| self.types());
+        for (local, &closure) in body.closures.iter().zip(call.closures) {
+            local.set(Some(LocalClosure::Given(closure)));
+        }
+        let first = self.code.number();
+        let mut inner = self.region();
+        front.inlined(name, call, &type_params, &declared, |args| {
+            for (number, &arg) in (first..).zip(args) {
+                body.set_local(number, arg);
+            }
+            front.taken(inner.eval())
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! Operations that compute.
+
+use kiln_description::Op;
+
+use crate::ir::{ArrayLen, BinaryOp, CompareOp};
+
+use super::super::{Front, Operand};
+use super::Cursor;
+
+impl<'k> Cursor<'_, '_, 'k> {
+    pub(super) fn expression(&mut self, op: Op) -> Operand<'k> {
+        let front = self.front();
+        match op {
+            Op::Local => self.local(),
+            Op::Name => self.local().named(),
+            Op::Constant | Op::Int | Op::Like | Op::Zero | Op::ConstParam => self.constant(op),
+            Op::Eager => self.eval().eager(),
+            Op::Neg => front.neg(self.eval()),
+            Op::Not => front.not(self.eval()),
+            Op::Deref => self.eval().deref(),
+            Op::And => {
+                let (left, mut right) = (self.eval(), self.region());
+                front.and(left, || right.eval())
+            }
+            Op::Or => {
+                let (left, mut right) = (self.eval(), self.region());
+                front.or(left, || right.eval())
+            }
+            Op::InRange => {
+                let exclusive = self.code.flag();
+                let value = self.eval();
+                let (low, high) = (self.option(), self.option());
+                front.in_range(value, low, high, exclusive)
+            }
+            Op::Cast | Op::Convert | Op::Coerce => self.conversion(op),
+            Op::Tuple | Op::Array | Op::Repeat | Op::Construct => self.aggregate(op),
+            Op::Shared => {
+                let name = self.code.text();
+                front.shared(name, self.ty())
+            }
+            Op::Field | Op::Index | Op::Address | Op::WholeSlice | Op::Part => self.place(op),
+            _ => {
+                let (left, right) = (self.eval(), self.eval());
+                operator(front, op, left, right)
+            }
+        }
+    }
+
+    fn local(&mut self) -> Operand<'k> {
+        let number = self.code.number();
+        self.body.local(number)
+    }
+
+    fn constant(&mut self, op: Op) -> Operand<'k> {
+        let front = self.front();
+        match op {
+            Op::Constant => match self.entry() {
+                Some(entry) => front.constant(entry),
+                None => front.unit(),
+            },
+            Op::Int => {
+                let ty = self.ty();
+                front.int(ty, self.code.int())
+            }
+            Op::Like => {
+                let value = self.eval();
+                front.int(value.ty(), self.code.int())
+            }
+            Op::Zero => front.zero(self.ty()),
+            _ => {
+                let number = self.code.number() as usize;
+                let param = self.body.consts.borrow().get(number).copied();
+                let ty = self.ty();
+                match param {
+                    Some(param) => front.const_value(param, ty),
+                    None => front.unit(),
+                }
+            }
+        }
+    }
+
+    fn conversion(&mut self, op: Op) -> Operand<'k> {
+        let (value, ty) = (self.eval(), self.ty());
+        match op {
+            Op::Cast => value.cast(ty),
+            Op::Convert => self.front().convert(ty, value),
+            _ => self.front().coerce(value, ty),
+        }
+    }
+
+    /// What is a part of something, or refers to it.
+    fn place(&mut self, op: Op) -> Operand<'k> {
+        match op {
+            Op::Field => {
+                let name = self.code.text();
+                self.eval().field(name)
+            }
+            Op::Index => {
+                let (base, index) = (self.eval(), self.eval());
+                base.index(index)
+            }
+            Op::Address => {
+                let mutable = self.code.flag();
+                self.eval().address(mutable)
+            }
+            Op::WholeSlice => {
+                let mutable = self.code.flag();
+                self.eval().whole_slice(mutable)
+            }
+            _ => {
+                let (mutable, inclusive) = (self.code.flag(), self.code.flag());
+                let base = self.eval();
+                let (from, to) = (self.option(), self.option());
+                base.part(from, to, inclusive, mutable)
+            }
+        }
+    }
+
+    fn aggregate(&mut self, op: Op) -> Operand<'k> {
+        let front = self.front();
+        match op {
+            Op::Tuple => front.tuple(&self.list()),
+            Op::Array => front.array(&self.list()),
+            Op::Repeat => {
+                let element = self.eval();
+                match self.len() {
+                    Some(len) => front.repeat(element, len),
+                    None => front.repeat(element, ArrayLen::Known(0)),
+                }
+            }
+            _ => {
+                let ty = self.ty();
+                let count = self.code.count();
+                let fields: Vec<_> = (0..count)
+                    .map(|_| (self.code.text(), self.eval()))
+                    .collect();
+                let base = self.option();
+                front.construct(ty, &fields, base)
+            }
+        }
+    }
+}
+
+/// An operator on two operands.
+#[track_caller]
+pub(super) fn operator<'k>(
+    front: Front<'k>,
+    op: Op,
+    left: Operand<'k>,
+    right: Operand<'k>,
+) -> Operand<'k> {
+    let arithmetic = |op| front.binary(op, left, right);
+    let comparison = |op| front.compare(op, left, right);
+    match op {
+        Op::Add => arithmetic(BinaryOp::Add),
+        Op::Sub => arithmetic(BinaryOp::Sub),
+        Op::Mul => arithmetic(BinaryOp::Mul),
+        Op::Div => arithmetic(BinaryOp::Div),
+        Op::Rem => arithmetic(BinaryOp::Rem),
+        Op::BitXor => arithmetic(BinaryOp::Xor),
+        Op::BitAnd => arithmetic(BinaryOp::And),
+        Op::BitOr => arithmetic(BinaryOp::Or),
+        Op::Shl => front.shl(left, right),
+        Op::Shr => front.shr(left, right),
+        Op::Eq => comparison(CompareOp::Eq),
+        Op::Lt => comparison(CompareOp::Lt),
+        Op::Le => comparison(CompareOp::Le),
+        Op::Ne => comparison(CompareOp::Ne),
+        Op::Ge => comparison(CompareOp::Ge),
+        Op::Gt => comparison(CompareOp::Gt),
+        _ => front.unit(),
+    }
+}

@@ -1,0 +1,194 @@
+//! Describes functions to the builder from the bytes that the macros have written.
+//!
+//! Evaluating an operation is calling the method of [`Front`] or [`Operand`] that it stands for, at its
+//! place in the user's source, with its operands evaluated before. The form is
+//! [`kiln_description`]'s.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `expression` | what computes |
+//! | `call` | calls and closures |
+//! | `statement` | variables, control flow, declarations |
+//! | `types` | types and lengths |
+
+mod call;
+mod expression;
+mod statement;
+mod types;
+
+use std::cell::{Cell, RefCell};
+
+use kiln_description::{Header, Op, Place, Reader};
+
+use crate::build::Position;
+use crate::ir::ConstParam;
+
+use super::pool::Entry;
+use super::{Front, InlineCall, Operand, Pooled};
+use call::LocalClosure;
+
+/// Describes a function.
+pub fn describe(front: Front<'_>, code: &'static [u8], pool: &[Pooled]) {
+    Body::describe(front, code, pool, None, &[]);
+}
+
+/// Describes a function that takes closures in place of a call.
+pub fn describe_inline<'k>(
+    front: Front<'k>,
+    call: &InlineCall<'_, 'k>,
+    code: &'static [u8],
+    pool: &[Pooled],
+) -> Operand<'k> {
+    Body::describe(front, code, pool, Some(call), &[])
+}
+
+/// Describes a call of a function of elements: its arguments are the first variables.
+pub fn describe_closure<'k>(
+    front: Front<'k>,
+    args: &[Operand<'k>],
+    code: &'static [u8],
+    pool: &[Pooled],
+) -> Operand<'k> {
+    front.taken(Body::describe(front, code, pool, None, args))
+}
+
+/// A function while it is described.
+struct Body<'d, 'k> {
+    front: Front<'k>,
+    header: Header<'static>,
+    pool: &'d [Pooled],
+    /// The call that it is described for, if it takes closures.
+    call: Option<&'d InlineCall<'d, 'k>>,
+    /// Variables, by number.
+    locals: Vec<Cell<Operand<'k>>>,
+    /// Closures, by number.
+    closures: Vec<Cell<Option<LocalClosure<'d, 'k>>>>,
+    /// Const parameters, in the order of their declarations.
+    consts: RefCell<Vec<ConstParam>>,
+}
+
+impl<'d, 'k> Body<'d, 'k> {
+    fn describe(
+        front: Front<'k>,
+        code: &'static [u8],
+        pool: &'d [Pooled],
+        call: Option<&'d InlineCall<'d, 'k>>,
+        args: &[Operand<'k>],
+    ) -> Operand<'k> {
+        let mut code = Reader::new(code);
+        let header = code.header();
+        let body = Body {
+            front,
+            header,
+            pool,
+            call,
+            locals: vec![Cell::new(front.unit()); args.len().max(header.locals as usize)],
+            closures: vec![Cell::new(None); header.closures as usize],
+            consts: RefCell::new(Vec::new()),
+        };
+        for (local, &arg) in body.locals.iter().zip(args) {
+            local.set(arg);
+        }
+        let start = body.position(Place { line: 0, column: 1 });
+        front
+            .builder
+            .at(start, || Cursor { body: &body, code }.eval())
+    }
+
+    fn position(&self, place: Place) -> Position {
+        Position {
+            file: self.header.file,
+            line: self.header.line.saturating_add_signed(place.line),
+            column: place.column,
+        }
+    }
+
+    fn entry(&self, number: u32) -> Option<Entry> {
+        self.pool.get(number as usize).map(|pooled| pooled.0)
+    }
+
+    fn local(&self, number: u32) -> Operand<'k> {
+        match self.locals.get(number as usize) {
+            Some(local) => local.get(),
+            None => self.front.unit(),
+        }
+    }
+
+    fn set_local(&self, number: u32, value: Operand<'k>) {
+        if let Some(local) = self.locals.get(number as usize) {
+            local.set(value);
+        }
+    }
+}
+
+/// Where evaluation is.
+#[derive(Copy, Clone)]
+struct Cursor<'b, 'd, 'k> {
+    body: &'b Body<'d, 'k>,
+    code: Reader<'static>,
+}
+
+impl<'k> Cursor<'_, '_, 'k> {
+    fn front(&self) -> Front<'k> {
+        self.body.front
+    }
+
+    /// Evaluates one operation.
+    fn eval(&mut self) -> Operand<'k> {
+        match self.code.op() {
+            (op, None) => self.operation(op),
+            (op, Some(place)) => {
+                let position = self.body.position(place);
+                let builder = self.front().builder;
+                builder.at(position, || self.operation(op))
+            }
+        }
+    }
+
+    /// Each operation in the file of its family.
+    fn operation(&mut self, op: Op) -> Operand<'k> {
+        match op {
+            Op::Unit => self.front().unit(),
+            Op::Block => {
+                let count = self.code.count();
+                (0..count).fold(self.front().unit(), |_, _| self.eval())
+            }
+            Op::Call
+            | Op::CallWithAll
+            | Op::CallMethod
+            | Op::CallNumber
+            | Op::CallInline
+            | Op::CallClosure
+            | Op::Closure
+            | Op::LetClosure
+            | Op::InlineBody => self.call(op),
+            _ if (op as u8) < (Op::Param as u8) => self.expression(op),
+            _ => {
+                self.statement(op);
+                self.front().unit()
+            }
+        }
+    }
+
+    fn list(&mut self) -> Vec<Operand<'k>> {
+        (0..self.code.count()).map(|_| self.eval()).collect()
+    }
+
+    fn option(&mut self) -> Option<Operand<'k>> {
+        self.code.flag().then(|| self.eval())
+    }
+
+    /// A cursor at a region, which this one skips.
+    fn region(&mut self) -> Self {
+        let region = self.code.region();
+        Cursor {
+            code: self.code.in_region(region),
+            ..*self
+        }
+    }
+
+    fn entry(&mut self) -> Option<Entry> {
+        let number = self.code.number();
+        self.body.entry(number)
+    }
+}

@@ -1,0 +1,182 @@
+//! Variables, control flow and declarations.
+
+use kiln_description::Op;
+
+use crate::ir::{Type, Unroll};
+
+use super::super::Operand;
+use super::super::pool::Entry;
+use super::super::range::Range;
+use super::Cursor;
+use super::expression::operator;
+
+impl<'k> Cursor<'_, '_, 'k> {
+    pub(super) fn statement(&mut self, op: Op) {
+        match op {
+            Op::Param | Op::Bind | Op::Let | Op::Slot | Op::Declare => self.binding(op),
+            Op::Assign | Op::AssignOp | Op::Discard => self.assignment(op),
+            Op::If | Op::IfElse => self.branch(op),
+            Op::While | Op::Loop | Op::For | Op::ForEach => self.repetition(op),
+            Op::Break | Op::Continue | Op::Return | Op::ReturnValue => self.end(op),
+            _ => self.declaration(op),
+        }
+    }
+
+    fn binding(&mut self, op: Op) {
+        let (front, body) = (self.front(), self.body);
+        match op {
+            Op::Param => {
+                let (name, ty) = (self.code.text(), self.ty());
+                let (mutable, memory) = (self.code.flag(), self.code.flag());
+                let variable = self.code.number();
+                body.set_local(variable, front.param(name, ty, mutable, memory));
+            }
+            Op::Bind => {
+                let name = self.code.text();
+                let (mutable, memory) = (self.code.flag(), self.code.flag());
+                let variable = self.code.number();
+                let value = self.eval();
+                body.set_local(variable, front.bind(name, value, mutable, memory));
+            }
+            Op::Let => {
+                let variable = self.code.number();
+                let value = self.eval();
+                body.set_local(variable, value);
+            }
+            Op::Slot => {
+                let variable = self.code.number();
+                body.set_local(variable, front.slot());
+            }
+            _ => {
+                let memory = self.code.flag();
+                let variable = self.code.number();
+                let ty = memory.then(|| self.ty());
+                body.set_local(variable, front.declare(ty));
+            }
+        }
+    }
+
+    fn assignment(&mut self, op: Op) {
+        let front = self.front();
+        let place = self.eval();
+        match op {
+            Op::Assign => front.assign(place, self.eval()),
+            Op::AssignOp => {
+                let value = self.eval();
+                let (op, _) = self.code.op();
+                front.assign(place, operator(front, op, place, value));
+            }
+            _ => front.discard(place),
+        }
+    }
+
+    fn branch(&mut self, op: Op) {
+        let (front, cond, mut then) = (self.front(), self.eval(), self.region());
+        let then = || {
+            then.eval();
+        };
+        match op {
+            Op::If => front.if_(cond, then),
+            _ => {
+                let mut otherwise = self.region();
+                front.if_else(cond, then, || {
+                    otherwise.eval();
+                });
+            }
+        }
+    }
+
+    fn repetition(&mut self, op: Op) {
+        let front = self.front();
+        match op {
+            Op::While => {
+                let (mut cond, mut body) = (self.region(), self.region());
+                front.while_(
+                    || cond.eval(),
+                    || {
+                        body.eval();
+                    },
+                );
+            }
+            Op::Loop => {
+                let mut body = self.region();
+                front.loop_(|| {
+                    body.eval();
+                });
+            }
+            Op::For => self.for_(),
+            _ => {
+                let variable = self.code.number();
+                let (values, body) = (self.list(), self.region());
+                for value in values {
+                    self.body.set_local(variable, value);
+                    Cursor { ..body }.eval();
+                }
+            }
+        }
+    }
+
+    fn for_(&mut self) {
+        let front = self.front();
+        let (inclusive, reversed) = (self.code.flag(), self.code.flag());
+        let unroll = match self.code.number() {
+            0 => Unroll::Auto,
+            1 => Unroll::Never,
+            2 => Unroll::Full,
+            factor => Unroll::By(factor - 2),
+        };
+        let variable = self.code.number();
+        let range = Range {
+            start: self.eval().eager(),
+            end: self.eval().eager(),
+            inclusive,
+            reversed,
+            step: self.option().map(Operand::eager),
+        };
+        let region = self.region();
+        // The body is described once, whatever the range becomes.
+        front.for_(range, unroll, &mut |index| {
+            self.body.set_local(variable, index);
+            Cursor { ..region }.eval();
+        });
+    }
+
+    fn end(&mut self, op: Op) {
+        let front = self.front();
+        match op {
+            Op::Break => front.break_(self.code.number()),
+            Op::Continue => front.continue_(self.code.number()),
+            Op::Return => front.return_(),
+            _ => front.return_value(self.eval()),
+        }
+    }
+
+    /// What the signature says.
+    fn declaration(&mut self, op: Op) {
+        let (front, builder) = (self.front(), self.front().builder);
+        match op {
+            Op::DeclareType => {
+                let param = builder.type_param(self.code.text());
+                match self.code.number() {
+                    0 => param.any(),
+                    1 => param.num(),
+                    2 => param.int(),
+                    _ => param.float(),
+                };
+            }
+            Op::DeclareConst => {
+                let name = self.code.text();
+                let ty = match self.entry() {
+                    Some(entry @ Entry::Type(_)) => front.type_of(entry),
+                    _ => Type::U64,
+                };
+                let param = builder.declare_const(name, ty);
+                self.body.consts.borrow_mut().push(param);
+            }
+            _ => {
+                let (threads, blocks) = (self.code.number(), self.code.number());
+                builder.launch_bounds(threads, blocks);
+            }
+        }
+    }
+}

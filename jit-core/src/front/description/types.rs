@@ -1,0 +1,58 @@
+//! Types and lengths.
+
+use kiln_description::{Len, TypeOp};
+
+use crate::ir::{ArrayLen, Constant, Type};
+
+use super::super::pool::Entry;
+use super::Cursor;
+
+impl Cursor<'_, '_, '_> {
+    pub(super) fn ty(&mut self) -> Type {
+        let front = self.front();
+        match self.code.type_op() {
+            TypeOp::Unit => Type::UNIT,
+            TypeOp::Pooled => match self.entry() {
+                Some(entry) => front.type_of(entry),
+                None => Type::UNIT,
+            },
+            TypeOp::Array => {
+                let element = self.ty();
+                match self.len() {
+                    Some(len) => front.array_type(element, len),
+                    None => Type::UNIT,
+                }
+            }
+            TypeOp::Tuple => front.tuple_type(&self.types()),
+            TypeOp::Reference => {
+                let mutable = self.code.flag();
+                front.reference_type(self.ty(), false, mutable)
+            }
+            TypeOp::Slice => {
+                let mutable = self.code.flag();
+                front.reference_type(self.ty(), true, mutable)
+            }
+        }
+    }
+
+    pub(super) fn types(&mut self) -> Vec<Type> {
+        (0..self.code.count()).map(|_| self.ty()).collect()
+    }
+
+    /// A length; none if it is none.
+    pub(super) fn len(&mut self) -> Option<ArrayLen> {
+        match self.code.len() {
+            Len::Param(number) => {
+                let consts = self.body.consts.borrow();
+                consts.get(number as usize).map(|&c| ArrayLen::Param(c))
+            }
+            Len::Pooled(number) => match self.body.entry(number)? {
+                Entry::Scalar(_, Constant::Int(len)) => {
+                    u64::try_from(len).ok().map(ArrayLen::Known)
+                }
+                Entry::Scalar(_, Constant::Zero) => Some(ArrayLen::Known(0)),
+                _ => None,
+            },
+        }
+    }
+}

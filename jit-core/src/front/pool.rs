@@ -1,0 +1,138 @@
+//! What a description refers to that only rustc can tell: types, constants, functions.
+
+use crate::build::KernelBuilder;
+use crate::ir::{Constant, Type, TypeTable};
+use crate::value::DeviceType;
+
+use super::operand::Kind;
+use super::{Front, InlineCall, Operand, Receiver, TypeOf};
+
+/// What a call of a function calls, with the type arguments that are written.
+pub type CallFn = for<'k> fn(Front<'k>, &[Type], &[Operand<'k>]) -> Operand<'k>;
+/// What a call with closures calls.
+pub type InlineFn = for<'k> fn(Front<'k>, &InlineCall<'_, 'k>) -> Operand<'k>;
+/// What a method of numbers is, of its receiver and its arguments.
+pub type NumberFn = for<'k> fn(Front<'k>, Operand<'k>, &[Operand<'k>]) -> Operand<'k>;
+
+type TypeFn = fn(&mut TypeTable) -> Type;
+
+/// An entry of a function's pool. Copying one is all there is to it, so that the array of them costs
+/// rustc no cleaning up.
+#[derive(Copy, Clone)]
+pub struct Pooled(pub(super) Entry);
+
+#[derive(Copy, Clone)]
+pub(super) enum Entry {
+    /// A type of the host.
+    Type(TypeFn),
+    /// A scalar.
+    Scalar(TypeFn, Constant),
+    /// Several scalars that are one value, which the builder keeps under a number.
+    Aggregate(TypeFn, usize),
+    /// A device function.
+    Function(CallFn),
+    /// A device function that takes closures.
+    Inline(InlineFn),
+    /// A method.
+    Method(Receiver, CallFn),
+    /// A method of numbers.
+    Number(NumberFn),
+}
+
+/// A constant of the host that kernels can hold.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value that kernels can hold",
+    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are; a function is passed \
+            on as a closure that calls it, `|x| f(x)`"
+)]
+pub trait Named: Sized {
+    /// Its entry.
+    fn pooled(self, front: Front<'_>) -> Pooled;
+}
+
+impl<T: DeviceType> Named for T {
+    fn pooled(self, front: Front<'_>) -> Pooled {
+        let mut scalars = Vec::new();
+        self.scalars(&mut scalars);
+        let is_scalar = front.builder.with_types(T::ir_type).as_scalar().is_some();
+        Pooled(match scalars.as_slice() {
+            [constant] if is_scalar => Entry::Scalar(T::ir_type, *constant),
+            _ => Entry::Aggregate(T::ir_type, front.builder.keep_constants(scalars)),
+        })
+    }
+}
+
+impl Pooled {
+    /// A type.
+    pub const fn ty<T: DeviceType>() -> Pooled {
+        Pooled(Entry::Type(T::ir_type))
+    }
+
+    /// The type that rustc has inferred.
+    pub const fn type_of<T: DeviceType>(_: &TypeOf<T>) -> Pooled {
+        Pooled::ty::<T>()
+    }
+
+    /// The type of a const parameter in the IR, where lengths have 64 bits.
+    pub const fn const_type<T: DeviceType>() -> Pooled {
+        fn of<T: DeviceType>(types: &mut TypeTable) -> Type {
+            match std::any::TypeId::of::<T>() == std::any::TypeId::of::<usize>() {
+                true => Type::U64,
+                false => T::ir_type(types),
+            }
+        }
+        Pooled(Entry::Type(of::<T>))
+    }
+
+    /// A function, by what calls it.
+    pub const fn call(call: CallFn) -> Pooled {
+        Pooled(Entry::Function(call))
+    }
+
+    /// A function that takes closures, by what describes it.
+    pub const fn inline(describe: InlineFn) -> Pooled {
+        Pooled(Entry::Inline(describe))
+    }
+
+    /// A method, by what calls it.
+    pub const fn method(receiver: Receiver, call: CallFn) -> Pooled {
+        Pooled(Entry::Method(receiver, call))
+    }
+
+    /// A method of numbers, by what calls it.
+    pub const fn number(call: NumberFn) -> Pooled {
+        Pooled(Entry::Number(call))
+    }
+}
+
+impl<'k> Front<'k> {
+    /// The operand that an entry is: a constant.
+    #[track_caller]
+    pub(super) fn constant(self, entry: Entry) -> Operand<'k> {
+        let b = self.builder;
+        let of = |ty: TypeFn| b.in_scope(b.with_types(ty));
+        match entry {
+            Entry::Scalar(ty, constant) => Operand::new(b, Kind::Literal(constant, of(ty))),
+            Entry::Aggregate(ty, number) => {
+                let mut scalars = b.kept_constants(number).into_iter();
+                Operand::new(b, Kind::Value(b.whole(of(ty), &mut scalars)))
+            }
+            _ => self.unit(),
+        }
+    }
+
+    /// The type that an entry is.
+    pub(super) fn type_of(self, entry: Entry) -> Type {
+        match entry {
+            Entry::Type(ty) => self.builder.in_scope(self.builder.with_types(ty)),
+            _ => Type::UNIT,
+        }
+    }
+}
+
+impl KernelBuilder {
+    /// The IR type of a Rust type that kernels can hold.
+    pub fn device_type<T: DeviceType>(&self) -> Type {
+        self.in_scope(self.with_types(T::ir_type))
+    }
+}
