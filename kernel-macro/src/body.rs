@@ -242,10 +242,10 @@ impl<'a> Translator<'a> {
 
     /// Translates something whose names are its own.
     pub(crate) fn scoped<R>(&mut self, translate: impl FnOnce(&mut Self) -> R) -> R {
-        let (names, items) = (self.names.scope(), self.pool.items());
+        let (names, blocks) = (self.names.scope(), self.pool.blocks());
         let result = translate(self);
         self.names.leave_to(names);
-        self.pool.leave_items(items);
+        self.pool.leave_to(blocks);
         result
     }
 
@@ -297,11 +297,14 @@ impl<'a> Translator<'a> {
 
     /// Enters the items of a block, which all of it sees.
     pub(crate) fn enter_items(&mut self, statements: &[Stmt]) {
+        let mut items = TokenStream::new();
         for statement in statements {
             if let Stmt::Item(item) = statement {
                 self.item(item);
+                item.to_tokens(&mut items);
             }
         }
+        self.pool.enter_items(items);
     }
 
     /// Statements of a block whose items are entered.
@@ -330,10 +333,8 @@ impl<'a> Translator<'a> {
                     "only `const` and `use` items are inside a kernel; move this one out of the \
                      function",
                 );
-                return;
             }
         }
-        self.pool.enter_item(item);
     }
 
     /// Enters the names of an import. Those of a `*` are not known; they hide no variables, as

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
-use syn::Item;
+use quote::quote;
 
 /// The entries of a function's pool, and the items that they see.
 #[derive(Default)]
@@ -12,7 +11,7 @@ pub(crate) struct Pool {
     entries: Vec<TokenStream>,
     /// Where entries are that say the same.
     known: HashMap<String, u32>,
-    /// Items of the blocks around what is translated, outermost first.
+    /// The items of each block around what is translated, outermost first.
     items: Vec<TokenStream>,
 }
 
@@ -24,11 +23,10 @@ pub(crate) fn front() -> Ident {
 impl Pool {
     /// An entry, by its number.
     pub(crate) fn entry(&mut self, entry: &TokenStream) -> u32 {
-        let items = &self.items;
-        self.entries.push(match items.is_empty() {
-            true => entry.clone(),
-            false => quote!({ #(#items)* #entry }),
-        });
+        // In blocks of their own: an item may hide one of a block around it.
+        let blocks = self.items.iter().rev();
+        let entry = blocks.fold(entry.clone(), |entry, items| quote!({ #items #entry }));
+        self.entries.push(entry);
         self.entries.len() as u32 - 1
     }
 
@@ -48,19 +46,21 @@ impl Pool {
         }
     }
 
-    /// Enters an item that later entries see.
-    pub(crate) fn enter_item(&mut self, item: &Item) {
-        self.items.push(item.to_token_stream());
+    /// Enters the items of a block, which later entries see.
+    pub(crate) fn enter_items(&mut self, items: TokenStream) {
+        if !items.is_empty() {
+            self.items.push(items);
+        }
     }
 
-    /// How many items later entries see.
-    pub(crate) fn items(&self) -> usize {
+    /// How many blocks of items later entries see.
+    pub(crate) fn blocks(&self) -> usize {
         self.items.len()
     }
 
-    /// Leaves the last items.
-    pub(crate) fn leave_items(&mut self, to: usize) {
-        self.items.truncate(to);
+    /// Leaves the last blocks.
+    pub(crate) fn leave_to(&mut self, blocks: usize) {
+        self.items.truncate(blocks);
     }
 
     /// The pool, as an expression of the host.

@@ -118,7 +118,8 @@ fn gather(x: &[i32], indices: &[usize], offset: usize, out: &mut [i32]) {
     out[i] = x[indices[i]] + offset as i32;
 }
 
-/// A kernel of which some tokens are the macro's and some are from where it is used.
+/// A kernel of which some tokens are the macro's and some are from where it is used. `y` of the one is
+/// not `y` of the other.
 macro_rules! elementwise {
     ($name:ident, $x:ident => $value:expr) => {
         #[kernel]
@@ -137,6 +138,7 @@ elementwise!(squares, v => {
     let times = |x| x * v;
     times(y)
 });
+elementwise!(doubles, y => 2 * y);
 
 #[test]
 fn kernels_from_macros() -> kiln::Result<()> {
@@ -144,6 +146,8 @@ fn kernels_from_macros() -> kiln::Result<()> {
     let mut x = jit.upload(&[1i32, 2, 3])?;
     squares.launch(&jit, (1, 32), &mut x)?;
     assert_eq!(x.to_vec()?, [2, 5, 10]);
+    doubles.launch(&jit, (1, 32), &mut x)?;
+    assert_eq!(x.to_vec()?, [5, 11, 21]);
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use super::rust_language::on_host_and_device;
 on_host_and_device! {
     arithmetic tuples swap arrays nested_arrays structs struct_update references slices
     parts_of_slices parts_of_parts casts
-    floats methods shifts suffixes constants bools wrapping evaluation_order compound_on_parts
+    floats methods shifts suffixes constants items bools wrapping evaluation_order compound_on_parts
     patterns_in_let through_references casts_of_literals numbers_of_any_type;
     parts_of_buffers
 }
@@ -346,6 +346,40 @@ fn constants(x: i32) -> i32 {
     use std::f32::consts::PI;
     let a = TABLE[(x & 3) as usize] * SCALE + LIMIT;
     a + ORIGIN.x + (ORIGIN.weight * 8.0) as i32 + (PI * 100.0) as i32 + (u8::MAX as i32)
+}
+
+mod steps {
+    pub const SHORT: i32 = 10;
+}
+
+/// Items are seen by the whole block that they are in, and hide what is around it.
+#[device_fn]
+#[allow(
+    non_upper_case_globals,
+    clippy::items_after_statements,
+    reason = "it hides a variable"
+)]
+fn items(x: i32) -> i32 {
+    let scale = 2;
+    let mut sum = scale * x;
+    if x > 0 {
+        const STEP: i32 = 5;
+        sum += STEP;
+        {
+            use steps::SHORT as STEP;
+            sum += 100 * STEP;
+        }
+        sum += STEP;
+    } else {
+        sum += LATER + STEP;
+        const STEP: i32 = 7;
+        const LATER: i32 = STEP * 1000;
+    }
+    sum += {
+        const scale: i32 = 11;
+        scale
+    };
+    sum + scale
 }
 
 #[device_fn]
