@@ -41,10 +41,14 @@ numbered! {
         Local,
         /// `v`: the same, where the user names the variable.
         Name,
-        /// `p`: a literal or a constant.
+        /// `p`: a constant.
         Constant,
         /// `t n`: an integer of a type that may be a parameter.
         Int,
+        /// `t s`: a floating-point number, as Rust reads it for its type.
+        Float,
+        /// `f`: `false` or `true`.
+        Bool,
         /// `e n`: an integer of the type of an expression.
         Like,
         /// `t`: the zero of a type.

@@ -16,6 +16,7 @@ use crate::pool::Pool;
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::{self, Mutable, addressed};
 use crate::signature::Signature;
+use crate::start::Start;
 
 /// Translates one body.
 pub(crate) struct Translator<'a> {
@@ -162,7 +163,7 @@ impl<'a> Translator<'a> {
                 self.enter_items(&body.stmts);
                 parts.extend(self.statements(before, &Destination::Discard));
                 let value = self.expr(last);
-                parts.push(self.op(Op::ReturnValue, last.span()).code(&value));
+                parts.push(self.op(Op::ReturnValue, last.start()).code(&value));
             }
             (Some(_), _) => {
                 let slot = self.fresh();
@@ -199,7 +200,7 @@ impl<'a> Translator<'a> {
     }
 
     fn param(&mut self, index: usize, pattern: &Pat, ty: &Type) -> Code {
-        let code = self.op(Op::Param, pattern.span());
+        let code = self.op(Op::Param, pattern.start());
         let ty = self.ty(ty);
         if let Pat::Ident(ident) = pattern
             && ident.by_ref.is_none()
@@ -408,7 +409,7 @@ impl<'a> Translator<'a> {
         let mut parts = Vec::new();
         let mut variables = Vec::new();
         for value in &values.elems {
-            let (variable, eager) = (self.fresh(), self.op(Op::Eager, value.span()));
+            let (variable, eager) = (self.fresh(), self.op(Op::Eager, value.start()));
             let value = eager.code(&self.expr(value));
             parts.push(Code::new(Op::Let, None).number(variable).code(&value));
             variables.push(variable);
@@ -435,10 +436,10 @@ impl<'a> Translator<'a> {
         let value = self.expr(expr);
         match to {
             Destination::Slot(slot) => {
-                let code = self.op(Op::Assign, expr.span()).code(&local(*slot));
+                let code = self.op(Op::Assign, expr.start()).code(&local(*slot));
                 code.code(&value)
             }
-            Destination::Discard => self.op(Op::Discard, expr.span()).code(&value),
+            Destination::Discard => self.op(Op::Discard, expr.start()).code(&value),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::checked::marked;
 use crate::function::{Kind, root_at};
 use crate::refusal::{METHODS, host_macro, host_type, method};
 use crate::scan::only_computes;
+use crate::start::Start;
 
 /// The numbers of Rust, which have functions like `u32::from`.
 pub(crate) const NUMBERS: &[&str] = &[
@@ -83,7 +84,7 @@ impl Translator<'_> {
         if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
             return self.refuse(argument, crate::refusal::CLOSURE_TO_METHOD);
         }
-        let span = call.span();
+        let span = call.start();
         let mut path = function.path.clone();
         let Some(last) = path.segments.last_mut() else {
             return Code::new(Op::Unit, None);
@@ -93,8 +94,9 @@ impl Translator<'_> {
         last.ident = Ident::new("__kiln_pooled", last.ident.span());
         last.arguments = PathArguments::None;
         let entry = quote_spanned!(span=> #path::<#name, _>(&#of));
+        let entry = self.pool.entry(&entry);
         let args = self.eager_list(call.args.iter());
-        self.call_entry(call, &entry, &types, &args)
+        self.call_entry(call, entry, &types, &args)
     }
 
     /// The description of a call of a function, by its name, with all variables.
@@ -110,15 +112,8 @@ impl Translator<'_> {
     }
 
     /// A call of the function that an entry of the pool is.
-    fn call_entry(
-        &mut self,
-        call: &ExprCall,
-        entry: &TokenStream,
-        types: &[Code],
-        args: &[Code],
-    ) -> Code {
-        let entry = self.pool.entry(entry);
-        let code = self.op(Op::Call, call.span()).number(entry);
+    fn call_entry(&self, call: &ExprCall, entry: u32, types: &[Code], args: &[Code]) -> Code {
+        let code = self.op(Op::Call, call.start()).number(entry);
         code.list(types).list(args)
     }
 
@@ -128,7 +123,7 @@ impl Translator<'_> {
         of: Option<&Ident>,
         function: &syn::ExprPath,
     ) -> Code {
-        let span = call.span();
+        let span = call.start();
         let mut path = function.path.clone();
         let takes_closures = call.args.iter().any(|arg| self.closure_argument(arg));
         let mut types = Vec::new();
@@ -140,16 +135,20 @@ impl Translator<'_> {
             return self.call_with_closures(call, &path, &types);
         }
         let args = self.eager_list(call.args.iter());
-        let (root, callee) = (root_at(span), callee(&path));
-        let name = Ident::new("__kiln_callee", path.span());
-        let entry = match of {
-            Some(of) => {
-                quote_spanned!(span=> { #callee <#name as #root::CallableFn<_>>::pooled_found(&#of) })
+        let entry = self.pool.entry_for(&path, || {
+            let (root, callee) = (root_at(span), callee(&path));
+            let name = Ident::new("__kiln_callee", path.span());
+            match of {
+                Some(of) => quote_spanned! {span=>
+                    { #callee <#name as #root::CallableFn<_>>::pooled_found(&#of) }
+                },
+                // A function whose name a variable has, too, or that is called before.
+                None => quote_spanned! {span=>
+                    { #callee <#name as #root::Callable>::pooled() }
+                },
             }
-            // A function whose name a variable has, too.
-            None => quote_spanned!(span=> { #callee <#name as #root::Callable>::pooled() }),
-        };
-        self.call_entry(call, &entry, &types, &args)
+        });
+        self.call_entry(call, entry, &types, &args)
     }
 
     fn type_args(&mut self, arguments: &PathArguments, open: bool) -> Vec<Code> {
@@ -185,7 +184,7 @@ impl Translator<'_> {
         match (name.to_string().as_str(), args.as_slice()) {
             ("from_f64" | "from_i32", [number]) => {
                 let ty = self.host_type(ty);
-                self.op(Op::Convert, call.span()).code(number).code(&ty)
+                self.op(Op::Convert, call.start()).code(number).code(&ty)
             }
             (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
                 self.number_method(name, receiver, rest)
@@ -203,7 +202,7 @@ impl Translator<'_> {
         match (name.to_string().as_str(), args.as_slice()) {
             ("from", [value]) => {
                 let ty = self.host_type(ty);
-                self.op(Op::Cast, call.span()).code(value).code(&ty)
+                self.op(Op::Cast, call.start()).code(value).code(&ty)
             }
             (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
                 self.number_method(name, receiver, rest)
@@ -231,7 +230,7 @@ impl Translator<'_> {
             .as_ref()
             .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false));
         match types.as_deref() {
-            Some([ty]) => self.op(Op::Cast, call.span()).code(&receiver).code(ty),
+            Some([ty]) => self.op(Op::Cast, call.start()).code(&receiver).code(ty),
             _ => self.refuse(&call.method, "write the type: `x.cast::<f32>()`"),
         }
     }
@@ -247,7 +246,7 @@ impl Translator<'_> {
         }
         // The position of the call is that of its receiver, as everywhere; what rustc says about the
         // method reaches to its name.
-        let (span, root) = (call.span(), root_at(call.span()));
+        let (span, root) = (call.start(), root_at(call.start()));
         let name = number_of(&call.method);
         let open = quote_spanned!(call.method.span()=> _);
         let entry = quote_spanned!(span=> <#open as #root::Method<#name, _>>::pooled(&#of));
@@ -308,7 +307,6 @@ pub(crate) fn callee(path: &syn::Path) -> TokenStream {
         Ident::new("__kiln_callee", path.span()),
     );
     quote_spanned! {path.span()=>
-        #[allow(unused_imports, reason = "one of the two is")]
         use {#path as #name, #root::not_for_kernels::*};
     }
 }

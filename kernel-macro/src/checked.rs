@@ -7,18 +7,19 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
-use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, Token};
+use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, PathArguments, Token};
 
 use crate::call::NUMBERS;
 use crate::expression::strip;
 use crate::function::root;
 use crate::scan::Variables;
 use crate::signature::Signature;
+use crate::start::Start;
 
 /// How the names of `TypeOf`s begin.
 const PREFIX: &str = "__kiln_t";
@@ -46,6 +47,7 @@ impl CheckedCopy {
             type_params: signature.type_names(),
             variables: variables.names.iter().map(ToString::to_string).collect(),
             closures: variables.closures,
+            functions: HashSet::new(),
             types: Vec::new(),
             methods: Vec::new(),
             paths: false,
@@ -73,8 +75,8 @@ impl CheckedCopy {
         quote! {
             #receiver
             #associated
-            #(let #types = #root::TypeOf::new();)*
-            #(let #methods = #root::MethodOf::new();)*
+            #(let #types = #root::TypeOf::OPEN;)*
+            #(let #methods = #root::MethodOf::OPEN;)*
         }
     }
 
@@ -158,6 +160,8 @@ struct Mark {
     variables: HashSet<String>,
     /// The names of those that are closures.
     closures: HashSet<String>,
+    /// The functions that are marked, by their paths: one is marked once.
+    functions: HashSet<String>,
     types: Vec<Ident>,
     methods: Vec<Ident>,
     /// Whether a function of a type is called by its path.
@@ -166,13 +170,13 @@ struct Mark {
 
 impl Mark {
     fn mark(&mut self, expr: &mut Expr) {
-        let name = format_ident!("{PREFIX}{}", self.types.len(), span = expr.span());
+        let name = format_ident!("{PREFIX}{}", self.types.len(), span = expr.start());
         wrap(&name, expr);
         self.types.push(name);
     }
 
     fn mark_method(&mut self, expr: &mut Expr) {
-        let name = format_ident!("{METHOD}{}", self.methods.len(), span = expr.span());
+        let name = format_ident!("{METHOD}{}", self.methods.len(), span = expr.start());
         wrap(&name, expr);
         self.methods.push(name);
     }
@@ -204,6 +208,19 @@ impl Mark {
             NUMBERS.iter().any(|n| ty.ident == n) || self.type_params.contains(&ty.ident)
         };
         path.qself.is_none() && !is_variable && !of.is_some_and(is_of)
+    }
+
+    /// Whether a function is called for the first time: its entry in the pool does for all calls.
+    fn is_first(&mut self, function: &Expr) -> bool {
+        let Expr::Path(path) = function else {
+            return false;
+        };
+        let mut path = path.path.clone();
+        if let Some(last) = path.segments.last_mut() {
+            last.arguments = PathArguments::None;
+        }
+        let name = path.to_token_stream().to_string();
+        self.functions.insert(name)
     }
 
     /// Whether an argument is a closure. Its type, and so that of the function, names what it borrows,
@@ -239,9 +256,9 @@ impl Mark {
 
 /// `name.of(expr)` in place of `expr`. Built by hand: a macro must not panic, and parsing might.
 fn wrap(name: &Ident, expr: &mut Expr) {
-    let span = expr.span();
+    let span = expr.start();
     // rustc takes an expression to reach from its first token to its last.
-    let end = last_span(expr);
+    let end = crate::start::end(expr);
     let receiver = ExprPath {
         attrs: Vec::new(),
         qself: None,
@@ -257,12 +274,6 @@ fn wrap(name: &Ident, expr: &mut Expr) {
         paren_token: syn::token::Paren(end),
         args: std::iter::once(argument).collect(),
     });
-}
-
-/// The position of the last token of an expression.
-fn last_span(expr: &Expr) -> Span {
-    let last = expr.to_token_stream().into_iter().last();
-    last.map_or_else(|| expr.span(), |tree| tree.span())
 }
 
 /// Whether an expression is a number without a suffix, perhaps negative.
@@ -309,6 +320,7 @@ impl VisitMut for Mark {
             && let of_type = self.is_of_type(&call.func)
             && (of_type || self.is_function(&call.func))
             && !call.args.iter().any(|arg| self.is_closure(arg))
+            && (of_type || self.is_first(&call.func))
         {
             self.mark(&mut call.func);
             self.paths |= of_type;
@@ -383,7 +395,7 @@ impl ForHost {
     /// A method call, and its types. The receiver is named twice if it is a place, so that it stays
     /// one; the second time without what it is marked with.
     fn typed_call(&mut self, name: &Ident, mut call: ExprMethodCall) -> TokenStream {
-        let (span, mut first_field) = (call.span(), Literal::usize_unsuffixed(0));
+        let (span, mut first_field) = (call.start(), Literal::usize_unsuffixed(0));
         first_field.set_span(call.paren_token.span.close());
         let result = Ident::new("__kiln_result", span);
         let (first, again) = match is_place(&call.receiver) {

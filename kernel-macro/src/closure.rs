@@ -20,6 +20,7 @@ use crate::names::Meaning;
 use crate::pool::front;
 use crate::scan;
 use crate::signature::Signature;
+use crate::start::Start;
 
 /// The type parameters that are bounded by `Fn`, `FnMut` or `FnOnce`, each with the type of a function
 /// pointer that meets the bound.
@@ -228,7 +229,7 @@ impl Translator<'_> {
             self.enter_items(&body.stmts);
             let mut parts = self.statements(before, &Destination::Discard);
             let value = self.expr(last);
-            parts.push(self.op(Op::Eager, last.span()).code(&value));
+            parts.push(self.op(Op::Eager, last.start()).code(&value));
             return Code::block(parts);
         }
         self.with_slot(|this, to| match scan::returns_early(body) {
@@ -317,10 +318,10 @@ impl Translator<'_> {
         }
         let args = self.eager_list(call.args.iter());
         let args = call.args.iter().zip(args);
-        let args = args.map(|(arg, value)| self.op(Op::Eager, arg.span()).code(&value));
+        let args = args.map(|(arg, value)| self.op(Op::Eager, arg.start()).code(&value));
         let args: Vec<Code> = args.collect();
         let number = self.closure_named(name).unwrap_or_default();
-        let code = self.op(Op::CallClosure, call.span()).number(number);
+        let code = self.op(Op::CallClosure, call.start()).number(number);
         code.list(&args)
     }
 
@@ -341,7 +342,7 @@ impl Translator<'_> {
         path: &syn::Path,
         types: &[Code],
     ) -> Code {
-        let span = call.span();
+        let span = call.start();
         let root = root_at(span);
         let (closures, values): (Vec<&Expr>, Vec<&Expr>) =
             call.args.iter().partition(|arg| self.closure_argument(arg));

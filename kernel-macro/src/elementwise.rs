@@ -108,6 +108,7 @@ fn of_function(function: &ExprPath, refusals: &mut Refusals) -> TokenStream {
     quote_spanned! {span=>
         #root::ElementFn::of(
             #function,
+            #[allow(unused, reason = "written by a macro")]
             |#front, __kiln_in| #root::describe_closure(#front, __kiln_in, #description),
         )
     }

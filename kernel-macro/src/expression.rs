@@ -11,6 +11,7 @@ use crate::checked::{is_cast, is_open_literal, marked, marked_method};
 use crate::function::root;
 use crate::names::Meaning;
 use crate::scan::only_computes;
+use crate::start::Start;
 
 impl Translator<'_> {
     /// The operand that an expression is.
@@ -22,7 +23,13 @@ impl Translator<'_> {
         if let Some((name, inner)) = marked(expr) {
             return match inner {
                 Expr::Struct(literal) => self.struct_literal(literal, name),
-                inner => self.constant(&quote!(#name.of(#inner)), expr.span()),
+                inner if is_open_literal(inner) => {
+                    let root = root();
+                    let ty = self.pool.entry(&quote!(#root::Pooled::type_of(&#name)));
+                    let ty = Code::ty(TypeOp::Pooled).number(ty);
+                    self.number(inner, &ty, expr.start())
+                }
+                inner => self.constant(&quote!(#name.of(#inner)), expr.start()),
             };
         }
         if let Some((of, call)) = marked_method(expr) {
@@ -31,7 +38,7 @@ impl Translator<'_> {
         if is_structured(expr) {
             return self.through_slot(expr);
         }
-        let span = expr.span();
+        let span = expr.start();
         match expr {
             Expr::Paren(e) => self.expr(&e.expr),
             Expr::Group(e) => self.expr(&e.expr),
@@ -125,17 +132,41 @@ impl Translator<'_> {
             let value = this.expr(e);
             match lazy {
                 true => value,
-                false => this.op(Op::Eager, e.span()).code(&value),
+                false => this.op(Op::Eager, e.start()).code(&value),
             }
         };
         exprs.into_iter().map(|e| eager(self, e)).collect()
     }
 
-    fn literal(&mut self, literal: &ExprLit) -> Code {
-        let message = match &literal.lit {
-            Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) | Lit::Byte(_) => {
-                return self.constant(literal, literal.span());
+    /// A number without a suffix, perhaps negative, of a type.
+    fn number(&mut self, number: &Expr, ty: &Code, span: Span) -> Code {
+        let (negative, literal) = digits(number, false);
+        let sign = if negative { "-" } else { "" };
+        match literal {
+            Some(Lit::Int(int)) => {
+                // One that is too large is rustc's to refuse.
+                let value = int.base10_parse::<u64>().map_or(0, i128::from);
+                let value = if negative { -value } else { value };
+                self.op(Op::Int, span).code(ty).int(value)
             }
+            Some(Lit::Float(float)) => {
+                let text = format!("{sign}{}", float.base10_digits());
+                self.op(Op::Float, span).code(ty).text(&text)
+            }
+            _ => self.refuse(number, "kernels do not have this literal"),
+        }
+    }
+
+    fn literal(&mut self, literal: &ExprLit) -> Code {
+        let span = literal.span();
+        let message = match &literal.lit {
+            Lit::Bool(lit) => return self.op(Op::Bool, span).flag(lit.value),
+            Lit::Byte(lit) => {
+                let code = self.op(Op::Int, span);
+                let ty = self.host_type(&Ident::new("u8", lit.span()));
+                return code.code(&ty).int(lit.value().into());
+            }
+            Lit::Int(_) | Lit::Float(_) => return self.constant(literal, span),
             Lit::Char(_) => "kernels have no `char`; use a byte, `b'a'`",
             Lit::Str(_) | Lit::ByteStr(_) | Lit::CStr(_) => {
                 "kernels have no strings; pass bytes as a slice `&[u8]`"
@@ -206,7 +237,7 @@ impl Translator<'_> {
     }
 
     fn binary(&mut self, binary: &syn::ExprBinary) -> Code {
-        let span = binary.span();
+        let span = binary.start();
         let (mut left, right) = (self.expr(&binary.left), self.expr(&binary.right));
         let Some(op) = operator(&binary.op) else {
             let op = match binary.op {
@@ -239,7 +270,7 @@ impl Translator<'_> {
 
     /// `x[a..b]`: a slice of its own; `x[..]` is `x`.
     fn part(&mut self, index: &syn::ExprIndex, range: &ExprRange, mutable: bool) -> Code {
-        let span = index.span();
+        let span = index.start();
         let base = self.expr(&index.expr);
         let (start, end) = (range.start.as_deref(), range.end.as_deref());
         if start.is_none() && end.is_none() {
@@ -267,6 +298,15 @@ impl Translator<'_> {
         let code = self.op(Op::Construct, span);
         let code = code.code(&Code::ty(TypeOp::Pooled).number(ty));
         code.list(&fields).option(base.as_ref())
+    }
+}
+
+/// The literal in a number that may have signs before it, and whether it is negative.
+fn digits(number: &Expr, negative: bool) -> (bool, Option<&Lit>) {
+    match number {
+        Expr::Unary(unary) => digits(&unary.expr, !negative),
+        Expr::Lit(lit) => (negative, Some(&lit.lit)),
+        _ => (negative, None),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::body::{Destination, Translator, local};
 use crate::expression::{operator, strip};
 use crate::function::Kind;
 use crate::scan::only_computes;
+use crate::start::Start;
 
 /// Something that `break` or `continue` can mean.
 pub(crate) struct Frame {
@@ -196,7 +197,7 @@ impl Translator<'_> {
 
     /// What a `for` goes over.
     fn range(&mut self, expr: &Expr) -> Option<RangeParts> {
-        let span = expr.span();
+        let span = expr.start();
         match strip(expr) {
             Expr::Range(ExprRange {
                 start: Some(start),
@@ -258,7 +259,7 @@ impl Translator<'_> {
     }
 
     fn assign(&mut self, e: &syn::ExprAssign) -> Code {
-        let span = e.span();
+        let span = e.start();
         match strip(&e.left) {
             Expr::Infer(_) => {
                 let value = self.expr(&e.right);
@@ -313,7 +314,7 @@ impl Translator<'_> {
 
     fn compound(&mut self, e: &syn::ExprBinary) -> Code {
         match operator(&e.op) {
-            Some(op) => self.assign_by(Some(op), e.span(), &e.left, &e.right),
+            Some(op) => self.assign_by(Some(op), e.start(), &e.left, &e.right),
             None => self.refuse(e, "kernels do not have this operator"),
         }
     }

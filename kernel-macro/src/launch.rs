@@ -83,14 +83,18 @@ fn type_with(
     }
 }
 
+/// The documentation of the method `launch`, as one text: it is part of what each kernel costs rustc.
+const LAUNCH: &str = " Launches the kernel with arguments of the types that it declares. The second \
+    argument is\n a `LaunchConfig`, or the grid and the block.\n\n # Errors\n As `Jit::launch`, save \
+    that types and numbers of arguments are right.";
+
 /// The method `launch`.
 fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
-    let root = root();
+    let (root, doc) = (root(), LAUNCH);
     // Hygiene keeps these apart from parameters of the kernel; the prefix from items, kernels among them,
     // that no variable may shadow.
     let own = |name: &str| Ident::new(name, Span::mixed_site());
     let (jit, config) = (own("__kiln_jit"), own("__kiln_config"));
-    let kernel = own("__kiln_kernel");
     let names: Vec<Ident> = (signature.params.iter().enumerate())
         .map(|(i, param)| argument_name(i, &param.pattern))
         .collect();
@@ -100,14 +104,10 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
     let (generics, _, clause) = generics.split_for_impl();
     let consts = unbound_consts(signature).map(|name| {
         let text = plain_name(name);
-        quote!(let #kernel = &#kernel.with_const(#text, #name as i128);)
+        quote!((#text, #name as i128))
     });
     quote! {
-        /// Launches the kernel with arguments of the types that it declares. The second argument is
-        /// a `LaunchConfig`, or the grid and the block.
-        ///
-        /// # Errors
-        /// As `Jit::launch`, save that types and numbers of arguments are right.
+        #[doc = #doc]
         #[allow(dead_code, clippy::too_many_arguments, reason = "each kernel has it, with its parameters")]
         #vis fn launch #generics (
             &self,
@@ -115,10 +115,9 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
             #config: impl ::core::convert::Into<#root::LaunchConfig>,
             #(#params),*
         ) -> ::core::result::Result<(), #root::Error> #clause {
-            let #kernel = self.kernel.get()?;
-            #(#consts)*
-            let #config = ::core::convert::Into::into(#config);
-            #jit.launch_with(#kernel, #config, &[#(#root::IntoArg::into_arg(#names)),*])
+            self.kernel.launch_typed(
+                #jit, #config, &[#(#consts),*], &[#(#root::IntoArg::into_arg(#names)),*],
+            )
         }
     }
 }

@@ -21,6 +21,7 @@
 //! | `closure` | closures, and the functions that take them |
 //! | `flow` | `if`, loops, `break`, `return` |
 //! | `pattern` | `match` and patterns |
+//! | `start` | where syntax starts |
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
 //! | `elementwise` | `device!(..)` |
@@ -51,6 +52,7 @@ mod pool;
 mod refusal;
 mod scan;
 mod signature;
+mod start;
 mod types;
 
 use function::Kind;

@@ -39,7 +39,7 @@ impl Name {
 /// Tells apart names that different `macro_rules!` have made: to rustc, `x` of one is not `x` of
 /// another. No stable interface tells the hygiene of a span but its `Debug`, `#3 bytes(10..11)`. Were it
 /// to tell something else, names would be their texts alone.
-fn hygiene(span: Span) -> String {
+pub(crate) fn hygiene(span: Span) -> String {
     let mut text = String::new();
     let written = write!(text, "{span:?}");
     match (written, text.split_once(' ')) {

@@ -6,6 +6,7 @@ use syn::{Arm, Expr, Lit, Pat, PatRange, RangeLimits, UnOp};
 
 use crate::body::{Destination, Translator, local, plain_name};
 use crate::expression::{member_name, strip};
+use crate::start::Start;
 
 /// What a pattern asks of a value: a condition, unless it always matches.
 type Test = Option<Code>;
@@ -13,7 +14,7 @@ type Test = Option<Code>;
 impl Translator<'_> {
     /// `let pattern = value;` for a pattern that always matches.
     pub(crate) fn bind_pattern(&mut self, pattern: &Pat, value: &Code) -> Code {
-        let span = pattern.span();
+        let span = pattern.start();
         match pattern {
             Pat::Ident(ident) => {
                 if let Some(by_ref) = &ident.by_ref {
@@ -110,7 +111,7 @@ impl Translator<'_> {
         let Some((arm, rest)) = arms.split_first() else {
             return Code::new(Op::Unit, None);
         };
-        let span = arm.pat.span();
+        let span = arm.pat.start();
         let test = self.test(&arm.pat, value);
         let (guard, body) = self.scoped(|this| {
             let bindings = this.bindings(&arm.pat, value);
@@ -137,7 +138,7 @@ impl Translator<'_> {
 
     /// The condition under which a pattern matches.
     fn test(&mut self, pattern: &Pat, value: &Code) -> Test {
-        let span = pattern.span();
+        let span = pattern.start();
         match pattern {
             Pat::Wild(_) => None,
             Pat::Paren(paren) => self.test(&paren.pat, value),
@@ -202,7 +203,7 @@ impl Translator<'_> {
 
     /// The names that a pattern binds, as statements.
     fn bindings(&mut self, pattern: &Pat, value: &Code) -> Vec<Code> {
-        let span = pattern.span();
+        let span = pattern.start();
         match pattern {
             Pat::Ident(ident) if is_constant_name(&ident.ident) && ident.subpat.is_none() => {
                 Vec::new()
@@ -254,7 +255,7 @@ impl Translator<'_> {
 
     /// A constant in a pattern, of the type of what it is compared with.
     fn pattern_constant(&mut self, expr: &Expr, value: &Code) -> Option<Code> {
-        let span = expr.span();
+        let span = expr.start();
         let (negative, inner) = match strip(expr) {
             Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => (true, strip(&unary.expr)),
             other => (false, other),

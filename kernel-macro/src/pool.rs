@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+
+use crate::names::hygiene;
 
 /// The entries of a function's pool, and the items that they see.
 #[derive(Default)]
 pub(crate) struct Pool {
     entries: Vec<TokenStream>,
     /// Where entries are that say the same.
-    known: HashMap<String, u32>,
+    known: HashMap<(String, String), u32>,
     /// The items of each block around what is translated, outermost first.
     items: Vec<TokenStream>,
 }
@@ -32,15 +35,25 @@ impl Pool {
 
     /// The same, for an entry that means the same wherever it stands: one is enough.
     pub(crate) fn shared_entry(&mut self, entry: &TokenStream) -> u32 {
+        self.entry_for(entry, || entry.clone())
+    }
+
+    /// The same, for an entry that is known by what it is for.
+    pub(crate) fn entry_for(
+        &mut self,
+        what: &dyn ToTokens,
+        entry: impl FnOnce() -> TokenStream,
+    ) -> u32 {
         if !self.items.is_empty() {
-            return self.entry(entry);
+            return self.entry(&entry());
         }
-        let text = entry.to_string();
-        match self.known.get(&text) {
+        let what = what.to_token_stream();
+        let key = (hygiene(what.span()), what.to_string());
+        match self.known.get(&key) {
             Some(&number) => number,
             None => {
-                let number = self.entry(entry);
-                self.known.insert(text, number);
+                let number = self.entry(&entry());
+                self.known.insert(key, number);
                 number
             }
         }

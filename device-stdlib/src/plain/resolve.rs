@@ -85,13 +85,7 @@ impl<T: ?Sized, Found: ?Sized> Clone for MethodOf<T, Found> {
 
 impl<T: ?Sized, Found: ?Sized> MethodOf<T, Found> {
     /// A call that is still to be inferred.
-    #[allow(
-        clippy::new_without_default,
-        reason = "a default would hide that inference decides"
-    )]
-    pub const fn new() -> Self {
-        MethodOf(PhantomData)
-    }
+    pub const OPEN: Self = MethodOf(PhantomData);
 }
 
 /// What methods return. rustc calls nothing on the result of a method that it has not found.

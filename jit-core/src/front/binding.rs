@@ -7,14 +7,14 @@ use super::operand::Kind;
 use super::{Front, Operand};
 
 impl<'k> Front<'k> {
-    /// The zero of a type.
-    pub(super) fn zero(self, ty: Type) -> Operand<'k> {
-        Operand::new(self.builder, Kind::Literal(Constant::Zero, ty))
+    /// A literal.
+    pub(super) fn literal(self, ty: Type, constant: Constant) -> Operand<'k> {
+        Operand::new(self.builder, Kind::Literal(constant, ty))
     }
 
     /// An integer of a type that may be a parameter.
     pub fn int(self, ty: Type, value: i128) -> Operand<'k> {
-        Operand::new(self.builder, Kind::Literal(Constant::Int(value), ty))
+        self.literal(ty, Constant::Int(value))
     }
 
     /// A number of another type as one of type `ty`, as `as` converts it; of a literal that every type

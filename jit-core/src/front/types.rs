@@ -18,14 +18,8 @@ impl<T: ?Sized> Clone for TypeOf<T> {
 }
 
 impl<T: ?Sized> TypeOf<T> {
-    /// A type that is still to be inferred.
-    #[allow(
-        clippy::new_without_default,
-        reason = "a default would hide that inference decides"
-    )]
-    pub const fn new() -> Self {
-        TypeOf(PhantomData)
-    }
+    /// A type that is still to be inferred. A constant, as functions that are called cost rustc more.
+    pub const OPEN: Self = TypeOf(PhantomData);
 }
 
 impl<T> TypeOf<T> {

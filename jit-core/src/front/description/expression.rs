@@ -2,7 +2,7 @@
 
 use kiln_description::Op;
 
-use crate::ir::{ArrayLen, BinaryOp, CompareOp};
+use crate::ir::{ArrayLen, BinaryOp, CompareOp, Constant, Type};
 
 use super::super::{Front, Operand};
 use super::Cursor;
@@ -13,7 +13,8 @@ impl<'k> Cursor<'_, '_, 'k> {
         match op {
             Op::Local => self.local(),
             Op::Name => self.local().named(),
-            Op::Constant | Op::Int | Op::Like | Op::Zero | Op::ConstParam => self.constant(op),
+            Op::Constant | Op::ConstParam | Op::Like => self.constant(op),
+            Op::Int | Op::Float | Op::Bool | Op::Zero => self.literal(op),
             Op::Eager => self.eval().eager(),
             Op::Neg => front.neg(self.eval()),
             Op::Not => front.not(self.eval()),
@@ -58,15 +59,10 @@ impl<'k> Cursor<'_, '_, 'k> {
                 Some(entry) => front.constant(entry),
                 None => front.unit(),
             },
-            Op::Int => {
-                let ty = self.ty();
-                front.int(ty, self.code.int())
-            }
             Op::Like => {
                 let value = self.eval();
                 front.int(value.ty(), self.code.int())
             }
-            Op::Zero => front.zero(self.ty()),
             _ => {
                 let number = self.code.number() as usize;
                 let param = self.body.consts.borrow().get(number).copied();
@@ -76,6 +72,28 @@ impl<'k> Cursor<'_, '_, 'k> {
                     None => front.unit(),
                 }
             }
+        }
+    }
+
+    fn literal(&mut self, op: Op) -> Operand<'k> {
+        let front = self.front();
+        if op == Op::Bool {
+            return front.literal(Type::BOOL, Constant::Bool(self.code.flag()));
+        }
+        let ty = self.ty();
+        match op {
+            Op::Int => front.int(ty, self.code.int()),
+            Op::Float => {
+                let digits = self.code.text();
+                // Once: a number of 32 bits that is rounded to 64 before may be another.
+                let number = match ty {
+                    Type::F32 => digits.parse::<f32>().map(f64::from),
+                    _ => digits.parse::<f64>(),
+                };
+                // rustc has read it before.
+                front.literal(ty, Constant::Float(number.unwrap_or(f64::NAN)))
+            }
+            _ => front.literal(ty, Constant::Zero),
         }
     }
 

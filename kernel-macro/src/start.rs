@@ -1,0 +1,77 @@
+//! Where syntax starts.
+//!
+//! A position is that of a first token, and `Spanned` makes all tokens to find it, for each expression
+//! and again for each one that it is in.
+
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprAssign, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, Pat};
+
+/// The position of the first token.
+pub(crate) trait Start {
+    /// That position; attributes aside.
+    fn start(&self) -> Span;
+}
+
+impl Start for Expr {
+    fn start(&self) -> Span {
+        match self {
+            Expr::Path(e) if e.qself.is_none() && e.path.leading_colon.is_none() => {
+                let first = e.path.segments.first();
+                first.map_or_else(|| e.span(), |segment| segment.ident.span())
+            }
+            Expr::Lit(e) => e.lit.span(),
+            Expr::Assign(e) => e.start(),
+            Expr::Binary(e) => e.start(),
+            Expr::Call(e) => e.start(),
+            Expr::Cast(e) => e.expr.start(),
+            Expr::Field(e) => e.base.start(),
+            Expr::Group(e) => e.expr.start(),
+            Expr::Index(e) => e.start(),
+            Expr::MethodCall(e) => e.start(),
+            Expr::Paren(e) => e.paren_token.span.open(),
+            Expr::Reference(e) => e.and_token.span,
+            Expr::Tuple(e) => e.paren_token.span.open(),
+            other => other.span(),
+        }
+    }
+}
+
+impl Start for Pat {
+    fn start(&self) -> Span {
+        match self {
+            Pat::Ident(pattern) => match (&pattern.by_ref, &pattern.mutability) {
+                (Some(token), _) => token.span,
+                (None, Some(token)) => token.span,
+                (None, None) => pattern.ident.span(),
+            },
+            other => other.span(),
+        }
+    }
+}
+
+/// Says that syntax starts as its first part does.
+macro_rules! starts_as {
+    ($($ty:ident $part:ident)*) => {$(
+        impl Start for $ty {
+            fn start(&self) -> Span {
+                self.$part.start()
+            }
+        }
+    )*};
+}
+starts_as! { ExprAssign left ExprBinary left ExprCall func ExprIndex expr ExprMethodCall receiver }
+
+/// The position of the last token of an expression.
+pub(crate) fn end(expr: &Expr) -> Span {
+    match expr {
+        Expr::Lit(e) => e.lit.span(),
+        Expr::MethodCall(e) => e.paren_token.span.close(),
+        Expr::Struct(e) => e.brace_token.span.close(),
+        other => {
+            let last = other.to_token_stream().into_iter().last();
+            last.map_or_else(|| other.span(), |tree| tree.span())
+        }
+    }
+}
