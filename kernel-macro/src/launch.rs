@@ -70,13 +70,6 @@ fn type_with(
         }
 
         #(#cfgs)*
-        impl #root::AsKernel for #name {
-            fn as_kernel(&self) -> ::core::result::Result<&#root::Kernel, #root::Error> {
-                self.kernel.get()
-            }
-        }
-
-        #(#cfgs)*
         impl #name {
             #launch
         }

@@ -265,12 +265,20 @@ fn above<T: Float + KernelType>(x: &Array<T>, limit: T) -> Expr<T> {
     x.map(device!(|v| if v > limit { v } else { T::ZERO }))
 }
 
+/// A tenth of `x`, less one, of any float.
+fn tenth<T: Float + KernelType>(x: &Array<T>) -> Expr<T> {
+    x.map(device!(|v| v * T::from_f64(0.1) - T::from_i32(1)))
+}
+
 fn closures_in_generic_functions(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     let x = arrays.vector(vec![1.0f32, 2.0])?;
     assert_eq!(above(&x, 1.5).eval()?.to_vec()?, [0.0, 2.0]);
+    assert_eq!(tenth(&x).eval()?.to_vec()?, [0.1f32 - 1.0, 0.2 - 1.0]);
     let x = arrays.vector(vec![1.0f64, 2.0])?;
     assert_eq!(above(&x, 0.5).eval()?.to_vec()?, [1.0, 2.0]);
+    let tenths = tenth(&x).eval()?.to_vec()?;
+    assert!((tenths[1] + 0.8).abs() < 1e-15, "{tenths:?}");
     Ok(())
 }
 

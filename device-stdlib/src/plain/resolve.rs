@@ -8,9 +8,12 @@
 
 use std::marker::PhantomData;
 
+use kiln_description::method_name;
 use kiln_jit_core::front::{Front, Operand, Pooled, Receiver, TypeOf};
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::value::DeviceType;
+
+use super::number::NumOps;
 
 /// A method that kernels can call, by the number of its name; `()` for one that rustc has found, too.
 #[diagnostic::on_unimplemented(
@@ -70,6 +73,23 @@ impl<const NAME: u64, T: ?Sized> AssociatedFn<NAME, [()]> for T {
         front.unit()
     }
 }
+
+/// `T::from_f64(x)` of a number whose type a function of the host leaves open, around `device!(..)`.
+macro_rules! conversions {
+    ($($name:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: NumOps, F> AssociatedFn<{ method_name(stringify!($name)) }, F> for T {
+            #[track_caller]
+            fn call<'k>(front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
+                match args {
+                    [number] => front.convert(front.builder().device_type::<T>(), *number),
+                    _ => front.unit(),
+                }
+            }
+        }
+    )*};
+}
+conversions! { from_f64 from_i32 }
 
 /// What rustc infers for a method call of the checked copy: the type of the receiver, without
 /// references, and `()` if there is such a method.

@@ -20,7 +20,7 @@ impl<'k> Front<'k> {
     /// A number of another type as one of type `ty`, as `as` converts it; of a literal that every type
     /// has or that is rounded to a float, the literal.
     #[track_caller]
-    pub(super) fn convert(self, ty: Type, number: Operand<'k>) -> Operand<'k> {
+    pub fn convert(self, ty: Type, number: Operand<'k>) -> Operand<'k> {
         let everywhere = 0.0..=127.0;
         let fits = |x: f64| everywhere.contains(&x) && x.fract() == 0.0;
         match number.kind {

@@ -1,6 +1,7 @@
 //! Kernels and device functions that are described at their first use, and calls of them.
 
 use std::fmt;
+use std::ops::Deref;
 use std::panic::Location;
 
 use once_cell::sync::OnceCell;
@@ -36,7 +37,13 @@ impl AsKernel for Kernel {
     }
 }
 
-impl<K: AsKernel + ?Sized> AsKernel for &K {
+/// The names of `#[kernel]` functions, among others.
+#[diagnostic::do_not_recommend]
+impl<D> AsKernel for D
+where
+    D: Deref + ?Sized,
+    D::Target: AsKernel,
+{
     fn as_kernel(&self) -> Result<&Kernel, Error> {
         (**self).as_kernel()
     }

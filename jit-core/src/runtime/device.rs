@@ -1,6 +1,7 @@
 //! The device: what a backend must be able to do, and the handle the rest of Kiln holds.
 
 use std::any::Any;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -39,6 +40,15 @@ pub enum DeviceKind {
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DeviceKind::Cpu => "CPU",
+            DeviceKind::Cuda => "CUDA GPU",
+        })
+    }
 }
 
 /// What a device is.
