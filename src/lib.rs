@@ -82,8 +82,9 @@ impl StandardJit for Jit {
     }
 }
 
-/// A kernel as an expression, whose value is a `&'static` [`LazyKernel`](core::front::LazyKernel): what
-/// `#[kernel]` makes of a function, without a name outside. The attribute comes with the [`prelude`].
+/// A kernel as an expression: what `#[kernel]` makes of a function, without a name outside. Its value is
+/// a reference that lives as long as the program, to a [`LazyKernel`](core::front::LazyKernel) with the
+/// launch that rustc checks. The attribute comes with the [`prelude`].
 ///
 /// ```
 /// use kiln::prelude::*;
@@ -98,19 +99,16 @@ impl StandardJit for Jit {
 /// let jit = Jit::new()?;
 /// let mut x = jit.upload(&[1.0f32, 2.0])?;
 /// jit.launch(scale, 1, 32, args!(&mut x, 10.0f32))?;
-/// assert_eq!(x.to_vec()?, [10.0, 20.0]);
+/// scale.launch(&jit, (1, 32), &mut x, 0.5)?;
+/// assert_eq!(x.to_vec()?, [5.0, 10.0]);
 /// # Ok(())
 /// # }
 /// ```
 #[macro_export]
 macro_rules! kernel {
-    ($($kernel:tt)*) => {{
-        // What the type is stands here for tools that expand no procedural macro. A notebook is one:
-        // it has to know the type of each of its variables.
-        let kernel: &'static $crate::core::front::LazyKernel =
-            $crate::macros::kernel_expression!($($kernel)*);
-        kernel
-    }};
+    ($($kernel:tt)*) => {
+        $crate::macros::kernel_expression!($($kernel)*)
+    };
 }
 
 /// A function of elements for array operations: the name of a `#[device_fn]`, or a closure.
@@ -155,10 +153,9 @@ pub mod macros {
     pub use kiln_device_stdlib::plain::method;
     pub use kiln_device_stdlib::plain::resolve::*;
     pub use kiln_jit_core::args::IntoArg;
-    pub use kiln_jit_core::build::{Kernel, KernelBuilder};
     pub use kiln_jit_core::error::Error;
     pub use kiln_jit_core::front::*;
-    pub use kiln_jit_core::ir::{ArrayLen, Constant, StructData, Type, TypeTable, Unroll};
+    pub use kiln_jit_core::ir::{Constant, StructData, Type, TypeTable};
     pub use kiln_jit_core::jit::Jit;
     pub use kiln_jit_core::launch::LaunchConfig;
     pub use kiln_jit_core::runtime::Buffer;

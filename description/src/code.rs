@@ -116,11 +116,6 @@ impl Code {
         self.byte(number as u8)
     }
 
-    /// Whether nothing has been written.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
     /// The bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes

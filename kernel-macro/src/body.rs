@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use kiln_description::{Code, Op, Place};
+use kiln_description::{Code, Op};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
@@ -13,10 +13,10 @@ use crate::flow::Frame;
 use crate::function::{Kind, root};
 use crate::names::{Meaning, Names};
 use crate::pool::Pool;
+use crate::position::{Source, Start};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::{self, Mutable, addressed};
 use crate::signature::Signature;
-use crate::start::Start;
 
 /// Translates one body.
 pub(crate) struct Translator<'a> {
@@ -43,36 +43,6 @@ pub(crate) struct Translator<'a> {
     locals: u32,
     closures: u32,
     depth: usize,
-}
-
-/// Where the function is in its file.
-struct Source {
-    file: String,
-    first: usize,
-    last: usize,
-}
-
-impl Source {
-    fn new(signature: &Signature, body: &Block) -> Source {
-        let start = signature.name.span();
-        Source {
-            file: start.file(),
-            first: start.start().line,
-            last: body.brace_token.span.close().start().line,
-        }
-    }
-
-    /// The place of a token. One that another macro has brought may be in another file, and is then
-    /// nowhere.
-    fn place(&self, span: Span) -> Option<Place> {
-        let start = span.start();
-        let is_inside = (self.first..=self.last).contains(&start.line);
-        let is_known = start.line != 0 && (is_inside || span.file() == self.file);
-        is_known.then(|| Place {
-            line: start.line as i32 - self.first as i32,
-            column: start.column as u32 + 1,
-        })
-    }
 }
 
 /// How deep expressions may nest: the translator recurses, and so does rustc.
@@ -107,7 +77,7 @@ impl<'a> Translator<'a> {
             frames: Vec::new(),
             names: Names::default(),
             pool: Pool::default(),
-            source: Source::new(signature, body),
+            source: Source::new(&signature.name),
             in_closure: false,
             is_inlined: signature.is_inlined(),
             addressed: addressed(body, signature.params.iter().map(|p| &p.pattern)),
@@ -139,13 +109,8 @@ impl<'a> Translator<'a> {
 
     /// The arguments of the function that evaluates code.
     pub(crate) fn data(&self, code: &Code) -> TokenStream {
-        let source = &self.source;
-        let header = Code::header(
-            &source.file,
-            source.first as u32,
-            self.locals,
-            self.closures,
-        );
+        let (file, line) = self.source.start();
+        let header = Code::header(file, line, self.locals, self.closures);
         let bytes = Literal::byte_string(&header.code(code).into_bytes());
         let pool = self.pool.tokens();
         quote!(#bytes, #pool)

@@ -9,9 +9,9 @@ use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments,
 use crate::body::{Translator, plain_name};
 use crate::checked::marked;
 use crate::function::{Kind, root_at};
+use crate::position::Start;
 use crate::refusal::{METHODS, host_macro, host_type, method};
 use crate::scan::only_computes;
-use crate::start::Start;
 
 /// The numbers of Rust, which have functions like `u32::from`.
 pub(crate) const NUMBERS: &[&str] = &[

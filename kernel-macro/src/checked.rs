@@ -17,9 +17,9 @@ use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, PathArguments, Token}
 use crate::call::NUMBERS;
 use crate::expression::strip;
 use crate::function::root;
+use crate::position::Start;
 use crate::scan::Variables;
 use crate::signature::Signature;
-use crate::start::Start;
 
 /// How the names of `TypeOf`s begin.
 const PREFIX: &str = "__kiln_t";
@@ -258,7 +258,7 @@ impl Mark {
 fn wrap(name: &Ident, expr: &mut Expr) {
     let span = expr.start();
     // rustc takes an expression to reach from its first token to its last.
-    let end = crate::start::end(expr);
+    let end = crate::position::end(expr);
     let receiver = ExprPath {
         attrs: Vec::new(),
         qself: None,

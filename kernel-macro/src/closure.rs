@@ -18,9 +18,9 @@ use crate::expression::strip;
 use crate::function::{root, root_at};
 use crate::names::Meaning;
 use crate::pool::front;
+use crate::position::Start;
 use crate::scan;
 use crate::signature::Signature;
-use crate::start::Start;
 
 /// The type parameters that are bounded by `Fn`, `FnMut` or `FnOnce`, each with the type of a function
 /// pointer that meets the bound.

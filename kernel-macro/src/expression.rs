@@ -10,8 +10,8 @@ use crate::body::{Translator, is_structured};
 use crate::checked::{is_cast, is_open_literal, marked, marked_method};
 use crate::function::root;
 use crate::names::Meaning;
+use crate::position::Start;
 use crate::scan::only_computes;
-use crate::start::Start;
 
 impl Translator<'_> {
     /// The operand that an expression is.

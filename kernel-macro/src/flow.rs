@@ -8,8 +8,8 @@ use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
 use crate::body::{Destination, Translator, local};
 use crate::expression::{operator, strip};
 use crate::function::Kind;
+use crate::position::Start;
 use crate::scan::only_computes;
-use crate::start::Start;
 
 /// Something that `break` or `continue` can mean.
 pub(crate) struct Frame {

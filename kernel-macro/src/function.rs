@@ -67,7 +67,7 @@ pub(crate) fn expand_expression(tokens: TokenStream) -> TokenStream {
     let root = root();
     quote!({
         #items
-        let __kiln_kernel: &'static #root::LazyKernel = &#name;
+        let __kiln_kernel: &'static #name = &#name;
         __kiln_kernel
     })
 }

@@ -21,12 +21,12 @@
 //! | `closure` | closures, and the functions that take them |
 //! | `flow` | `if`, loops, `break`, `return` |
 //! | `pattern` | `match` and patterns |
-//! | `start` | where syntax starts |
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
 //! | `elementwise` | `device!(..)` |
 //! | `names` | what names mean |
 //! | `pool` | what descriptions refer to |
+//! | `position` | where in the user's source |
 //! | `refusal` | what is refused, and what to write instead |
 //!
 //! What a kernel cannot say is refused with the span of the token and a sentence that says what to
@@ -49,10 +49,10 @@ mod method;
 mod names;
 mod pattern;
 mod pool;
+mod position;
 mod refusal;
 mod scan;
 mod signature;
-mod start;
 mod types;
 
 use function::Kind;

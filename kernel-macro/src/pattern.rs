@@ -6,7 +6,7 @@ use syn::{Arm, Expr, Lit, Pat, PatRange, RangeLimits, UnOp};
 
 use crate::body::{Destination, Translator, local, plain_name};
 use crate::expression::{member_name, strip};
-use crate::start::Start;
+use crate::position::Start;
 
 /// What a pattern asks of a value: a condition, unless it always matches.
 type Test = Option<Code>;

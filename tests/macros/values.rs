@@ -162,14 +162,15 @@ fn kernels_as_expressions() -> kiln::Result<()> {
         }
     });
     jit.launch(twice, 1, 32, args!(&mut x))?;
-    assert_eq!(x.to_vec()?, [2, 4, 6]);
+    twice.launch(&jit, (1, 32), &mut x)?;
+    assert_eq!(x.to_vec()?, [4, 8, 12]);
     let add = kiln::kernel!(add<T: Num, const N: usize>(x: &mut [T], by: [T; N]) {
         for k in 0..N {
             x[k] += by[k];
         }
     });
     jit.launch(add, 1, 1, args!(&mut x, [10i32, 20]))?;
-    assert_eq!(x.to_vec()?, [12, 24, 6]);
+    assert_eq!(x.to_vec()?, [14, 28, 12]);
     assert_eq!(add.name(), "add");
     Ok(())
 }

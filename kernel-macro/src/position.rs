@@ -1,12 +1,45 @@
-//! Where syntax starts.
+//! Positions in the user's source.
 //!
-//! A position is that of a first token, and `Spanned` makes all tokens to find it, for each expression
-//! and again for each one that it is in.
+//! That of an expression is where its first token is. `Spanned` makes all tokens to find it, for each
+//! expression and again for each one that it is in; [`Start`] does not.
 
-use proc_macro2::Span;
+use kiln_description::Place;
+use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprAssign, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, Pat};
+
+/// Where a function is.
+pub(crate) struct Source {
+    file: String,
+    line: usize,
+}
+
+impl Source {
+    /// Where the function with this name is.
+    pub(crate) fn new(name: &Ident) -> Source {
+        Source {
+            file: name.span().file(),
+            line: name.span().start().line,
+        }
+    }
+
+    /// Its file and its line.
+    pub(crate) fn start(&self) -> (&str, u32) {
+        (&self.file, self.line as u32)
+    }
+
+    /// The place of a token. One that another macro has brought may be in another file, and is then
+    /// nowhere.
+    pub(crate) fn place(&self, span: Span) -> Option<Place> {
+        let start = span.start();
+        let is_known = start.line != 0 && span.file() == self.file;
+        is_known.then(|| Place {
+            line: start.line as i32 - self.line as i32,
+            column: start.column as u32 + 1,
+        })
+    }
+}
 
 /// The position of the first token.
 pub(crate) trait Start {
