@@ -7,7 +7,8 @@
 //! both sides.
 //!
 //! The form is prefix code: an [`Op`] followed by its operands, which are expressions, types
-//! ([`TypeOp`]), numbers and texts. Evaluating it from left to right is describing the function.
+//! ([`TypeOp`]), numbers and texts. Evaluating it from left to right is describing the function;
+//! [`text()`] shows it.
 //!
 //! - What is evaluated later, several times or never is a *region*, which has its length before it.
 //! - Variables are numbered. The macro has resolved their names, hygiene included.
@@ -23,10 +24,12 @@
 mod code;
 mod op;
 mod read;
+mod text;
 
 pub use code::Code;
 pub use op::{Len, Op, TypeOp};
 pub use read::{Header, Reader, Region};
+pub use text::text;
 
 /// A place in a source file: its line, relative to the first of the function, and its column,
 /// counted from 1.

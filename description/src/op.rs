@@ -1,23 +1,34 @@
 //! The operations, with their operands.
 
-/// Numbers the variants of an enum and finds them by number.
+/// Numbers the variants of an enum, finds them by number, and has their operands as a text.
 macro_rules! numbered {
     (
         $(#[$doc:meta])*
         pub enum $name:ident else $other:ident {
-            $($(#[$variant_doc:meta])* $variant:ident,)*
+            $($(#[$variant_doc:meta])* $variant:ident $operands:literal,)*
         }
     ) => {
         $(#[$doc])*
         #[derive(Copy, Clone, PartialEq, Eq, Debug)]
         #[repr(u8)]
         pub enum $name {
-            $($(#[$variant_doc])* $variant,)*
+            $(
+                $(#[$variant_doc])*
+                #[doc = concat!("\n\nOperands: `", $operands, "`")]
+                $variant,
+            )*
         }
 
         impl $name {
             /// All of them, by number.
             pub const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// The operands, a letter each.
+            pub const fn operands(self) -> &'static str {
+                match self {
+                    $($name::$variant => $operands,)*
+                }
+            }
 
             pub(crate) fn of_byte(byte: u8) -> Self {
                 Self::ALL.get(usize::from(byte)).copied().unwrap_or($name::$other)
@@ -27,198 +38,202 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// An operation. Operands come in the order in which they are named: `e` is an expression, `t` a
-    /// type, `v` the number of a variable, `c` that of a closure, `p` that of an entry of the pool, `n`
-    /// another number, `s` a text, `f` a flag, `r` a region; `e?` is a flag and, if it is set, an
-    /// expression; `e*` is how many and as many expressions.
+    /// An operation, and its operands:
+    ///
+    /// | | |
+    /// |---|---|
+    /// | `e`, `o`, `E` | an expression; one or none; a list of them |
+    /// | `t`, `u`, `T` | a type; one or none; a list of them |
+    /// | `r` | a region |
+    /// | `v`, `c`, `p` | the number of a variable, of a closure, of an entry of the pool |
+    /// | `n`, `i`, `f` | another number; an integer of any sign; a flag |
+    /// | `s`, `S`, `N` | a text; a list of texts with expressions; one of texts with numbers |
+    /// | `l`, `x` | the length of an array; an operator |
     pub enum Op else Unit {
         /// `()`.
-        Unit,
-        /// `n e..`: operations one after the other; the value of the last one.
-        Block,
+        Unit "",
+        /// Operations one after the other; the value of the last one.
+        Block "E",
 
-        /// `v`: what a variable stands for.
-        Local,
-        /// `v`: the same, where the user names the variable.
-        Name,
-        /// `p`: a constant.
-        Constant,
-        /// `t n`: an integer of a type that may be a parameter.
-        Int,
-        /// `t s`: a floating-point number, as Rust reads it for its type.
-        Float,
-        /// `f`: `false` or `true`.
-        Bool,
-        /// `e n`: an integer of the type of an expression.
-        Like,
-        /// `t`: the zero of a type.
-        Zero,
-        /// `n t`: a const parameter, as the type that it has in kernels.
-        ConstParam,
-        /// `e`: the operand as it is here, whatever is assigned later.
-        Eager,
+        /// What a variable stands for.
+        Local "v",
+        /// The same, where the user names the variable.
+        Name "v",
+        /// A constant.
+        Constant "p",
+        /// An integer of a type that may be a parameter.
+        Int "ti",
+        /// A floating-point number, as Rust reads it for its type.
+        Float "ts",
+        /// `false` or `true`.
+        Bool "f",
+        /// An integer of the type of an expression.
+        Like "ei",
+        /// The zero of a type.
+        Zero "t",
+        /// A const parameter, as the type that it has in kernels.
+        ConstParam "nt",
+        /// The operand as it is here, whatever is assigned later.
+        Eager "e",
 
-        /// `e`: `-e`.
-        Neg,
-        /// `e`: `!e`.
-        Not,
-        /// `e`: `*e`.
-        Deref,
-        /// `e e`: an operator, as the ones below are.
-        Add,
+        /// `-e`.
+        Neg "e",
+        /// `!e`.
+        Not "e",
+        /// `*e`.
+        Deref "e",
+        /// An operator, as the ones below are.
+        Add "ee",
         /// See [`Op::Add`].
-        Sub,
+        Sub "ee",
         /// See [`Op::Add`].
-        Mul,
+        Mul "ee",
         /// See [`Op::Add`].
-        Div,
+        Div "ee",
         /// See [`Op::Add`].
-        Rem,
+        Rem "ee",
         /// See [`Op::Add`].
-        BitXor,
+        BitXor "ee",
         /// See [`Op::Add`].
-        BitAnd,
+        BitAnd "ee",
         /// See [`Op::Add`].
-        BitOr,
+        BitOr "ee",
         /// See [`Op::Add`].
-        Shl,
+        Shl "ee",
         /// See [`Op::Add`].
-        Shr,
+        Shr "ee",
         /// See [`Op::Add`].
-        Eq,
+        Eq "ee",
         /// See [`Op::Add`].
-        Lt,
+        Lt "ee",
         /// See [`Op::Add`].
-        Le,
+        Le "ee",
         /// See [`Op::Add`].
-        Ne,
+        Ne "ee",
         /// See [`Op::Add`].
-        Ge,
+        Ge "ee",
         /// See [`Op::Add`].
-        Gt,
-        /// `e r`: `e && r`.
-        And,
-        /// `e r`: `e || r`.
-        Or,
-        /// `f e e? e?`: whether the first is from the second to the third, without that if `f`.
-        InRange,
+        Gt "ee",
+        /// `e && r`.
+        And "er",
+        /// `e || r`.
+        Or "er",
+        /// Whether the first is from the second to the third, without that if the flag is set.
+        InRange "feoo",
 
-        /// `e t`: `e as t`.
-        Cast,
-        /// `e t`: a number as one of a type that may be a parameter; see `Front::convert`.
-        Convert,
-        /// `e t`: a reference as one of another type that rustc lets it stand for.
-        Coerce,
-        /// `s e`: the field with this name or number.
-        Field,
-        /// `e e`: an element.
-        Index,
-        /// `f e`: `&e`, or `&mut e` if `f`.
-        Address,
-        /// `f e`: `&e[..]`, or `&mut e[..]` if `f`.
-        WholeSlice,
-        /// `f f e e? e?`: `&e[a..b]`; mutable if the first flag is set, inclusive if the second is.
-        Part,
-        /// `e*`: a tuple.
-        Tuple,
-        /// `e*`: an array.
-        Array,
-        /// `e`, length: an array of equal elements.
-        Repeat,
-        /// `t n (s e)* e?`: a struct by its fields, those that are not named from the last.
-        Construct,
+        /// `e as t`.
+        Cast "et",
+        /// A number as one of a type that may be a parameter; see `Front::convert`.
+        Convert "et",
+        /// A reference as one of another type that rustc lets it stand for.
+        Coerce "et",
+        /// The field with this name or number.
+        Field "se",
+        /// An element.
+        Index "ee",
+        /// `&e`, or `&mut e` if the flag is set.
+        Address "fe",
+        /// `&e[..]`, or `&mut e[..]` if the flag is set.
+        WholeSlice "fe",
+        /// `&e[a..b]`; mutable if the first flag is set, inclusive if the second is.
+        Part "ffeoo",
+        /// A tuple.
+        Tuple "E",
+        /// An array.
+        Array "E",
+        /// An array of equal elements.
+        Repeat "el",
+        /// A struct by its fields, those that are not named from the last.
+        Construct "tSo",
+        /// Memory of the block, as a mutable reference.
+        Shared "st",
 
-        /// `s t`: memory of the block, as a mutable reference.
-        Shared,
-
-        /// `p t* e*`: a call of a device function.
-        Call,
-        /// `p t*`: the same, with all variables as arguments.
-        CallWithAll,
-        /// `p f f e t* e*`: a method on a receiver. The first flag: whether the receiver is a place,
-        /// the second: whether arguments may change it.
-        CallMethod,
-        /// `p e e*`: a method of numbers.
-        CallNumber,
-        /// `p t* e* n (closure)*`: a function that takes closures; each of these is [`Op::Closure`] or
+        /// A call of a device function.
+        Call "pTE",
+        /// The same, with all variables as arguments.
+        CallWithAll "pT",
+        /// A method on a receiver. The first flag: whether the receiver is a place, the second: whether
+        /// arguments may change it.
+        CallMethod "pffeTE",
+        /// A method of numbers.
+        CallNumber "peE",
+        /// A function that takes closures; each of the last list is [`Op::Closure`] or
         /// [`Op::LetClosure`].
-        CallInline,
-        /// `c e*`: a call of a closure.
-        CallClosure,
-        /// `c`: a closure, as an argument.
-        Closure,
-        /// `c v n r`: defines a closure; `n` arguments become the variables from `v` on.
-        LetClosure,
+        CallInline "pTEE",
+        /// A call of a closure.
+        CallClosure "cE",
+        /// A closure, as an argument.
+        Closure "c",
+        /// Defines a closure; `n` arguments become the variables from `v` on.
+        LetClosure "cvnr",
 
-        /// `s t f f v`: declares a parameter, with the flags of [`Op::Bind`].
-        Param,
-        /// `s f f v e`: a variable of the user's; the first flag: it is mutable, the second: it needs an
-        /// address.
-        Bind,
-        /// `v e`: a variable of the macro's.
-        Let,
-        /// `v`: a variable of the macro's that has its type from what is first assigned to it.
-        Slot,
-        /// `f v`, `t` if the flag is set: a variable of the user's that is assigned later; with a type
-        /// it is in memory.
-        Declare,
-        /// `e e`: assigns the second to the first.
-        Assign,
-        /// `e e`, then the operator as an [`Op`]: assigns its result to the first.
-        AssignOp,
-        /// `e`: evaluates and forgets.
-        Discard,
+        /// Declares a parameter, with the flags of [`Op::Bind`].
+        Param "stffv",
+        /// A variable of the user's; the first flag: it is mutable, the second: it needs an address.
+        Bind "sffve",
+        /// A variable of the macro's.
+        Let "ve",
+        /// A variable of the macro's that has its type from what is first assigned to it.
+        Slot "v",
+        /// A variable of the user's that is assigned later; with a type it is in memory.
+        Declare "vu",
+        /// Assigns the second to the first.
+        Assign "ee",
+        /// Assigns the result of an operator to the first.
+        AssignOp "eex",
+        /// Evaluates and forgets.
+        Discard "e",
 
-        /// `e r`: `if`.
-        If,
-        /// `e r r`: `if`, `else`.
-        IfElse,
-        /// `r r`: `while`.
-        While,
-        /// `r`: `loop`.
-        Loop,
-        /// Flags inclusive and reversed, unrolling, `v e e e? r`: `for` from the first to the second, by the
-        /// third. Unrolling is 0 for no wish, 1 for never, 2 for fully, otherwise the factor and 2.
-        For,
-        /// `v e* r`: a region once for each expression.
-        ForEach,
-        /// `n`: leaves the loop `n` loops out.
-        Break,
-        /// `n`: goes on with the loop `n` loops out.
-        Continue,
+        /// `if`.
+        If "er",
+        /// `if`, `else`.
+        IfElse "err",
+        /// `while`.
+        While "rr",
+        /// `loop`.
+        Loop "r",
+        /// `for` from the first to the second, by the third; inclusive if the first flag is set, reversed if
+        /// the second is. Unrolling is 0 for no wish, 1 for never, 2 for fully, otherwise the factor and 2.
+        For "ffnveeor",
+        /// A region once for each expression.
+        ForEach "vEr",
+        /// Leaves the loop `n` loops out.
+        Break "n",
+        /// Goes on with the loop `n` loops out.
+        Continue "n",
         /// Ends the function.
-        Return,
-        /// `e`: ends the function with a value, unless it is `()`.
-        ReturnValue,
+        Return "",
+        /// Ends the function with a value, unless it is `()`.
+        ReturnValue "e",
 
-        /// `s n`: declares a type parameter: any type, `Num`, `Int` or `Float`.
-        DeclareType,
-        /// `s p`: declares a const parameter.
-        DeclareConst,
-        /// `n n`: the launch bounds.
-        LaunchBounds,
-        /// `s n (s n)* t* v r`: the body of a function that is described in place of a call: its name, its
-        /// type parameters with their places among the arguments of the call, the types of its values, the
-        /// variable of the first of them, the body. The closures that it takes are its first ones.
-        InlineBody,
+        /// Declares a type parameter: 0 any type, 1 `Num`, 2 `Int`, 3 `Float`.
+        DeclareType "sn",
+        /// Declares a const parameter.
+        DeclareConst "sp",
+        /// The launch bounds.
+        LaunchBounds "nn",
+        /// The body of a function that is described in place of a call: its name, its type parameters with
+        /// their places among the arguments of the call, the types of its values, the variable of the first
+        /// of them, the body. The closures that it takes are its first ones.
+        InlineBody "sNTvr",
     }
 }
 
 numbered! {
-    /// How a type is made, with the operands of [`Op`].
+    /// How a type is made, with operands as those of [`Op`].
     pub enum TypeOp else Unit {
         /// `()`.
-        Unit,
-        /// `p`: a type of the host.
-        Pooled,
-        /// `t`, length: a fixed array.
-        Array,
-        /// `t*`: a tuple.
-        Tuple,
-        /// `f t`: a reference, mutable if the flag is set.
-        Reference,
-        /// `f t`: a slice of such elements, mutable if the flag is set.
-        Slice,
+        Unit "",
+        /// A type of the host.
+        Pooled "p",
+        /// A fixed array.
+        Array "tl",
+        /// A tuple.
+        Tuple "T",
+        /// A reference, mutable if the flag is set.
+        Reference "ft",
+        /// A slice of such elements, mutable if the flag is set.
+        Slice "ft",
     }
 }
 

@@ -100,18 +100,28 @@ impl<'a> Translator<'a> {
         {
             self.refuse(&variable, NAME_OF_KERNEL);
         }
+        let description = self.description(signature, body);
+        self.data(description)
+    }
+
+    /// What the bytes say.
+    pub(crate) fn description(&mut self, signature: &Signature, body: &Block) -> Code {
         let code = match self.is_inlined {
             true => self.inlined_function(signature, body),
             false => self.plain_function(signature, body),
         };
-        self.data(&code)
+        self.with_header(&code)
     }
 
-    /// The arguments of the function that evaluates code.
-    pub(crate) fn data(&self, code: &Code) -> TokenStream {
+    /// Code as a description.
+    pub(crate) fn with_header(&self, code: &Code) -> Code {
         let (file, line) = self.source.start();
-        let header = Code::header(file, line, self.locals, self.closures);
-        let bytes = Literal::byte_string(&header.code(code).into_bytes());
+        Code::header(file, line, self.locals, self.closures).code(code)
+    }
+
+    /// A description as the arguments of the function that evaluates it.
+    pub(crate) fn data(&self, description: Code) -> TokenStream {
+        let bytes = Literal::byte_string(&description.into_bytes());
         let pool = self.pool.tokens();
         quote!(#bytes, #pool)
     }
@@ -365,8 +375,8 @@ impl<'a> Translator<'a> {
         let memory = self.is_addressed(&ident.ident);
         let ty = ty.filter(|_| memory).map(|ty| self.ty(ty));
         let code = self.op(Op::Declare, ident.ident.span());
-        let code = code.flag(ty.is_some()).number(self.variable(&ident.ident));
-        ty.iter().fold(code, Code::code)
+        let variable = self.variable(&ident.ident);
+        code.number(variable).option(ty.as_ref())
     }
 
     /// `let (a, b) = (x, y);` without a tuple.

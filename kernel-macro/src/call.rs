@@ -108,7 +108,7 @@ impl Translator<'_> {
         };
         let code = self.op(Op::CallWithAll, path.span());
         let code = code.number(self.pool.entry(&entry)).list(types);
-        self.data(&code)
+        self.data(self.with_header(&code))
     }
 
     /// A call of the function that an entry of the pool is.

@@ -151,7 +151,7 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
         translator.variable(name);
     }
     let body = translator.closure_body(marked, first);
-    let description = translator.data(&body);
+    let description = translator.data(translator.with_header(&body));
     let (count, span) = (marked.inputs.len(), marked.span());
     let (types, host) = (copy.types(), for_host(copy.body()).stmts);
     let (root, here, front) = (root(), root_at(span), front());

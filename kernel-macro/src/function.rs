@@ -64,7 +64,6 @@ pub(crate) fn expand_expression(tokens: TokenStream) -> TokenStream {
         }
     };
     let items = expand(Kind::Kernel, TokenStream::new(), item);
-    let root = root();
     quote!({
         #items
         let __kiln_kernel: &'static #name = &#name;

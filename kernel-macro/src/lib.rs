@@ -54,6 +54,8 @@ mod refusal;
 mod scan;
 mod signature;
 mod types;
+#[cfg(test)]
+mod written;
 
 use function::Kind;
 use proc_macro::TokenStream;

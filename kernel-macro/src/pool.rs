@@ -76,9 +76,14 @@ impl Pool {
         self.items.truncate(blocks);
     }
 
+    /// All entries, by number.
+    pub(crate) fn entries(&self) -> &[TokenStream] {
+        &self.entries
+    }
+
     /// The pool, as an expression of the host.
     pub(crate) fn tokens(&self) -> TokenStream {
-        let entries = &self.entries;
+        let entries = self.entries();
         quote!(&[#(#entries),*])
     }
 }

@@ -48,9 +48,8 @@ impl<'k> Cursor<'_, '_, 'k> {
                 body.set_local(variable, front.slot());
             }
             _ => {
-                let memory = self.code.flag();
                 let variable = self.code.number();
-                let ty = memory.then(|| self.ty());
+                let ty = self.code.flag().then(|| self.ty());
                 body.set_local(variable, front.declare(ty));
             }
         }
