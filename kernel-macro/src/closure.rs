@@ -154,7 +154,6 @@ pub(crate) fn companion(
         #vis enum #name {}
 
         impl #root::Inlinable for #name {
-            #[track_caller]
             fn call_inline<'k>(
                 #front: #root::Front<'k>,
                 #call: &#root::InlineCall<'_, 'k>,

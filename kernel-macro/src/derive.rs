@@ -217,7 +217,6 @@ fn constructor(name: &Ident, fields: usize) -> TokenStream {
     let values = 0..fields;
     quote! {
         impl #root::Callable for #name {
-            #[track_caller]
             fn call<'k>(
                 __kiln_front: #root::Front<'k>,
                 _: &[#root::Type],

@@ -223,7 +223,6 @@ fn companion(
         #vis enum #name {}
 
         impl #root::Callable for #name {
-            #[track_caller]
             fn call<'k>(
                 #front: #root::Front<'k>,
                 #types: &[#root::Type],

@@ -176,7 +176,6 @@ impl Of<'_> {
         let root = root();
         let names = self.generics.type_params().map(|param| &param.ident);
         quote! {
-            #[track_caller]
             fn call<'k>(
                 __kiln_front: #root::Front<'k>,
                 __kiln_types: &[#root::Type],
@@ -274,7 +273,6 @@ fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
     };
     quote! {
         #describe
-        #[track_caller]
         fn __kiln_call<'k>(
             __kiln_front: #root::Front<'k>,
             __kiln_types: &[#root::Type],

@@ -87,7 +87,6 @@ impl DeviceType for Index3 {
 macro_rules! dimensions {
     ($index:ident) => {{
         const FIELDS: Fields = {
-            #[track_caller]
             fn fields<'k>(k: &'k KernelBuilder, name: &str) -> Option<Val<'k>> {
                 match name {
                     "x" => Some(k.$index().x()),
@@ -102,7 +101,6 @@ macro_rules! dimensions {
     }};
 }
 
-#[track_caller]
 fn grid_size<'k>(k: &'k KernelBuilder, name: &str) -> Option<Val<'k>> {
     match name {
         "x" => Some(k.global_size_x()),

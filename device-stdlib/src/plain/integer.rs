@@ -18,7 +18,6 @@ struct Bits<'k> {
 
 impl<'k> Bits<'k> {
     /// The bits of an integer, or nothing, with a refusal, where its width is not known.
-    #[track_caller]
     fn of(front: Front<'k>, x: Operand<'k>) -> Option<Self> {
         let x = x.read();
         let width = match x.ty().as_scalar().filter(|scalar| scalar.is_int()) {
@@ -54,18 +53,15 @@ impl<'k> Bits<'k> {
         })
     }
 
-    #[track_caller]
     fn right(self, by: u32) -> Operand<'k> {
         self.front.shr(self.value, self.constant(by.into()))
     }
 
-    #[track_caller]
     fn left(self, by: u32) -> Operand<'k> {
         self.front.shl(self.value, self.constant(by.into()))
     }
 
     /// How many bits are ones: sums of 2, 4 and 8 neighbours, then all bytes by one multiplication.
-    #[track_caller]
     fn ones(self) -> Operand<'k> {
         let f = self.front;
         let odd = f.bitand(self.right(1), self.mask(0x5555_5555_5555_5555));
@@ -81,7 +77,6 @@ impl<'k> Bits<'k> {
     }
 
     /// How many zeros are above the highest one: those that are left when all below it are ones.
-    #[track_caller]
     fn zeros_above(self) -> Operand<'k> {
         let mut filled = self;
         let mut by = 1;
@@ -94,7 +89,6 @@ impl<'k> Bits<'k> {
     }
 
     /// How many zeros are below the lowest one.
-    #[track_caller]
     fn zeros_below(self) -> Operand<'k> {
         let f = self.front;
         // A one above the integer's own bits ends the count.
@@ -107,7 +101,6 @@ impl<'k> Bits<'k> {
     }
 
     /// Neighbouring groups of `by` bits exchanged.
-    #[track_caller]
     fn exchanged(self, by: u32, low: u64) -> Self {
         let f = self.front;
         let down = f.bitand(self.right(by), self.mask(low));
@@ -116,7 +109,6 @@ impl<'k> Bits<'k> {
     }
 
     /// The bytes in the other order.
-    #[track_caller]
     fn bytes_reversed(self) -> Self {
         let mut bits = self.exchanged(8, 0x00ff_00ff_00ff_00ff);
         bits = bits.exchanged(16, 0x0000_ffff_0000_ffff);
@@ -153,7 +145,6 @@ fn is_signed(ty: Type) -> bool {
 macro_rules! of_bits {
     ($($(#[$doc:meta])* $name:ident |$bits:ident, $ty:ident| $result:expr;)*) => {$(
         $(#[$doc])*
-        #[track_caller]
         pub fn $name<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
             let $ty = x.read().ty();
             let _ = $ty;
@@ -186,7 +177,6 @@ of_bits! {
 macro_rules! of_complement {
     ($($name:ident $other:ident;)*) => {$(
         #[doc = concat!("`x.", stringify!($name), "()`.")]
-        #[track_caller]
         pub fn $name<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
             $other(front, front.not(x), &[])
         }
@@ -199,7 +189,6 @@ of_complement! {
 }
 
 /// `x.is_power_of_two()`, of unsigned integers.
-#[track_caller]
 pub fn is_power_of_two<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     let x = x.read();
     let (zero, one) = (front.int(x.ty(), 0), front.int(x.ty(), 1));
@@ -210,7 +199,6 @@ pub fn is_power_of_two<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) 
 
 /// The amount of a rotation, and what the others are up to the width: both count modulo that, and so do
 /// 32-bit integers, as it divides 2^32.
-#[track_caller]
 fn rotated<'k>(front: Front<'k>, x: Operand<'k>, amount: Operand<'k>, left: bool) -> Operand<'k> {
     let ty = x.read().ty();
     let unsigned = front.value(x.read().cast(unsigned(ty)));
@@ -222,7 +210,6 @@ fn rotated<'k>(front: Front<'k>, x: Operand<'k>, amount: Operand<'k>, left: bool
 }
 
 /// `x.rotate_left(n)`.
-#[track_caller]
 pub fn rotate_left<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     match args {
         [n] => rotated(front, x, *n, true),
@@ -231,7 +218,6 @@ pub fn rotate_left<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -
 }
 
 /// `x.rotate_right(n)`.
-#[track_caller]
 pub fn rotate_right<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     match args {
         [n] => rotated(front, x, *n, false),
@@ -246,7 +232,6 @@ type Two<'k> = (Val<'k>, Val<'k>);
 macro_rules! of_two {
     ($($(#[$doc:meta])* $name:ident |$front:ident, $two:pat_param| $result:expr;)*) => {$(
         $(#[$doc])*
-        #[track_caller]
         pub fn $name<'k>($front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
             let [y] = args else { return $front.unit() };
             let $two: Two<'k> = super::method::both(x, *y);
@@ -325,7 +310,6 @@ of_two! {
 }
 
 /// The smallest and the largest integer of a type.
-#[track_caller]
 fn limits<'k>(front: Front<'k>, ty: Type) -> Two<'k> {
     let bits = ty.as_scalar().map_or(32, Scalar::bits);
     let (low, high) = match is_signed(ty) {
@@ -336,20 +320,17 @@ fn limits<'k>(front: Front<'k>, ty: Type) -> Two<'k> {
 }
 
 /// `x.wrapping_abs()`: the smallest integer is its own.
-#[track_caller]
 pub fn wrapping_abs<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     super::method::abs(front, x, args)
 }
 
 /// `x.unsigned_abs()`.
-#[track_caller]
 pub fn unsigned_abs<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     let size = super::method::abs(front, x, args);
     size.cast(unsigned(size.read().ty()))
 }
 
 /// `x.pow(n)`, by repeated squaring.
-#[track_caller]
 pub fn pow<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     let [n] = args else { return front.unit() };
     let x = x.read();
@@ -358,7 +339,6 @@ pub fn pow<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operan
 }
 
 /// `x.wrapping_pow(n)`.
-#[track_caller]
 pub fn wrapping_pow<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     pow(front, x, args)
 }

@@ -46,7 +46,6 @@ macro_rules! methods {
         impl<$($generics)*> Method<{ method_name(stringify!($name)) }, ()> for $t {
             const RECEIVER: Receiver = Receiver::$how;
 
-            #[track_caller]
             fn call<'k>(front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
                 let mut args = args.iter().map(|arg| arg.target());
                 match args.next() {
@@ -75,7 +74,6 @@ methods! {
 macro_rules! unary {
     ($($name:ident $builder:ident;)*) => {$(
         /// The method of this name.
-        #[track_caller]
         pub fn $name<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
             front.value(x.read().$builder())
         }
@@ -101,7 +99,6 @@ unary! {
 macro_rules! operators {
     ($($name:ident $operator:ident;)*) => {$(
         /// The method of this name.
-        #[track_caller]
         pub fn $name<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
             match args {
                 [y] => front.$operator(x, *y),
@@ -118,14 +115,12 @@ operators! {
     wrapping_shr shr;
 }
 
-#[track_caller]
 pub(super) fn both<'k>(x: Operand<'k>, y: Operand<'k>) -> (Val<'k>, Val<'k>) {
     let x = x.read();
     (x, y.into_val(x.builder(), Some(x.ty())))
 }
 
 /// `x.min(y)`: the number if the other is NaN.
-#[track_caller]
 pub fn min<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     let [y] = args else { return front.unit() };
     let (x, y) = both(x, *y);
@@ -133,7 +128,6 @@ pub fn min<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operan
 }
 
 /// `x.max(y)`: the number if the other is NaN.
-#[track_caller]
 pub fn max<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     let [y] = args else { return front.unit() };
     let (x, y) = both(x, *y);
@@ -141,7 +135,6 @@ pub fn max<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operan
 }
 
 /// `x.abs()`, of floats and signed integers; the smallest integer is its own.
-#[track_caller]
 pub fn abs<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     let x = x.read();
     if !front.is_integer(x.ty()) {
@@ -152,7 +145,6 @@ pub fn abs<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'
 }
 
 /// `x.mul_add(factor, addend)`, with one rounding.
-#[track_caller]
 pub fn mul_add<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     match args {
         [factor, addend] => front.value(x.read().mul_add(*factor, *addend)),
@@ -161,7 +153,6 @@ pub fn mul_add<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Op
 }
 
 /// `x.powf(exponent)`, with C's `pow` for special values.
-#[track_caller]
 pub fn powf<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     match args {
         [exponent] => front.value(x.read().powf(*exponent)),
@@ -171,7 +162,6 @@ pub fn powf<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Opera
 
 /// `x.powi(n)`, by repeated squaring: multiplications written out if `n` is a literal, else a loop of
 /// the same ones.
-#[track_caller]
 pub fn powi<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     let [n] = args else { return front.unit() };
     let x = x.read();
@@ -187,7 +177,6 @@ pub fn powi<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Opera
 }
 
 /// `x` to the power of `n`, a `u32`, in a loop.
-#[track_caller]
 pub(super) fn power<'k>(front: Front<'k>, x: Val<'k>, n: Operand<'k>, one: Val<'k>) -> Operand<'k> {
     let b = x.builder();
     let (power, square) = (b.var("power", one), b.var("square", x));
@@ -207,7 +196,6 @@ pub(super) fn power<'k>(front: Front<'k>, x: Val<'k>, n: Operand<'k>, one: Val<'
 }
 
 /// `x.signum()`: of an integer -1, 0 or 1, of a float 1 with its sign, or NaN.
-#[track_caller]
 pub fn signum<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     let x = x.read();
     let b = x.builder();
@@ -237,7 +225,6 @@ fn float_bits(ty: Type) -> Option<(Type, i128)> {
 
 /// `x.clamp(low, high)`; NaN stays, and where `high` is below `low`, for which Rust panics, it is
 /// `high`.
-#[track_caller]
 pub fn clamp<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Operand<'k> {
     let [low, high] = args else {
         return front.unit();
@@ -249,7 +236,6 @@ pub fn clamp<'k>(front: Front<'k>, x: Operand<'k>, args: &[Operand<'k>]) -> Oper
 }
 
 /// `x.recip()`.
-#[track_caller]
 pub fn recip<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     let x = x.read();
     let one = x.builder().lit(x.ty(), 1.0);
@@ -257,20 +243,17 @@ pub fn recip<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand
 }
 
 /// `x.wrapping_neg()`.
-#[track_caller]
 pub fn wrapping_neg<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     front.neg(x)
 }
 
 /// `x.is_nan()`.
-#[track_caller]
 pub fn is_nan<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     let x = x.read();
     front.value(x.ne(x))
 }
 
 /// `x.to_bits()`.
-#[track_caller]
 pub fn to_bits<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     let x = x.read();
     let bits = match x.ty() {
@@ -282,13 +265,11 @@ pub fn to_bits<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Opera
 }
 
 /// `x.len()`, of slices and arrays.
-#[track_caller]
 pub fn len<'k>(_: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     x.len()
 }
 
 /// `x.is_empty()`, of slices and arrays.
-#[track_caller]
 pub fn is_empty<'k>(front: Front<'k>, x: Operand<'k>, _: &[Operand<'k>]) -> Operand<'k> {
     let len = x.len().read();
     let zero = len.builder().zero(len.ty());

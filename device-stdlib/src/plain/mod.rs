@@ -68,7 +68,6 @@ macro_rules! functions {
         pub enum $name {}
 
         impl ::kiln_jit_core::front::Callable for $name {
-            #[track_caller]
             fn call<'k>(
                 $front: ::kiln_jit_core::front::Front<'k>,
                 $types: &[::kiln_jit_core::ir::Type],

@@ -31,7 +31,6 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
     const RECEIVER: Receiver;
 
     /// Calls it. The first argument is the receiver; `types` are those written at the call.
-    #[track_caller]
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 
     /// The entry of a pool for a call of it.
@@ -49,7 +48,6 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
 )]
 pub trait AssociatedFn<const NAME: u64, F: ?Sized> {
     /// Calls it. `types` are those written at the call.
-    #[track_caller]
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 }
 
@@ -79,7 +77,6 @@ macro_rules! conversions {
     ($($name:ident)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<T: NumOps, F> AssociatedFn<{ method_name(stringify!($name)) }, F> for T {
-            #[track_caller]
             fn call<'k>(front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
                 match args {
                     [number] => front.convert(front.builder().device_type::<T>(), *number),

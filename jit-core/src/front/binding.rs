@@ -19,7 +19,6 @@ impl<'k> Front<'k> {
 
     /// A number of another type as one of type `ty`, as `as` converts it; of a literal that every type
     /// has or that is rounded to a float, the literal.
-    #[track_caller]
     pub fn convert(self, ty: Type, number: Operand<'k>) -> Operand<'k> {
         let everywhere = 0.0..=127.0;
         let fits = |x: f64| everywhere.contains(&x) && x.fract() == 0.0;
@@ -39,7 +38,6 @@ impl<'k> Front<'k> {
     }
 
     /// The value of a const parameter, as the type that it has in the kernel.
-    #[track_caller]
     pub(super) fn const_value(self, param: crate::ir::ConstParam, ty: Type) -> Operand<'k> {
         let declared = self.builder.const_param_type(param);
         let value = self.builder.emit(InstData::ConstParam(param), declared);
@@ -47,7 +45,6 @@ impl<'k> Front<'k> {
     }
 
     /// Declares a parameter of a type as it is written, and binds it.
-    #[track_caller]
     pub(super) fn param(self, name: &str, ty: Type, mutable: bool, memory: bool) -> Operand<'k> {
         let value = self.builder.param(name, ty);
         self.bind(
@@ -60,7 +57,6 @@ impl<'k> Front<'k> {
 
     /// `let name = value` or `let mut name = value`. With `memory` its address or an element of it
     /// is taken somewhere, so that it has to have one.
-    #[track_caller]
     pub(super) fn bind(
         self,
         name: &str,
@@ -95,7 +91,6 @@ impl<'k> Front<'k> {
     }
 
     /// `let name;`: it is assigned later, perhaps in several branches. With a type it is in memory.
-    #[track_caller]
     pub(super) fn declare(self, ty: Option<Type>) -> Operand<'k> {
         let b = self.builder;
         let kind = match ty {
@@ -106,7 +101,6 @@ impl<'k> Front<'k> {
     }
 
     /// `place = value`.
-    #[track_caller]
     pub(super) fn assign(self, place: Operand<'k>, value: Operand<'k>) {
         match place.kind {
             Kind::Place(place, _) => place.set(value),
@@ -123,13 +117,11 @@ impl<'k> Front<'k> {
     }
 
     /// An expression as a statement: evaluated, its value forgotten.
-    #[track_caller]
     pub(super) fn discard(self, value: Operand<'k>) {
         value.eager();
     }
 
     /// A tuple.
-    #[track_caller]
     pub(super) fn tuple(self, parts: &[Operand<'k>]) -> Operand<'k> {
         let parts: Vec<Val<'k>> = parts.iter().map(|part| part.read()).collect();
         let types: Vec<Type> = parts.iter().map(|part| part.ty()).collect();
@@ -158,7 +150,6 @@ impl<'k> Front<'k> {
     }
 
     /// `[a, b, c]`.
-    #[track_caller]
     pub(super) fn array(self, elements: &[Operand<'k>]) -> Operand<'k> {
         let elements: Vec<Val<'k>> = elements.iter().map(|element| element.read()).collect();
         let ty = elements.first().map_or(Type::I32, |element| element.ty());
@@ -176,7 +167,6 @@ impl<'k> Front<'k> {
     }
 
     /// `[element; len]`.
-    #[track_caller]
     pub(super) fn repeat(self, element: Operand<'k>, len: ArrayLen) -> Operand<'k> {
         let b = self.builder;
         let ty = self.array_type(element.ty(), len);
@@ -205,7 +195,6 @@ impl<'k> Front<'k> {
 
     /// `S { field: value, .. }`: a struct by the names of its fields; what is not named comes from
     /// `base`.
-    #[track_caller]
     pub fn construct(
         self,
         ty: Type,
@@ -239,14 +228,12 @@ impl<'k> Front<'k> {
     }
 
     /// `shared!(ty)`: memory of the block, as a mutable reference.
-    #[track_caller]
     pub(super) fn shared(self, name: &str, ty: Type) -> Operand<'k> {
         let place = self.builder.shared(name, ty);
         Operand::new(self.builder, Kind::Value(place.address()))
     }
 
     /// The dynamic shared memory of the launch, as a mutable slice.
-    #[track_caller]
     pub fn dynamic_shared(self, element: Type) -> Operand<'k> {
         let slice = self.builder.dynamic_shared(element);
         Operand::new(self.builder, Kind::Value(slice))
@@ -258,7 +245,6 @@ const MAX_REPEAT: u64 = 256;
 
 impl KernelBuilder {
     /// A value of any type from its scalars, in memory order.
-    #[track_caller]
     pub(super) fn whole(&self, ty: Type, scalars: &mut dyn Iterator<Item = Constant>) -> Val<'_> {
         let parts: Vec<Type> = match self.type_data(ty) {
             TypeData::Struct(_) => self.with_types(|types| {

@@ -9,7 +9,6 @@ use super::{Front, Operand};
 
 impl KernelBuilder {
     /// Assigns a slot, which has its type from the first assignment.
-    #[track_caller]
     pub(super) fn set_slot<'k>(&'k self, slot: usize, value: Operand<'k>) {
         if value.ty() == Type::UNIT {
             return;
@@ -29,7 +28,6 @@ impl KernelBuilder {
     }
 
     /// A value for a place of a type: references become what the place wants.
-    #[track_caller]
     pub(super) fn fitted<'k>(&'k self, value: Val<'k>, wanted: Type) -> Val<'k> {
         match value.ty() == wanted || !self.is_address(wanted) {
             true => value,
@@ -51,69 +49,58 @@ impl<'k> Front<'k> {
     }
 
     /// `if cond { then }`.
-    #[track_caller]
     pub(super) fn if_(self, cond: Operand<'k>, then: impl FnOnce()) {
         self.builder.if_(cond, then);
     }
 
     /// `if cond { then } else { otherwise }`.
-    #[track_caller]
     pub(super) fn if_else(self, cond: Operand<'k>, then: impl FnOnce(), otherwise: impl FnOnce()) {
         self.builder.if_(cond, then).else_(otherwise);
     }
 
     /// `left && right`.
-    #[track_caller]
     pub(super) fn and(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(true, left.read(), right))
     }
 
     /// `left || right`.
-    #[track_caller]
     pub(super) fn or(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(false, left.read(), right))
     }
 
     /// `while cond { body }`.
-    #[track_caller]
     pub(super) fn while_(self, cond: impl FnOnce() -> Operand<'k>, body: impl FnOnce()) {
         self.builder.while_(|| cond().read(), body);
     }
 
     /// `loop { body }`.
-    #[track_caller]
     pub(super) fn loop_(self, body: impl FnOnce()) {
         self.builder.loop_(body);
     }
 
     /// `for index in range { body }`.
-    #[track_caller]
     pub(super) fn for_(self, range: Range<'k>, unroll: Unroll, body: &mut dyn FnMut(Operand<'k>)) {
         range.repeat(self, unroll, body);
     }
 
     /// Leaves the loop `depth` loops out.
-    #[track_caller]
     pub(super) fn break_(self, depth: u32) {
         self.builder.break_out(depth);
     }
 
     /// Goes on with the next iteration of the loop `depth` loops out.
-    #[track_caller]
     pub(super) fn continue_(self, depth: u32) {
         self.builder.continue_out(depth);
     }
 
     /// `return`, of a function that returns nothing.
-    #[track_caller]
     pub(super) fn return_(self) {
         self.builder.return_();
     }
 
     /// `return value`, or the value of the body at its end, unless it never comes about.
-    #[track_caller]
     pub(super) fn return_value(self, value: Operand<'k>) {
         match value.ty() {
             Type::UNIT => {}
@@ -122,7 +109,6 @@ impl<'k> Front<'k> {
     }
 
     /// Whether a value is in `low..=high`, either of them open, without `high` if `exclusive`.
-    #[track_caller]
     pub(super) fn in_range(
         self,
         value: Operand<'k>,
@@ -144,7 +130,6 @@ impl<'k> Front<'k> {
 
     /// A reference as one of another type that rustc lets it stand for: `&mut` for `&`, an array
     /// for a slice.
-    #[track_caller]
     pub(super) fn coerce(self, value: Operand<'k>, wanted: Type) -> Operand<'k> {
         let b = self.builder;
         if value.ty() == wanted || !b.is_address(wanted) {
@@ -162,7 +147,6 @@ impl KernelBuilder {
         )
     }
 
-    #[track_caller]
     fn coerced<'k>(&'k self, value: Val<'k>, wanted: Type) -> Val<'k> {
         let value = match (self.type_data(value.ty()), self.type_data(wanted)) {
             (TypeData::Pointer { .. }, TypeData::Slice { .. }) => self.slice_of_array(value),

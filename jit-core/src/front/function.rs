@@ -155,7 +155,6 @@ impl fmt::Debug for LazyKernel {
 )]
 pub trait Callable {
     /// Calls it.
-    #[track_caller]
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 
     /// Its entry in a pool.
@@ -271,7 +270,6 @@ impl LazyDeviceFn {
 
     /// Calls it. Arguments that are references become what the parameters want where rustc would let
     /// them.
-    #[track_caller]
     pub fn call<'k>(&self, front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
         let b = front.builder;
         let callers = b.described_for();
@@ -290,7 +288,6 @@ impl LazyDeviceFn {
     }
 }
 
-#[track_caller]
 fn call<'k>(
     front: Front<'k>,
     function: &DeviceFn,

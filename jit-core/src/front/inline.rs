@@ -34,7 +34,6 @@ pub struct InlineCall<'c, 'k> {
 )]
 pub trait Inlinable {
     /// Describes it here.
-    #[track_caller]
     fn call_inline<'k>(front: Front<'k>, call: &InlineCall<'_, 'k>) -> Operand<'k>;
 
     /// Its entry in a pool.
@@ -50,7 +49,6 @@ const MAX_INLINED: usize = 20_000;
 
 impl<'k> Front<'k> {
     /// The value of what is described here, read before anything else is assigned.
-    #[track_caller]
     pub(super) fn taken(self, value: Operand<'k>) -> Operand<'k> {
         match value.ty() == Type::UNIT && !matches!(value.kind, Kind::Lazy(_)) {
             true => self.unit(),
@@ -68,7 +66,6 @@ impl<'k> Front<'k> {
 
     /// Describes the body of a function with these type parameters, each with its place among the
     /// type arguments of a call, and value parameters of these types.
-    #[track_caller]
     pub(super) fn inlined(
         self,
         name: &str,

@@ -21,7 +21,6 @@ pub enum Receiver {
 impl<'k> Front<'k> {
     /// Calls a method on `receiver`, or on what that refers to. With `is_place` it is a variable or a
     /// part of one, which the method may change.
-    #[track_caller]
     pub(super) fn on_receiver(
         self,
         how: Receiver,
@@ -46,7 +45,6 @@ impl<'k> Front<'k> {
 
     /// A variable without an address is copied to memory and back: nothing else reaches it meanwhile,
     /// as it is mutably borrowed.
-    #[track_caller]
     fn on_variable(
         self,
         variable: Operand<'k>,
@@ -63,7 +61,6 @@ impl<'k> Front<'k> {
 
     /// A receiver as it is before the arguments are evaluated: a value that is passed on as such is
     /// read.
-    #[track_caller]
     pub(super) fn ready(self, how: Receiver, receiver: Operand<'k>) -> Operand<'k> {
         let is_reference = matches!(
             self.builder.type_data(receiver.ty()),

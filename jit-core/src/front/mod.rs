@@ -25,6 +25,10 @@
 //! | `inline` | functions that take closures, described in place of their calls |
 //! | `types` | types on their way from rustc to the IR |
 //!
+//! Nothing here is `#[track_caller]`: evaluating an operation sets the builder's position. (A pointer to a
+//! function that is would be one to a shim, and the shim's target is a hidden symbol to the cells of a
+//! notebook, which share Kiln as a `dylib`.)
+//!
 //! Nothing here is for hand-written code, which has [`crate::build`]; it is public because macros
 //! write it into other crates. It upholds the same rule: what it builds reaches no memory it was
 //! not given. Pointers are made of places only, and live as long as those because the checked copy

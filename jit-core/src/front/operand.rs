@@ -61,13 +61,11 @@ impl<'k> Operand<'k> {
     }
 
     /// Its value, read here.
-    #[track_caller]
     pub fn read(self) -> Val<'k> {
         self.into_val(self.builder, None)
     }
 
     /// The operand as it is here, whatever is assigned later. Literals stay literals.
-    #[track_caller]
     pub fn eager(self) -> Operand<'k> {
         match self.kind {
             Kind::Var(_) | Kind::Place(..) | Kind::Slot(_) => self.wrap(Kind::Value(self.read())),
@@ -80,13 +78,11 @@ impl<'k> Operand<'k> {
     }
 
     /// A value in memory that is named here.
-    #[track_caller]
     pub(super) fn in_memory(self, place: Place<'k>) -> Operand<'k> {
         self.wrap(Kind::Place(place, self.builder.here()))
     }
 
     /// The operand where the user names it.
-    #[track_caller]
     pub(super) fn named(self) -> Operand<'k> {
         match self.kind {
             Kind::Place(place, _) => self.in_memory(place),
@@ -95,7 +91,6 @@ impl<'k> Operand<'k> {
     }
 
     /// Notes that this cannot be done, and goes on with a zero.
-    #[track_caller]
     pub(super) fn unsupported(self, message: &str) -> Operand<'k> {
         let kind = BuildErrorKind::Unsupported(message.to_owned());
         let value = self.builder.error(kind, Type::I32);
@@ -103,7 +98,6 @@ impl<'k> Operand<'k> {
     }
 
     /// The field with this name, of a struct, or its number, of a tuple.
-    #[track_caller]
     pub fn field(self, name: &str) -> Operand<'k> {
         let b = self.builder;
         match self.kind {
@@ -129,7 +123,6 @@ impl<'k> Operand<'k> {
     }
 
     /// The element with this index, of a slice or an array.
-    #[track_caller]
     pub fn index(self, index: Operand<'k>) -> Operand<'k> {
         let b = self.builder;
         if let Kind::Place(place, _) = self.kind {
@@ -159,7 +152,6 @@ impl<'k> Operand<'k> {
     }
 
     /// A copy of `value` in memory of the thread.
-    #[track_caller]
     pub(super) fn spill(self, value: Val<'k>) -> Operand<'k> {
         let place = self.builder.local(value.ty());
         place.set(value);
@@ -167,7 +159,6 @@ impl<'k> Operand<'k> {
     }
 
     /// `*self`.
-    #[track_caller]
     pub fn deref(self) -> Operand<'k> {
         let value = self.read();
         match self.builder.type_data(value.ty()) {
@@ -179,7 +170,6 @@ impl<'k> Operand<'k> {
     }
 
     /// What a method or an operator is applied to: behind a reference, what it refers to.
-    #[track_caller]
     pub fn target(self) -> Operand<'k> {
         let is_reference = |operand: Self| {
             matches!(
@@ -194,7 +184,6 @@ impl<'k> Operand<'k> {
     }
 
     /// `&self` or `&mut self`. What has no address is copied to memory for it.
-    #[track_caller]
     pub fn address(self, mutable: bool) -> Operand<'k> {
         match self.kind {
             Kind::Place(place, _) => match self.builder.type_data(place.ty()) {
@@ -220,7 +209,6 @@ impl<'k> Operand<'k> {
     }
 
     /// `&self[..]` or `&mut self[..]`, of a slice or array.
-    #[track_caller]
     pub fn whole_slice(self, mutable: bool) -> Operand<'k> {
         let b = self.builder;
         let whole = match b.type_data(self.ty()) {
@@ -235,7 +223,6 @@ impl<'k> Operand<'k> {
     }
 
     /// `self[from..to]` of a slice or array, which is a slice.
-    #[track_caller]
     pub fn part(
         self,
         from: Option<Operand<'k>>,
@@ -254,7 +241,6 @@ impl<'k> Operand<'k> {
     }
 
     /// The element behind `&mut x[i]`, for functions that take one: atomics.
-    #[track_caller]
     pub fn place(self) -> Place<'k> {
         match self.deref().kind {
             Kind::Place(place, _) => place,
@@ -266,7 +252,6 @@ impl<'k> Operand<'k> {
     }
 
     /// The number of elements of a slice or array, a `usize`.
-    #[track_caller]
     pub fn len(self) -> Operand<'k> {
         let b = self.builder;
         let (ty, value) = match self.kind {
@@ -286,7 +271,6 @@ impl<'k> Operand<'k> {
     }
 
     /// `self as` a scalar type.
-    #[track_caller]
     pub fn cast(self, ty: Type) -> Operand<'k> {
         if ty == self.ty() {
             return self;
@@ -296,7 +280,6 @@ impl<'k> Operand<'k> {
 }
 
 impl KernelBuilder {
-    #[track_caller]
     fn array_len<'k>(&'k self, array: Operand<'k>, len: ArrayLen) -> Operand<'k> {
         match len {
             ArrayLen::Known(n) => array.wrap(Kind::Literal(Constant::Int(n.into()), Type::U32)),
@@ -316,7 +299,6 @@ impl<'k> IntoVal<'k> for Operand<'k> {
         }
     }
 
-    #[track_caller]
     fn into_val(self, builder: &'k KernelBuilder, like: Option<Type>) -> Val<'k> {
         match self.kind {
             Kind::Value(value) => value.into_val(builder, like),
@@ -342,13 +324,11 @@ impl<'k> IntoVal<'k> for Operand<'k> {
 
 impl<'k> Front<'k> {
     /// An operator, as an instruction.
-    #[track_caller]
     pub fn binary(self, op: BinaryOp, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.binary(op, left.target(), right.target()))
     }
 
     /// A comparison, as an instruction.
-    #[track_caller]
     pub fn compare(self, op: CompareOp, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.compare(op, left.target(), right.target()))
     }
@@ -358,7 +338,6 @@ macro_rules! operators {
     ($($method:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The operator, as an instruction.
-            #[track_caller]
             pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
                 self.binary(BinaryOp::$op, left, right)
             }
@@ -371,7 +350,6 @@ macro_rules! comparisons {
     ($($method:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The comparison, as an instruction.
-            #[track_caller]
             pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
                 self.compare(CompareOp::$op, left, right)
             }
@@ -385,7 +363,6 @@ macro_rules! shifts {
         impl<'k> Front<'k> {$(
             /// The shift, as an instruction. The amount may have any integer type: it counts modulo
             /// the width.
-            #[track_caller]
             pub fn $method(self, left: Operand<'k>, amount: Operand<'k>) -> Operand<'k> {
                 let left = left.read();
                 let amount = match amount.known_int() {
@@ -400,7 +377,6 @@ macro_rules! shifts {
 shifts! { shl Shl shr Shr }
 
 impl KernelBuilder {
-    #[track_caller]
     fn shift_amount(&self, amount: i128, ty: Type) -> Val<'_> {
         let width = ty.as_scalar().map_or(i128::MAX, |s| s.bits().into());
         self.constant(Constant::Int(amount.rem_euclid(width)), ty)
@@ -409,7 +385,6 @@ impl KernelBuilder {
 
 impl<'k> Front<'k> {
     /// A value as an operand. Pointers are made of places only.
-    #[track_caller]
     pub fn value(self, value: Val<'k>) -> Operand<'k> {
         let operand = Operand::new(self.builder, Kind::Value(value));
         match self.builder.type_data(value.ty()) {
@@ -420,7 +395,6 @@ impl<'k> Front<'k> {
     }
 
     /// Notes that what was written is not supported, and goes on with a zero.
-    #[track_caller]
     pub fn refuse(self, message: &str) -> Operand<'k> {
         self.unit().unsupported(message)
     }
@@ -441,13 +415,11 @@ impl<'k> Front<'k> {
     }
 
     /// `-operand`.
-    #[track_caller]
     pub fn neg(self, operand: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.unary(UnaryOp::Neg, operand.target()))
     }
 
     /// `!operand`.
-    #[track_caller]
     pub fn not(self, operand: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.unary(UnaryOp::Not, operand.target()))
     }

@@ -107,7 +107,6 @@ impl Pooled {
 
 impl<'k> Front<'k> {
     /// The operand that an entry is: a constant.
-    #[track_caller]
     pub(super) fn constant(self, entry: Entry) -> Operand<'k> {
         let b = self.builder;
         let of = |ty: TypeFn| b.in_scope(b.with_types(ty));

@@ -22,7 +22,6 @@ impl<'k> Range<'k> {
         self.start.ty()
     }
 
-    #[track_caller]
     pub(super) fn repeat(
         self,
         front: Front<'k>,
@@ -68,7 +67,6 @@ impl<'k> Range<'k> {
     }
 
     /// A `for` of the IR.
-    #[track_caller]
     fn count(self, b: &'k KernelBuilder, unroll: Unroll, body: &mut dyn FnMut(Operand<'k>)) {
         let body = |index: Val<'k>| body(Operand::new(b, Kind::Value(index)));
         match self.step {
@@ -78,7 +76,6 @@ impl<'k> Range<'k> {
     }
 
     /// A range of at most 32 bits as a `for` over 64 bits.
-    #[track_caller]
     fn count_widely(self, front: Front<'k>, unroll: Unroll, body: &mut dyn FnMut(Operand<'k>)) {
         let ty = self.ty();
         let one = front.int(Type::I64, 1);
@@ -96,7 +93,6 @@ impl<'k> Range<'k> {
     }
 
     /// `start..=end` of any type: the loop steps at its top, so that `continue` does.
-    #[track_caller]
     fn count_by_hand(self, front: Front<'k>, body: &mut dyn FnMut(Operand<'k>)) {
         let b = front.builder;
         let (start, end) = (self.start.read(), self.end.read());
@@ -118,7 +114,6 @@ impl<'k> Range<'k> {
     }
 
     /// `.rev()`: as many iterations, counted from the other end.
-    #[track_caller]
     fn repeat_reversed(self, front: Front<'k>, unroll: Unroll, body: &mut dyn FnMut(Operand<'k>)) {
         let forward = Range {
             reversed: false,
@@ -139,7 +134,6 @@ impl<'k> Range<'k> {
 }
 
 /// The next index, or the end of the loop if the next one would be beyond `end`.
-#[track_caller]
 fn advance<'k>(b: &'k KernelBuilder, index: Var<'k>, end: Val<'k>, step: Val<'k>) {
     let left = b.binary(BinaryOp::Sub, end, index);
     b.if_(b.compare(CompareOp::Lt, left, step), || b.break_());
@@ -148,7 +142,6 @@ fn advance<'k>(b: &'k KernelBuilder, index: Var<'k>, end: Val<'k>, step: Val<'k>
 
 /// A step, which Rust has as a `usize`, in the type of the index. One that is too large for it is
 /// the largest there is: either way one iteration is left.
-#[track_caller]
 fn narrow_step<'k>(b: &'k KernelBuilder, step: Operand<'k>, ty: Type) -> Operand<'k> {
     let front = Front::new(b);
     let Some(scalar) = ty.as_scalar() else {

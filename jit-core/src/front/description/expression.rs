@@ -160,7 +160,6 @@ impl<'k> Cursor<'_, '_, 'k> {
 }
 
 /// An operator on two operands.
-#[track_caller]
 pub(super) fn operator<'k>(
     front: Front<'k>,
     op: Op,
