@@ -195,15 +195,14 @@ impl Translator<'_> {
         let first = self.fresh_list(types.len());
         let (mut parts, mut at) = (Vec::new(), first);
         for param in &signature.params {
-            match (&param.pattern, param.is_closure) {
-                (Pat::Ident(ident), true) => {
-                    let closure = Meaning::Closure(self.fresh_closure());
-                    self.names.bind(&ident.ident, closure);
-                }
-                (pattern, _) => {
-                    parts.push(self.bind_pattern(pattern, &local(at)));
-                    at += 1;
-                }
+            if !param.is_closure {
+                parts.push(self.bind_pattern(&param.pattern, &local(at)));
+                at += 1;
+                continue;
+            }
+            let closure = Meaning::Closure(self.fresh_closure());
+            if let Pat::Ident(ident) = &param.pattern {
+                self.names.bind(&ident.ident, closure);
             }
         }
         let params = signature.generics.type_params().enumerate();

@@ -58,6 +58,12 @@ fn both<F: Fn(i32) -> i32, G: Fn(i32, i32) -> (i32, i32)>(f: F, x: i32, g: &G) -
     a.wrapping_mul(7) ^ b
 }
 
+/// One of the closures has no name.
+#[device_fn]
+fn second<F: Fn(i32) -> i32, G: Fn(i32) -> i32>(_: F, x: i32, g: G) -> i32 {
+    g(x)
+}
+
 #[device_fn]
 fn twice<F: Fn(i32) -> i32>(x: i32, f: F) -> i32 {
     apply(apply(x, &f), |v| f(v).wrapping_add(1))
@@ -140,7 +146,8 @@ fn counting(x: i32) -> i32 {
 #[device_fn]
 fn passed_on(x: i32) -> i32 {
     let k = x & 15;
-    twice(k, |v| v * 3) + both(|v| v ^ k, x, &|a, b| (b, a.wrapping_add(k)))
+    let third = second(|v| v + 1, k, |v| v * 5);
+    twice(k, |v| v * 3) + both(|v| v ^ k, x, &|a, b| (b, a.wrapping_add(k))) + third
 }
 
 #[device_fn]
