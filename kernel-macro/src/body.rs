@@ -233,8 +233,11 @@ impl<'a> Translator<'a> {
         self.type_params.contains(name)
     }
 
-    /// The number of a const parameter, and its declared type.
+    /// The number of a const parameter, and its declared type; none where an item hides it.
     pub(crate) fn const_param(&self, name: &Ident) -> Option<(u32, Type)> {
+        if self.names.meaning(name) == Some(Meaning::Item) {
+            return None;
+        }
         let at = self.consts.iter().position(|(n, _)| n == name)?;
         Some((at as u32, self.consts[at].1.clone()))
     }

@@ -118,6 +118,26 @@ fn gather(x: &[i32], indices: &[usize], offset: usize, out: &mut [i32]) {
     out[i] = x[indices[i]] + offset as i32;
 }
 
+/// An item in a block has the name of a const parameter there.
+#[kernel]
+fn hidden<const N: usize>(out: &mut [u32]) {
+    out[0] = N as u32;
+    {
+        const N: u32 = 7;
+        out[1] = N;
+    }
+    out[2] = N as u32;
+}
+
+#[test]
+fn items_hide_const_parameters() -> kiln::Result<()> {
+    let jit = exact(Device::cpu());
+    let mut out = jit.zeros::<u32>(3)?;
+    hidden.launch::<4>(&jit, (1, 1), &mut out)?;
+    assert_eq!(out.to_vec()?, [4, 7, 4]);
+    Ok(())
+}
+
 /// A kernel of which some tokens are the macro's and some are from where it is used. `y` of the one is
 /// not `y` of the other.
 macro_rules! elementwise {

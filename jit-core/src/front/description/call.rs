@@ -5,9 +5,10 @@ use std::cell::Cell;
 use kiln_description::{Op, Reader, Region};
 
 use crate::build::Position;
+use crate::ir::Type;
 
 use super::super::pool::Entry;
-use super::super::{Closure, InlineCall, Operand, Receiver};
+use super::super::{Closure, InlineCall, Operand};
 use super::{Body, Cursor};
 
 /// A closure that the function can call.
@@ -60,18 +61,12 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
             Op::Call => {
                 let entry = self.entry();
                 let (types, args) = (self.types(), self.list());
-                match entry {
-                    Some(Entry::Function(call)) => call(front, &types, &args),
-                    _ => front.unit(),
-                }
+                self.call_function(entry, &types, &args)
             }
             Op::CallWithAll => {
                 let (entry, types) = (self.entry(), self.types());
                 let args: Vec<Operand<'k>> = self.body.locals.iter().map(Cell::get).collect();
-                match entry {
-                    Some(Entry::Function(call)) => call(front, &types, &args),
-                    _ => front.unit(),
-                }
+                self.call_function(entry, &types, &args)
             }
             Op::CallMethod => self.call_method(),
             Op::CallNumber => {
@@ -80,7 +75,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 let args: Vec<Operand<'k>> = self.list().into_iter().map(Operand::target).collect();
                 match entry {
                     Some(Entry::Number(call)) => call(front, receiver.target(), &args),
-                    _ => front.unit(),
+                    _ => self.unfit(),
                 }
             }
             Op::CallInline => self.call_inline(),
@@ -89,7 +84,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 let args = self.list();
                 match closure {
                     Some(closure) => self.body.call_closure(closure, &args),
-                    None => front.unit(),
+                    None => self.unfit(),
                 }
             }
             Op::InlineBody => self.inline_body(),
@@ -100,11 +95,22 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
         }
     }
 
+    fn call_function(
+        &self,
+        entry: Option<Entry>,
+        types: &[Type],
+        args: &[Operand<'k>],
+    ) -> Operand<'k> {
+        match entry {
+            Some(Entry::Function(call)) => call(self.front(), types, args),
+            _ => self.unfit(),
+        }
+    }
+
     fn call_method(&mut self) -> Operand<'k> {
         let front = self.front();
-        let (how, call) = match self.entry() {
-            Some(Entry::Method(how, call)) => (how, Some(call)),
-            _ => (Receiver::Unread, None),
+        let Some(Entry::Method(how, call)) = self.entry() else {
+            return self.unfit();
         };
         let (is_place, may_change) = (self.code.flag(), self.code.flag());
         let mut receiver = self.eval();
@@ -112,9 +118,6 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
             receiver = front.ready(how, receiver);
         }
         let (types, args) = (self.types(), self.list());
-        let Some(call) = call else {
-            return front.unit();
-        };
         front.on_receiver(how, receiver, is_place, |receiver| {
             let mut all = vec![receiver];
             all.extend(args);
@@ -141,7 +144,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
         };
         match entry {
             Some(Entry::Inline(describe)) => describe(front, &call),
-            _ => front.unit(),
+            _ => self.unfit(),
         }
     }
 
@@ -175,7 +178,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
     fn inline_body(&mut self) -> Operand<'k> {
         let (front, body) = (self.front(), self.body);
         let Some(call) = body.call else {
-            return front.unit();
+            return self.unfit();
         };
         let name = self.code.text();
         let type_params: Vec<(&str, usize)> = (0..self.code.count())

@@ -2,8 +2,9 @@
 
 use kiln_description::Op;
 
-use crate::ir::{ArrayLen, BinaryOp, CompareOp, Constant, Type};
+use crate::ir::{BinaryOp, CompareOp, Constant, Type};
 
+use super::super::pool::Entry;
 use super::super::{Front, Operand};
 use super::Cursor;
 
@@ -56,8 +57,8 @@ impl<'k> Cursor<'_, '_, 'k> {
         let front = self.front();
         match op {
             Op::Constant => match self.entry() {
-                Some(entry) => front.constant(entry),
-                None => front.unit(),
+                Some(entry @ (Entry::Scalar(..) | Entry::Aggregate(..))) => front.constant(entry),
+                _ => self.unfit(),
             },
             Op::Like => {
                 let value = self.eval();
@@ -69,7 +70,7 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let ty = self.ty();
                 match param {
                     Some(param) => front.const_value(param, ty),
-                    None => front.unit(),
+                    None => self.unfit(),
                 }
             }
         }
@@ -143,7 +144,7 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let element = self.eval();
                 match self.len() {
                     Some(len) => front.repeat(element, len),
-                    None => front.repeat(element, ArrayLen::Known(0)),
+                    None => self.unfit(),
                 }
             }
             _ => {

@@ -162,12 +162,41 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::Closure
             | Op::LetClosure
             | Op::InlineBody => self.call(op),
-            _ if (op as u8) < (Op::Param as u8) => self.expression(op),
-            _ => {
+            Op::Param
+            | Op::Bind
+            | Op::Let
+            | Op::Slot
+            | Op::Declare
+            | Op::Assign
+            | Op::AssignOp
+            | Op::Discard
+            | Op::If
+            | Op::IfElse
+            | Op::While
+            | Op::Loop
+            | Op::For
+            | Op::ForEach
+            | Op::Break
+            | Op::Continue
+            | Op::Return
+            | Op::ReturnValue
+            | Op::DeclareType
+            | Op::DeclareConst
+            | Op::LaunchBounds => {
                 self.statement(op);
                 self.front().unit()
             }
+            _ => self.expression(op),
         }
+    }
+
+    /// Notes that the description and its pool do not fit: a defect of the macros, and not to be built
+    /// as something else.
+    fn unfit(&self) -> Operand<'k> {
+        self.front().refuse(
+            "the description of this function does not fit what it refers to, which is a defect of \
+             Kiln; report it with the function",
+        )
     }
 
     fn list(&mut self) -> Vec<Operand<'k>> {

@@ -167,7 +167,10 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let name = self.code.text();
                 let ty = match self.entry() {
                     Some(entry @ Entry::Type(_)) => front.type_of(entry),
-                    _ => Type::U64,
+                    _ => {
+                        self.unfit();
+                        Type::U64
+                    }
                 };
                 let param = builder.declare_const(name, ty);
                 self.body.consts.borrow_mut().push(param);

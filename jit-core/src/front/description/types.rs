@@ -13,14 +13,20 @@ impl Cursor<'_, '_, '_> {
         match self.code.type_op() {
             TypeOp::Unit => Type::UNIT,
             TypeOp::Pooled => match self.entry() {
-                Some(entry) => front.type_of(entry),
-                None => Type::UNIT,
+                Some(entry @ Entry::Type(_)) => front.type_of(entry),
+                _ => {
+                    self.unfit();
+                    Type::UNIT
+                }
             },
             TypeOp::Array => {
                 let element = self.ty();
                 match self.len() {
                     Some(len) => front.array_type(element, len),
-                    None => Type::UNIT,
+                    None => {
+                        self.unfit();
+                        Type::UNIT
+                    }
                 }
             }
             TypeOp::Tuple => front.tuple_type(&self.types()),
