@@ -169,9 +169,11 @@ pub mod prelude {
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::math::Math;
+    pub use kiln_device_stdlib::plain::atomic::*;
     pub use kiln_device_stdlib::plain::index::*;
     pub use kiln_device_stdlib::plain::memory::*;
     pub use kiln_device_stdlib::plain::number::{Float, FloatOps as _, Int, Num};
+    pub use kiln_device_stdlib::plain::ordering::Ordering;
     pub use kiln_device_stdlib::plain::warp::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
     pub use kiln_jit_core::args;

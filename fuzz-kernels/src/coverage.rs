@@ -262,6 +262,7 @@ impl<'m> Divergence<'m> {
         match data {
             InstData::VarGet(var) => self.vars.contains(var),
             InstData::LocalAlloc
+            | InstData::AtomicLoad { .. }
             | InstData::AtomicRmw { .. }
             | InstData::AtomicCas { .. }
             | InstData::Call { .. } => true,
@@ -481,6 +482,8 @@ impl Walk<'_> {
             InstData::DynamicShared => ("dynamic_shared".to_owned(), Type::UNIT),
             InstData::LocalAlloc => ("local_alloc".to_owned(), Type::UNIT),
             InstData::GlobalAddr(_) => ("global_addr".to_owned(), Type::UNIT),
+            InstData::AtomicLoad { ptr, .. } => memory("atomic.load", ptr),
+            InstData::AtomicStore { ptr, .. } => memory("atomic.store", ptr),
             InstData::AtomicRmw { op, ptr, .. } => {
                 memory(&format!("atomic.{op:?}").to_lowercase(), ptr)
             }

@@ -151,8 +151,31 @@ pub enum Access {
     Read,
     /// Writes.
     Write,
+    /// Reads atomically.
+    AtomicRead,
+    /// Writes atomically.
+    AtomicWrite,
     /// Reads and writes in one atomic operation.
     Atomic,
+}
+
+impl Access {
+    /// Whether it is atomic.
+    pub fn is_atomic(self) -> bool {
+        !matches!(self, Access::Read | Access::Write)
+    }
+
+    /// Whether it only reads.
+    pub fn only_reads(self) -> bool {
+        matches!(self, Access::Read | Access::AtomicRead)
+    }
+
+    /// Whether this and another access of the same bytes are a race if nothing orders them.
+    pub fn conflicts_with(self, other: Access) -> bool {
+        let harmless =
+            (self.is_atomic() && other.is_atomic()) || (self.only_reads() && other.only_reads());
+        !harmless
+    }
 }
 
 impl std::fmt::Display for Access {
@@ -160,6 +183,8 @@ impl std::fmt::Display for Access {
         f.write_str(match self {
             Access::Read => "reads it",
             Access::Write => "writes it",
+            Access::AtomicRead => "reads it atomically",
+            Access::AtomicWrite => "writes it atomically",
             Access::Atomic => "changes it atomically",
         })
     }
@@ -297,7 +322,7 @@ pub enum Finding {
 
 fn race_fix(first: &AccessSite, second: &AccessSite) -> &'static str {
     match (first.block == second.block, first.access, second.access) {
-        (true, Access::Atomic, _) | (true, _, Access::Atomic) => {
+        (true, first, second) if first.is_atomic() || second.is_atomic() => {
             "make both atomic, or put a `barrier()` between them"
         }
         (true, ..) => "put a `barrier()` between them, or make both atomic",

@@ -384,10 +384,12 @@ fn atomics_say_their_order_and_scope() {
     let ptr = b.param("counter", counter);
     let value = b.int(1, Type::U32);
     let orders = [
+        (Ordering::Relaxed, Scope::Block),
         (Ordering::Relaxed, Scope::Device),
         (Ordering::Relaxed, Scope::System),
         (Ordering::AcquireRelease, Scope::Block),
         (Ordering::Release, Scope::Device),
+        (Ordering::SequentiallyConsistent, Scope::Device),
     ];
     for (ordering, scope) in orders {
         let op = AtomicOp::Add;
@@ -412,9 +414,25 @@ fn atomics_say_their_order_and_scope() {
         },
         Type::U32,
     );
-    for scope in [Scope::Block, Scope::Device, Scope::System] {
+    for scope in Scope::ALL {
         let ordering = Ordering::AcquireRelease;
         b.stmt(InstData::Fence { ordering, scope });
+        b.value(
+            InstData::AtomicLoad {
+                ptr,
+                ordering: Ordering::Acquire,
+                scope,
+            },
+            Type::U32,
+        );
+        let ordering = Ordering::SequentiallyConsistent;
+        b.stmt(InstData::Fence { ordering, scope });
+        b.stmt(InstData::AtomicStore {
+            ptr,
+            value,
+            ordering: Ordering::Release,
+            scope,
+        });
     }
     m.functions.push(b.f);
     let ptx = assemble_everywhere(&m);
@@ -425,10 +443,21 @@ fn atomics_say_their_order_and_scope() {
             "atom.relaxed.sys.global.add.u32",
             "atom.acq_rel.cta.global.add.u32",
             "atom.release.gpu.global.add.u32",
+            "atom.relaxed.cta.global.add.u32",
+            "fence.sc.gpu;\n\t// begin inline asm\n\tatom.acquire.gpu.global.add.u32",
             "atom.acquire.gpu.global.cas.b32",
-            "membar.cta",
-            "membar.gl",
-            "membar.sys",
+            "fence.acq_rel.cta",
+            "fence.acq_rel.gpu",
+            "fence.acq_rel.sys",
+            "fence.sc.cta",
+            "fence.sc.gpu",
+            "fence.sc.sys",
+            "ld.acquire.cta.global.b32",
+            "ld.acquire.gpu.global.b32",
+            "ld.acquire.sys.global.b32",
+            "st.release.cta.global.b32",
+            "st.release.gpu.global.b32",
+            "st.release.sys.global.b32",
         ],
     );
 }

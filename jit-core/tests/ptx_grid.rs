@@ -23,6 +23,8 @@ enum Operand {
     Scalar(Scalar),
     Vector(Scalar, u8),
     Pointer(Scalar, AddressSpace),
+    /// No value; of results only.
+    Nothing,
 }
 
 impl Operand {
@@ -31,6 +33,7 @@ impl Operand {
             Operand::Scalar(scalar) => Type::scalar(scalar),
             Operand::Vector(element, lanes) => m.types.vector(element, lanes),
             Operand::Pointer(pointee, space) => m.types.pointer(Type::scalar(pointee), space, true),
+            Operand::Nothing => Type::UNIT,
         }
     }
 }
@@ -82,6 +85,10 @@ fn kernel(cells: &[&Cell]) -> Module {
             args.push(b.load(from, ty));
         }
         let ty = cell.result.ty(&mut m);
+        if ty == Type::UNIT {
+            b.stmt((cell.data)(&args));
+            continue;
+        }
         let result = b.value((cell.data)(&args), ty);
         let to = place(&mut m, &mut b, ty);
         b.store(to, result);
@@ -332,6 +339,49 @@ fn atomics() {
     }
     // In 3 spaces and 3 orders: all 7 of 4 integers, 2 of 2 floats, swaps of 6 integers.
     check(&cells, 9 * (4 * 7 + 2 * 2 + 6));
+}
+
+#[test]
+fn atomic_loads_and_stores() {
+    let mut cells = Vec::new();
+    let loads = [
+        Ordering::Relaxed,
+        Ordering::Acquire,
+        Ordering::SequentiallyConsistent,
+    ];
+    let stores = [
+        Ordering::Relaxed,
+        Ordering::Release,
+        Ordering::SequentiallyConsistent,
+    ];
+    for space in AddressSpace::ALL {
+        for scalar in Scalar::ALL {
+            let (ptr, value) = (Operand::Pointer(scalar, space), Operand::Scalar(scalar));
+            for scope in Scope::ALL {
+                for ordering in loads {
+                    let data = move |args: &[Value]| InstData::AtomicLoad {
+                        ptr: args[0],
+                        ordering,
+                        scope,
+                    };
+                    let name = format!("atomic load {ordering:?} {scope:?} {ptr:?}");
+                    cells.push(cell(name, &[ptr], value, data));
+                }
+                for ordering in stores {
+                    let data = move |args: &[Value]| InstData::AtomicStore {
+                        ptr: args[0],
+                        value: args[1],
+                        ordering,
+                        scope,
+                    };
+                    let name = format!("atomic store {ordering:?} {scope:?} {ptr:?}");
+                    cells.push(cell(name, &[ptr, value], Operand::Nothing, data));
+                }
+            }
+        }
+    }
+    // In 3 spaces and 3 scopes: 3 loads and 3 stores of every scalar.
+    check(&cells, 9 * 6 * Scalar::ALL.len());
 }
 
 #[test]

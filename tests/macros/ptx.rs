@@ -1,5 +1,8 @@
 //! What PTX some kernels become, where one instruction would be wrong.
 
+use kiln::core::args::Arg;
+use kiln::core::front::AsKernel;
+use kiln::core::inspect::Inspection;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
@@ -10,6 +13,66 @@ fn sizes(x: &[i16], out: &mut [i64]) {
         let size = if x[i] < 0 { -x[i] } else { x[i] };
         out[i] = size as i64 + x[i].wrapping_abs() as i64;
     }
+}
+
+/// What a kernel becomes for an architecture.
+fn inspect(kernel: &impl AsKernel, args: &[Arg<'_>]) -> kiln::Result<Inspection> {
+    let options = JitOptions {
+        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
+        ..JitOptions::default()
+    };
+    Jit::with(Device::cpu(), kiln::hooks::standard(), options).inspect(kernel, args)
+}
+
+#[kernel]
+fn carried(x: &mut [u32], y: &mut [u32], table: &[u32]) {
+    let i = thread_idx().x;
+    // Twice the same between two barriers: `y` is another slice, so one load is enough.
+    let sum = x[0] + table[i];
+    y[0] = sum;
+    y[1] = x[0];
+    barrier();
+    // What is in memory may be another number now; nobody writes to the table.
+    y[2] = x[0] + table[i];
+}
+
+#[test]
+fn a_barrier_is_where_memory_is_read_again() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let (mut x, mut y, table) = (
+        jit.zeros::<u32>(4)?,
+        jit.zeros::<u32>(4)?,
+        jit.zeros::<u32>(4)?,
+    );
+    let inspection = inspect(&carried, args!(&mut x, &mut y, &table))?;
+    let ptx = inspection.ptx()?;
+    let count = |what: &str| ptx.matches(what).count();
+    assert_eq!(count("ld.global.nc."), 1, "{ptx}");
+    assert_eq!(count("ld.global.b32") + count("ld.global.u32"), 2, "{ptx}");
+    Ok(())
+}
+
+#[kernel]
+fn gathered(index: &mut [u32], x: &[u32], y: &mut [u32]) {
+    let i = global_id().x;
+    if i < y.len() && i < index.len() {
+        y[i] = x[index[i] as usize];
+    }
+}
+
+/// A load that races is undefined to LLVM at each use: what is compared must be what is used.
+#[test]
+fn an_index_from_memory_is_frozen() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let (mut index, x, mut y) = (
+        jit.zeros::<u32>(4)?,
+        jit.zeros::<u32>(4)?,
+        jit.zeros::<u32>(4)?,
+    );
+    let args = args!(&mut index, &x, &mut y);
+    let llvm = inspect(&gathered, args)?.llvm()?.to_owned();
+    assert_eq!(llvm.matches("freeze i32").count(), 1, "{llvm}");
+    Ok(())
 }
 
 /// The smallest integer of 16 bits is its own absolute value, which not every `ptxas` makes of `abs.s16`.

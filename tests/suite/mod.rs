@@ -20,6 +20,7 @@ mod faults;
 mod launching;
 mod math;
 mod memory;
+mod memory_model;
 mod rust_closures;
 mod rust_integers;
 mod rust_language;
@@ -55,6 +56,7 @@ pub fn cases() -> Vec<Case> {
         math::CASES,
         control::CASES,
         memory::CASES,
+        memory_model::CASES,
         faults::CASES,
         launching::CASES,
         arrays::CASES,

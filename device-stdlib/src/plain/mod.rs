@@ -37,17 +37,21 @@
 //! |---|---|
 //! | [`index`] | thread, block and grid indices |
 //! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
-//! | [`memory`] | barriers, fences, atomics, dynamic shared memory |
+//! | [`memory`] | barriers, fences, dynamic shared memory |
+//! | [`atomic`] | atomics |
+//! | [`ordering`] | orderings of atomics and fences |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`integer`] | those of integers that are made of operators |
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`resolve`] | which function a method or a path means |
 
+pub mod atomic;
 pub mod index;
 pub mod integer;
 pub mod memory;
 pub mod method;
 pub mod number;
+pub mod ordering;
 pub mod resolve;
 pub mod warp;
 
@@ -56,7 +60,7 @@ pub mod warp;
 macro_rules! functions {
     ($(
         $(#[$doc:meta])*
-        fn $name:ident $(<$t:ident: $bound:path>)? ($($arg:ident: $ty:ty),*) $(-> $result:ty)? $body:block
+        fn $name:ident $(<$t:ident: $bound:path>)? ($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)? $body:block
         => |$front:ident, $types:pat_param, $args:pat_param| $build:expr;
     )*) => {$(
         $(#[$doc])*

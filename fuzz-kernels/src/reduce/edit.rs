@@ -39,6 +39,7 @@ fn is_pure(data: &InstData) -> bool {
         data,
         InstData::VarSet(..)
             | InstData::Store { .. }
+            | InstData::AtomicStore { .. }
             | InstData::AtomicRmw { .. }
             | InstData::AtomicCas { .. }
             | InstData::Barrier

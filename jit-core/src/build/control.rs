@@ -271,11 +271,17 @@ impl KernelBuilder {
         self.emit(InstData::Barrier, Type::UNIT);
     }
 
-    /// Orders this thread's memory accesses as seen by the threads in `scope` (CUDA guide,
-    /// `__threadfence`).
+    /// Orders this thread's memory accesses as seen by the threads in `scope`, sequentially
+    /// consistent (CUDA guide, `__threadfence`).
     #[track_caller]
     pub fn fence(&self, scope: crate::ir::Scope) {
-        let ordering = crate::ir::Ordering::AcquireRelease;
+        self.fence_with(crate::ir::Ordering::SequentiallyConsistent, scope);
+    }
+
+    /// Orders this thread's memory accesses as seen by the threads in `scope` (PTX ISA, "fence").
+    /// A relaxed fence is an error: it orders nothing.
+    #[track_caller]
+    pub fn fence_with(&self, ordering: crate::ir::Ordering, scope: crate::ir::Scope) {
         self.emit(InstData::Fence { ordering, scope }, Type::UNIT);
     }
 

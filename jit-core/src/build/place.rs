@@ -154,6 +154,34 @@ impl<'k> Place<'k> {
         Place::new(b.emit(data, ptr_ty), ty, self.mutable)
     }
 
+    /// Reads the value atomically (PTX ISA, "ld"). The ordering is relaxed, acquire or sequentially
+    /// consistent.
+    #[track_caller]
+    pub fn atomic_load(self, ordering: Ordering, scope: Scope) -> Val<'k> {
+        let ptr = self.builder.adopt(self.ptr).id;
+        let data = InstData::AtomicLoad {
+            ptr,
+            ordering,
+            scope,
+        };
+        self.builder.emit(data, self.ty)
+    }
+
+    /// Writes the value atomically (PTX ISA, "st"). The ordering is relaxed, release or sequentially
+    /// consistent.
+    #[track_caller]
+    pub fn atomic_store(self, value: impl IntoVal<'k>, ordering: Ordering, scope: Scope) {
+        if let Some((ptr, value)) = self.writable("the target of an atomic operation", value) {
+            let data = InstData::AtomicStore {
+                ptr: ptr.id,
+                value: value.id,
+                ordering,
+                scope,
+            };
+            self.builder.emit(data, Type::UNIT);
+        }
+    }
+
     /// Atomically replaces the value `v` by `v + value` and returns the old `v`; relaxed, for all
     /// threads of the device (CUDA guide, `atomicAdd`).
     #[track_caller]
@@ -208,9 +236,22 @@ impl<'k> Place<'k> {
     }
 
     /// Atomically writes `new` if the value is `expected`; returns the old value, which equals
-    /// `expected` if and only if the write happened (CUDA guide, `atomicCAS`).
+    /// `expected` if and only if the write happened; relaxed, for all threads of the device (CUDA
+    /// guide, `atomicCAS`).
     #[track_caller]
     pub fn atomic_cas(self, expected: impl IntoVal<'k>, new: impl IntoVal<'k>) -> Val<'k> {
+        self.atomic_cas_with(expected, new, Ordering::Relaxed, Scope::Device)
+    }
+
+    /// [`Place::atomic_cas`] with an ordering and a scope of choice.
+    #[track_caller]
+    pub fn atomic_cas_with(
+        self,
+        expected: impl IntoVal<'k>,
+        new: impl IntoVal<'k>,
+        ordering: Ordering,
+        scope: Scope,
+    ) -> Val<'k> {
         let b = self.builder;
         let expected = expected.into_val(b, Some(self.ty));
         let Some((ptr, new)) = self.writable("the target of an atomic operation", new) else {
@@ -224,8 +265,8 @@ impl<'k> Place<'k> {
             ptr: ptr.id,
             expected: expected.id,
             new: new.id,
-            ordering: Ordering::Relaxed,
-            scope: Scope::Device,
+            ordering,
+            scope,
         };
         b.emit(data, self.ty)
     }

@@ -257,6 +257,9 @@ impl Check<'_> {
                 }
                 self.store(self.type_of(ptr))
             }
+            InstData::AtomicLoad { ptr, .. } | InstData::AtomicStore { ptr, .. } => {
+                self.atomic_space(self.type_of(ptr))
+            }
             InstData::AtomicRmw { op, ptr, value, .. } => {
                 self.atomic_rmw(op, self.type_of(value))?;
                 self.atomic_space(self.type_of(ptr))

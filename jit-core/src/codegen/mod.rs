@@ -16,6 +16,7 @@ mod operations;
 mod optimize;
 mod options;
 mod pipeline;
+mod provenance;
 mod ptx;
 pub(crate) mod session;
 mod short_abs;

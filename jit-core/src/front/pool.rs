@@ -1,7 +1,7 @@
 //! What a description refers to that only rustc can tell: types, constants, functions.
 
 use crate::build::KernelBuilder;
-use crate::ir::{Constant, Type, TypeTable};
+use crate::ir::{Constant, Scope, Type, TypeTable};
 use crate::value::DeviceType;
 
 use super::operand::Kind;
@@ -59,6 +59,13 @@ impl<T: DeviceType> Named for T {
             [constant] if is_scalar => Entry::Scalar(T::ir_type, *constant),
             _ => Entry::Aggregate(T::ir_type, front.builder.keep_constants(scalars)),
         })
+    }
+}
+
+/// The scope of an atomic or a fence, by its number in [`Scope::ALL`].
+impl Named for Scope {
+    fn pooled(self, _: Front<'_>) -> Pooled {
+        Pooled(Entry::Scalar(u32::ir_type, Constant::Int(self as i128)))
     }
 }
 

@@ -574,6 +574,13 @@ impl<'m> Flattener<'m> {
         scalar.ok_or_else(|| self.unverified("an operation on scalars meets another type"))
     }
 
+    /// How many bytes of memory a scalar takes.
+    fn scalar_bytes(&self, ty: Type) -> Result<u8> {
+        let scalar = ty.as_scalar();
+        let scalar = scalar.ok_or_else(|| self.unverified("an atomic access of no scalar"))?;
+        Ok(scalar.bytes() as u8)
+    }
+
     /// An index as a 64-bit register.
     fn index(&mut self, function: &Function, frame: &Frame, index: Value) -> Result<Reg> {
         let scalar = self.scalar(function, index)?;

@@ -83,6 +83,10 @@ pub(super) enum Op {
         n: u8,
         scalar: Scalar,
     },
+    /// A scalar of memory to `d`, atomically.
+    AtomicLoad { d: Reg, p: Reg, bytes: u8 },
+    /// A scalar to memory, atomically.
+    AtomicStore { p: Reg, v: Reg, bytes: u8 },
     /// The old value to `d`, `f(old, v)` to memory.
     Atomic {
         f: Binary,

@@ -384,6 +384,15 @@ impl<'a, C: Checker> Runner<'a, C> {
                     let values = args.map(r);
                     regs[d as usize] = f(scalar, &values[..usize::from(n)]);
                 }
+                Op::AtomicLoad { d, p, bytes } => {
+                    let (address, t) = (r(p), touch(Access::AtomicRead));
+                    regs[d as usize] =
+                        self.access(t, address, bytes, |m| m.read(address, bytes))?;
+                }
+                Op::AtomicStore { p, v, bytes } => {
+                    let (address, value, t) = (r(p), r(v), touch(Access::AtomicWrite));
+                    self.access(t, address, bytes, |m| m.write(address, bytes, value))?;
+                }
                 Op::Atomic { f, d, p, v, bytes } => {
                     let (address, value) = (r(p), r(v));
                     let t = touch(Access::Atomic);

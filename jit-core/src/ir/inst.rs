@@ -6,7 +6,9 @@
 
 use smallvec::SmallVec;
 
+use super::entity::PrimaryMap;
 use super::function::{Region, Value, Var};
+use super::intrinsic::IntrinsicDef;
 use super::module::{FuncId, GlobalId, IntrinsicId};
 use super::types::{ConstParam, Type};
 use super::{Location, SharedVar};
@@ -115,8 +117,8 @@ pub enum AtomicOp {
     Exchange,
 }
 
-/// Which threads an atomic or a fence is ordered with (PTX ISA, "Scope").
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+/// Which threads an atomic or a fence is ordered with (PTX ISA, "Scope"), from few to many.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Scope {
     /// The threads of the block (PTX `.cta`).
     Block,
@@ -137,6 +139,25 @@ pub enum Ordering {
     Release,
     /// Both.
     AcquireRelease,
+    /// Both, and all threads of the scope see all operations of this ordering in one order.
+    SequentiallyConsistent,
+}
+
+impl Scope {
+    /// Every scope, from few threads to many.
+    pub const ALL: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
+}
+
+impl Ordering {
+    /// Whether what another thread released becomes visible.
+    pub fn acquires(self) -> bool {
+        !matches!(self, Ordering::Relaxed | Ordering::Release)
+    }
+
+    /// Whether earlier writes become visible to a thread that acquires.
+    pub fn releases(self) -> bool {
+        !matches!(self, Ordering::Relaxed | Ordering::Acquire)
+    }
 }
 
 /// How a counted loop is to be unrolled.
@@ -307,6 +328,26 @@ pub enum InstData {
     LocalAlloc,
     /// The address of a constant of the module.
     GlobalAddr(GlobalId),
+    /// An atomic read of a scalar.
+    AtomicLoad {
+        /// The address; global, shared or generic.
+        ptr: Value,
+        /// Its ordering; one that does not only release.
+        ordering: Ordering,
+        /// Its scope.
+        scope: Scope,
+    },
+    /// An atomic write of a scalar.
+    AtomicStore {
+        /// The address; mutable, global, shared or generic.
+        ptr: Value,
+        /// What to write.
+        value: Value,
+        /// Its ordering; one that does not acquire only.
+        ordering: Ordering,
+        /// Its scope.
+        scope: Scope,
+    },
     /// An atomic read-modify-write; the result is the old value.
     AtomicRmw {
         /// Which.
@@ -334,7 +375,7 @@ pub enum InstData {
         scope: Scope,
     },
     /// Waits until all threads of the block that have not ended are here, and makes their earlier
-    /// writes visible to each other (CUDA guide, `__syncthreads`).
+    /// writes visible to each other (CUDA guide, `__syncthreads`). See [`InstData::orders_memory`].
     Barrier,
     /// Orders memory accesses of this thread as seen by the others (CUDA guide, `__threadfence`).
     Fence {
@@ -482,8 +523,12 @@ impl InstData {
                 *value = f(*value);
             }
             InstData::VarSet(_, value) => *value = f(*value),
-            InstData::Load { ptr, .. } | InstData::FieldPtr { ptr, .. } => *ptr = f(*ptr),
-            InstData::Store { ptr, value, .. } | InstData::AtomicRmw { ptr, value, .. } => {
+            InstData::Load { ptr, .. }
+            | InstData::AtomicLoad { ptr, .. }
+            | InstData::FieldPtr { ptr, .. } => *ptr = f(*ptr),
+            InstData::Store { ptr, value, .. }
+            | InstData::AtomicStore { ptr, value, .. }
+            | InstData::AtomicRmw { ptr, value, .. } => {
                 *ptr = f(*ptr);
                 *value = f(*value);
             }
@@ -533,6 +578,39 @@ impl InstData {
             } => std::iter::once(*then_region).chain(*else_region).collect(),
             InstData::Loop { body } | InstData::For { body, .. } => SmallVec::from_iter([*body]),
             _ => SmallVec::new(),
+        }
+    }
+
+    /// Among which threads it orders accesses to memory: here, and nowhere else, writes of other
+    /// threads may become visible to this one, or its writes to them. Every pass and backend that
+    /// moves, merges or drops an access to memory that other threads can reach asks this; across
+    /// such an operation a value in memory is not known any more.
+    ///
+    /// A warp's synchronization is of block scope. Of a call it says nothing: the callee's
+    /// operations do.
+    pub fn orders_memory(
+        &self,
+        intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+    ) -> Option<Scope> {
+        match *self {
+            InstData::Barrier => Some(Scope::Block),
+            InstData::Fence { scope, .. } => Some(scope),
+            InstData::AtomicLoad {
+                ordering, scope, ..
+            }
+            | InstData::AtomicStore {
+                ordering, scope, ..
+            }
+            | InstData::AtomicRmw {
+                ordering, scope, ..
+            }
+            | InstData::AtomicCas {
+                ordering, scope, ..
+            } => (ordering != Ordering::Relaxed).then_some(scope),
+            InstData::Intrinsic { id, .. } => {
+                intrinsics[id].orders_memory().then_some(Scope::Block)
+            }
+            _ => None,
         }
     }
 

@@ -50,6 +50,7 @@ keywords! {
     Ordering {
         Relaxed = "relaxed", Acquire = "acquire", Release = "release",
         AcquireRelease = "acquire_release",
+        SequentiallyConsistent = "sequentially_consistent",
     }
     TypeBound { Any = "any", Num = "num", Int = "int", Float = "float", }
     Passing { Direct = "direct", ByReference = "by_reference", ByValue = "by_value", }
@@ -99,7 +100,7 @@ mod tests {
         check::<CompareOp>(CompareOp::Ge as usize + 1);
         check::<AtomicOp>(AtomicOp::Exchange as usize + 1);
         check::<Scope>(Scope::System as usize + 1);
-        check::<Ordering>(Ordering::AcquireRelease as usize + 1);
+        check::<Ordering>(Ordering::SequentiallyConsistent as usize + 1);
         check::<TypeBound>(TypeBound::Float as usize + 1);
         check::<Passing>(Passing::ByValue as usize + 1);
         check::<Phase>(Phase::Legal as usize + 1);

@@ -487,6 +487,14 @@ impl TypeTable {
         }
     }
 
+    /// Whether `ty` is a pointer or slice through which memory can be written.
+    pub fn is_mutable(&self, ty: Type) -> bool {
+        matches!(
+            self.data(ty),
+            TypeData::Pointer { mutable: true, .. } | TypeData::Slice { mutable: true, .. }
+        )
+    }
+
     /// Whether `ty` is a struct or an array: passed by reference or by value as a whole.
     pub fn is_aggregate(&self, ty: Type) -> bool {
         matches!(self.data(ty), TypeData::Struct(_) | TypeData::Array { .. })

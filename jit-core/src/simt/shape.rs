@@ -7,7 +7,9 @@
 //! ended do not count, as they never read again.
 //!
 //! A load through a uniform address is uniform: threads that read one place between two barriers
-//! read the same, or the kernel has a data race.
+//! read the same, or the kernel has a data race. Where fences or atomics order accesses, too, two
+//! warps may read one place before and after another thread writes it, without a race; the lanes of
+//! a warp read it at once. An atomic load is never the same in two warps.
 
 use super::scope::Scopes;
 use super::{BlockShape, Flat};
@@ -50,6 +52,7 @@ impl Shapes {
             scopes,
             block,
             shapes,
+            only_barriers: only_barriers(module, function),
             changed: true,
         };
         while std::mem::take(&mut analysis.changed) {
@@ -89,7 +92,21 @@ struct Analysis<'a> {
     scopes: &'a Scopes,
     block: BlockShape,
     shapes: Shapes,
+    /// Whether nothing but barriers orders accesses of different warps.
+    only_barriers: bool,
     changed: bool,
+}
+
+/// Whether nothing but barriers orders accesses of different warps.
+fn only_barriers(module: &Module, function: &Function) -> bool {
+    let mut all = true;
+    function.for_each_inst(|_, inst| {
+        let data = &function.insts[inst].data;
+        // What orders the lanes of a warp orders no two warps.
+        let of_warps = !matches!(data, InstData::Barrier | InstData::Intrinsic { .. });
+        all &= !(of_warps && data.orders_memory(&module.intrinsics).is_some());
+    });
+    all
 }
 
 impl Analysis<'_> {
@@ -156,9 +173,11 @@ impl Analysis<'_> {
                 lane_shape(self.block)
             }
             InstData::Load { ptr, volatile } => {
-                let least = if *volatile { Shape::Warp } else { Shape::Block };
+                let same = self.only_barriers && !*volatile;
+                let least = if same { Shape::Block } else { Shape::Warp };
                 self.shapes.value(*ptr).max(least)
             }
+            InstData::AtomicLoad { ptr, .. } => self.shapes.value(*ptr).max(Shape::Warp),
             InstData::Intrinsic { id, args } => {
                 let args = args.iter().map(|&a| self.shapes.value(a));
                 let mask = args.clone().next().unwrap_or(Shape::Block);

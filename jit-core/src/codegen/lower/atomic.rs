@@ -1,18 +1,27 @@
 //! Atomics, fences and barriers.
 //!
-//! Relaxed read-modify-write up to device scope is an `atomicrmw`, which LLVM understands and
-//! prints as plain `atom` (PTX ISA, "atom": relaxed, `.gpu`). LLVM drops the ordering and scope of
-//! an `atomicrmw`, so everything else is inline PTX that names both.
+//! Loads, stores and fences are LLVM's own, with ordering and scope. A relaxed read-modify-write of
+//! device scope is an `atomicrmw`, which LLVM understands and prints as plain `atom` (PTX ISA,
+//! "atom": relaxed, `.gpu`). LLVM drops the ordering and scope of an `atomicrmw`, so every other one
+//! is inline PTX that names both.
+//!
+//! Sequential consistency is a fence before the operation (Lustig, Sahasrabuddhe, Giroux: *A Formal
+//! Analysis of the NVIDIA PTX Memory Consistency Model*, 2019, table 2). What other threads see is
+//! kept in LLVM's passes by [`FunctionLowering::let_memory_escape`].
 
-use inkwell::values::{BasicValueEnum, IntValue};
+use inkwell::attributes::AttributeLoc;
+use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue, IntValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 
-use super::bindings::build_atomic_fadd;
-use super::value::{as_float, as_int};
+use super::bindings::{SyncScope, build_atomic_fadd, build_fence, set_sync_scope};
+use super::value::{Lowered, as_float, as_int};
 use super::{FunctionLowering, unexpected};
 use crate::codegen::error::BackendError;
 use crate::codegen::operations::llvm_operation;
-use crate::ir::{AddressSpace, AtomicOp, Effects, Ordering, Scalar, Scope, Value};
+use crate::ir::{AddressSpace, AtomicOp, Effects, Ordering, ParamData, Scalar, Scope, Type, Value};
+
+/// `memory(argmem: readwrite)`: what a relaxed atomic reaches and orders.
+const ARGUMENT_MEMORY: u64 = 0b11;
 
 /// A memory order and whom it concerns.
 pub(super) type Order = (Ordering, Scope);
@@ -26,7 +35,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         order: Order,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let scalar = self.scalar_of(value)?;
-        if !matches!(order, (Ordering::Relaxed, Scope::Block | Scope::Device)) {
+        if order != (Ordering::Relaxed, Scope::Device) {
             let operation = ptx_operation(op, scalar);
             return self.atomic_asm(&operation, ptr, &[value], order);
         }
@@ -96,12 +105,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             Some(AddressSpace::Shared) => ".shared",
             _ => return Err(unexpected("an atomic in read-only or private memory")),
         };
+        let ordering = self.fence_if_consistent((ordering, scope), Ordering::Acquire);
         let order = ptx_ordering(ordering);
         let scope = ptx_scope(scope);
-        let address = self.pointer(ptr)?;
-        let word = self.types().int(64);
-        let address = self.builder().build_ptr_to_int(address, word, "")?;
-        let mut args: Vec<BasicValueEnum<'ctx>> = vec![address.into()];
+        let mut args: Vec<BasicValueEnum<'ctx>> = vec![self.pointer(ptr)?.into()];
         for &operand in operands {
             args.push(self.one(operand)?);
         }
@@ -114,8 +121,103 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
         template.push(';');
         constraints.push_str(",~{memory}");
-        let result = args[1].get_type();
-        self.asm_value(&template, &constraints, result, &args, Effects::Memory)
+        let call = self.module.build_asm(
+            self.builder(),
+            &template,
+            &constraints,
+            Some(args[1].get_type()),
+            &args,
+            Effects::Memory,
+        )?;
+        if ordering == Ordering::Relaxed {
+            let attribute = self.module.enum_attribute("memory", ARGUMENT_MEMORY);
+            call.add_attribute(AttributeLoc::Function, attribute);
+        }
+        let old = call.try_as_basic_value().basic();
+        old.ok_or_else(|| unexpected("an atomic without a value"))
+    }
+
+    /// Says in LLVM's terms that other threads reach what the mutable parameters point at.
+    ///
+    /// Such a parameter is `noalias`, since rustc and the launch see to it that no other parameter
+    /// of the thread reaches the same memory. LLVM would conclude that no barrier and no fence
+    /// changes what lies there, as nobody else has the address. Inline assembly that does nothing
+    /// takes it, so that anything which touches unknown memory may be an access through it, whereas
+    /// two parameters remain two places.
+    pub(super) fn let_memory_escape(&self) -> Result<(), BackendError> {
+        let function = self.function();
+        let reachable = |param: &&ParamData| {
+            param.facts.noalias
+                && self
+                    .types()
+                    .table()
+                    .is_mutable(function.type_of(param.value))
+        };
+        let mut addresses = Vec::new();
+        for param in function.params.iter().filter(reachable) {
+            addresses.push(match self.get(param.value)? {
+                Lowered::Slice(ptr, _) => ptr.into(),
+                Lowered::One(value) => value,
+            });
+        }
+        if addresses.is_empty() || !self.module.orders_memory {
+            return Ok(());
+        }
+        let constraints = "l,".repeat(addresses.len()) + "~{memory}";
+        self.call_asm("", &constraints, None, &addresses, Effects::Memory)?;
+        Ok(())
+    }
+
+    /// The fence of a sequentially consistent operation, which then needs only `rest`.
+    fn fence_if_consistent(&self, (ordering, scope): Order, rest: Ordering) -> Ordering {
+        if ordering != Ordering::SequentiallyConsistent {
+            return ordering;
+        }
+        self.lower_fence(ordering, scope);
+        rest
+    }
+
+    pub(super) fn lower_atomic_load(
+        &self,
+        ptr: Value,
+        result: Type,
+        (ordering, scope): Order,
+    ) -> Result<Lowered<'ctx>, BackendError> {
+        let ordering = self.fence_if_consistent((ordering, scope), Ordering::Acquire);
+        let scalar = scalar(result)?;
+        let bits = self.types().int(scalar.bytes() * 8);
+        let address = self.pointer(ptr)?;
+        let value = self.builder().build_load(bits, address, "")?;
+        if let Some(load) = value.as_instruction_value() {
+            make_atomic(load, scalar, ordering, self.sync_scope(scope));
+        }
+        match scalar {
+            Scalar::Bool => self.value_from_memory(value, result),
+            _ => {
+                let ty = self.types().value(result)?;
+                Ok(Lowered::One(self.builder().build_bit_cast(value, ty, "")?))
+            }
+        }
+    }
+
+    pub(super) fn lower_atomic_store(
+        &self,
+        ptr: Value,
+        value: Value,
+        (ordering, scope): Order,
+    ) -> Result<(), BackendError> {
+        let ordering = self.fence_if_consistent((ordering, scope), Ordering::Relaxed);
+        let ty = self.type_of(value);
+        let scalar = scalar(ty)?;
+        let value = match scalar {
+            Scalar::Bool => self.to_memory(self.get(value)?, ty)?,
+            _ => self.one(value)?,
+        };
+        let bits = self.types().int(scalar.bytes() * 8);
+        let value = self.builder().build_bit_cast(value, bits, "")?;
+        let store = self.builder().build_store(self.pointer(ptr)?, value)?;
+        make_atomic(store, scalar, ordering, self.sync_scope(scope));
+        Ok(())
     }
 
     pub(super) fn lower_barrier(&self) -> Result<(), BackendError> {
@@ -128,19 +230,47 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         Ok(())
     }
 
-    /// `membar`, which is sequentially consistent and so at least what was asked for (PTX ISA,
-    /// "membar / fence").
-    pub(super) fn lower_fence(&self, ordering: Ordering, scope: Scope) -> Result<(), BackendError> {
-        if ordering == Ordering::Relaxed {
-            return Ok(());
+    /// `fence.acq_rel` or `fence.sc` (PTX ISA, "membar / fence").
+    pub(super) fn lower_fence(&self, ordering: Ordering, scope: Scope) {
+        if ordering != Ordering::Relaxed {
+            build_fence(
+                self.builder(),
+                llvm_ordering(ordering),
+                self.sync_scope(scope),
+            );
         }
+    }
+
+    /// LLVM's name of a scope (LLVM, "User Guide for NVPTX Back-end").
+    fn sync_scope(&self, scope: Scope) -> SyncScope {
         let name = match scope {
-            Scope::Block => "llvm.nvvm.membar.cta",
-            Scope::Device => "llvm.nvvm.membar.gl",
-            Scope::System => "llvm.nvvm.membar.sys",
+            Scope::Block => "block",
+            Scope::Device => "device",
+            Scope::System => "",
         };
-        self.call_llvm(name, &[], &[])?;
-        Ok(())
+        SyncScope::named(self.context(), name)
+    }
+}
+
+fn scalar(ty: Type) -> Result<Scalar, BackendError> {
+    ty.as_scalar()
+        .ok_or_else(|| unexpected("an atomic access of no scalar"))
+}
+
+fn make_atomic(access: InstructionValue<'_>, scalar: Scalar, ordering: Ordering, scope: SyncScope) {
+    // What the IR's verifier passes as an access and its ordering, LLVM's setters take.
+    let _ = access.set_alignment(scalar.bytes());
+    let _ = access.set_atomic_ordering(llvm_ordering(ordering));
+    set_sync_scope(access, scope);
+}
+
+fn llvm_ordering(ordering: Ordering) -> AtomicOrdering {
+    match ordering {
+        Ordering::Relaxed => AtomicOrdering::Monotonic,
+        Ordering::Acquire => AtomicOrdering::Acquire,
+        Ordering::Release => AtomicOrdering::Release,
+        Ordering::AcquireRelease => AtomicOrdering::AcquireRelease,
+        Ordering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
     }
 }
 
@@ -166,7 +296,8 @@ fn ptx_ordering(ordering: Ordering) -> &'static str {
         Ordering::Relaxed => "relaxed",
         Ordering::Acquire => "acquire",
         Ordering::Release => "release",
-        Ordering::AcquireRelease => "acq_rel",
+        // After the fence that makes the difference.
+        Ordering::AcquireRelease | Ordering::SequentiallyConsistent => "acq_rel",
     }
 }
 

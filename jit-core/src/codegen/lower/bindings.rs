@@ -6,12 +6,13 @@
 use std::num::NonZeroU32;
 use std::ptr;
 
+use inkwell::AtomicOrdering;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::{
-    LLVMBuildAtomicRMW, LLVMBuildGEPWithNoWrapFlags, LLVMGetMDKindIDInContext,
-    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
-    LLVMValueAsMetadata,
+    LLVMBuildAtomicRMW, LLVMBuildFenceSyncScope, LLVMBuildFreeze, LLVMBuildGEPWithNoWrapFlags,
+    LLVMGetMDKindIDInContext, LLVMGetSyncScopeID, LLVMMDNodeInContext2, LLVMMDStringInContext2,
+    LLVMMetadataAsValue, LLVMSetAtomicSyncScopeID, LLVMSetMetadata, LLVMValueAsMetadata,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::LLVMMetadataRef;
@@ -78,6 +79,48 @@ pub(crate) fn build_atomic_fadd<'ctx>(
             value.as_value_ref(),
             LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic,
             0,
+        ))
+    }
+}
+
+/// A synchronization scope of LLVM (LLVM language reference, "Memory Model for Concurrent
+/// Operations"); the empty name is that of all threads there are.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SyncScope(u32);
+
+impl SyncScope {
+    pub(crate) fn named(context: &Context, name: &str) -> Self {
+        // SAFETY: the context is alive; LLVM copies the name.
+        SyncScope(unsafe { LLVMGetSyncScopeID(context.raw(), name.as_ptr().cast(), name.len()) })
+    }
+}
+
+/// Gives an atomic load or store the threads that it is ordered with.
+pub(crate) fn set_sync_scope(access: InstructionValue<'_>, scope: SyncScope) {
+    // SAFETY: the instruction is of the module being built and, as its ordering was set, atomic.
+    unsafe { LLVMSetAtomicSyncScopeID(access.as_value_ref(), scope.0) };
+}
+
+/// A fence.
+pub(crate) fn build_fence(builder: &Builder<'_>, ordering: AtomicOrdering, scope: SyncScope) {
+    // SAFETY: the builder is positioned; no fence is relaxed, which the IR's verifier has checked.
+    unsafe {
+        LLVMBuildFenceSyncScope(builder.as_mut_ptr(), ordering.into(), scope.0, c"".as_ptr());
+    }
+}
+
+/// The value, or some value of its type where LLVM knows none (LLVM language reference, "freeze").
+pub(crate) fn build_freeze<'ctx>(
+    builder: &Builder<'ctx>,
+    value: BasicValueEnum<'ctx>,
+) -> BasicValueEnum<'ctx> {
+    // SAFETY: the value is of the module being built and the builder is positioned; the result has
+    // its type.
+    unsafe {
+        BasicValueEnum::new(LLVMBuildFreeze(
+            builder.as_mut_ptr(),
+            value.as_value_ref(),
+            c"".as_ptr(),
         ))
     }
 }

@@ -53,7 +53,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         Ok(())
     }
 
-    fn build_asm(
+    pub(super) fn build_asm(
         &self,
         builder: &Builder<'ctx>,
         template: &str,

@@ -4,7 +4,7 @@
 //! zero), which is closed when the rest is done. Slots of variables become LLVM values in the first
 //! optimization pass.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -17,6 +17,7 @@ use super::signature::Arrival;
 use super::value::{Lowered, as_int, as_pointer};
 use super::{ModuleLowering, unexpected};
 use crate::codegen::error::BackendError;
+use crate::codegen::provenance::Provenance;
 use crate::codegen::types::TypeLowering;
 use crate::ir::{
     AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inst, InstData, InstNode, ParamData,
@@ -45,8 +46,8 @@ pub struct FunctionLowering<'a, 'ctx> {
     pub(super) locals: HashMap<Inst, PointerValue<'ctx>>,
     pub(super) loops: Vec<LoopBlocks<'ctx>>,
     pub(super) channel: Option<PointerValue<'ctx>>,
-    /// Pointers and slices into memory that nobody writes while the kernel runs.
-    pub(super) unchanging: HashSet<Value>,
+    /// Which memory nobody writes, and which values a race may have left undetermined.
+    pub(super) provenance: Provenance,
     /// Whether the current region was left: what follows is never executed.
     pub(super) left: bool,
 }
@@ -73,7 +74,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             locals: HashMap::new(),
             loops: Vec::new(),
             channel: None,
-            unchanging: HashSet::new(),
+            provenance: Provenance::of(&module.module.types, function),
             left: false,
         })
     }
@@ -163,6 +164,9 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             Some(channel) => Some(as_pointer(channel)?),
             None => None,
         };
+        if self.function.kind == FunctionKind::Kernel {
+            self.let_memory_escape()?;
+        }
         Ok(())
     }
 
@@ -176,19 +180,6 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             return Ok(());
         }
         let ty = self.function.type_of(param.value);
-        let unchanging = match *self.types().table().data(ty) {
-            TypeData::Pointer { space, mutable, .. } | TypeData::Slice { space, mutable, .. } => {
-                let readable = matches!(space, AddressSpace::Global | AddressSpace::Generic);
-                param.passing != crate::ir::Passing::ByValue
-                    && readable
-                    && !mutable
-                    && param.facts.noalias
-            }
-            _ => false,
-        };
-        if unchanging {
-            self.unchanging.insert(param.value);
-        }
         let divisor = param.facts.divisor;
         if divisor > 1 && divisor.is_power_of_two() && ty.is_int() {
             let value = as_int(arrived.one()?)?;
@@ -367,7 +358,6 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     ) -> Result<Option<Lowered<'ctx>>, BackendError> {
         let result = node.result.map_or(Type::UNIT, |r| self.type_of(r));
         let one = |value: BasicValueEnum<'ctx>| Ok(Some(Lowered::One(value)));
-        self.note_unchanging(node);
         match node.data {
             InstData::Const(constant) => self.lower_const(constant, result).map(Some),
             InstData::ConstParam(_) => Err(unexpected("an open const parameter")),
@@ -394,7 +384,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::VarSet(var, value) => self.lower_var_set(var, value).map(|()| None),
             InstData::Load { ptr, volatile } => {
                 let address = self.pointer(ptr)?;
-                let unchanging = self.unchanging.contains(&ptr);
+                let unchanging = self.provenance.is_unchanging(ptr);
                 self.load(address, result, volatile, unchanging).map(Some)
             }
             InstData::Store {
@@ -422,6 +412,21 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::DynamicShared => self.lower_dynamic_shared(result).map(Some),
             InstData::LocalAlloc => one(self.lower_local_alloc(inst, result)?),
             InstData::GlobalAddr(id) => one(self.module.constant_address(id)?.into()),
+            InstData::AtomicLoad {
+                ptr,
+                ordering,
+                scope,
+            } => self
+                .lower_atomic_load(ptr, result, (ordering, scope))
+                .map(Some),
+            InstData::AtomicStore {
+                ptr,
+                value,
+                ordering,
+                scope,
+            } => self
+                .lower_atomic_store(ptr, value, (ordering, scope))
+                .map(|()| None),
             InstData::AtomicRmw {
                 op,
                 ptr,
@@ -437,7 +442,10 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
                 scope,
             } => one(self.lower_atomic_cas(ptr, expected, new, (ordering, scope))?),
             InstData::Barrier => self.lower_barrier().map(|()| None),
-            InstData::Fence { ordering, scope } => self.lower_fence(ordering, scope).map(|()| None),
+            InstData::Fence { ordering, scope } => {
+                self.lower_fence(ordering, scope);
+                Ok(None)
+            }
             InstData::Call {
                 callee, ref args, ..
             } => self.lower_call(callee, args, result),
@@ -462,21 +470,6 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::Break { depth } => self.lower_break(depth).map(|()| None),
             InstData::Continue { depth } => self.lower_continue(depth).map(|()| None),
             InstData::Return { value } => self.lower_return(value).map(|()| None),
-        }
-    }
-
-    /// Follows direct address computations from kernel parameters that nobody writes through.
-    fn note_unchanging(&mut self, node: &InstNode) {
-        let base = match node.data {
-            InstData::SlicePtr { slice } | InstData::SliceIndex { slice, .. } => slice,
-            InstData::PtrOffset { ptr, .. }
-            | InstData::FieldPtr { ptr, .. }
-            | InstData::ElementPtr { ptr, .. } => ptr,
-            InstData::SpaceCast { arg } => arg,
-            _ => return,
-        };
-        if let (true, Some(result)) = (self.unchanging.contains(&base), node.result) {
-            self.unchanging.insert(result);
         }
     }
 

@@ -37,7 +37,9 @@ use super::machine::Machine;
 use super::options::CodegenOptions;
 use super::types::{TypeLowering, space_number};
 use crate::fault::fault_insts;
-use crate::ir::{AddressSpace, Entity as _, FuncId, GlobalId, Inst, InstData, Module, SharedVar};
+use crate::ir::{
+    AddressSpace, Effects, Entity as _, FuncId, GlobalId, Inst, InstData, Module, SharedVar,
+};
 use crate::target::PtxTarget;
 
 pub use function::FunctionLowering;
@@ -76,6 +78,8 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     fault_sites: HashMap<(FuncId, Inst), u32>,
     /// For each function, whether it or a callee has a checked access.
     can_fault: Vec<bool>,
+    /// Whether threads can see each other's writes before the kernel ends.
+    orders_memory: bool,
     line_info: Option<line_info::LineInfo<'ctx>>,
 }
 
@@ -111,6 +115,7 @@ pub(crate) fn lower<'ctx>(
             .map(|(site, key)| (key, site))
             .collect(),
         can_fault: can_fault(module),
+        orders_memory: orders_memory(module),
         line_info: options
             .line_info
             .then(|| line_info::LineInfo::new(&llvm, module)),
@@ -129,6 +134,19 @@ pub(crate) fn lower<'ctx>(
         line_info.finish();
     }
     Ok(lowering.llvm)
+}
+
+/// Whether an operation orders accesses to memory, or may, as a row that touches memory.
+fn orders_memory(module: &Module) -> bool {
+    let mut orders = false;
+    for (_, function) in module.functions.iter() {
+        function.for_each_inst(|_, inst| {
+            let data = &function.insts[inst].data;
+            orders |= data.orders_memory(&module.intrinsics).is_some();
+        });
+    }
+    let rows = || module.intrinsics.values();
+    orders || rows().any(|row| row.effects == Effects::Memory)
 }
 
 /// For each function, whether it or one it calls has a checked access: those are handed the

@@ -8,7 +8,7 @@ use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use super::bindings::{Wrap, build_gep};
+use super::bindings::{Wrap, build_freeze, build_gep};
 use super::value::{Lowered, as_int, as_pointer};
 use super::{FunctionLowering, unexpected};
 use crate::codegen::error::BackendError;
@@ -138,8 +138,11 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         checked: bool,
     ) -> Result<(IntValue<'ctx>, Wrap), BackendError> {
         let signed = self.is_signed(index)?;
+        let mut value = as_int(self.one(index)?)?;
         if checked {
-            let value = as_int(self.one(index)?)?;
+            if self.provenance.may_race(index) {
+                value = build_freeze(self.builder(), value.into()).into_int_value();
+            }
             self.check_bounds(inst, value, signed, len)?;
         }
         let wrap = if checked || !signed {
@@ -147,7 +150,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         } else {
             Wrap::InBounds
         };
-        Ok((self.wide_index(index)?, wrap))
+        Ok((self.resize(value, 64, signed)?, wrap))
     }
 
     fn check_bounds(

@@ -14,6 +14,7 @@ use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Element, Even, Indexed, Leaf, Part, Wide};
 use crate::codegen::error::BackendError;
+use crate::codegen::lower::bindings::build_freeze;
 use crate::ir::{ArrayLen, Inst, Type, TypeData, Value};
 
 /// An index to be checked.
@@ -226,6 +227,26 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.checked_element(inst, (ptr, size), index, len, checked)
     }
 
+    /// An index that is the same number wherever it is used.
+    fn frozen(&self, index: Leaf<'ctx>) -> Leaf<'ctx> {
+        let freeze = |value| build_freeze(&self.emit.builder, value);
+        match index {
+            Leaf::Uniform(value) => Leaf::Uniform(freeze(value)),
+            Leaf::Affine { base, stride } => Leaf::Affine {
+                base: freeze(base),
+                stride,
+            },
+            Leaf::Vector { lanes, even } => Leaf::Vector {
+                lanes: freeze(lanes.into()).into_vector_value(),
+                even: even.map(|even| Even {
+                    base: freeze(even.base),
+                    ..even
+                }),
+            },
+            Leaf::Indexed(_) | Leaf::Element { .. } => index,
+        }
+    }
+
     fn checked_element(
         &mut self,
         inst: Inst,
@@ -235,9 +256,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         checked: bool,
     ) -> Result<Leaf<'ctx>, BackendError> {
         let signed = self.scalar_of(index)?.is_signed_int();
-        let index = self.leaf(index)?;
+        let may_race = self.kernel.provenance.may_race(index);
+        let mut index = self.leaf(index)?;
         if !checked {
             return self.element(ptr, index, signed, size);
+        }
+        if may_race {
+            index = self.frozen(index);
         }
         let checked = self.check(Checked {
             inst,

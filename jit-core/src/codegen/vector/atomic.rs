@@ -2,7 +2,8 @@
 //!
 //! A block runs on one thread of the host, so an atomic on shared memory is a plain read, operation
 //! and write, lane by lane. On other memory it is an atomic of the host with the order asked for.
-//! Where all lanes go to one place and nobody asks for the old values, integers are combined first.
+//! Where all lanes go to one place and nobody asks for the old values, integers are combined first;
+//! an atomic load of one place is one load.
 
 use inkwell::values::{BasicValueEnum, InstructionOpcode, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
@@ -13,7 +14,7 @@ use super::emit::{Built, unexpected};
 use super::leaf::{Leaf, Wide, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::codegen::operations::llvm_operation;
-use crate::ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Value};
+use crate::ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Type, Value};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn atomic_rmw(
@@ -68,6 +69,71 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Leaf::from(old.unwrap_or_else(|| ty.const_zero().into())),
             1,
         ))
+    }
+
+    pub(super) fn atomic_load(
+        &mut self,
+        ptr: Value,
+        result: Type,
+        ordering: Ordering,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let scalar = self.atomic_scalar(result)?;
+        let order = (!self.is_shared(ptr)).then(|| host_load_ordering(ordering));
+        let bits = self.emit.int(scalar.bytes() * 8);
+        let address = self.leaf(ptr)?;
+        let raw = match address {
+            Leaf::Uniform(at) => self
+                .emit
+                .load_atomic(bits, at.into_pointer_value(), order)?,
+            _ => {
+                let addresses = address.vector(self.emit)?.into();
+                let ty = self.emit.vector_of(bits.into());
+                let lanes = self.each_lane(&[addresses], Some(ty), |warp, lane| {
+                    let at = lane[0].into_pointer_value();
+                    warp.emit.load_atomic(bits, at, order).map(Some)
+                })?;
+                lanes.ok_or_else(|| unexpected("a load without a value"))?
+            }
+        };
+        let value = match scalar {
+            Scalar::Bool => self.emit.resize(raw, 1, false)?,
+            _ => self.emit.cast(
+                InstructionOpcode::BitCast,
+                raw,
+                scalar_type(self.emit, scalar),
+            )?,
+        };
+        Ok(Wide::from_elem(Leaf::from(value), 1))
+    }
+
+    pub(super) fn atomic_store(
+        &mut self,
+        ptr: Value,
+        value: Value,
+        ordering: Ordering,
+    ) -> Result<(), BackendError> {
+        let scalar = self.atomic_scalar(self.type_of(value))?;
+        let order = (!self.is_shared(ptr)).then(|| host_store_ordering(ordering));
+        let value = self.leaf(value)?.vector(self.emit)?.into();
+        let bits = self.emit.int(scalar.bytes() * 8);
+        let value = match scalar {
+            Scalar::Bool => self.emit.resize(value, 8, false)?,
+            _ => self
+                .emit
+                .cast(InstructionOpcode::BitCast, value, bits.into())?,
+        };
+        let address = self.leaf(ptr)?.vector(self.emit)?.into();
+        self.each_lane(&[address, value], None, |warp, lane| {
+            let at = lane[0].into_pointer_value();
+            warp.emit.store_atomic(at, lane[1], scalar.bytes(), order)?;
+            Ok(None)
+        })?;
+        Ok(())
+    }
+
+    fn atomic_scalar(&self, ty: Type) -> Result<Scalar, BackendError> {
+        ty.as_scalar()
+            .ok_or_else(|| unexpected("an atomic access of no scalar"))
     }
 
     /// For planted bugs: for the lanes of the level around.
@@ -263,8 +329,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if ordering == Ordering::Relaxed || scope == Scope::Block {
             return Ok(());
         }
-        // `membar` is sequentially consistent (PTX ISA, "membar / fence").
-        let order = AtomicOrdering::SequentiallyConsistent;
+        let order = host_ordering(ordering);
         self.emit.builder.build_fence(order, false, "")?;
         Ok(())
     }
@@ -293,6 +358,25 @@ fn host_ordering(ordering: Ordering) -> AtomicOrdering {
         Ordering::Acquire => AtomicOrdering::Acquire,
         Ordering::Release => AtomicOrdering::Release,
         Ordering::AcquireRelease => AtomicOrdering::AcquireRelease,
+        Ordering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
+    }
+}
+
+/// That of a load, which releases nothing.
+fn host_load_ordering(ordering: Ordering) -> AtomicOrdering {
+    match ordering {
+        Ordering::Release => AtomicOrdering::Monotonic,
+        Ordering::AcquireRelease => AtomicOrdering::Acquire,
+        _ => host_ordering(ordering),
+    }
+}
+
+/// That of a store, which acquires nothing.
+fn host_store_ordering(ordering: Ordering) -> AtomicOrdering {
+    match ordering {
+        Ordering::Acquire => AtomicOrdering::Monotonic,
+        Ordering::AcquireRelease => AtomicOrdering::Release,
+        _ => host_ordering(ordering),
     }
 }
 
@@ -300,6 +384,7 @@ fn host_ordering(ordering: Ordering) -> AtomicOrdering {
 fn failure_ordering(order: AtomicOrdering) -> AtomicOrdering {
     match order {
         AtomicOrdering::Acquire | AtomicOrdering::AcquireRelease => AtomicOrdering::Acquire,
+        AtomicOrdering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
         _ => AtomicOrdering::Monotonic,
     }
 }

@@ -20,7 +20,7 @@ use inkwell::values::{
     AsValueRef as _, BasicMetadataValueEnum, BasicValue as _, BasicValueEnum, FastMathFlags,
     InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
-use inkwell::{FloatPredicate, IntPredicate};
+use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
 use crate::codegen::error::BackendError;
 
@@ -439,6 +439,38 @@ impl<'ctx> Emit<'_, 'ctx> {
         // As in `load`.
         let _ = store.set_alignment(align);
         let _ = store.set_volatile(volatile);
+        Ok(())
+    }
+
+    /// Reads an integer atomically; without an order only as one that no other thread of the host
+    /// can reach.
+    pub(super) fn load_atomic(
+        &self,
+        ty: IntType<'ctx>,
+        address: PointerValue<'ctx>,
+        order: Option<AtomicOrdering>,
+    ) -> Built<'ctx> {
+        let value = self.load(ty.into(), address, ty.get_bit_width() / 8, false)?;
+        if let (Some(load), Some(order)) = (value.as_instruction_value(), order) {
+            // Orders of loads, on a load: nothing that LLVM's setter refuses.
+            let _ = load.set_atomic_ordering(order);
+        }
+        Ok(value)
+    }
+
+    /// Writes an integer atomically; as [`Emit::load_atomic`].
+    pub(super) fn store_atomic(
+        &self,
+        address: PointerValue<'ctx>,
+        value: BasicValueEnum<'ctx>,
+        align: u32,
+        order: Option<AtomicOrdering>,
+    ) -> Result<(), BackendError> {
+        let store = self.builder.build_store(address, value)?;
+        let _ = store.set_alignment(align);
+        if let Some(order) = order {
+            let _ = store.set_atomic_ordering(order);
+        }
         Ok(())
     }
 

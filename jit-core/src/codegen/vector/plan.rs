@@ -7,6 +7,7 @@ use super::emit::unexpected;
 use super::leaf::{LeafType, leaves};
 use crate::abi::ParamLayout;
 use crate::codegen::error::BackendError;
+use crate::codegen::provenance::Provenance;
 use crate::ir::{Inst, InstData, Module, SharedVar, Type, Value, Var};
 use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Shape, Shapes, Unfit, inline};
 
@@ -89,6 +90,7 @@ pub(crate) struct Plan<'m> {
     pub(super) block: BlockShape,
     pub(super) layout: ParamLayout,
     pub(super) arena: ArenaLayout,
+    pub(super) provenance: Provenance,
     pub(super) options: PlanOptions,
     spread: HashSet<Value>,
     used: HashSet<Value>,
@@ -120,6 +122,7 @@ impl<'m> Plan<'m> {
         })?;
         let layout = ParamLayout::of(module).ok_or_else(|| unexpected("no kernel"))?;
         let spread = spread_memory(module, &flat);
+        let provenance = Provenance::of(&module.types, &flat.function);
         let mut used = HashSet::new();
         flat.function.for_each_inst(|_, inst| {
             flat.function.insts[inst].data.for_each_operand(|v| {
@@ -138,6 +141,7 @@ impl<'m> Plan<'m> {
             block,
             layout,
             arena: ArenaLayout::default(),
+            provenance,
             options,
             spread,
             used,

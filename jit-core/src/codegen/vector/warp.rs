@@ -178,6 +178,18 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
                 self.kernel.module,
                 id,
             )?)),
+            InstData::AtomicLoad { ptr, ordering, .. } => {
+                Some(self.atomic_load(ptr, result, ordering)?)
+            }
+            InstData::AtomicStore {
+                ptr,
+                value,
+                ordering,
+                ..
+            } => {
+                self.atomic_store(ptr, value, ordering)?;
+                None
+            }
             InstData::AtomicRmw {
                 op,
                 ptr,

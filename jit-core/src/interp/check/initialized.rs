@@ -33,7 +33,7 @@ impl Initialized {
         let first = (address - *start) as usize;
         let end = flags.len().min(first + usize::from(bytes));
         let flags = &mut flags[first..end];
-        if access == Access::Write {
+        if matches!(access, Access::Write | Access::AtomicWrite) {
             flags.fill(true);
             return None;
         }

@@ -5,8 +5,8 @@
 //! are exact, and a buffer of words costs a quarter of what one of bytes does.
 //!
 //! A history keeps few accesses and loses no race. Of plain writes the latest is enough: an earlier
-//! one is ordered before it, or would have been reported. Of reads (and of atomic accesses) since
-//! the latest barrier it keeps those that none of the later ones is ordered after; two of them are
+//! one is ordered before it, or would have been reported. Of reads (and of atomic accesses of each
+//! kind) since the latest barrier it keeps those that none of the later ones is ordered after; two of them are
 //! enough where only barriers order anything, because one is not by the thread that asks. One of an
 //! earlier block stands for all of those.
 
@@ -66,7 +66,15 @@ struct History {
     writer: Who,
     readers: Recent,
     /// Apart, because few bytes have any.
-    atomics: Option<Box<Recent>>,
+    atomics: Option<Box<Atomics>>,
+}
+
+/// Atomic accesses, by what they do.
+#[derive(Clone, Default)]
+struct Atomics {
+    reads: Recent,
+    writes: Recent,
+    changes: Recent,
 }
 
 impl History {
@@ -74,22 +82,44 @@ impl History {
     fn access(&mut self, who: Who, access: Access, order: &Order, blocks: bool) -> Option<Clash> {
         let by = who.thread;
         let writer = Some(self.writer).filter(|w| is_unordered(*w, by, order, blocks));
-        let mut found = writer.map(|w| (w, Access::Write));
-        if access != Access::Atomic {
-            let atomics = self.atomics.as_ref();
-            let atomic = atomics.and_then(|a| a.unordered(by, order, blocks));
-            found = found.or(atomic.map(|w| (w, Access::Atomic)));
-        }
-        if access != Access::Read {
-            let reader = self.readers.unordered(by, order, blocks);
-            found = found.or(reader.map(|w| (w, Access::Read)));
-        }
+        let found = writer.map(|who| Clash {
+            who,
+            access: Access::Write,
+        });
+        let found = found.or_else(|| {
+            let conflicts = self
+                .recent()
+                .filter(|(kind, _)| access.conflicts_with(*kind));
+            let mut clashes = conflicts.filter_map(|(kind, recent)| {
+                let who = recent.unordered(by, order, blocks)?;
+                Some(Clash { who, access: kind })
+            });
+            clashes.next()
+        });
         match access {
             Access::Read => self.readers.note(who, order),
             Access::Write => self.writer = who,
-            Access::Atomic => self.atomics.get_or_insert_default().note(who, order),
+            Access::AtomicRead => self.atomics().reads.note(who, order),
+            Access::AtomicWrite => self.atomics().writes.note(who, order),
+            Access::Atomic => self.atomics().changes.note(who, order),
         }
-        found.map(|(who, access)| Clash { who, access })
+        found
+    }
+
+    /// The accesses of each kind but plain writes.
+    fn recent(&self) -> impl Iterator<Item = (Access, &Recent)> {
+        let atomics = self.atomics.iter().flat_map(|atomics| {
+            [
+                (Access::Atomic, &atomics.changes),
+                (Access::AtomicWrite, &atomics.writes),
+                (Access::AtomicRead, &atomics.reads),
+            ]
+        });
+        atomics.chain([(Access::Read, &self.readers)])
+    }
+
+    fn atomics(&mut self) -> &mut Atomics {
+        self.atomics.get_or_insert_default()
     }
 }
 
@@ -264,16 +294,19 @@ mod tests {
             let before = &self.events[old];
             let overlap = before.address < new.address + new.bytes
                 && new.address < before.address + before.bytes;
-            let harmless = matches!(
-                (before.access, new.access),
-                (Access::Read, Access::Read) | (Access::Atomic, Access::Atomic)
-            );
             let unordered = if before.block == new.block {
                 !self.is_before(old, thread)
             } else {
                 blocks
             };
-            overlap && !harmless && unordered
+            let kinds = [before.access, new.access];
+            let writes = kinds
+                .iter()
+                .any(|kind| matches!(kind, Access::Write | Access::AtomicWrite | Access::Atomic));
+            let plain = kinds
+                .iter()
+                .any(|kind| matches!(kind, Access::Read | Access::Write));
+            overlap && writes && plain && unordered
         }
     }
 
@@ -328,7 +361,11 @@ mod tests {
                 }
                 let access = match random.below(40) {
                     n if n < writes => Access::Write,
-                    n if n < atomics => Access::Atomic,
+                    n if n < atomics => match random.below(3) {
+                        0 => Access::AtomicRead,
+                        1 => Access::AtomicWrite,
+                        _ => Access::Atomic,
+                    },
                     _ => Access::Read,
                 };
                 let count = definition.events.len();

@@ -4,8 +4,8 @@ use super::{Flattener, Frame, Leaf, Result};
 use crate::interp::ops::{self, Op, Reg};
 use crate::interp::warp::{self, WarpOp};
 use crate::ir::{
-    AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, Meaning,
-    Ordering, Scalar, Scope, Type, TypeData, Value,
+    AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, Meaning, Scalar,
+    Scope, Type, TypeData, Value,
 };
 
 impl<'m> Flattener<'m> {
@@ -24,6 +24,8 @@ impl<'m> Flattener<'m> {
             frame.values.insert(value, d);
         }
         let module = self.module;
+        let orders = node.data.orders_memory(&module.intrinsics);
+        self.program.orders_blocks |= orders > Some(Scope::Block);
         match &node.data {
             InstData::Const(constant) => self.constant(*constant, result, d)?,
             InstData::Unary { op, arg } => {
@@ -260,14 +262,17 @@ impl<'m> Flattener<'m> {
                     offset: self.globals[id],
                 });
             }
-            InstData::AtomicRmw {
-                op,
-                ptr,
-                value,
-                ordering,
-                ..
-            } => {
-                self.program.orders_blocks |= *ordering != Ordering::Relaxed;
+            InstData::AtomicLoad { ptr, .. } => {
+                let p = self.reg(frame, *ptr)?;
+                let bytes = self.scalar_bytes(result)?;
+                self.push(Op::AtomicLoad { d, p, bytes });
+            }
+            InstData::AtomicStore { ptr, value, .. } => {
+                let bytes = self.scalar_bytes(function.type_of(*value))?;
+                let (p, v) = (self.reg(frame, *ptr)?, self.reg(frame, *value)?);
+                self.push(Op::AtomicStore { p, v, bytes });
+            }
+            InstData::AtomicRmw { op, ptr, value, .. } => {
                 let scalar = self.scalar(function, *value)?;
                 let f = ops::atomic(*op, scalar);
                 let f = f.ok_or_else(|| self.unverified("an atomic its type does not have"))?;
@@ -281,13 +286,8 @@ impl<'m> Flattener<'m> {
                 });
             }
             InstData::AtomicCas {
-                ptr,
-                expected,
-                new,
-                ordering,
-                ..
+                ptr, expected, new, ..
             } => {
-                self.program.orders_blocks |= *ordering != Ordering::Relaxed;
                 let bytes = self.scalar(function, *new)?.bytes() as u8;
                 let p = self.reg(frame, *ptr)?;
                 let (expected, new) = (self.reg(frame, *expected)?, self.reg(frame, *new)?);
@@ -303,9 +303,7 @@ impl<'m> Flattener<'m> {
                 self.push(Op::Barrier);
             }
             // Threads run one after the other: everything is in order.
-            InstData::Fence { scope, .. } => {
-                self.program.orders_blocks |= *scope != Scope::Block;
-            }
+            InstData::Fence { .. } => {}
             InstData::Call { callee, args, .. } => {
                 self.call(*callee, args, frame, node.result.map(|_| d))?;
             }

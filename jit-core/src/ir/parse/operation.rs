@@ -133,6 +133,17 @@ impl Parser<'_> {
                 ptr: self.operand(r)?,
                 value: self.second(r)?,
             },
+            "atomic_load" => InstData::AtomicLoad {
+                ordering: self.keyword("an ordering")?,
+                scope: self.keyword("a scope")?,
+                ptr: self.operand(r)?,
+            },
+            "atomic_store" => InstData::AtomicStore {
+                ordering: self.keyword("an ordering")?,
+                scope: self.keyword("a scope")?,
+                ptr: self.operand(r)?,
+                value: self.second(r)?,
+            },
             "atomic_cas" => InstData::AtomicCas {
                 ordering: self.keyword("an ordering")?,
                 scope: self.keyword("a scope")?,

@@ -86,6 +86,28 @@ impl<'m> Printer<'m> {
                 let global = global.map_or("?".into(), |g| name(&g.name));
                 put!(self, "global_addr @{global}");
             }
+            InstData::AtomicLoad {
+                ptr,
+                ordering,
+                scope,
+            } => {
+                let (ordering, scope) = (ordering.keyword(), scope.keyword());
+                put!(self, "atomic_load {ordering} {scope} {}", n(ptr));
+            }
+            InstData::AtomicStore {
+                ptr,
+                value,
+                ordering,
+                scope,
+            } => {
+                let (ordering, scope) = (ordering.keyword(), scope.keyword());
+                put!(
+                    self,
+                    "atomic_store {ordering} {scope} {}, {}",
+                    n(ptr),
+                    n(value)
+                );
+            }
             InstData::AtomicRmw {
                 op,
                 ptr,

@@ -171,10 +171,49 @@ impl Rules<'_> {
     /// The type of what an atomic works on, once its address is one for atomics.
     fn atomic_place(&self, ptr: Value) -> Rule {
         let (ty, space) = self.writable(ptr)?;
+        self.atomic_space(space)?;
+        Ok(ty)
+    }
+
+    fn atomic_space(&self, space: AddressSpace) -> Result<(), String> {
         match space {
-            AddressSpace::Global | AddressSpace::Shared | AddressSpace::Generic => Ok(ty),
+            AddressSpace::Global | AddressSpace::Shared | AddressSpace::Generic => Ok(()),
             _ => Err(format!("there are no atomics in {} memory", space.name())),
         }
+    }
+
+    pub(super) fn atomic_load(&self, ptr: Value, ordering: Ordering) -> Rule {
+        let (ty, space, _) = self.pointer(ptr)?;
+        self.atomic_space(space)?;
+        if matches!(ordering, Ordering::Release | Ordering::AcquireRelease) {
+            return Err("a load releases nothing; it is `relaxed`, `acquire` or \
+                        `sequentially_consistent`"
+                .to_owned());
+        }
+        self.atomic_scalar(ty)
+    }
+
+    pub(super) fn atomic_store(&self, ptr: Value, value: Value, ordering: Ordering) -> Rule {
+        let ty = self.atomic_place(ptr)?;
+        if matches!(ordering, Ordering::Acquire | Ordering::AcquireRelease) {
+            return Err("a store acquires nothing; it is `relaxed`, `release` or \
+                        `sequentially_consistent`"
+                .to_owned());
+        }
+        self.atomic_scalar(ty)?;
+        self.expect_same("the value", ty, self.ty(value))?;
+        Ok(Type::UNIT)
+    }
+
+    /// What is read or written in one piece: a scalar, or a type that is bound to one.
+    fn atomic_scalar(&self, ty: Type) -> Rule {
+        let holds = ty.as_scalar().is_some() || self.bound(ty).is_some();
+        self.expect(
+            holds,
+            "atomic loads and stores are of numbers and `bool`",
+            ty,
+        )?;
+        Ok(ty)
     }
 
     pub(super) fn atomic_rmw(&self, op: AtomicOp, ptr: Value, value: Value) -> Rule {
@@ -211,7 +250,10 @@ impl Rules<'_> {
     pub(super) fn fence(&self, ordering: Ordering) -> Rule {
         match ordering {
             Ordering::Relaxed => Err("a relaxed fence orders nothing".to_owned()),
-            Ordering::Acquire | Ordering::Release | Ordering::AcquireRelease => Ok(Type::UNIT),
+            Ordering::Acquire
+            | Ordering::Release
+            | Ordering::AcquireRelease
+            | Ordering::SequentiallyConsistent => Ok(Type::UNIT),
         }
     }
 }

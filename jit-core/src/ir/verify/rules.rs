@@ -183,6 +183,13 @@ impl<'c> Rules<'c> {
                 let ty = self.module.globals[id].ty;
                 self.gives_pointer((ty, AddressSpace::Constant, false), result)
             }
+            InstData::AtomicLoad { ptr, ordering, .. } => self.atomic_load(ptr, ordering),
+            InstData::AtomicStore {
+                ptr,
+                value,
+                ordering,
+                ..
+            } => self.atomic_store(ptr, value, ordering),
             InstData::AtomicRmw { op, ptr, value, .. } => self.atomic_rmw(op, ptr, value),
             InstData::AtomicCas {
                 ptr, expected, new, ..

@@ -1,0 +1,177 @@
+//! Atomics (CUDA guide, "Atomic Functions"; PTX ISA, "Memory Consistency Model").
+//!
+//! A read-modify-write takes `&mut` of the element and returns the old value. By its short name it
+//! is relaxed and for all threads of the device; with `_with` it takes an [`Ordering`] and a
+//! [`Scope`]. What they order is in the guide's chapter on memory.
+//!
+//! A block counts in shared memory, then adds its counts to everybody's:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn histogram(x: &[u32], bins: &mut [u32]) {
+//!     let counts = shared!([u32; 16]);
+//!     let thread = thread_idx().x;
+//!     if thread < 16 {
+//!         counts[thread] = 0;
+//!     }
+//!     barrier();
+//!     for i in (global_id().x..x.len()).step_by(global_size().x) {
+//!         atomic_add(&mut counts[(x[i] % 16) as usize], 1);
+//!     }
+//!     barrier();
+//!     if thread < 16 {
+//!         atomic_add(&mut bins[thread], counts[thread]);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&(0..1000).collect::<Vec<u32>>())?;
+//! let mut bins = jit.zeros(16)?;
+//! histogram.launch(&jit, (4, 64), &x, &mut bins)?;
+//! assert_eq!(bins.to_vec()?[7..10], [63, 62, 62]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A flag says that data is there. Who acquires the flag sees what was written before it was released:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn hand_over(data: &mut [u32], flag: &mut [u32], out: &mut [u32]) {
+//!     if block_idx().x == 0 {
+//!         data[0] = 42;
+//!         atomic_store(&mut flag[0], 1, Ordering::Release, Scope::Device);
+//!     } else if atomic_load(&flag[0], Ordering::Acquire, Scope::Device) == 1 {
+//!         out[0] = data[0];
+//!     } else {
+//!         out[0] = 42; // Block 0 has not come so far.
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut data, mut flag, mut out) = (jit.zeros(1)?, jit.zeros(1)?, jit.zeros(1)?);
+//! hand_over.launch(&jit, (2, 1), &mut data, &mut flag, &mut out)?;
+//! assert_eq!(out.to_vec()?, [42]);
+//! # Ok(())
+//! # }
+//! ```
+
+use kiln_jit_core::ir::{AtomicOp, Ordering as IrOrdering, Scope};
+
+use super::functions;
+use super::number::{Int, Num};
+#[cfg(doc)]
+use super::ordering::Ordering;
+use super::ordering::{AnyOrdering, LoadOrdering, StoreOrdering, known, refuse_order};
+
+/// Read-modify-writes, each relaxed for the device, and with an order of choice.
+macro_rules! changes {
+    ($($(#[$doc:meta])* $name:ident, $with:ident: $bound:ident, $op:ident, |$old:ident, $value:ident| $new:expr;)*) => {
+        functions! {$(
+            $(#[$doc])*
+            fn $name<T: $bound>(place: &mut T, $value: T) -> T {
+                let $old = *place;
+                *place = $new;
+                $old
+            } => |front, _, [place, value]| front.value(place.place().atomic(
+                AtomicOp::$op,
+                *value,
+                IrOrdering::Relaxed,
+                Scope::Device,
+            ));
+            $(#[$doc])*
+            /// With an ordering and a scope.
+            fn $with<T: $bound>(place: &mut T, $value: T, ordering: impl AnyOrdering, scope: Scope) -> T {
+                let _ = (ordering, scope);
+                let $old = *place;
+                *place = $new;
+                $old
+            } => |front, _, [place, value, ordering, scope]| match known(*ordering, *scope) {
+                Some((ordering, scope)) => {
+                    front.value(place.place().atomic(AtomicOp::$op, *value, ordering, scope))
+                }
+                None => refuse_order(front),
+            };
+        )*}
+    };
+}
+changes! {
+    /// Adds `value` to `place` (CUDA `atomicAdd`). `i32`, `u32`, `i64`, `u64`, `f32`, `f64`.
+    atomic_add, atomic_add_with: Num, Add, |old, value| old + value;
+    /// Makes `place` the smaller of it and `value` (CUDA `atomicMin`). Integers.
+    atomic_min, atomic_min_with: Int, Min, |old, value| old.min(value);
+    /// Makes `place` the larger of it and `value` (CUDA `atomicMax`). Integers.
+    atomic_max, atomic_max_with: Int, Max, |old, value| old.max(value);
+    /// Makes `place` the bits that it has in common with `value` (CUDA `atomicAnd`).
+    atomic_and, atomic_and_with: Int, And, |old, value| old & value;
+    /// Sets the bits of `value` in `place` (CUDA `atomicOr`).
+    atomic_or, atomic_or_with: Int, Or, |old, value| old | value;
+    /// Flips the bits of `value` in `place` (CUDA `atomicXor`).
+    atomic_xor, atomic_xor_with: Int, Xor, |old, value| old ^ value;
+    /// Replaces `place` by `value` (CUDA `atomicExch`).
+    atomic_exchange, atomic_exchange_with: Num, Exchange, |old, value| value;
+}
+
+functions! {
+    /// Replaces `place` by `new` if it is `expected` (CUDA `atomicCAS`): the old value equals
+    /// `expected` if and only if that happened. Integers of 32 and 64 bits.
+    fn atomic_cas<T: Int>(place: &mut T, expected: T, new: T) -> T {
+        let old = *place;
+        if old == expected {
+            *place = new;
+        }
+        old
+    } => |front, _, [place, expected, new]| front.value(place.place().atomic_cas(*expected, *new));
+    /// [`atomic_cas`] with an ordering and a scope.
+    fn atomic_cas_with<T: Int>(
+        place: &mut T,
+        expected: T,
+        new: T,
+        ordering: impl AnyOrdering,
+        scope: Scope
+    ) -> T {
+        let _ = (ordering, scope);
+        let old = *place;
+        if old == expected {
+            *place = new;
+        }
+        old
+    } => |front, _, [place, expected, new, ordering, scope]| match known(*ordering, *scope) {
+        Some((ordering, scope)) => {
+            front.value(place.place().atomic_cas_with(*expected, *new, ordering, scope))
+        }
+        None => refuse_order(front),
+    };
+    /// Reads `place` atomically (CUDA `cuda::atomic_ref::load`): relaxed, acquire or sequentially
+    /// consistent. Any number.
+    fn atomic_load<T: Num>(place: &T, ordering: impl LoadOrdering, scope: Scope) -> T {
+        let _ = (ordering, scope);
+        *place
+    } => |front, _, [place, ordering, scope]| match known(*ordering, *scope) {
+        Some((ordering, scope)) => front.value(place.place().atomic_load(ordering, scope)),
+        None => refuse_order(front),
+    };
+    /// Writes `place` atomically (CUDA `cuda::atomic_ref::store`): relaxed, release or sequentially
+    /// consistent. Any number.
+    fn atomic_store<T: Num>(
+        place: &mut T,
+        value: T,
+        ordering: impl StoreOrdering,
+        scope: Scope
+    ) {
+        let _ = (ordering, scope);
+        *place = value;
+    } => |front, _, [place, value, ordering, scope]| match known(*ordering, *scope) {
+        Some((ordering, scope)) => {
+            place.place().atomic_store(*value, ordering, scope);
+            front.unit()
+        }
+        None => refuse_order(front),
+    };
+}

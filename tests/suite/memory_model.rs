@@ -1,0 +1,262 @@
+//! What threads see of each other's writes: the guide's chapter on memory, case by case.
+
+use kiln::prelude::*;
+
+use super::{Outcome, chapter, exact};
+
+chapter![values_are_read_again_after_a_barrier, orderings_and_scopes];
+
+/// Each thread reads what another one has written since it read the same place.
+#[kernel]
+fn carried(x: &mut [u32], out: &mut [u32]) {
+    let t = thread_idx().x;
+    let before = x[0];
+    barrier();
+    if t == 1 {
+        x[0] = before + 1;
+    }
+    barrier();
+    out[t] = x[0];
+}
+
+fn values_are_read_again_after_a_barrier(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let (mut x, mut out) = (jit.upload(&[5u32])?, jit.zeros::<u32>(64)?);
+    carried.launch(&jit, (1, 64), &mut x, &mut out)?;
+    assert_eq!(out.to_vec()?, [6; 64]);
+    Ok(())
+}
+
+#[kernel]
+fn ordered(
+    data: &mut [u32],
+    flags: &mut [u32],
+    wide: &mut [u64],
+    float: &mut [f32],
+    out: &mut [u32],
+) {
+    let t = thread_idx().x;
+    data[t] = t as u32 + 1;
+    atomic_add_with(&mut flags[0], 1, Ordering::AcqRel, Scope::Block);
+    thread_fence_with(Ordering::Release, Scope::Block);
+    thread_fence_with(Ordering::SeqCst, Scope::System);
+    barrier();
+    out[t] = atomic_load(&data[t], Ordering::Acquire, Scope::Block)
+        + atomic_load(&flags[0], Ordering::SeqCst, Scope::Device);
+    barrier();
+    atomic_store(&mut data[t], 7, Ordering::Release, Scope::System);
+    atomic_store(&mut float[0], 0.5, Ordering::SeqCst, Scope::Block);
+    atomic_max_with(&mut wide[0], t as u64, Ordering::SeqCst, Scope::System);
+    atomic_cas_with(&mut flags[1], 0, 9, Ordering::Acquire, Scope::Block);
+    atomic_exchange_with(&mut flags[2], 3, Ordering::Release, Scope::Device);
+}
+
+fn orderings_and_scopes(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let (mut data, mut flags, mut out) = (jit.zeros(64)?, jit.zeros(3)?, jit.zeros(64)?);
+    let (mut wide, mut float) = (jit.zeros(1)?, jit.zeros(1)?);
+    ordered.launch(
+        &jit,
+        (1, 64),
+        &mut data,
+        &mut flags,
+        &mut wide,
+        &mut float,
+        &mut out,
+    )?;
+    let want: Vec<u32> = (0..64).map(|t| t + 1 + 64).collect();
+    assert_eq!(out.to_vec()?, want);
+    assert_eq!(data.to_vec()?, [7; 64]);
+    assert_eq!(flags.to_vec()?, [64, 9, 3]);
+    assert_eq!((wide.to_vec()?, float.to_vec()?), (vec![63], vec![0.5]));
+    Ok(())
+}
+
+/// The loop ends for who reads the count again.
+#[kernel]
+fn count_down(x: &mut [u32], rounds: &mut [u32]) {
+    let t = thread_idx().x;
+    let mut n = 0;
+    while x[0] > 0 {
+        barrier();
+        if t == 0 {
+            x[0] -= 1;
+        }
+        barrier();
+        n += 1;
+    }
+    rounds[t] = n;
+}
+
+fn loops_see_what_ends_them(jit: &Jit) -> Outcome {
+    let (mut x, mut rounds) = (jit.upload(&[3u32])?, jit.zeros::<u32>(96)?);
+    count_down.launch(jit, (1, 96), &mut x, &mut rounds)?;
+    assert_eq!(rounds.to_vec()?, [3; 96]);
+    Ok(())
+}
+
+#[kernel]
+fn lanes(x: &mut [u32], out: &mut [u32]) {
+    let t = thread_idx().x;
+    let before = x[0];
+    warp_sync(FULL_MASK);
+    if t == 1 {
+        x[0] = before + 1;
+    }
+    warp_sync(FULL_MASK);
+    out[t] = x[0];
+}
+
+fn values_are_read_again_after_a_warp_synchronized(jit: &Jit) -> Outcome {
+    let (mut x, mut out) = (jit.upload(&[5u32])?, jit.zeros::<u32>(32)?);
+    lanes.launch(jit, (1, 32), &mut x, &mut out)?;
+    assert_eq!(out.to_vec()?, [6; 32]);
+    Ok(())
+}
+
+#[device_fn]
+fn led(x: &mut [u32], t: usize) -> u32 {
+    let before = x[0];
+    barrier();
+    if t == 1 {
+        x[0] = before + 1;
+    }
+    barrier();
+    x[0]
+}
+
+/// By a function, by a part of a slice, by a slice that is chosen as the kernel runs.
+#[kernel]
+fn carried_elsewhere(x: &mut [u32], y: &mut [u32], second: u32, out: &mut [u32]) {
+    let t = thread_idx().x;
+    let first = led(x, t);
+    let part = &mut x[1..3];
+    let again = led(part, t);
+    let chosen = if second == 1 { y } else { x };
+    let before = chosen[2];
+    barrier();
+    if t == 1 {
+        chosen[2] = before + 10;
+    }
+    barrier();
+    out[t] = first + 100 * again + 10_000 * chosen[2];
+}
+
+fn values_are_read_again_however_they_are_reached(jit: &Jit) -> Outcome {
+    for second in [0u32, 1] {
+        let (mut x, mut y) = (jit.upload(&[1u32, 2, 3])?, jit.upload(&[4u32, 5, 6])?);
+        let mut out = jit.zeros::<u32>(64)?;
+        carried_elsewhere.launch(jit, (1, 64), &mut x, &mut y, second, &mut out)?;
+        let chosen = [13, 16][second as usize];
+        assert_eq!(out.to_vec()?, [2 + 300 + 10_000 * chosen; 64]);
+    }
+    Ok(())
+}
+
+/// Every block writes its part and says so; who comes last reads the parts of all.
+#[kernel]
+fn last_arriver(parts: &mut [u32], arrived: &mut [u32], out: &mut [u32]) {
+    let (t, block) = (thread_idx().x, block_idx().x);
+    let last = shared!([u32; 1]);
+    parts[block * block_dim().x + t] = (block * 1000 + t) as u32;
+    thread_fence_with(Ordering::AcqRel, Scope::Device);
+    barrier();
+    if t == 0 {
+        last[0] = atomic_add(&mut arrived[0], 1);
+    }
+    barrier();
+    thread_fence_with(Ordering::AcqRel, Scope::Device);
+    if last[0] as usize == grid_dim().x - 1 {
+        let mut sum = 0;
+        for i in (t..parts.len()).step_by(block_dim().x) {
+            sum += parts[i];
+        }
+        out[t] = sum;
+    }
+}
+
+fn the_last_block_sees_all_parts(jit: &Jit) -> Outcome {
+    let (blocks, threads) = (37u32, 64u32);
+    let mut parts = jit.zeros::<u32>((blocks * threads) as usize)?;
+    let (mut arrived, mut out) = (jit.zeros::<u32>(1)?, jit.zeros::<u32>(threads as usize)?);
+    last_arriver.launch(jit, (blocks, threads), &mut parts, &mut arrived, &mut out)?;
+    let of = |t| (0..blocks).map(|block| block * 1000 + t).sum::<u32>();
+    assert_eq!(out.to_vec()?, (0..threads).map(of).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Each block adds to what the block before it has handed over.
+#[kernel]
+fn chain(sums: &mut [u32], ready: &mut [u32]) {
+    let (t, block) = (thread_idx().x, block_idx().x);
+    let before = shared!([u32; 1]);
+    if t == 0 {
+        if block == 0 {
+            before[0] = 0;
+        } else {
+            while atomic_load(&ready[block - 1], Ordering::Acquire, Scope::Device) == 0 {}
+            before[0] = sums[block - 1];
+        }
+        sums[block] = before[0] + block as u32;
+        atomic_store(&mut ready[block], 1, Ordering::Release, Scope::Device);
+    }
+}
+
+fn blocks_wait_for_earlier_ones(jit: &Jit) -> Outcome {
+    let blocks = 500u32;
+    let (mut sums, mut ready) = (jit.zeros::<u32>(500)?, jit.zeros::<u32>(500)?);
+    chain.launch(jit, (blocks, 32), &mut sums, &mut ready)?;
+    let want: Vec<u32> = (0..blocks).map(|n| n * (n + 1) / 2).collect();
+    assert_eq!(sums.to_vec()?, want);
+    Ok(())
+}
+
+/// A flag that is not waited for: unseen, or the data is right.
+#[kernel]
+fn unseen_or_right(data: &mut [u32], flags: &mut [u32], wrong: &mut [u32]) {
+    let (i, n) = (global_id().x, global_size().x);
+    data[i] = i as u32 * 3 + 1;
+    atomic_store(&mut flags[i], 1, Ordering::Release, Scope::Device);
+    for step in 1..8 {
+        let other = (i + step * 37) % n;
+        if atomic_load(&flags[other], Ordering::Acquire, Scope::Device) == 1
+            && data[other] != other as u32 * 3 + 1
+        {
+            atomic_add(&mut wrong[0], 1);
+        }
+    }
+}
+
+fn flags_come_after_their_data(jit: &Jit) -> Outcome {
+    let n = 64 * 128;
+    let (mut data, mut flags) = (jit.zeros::<u32>(n)?, jit.zeros::<u32>(n)?);
+    let mut wrong = jit.zeros::<u32>(1)?;
+    unseen_or_right.launch(jit, (64, 128), &mut data, &mut flags, &mut wrong)?;
+    assert_eq!(wrong.to_vec()?, [0]);
+    Ok(())
+}
+
+/// A race on an index: any element may be read, none outside.
+#[kernel]
+fn racing_index(index: &mut [u32], x: &[u32], out: &mut [u32]) {
+    let i = global_id().x;
+    for round in 0..50 {
+        index[0] = if (i + round) % 2 == 0 {
+            7
+        } else {
+            4_000_000_000
+        };
+        let at = index[0] as usize;
+        if at < x.len() {
+            out[i] = x[at];
+        }
+    }
+}
+
+fn a_race_on_an_index_reaches_nothing_else(jit: &Jit) -> Outcome {
+    let mut index = jit.upload(&[7u32])?;
+    let (x, mut out) = (jit.upload(&[5u32; 8])?, jit.upload(&[5u32; 4096])?);
+    racing_index.launch(jit, (32, 128), &mut index, &x, &mut out)?;
+    assert_eq!(out.to_vec()?, [5; 4096]);
+    Ok(())
+}
