@@ -30,7 +30,7 @@ const LIMIT: u64 = 56_000_000;
 const LEFT_OUT: &str = "cpu";
 
 /// The test programs that run on a GPU, without Rust's test harness.
-const GPU_TESTS: [&str; 2] = ["gpu-tests", "random-functions"];
+const GPU_TESTS: [&str; 3] = ["gpu-tests", "litmus", "random-functions"];
 
 const BUILD_HELP: &str = "Repair what the compiler reports above";
 const TOOLCHAIN_HELP: &str = "Install Rust with rustup";
