@@ -44,9 +44,10 @@ fn main() {
             // Without stress and with it: which of the two shows more depends on the test.
             for stress in [0, 3] {
                 let load = Load {
-                    blocks: 1 << 12,
+                    // About as many as there is room for at once.
+                    blocks: 1 << 10,
                     threads: 1 << 8,
-                    launches: (instances / 2).div_ceil(1 << 20) as u32,
+                    launches: (instances / 2).div_ceil(1 << 18) as u32,
                     stress,
                 };
                 let seen = outcomes(&jit, test, scope, load);

@@ -46,6 +46,7 @@ pub struct Litmus {
     /// Whether the model allows it.
     pub allowed: bool,
     /// Whether a GPU is known to show it: a run that does not is without power.
+    #[allow(dead_code, reason = "on the CPU it need not show")]
     pub shows: bool,
 }
 
@@ -379,8 +380,20 @@ pub struct Load {
     pub stress: u32,
 }
 
-/// A place of a location for an instance: which, by an odd factor.
-const FACTORS: [u32; 2] = [1, 421];
+/// How a launch spreads its instances, by its number: the factors of the places of `x` and `y`, and
+/// the factor and the addend by which the roles of an instance come to other threads. Factors are odd.
+/// Roles in neighbouring blocks run at one time; what makes a store late depends on the places.
+fn spread(round: u32) -> [u32; 4] {
+    const PLACES: [[u32; 2]; 4] = [[1, 421], [421, 1], [33, 1057], [1, 1]];
+    let [x, y] = PLACES[round as usize % PLACES.len()];
+    let (factor, addend) = match round / 4 % 3 {
+        0 => (1, 256 * (1 + round % 61)),
+        1 => (1, 256 * (1 + round % 61) + 32),
+        _ => (8 * (1 + round) + 1, round),
+    };
+    [x, y, factor, addend]
+}
+
 /// Bytes between two instances of a location.
 const STRIDE: u32 = 4;
 
@@ -390,16 +403,19 @@ struct Roles<'k> {
     registers: Val<'k>,
     scope: Scope,
     instances: u32,
+    /// The parameters that `spread` gives.
+    spread: [Val<'k>; 4],
 }
 
 impl<'k> Roles<'k> {
     /// The number below a power of two that `n` becomes; each becomes another.
-    fn scattered(&self, n: Val<'k>, factor: u32, addend: Val<'k>) -> Val<'k> {
+    fn scattered(&self, n: Val<'k>, factor: Val<'k>, addend: Val<'k>) -> Val<'k> {
         (n * factor + addend) & (self.instances - 1)
     }
 
     fn place(&self, at: At, first: Val<'k>, instance: Val<'k>) -> Place<'k> {
-        let index = self.scattered(instance, FACTORS[at as usize], self.k.lit(U32, 0));
+        let factor = self.spread[at as usize];
+        let index = self.scattered(instance, factor, self.k.lit(U32, 0));
         self.memory[at as usize].at((first + index) * (STRIDE / 4))
     }
 
@@ -448,12 +464,15 @@ pub fn kernel(test: &Litmus, scope: Scope, load: Load) -> kiln::Result<Kernel> {
         let registers = k.slice_mut("registers", U32);
         let traffic = k.slice_mut("traffic", U32);
         let salt = k.param("salt", U32);
+        let spread = ["x_factor", "y_factor", "role_factor", "role_addend"];
+        let spread = spread.map(|name| k.param(name, U32));
         let roles = Roles {
             k,
             memory: [x, y],
             registers,
             scope,
             instances,
+            spread,
         };
         let (thread, block) = (k.thread_idx().x(), k.block_idx().x());
         let play = || {
@@ -468,7 +487,14 @@ pub fn kernel(test: &Litmus, scope: Scope, load: Load) -> kiln::Result<Kernel> {
             for (role, steps) in test.threads.iter().enumerate() {
                 let instance = match role {
                     0 => own,
-                    _ => roles.scattered(own, 8 * role as u32 * 1031 + 5, salt + role as u32 * 77),
+                    _ => {
+                        let [.., factor, addend] = roles.spread;
+                        let apart = match scope {
+                            Scope::Block => 37,
+                            _ => 0,
+                        };
+                        roles.scattered(own, factor, (addend + apart) * role as u32)
+                    }
                 };
                 for &step in *steps {
                     roles.step(step, first, instance, count);
@@ -507,11 +533,22 @@ pub fn outcomes(jit: &Jit, test: &Litmus, scope: Scope, load: Load) -> kiln::Res
     let mut bins = jit.zeros::<u32>(1 << count)?;
     for round in 0..load.launches {
         let salt = round.wrapping_mul(2_654_435_761);
+        let [fx, fy, factor, addend] = spread(round);
         let config = LaunchConfig::new(load.blocks, load.threads);
         jit.launch_with(
             &kernel,
             config,
-            args!(&mut x, &mut y, &mut registers, &mut traffic, salt),
+            args!(
+                &mut x,
+                &mut y,
+                &mut registers,
+                &mut traffic,
+                salt,
+                fx,
+                fy,
+                factor,
+                addend
+            ),
         )?;
         jit.launch_with(
             &tally,

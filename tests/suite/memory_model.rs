@@ -4,7 +4,17 @@ use kiln::prelude::*;
 
 use super::{Outcome, chapter, exact};
 
-chapter![values_are_read_again_after_a_barrier, orderings_and_scopes];
+chapter![
+    values_are_read_again_after_a_barrier,
+    values_are_read_again_after_a_warp_synchronized,
+    values_are_read_again_however_they_are_reached,
+    loops_see_what_ends_them,
+    orderings_and_scopes,
+    the_last_block_sees_all_parts,
+    blocks_wait_for_earlier_ones,
+    flags_come_after_their_data,
+    a_race_on_an_index_reaches_nothing_else,
+];
 
 /// Each thread reads what another one has written since it read the same place.
 #[kernel]
