@@ -155,7 +155,7 @@ pub mod macros {
     pub use kiln_jit_core::args::IntoArg;
     pub use kiln_jit_core::error::Error;
     pub use kiln_jit_core::front::*;
-    pub use kiln_jit_core::ir::{Constant, StructData, Type, TypeTable};
+    pub use kiln_jit_core::ir::{Constant, Type, TypeForm};
     pub use kiln_jit_core::jit::Jit;
     pub use kiln_jit_core::launch::LaunchConfig;
     pub use kiln_jit_core::runtime::Buffer;

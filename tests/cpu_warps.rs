@@ -95,7 +95,7 @@ fn compare<T: KernelType>(
             launches(jit, threads as usize, &mut |more| {
                 let mut out = jit.upload(&zeros).expect("memory");
                 let mut args = vec![IntoArg::into_arg(&mut out), IntoArg::into_arg(threads)];
-                args.extend(more.iter().map(|a| a.duplicate()));
+                args.extend(more.iter().map(|a| a.duplicate().expect("it is no `&mut`")));
                 jit.launch(kernel, 1, shape, &args).expect("a launch");
                 all.extend(out.to_vec().expect("no fault").into_iter().map(bits));
             });

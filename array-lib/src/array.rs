@@ -9,6 +9,7 @@ use kiln_jit_core::error::Error;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
 
+use crate::signature::{Signature, Words};
 use crate::{ArrayError, Element, Expr, IntoExpr, Result, Shape};
 
 /// Makes arrays on the device of one [`Jit`]. Cheap to clone.
@@ -19,8 +20,8 @@ pub struct Arrays {
 
 struct Shared {
     jit: Jit,
-    /// Kernels by what they compute, in the notation of [`Expr`]'s signature.
-    kernels: DashMap<String, Kernel>,
+    /// Kernels by what they compute.
+    kernels: DashMap<Words, Kernel>,
     launches: AtomicU64,
 }
 
@@ -62,10 +63,10 @@ impl Arrays {
     /// code by content.
     pub(crate) fn kernel(
         &self,
-        signature: Option<String>,
+        signature: Signature,
         build: impl FnOnce() -> Result<Kernel, Error>,
     ) -> Result<Kernel, Error> {
-        let Some(signature) = signature else {
+        let Some(signature) = signature.words() else {
             return build();
         };
         if let Some(kernel) = self.shared.kernels.get(&signature) {

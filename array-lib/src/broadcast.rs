@@ -11,16 +11,17 @@ use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::runtime::Buffer;
 
 use crate::expr::Node;
-use crate::function::{ElementFn, FunctionName};
+use crate::function::ElementFn;
 use crate::input::Input;
+use crate::signature::Signature;
 use crate::{Array, ArrayError, Arrays, Element, Expr, IntoExpr, Result, Shape};
 
 /// Threads of a block.
 const BLOCK: u32 = 256;
 
 /// How an array of the expression is read for element `i` of the result.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Access {
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Access {
     /// Its element `i`.
     Linear,
     /// Its element `i % columns`.
@@ -44,7 +45,7 @@ impl<'e> Inputs<'e> {
             *a == access
                 && known.address().is_some()
                 && known.address() == input.address()
-                && known.type_name() == input.type_name()
+                && known.element() == input.element()
         };
         self.list.iter().position(same).unwrap_or_else(|| {
             self.list.push((input, access));
@@ -62,36 +63,18 @@ fn access(shape: Shape, result: Shape) -> Access {
 }
 
 /// Enters the inputs of `node` and writes what it computes, as far as it can be said.
-fn sign<'e>(node: &'e Node, result: Shape, inputs: &mut Inputs<'e>, text: &mut Option<String>) {
-    let mut write = |s: &str| {
-        if let Some(text) = text {
-            *text += s;
-        }
+fn sign<'e>(node: &'e Node, result: Shape, inputs: &mut Inputs<'e>, signature: &mut Signature) {
+    let mut read = |input: &'e Arc<dyn Input>, access: Access| {
+        let position = inputs.enter(input, access);
+        signature.read(position, access, input.element());
     };
     match node {
-        Node::Input { array, shape } => {
-            let access = access(*shape, result);
-            let position = inputs.enter(array, access);
-            write(&format!("{position}:{access:?}:{}", array.type_name()));
-        }
-        Node::Scalar(number) => {
-            let position = inputs.enter(number, Access::Scalar);
-            write(&format!("{position}:{}", number.type_name()));
-        }
+        Node::Input { array, shape } => read(array, access(*shape, result)),
+        Node::Scalar(number) => read(number, Access::Scalar),
         Node::Apply { name, args, .. } => {
-            match name {
-                Some(FunctionName::Operation(name)) => write(name),
-                Some(name @ FunctionName::Closure { .. }) => write(&format!("{name:?}")),
-                None => *text = None,
-            }
+            signature.apply(name.as_ref(), args.len());
             for arg in args {
-                if let Some(text) = text {
-                    *text += ",";
-                }
-                sign(arg, result, inputs, text);
-            }
-            if let Some(text) = text {
-                *text += ";";
+                sign(arg, result, inputs, signature);
             }
         }
     }
@@ -132,10 +115,7 @@ pub(crate) struct Fused<'e> {
 
 impl<'e> Fused<'e> {
     /// Enters the inputs of an expression, and adds what it computes to the signature of a kernel.
-    pub(crate) fn new<T: Element>(
-        expr: &'e Expr<T>,
-        signature: &mut Option<String>,
-    ) -> Result<Self> {
+    pub(crate) fn new<T: Element>(expr: &'e Expr<T>, signature: &mut Signature) -> Result<Self> {
         let shape = expr.shape?;
         let arrays = expr.arrays.as_ref().ok_or(ArrayError::NoArray)?;
         let mut inputs = Inputs::default();
@@ -216,7 +196,7 @@ impl<T: Element> Expr<T> {
         &self,
         run: impl FnOnce(&Fused<'_>, &Kernel, &mut Buffer<T>) -> Result<R>,
     ) -> Result<(R, Array<T>)> {
-        let mut signature = Some(format!("broadcast {}: ", std::any::type_name::<T>()));
+        let mut signature = Signature::broadcast::<T>();
         let fused = Fused::new(self, &mut signature)?;
         let kernel = fused.arrays.kernel(signature, || build::<T>(&fused))?;
         let mut out = fused.arrays.jit().zeros::<T>(fused.shape.len())?;

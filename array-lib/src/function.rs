@@ -4,7 +4,6 @@
 //! written with the builder. Either way it is a description, which becomes part of a kernel, and the
 //! numbers that it captures, which become parameters of the kernel.
 
-use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -38,26 +37,23 @@ pub(crate) struct Applied {
     pub(crate) captures: Vec<Arc<dyn Input>>,
 }
 
-/// What identifies a description.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What identifies a description, for values of given types.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum FunctionName {
     /// An operation of this crate.
     Operation(String),
-    /// A closure that holds nothing. Its type is the description within a program; the address of
-    /// its code tells apart the libraries of a notebook, whose types may look alike.
-    Closure {
-        /// The type.
-        ty: TypeId,
-        /// The address of its code.
-        code: usize,
-    },
+    /// A closure that holds nothing, by the address of its code, which stays where it is: what is
+    /// `'static` is not unloaded. Closures that share an address do the same, as a linker or LLVM makes
+    /// one function of two only where they are equal down to what they call; two that the source has
+    /// under one name, in libraries of one process, lie at two. A type, as of what is captured, is no
+    /// part of code that only hands it on, so it is no part of this name.
+    Closure(usize),
 }
 
 impl FunctionName {
-    /// The name of a closure with this code, if its type says all about it.
+    /// The name of a closure with this code, if the code says all about it.
     fn of_closure<F: 'static>(code: usize) -> Option<FunctionName> {
-        let ty = TypeId::of::<F>();
-        (size_of::<F>() == 0).then_some(FunctionName::Closure { ty, code })
+        (size_of::<F>() == 0).then_some(FunctionName::Closure(code))
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{KernelBuilder, Val};
+use kiln_jit_core::ir::TypeDigest;
 use kiln_jit_core::runtime::Buffer;
 use kiln_jit_core::value::KernelType;
 
@@ -16,8 +17,8 @@ impl<T: KernelType> Element for T {}
 pub(crate) trait Input: Send + Sync {
     /// The argument.
     fn arg(&self) -> Arg<'_>;
-    /// Its element type as Rust writes it.
-    fn type_name(&self) -> &'static str;
+    /// Its element type, as the IR has it.
+    fn element(&self) -> TypeDigest;
     /// Identifies the input: the same array occurring twice is one parameter.
     fn address(&self) -> Option<u64>;
     /// Declares a parameter for it.
@@ -31,8 +32,8 @@ impl<T: Element> Input for ArrayInput<T> {
     fn arg(&self) -> Arg<'_> {
         (&*self.0).into_arg()
     }
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<T>()
+    fn element(&self) -> TypeDigest {
+        T::FORM.digest()
     }
     fn address(&self) -> Option<u64> {
         Some(self.0.address())
@@ -49,8 +50,8 @@ impl<T: Element> Input for ScalarInput<T> {
     fn arg(&self) -> Arg<'_> {
         self.0.into_arg()
     }
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<T>()
+    fn element(&self) -> TypeDigest {
+        T::FORM.digest()
     }
     fn address(&self) -> Option<u64> {
         None

@@ -38,6 +38,7 @@ mod input;
 mod ops;
 mod reduce;
 mod shape;
+mod signature;
 
 pub use array::{Array, Arrays};
 pub use expr::{BroadcastArgs, Expr, IntoExpr, broadcast};

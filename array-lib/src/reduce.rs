@@ -15,6 +15,7 @@ use kiln_jit_core::launch::grid_for;
 
 use crate::broadcast::Fused;
 use crate::function::{Applied, ElementFn};
+use crate::signature::Signature;
 use crate::{Array, Element, Expr, IntoExpr, Result, Shape};
 
 /// Threads of a block; a power of two.
@@ -90,9 +91,7 @@ impl<T: Element> Expr<T> {
 
     /// Each of at most `max_blocks` blocks folds its share to one partial result.
     fn fold(&self, op: &Applied, identity: T, max_blocks: u32) -> Result<Array<T>> {
-        let name = op.name.as_ref();
-        let mut signature =
-            name.map(|name| format!("reduce {} {name:?}: ", std::any::type_name::<T>()));
+        let mut signature = Signature::reduction::<T>(op);
         let fused = Fused::new(self, &mut signature)?;
         let kernel = fused.arrays.kernel(signature, || build::<T>(&fused, op))?;
         let blocks = grid_for(fused.shape.len(), BLOCK).min(max_blocks);

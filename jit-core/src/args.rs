@@ -4,12 +4,13 @@
 //! aliasing check: rustc does not let one buffer be passed as `&mut` twice, or as `&` and `&mut`.
 //! Making an argument allocates nothing unless a by-value struct has more than 16 bytes.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
+use crate::ir::{TypeDigest, TypeForm};
 use crate::runtime::{Buffer, DeviceId};
 use crate::specialize::{ArgumentKind, ArgumentType, HostType};
 use crate::value::KernelType;
@@ -31,8 +32,8 @@ pub struct ArgFacts {
 /// What of an argument selects the specialization.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ArgSignature {
-    /// The Rust type of the value or of the elements.
-    pub type_id: TypeId,
+    /// The type of the value or of the elements, as the IR has it.
+    pub ty: TypeDigest,
     /// Value, slice or pointer; read-only or mutable.
     pub kind: ArgumentKind,
     /// Facts.
@@ -42,7 +43,7 @@ pub struct ArgSignature {
 impl Hash for ArgSignature {
     /// Two words an argument: this is on the launch's hot path.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.type_id.hash(state);
+        self.ty.hash(state);
         let kind = match self.kind {
             ArgumentKind::Value => 0u8,
             ArgumentKind::Slice { mutable } => 1 + u8::from(mutable),
@@ -76,7 +77,20 @@ impl ArgSignature {
     }
 }
 
-/// One argument of a launch.
+/// One argument of a launch. What is made of `&mut Buffer` is that borrow, and as little as a borrow can
+/// there be two of it: two parameters would write one buffer, each as if it were alone.
+///
+/// ```compile_fail,E0277
+/// fn copied<T: Clone>() {}
+/// copied::<kiln_jit_core::args::Arg<'static>>();
+/// ```
+///
+/// ```compile_fail,E0624
+/// # use kiln_jit_core::args::Arg;
+/// fn twice<'a>(arg: &'a Arg<'a>) -> [Arg<'a>; 2] {
+///     [arg.reborrow(), arg.reborrow()]
+/// }
+/// ```
 pub struct Arg<'a> {
     pub(crate) signature: ArgSignature,
     pub(crate) host: HostType,
@@ -110,17 +124,40 @@ impl std::fmt::Debug for Arg<'_> {
 impl<'a> Arg<'a> {
     /// The argument's type as Rust writes it.
     pub fn type_name(&self) -> String {
+        self.type_of(&self.rust_name)
+    }
+
+    /// The argument's type as the IR has it, structs with their fields: two types of one name are
+    /// told apart.
+    pub fn type_form(&self) -> String {
+        self.type_of(self.host.0)
+    }
+
+    fn type_of(&self, element: &dyn std::fmt::Display) -> String {
         match self.signature.kind {
-            ArgumentKind::Slice { mutable: true } => format!("&mut [{}]", self.rust_name),
-            ArgumentKind::Slice { mutable: false } => format!("&[{}]", self.rust_name),
-            ArgumentKind::Pointer { mutable: true } => format!("*mut {}", self.rust_name),
-            ArgumentKind::Pointer { mutable: false } => format!("*const {}", self.rust_name),
-            ArgumentKind::Value => self.rust_name.to_owned(),
+            ArgumentKind::Slice { mutable: true } => format!("&mut [{element}]"),
+            ArgumentKind::Slice { mutable: false } => format!("&[{element}]"),
+            ArgumentKind::Pointer { mutable: true } => format!("*mut {element}"),
+            ArgumentKind::Pointer { mutable: false } => format!("*const {element}"),
+            ArgumentKind::Value => element.to_string(),
         }
     }
 
-    /// A copy of this argument, for a list in which others are converted.
-    pub fn duplicate(&self) -> Self {
+    /// A second argument like this one; `None` if it is a buffer as `&mut`.
+    pub fn duplicate(&self) -> Option<Arg<'a>> {
+        match self.signature.kind {
+            ArgumentKind::Slice { mutable: true } | ArgumentKind::Pointer { mutable: true } => None,
+            _ => Some(self.copied()),
+        }
+    }
+
+    /// The argument in a list in which others are converted, which is launched in place of the list
+    /// that it stands in.
+    pub(crate) fn reborrow(&self) -> Arg<'_> {
+        self.copied()
+    }
+
+    fn copied(&self) -> Arg<'a> {
         let payload = match &self.payload {
             Payload::Bytes(bytes) => Payload::Bytes(bytes.clone()),
             Payload::Slice { address, length } => Payload::Slice {
@@ -129,16 +166,12 @@ impl<'a> Arg<'a> {
             },
             Payload::Host(value) => Payload::Host(*value),
         };
-        Self {
-            payload,
-            host: self.host.clone(),
-            ..*self
-        }
+        Arg { payload, ..*self }
     }
 
     pub(crate) fn argument_type(&self) -> ArgumentType {
         ArgumentType {
-            host: self.host.clone(),
+            host: self.host,
             rust_name: self.rust_name,
             kind: self.signature.kind,
         }
@@ -164,7 +197,7 @@ impl<'a, T: KernelType> IntoArg<'a> for T {
         let facts = value_facts(&self);
         Arg {
             signature: ArgSignature {
-                type_id: TypeId::of::<T>(),
+                ty: T::FORM.digest(),
                 kind: ArgumentKind::Value,
                 facts,
             },
@@ -214,7 +247,7 @@ fn slice_arg<T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'_> {
     };
     Arg {
         signature: ArgSignature {
-            type_id: TypeId::of::<T>(),
+            ty: T::FORM.digest(),
             kind: ArgumentKind::Slice { mutable },
             facts,
         },
@@ -229,14 +262,11 @@ fn slice_arg<T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'_> {
 pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
     Arg {
         signature: ArgSignature {
-            type_id: TypeId::of::<T>(),
+            ty: TypeForm::UNIT.digest(),
             kind: ArgumentKind::Value,
             facts: ArgFacts::default(),
         },
-        host: HostType {
-            intern: |_| crate::ir::Type::UNIT,
-            part: SmallVec::new(),
-        },
+        host: HostType(&TypeForm::UNIT),
         rust_name: std::any::type_name::<T>(),
         payload: Payload::Host(value),
         device: None,

@@ -194,16 +194,11 @@ impl Jit {
         let converted = self.convert(kernel, args)?;
         let args = converted.as_deref().unwrap_or(args);
         let signature = args.iter().map(|a| a.signature).collect();
-        let types = args
-            .iter()
-            .map(Arg::type_name)
-            .collect::<Vec<_>>()
-            .join(", ");
         Ok(Prepared {
             jit: self.clone(),
             loaded: self.loaded(kernel, args)?,
             signature,
-            types,
+            types: type_forms(args),
         })
     }
 
@@ -359,15 +354,10 @@ impl Jit {
         args: &[Arg<'_>],
         spec: &Specialization,
     ) -> CacheKey {
-        let types = args
-            .iter()
-            .map(Arg::type_name)
-            .collect::<Vec<_>>()
-            .join(", ");
         CacheKey::default()
             .with("kernel", kernel.name())
             .with("content", snapshot.fingerprint)
-            .with("argument types", types)
+            .with("argument types", type_forms(args))
             .with("type arguments", format_args!("{:?}", spec.type_args))
             .with("facts", format_args!("{:?}", spec.params))
             .with("const arguments", format_args!("{:?}", kernel.consts()))
@@ -388,13 +378,13 @@ impl Jit {
     }
 
     /// The arguments with host values converted by hooks, if there are any.
-    fn convert<'a>(&self, kernel: &Kernel, args: &[Arg<'a>]) -> Result<Option<Vec<Arg<'a>>>> {
+    fn convert<'a>(&self, kernel: &Kernel, args: &'a [Arg<'_>]) -> Result<Option<Vec<Arg<'a>>>> {
         if !args.iter().any(|a| matches!(a.payload, Payload::Host(_))) {
             return Ok(None);
         }
-        let convert = |(position, arg): (usize, &Arg<'a>)| match arg.payload {
+        let convert = |(position, arg): (usize, &'a Arg<'_>)| match arg.payload {
             Payload::Host(value) => self.convert_one(kernel, position, value),
-            _ => Ok(arg.duplicate()),
+            _ => Ok(arg.reborrow()),
         };
         args.iter()
             .enumerate()
@@ -504,6 +494,12 @@ impl Jit {
     }
 }
 
+/// The types of a list of arguments, as the IR has them.
+fn type_forms(args: &[Arg<'_>]) -> String {
+    let forms: Vec<String> = args.iter().map(Arg::type_form).collect();
+    forms.join(", ")
+}
+
 fn put(params: &mut [MaybeUninit<u8>], offset: u32, bytes: &[MaybeUninit<u8>]) {
     let offset = offset as usize;
     params[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -594,11 +590,7 @@ impl Prepared {
             return Err(LaunchError::OtherSignature {
                 kernel: self.loaded.compiled.name.clone(),
                 prepared: self.types.clone(),
-                given: args
-                    .iter()
-                    .map(Arg::type_name)
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                given: type_forms(args),
             }
             .into());
         }

@@ -7,7 +7,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::ir::{Constant, Scalar, Type, TypeTable};
+use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable};
 
 /// A Rust type that can be written in a kernel: one with a counterpart in the IR.
 ///
@@ -18,8 +18,13 @@ use crate::ir::{Constant, Scalar, Type, TypeTable};
     note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are"
 )]
 pub trait DeviceType: Copy + 'static {
+    /// The IR type, written out.
+    const FORM: &'static TypeForm;
+
     /// The IR type, entered in `types` if it is new.
-    fn ir_type(types: &mut TypeTable) -> Type;
+    fn ir_type(types: &mut TypeTable) -> Type {
+        Self::FORM.enter(types)
+    }
 
     /// Appends the scalars of this value, in memory order.
     fn scalars(&self, out: &mut Vec<Constant>);
@@ -38,7 +43,8 @@ pub trait DeviceType: Copy + 'static {
 ///   `bool` has: this trait relies on kernels storing only 0 or 1 in a place of type `bool`, which
 ///   holds as long as a kernel does not reach that place through a pointer of another type, and
 ///   the builder asks for `unsafe` to make such a pointer.
-/// - `ir_type` gives the same type whenever it is called, up to the table it is entered in.
+/// - `ir_type` is not overridden: it gives the type that [`DeviceType::FORM`] is, by whose digest code
+///   for the type is found.
 ///
 /// Padding bytes of a struct have no defined value; whoever copies a value must not look at them.
 pub unsafe trait KernelType: DeviceType + Send + Sync {
@@ -56,9 +62,7 @@ pub unsafe trait KernelType: DeviceType + Send + Sync {
 macro_rules! device_scalars {
     ($($rust:ty => $scalar:ident, |$value:ident| $constant:expr;)*) => {$(
         impl DeviceType for $rust {
-            fn ir_type(_: &mut TypeTable) -> Type {
-                Type::scalar(Scalar::$scalar)
-            }
+            const FORM: &'static TypeForm = &TypeForm::scalar(Scalar::$scalar);
             fn scalars(&self, out: &mut Vec<Constant>) {
                 let $value = *self;
                 out.push($constant);
@@ -99,10 +103,7 @@ macro_rules! scalars {
 scalars! { bool i8 i16 i32 i64 u8 u16 u32 u64 half::f16 half::bf16 f32 f64 }
 
 impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
-    fn ir_type(types: &mut TypeTable) -> Type {
-        let element = T::ir_type(types);
-        types.array(element, N as u64)
-    }
+    const FORM: &'static TypeForm = &TypeForm::array(T::FORM, N as u64);
     fn scalars(&self, out: &mut Vec<Constant>) {
         for element in self {
             element.scalars(out);
@@ -135,9 +136,7 @@ macro_rules! vectors {
         );
 
         impl DeviceType for $name {
-            fn ir_type(types: &mut TypeTable) -> Type {
-                types.vector(Scalar::$scalar, $lanes)
-            }
+            const FORM: &'static TypeForm = &TypeForm::vector(Scalar::$scalar, $lanes);
             fn scalars(&self, out: &mut Vec<Constant>) {
                 self.0.scalars(out);
             }
@@ -245,19 +244,13 @@ macro_rules! kernel_type {
         }
 
         impl $crate::value::DeviceType for $name {
+            const FORM: &'static $crate::ir::TypeForm = &$crate::ir::TypeForm::structure(
+                ::core::stringify!($name),
+                &[$((::core::stringify!($field), <$ty as $crate::value::DeviceType>::FORM)),*],
+            );
             fn scalars(&self, out: &mut ::std::vec::Vec<$crate::ir::Constant>) {
                 let _ = &out;
                 $($crate::value::DeviceType::scalars(&self.$field, out);)*
-            }
-            fn ir_type(types: &mut $crate::ir::TypeTable) -> $crate::ir::Type {
-                let fields = ::std::vec![$((
-                    ::std::string::String::from(::core::stringify!($field)),
-                    <$ty as $crate::value::DeviceType>::ir_type(types),
-                )),*];
-                types.intern_struct($crate::ir::StructData {
-                    name: ::std::string::String::from(::core::stringify!($name)),
-                    fields,
-                })
             }
         }
     )*};

@@ -139,7 +139,7 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
             <#ty as #root::DeviceType>::scalars(&self.#member, __kiln_out);
         });
         entries.push(quote_spanned! {span=>
-            (::std::string::String::from(#field), <#ty as #root::DeviceType>::ir_type(__kiln_types))
+            (#field, <#ty as #root::DeviceType>::FORM)
         });
         layout.push(quote! {
             __kiln_size = __kiln_size.next_multiple_of(::core::mem::align_of::<#ty>());
@@ -155,24 +155,18 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
     }
     quote! {
         impl #parameters #root::DeviceType for #name #arguments #clause {
-            fn ir_type(__kiln_types: &mut #root::TypeTable) -> #root::Type {
+            const FORM: &'static #root::TypeForm = {
                 // The layout algorithm of the IR, on what rustc has made of the fields.
-                const {
-                    #[allow(unused_mut, reason = "a struct without fields assigns neither")]
-                    let (mut __kiln_size, mut __kiln_align) = (0_usize, 1_usize);
-                    #(#layout)*
-                    assert!(::core::mem::align_of::<Self>() == __kiln_align, "the alignment is not C's");
-                    assert!(
-                        ::core::mem::size_of::<Self>() == __kiln_size.next_multiple_of(__kiln_align),
-                        "the size is not C's"
-                    );
-                }
-                let __kiln_fields = ::std::vec![#(#entries),*];
-                __kiln_types.intern_struct(#root::StructData {
-                    name: ::std::string::String::from(#text),
-                    fields: __kiln_fields,
-                })
-            }
+                #[allow(unused_mut, reason = "a struct without fields assigns neither")]
+                let (mut __kiln_size, mut __kiln_align) = (0_usize, 1_usize);
+                #(#layout)*
+                assert!(::core::mem::align_of::<Self>() == __kiln_align, "the alignment is not C's");
+                assert!(
+                    ::core::mem::size_of::<Self>() == __kiln_size.next_multiple_of(__kiln_align),
+                    "the size is not C's"
+                );
+                &#root::TypeForm::structure(#text, &[#(#entries),*])
+            };
             fn scalars(&self, __kiln_out: &mut ::std::vec::Vec<#root::Constant>) {
                 let _ = &__kiln_out;
                 #(#scalars)*
@@ -198,7 +192,7 @@ fn kernel_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
         });
     }
     quote! {
-        // SAFETY: the assertions in `ir_type` prove the layout; every field is a `KernelType`, so a
+        // SAFETY: the assertions in `FORM` prove the layout; every field is a `KernelType`, so a
         // value is valid if all its fields are.
         unsafe impl #parameters #root::KernelType for #name #arguments #clause {
             const ANY_BITS: bool = true #(#any_bits)*;
@@ -268,9 +262,7 @@ fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> Tok
     let variants: Vec<&Ident> = data.variants.iter().map(|v| &v.ident).collect();
     quote! {
         impl #root::DeviceType for #name {
-            fn ir_type(__kiln_types: &mut #root::TypeTable) -> #root::Type {
-                <#repr as #root::DeviceType>::ir_type(__kiln_types)
-            }
+            const FORM: &'static #root::TypeForm = <#repr as #root::DeviceType>::FORM;
             fn scalars(&self, __kiln_out: &mut ::std::vec::Vec<#root::Constant>) {
                 #root::DeviceType::scalars(&(*self as #repr), __kiln_out);
             }

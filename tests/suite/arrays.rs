@@ -21,6 +21,7 @@ chapter![
     sums_and_user_reductions,
     reduction_of_a_struct,
     reduction_of_an_expression,
+    types_of_one_name_are_told_apart,
     wrong_arrays_are_errors,
 ];
 
@@ -331,6 +332,53 @@ fn reduction_of_a_struct(jit: &Jit) -> Outcome {
     let sum = points.reduce(device!(add), Point { x: 0, y: 0 })?;
     let want: i64 = (0..3000).sum();
     assert_eq!(sum, Point { x: want, y: -want });
+    Ok(())
+}
+
+/// A struct `P` of these fields, and what arrays do with it.
+macro_rules! arrays_of_p {
+    ($arrays:ident, $number:ty, $first:ident $second:ident) => {{
+        #[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+        #[repr(C)]
+        struct P {
+            $first: $number,
+            $second: $number,
+        }
+        let p = |i: i32| P {
+            $first: i as $number,
+            $second: (2 * i) as $number,
+        };
+        let host: Vec<P> = (0..100).map(p).collect();
+        let x = $arrays.vector(host.clone())?;
+        assert_eq!(x.expr().eval()?.to_vec()?, host);
+        let twice = device!(|v: P| P {
+            $first: v.$first + v.$first,
+            $second: v.$second,
+        });
+        let doubled = x.map(twice).eval()?.to_vec()?;
+        assert!(
+            doubled
+                .iter()
+                .zip(&host)
+                .all(|(d, h)| d.$first == h.$first + h.$first)
+        );
+        let add = device!(|a: P, b: P| P {
+            $first: a.$first + b.$first,
+            $second: a.$second + b.$second,
+        });
+        assert_eq!(x.reduce(add, p(0))?, p(4950));
+    }};
+}
+
+/// Types of one path: what `type_name` says of them is one text, and in a notebook, where the second is
+/// the first redefined, their `TypeId`s are one, too.
+fn types_of_one_name_are_told_apart(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    arrays_of_p!(arrays, f32, a b);
+    arrays_of_p!(arrays, f64, a b);
+    arrays_of_p!(arrays, i64, a b);
+    arrays_of_p!(arrays, f32, b a);
+    arrays_of_p!(arrays, f32, x y);
     Ok(())
 }
 

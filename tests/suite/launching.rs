@@ -1,6 +1,7 @@
 //! Launches: the cache, redefinition, prepared kernels, facts, and everything that can be wrong.
 
 use kiln::Error;
+use kiln::core::front::AsKernel;
 use kiln::core::launch::LaunchError;
 use kiln::prelude::*;
 
@@ -9,6 +10,7 @@ use super::{Outcome, chapter, kernels, run_over};
 chapter![
     the_second_launch_is_a_hit,
     other_types_are_another_specialization,
+    types_of_one_name_are_specializations,
     redefinition_is_seen,
     redefined_callees_are_seen,
     prepared_kernels_launch,
@@ -54,6 +56,81 @@ fn other_types_are_another_specialization(jit: &Jit) -> Outcome {
     assert!(
         why.contains("argument types: f32, &[f32], &mut [f32] -> f64"),
         "{why}"
+    );
+    Ok(())
+}
+
+#[kernel]
+fn copy<T: KernelType>(from: &[T], to: &mut [T]) {
+    let i = global_id().x;
+    if i < to.len() {
+        to[i] = from[i];
+    }
+}
+
+/// Copies values of a struct `P` of these fields, and gives back what was compiled for them.
+macro_rules! copy_of_p {
+    ($jit:ident, $number:ty, $first:ident $second:ident) => {{
+        #[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+        #[repr(C)]
+        struct P {
+            $first: $number,
+            $second: $number,
+        }
+        let p = |i: u8| P {
+            $first: i.into(),
+            $second: (i + 100).into(),
+        };
+        let host: Vec<P> = (0..50).map(p).collect();
+        let (x, mut y) = ($jit.upload(&host)?, $jit.zeros::<P>(50)?);
+        $jit.launch(&copy, 1, 64, args!(&x, &mut y))?;
+        assert_eq!(y.to_vec()?, host);
+        let prepared = $jit.compile(&copy, args!(&x, &mut y))?;
+        move |other: &kiln::core::jit::Prepared| match other.launch(1, 64, args!(&x, &mut y)) {
+            Ok(()) => (prepared, String::new()),
+            Err(error) => (prepared, error.to_string()),
+        }
+    }};
+}
+
+fn types_of_one_name_are_specializations(jit: &Jit) -> Outcome {
+    let before = jit.cache_stats();
+    let narrow = copy_of_p!(jit, f32, a b);
+    let wide = copy_of_p!(jit, f64, a b);
+    let renamed = copy_of_p!(jit, f32, b a);
+    assert_eq!(jit.cache_stats().compiles - before.compiles, 3);
+    let why = jit
+        .explain_recompile(AsKernel::as_kernel(&copy)?)
+        .expect("it was compiled");
+    let why = why.to_string();
+    assert!(
+        why.contains("argument types: &[@P {a: f64, b: f64}]"),
+        "{why}"
+    );
+    assert!(why.contains("-> &[@P {b: f32, a: f32}]"), "{why}");
+    // The same type again is no other one.
+    let same = copy_of_p!(jit, f32, a b);
+    assert_eq!(jit.cache_stats().compiles - before.compiles, 3);
+    let saxpy = jit.compile(
+        &kernels::saxpy()?,
+        args!(1.0f32, &jit.zeros::<f32>(1)?, &mut jit.zeros::<f32>(1)?),
+    )?;
+    let (narrow, _) = narrow(&saxpy);
+    let (_, error) = same(&narrow);
+    assert_eq!(error, "");
+    let (_, error) = renamed(&narrow);
+    assert!(
+        error.contains("(&[@P {a: f32, b: f32}], &mut [@P {a: f32, b: f32}])"),
+        "{error}"
+    );
+    assert!(
+        error.contains("(&[@P {b: f32, a: f32}], &mut [@P {b: f32, a: f32}])"),
+        "{error}"
+    );
+    let (_, error) = wide(&narrow);
+    assert!(
+        error.contains("(&[@P {a: f64, b: f64}], &mut [@P {a: f64, b: f64}])"),
+        "{error}"
     );
     Ok(())
 }

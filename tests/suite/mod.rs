@@ -108,26 +108,55 @@ pub fn run_over<T: KernelType>(
     let mut buffer = jit.upload(&out)?;
     {
         let mut args = vec![kiln::core::args::IntoArg::into_arg(&mut buffer)];
-        args.extend(more.iter().map(|a| a.duplicate()));
+        args.extend(more.iter().map(|a| a.duplicate().expect("it is no `&mut`")));
         jit.launch(kernel, grid_for(out.len(), 64), 64, &args)?;
     }
     buffer.to_vec()
 }
 
+/// Arguments of a launch that come after others: a list as `args!` makes it, or [`owned_args!`], which may
+/// hold buffers as `&mut`.
+pub trait MoreArgs<'a> {
+    /// The arguments.
+    fn into_list(self) -> Vec<kiln::core::args::Arg<'a>>;
+}
+
+impl<'a> MoreArgs<'a> for &[kiln::core::args::Arg<'a>] {
+    fn into_list(self) -> Vec<kiln::core::args::Arg<'a>> {
+        let duplicate = |arg: &kiln::core::args::Arg<'a>| arg.duplicate();
+        let list = self.iter().map(duplicate).collect::<Option<_>>();
+        list.expect("there is no `&mut` in it")
+    }
+}
+
+impl<'a> MoreArgs<'a> for Vec<kiln::core::args::Arg<'a>> {
+    fn into_list(self) -> Vec<kiln::core::args::Arg<'a>> {
+        self
+    }
+}
+
+/// `args!` as an owned list.
+macro_rules! owned_args {
+    ($($arg:expr),* $(,)?) => {
+        vec![$(kiln::core::args::IntoArg::into_arg($arg)),*]
+    };
+}
+pub(crate) use owned_args;
+
 /// Launches `kernel` with a grid and a block of any shape, `out` as its first argument, waits for
 /// it, and gives back `out`. A fault is an error.
-pub fn run_blocks<T: KernelType>(
+pub fn run_blocks<'a, T: KernelType>(
     jit: &Jit,
     kernel: &Kernel,
     grid: impl Into<Dim3>,
     block: impl Into<Dim3>,
     out: &[T],
-    more: &[kiln::core::args::Arg<'_>],
+    more: impl MoreArgs<'a>,
 ) -> kiln::Result<Vec<T>> {
     let mut buffer = jit.upload(out)?;
     {
         let mut args = vec![kiln::core::args::IntoArg::into_arg(&mut buffer)];
-        args.extend(more.iter().map(|a| a.duplicate()));
+        args.extend(more.into_list());
         jit.launch(kernel, grid, block, &args)?;
     }
     jit.synchronize()?;

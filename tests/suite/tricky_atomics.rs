@@ -11,7 +11,7 @@ use kiln::core::ir::{AtomicOp, Ordering};
 use kiln::prelude::*;
 
 use super::warp::noise;
-use super::{Outcome, chapter, run_blocks};
+use super::{Outcome, chapter, owned_args, run_blocks};
 
 chapter![
     every_operation_under_contention,
@@ -187,7 +187,7 @@ fn exchanges_lose_nothing(jit: &Jit) -> Outcome {
             grid,
             block,
             &vec![0u64; 400],
-            args!(&mut places),
+            owned_args!(&mut places),
         )?;
         all.extend(places.to_vec()?);
         all.sort_unstable();
@@ -223,7 +223,7 @@ fn tickets_are_given_once(jit: &Jit) -> Outcome {
         let count: u32 = (0..threads).map(|i| i % 3).sum();
         let mut counter = jit.zeros::<u32>(2)?;
         let out = vec![0u32; 3 * threads as usize];
-        let out = run_blocks(jit, &kernel, 3, block, &out, args!(&mut counter))?;
+        let out = run_blocks(jit, &kernel, 3, block, &out, owned_args!(&mut counter))?;
         assert_eq!(counter.to_vec()?, [count, threads % 2], "blocks of {block}");
         let want = (1..=count).chain(std::iter::repeat(0)).take(out.len());
         assert!(out.iter().copied().eq(want), "blocks of {block}");
@@ -260,7 +260,7 @@ fn a_lock_for_blocks(jit: &Jit) -> Outcome {
     })?;
     for block in BLOCKS {
         let mut lock = jit.zeros::<u32>(1)?;
-        let out = run_blocks(jit, &kernel, 20, block, &[0u32; 2], args!(&mut lock))?;
+        let out = run_blocks(jit, &kernel, 20, block, &[0u32; 2], owned_args!(&mut lock))?;
         let threes = (0..20).fold(0u32, |x, _| x.wrapping_mul(3).wrapping_add(1));
         assert_eq!(
             out,
@@ -317,7 +317,7 @@ fn the_last_block_sums_up(jit: &Jit) -> Outcome {
             .collect();
         let x = jit.upload(&hx)?;
         let (mut sums, mut done) = (jit.zeros::<u32>(60)?, jit.zeros::<u32>(1)?);
-        let more = args!(&x, &mut sums, &mut done);
+        let more = owned_args!(&x, &mut sums, &mut done);
         let out = run_blocks(jit, &kernel, 60, block, &[0u32], more)?;
         let want = hx.iter().fold(0u32, |sum, x| sum.wrapping_add(*x));
         assert_eq!(out, [want], "blocks of {block}");
@@ -395,7 +395,7 @@ fn scans_that_look_back(jit: &Jit) -> Outcome {
         let x = jit.upload(&hx)?;
         let [mut sums, mut totals] = [jit.zeros::<u32>(GRID)?, jit.zeros::<u32>(GRID)?];
         let mut state = jit.zeros::<u32>(GRID + 1)?;
-        let more = args!(&x, &mut sums, &mut totals, &mut state);
+        let more = owned_args!(&x, &mut sums, &mut totals, &mut state);
         let out = run_blocks(jit, &kernel, GRID as u32, block, &vec![0; hx.len()], more)?;
         let mut sum = 0u32;
         for (i, (got, x)) in out.iter().zip(&hx).enumerate() {

@@ -4,7 +4,7 @@
 use kiln::prelude::*;
 
 use super::warp::noise;
-use super::{Outcome, chapter, run_blocks};
+use super::{Outcome, chapter, owned_args, run_blocks};
 
 chapter![
     rows_that_hang_over_an_edge,
@@ -237,7 +237,14 @@ fn a_leader_in_each_row(jit: &Jit) -> Outcome {
         let x = jit.upload(&hx)?;
         let mut count = jit.upload(&[0u32])?;
         let before = vec![7u32; n as usize];
-        let out = run_blocks(jit, &kernel, BLOCKS, block, &before, args!(&x, &mut count))?;
+        let out = run_blocks(
+            jit,
+            &kernel,
+            BLOCKS,
+            block,
+            &before,
+            owned_args!(&x, &mut count),
+        )?;
         let mut counted = 0;
         for i in 0..n {
             let (t, leader) = (i % block, i / block * 37 % block);

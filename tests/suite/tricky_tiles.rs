@@ -4,7 +4,7 @@
 use kiln::prelude::*;
 
 use super::warp::{linear, noise};
-use super::{Outcome, chapter, run_blocks};
+use super::{Outcome, chapter, owned_args, run_blocks};
 
 chapter![
     reverses,
@@ -526,7 +526,7 @@ fn compaction_by_atomic_slots(jit: &Jit) -> Outcome {
         let x = jit.upload(&hx)?;
         let mut count = jit.zeros::<u32>(1)?;
         let grid = grid_for(hx.len(), block as u32);
-        let more = args!(&x, &mut count);
+        let more = owned_args!(&x, &mut count);
         let mut got = run_blocks(jit, &kernel, grid, block as u32, &vec![0; 777], more)?;
         let mut want: Vec<u32> = hx.iter().copied().filter(|x| x % 3 == 1).collect();
         assert_eq!(count.to_vec()?, [want.len() as u32]);

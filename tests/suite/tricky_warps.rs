@@ -11,7 +11,7 @@ use half::f16;
 use kiln::prelude::*;
 
 use super::warp::{linear, noise, warps};
-use super::{Outcome, chapter, run_blocks};
+use super::{Outcome, chapter, owned_args, run_blocks};
 
 chapter![
     trees_of_shuffles_in_all_types,
@@ -232,7 +232,7 @@ fn stable_compaction_of_a_block(jit: &Jit) -> Outcome {
         let hx = numbers(2 * block + block / 3);
         let x = jit.upload(&hx)?;
         let mut counts = jit.zeros::<u32>(4)?;
-        let more = args!(&x, &mut counts);
+        let more = owned_args!(&x, &mut counts);
         let out = run_blocks(jit, &kernel, 4, block as u32, &vec![0; 4 * block], more)?;
         let counts = counts.to_vec()?;
         for (b, out) in out.chunks(block).enumerate() {
@@ -338,7 +338,7 @@ fn slots_by_groups_of_equal_keys(jit: &Jit) -> Outcome {
         let hx = numbers(531);
         let x = jit.upload(&hx)?;
         let mut counts = jit.zeros::<u32>(KEYS)?;
-        let more = args!(&x, &mut counts);
+        let more = owned_args!(&x, &mut counts);
         let grid = grid_for(hx.len(), block as u32);
         let out = run_blocks(jit, &kernel, grid, block as u32, &vec![0; KEYS * 531], more)?;
         let counts = counts.to_vec()?;
@@ -382,7 +382,7 @@ fn slots_by_who_is_there(jit: &Jit) -> Outcome {
         let hx = numbers(2 * block);
         let x = jit.upload(&hx)?;
         let mut count = jit.zeros::<u32>(1)?;
-        let more = args!(&x, &mut count);
+        let more = owned_args!(&x, &mut count);
         let mut got = run_blocks(jit, &kernel, 2, block as u32, &vec![0; 8 * block], more)?;
         let mut want = Vec::new();
         for (i, x) in (0u32..).zip(&hx) {

@@ -75,7 +75,7 @@ pub fn run<T: KernelType>(
     let mut out = jit.upload(&slots)?;
     {
         let mut args = vec![IntoArg::into_arg(&mut out)];
-        args.extend(more.iter().map(|a| a.duplicate()));
+        args.extend(more.iter().map(|a| a.duplicate().expect("it is no `&mut`")));
         jit.launch(kernel, 1, shape, &args)?;
     }
     out.to_vec()

@@ -47,6 +47,12 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "tests/",
 ];
 
+/// Where `TypeId` may be written: to ask for one type of Rust's own, never to tell users' types apart.
+const TYPE_ID_ALLOWED: &[&str] = &[
+    // Whether a const parameter is a `usize`.
+    "jit-core/src/front/pool.rs",
+];
+
 /// Names that say nothing about a module's subject.
 const EMPTY_NAMES: &[&str] = &[
     "util", "utils", "helper", "helpers", "common", "misc", "manager", "handler", "handlers",
@@ -86,6 +92,7 @@ const RULES: &[Rule] = &[
     is_named_by_subject,
     allows_with_reason,
     unsafe_in_place,
+    types_by_form,
     is_portable,
 ];
 
@@ -186,6 +193,23 @@ fn unsafe_in_place(file: &File<'_>) -> Vec<Problem> {
                   names, or add this one with its reason";
     words(code)
         .filter(|w| w.1 == "unsafe")
+        .map(|(line, _)| (line, advice.to_owned()))
+        .collect()
+}
+
+/// Types are told apart by what the IR has of them. Libraries of one process may define a type again with
+/// other fields, and its `TypeId` stays.
+fn types_by_form(file: &File<'_>) -> Vec<Problem> {
+    let Some(code) = &file.code else {
+        return Vec::new();
+    };
+    if TYPE_ID_ALLOWED.contains(&file.path) {
+        return Vec::new();
+    }
+    let advice = "a type that is defined again keeps its `TypeId`; tell types apart by \
+                  `DeviceType::FORM.digest()`";
+    words(code)
+        .filter(|w| w.1 == "TypeId")
         .map(|(line, _)| (line, advice.to_owned()))
         .collect()
 }
@@ -314,6 +338,18 @@ fn check(path: &str, text: &str, expected: &[&str]) {
             .zip(expected)
             .all(|(problem, part)| problem.contains(part));
     assert!(as_expected, "expected {expected:?}, found {found:#?}");
+}
+
+#[test]
+fn a_type_id_is_found() {
+    let code = "//! X.\nuse std::any::TypeId;\n";
+    check(
+        "a/src/x.rs",
+        code,
+        &["a/src/x.rs:2: a type that is defined"],
+    );
+    check("jit-core/src/front/pool.rs", code, &[]);
+    check("a/src/x.rs", "//! No `TypeId` here.\nfn f() {}\n", &[]);
 }
 
 #[test]

@@ -48,7 +48,7 @@
 
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::front::Fields;
-use kiln_jit_core::ir::{Constant, StructData, Type, TypeTable};
+use kiln_jit_core::ir::{Constant, TypeForm};
 use kiln_jit_core::value::DeviceType;
 
 use super::functions;
@@ -71,13 +71,10 @@ impl Index3 {
 }
 
 impl DeviceType for Index3 {
-    fn ir_type(types: &mut TypeTable) -> Type {
-        let fields = ["x", "y", "z"].map(|name| (name.to_owned(), Type::U32));
-        types.intern_struct(StructData {
-            name: "Index3".to_owned(),
-            fields: fields.to_vec(),
-        })
-    }
+    const FORM: &'static TypeForm = &TypeForm::structure(
+        "Index3",
+        &[("x", usize::FORM), ("y", usize::FORM), ("z", usize::FORM)],
+    );
     fn scalars(&self, out: &mut Vec<Constant>) {
         [self.x, self.y, self.z].scalars(out);
     }

@@ -2,7 +2,7 @@
 //! acquire, a fence orders something.
 
 use kiln_jit_core::front::{Front, Operand};
-use kiln_jit_core::ir::{Constant, Ordering as IrOrdering, Scope, Type, TypeTable};
+use kiln_jit_core::ir::{Constant, Ordering as IrOrdering, Scope, TypeForm};
 use kiln_jit_core::value::DeviceType;
 
 /// The memory orderings (PTX ISA, "Memory Consistency Model"; those of Rust's
@@ -55,9 +55,7 @@ macro_rules! orderings {
             pub struct $name;
 
             impl DeviceType for $name {
-                fn ir_type(_: &mut TypeTable) -> Type {
-                    Type::U32
-                }
+                const FORM: &'static TypeForm = u32::FORM;
 
                 fn scalars(&self, out: &mut Vec<Constant>) {
                     out.push(Constant::Int($number));

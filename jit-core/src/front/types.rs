@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops;
 
-use crate::ir::{Constant, Entity, Type, TypeData, TypeParam, TypeTable};
+use crate::ir::{Constant, TypeForm};
 use crate::value::DeviceType;
 
 /// The type that rustc infers for an expression of the checked copy.
@@ -51,9 +51,7 @@ impl<const INDEX: usize> Param<INDEX> {
 }
 
 impl<const INDEX: usize> DeviceType for Param<INDEX> {
-    fn ir_type(types: &mut TypeTable) -> Type {
-        types.intern(TypeData::Param(TypeParam::from_index(INDEX)))
-    }
+    const FORM: &'static TypeForm = &TypeForm::param(INDEX as u32);
     fn scalars(&self, out: &mut Vec<Constant>) {
         out.push(match self.is_one {
             true => Constant::Int(1),

@@ -43,6 +43,7 @@
 //! [`parse`](fn@parse).
 
 pub mod entity;
+mod form;
 mod function;
 mod inst;
 mod intrinsic;
@@ -54,6 +55,7 @@ mod types;
 pub mod verify;
 
 pub use entity::{Entity, PrimaryMap};
+pub use form::{FieldForm, TypeDigest, TypeForm};
 pub use function::{
     ConstParamData, Function, FunctionKind, Inst, LaunchBounds, ParamData, ParamFacts, Passing,
     Region, RegionData, SharedData, SharedVar, TypeBound, TypeParamData, Value, ValueData,

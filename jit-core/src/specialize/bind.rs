@@ -231,7 +231,7 @@ impl Binder<'_> {
             (_, _) => return Err(self.kind_error(position, arg, "pass a value")),
         };
         let actual = arg.host.resolve(&mut self.types);
-        match self.unify(position, pattern, actual, &arg.host) {
+        match self.unify(position, pattern, actual, arg.host) {
             Ok(()) if written => Err(BindError::ReadOnly {
                 at: self.place(position),
             }),
@@ -259,7 +259,7 @@ impl Binder<'_> {
         position: usize,
         pattern: Type,
         actual: Type,
-        host: &HostType,
+        host: HostType,
     ) -> Result<(), NoMatch> {
         if pattern == actual {
             return Ok(());
@@ -270,7 +270,7 @@ impl Binder<'_> {
         ) {
             (TypeData::Param(param), _) => Ok(self.bind_type(position, param, actual, host)?),
             (TypeData::Array { element, len }, TypeData::Array { element: e, len: l }) => {
-                self.unify(position, element, e, &host.step(0))?;
+                self.unify(position, element, e, host.part(0))?;
                 match (len, l) {
                     (ArrayLen::Known(a), ArrayLen::Known(b)) if a == b => Ok(()),
                     (ArrayLen::Param(param), ArrayLen::Known(n)) => {
@@ -290,7 +290,7 @@ impl Binder<'_> {
                 let fields = a.fields.iter().zip(&b.fields);
                 let pairs: Vec<_> = fields.map(|(x, y)| (x.1, y.1)).collect();
                 for (i, (pattern, actual)) in pairs.into_iter().enumerate() {
-                    self.unify(position, pattern, actual, &host.step(i as u32))?;
+                    self.unify(position, pattern, actual, host.part(i as u32))?;
                 }
                 Ok(())
             }
@@ -303,7 +303,7 @@ impl Binder<'_> {
         position: usize,
         param: TypeParam,
         ty: Type,
-        host: &HostType,
+        host: HostType,
     ) -> Result<(), NoMatch> {
         let index = param.index();
         let Some(data) = self.kernel.type_params.get(index) else {
@@ -331,11 +331,7 @@ impl Binder<'_> {
             }
             .into());
         }
-        self.bound_types[index] = Some(BoundType {
-            ty,
-            host: host.clone(),
-            position,
-        });
+        self.bound_types[index] = Some(BoundType { ty, host, position });
         Ok(())
     }
 
@@ -386,7 +382,7 @@ impl Binder<'_> {
                     declared_at: self.declared_at(),
                 });
             };
-            type_args.push(bound.host.clone());
+            type_args.push(bound.host);
         }
         let mut const_args = Vec::new();
         for (bound, param) in self.bound_consts.iter().zip(&self.kernel.const_params) {

@@ -21,12 +21,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use crate::definition::{Body, Definition, Snapshot};
 use crate::ir::{
     FuncId, Function, FunctionKind, Location, Module, ParamData, Phase, Scalar, Type, TypeBound,
-    TypeData, TypeTable,
+    TypeData, TypeForm, TypeTable,
 };
 use crate::value::KernelType;
 
@@ -36,54 +34,29 @@ pub use error::{CodePlace, SpecializeError};
 use wide::WideFlow;
 
 /// A type of the host program, or a part of one, that can be entered in any module.
-#[derive(Clone)]
-pub struct HostType {
-    /// Enters the whole type; usually [`DeviceType::ir_type`](crate::value::DeviceType::ir_type).
-    pub intern: fn(&mut TypeTable) -> Type,
-    /// The way from the whole to the part that is meant, outermost first: the position of a
-    /// field, or 0 for the element of an array. Empty: the whole.
-    pub part: SmallVec<[u32; 2]>,
-}
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub struct HostType(pub &'static TypeForm);
 
 impl HostType {
     /// The type `T`.
     pub fn of<T: KernelType>() -> HostType {
-        HostType {
-            intern: T::ir_type,
-            part: SmallVec::new(),
-        }
+        HostType(T::FORM)
     }
 
-    /// The type, entered in `types` if it is new; unit when `part` leads nowhere.
-    pub fn resolve(&self, types: &mut TypeTable) -> Type {
-        let whole = (self.intern)(types);
-        self.part
-            .iter()
-            .fold(whole, |ty, &step| match types.data(ty) {
-                TypeData::Array { element, .. } => *element,
-                TypeData::Struct(id) => {
-                    let field = types.struct_data(*id).fields.get(step as usize);
-                    field.map_or(Type::UNIT, |(_, ty)| *ty)
-                }
-                _ => Type::UNIT,
-            })
+    /// The type, entered in `types` if it is new.
+    pub fn resolve(self, types: &mut TypeTable) -> Type {
+        self.0.enter(types)
     }
 
-    fn step(&self, step: u32) -> HostType {
-        let mut part = self.part.clone();
-        part.push(step);
-        HostType {
-            intern: self.intern,
-            part,
-        }
+    /// A field, or the element of an array; unit if it has no such part.
+    fn part(self, position: u32) -> HostType {
+        HostType(self.0.part(position).unwrap_or(&TypeForm::UNIT))
     }
 }
 
 impl fmt::Debug for HostType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut types = TypeTable::new();
-        let ty = self.resolve(&mut types);
-        write!(f, "{}", types.display(ty))
+        write!(f, "{}", self.0)
     }
 }
 
