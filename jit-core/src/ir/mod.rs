@@ -49,6 +49,7 @@ mod inst;
 mod intrinsic;
 mod keywords;
 mod module;
+mod operands;
 mod parse;
 mod print;
 mod types;
@@ -70,6 +71,7 @@ pub use intrinsic::{
     Uniformity, WARP_LANES, WarpArgs,
 };
 pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Module, Phase};
+pub use operands::{OperandRole, OperandType, OperandTypes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, fingerprint, print, print_function};
 pub use types::{

@@ -495,6 +495,25 @@ impl TypeTable {
         )
     }
 
+    /// The type of a field, element or lane; `None` if there is no such part. How many elements an array
+    /// has may be open until specialization.
+    pub fn part(&self, whole: Type, index: u32) -> Option<Type> {
+        match *self.data(whole) {
+            TypeData::Struct(id) => {
+                let fields = &self.structs.get(id)?.fields;
+                fields.get(index as usize).map(|(_, ty)| *ty)
+            }
+            TypeData::Vector { element, lanes } => {
+                (index < u32::from(lanes)).then_some(Type::scalar(element))
+            }
+            TypeData::Array { element, len } => match len {
+                ArrayLen::Known(n) => (u64::from(index) < n).then_some(element),
+                ArrayLen::Param(_) => Some(element),
+            },
+            _ => None,
+        }
+    }
+
     /// Whether `ty` is a struct or an array: passed by reference or by value as a whole.
     pub fn is_aggregate(&self, ty: Type) -> bool {
         matches!(self.data(ty), TypeData::Struct(_) | TypeData::Array { .. })

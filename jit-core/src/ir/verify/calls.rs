@@ -55,6 +55,9 @@ impl Rules<'_> {
         let binding = Binding { types, consts };
         for (param, &arg) in callee.params.iter().zip(args) {
             let wanted = callee.type_of(param.value);
+            if !self.facts(wanted).is_generic() {
+                continue;
+            }
             self.bound_type(
                 &format!("`{}`", param.name),
                 callee,

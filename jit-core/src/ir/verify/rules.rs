@@ -7,7 +7,8 @@
 use super::Checker;
 use super::table::TypeFacts;
 use crate::ir::{
-    AddressSpace, Entity, Function, InstData, Module, Type, TypeBound, TypeData, TypeTable, Value,
+    AddressSpace, Entity, Function, InstData, Module, OperandRole, Type, TypeBound, TypeData,
+    TypeTable, Value,
 };
 
 /// The rules, for one function whose entities exist.
@@ -74,13 +75,12 @@ impl<'c> Rules<'c> {
     }
 
     /// `Err` naming what it is about, unless the types are one.
-    pub(super) fn expect_same(&self, what: &str, wanted: Type, given: Type) -> Result<(), String> {
-        let wanted_name = self.name(wanted);
-        self.expect(
-            wanted == given,
-            &format!("{what} is a `{wanted_name}`"),
-            given,
-        )
+    fn expect_same(&self, what: &OperandRole<'_>, wanted: Type, given: Type) -> Result<(), String> {
+        if wanted == given {
+            return Ok(());
+        }
+        let (wanted, given) = (self.name(wanted), self.name(given));
+        Err(format!("{what} is a `{wanted}`, not `{given}`"))
     }
 
     pub(super) fn pointer(&self, ptr: Value) -> Result<(Type, AddressSpace, bool), String> {
@@ -109,8 +109,17 @@ impl<'c> Rules<'c> {
         self.expect(self.is_integer(ty), "an index is an integer", ty)
     }
 
-    // flat match
+    /// The rule of the operation, then those of operands that go to something of a type.
     pub(super) fn check(&self, data: &InstData, result: Type) -> Rule {
+        let given = self.operation(data, result)?;
+        for wanted in self.function.operand_types(self.module, data, result) {
+            self.expect_same(&wanted.role, wanted.ty, self.ty(wanted.value))?;
+        }
+        Ok(given)
+    }
+
+    // flat match
+    fn operation(&self, data: &InstData, result: Type) -> Rule {
         match *data {
             InstData::Const(constant) => self.constant(constant, result),
             InstData::ConstParam(param) => {
@@ -123,37 +132,20 @@ impl<'c> Rules<'c> {
             InstData::Unary { op, arg } => self.unary(op, self.ty(arg)),
             InstData::Binary { op, args } => self.binary(op, args),
             InstData::Compare { op, args } => self.compare(op, args),
-            InstData::Select {
-                cond,
-                if_true,
-                if_false,
-            } => {
-                self.expect_same("the condition", Type::BOOL, self.ty(cond))?;
-                let ty = self.ty(if_true);
-                self.expect_same("the other choice", ty, self.ty(if_false))?;
-                Ok(ty)
-            }
+            InstData::Select { if_true, .. } => Ok(self.ty(if_true)),
             InstData::Cast { arg } => self.cast(self.ty(arg), result),
             InstData::Bitcast { arg } => self.bitcast(self.ty(arg), result),
             InstData::Construct { ref parts } => self.construct(parts, result),
             InstData::Extract { aggregate, index } => self.part(self.ty(aggregate), index),
             InstData::Insert {
-                aggregate,
-                index,
-                value,
+                aggregate, index, ..
             } => {
-                let part = self.part(self.ty(aggregate), index)?;
-                self.expect_same("the part", part, self.ty(value))?;
+                self.part(self.ty(aggregate), index)?;
                 Ok(self.ty(aggregate))
             }
             InstData::VarGet(var) => Ok(self.function.vars[var].ty),
-            InstData::VarSet(var, value) => {
-                let wanted = self.function.vars[var].ty;
-                self.expect_same("the variable", wanted, self.ty(value))?;
-                Ok(Type::UNIT)
-            }
             InstData::Load { ptr, .. } => Ok(self.pointer(ptr)?.0),
-            InstData::Store { ptr, value, .. } => self.store(ptr, value),
+            InstData::Store { ptr, .. } => self.store(ptr),
             InstData::PtrOffset { ptr, index } => {
                 self.pointer(ptr)?;
                 self.index(index)?;
@@ -162,7 +154,7 @@ impl<'c> Rules<'c> {
             InstData::FieldPtr { ptr, field } => self.field_ptr(ptr, field, result),
             InstData::ElementPtr { ptr, index, .. } => self.element_ptr(ptr, index, result),
             InstData::SpaceCast { arg } => self.space_cast(self.ty(arg), result),
-            InstData::SliceNew { ptr, len } => self.slice_new(ptr, self.ty(len), result),
+            InstData::SliceNew { ptr, .. } => self.slice_new(ptr, result),
             InstData::SliceLen { slice } => self.slice_len(slice, result),
             InstData::SlicePtr { slice } => {
                 let (element, space, mutable, _) = self.slice(slice)?;
@@ -184,16 +176,9 @@ impl<'c> Rules<'c> {
                 self.gives_pointer((ty, AddressSpace::Constant, false), result)
             }
             InstData::AtomicLoad { ptr, ordering, .. } => self.atomic_load(ptr, ordering),
-            InstData::AtomicStore {
-                ptr,
-                value,
-                ordering,
-                ..
-            } => self.atomic_store(ptr, value, ordering),
-            InstData::AtomicRmw { op, ptr, value, .. } => self.atomic_rmw(op, ptr, value),
-            InstData::AtomicCas {
-                ptr, expected, new, ..
-            } => self.atomic_cas(ptr, expected, new),
+            InstData::AtomicStore { ptr, ordering, .. } => self.atomic_store(ptr, ordering),
+            InstData::AtomicRmw { op, ptr, .. } => self.atomic_rmw(op, ptr),
+            InstData::AtomicCas { ptr, .. } => self.atomic_cas(ptr),
             InstData::Fence { ordering, .. } => self.fence(ordering),
             InstData::Call {
                 callee,
@@ -205,26 +190,17 @@ impl<'c> Rules<'c> {
                 let types: Vec<Type> = args.iter().map(|&a| self.ty(a)).collect();
                 self.module.intrinsics[id].result_type(self.types, &types)
             }
-            InstData::If { cond, .. } => {
-                self.expect_same("the condition", Type::BOOL, self.ty(cond))?;
-                Ok(Type::UNIT)
-            }
-            InstData::For {
-                index,
-                start,
-                end,
-                step,
-                unroll,
-                ..
-            } => self.counted_loop(self.ty(index), [start, end, step], unroll),
-            InstData::Barrier
+            InstData::For { index, unroll, .. } => self.counted_loop(self.ty(index), unroll),
+            InstData::VarSet(..)
+            | InstData::If { .. }
+            | InstData::Barrier
             | InstData::Loop { .. }
             | InstData::Break { .. }
             | InstData::Continue { .. } => Ok(Type::UNIT),
             InstData::Return { value } => {
                 let given = value.map_or(Type::UNIT, |v| self.ty(v));
-                let what = format!("the result of `{}`", self.function.name);
-                self.expect_same(&what, self.function.result, given)?;
+                let role = OperandRole::Result(&self.function.name);
+                self.expect_same(&role, self.function.result, given)?;
                 Ok(Type::UNIT)
             }
         }
