@@ -6,7 +6,17 @@
 //! shared, local and constant memory say so themselves. From there a fixed point goes through
 //! pointer arithmetic, mutable variables (the phi nodes of this IR: pointers that a loop moves
 //! along), selects, and calls. It is optimistic: everything starts as unknown, and only what is
-//! reached by two memories, or comes out of memory, stays generic.
+//! reached by two memories, or comes out of memory or a part of a value, stays generic.
+//!
+//! Afterwards every operand that its place no longer fits is cast. What the places are, the IR tells
+//! ([`Function::operand_types`]), so that no kernel is refused for what this hook has changed. Two things
+//! keep the meaning:
+//!
+//! - An address that becomes a number stays the address that it was: of a generic one the number is the
+//!   generic address, not the offset in shared memory.
+//! - A null pointer points nowhere and fits everywhere, but shared and local memory have something at
+//!   their address 0, whose generic address is not 0. Where a kernel looks at the bits of an address, a
+//!   null pointer is one into global memory, which is addressed alike.
 //!
 //! ```text
 //! %3: ptr<generic, f32> = slice_index %1, %2       ld.b32        %r1, [%rd1];
@@ -21,8 +31,8 @@ use std::collections::HashMap;
 
 use kiln_jit_core::hook::{Changed, Hook, HookContext, HookResult};
 use kiln_jit_core::ir::{
-    AddressSpace, FuncId, Function, FunctionKind, Inst, InstData, Module, Type, TypeData, Value,
-    Var,
+    AddressSpace, Constant, FuncId, Function, FunctionKind, Inst, InstData, Module, Type, TypeData,
+    TypeTable, Value, Var,
 };
 
 /// Tightens generic pointers and slices. See the [module](self) documentation.
@@ -32,6 +42,10 @@ pub struct AddressSpaces;
 impl Hook for AddressSpaces {
     fn name(&self) -> &'static str {
         "address-spaces"
+    }
+
+    fn version(&self) -> u32 {
+        2
     }
 
     fn rewrite_ir(&self, _cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
@@ -52,6 +66,8 @@ enum Place {
 struct Spaces {
     known: HashMap<Place, AddressSpace>,
     changed: bool,
+    /// What a null pointer points into; `None` if that does not matter.
+    null: Option<AddressSpace>,
 }
 
 impl Spaces {
@@ -76,8 +92,8 @@ impl Spaces {
 }
 
 /// The address space of a pointer or slice type.
-fn space_of(module: &Module, ty: Type) -> Option<AddressSpace> {
-    match module.types.data(ty) {
+fn space_of(types: &TypeTable, ty: Type) -> Option<AddressSpace> {
+    match types.data(ty) {
         TypeData::Pointer { space, .. } | TypeData::Slice { space, .. } => Some(*space),
         _ => None,
     }
@@ -100,14 +116,24 @@ fn infer_address_spaces(module: &mut Module) -> bool {
     rewrite(module, &spaces)
 }
 
-/// What is known from the start: parameters of the kernel are global.
+/// What is known from the start: parameters of the kernel are global, and so are null pointers, those of
+/// variables that are not assigned among them, if the bits of an address are looked at.
 fn seed(module: &Module, spaces: &mut Spaces) {
+    let mut functions = module.functions.values();
+    spaces.null = functions
+        .any(|function| looks_at_addresses(&module.types, function))
+        .then_some(AddressSpace::Global);
     for (id, function) in module.functions.iter() {
+        for (var, data) in function.vars.iter() {
+            if space_of(&module.types, data.ty).is_some() {
+                spaces.reach(Place::Var(id, var), spaces.null);
+            }
+        }
         if function.kind != FunctionKind::Kernel {
             continue;
         }
         for param in &function.params {
-            let space = match space_of(module, function.type_of(param.value)) {
+            let space = match space_of(&module.types, function.type_of(param.value)) {
                 Some(AddressSpace::Generic) => Some(AddressSpace::Global),
                 declared => declared,
             };
@@ -116,17 +142,50 @@ fn seed(module: &Module, spaces: &mut Spaces) {
     }
 }
 
+/// Whether a function takes an address for a number, or what holds an address for something else.
+fn looks_at_addresses(types: &TypeTable, function: &Function) -> bool {
+    let mut looks = false;
+    function.for_each_inst(|_, inst| {
+        let node = &function.insts[inst];
+        let result = node.result.map_or(Type::UNIT, |v| function.type_of(v));
+        looks |= match node.data {
+            InstData::Bitcast { arg } => space_of(types, function.type_of(arg)).is_some(),
+            // Memory that is seen as several types.
+            InstData::DynamicShared => match *types.data(result) {
+                TypeData::Slice { element, .. } => holds_address(types, element),
+                _ => false,
+            },
+            _ => false,
+        };
+    });
+    looks
+}
+
+/// Whether a value of the type is, or has in it, an address.
+fn holds_address(types: &TypeTable, ty: Type) -> bool {
+    match *types.data(ty) {
+        TypeData::Pointer { .. } | TypeData::Slice { .. } => true,
+        TypeData::Array { element, .. } => holds_address(types, element),
+        TypeData::Struct(id) => {
+            let mut fields = types.struct_data(id).fields.iter();
+            fields.any(|(_, ty)| holds_address(types, *ty))
+        }
+        _ => false,
+    }
+}
+
 /// Lets one instruction pass on what reaches its operands.
 fn flow(module: &Module, id: FuncId, inst: Inst, spaces: &mut Spaces) {
     let function = &module.functions[id];
     let node = &function.insts[inst];
     let value = |v: Value| Place::Value(id, v);
+    let is_address = |ty: Type| space_of(&module.types, ty).is_some();
     match &node.data {
-        InstData::VarSet(var, v) if space_of(module, function.vars[*var].ty).is_some() => {
+        InstData::VarSet(var, v) if is_address(function.vars[*var].ty) => {
             let space = spaces.of(value(*v));
             spaces.reach(Place::Var(id, *var), space);
         }
-        InstData::Return { value: Some(v) } if space_of(module, function.result).is_some() => {
+        InstData::Return { value: Some(v) } if is_address(function.result) => {
             let space = spaces.of(value(*v));
             spaces.reach(Place::Result(id), space);
         }
@@ -140,11 +199,14 @@ fn flow(module: &Module, id: FuncId, inst: Inst, spaces: &mut Spaces) {
         _ => {}
     }
     let Some(result) = node.result else { return };
-    let Some(declared) = space_of(module, function.type_of(result)) else {
+    let Some(declared) = space_of(&module.types, function.type_of(result)) else {
         return;
     };
+    if declared != AddressSpace::Generic {
+        spaces.reach(value(result), Some(declared));
+        return;
+    }
     let reaching = match &node.data {
-        _ if declared != AddressSpace::Generic => Some(declared),
         InstData::VarGet(var) => spaces.of(Place::Var(id, *var)),
         InstData::Call { callee, .. } => spaces.of(Place::Result(*callee)),
         InstData::Select {
@@ -154,45 +216,31 @@ fn flow(module: &Module, id: FuncId, inst: Inst, spaces: &mut Spaces) {
             spaces.reach(value(result), space);
             spaces.of(value(*if_false))
         }
-        InstData::PtrOffset { ptr: base, .. }
-        | InstData::FieldPtr { ptr: base, .. }
-        | InstData::ElementPtr { ptr: base, .. }
-        | InstData::SliceNew { ptr: base, .. }
-        | InstData::SlicePtr { slice: base }
-        | InstData::SliceIndex { slice: base, .. }
-        | InstData::SpaceCast { arg: base } => spaces.of(value(*base)),
-        // A pointer in a kernel's parameter was put there by the host.
-        InstData::Extract { aggregate, .. } if is_parameter(function, *aggregate) => {
-            Some(AddressSpace::Global)
-        }
-        // Null points nowhere and fits everywhere; what comes out of memory can be anything.
-        InstData::Const(_) => None,
-        _ => Some(AddressSpace::Generic),
+        InstData::SpaceCast { arg } => spaces.of(value(*arg)),
+        InstData::Const(_) => spaces.null,
+        // What comes out of memory, of a number or of a part of a value can be anything.
+        data => match data.address_base() {
+            Some(base) if is_address(function.type_of(base)) => spaces.of(value(base)),
+            _ => Some(AddressSpace::Generic),
+        },
     };
+    // Only parameters point into parameter memory.
+    let reaching = reaching.map(|space| match space {
+        AddressSpace::Param => AddressSpace::Generic,
+        space => space,
+    });
     spaces.reach(value(result), reaching);
 }
 
-/// Whether `value` is a parameter of a kernel, or a part of one.
-fn is_parameter(function: &Function, value: Value) -> bool {
-    use kiln_jit_core::ir::ValueDef;
-    match function.values[value].def {
-        ValueDef::Param(_) => function.kind == FunctionKind::Kernel,
-        ValueDef::Inst(inst) => match function.insts[inst].data {
-            InstData::Extract { aggregate, .. } => is_parameter(function, aggregate),
-            _ => false,
-        },
-        ValueDef::Index(_) => false,
-    }
-}
-
 /// Gives every place that is reached by one memory only that memory's type, and casts where such a
-/// pointer goes to something that stays generic.
+/// pointer goes to something of another type.
 fn rewrite(module: &mut Module, spaces: &Spaces) -> bool {
+    let numbers: HashMap<(FuncId, Inst), AddressSpace> = addresses_as_numbers(module);
     let mut changed = false;
     for id in module.functions.keys().collect::<Vec<_>>() {
         let tightened = |module: &mut Module, ty: Type, place: Place| {
             let space = spaces.of(place).filter(|s| *s != AddressSpace::Generic)?;
-            let generic = space_of(module, ty) == Some(AddressSpace::Generic);
+            let generic = space_of(&module.types, ty) == Some(AddressSpace::Generic);
             generic.then(|| module.types.in_space(ty, space))?
         };
         for value in module.functions[id].values.keys().collect::<Vec<_>>() {
@@ -218,10 +266,28 @@ fn rewrite(module: &mut Module, spaces: &Spaces) -> bool {
     if changed {
         for id in module.functions.keys().collect::<Vec<_>>() {
             drop_identity_casts(&mut module.functions[id]);
-            mend(module, id);
+            mend(module, id, &numbers);
         }
     }
     changed
+}
+
+/// The bit casts that make numbers of addresses, with the memory that the address is one of.
+fn addresses_as_numbers(module: &Module) -> HashMap<(FuncId, Inst), AddressSpace> {
+    let mut numbers = HashMap::new();
+    for (id, function) in module.functions.iter() {
+        function.for_each_inst(|_, inst| {
+            let node = &function.insts[inst];
+            let result = node.result.map_or(Type::UNIT, |v| function.type_of(v));
+            if let InstData::Bitcast { arg } = node.data
+                && let Some(space) = space_of(&module.types, function.type_of(arg))
+                && space_of(&module.types, result).is_none()
+            {
+                numbers.insert((id, inst), space);
+            }
+        });
+    }
+    numbers
 }
 
 /// Removes casts that no longer change the address space; their uses take what was cast.
@@ -247,66 +313,110 @@ fn drop_identity_casts(function: &mut Function) {
     }
 }
 
-/// Inserts a cast before every instruction one of whose operands is wanted generic and is not.
-fn mend(module: &mut Module, id: FuncId) {
-    let mut casts: Vec<(kiln_jit_core::ir::Region, Inst, Value, Type)> = Vec::new();
+/// An operand that is to be an address in another memory.
+struct Misfit {
+    inst: Inst,
+    position: usize,
+    value: Value,
+    wanted: AddressSpace,
+}
+
+/// Inserts a cast before every instruction with an operand that does not fit.
+fn mend(module: &mut Module, id: FuncId, numbers: &HashMap<(FuncId, Inst), AddressSpace>) {
     let function = &module.functions[id];
-    function.for_each_inst(|region, inst| {
-        for (operand, wanted) in wanted_types(module, function, inst) {
-            let has = function.type_of(operand);
-            let tight = space_of(module, has).is_some_and(|s| s != AddressSpace::Generic);
-            if has != wanted && tight && space_of(module, wanted) == Some(AddressSpace::Generic) {
-                casts.push((region, inst, operand, wanted));
+    let mut misfits = Vec::new();
+    function.for_each_inst(|_, inst| {
+        let mut want = |position: usize, value: Value, wanted: Option<AddressSpace>| {
+            let has = space_of(&module.types, function.type_of(value));
+            if let (Some(has), Some(wanted)) = (has, wanted)
+                && has != wanted
+            {
+                misfits.push(Misfit {
+                    inst,
+                    position,
+                    value,
+                    wanted,
+                });
             }
+        };
+        let node = &function.insts[inst];
+        let result = node.result.map_or(Type::UNIT, |v| function.type_of(v));
+        for operand in function.operand_types(module, &node.data, result) {
+            let wanted = space_of(&module.types, operand.ty);
+            want(operand.position, operand.value, wanted);
+        }
+        let space = |value: Value| space_of(&module.types, function.type_of(value));
+        match node.data {
+            InstData::Bitcast { arg } => want(0, arg, numbers.get(&(id, inst)).copied()),
+            // From one memory to another only by way of a generic address.
+            InstData::SpaceCast { arg } => {
+                let generic = Some(AddressSpace::Generic);
+                let (from, to) = (space(arg), space_of(&module.types, result));
+                if from != to && from != generic && to != generic {
+                    want(0, arg, generic);
+                }
+            }
+            _ => {}
+        }
+        if let Some(address) = node.data.atomic_address()
+            && !space(address).is_some_and(AddressSpace::has_atomics)
+        {
+            want(0, address, Some(AddressSpace::Generic));
         }
     });
-    let function = &mut module.functions[id];
-    for (region, inst, operand, wanted) in casts {
-        let location = function.insts[inst].location;
-        let cast = function.new_inst(InstData::SpaceCast { arg: operand }, wanted, location);
-        let insts = &mut function.regions[region].insts;
-        let at = insts.iter().position(|&i| i == inst).unwrap_or(insts.len());
-        insts.insert(at, cast);
-        if let Some(generic) = function.insts[cast].result {
-            function.insts[inst]
-                .data
-                .map_operands(|v| if v == operand { generic } else { v });
-        }
+    let Module {
+        types, functions, ..
+    } = module;
+    let function = &mut functions[id];
+    let mut before: HashMap<Inst, Vec<Inst>> = HashMap::new();
+    for misfit in misfits {
+        let casts = before.entry(misfit.inst).or_default();
+        let cast = in_space(types, function, &misfit, casts);
+        let mut position = 0;
+        function.insts[misfit.inst].data.map_operands(|operand| {
+            position += 1;
+            match position - 1 == misfit.position {
+                true => cast,
+                false => operand,
+            }
+        });
+    }
+    for region in function.regions.keys().collect::<Vec<_>>() {
+        let insts = std::mem::take(&mut function.regions[region].insts);
+        let mended = insts.into_iter().flat_map(|inst| {
+            let casts = before.remove(&inst).unwrap_or_default();
+            casts.into_iter().chain([inst])
+        });
+        function.regions[region].insts = mended.collect();
     }
 }
 
-/// The operands of an instruction that must have a certain type, with that type.
-fn wanted_types(module: &Module, function: &Function, inst: Inst) -> Vec<(Value, Type)> {
-    let node = &function.insts[inst];
-    let result = node.result.map(|v| function.type_of(v));
-    match &node.data {
-        InstData::VarSet(var, value) => vec![(*value, function.vars[*var].ty)],
-        InstData::Store { ptr, value, .. } => match module.types.as_pointer(function.type_of(*ptr))
-        {
-            Some((pointee, ..)) => vec![(*value, pointee)],
-            None => Vec::new(),
-        },
-        InstData::Return { value: Some(value) } => vec![(*value, function.result)],
-        InstData::Select {
-            if_true, if_false, ..
-        } => result.map_or(Vec::new(), |ty| vec![(*if_true, ty), (*if_false, ty)]),
-        InstData::Call { callee, args, .. } => {
-            let callee = &module.functions[*callee];
-            let wanted = callee.params.iter().map(|p| callee.type_of(p.value));
-            args.iter().copied().zip(wanted).collect()
-        }
-        InstData::Construct { parts } => {
-            let fields = result.and_then(|ty| module.types.as_struct(ty));
-            let wanted = fields.map(|s| s.fields.iter().map(|(_, ty)| *ty));
-            wanted.map_or(Vec::new(), |wanted| {
-                parts.iter().copied().zip(wanted).collect()
-            })
-        }
-        InstData::Insert { index, value, .. } => {
-            let fields = result.and_then(|ty| module.types.as_struct(ty));
-            let field = fields.and_then(|s| s.fields.get(*index as usize));
-            field.map_or(Vec::new(), |(_, ty)| vec![(*value, *ty)])
-        }
-        _ => Vec::new(),
+/// The operand as an address in the memory that is wanted; what it takes is added to `casts`.
+fn in_space(
+    types: &mut TypeTable,
+    function: &mut Function,
+    misfit: &Misfit,
+    casts: &mut Vec<Inst>,
+) -> Value {
+    let has = function.type_of(misfit.value);
+    let generic = space_of(types, has) == Some(AddressSpace::Generic);
+    let location = function.insts[misfit.inst].location;
+    let null = function.constant(misfit.value) == Some(Constant::Zero);
+    // From one memory to another only by way of a generic address.
+    let path = match null || generic || misfit.wanted == AddressSpace::Generic {
+        true => [None, Some(misfit.wanted)],
+        false => [Some(AddressSpace::Generic), Some(misfit.wanted)],
+    };
+    let mut value = misfit.value;
+    for space in path.into_iter().flatten() {
+        let ty = types.in_space(has, space).unwrap_or(has);
+        let data = match null {
+            true => InstData::Const(Constant::Zero),
+            false => InstData::SpaceCast { arg: value },
+        };
+        let inst = function.new_inst(data, ty, location);
+        casts.push(inst);
+        value = function.insts[inst].result.unwrap_or(value);
     }
+    value
 }

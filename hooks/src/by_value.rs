@@ -14,8 +14,11 @@
 //!   %1: @Point = load %0
 //! ```
 //!
+//! What the parameter block has no room for stays where it is.
+//!
 //! Switch it off with `hooks::standard().without("by-value")` to see what it is worth.
 
+use kiln_jit_core::abi::ParamLayout;
 use kiln_jit_core::hook::{Changed, Hook, HookContext, HookResult};
 use kiln_jit_core::ir::{AddressSpace, InstData, Module, Passing, Value};
 
@@ -28,14 +31,18 @@ impl Hook for ByValue {
         "by-value"
     }
 
-    fn lower_abi(&self, _cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
-        Ok(pass_by_value(module).into())
+    fn version(&self) -> u32 {
+        2
+    }
+
+    fn lower_abi(&self, cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
+        Ok(pass_by_value(module, cx.target.max_param_bytes()).into())
     }
 }
 
 /// Turns parameters passed by reference into parameters passed by value, where they are only
-/// loaded from. Whether there was one.
-fn pass_by_value(module: &mut Module) -> bool {
+/// loaded from, as long as the parameter block has at most `max_bytes`. Whether there was one.
+fn pass_by_value(module: &mut Module, max_bytes: u32) -> bool {
     let Some(kernel) = module.kernel() else {
         return false;
     };
@@ -54,6 +61,12 @@ fn pass_by_value(module: &mut Module) -> bool {
         let function = &mut module.functions[kernel];
         function.values[value].ty = pointer;
         function.params[position].passing = Passing::ByValue;
+        if ParamLayout::of(module).is_none_or(|layout| layout.size > max_bytes) {
+            let function = &mut module.functions[kernel];
+            function.values[value].ty = ty;
+            function.params[position].passing = passing;
+            continue;
+        }
         changed = true;
     }
     changed

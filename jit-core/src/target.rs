@@ -44,6 +44,16 @@ impl PtxTarget {
     }
 }
 
+impl Target {
+    /// How many bytes of parameters a kernel can have (PTX ISA, "Kernel Function Parameters").
+    pub fn max_param_bytes(&self) -> u32 {
+        match self {
+            Target::Ptx(PtxTarget { ptx: 0..81, .. }) => 4096,
+            Target::Ptx(_) | Target::Cpu | Target::Interpreter => 32_764,
+        }
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -10,9 +10,12 @@
     reason = "each program that includes this uses a part of it"
 )]
 
+#[path = "../kernels/addresses.rs"]
+pub mod address_kernels;
 #[path = "../kernels/mod.rs"]
 pub mod kernels;
 
+mod addresses;
 mod arithmetic;
 mod arrays;
 mod control;
@@ -60,6 +63,7 @@ pub fn cases() -> Vec<Case> {
         faults::CASES,
         launching::CASES,
         arrays::CASES,
+        addresses::CASES,
         warp::CASES,
         warp_patterns::CASES,
         tricky_grids::CASES,

@@ -14,7 +14,7 @@ use crate::ir::{
     Location, Module, Passing, Phase, PtxLowering, Scalar, Type, TypeData, TypeTable, UnaryOp,
     Value,
 };
-use crate::target::PtxTarget;
+use crate::target::{PtxTarget, Target};
 
 /// The largest number of scalars in a value that is not behind a pointer. LLVM handles each as a
 /// value of its own.
@@ -25,9 +25,6 @@ const MAX_CONSTANT_BYTES: u64 = 64 << 10;
 
 /// Bytes of static shared memory in a block; more has to be dynamic (CUDA guide, the same table).
 const MAX_STATIC_SHARED_BYTES: u64 = 48 << 10;
-
-/// Bytes of kernel parameters: before PTX 8.1, and since (PTX ISA, "Kernel Function Parameters").
-const MAX_PARAM_BYTES: [u32; 2] = [4096, 32764];
 
 /// Something a target does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +122,7 @@ fn check_module(module: &Module, target: &PtxTarget) -> Vec<String> {
             "the module is in phase `{phase}`; specialize it and lower its ABI first"
         ));
     }
-    let max_params = MAX_PARAM_BYTES[usize::from(target.ptx >= 81)];
+    let max_params = Target::Ptx(*target).max_param_bytes();
     match ParamLayout::of(module) {
         None => messages.push("there is no kernel with concrete parameters".to_owned()),
         Some(layout) if layout.size > max_params => messages.push(format!(

@@ -87,7 +87,7 @@ impl CpuDevice {
             block: [1024, 1024, 64],
             grid: [i32::MAX as u32, 65_535, 65_535],
             shared_bytes: 227 << 10,
-            param_bytes: 32_764,
+            param_bytes: Target::Cpu.max_param_bytes(),
         };
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let threads = options.threads.unwrap_or(cores).max(1);
