@@ -10,10 +10,14 @@ use kiln::core::codegen::FunctionLowering;
 use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet, KeyWriter, LaunchEvent};
 use kiln::core::inkwell;
 use kiln::core::inkwell::values::BasicValueEnum;
-use kiln::core::ir::{BinaryOp, InstData, InstNode, Module};
+use kiln::core::ir::{self, BinaryOp, InstData, InstNode, Module, Passing, Phase, TypeData};
 use kiln::core::job::CompileJob;
+use kiln::core::runtime::CpuOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
+
+#[path = "kernels/addresses.rs"]
+mod address_kernels;
 
 kiln::core::kernel_type! {
     /// Passed by value.
@@ -133,6 +137,434 @@ fn pointers_that_loops_move_are_tightened() -> Result<()> {
         let mut out = jit.zeros::<f32>(64)?;
         jit.launch(&walk()?, 1, 64, args!(&mut out))?;
         assert_eq!(out.to_vec()?, [(0..64).sum::<i32>() as f32; 64]);
+    }
+    Ok(())
+}
+
+/// The standard hooks, each of them left out, and none.
+fn sets_of_hooks() -> Vec<HookSet> {
+    let all = kiln::hooks::standard();
+    let names: Vec<_> = all.iter().map(|h| h.name()).collect();
+    let mut sets: Vec<HookSet> = names
+        .into_iter()
+        .map(|name| all.clone().without(name))
+        .collect();
+    sets.extend([all, HookSet::new()]);
+    sets
+}
+
+#[test]
+fn what_addresses_do_depends_on_no_hook() -> Result<()> {
+    let interpreter = CpuOptions {
+        interpret: true,
+        ..CpuOptions::default()
+    };
+    for hooks in sets_of_hooks() {
+        for device in [Device::cpu(), Device::cpu_with(interpreter.clone())] {
+            let jit = Jit::with(device, hooks.clone(), JitOptions::default());
+            for example in address_kernels::examples()? {
+                address_kernels::check(&jit, &example)?;
+            }
+        }
+        let jit = for_gpu(hooks);
+        let (a, mut out) = (jit.zeros::<u32>(64)?, jit.zeros::<u32>(64)?);
+        for example in address_kernels::examples()? {
+            jit.inspect(&example.kernel, args!(&a, &a, &mut out))?
+                .ptx()?;
+        }
+    }
+    Ok(())
+}
+
+/// The number that a generic address is, is the generic address, and that of a shared one its offset.
+#[test]
+fn addresses_as_numbers_stay_what_they_are() -> Result<()> {
+    let jit = for_gpu(kiln::hooks::standard());
+    let (a, mut out) = (jit.zeros::<u32>(64)?, jit.zeros::<u32>(64)?);
+    let mut compiled = |name: &str| -> Result<(String, String)> {
+        let mut examples = address_kernels::examples()?.into_iter();
+        let example = examples.find(|e| e.name == name).expect("there is one");
+        let inspection = jit.inspect(&example.kernel, args!(&a, &a, &mut out))?;
+        Ok((inspection.ir().to_owned(), inspection.ptx()?.to_owned()))
+    };
+    let (ir, ptx) = compiled("shared_address_as_a_number")?;
+    assert!(ir.contains(": ptr<generic, mut u32> = space_cast "), "{ir}");
+    assert!(ptx.contains("cvta.shared.u64"), "{ptx}");
+    let (ir, _) = compiled("offset_in_shared_memory")?;
+    assert!(!ir.contains("space_cast"), "{ir}");
+    // A null pointer is none into shared memory, where something lies at 0.
+    let (ir, _) = compiled("null_as_a_number")?;
+    assert!(ir.contains(": ptr<generic, mut u32> = get "), "{ir}");
+    Ok(())
+}
+
+/// Casts between two memories are no IR that the builder makes, but IR that was read can have one where it
+/// is not reached.
+#[test]
+fn an_address_said_to_be_elsewhere_is_cast_by_way_of_generic() {
+    let text = "\
+module m specialized
+kernel @m(%0 flag: bool, %1 out: slice<generic, mut u32>) {
+  %2: ptr<generic, mut u32> = slice_ptr %1
+  if %0 {
+    %3: ptr<shared, mut u32> = space_cast %2
+    %4: u32 = const 1
+    store %3, %4
+  }
+}
+";
+    let mut module = ir::parse(text, &|_| None).expect("it can be read");
+    ir::verify(&module).expect("it is right");
+    let target = Target::Interpreter;
+    let cx = HookContext {
+        kernel: "m",
+        target: &target,
+        options: &Default::default(),
+    };
+    let changed = kiln::hooks::AddressSpaces.rewrite_ir(&cx, &mut module);
+    assert_eq!(changed.expect("it does not fail"), Changed::Yes);
+    ir::verify(&module).unwrap_or_else(|errors| panic!("{errors}"));
+    assert!(module.to_string().contains("slice<global, mut u32>"));
+}
+
+kiln::core::kernel_type! {
+    /// More than parameters of older PTX versions can have.
+    pub struct Large {
+        values: [f32; 1500],
+    }
+}
+
+#[test]
+fn what_the_parameters_have_no_room_for_is_passed_by_reference() -> Result<()> {
+    let kernel = Kernel::build("large", |k| {
+        let out = k.slice_mut("out", Type::F32);
+        let (large, small) = (
+            k.param("large", k.ty::<Large>()),
+            k.param("small", k.ty::<Scale>()),
+        );
+        let all = large.field("values");
+        out.at(0).set(all.element(7) * small.field("factor"));
+    })?;
+    let args = (
+        Large {
+            values: std::array::from_fn(|i| i as f32),
+        },
+        Scale {
+            factor: 2.0,
+            offset: 0.0,
+        },
+    );
+    for (sm, large) in [(75, "by_reference"), (100, "by_value")] {
+        let options = JitOptions {
+            target: Some(Target::Ptx(PtxTarget::for_sm(sm))),
+            ..JitOptions::default()
+        };
+        let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+        let mut out = jit.zeros::<f32>(1)?;
+        let inspection = jit.inspect(&kernel, args!(&mut out, args.0, args.1))?;
+        let ir = inspection.ir();
+        let passed = |name: &str| {
+            ir.lines().find(|l| l.contains("kernel @")).and_then(|l| {
+                l.split(", %")
+                    .find(|p| p.contains(&format!(" {name}: ")))
+                    .map(str::to_owned)
+            })
+        };
+        assert!(passed("large").is_some_and(|p| p.contains(large)), "{ir}");
+        assert!(
+            passed("small").is_some_and(|p| p.contains("by_value")),
+            "{ir}"
+        );
+    }
+    let jit = Jit::on(Device::cpu());
+    let mut out = jit.zeros::<f32>(1)?;
+    jit.launch(&kernel, 1, 1, args!(&mut out, args.0, args.1))?;
+    assert_eq!(out.to_vec()?, [14.0]);
+    Ok(())
+}
+
+/// Does one thing to the IR, at one of the points that see it, and does not say so.
+struct Meddler {
+    at: At,
+    meddle: fn(&mut Module),
+    removes_checks: bool,
+}
+
+#[derive(Copy, Clone, PartialEq, Debug)]
+enum At {
+    PrepareJob,
+    RewriteIr,
+    LowerAbi,
+}
+
+impl Meddler {
+    fn meddle(&self, at: At, module: &mut Module) {
+        if self.at == at {
+            (self.meddle)(module);
+        }
+    }
+}
+
+impl Hook for Meddler {
+    fn name(&self) -> &'static str {
+        "meddler"
+    }
+
+    fn removes_checks(&self) -> bool {
+        self.removes_checks
+    }
+
+    fn prepare_job(&self, job: &mut CompileJob) -> HookResult<()> {
+        self.meddle(At::PrepareJob, &mut job.module);
+        Ok(())
+    }
+
+    fn rewrite_ir(&self, _: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
+        self.meddle(At::RewriteIr, module);
+        Ok(Changed::No)
+    }
+
+    fn lower_abi(&self, _: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
+        self.meddle(At::LowerAbi, module);
+        Ok(Changed::No)
+    }
+}
+
+/// Adds 1 to each element, and something of an aggregate.
+fn add_one() -> Result<Kernel> {
+    Kernel::build("add_one", |k| {
+        let x = k.slice_mut("x", Type::F32);
+        let s = k.param("s", k.ty::<Scale>());
+        let n = k.param("n", Type::U32);
+        let i = k.global_id().x();
+        k.if_(i.lt(n), || x.at(i).set(x.at(i) + s.field("offset")));
+    })
+}
+
+/// What launching says with a hook between others.
+fn with_meddler(meddler: Meddler) -> (Result<()>, Vec<f32>) {
+    let hooks = HookSet::new()
+        .with(kiln::hooks::AddressSpaces)
+        .with(meddler)
+        .with(kiln::hooks::ByValue);
+    let jit = Jit::with(Device::cpu(), hooks, JitOptions::default());
+    let mut x = jit
+        .upload(&[1.0f32, 2.0, 3.0, 4.0])
+        .expect("there is memory");
+    let scale = Scale {
+        factor: 0.0,
+        offset: 1.0,
+    };
+    let launched = add_one().and_then(|k| jit.launch(&k, 1, 4, args!(&mut x, scale, 4u32)));
+    (
+        launched,
+        x.to_vec().expect("nothing is wrong with the device"),
+    )
+}
+
+/// Replaces each type of the kernel's values.
+fn retype(module: &mut Module, change: impl Fn(&mut Module, Type) -> Option<Type>) {
+    let kernel = module.kernel().expect("there is a kernel");
+    for value in module.functions[kernel].values.keys().collect::<Vec<_>>() {
+        let ty = module.functions[kernel].type_of(value);
+        if let Some(ty) = change(module, ty) {
+            module.functions[kernel].values[value].ty = ty;
+        }
+    }
+}
+
+fn doubles(module: &mut Module) {
+    retype(module, |module, ty| match module.types.data(ty).clone() {
+        TypeData::Scalar(ir::Scalar::F32) => Some(Type::F64),
+        TypeData::Slice {
+            element: Type::F32,
+            space,
+            mutable,
+            ..
+        } => Some(module.types.slice(Type::F64, space, mutable)),
+        TypeData::Pointer {
+            pointee: Type::F32,
+            space,
+            mutable,
+        } => Some(module.types.pointer(Type::F64, space, mutable)),
+        TypeData::Struct(id) => {
+            let mut data = module.types.struct_data(id).clone();
+            data.fields.iter_mut().for_each(|(_, ty)| *ty = Type::F64);
+            Some(module.types.intern_struct(data))
+        }
+        _ => None,
+    });
+}
+
+fn renamed_fields(module: &mut Module) {
+    retype(module, |module, ty| match *module.types.data(ty) {
+        TypeData::Struct(id) => {
+            let mut data = module.types.struct_data(id).clone();
+            data.fields.reverse();
+            Some(module.types.intern_struct(data))
+        }
+        _ => None,
+    });
+}
+
+fn signed(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    let n = module.functions[kernel].params[2].value;
+    let function = &mut module.functions[kernel];
+    let copy = function.new_inst(InstData::Cast { arg: n }, Type::U32, function.location);
+    let copied = function.insts[copy].result.expect("a number");
+    for (inst, node) in function.insts.iter_mut() {
+        if inst != copy {
+            node.data.map_operands(|v| if v == n { copied } else { v });
+        }
+    }
+    let body = function.body;
+    function.regions[body].insts.insert(0, copy);
+    function.values[n].ty = Type::I64;
+}
+
+fn one_more(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    let function = &mut module.functions[kernel];
+    let location = function.location;
+    function.add_param("more", Type::U32, location);
+}
+
+fn one_less(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    let function = &mut module.functions[kernel];
+    let n = function.params.pop().expect("there are three").value;
+    let constant = InstData::Const(ir::Constant::Int(4));
+    let inst = function.new_inst(constant, Type::U32, function.location);
+    let four = function.insts[inst].result.expect("a number");
+    for (_, node) in function.insts.iter_mut() {
+        node.data.map_operands(|v| if v == n { four } else { v });
+    }
+    let body = function.body;
+    function.regions[body].insts.insert(0, inst);
+}
+
+fn aligned(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    module.functions[kernel].params[0].facts.align = 64;
+}
+
+fn less_is_known(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    module.functions[kernel].params[0].facts.noalias = false;
+}
+
+fn next_phase(module: &mut Module) {
+    module.phase = Phase::Legal;
+}
+
+fn phase_before(module: &mut Module) {
+    module.phase = Phase::Specialized;
+}
+
+fn unchecked(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    for (_, node) in module.functions[kernel].insts.iter_mut() {
+        if let InstData::SliceIndex { checked, .. } = &mut node.data {
+            *checked = false;
+        }
+    }
+}
+
+/// The address of the aggregate as if the caller had passed it.
+fn direct(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    module.functions[kernel].params[1].passing = Passing::Direct;
+}
+
+fn broken(module: &mut Module) {
+    let kernel = module.kernel().expect("there is a kernel");
+    module.functions[kernel].result = Type::F32;
+}
+
+#[test]
+fn hooks_keep_what_arguments_mean() {
+    use At::{LowerAbi, PrepareJob, RewriteIr};
+    let cases: &[(&str, At, fn(&mut Module))] = &[
+        ("doubles", PrepareJob, doubles),
+        ("doubles", RewriteIr, doubles),
+        ("renamed fields", RewriteIr, renamed_fields),
+        ("signed", RewriteIr, signed),
+        ("one more", RewriteIr, one_more),
+        ("one more", LowerAbi, one_more),
+        ("one less", PrepareJob, one_less),
+        ("aligned", RewriteIr, aligned),
+        ("next phase", RewriteIr, next_phase),
+        ("phase before", LowerAbi, phase_before),
+        ("unchecked", RewriteIr, unchecked),
+        ("unchecked", LowerAbi, unchecked),
+        ("direct", LowerAbi, direct),
+        ("broken", RewriteIr, broken),
+    ];
+    let mut said = String::new();
+    for &(what, at, meddle) in cases {
+        let (launched, x) = with_meddler(Meddler {
+            at,
+            meddle,
+            removes_checks: false,
+        });
+        let error = launched.expect_err(what).to_string();
+        let lines: Vec<&str> = error.lines().take(2).collect();
+        // Where this file is and what it is like is not what is tested.
+        let line = lines
+            .join("\n")
+            .replace(&format!("{}:", file!()), "hooks.rs:");
+        let text: String = line
+            .split_inclusive("hooks.rs:")
+            .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'))
+            .collect();
+        said += &format!("{what}, {at:?}: {text}\n");
+        assert_eq!(x, [1.0, 2.0, 3.0, 4.0], "{what}");
+    }
+    expect_test::expect![[r#"
+        doubles, PrepareJob: hook `meddler` changed what the kernel's parameters are: parameter 1 (`x`) is a `slice<generic, mut f64>` now, and a `slice<generic, mut f32>` is passed
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        doubles, RewriteIr: hook `meddler` changed what the kernel's parameters are: parameter 1 (`x`) is a `slice<generic, mut f64>` now, and a `slice<generic, mut f32>` is passed
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        renamed fields, RewriteIr: hook `meddler` changed what the kernel's parameters are: parameter 2 (`s`) is a `@Scale {offset: f32, factor: f32}` now, and a `@Scale {factor: f32, offset: f32}` is passed
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        signed, RewriteIr: hook `meddler` changed what the kernel's parameters are: parameter 3 (`n`) is a `i64` now, and a `u32` is passed
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        one more, RewriteIr: hook `meddler` changed what the kernel's parameters are: it has 4 now, and 3 arguments are passed
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        one more, LowerAbi: hook `meddler` changed what the kernel's parameters are: it has 4 now, and 3 arguments are passed
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        one less, PrepareJob: hook `meddler` left a module that does not verify; this is a bug in the hook
+        `add_one` breaks 1 rule of the IR
+        aligned, RewriteIr: hook `meddler` changed what the kernel's parameters are: the fact `align` of parameter 1 (`x`) says more now than is known of the argument
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        next phase, RewriteIr: hook `meddler` left a module that does not verify; this is a bug in the hook
+        `add_one` breaks 1 rule of the IR
+        phase before, LowerAbi: hook `meddler` changed the module's phase from `legal` to `specialized`; only the compiler does, so leave `Module::phase` as it is
+          kernel: add_one, extension point: LowerAbi
+        unchecked, RewriteIr: hook `meddler` removed the bounds check of the access at hooks.rs:; a hook that has shown accesses to be in bounds says so by `Hook::removes_checks`
+          kernel: add_one, extension point: RewriteIr
+        unchecked, LowerAbi: hook `meddler` removed the bounds check of the access at hooks.rs:; a hook that has shown accesses to be in bounds says so by `Hook::removes_checks`
+          kernel: add_one, extension point: LowerAbi
+        direct, LowerAbi: hook `meddler` changed what the kernel's parameters are: parameter 2 (`s`) is a `ptr<generic, @Scale> {factor: f32, offset: f32}` now, and a `@Scale {factor: f32, offset: f32}` is passed
+          a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
+        broken, RewriteIr: hook `meddler` left a module that does not verify; this is a bug in the hook
+        `add_one` breaks 2 rules of the IR
+    "#]].assert_eq(&said);
+}
+
+#[test]
+fn what_hooks_may_change_works() -> Result<()> {
+    for (meddle, removes_checks) in [(less_is_known as fn(&mut Module), false), (unchecked, true)] {
+        for at in [At::PrepareJob, At::RewriteIr] {
+            let (launched, x) = with_meddler(Meddler {
+                at,
+                meddle,
+                removes_checks,
+            });
+            launched?;
+            assert_eq!(x, [2.0, 3.0, 4.0, 5.0]);
+        }
     }
     Ok(())
 }

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use crate::abi::ParamLayout;
 use crate::codegen::PtxJob;
+use crate::contract::{Checked, Contract};
 use crate::error::{Error, Result};
 use crate::expand::expand;
 use crate::fault::fault_sites;
 use crate::hook::{Changed, Hook, HookContext, HookErrorKind, HookPoint, HookResult, HookSet};
-use crate::ir::{Module, Verified, verify};
+use crate::ir::{Module, Phase, Verified, verify};
 use crate::job::{Code, CompileJob, CompiledKernel, CpuCode};
 use crate::lower_abi::lower_abi;
 use crate::target::{PtxTarget, Target};
@@ -130,15 +131,20 @@ pub fn compile(
     observer: &dyn StageObserver,
 ) -> Result<CompiledKernel> {
     let kernel = job.module.name.clone();
+    let kernel_tag = job.kernel_tag;
     let mut clock = StageClock::new(observer, &kernel);
-    hooks.run(HookPoint::PrepareJob, &kernel, |h| {
-        failed(h.prepare_job(&mut job))
+    verify(&job.module)?;
+    let mut contract = Contract::of(&job.module);
+    hooks.run(HookPoint::PrepareJob, &kernel, |hook| {
+        let checked = Checked::of(&job.module);
+        failed(hook.prepare_job(&mut job))?;
+        keeps(hook, &job.module, &mut contract, &checked)
     })?;
     let CompileJob {
         mut module,
         target,
         options,
-        kernel_tag,
+        ..
     } = job;
     let cx = HookContext {
         kernel: &kernel,
@@ -146,16 +152,18 @@ pub fn compile(
         options: &options,
     };
 
-    verify(&module)?;
     clock.done(Stage::Specialized, &|| module.to_string());
-    rewrite(hooks, HookPoint::RewriteIr, &cx, &mut module, |h, m| {
-        h.rewrite_ir(&cx, m)
-    })?;
-    expand(&mut module)?;
-    lower_abi(&mut module);
-    rewrite(hooks, HookPoint::LowerAbi, &cx, &mut module, |h, m| {
-        h.lower_abi(&cx, m)
-    })?;
+    let mut rewritten = Rewritten {
+        hooks,
+        kernel: &kernel,
+        module: &mut module,
+        contract,
+    };
+    rewritten.by(HookPoint::RewriteIr, |h, m| h.rewrite_ir(&cx, m))?;
+    expand(rewritten.module)?;
+    lower_abi(rewritten.module);
+    rewritten.contract = rewritten.contract.in_phase(Phase::Legal);
+    rewritten.by(HookPoint::LowerAbi, |h, m| h.lower_abi(&cx, m))?;
     let module = Arc::new(Verified::new(module)?);
     clock.done(Stage::Legal, &|| module.to_string());
 
@@ -198,21 +206,44 @@ fn emit_ptx(
     Ok((output.entry, text))
 }
 
-/// Runs an IR hook of each hook in order; verifies after each that changed the module.
-fn rewrite(
-    hooks: &HookSet,
-    point: HookPoint,
-    cx: &HookContext<'_>,
-    module: &mut Module,
-    apply: impl Fn(&dyn Hook, &mut Module) -> HookResult<Changed>,
-) -> Result<()> {
-    hooks.run(point, cx.kernel, |hook| {
-        match apply(hook, module).map_err(HookErrorKind::Failed)? {
-            Changed::No => Ok(()),
-            Changed::Yes => verify(module).map_err(HookErrorKind::BrokeIr),
-        }
-    })?;
-    Ok(())
+/// A module under its hooks.
+struct Rewritten<'a> {
+    hooks: &'a HookSet,
+    kernel: &'a str,
+    module: &'a mut Module,
+    contract: Contract,
+}
+
+impl Rewritten<'_> {
+    /// Runs a method on the IR of each hook in order.
+    fn by(
+        &mut self,
+        point: HookPoint,
+        apply: impl Fn(&dyn Hook, &mut Module) -> HookResult<Changed>,
+    ) -> Result<()> {
+        self.hooks.run(point, self.kernel, |hook| {
+            let checked = Checked::of(self.module);
+            failed(apply(hook, self.module))?;
+            keeps(hook, self.module, &mut self.contract, &checked)
+        })?;
+        Ok(())
+    }
+}
+
+/// Whether a hook has left the module as hooks must. What it says of its changes does not matter: a hook
+/// that is wrong there would have the next one blamed.
+fn keeps(
+    hook: &dyn Hook,
+    module: &Module,
+    contract: &mut Contract,
+    checked: &Checked,
+) -> Result<(), HookErrorKind> {
+    verify(module).map_err(HookErrorKind::BrokeIr)?;
+    contract.check(module)?;
+    match hook.removes_checks() {
+        true => Ok(()),
+        false => checked.check(module),
+    }
 }
 
 pub(crate) fn failed<T>(result: HookResult<T>) -> Result<T, HookErrorKind> {

@@ -10,6 +10,13 @@
 //! what it writes in [`Hook::fingerprint`]. A hook that fails or panics fails the compilation with
 //! an error that names it and the stage; nothing is cached and the other kernels are unaffected.
 //!
+//! A hook is trusted as the compiler is. Its methods are safe to write, but the code that it makes is not
+//! looked through: a hook can bake an address into a kernel as a number, and what it writes with inkwell
+//! or as PTX is compiled as it stands. Register only hooks that you would also link into your program.
+//! What can be seen at little cost is an error that names the hook: after each method on the IR the module
+//! must verify, be in the phase that it was in, take the arguments that were bound, and have lost no
+//! bounds check unless the hook says that it removes them.
+//!
 //! | method | stage | what it sees |
 //! |---|---|---|
 //! | [`Hook::convert_argument`] | launch | a host value that is no argument by itself |
@@ -48,7 +55,7 @@ pub type HookResult<T> = Result<T, HookFailure>;
 pub enum Changed {
     /// It is as it was.
     No,
-    /// It changed; the compiler verifies it again.
+    /// It changed.
     Yes,
 }
 
@@ -107,7 +114,7 @@ pub trait Hook: Send + Sync {
         Ok(None)
     }
 
-    /// Changes target or options. Has run: specialization.
+    /// Changes target or options, or the module as [`Hook::rewrite_ir`] does. Has run: specialization.
     ///
     /// # Errors
     /// The compilation fails with the message, as in all following methods.
@@ -115,15 +122,27 @@ pub trait Hook: Send + Sync {
         Ok(())
     }
 
+    /// Whether this hook clears the flag `checked` of accesses, which it has then shown to be in bounds
+    /// ([`InstData::SliceIndex`](crate::ir::InstData::SliceIndex),
+    /// [`InstData::ElementPtr`](crate::ir::InstData::ElementPtr)). If it does not say so, an access that
+    /// has lost its check is an error.
+    fn removes_checks(&self) -> bool {
+        false
+    }
+
     /// Rewrites the module. Has run: specialization, earlier hooks. May assume: it verifies. Must
-    /// hold after: it verifies, in the same phase; the compiler checks.
+    /// hold after, which the compiler checks whatever is returned: it verifies, in the same phase; the
+    /// kernel's parameters have the types that the arguments were bound to, where addresses may be said
+    /// to lie in another memory and need not be written through, and no more is said to be known of
+    /// them. To compute with another type, convert in the body.
     fn rewrite_ir(&self, cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
         Ok(Changed::No)
     }
 
     /// Changes how kernel parameters are passed. Has run: all of [`Hook::rewrite_ir`], and the
-    /// compiler's own ABI lowering, which passes aggregates by reference. Must hold after: the
-    /// module verifies in [`crate::ir::Phase::Legal`].
+    /// compiler's own ABI lowering, which passes aggregates by reference. Must hold after: what holds
+    /// after [`Hook::rewrite_ir`], in [`crate::ir::Phase::Legal`]; an aggregate is one whether it is
+    /// passed by reference or by value.
     fn lower_abi(&self, cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
         Ok(Changed::No)
     }
@@ -270,6 +289,30 @@ pub enum HookErrorKind {
     /// It left a module that does not verify.
     #[error("left a module that does not verify; this is a bug in the hook\n{0}")]
     BrokeIr(VerifyErrors),
+    /// It left a kernel that takes other arguments than were bound.
+    #[error(
+        "changed what the kernel's parameters are: {0}\n  a launch passes its arguments as they were \
+         bound, whatever a hook makes of the parameters; keep their number and types, and convert in \
+         the kernel's body"
+    )]
+    ChangedParams(String),
+    /// It left a module of another phase.
+    #[error(
+        "changed the module's phase from `{from}` to `{to}`; only the compiler does, so leave \
+         `Module::phase` as it is"
+    )]
+    ChangedPhase {
+        /// The phase before.
+        from: &'static str,
+        /// The phase now.
+        to: &'static str,
+    },
+    /// It cleared the flag `checked` of an access.
+    #[error(
+        "removed the bounds check of the access at {0}; a hook that has shown accesses to be in bounds \
+         says so by `Hook::removes_checks`"
+    )]
+    RemovedCheck(String),
     /// It left an LLVM module that LLVM's verifier rejects.
     #[error("left an LLVM module that LLVM rejects; this is a bug in the hook\n{0}")]
     BrokeLlvm(String),

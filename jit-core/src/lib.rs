@@ -23,6 +23,7 @@ pub mod cache;
 pub mod checks;
 pub mod codegen;
 pub mod compile;
+mod contract;
 pub mod definition;
 pub mod environment;
 pub mod error;

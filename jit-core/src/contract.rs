@@ -1,0 +1,207 @@
+//! What a kernel's hooks keep: the parameters that its arguments were bound to.
+//!
+//! A launch writes its arguments as binding found them: each with the bytes of its type, a slice as an
+//! address and a length. Nothing tells the launch what a hook has made of the parameters, so a hook that
+//! changed their types would have the kernel read other values than the caller passed, and write memory
+//! that the caller did not lend. What a hook may change is what the compiler's own hooks do: in which
+//! memory an address is said to lie, and whether an aggregate is passed by reference or by value.
+
+use crate::hook::HookErrorKind;
+use crate::ir::{
+    AddressSpace, FuncId, Inst, InstData, Module, ParamData, ParamFacts, Passing, Phase, Type,
+    TypeData, TypeTable,
+};
+
+/// A parameter as the launch sees it.
+struct Bound {
+    /// Its type, addresses as generic ones; of an aggregate, however it is passed, the aggregate's.
+    ty: Type,
+    facts: ParamFacts,
+}
+
+/// The state of a module before a hook.
+pub(crate) struct Contract {
+    phase: Phase,
+    /// The types of `params`.
+    types: TypeTable,
+    params: Vec<Bound>,
+}
+
+impl Contract {
+    /// What is to be kept of a verified module.
+    pub(crate) fn of(module: &Module) -> Contract {
+        let mut types = TypeTable::new();
+        let params = kernel_params(module);
+        let bound = |(param, ty): (&ParamData, Type)| Bound {
+            ty: passed(module, param, ty, &mut types),
+            facts: param.facts,
+        };
+        Contract {
+            phase: module.phase,
+            params: params.map(bound).collect(),
+            types,
+        }
+    }
+
+    /// The same for a later phase, which the compiler itself has brought the module to.
+    pub(crate) fn in_phase(self, phase: Phase) -> Contract {
+        Contract { phase, ..self }
+    }
+
+    /// Whether a verified module keeps it.
+    pub(crate) fn check(&mut self, module: &Module) -> Result<(), HookErrorKind> {
+        if module.phase != self.phase {
+            return Err(HookErrorKind::ChangedPhase {
+                from: self.phase.name(),
+                to: module.phase.name(),
+            });
+        }
+        let count = kernel_params(module).count();
+        if count != self.params.len() {
+            return Err(HookErrorKind::ChangedParams(format!(
+                "it has {count} now, and {} arguments are passed",
+                self.params.len()
+            )));
+        }
+        for (i, (param, ty)) in kernel_params(module).enumerate() {
+            let now = passed(module, param, ty, &mut self.types);
+            self.check_param(i, param, now)
+                .map_err(HookErrorKind::ChangedParams)?;
+        }
+        Ok(())
+    }
+
+    fn check_param(&self, position: usize, param: &ParamData, now: Type) -> Result<(), String> {
+        let Bound { ty, facts } = &self.params[position];
+        let name = &param.name;
+        if now != *ty && !self.only_reads(*ty, now) {
+            let (before, now) = (describe(&self.types, *ty), describe(&self.types, now));
+            return Err(format!(
+                "parameter {} (`{name}`) is a `{now}` now, and a `{before}` is passed",
+                position + 1
+            ));
+        }
+        let known = |n: u32| n.max(1);
+        let claimed = [
+            (
+                "align",
+                known(facts.align).is_multiple_of(known(param.facts.align)),
+            ),
+            (
+                "divisor",
+                known(facts.divisor).is_multiple_of(known(param.facts.divisor)),
+            ),
+            ("noalias", facts.noalias || !param.facts.noalias),
+        ];
+        match claimed.into_iter().find(|(_, holds)| !holds) {
+            None => Ok(()),
+            Some((fact, _)) => Err(format!(
+                "the fact `{fact}` of parameter {} (`{name}`) says more now than is known of the \
+                 argument",
+                position + 1
+            )),
+        }
+    }
+
+    /// Whether `now` is `bound` made read-only.
+    fn only_reads(&self, bound: Type, now: Type) -> bool {
+        match (self.types.data(bound), self.types.data(now)) {
+            (
+                TypeData::Pointer { pointee: a, .. },
+                TypeData::Pointer {
+                    pointee: b,
+                    mutable: false,
+                    ..
+                },
+            ) => a == b,
+            (
+                TypeData::Slice {
+                    element: a,
+                    wide: of_a,
+                    ..
+                },
+                TypeData::Slice {
+                    element: b,
+                    mutable: false,
+                    wide: of_b,
+                    ..
+                },
+            ) => (a, of_a) == (b, of_b),
+            _ => false,
+        }
+    }
+}
+
+/// The kernel's parameters with their types.
+fn kernel_params(module: &Module) -> impl Iterator<Item = (&ParamData, Type)> {
+    let kernel = module.kernel().map(|id| &module.functions[id]);
+    kernel.into_iter().flat_map(|kernel| {
+        let params = kernel.params.iter();
+        params.map(|param| (param, kernel.type_of(param.value)))
+    })
+}
+
+/// The type of what is passed for a parameter, in `types`.
+fn passed(module: &Module, param: &ParamData, ty: Type, types: &mut TypeTable) -> Type {
+    let value = match (param.passing, module.types.as_pointer(ty)) {
+        (Passing::ByReference | Passing::ByValue, Some((value, ..))) => value,
+        _ => ty,
+    };
+    let ty = types.import(&module.types, value);
+    types.in_space(ty, AddressSpace::Generic).unwrap_or(ty)
+}
+
+/// A type as text, structs with their fields: two of one name are told apart.
+fn describe(types: &TypeTable, ty: Type) -> String {
+    let mut text = types.display(ty);
+    let inner = match *types.data(ty) {
+        TypeData::Pointer { pointee, .. } => pointee,
+        TypeData::Slice { element, .. } | TypeData::Array { element, .. } => element,
+        _ => ty,
+    };
+    if let Some(data) = types.as_struct(inner) {
+        let fields = data.fields.iter();
+        let fields: Vec<String> = fields
+            .map(|(name, ty)| format!("{name}: {}", types.display(*ty)))
+            .collect();
+        text += &format!(" {{{}}}", fields.join(", "));
+    }
+    text
+}
+
+/// The accesses of a module that are checked.
+pub(crate) struct Checked(Vec<(FuncId, Inst)>);
+
+impl Checked {
+    /// Those of a module.
+    pub(crate) fn of(module: &Module) -> Checked {
+        let mut list = Vec::new();
+        for (id, function) in module.functions.iter() {
+            let checked = |inst: &Inst| is_checked(&function.insts[*inst].data) == Some(true);
+            list.extend(function.insts.keys().filter(checked).map(|inst| (id, inst)));
+        }
+        Checked(list)
+    }
+
+    /// The first that is still there and is not checked any more: its line.
+    pub(crate) fn check(&self, module: &Module) -> Result<(), HookErrorKind> {
+        let lost = self.0.iter().find_map(|&(id, inst)| {
+            let node = module.functions.get(id)?.insts.get(inst)?;
+            (is_checked(&node.data) == Some(false)).then_some(node.location)
+        });
+        match lost {
+            None => Ok(()),
+            Some(at) => Err(HookErrorKind::RemovedCheck(module.display_location(at))),
+        }
+    }
+}
+
+/// Whether an access is checked, for instructions that can be.
+fn is_checked(data: &InstData) -> Option<bool> {
+    match *data {
+        InstData::SliceIndex { checked, .. } | InstData::ElementPtr { checked, .. } => {
+            Some(checked)
+        }
+        _ => None,
+    }
+}
