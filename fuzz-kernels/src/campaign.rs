@@ -1,7 +1,9 @@
 //! Many random kernels on all cores: the interpreter against the compiled backend.
 //!
 //! Each kernel runs at one width, which its seed chooses, and some at all widths. Compiling takes
-//! most of the time, so that this is what counts.
+//! most of the time, so that this is what counts. What is compiled has been through none of the standard
+//! hooks, one or all, as the seed chooses; the interpreter runs it, too. The reference is always the
+//! kernel as it was generated.
 
 use std::fmt;
 use std::num::NonZero;
@@ -15,9 +17,10 @@ use kiln_jit_core::codegen::{Barriers, Bug};
 
 use crate::random::Random;
 use crate::run::{
-    Difference, HostRunner, InterpreterRunner, Mismatch, ReversedRunner, Runner, WIDTHS, difference,
+    Difference, Hooked, HostRunner, InterpreterRunner, Mismatch, ReversedRunner, Runner, WIDTHS,
+    difference,
 };
-use crate::{Budget, Case, Coverage, coverage, generate, reduce, sound};
+use crate::{Budget, Case, Coverage, coverage, generate, hook_sets, hooks_of, reduce, sound};
 
 /// When a case counts as stuck.
 const STUCK: Duration = Duration::from_secs(60);
@@ -193,12 +196,19 @@ impl Campaign {
             true => compare(&ReversedRunner, None),
             false => Ok(()),
         };
-        for lanes in widths(case, everywhere) {
-            let runner = HostRunner {
-                bug: self.bug,
-                barriers: barriers(case),
-                ..HostRunner::new(lanes)
+        let sets = match everywhere {
+            true => hook_sets(),
+            false => vec![hooks_of(case)],
+        };
+        for hooks in sets {
+            let runner = Hooked {
+                hooks,
+                runner: InterpreterRunner,
             };
+            result = result.and_then(|()| compare(&runner, None));
+        }
+        for lanes in widths(case, everywhere) {
+            let runner = host(case, lanes, self.bug);
             result = result.and_then(|()| compare(&runner, Some(lanes)));
         }
         (count, result)
@@ -223,18 +233,26 @@ impl Campaign {
     }
 }
 
-/// Whether the compiled backend gives something else.
+/// The compiled backend, as a case is run on it.
+fn host(case: &Case, lanes: u32, bug: Option<Bug>) -> Hooked<HostRunner> {
+    Hooked {
+        hooks: hooks_of(case),
+        runner: HostRunner {
+            bug,
+            barriers: barriers(case),
+            ..HostRunner::new(lanes)
+        },
+    }
+}
+
 /// What happens at barriers: every third kernel runs as coroutines.
 fn barriers(case: &Case) -> Option<Barriers> {
     case.seed.is_multiple_of(3).then_some(Barriers::Coroutines)
 }
 
+/// Whether the compiled backend gives something else.
 fn differs(case: &Case, lanes: u32, bug: Option<Bug>) -> bool {
-    let runner = HostRunner {
-        bug,
-        barriers: barriers(case),
-        ..HostRunner::new(lanes)
-    };
+    let runner = host(case, lanes, bug);
     let Ok(expected) = InterpreterRunner.run(case) else {
         return false;
     };

@@ -368,6 +368,11 @@ impl Walk<'_> {
         self.function.type_of(value)
     }
 
+    fn is_address(&self, ty: Type) -> bool {
+        let data = self.module.types.data(ty);
+        matches!(data, TypeData::Pointer { .. } | TypeData::Slice { .. })
+    }
+
     fn pointee(&self, ptr: Value) -> (Type, &'static str) {
         let pointer = self.module.types.as_pointer(self.ty(ptr));
         pointer.map_or((Type::UNIT, ""), |(ty, space, _)| (ty, space.name()))
@@ -457,16 +462,32 @@ impl Walk<'_> {
             InstData::Unary { op, .. } => (format!("unary.{op:?}").to_lowercase(), result),
             InstData::Binary { op, .. } => (binary_name(*op), result),
             InstData::Compare { op, args } => (compare_name(*op), self.ty(args[0])),
+            InstData::Select { .. } if self.is_address(result) => {
+                ("select.address".to_owned(), Type::UNIT)
+            }
             InstData::Select { .. } => ("select".to_owned(), result),
             InstData::Cast { arg } => (format!("cast.{:?}", self.ty(*arg)), result),
             InstData::Bitcast { arg } => match self.module.types.data(self.ty(*arg)) {
                 TypeData::Scalar(from) => (format!("bitcast.{}", from.name()), result),
+                TypeData::Pointer { .. } if self.is_address(result) => {
+                    ("bitcast.address".to_owned(), Type::UNIT)
+                }
+                TypeData::Pointer { .. } => ("bitcast.address_as_number".to_owned(), Type::UNIT),
                 _ => ("bitcast.vector".to_owned(), result),
             },
+            InstData::Construct { parts } if parts.iter().any(|p| self.is_address(self.ty(*p))) => {
+                ("construct.addresses".to_owned(), Type::UNIT)
+            }
             InstData::Construct { .. } => ("construct".to_owned(), result),
             InstData::Extract { aggregate, .. } => ("extract".to_owned(), self.ty(*aggregate)),
+            InstData::Insert { value, .. } if self.is_address(self.ty(*value)) => {
+                ("insert.address".to_owned(), Type::UNIT)
+            }
             InstData::Insert { .. } => ("insert".to_owned(), result),
             InstData::VarGet(_) => ("var.get".to_owned(), result),
+            InstData::VarSet(_, value) if self.is_address(self.ty(*value)) => {
+                ("var.set.address".to_owned(), Type::UNIT)
+            }
             InstData::VarSet(_, value) => ("var.set".to_owned(), self.ty(*value)),
             InstData::Load { ptr, .. } => memory("load", ptr),
             InstData::Store { ptr, .. } => memory("store", ptr),

@@ -6,6 +6,7 @@
 //! Runner::run(case)      -> the buffers after the launch                    run
 //! compare(case, reference, others) -> Mismatch, bit by bit                  run
 //! reduce(case, still_fails) -> a small case; sound() keeps it race-free     reduce, sound
+//! hooked(case, hooks) -> the case after hooks, which gives the same hooked
 //! Case::to_text, Case::from_text                                            text
 //! Campaign::run() -> many cases on all cores, with what was found    campaign
 //! coverage(case) -> which constructs, of which types, how deep, divergent   coverage
@@ -30,6 +31,7 @@ pub mod campaign;
 pub mod case;
 pub mod coverage;
 pub mod generate;
+pub mod hooked;
 pub mod memory;
 pub mod random;
 pub mod reduce;
@@ -41,6 +43,7 @@ pub use campaign::{Campaign, Failure, Report};
 pub use case::{Arg, Case};
 pub use coverage::{Coverage, coverage};
 pub use generate::{Budget, generate};
+pub use hooked::{hook_sets, hooked, hooks_of};
 pub use reduce::reduce;
 pub use run::{InterpreterRunner, Mismatch, Runner, compare, runners};
 pub use sound::sound;

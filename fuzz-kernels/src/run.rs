@@ -7,11 +7,13 @@ use kiln_jit_core::abi::{ParamKind, ParamSlot};
 use kiln_jit_core::checks::Checks;
 use kiln_jit_core::codegen::{Barriers, Bug, OptLevel};
 use kiln_jit_core::fault::FaultRecord;
+use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
 
 use kiln_jit_core::runtime::{HostModule, HostOptions};
 
 use crate::case::{Arg, Case};
+use crate::hooked::{hook_sets, hooked};
 use crate::memory::DeviceMemory;
 use crate::sound;
 
@@ -44,6 +46,16 @@ pub fn reference() -> Box<dyn Runner> {
 /// All runners that are compared with the reference. A backend is added here.
 pub fn runners() -> Vec<Box<dyn Runner>> {
     let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(ReversedRunner), Box::new(CheckedRunner)];
+    for hooks in hook_sets() {
+        runners.push(Box::new(Hooked {
+            hooks: hooks.clone(),
+            runner: InterpreterRunner,
+        }));
+        runners.push(Box::new(Hooked {
+            hooks,
+            runner: HostRunner::new(WARP),
+        }));
+    }
     for lanes in WIDTHS {
         runners.push(Box::new(HostRunner::new(lanes)));
         runners.push(Box::new(HostRunner {
@@ -138,6 +150,25 @@ impl Runner for HostRunner {
         let fault = unsafe { module.run(case.grid, case.dynamic_shared, &params) };
         describe(fault.map_err(|e| e.to_string())?)?;
         memory.into_buffers()
+    }
+}
+
+/// A runner of what hooks make of a case.
+#[derive(Debug)]
+pub struct Hooked<R> {
+    /// The hooks.
+    pub hooks: HookSet,
+    /// The runner.
+    pub runner: R,
+}
+
+impl<R: Runner> Runner for Hooked<R> {
+    fn name(&self) -> String {
+        format!("{}, hooks {:?}", self.runner.name(), self.hooks)
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        self.runner.run(&hooked(case, &self.hooks)?)
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use kiln_jit_core::codegen::{CodegenOptions, LoweringHooks, NoHooks, emit_ptx};
 use kiln_jit_core::target::PtxTarget;
-use kiln_random::{Budget, generate};
+use kiln_random::{Budget, generate, hooked, hooks_of};
 
 #[test]
 fn random_kernels_become_ptx() {
     let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
     for seed in 0..200 {
         let case = generate(seed, &Budget::default());
+        let case = hooked(&case, &hooks_of(&case)).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let module = Arc::new(case.module);
         let sm = [75, 80, 90, 120][seed as usize % 4];
         let result = emit_ptx(

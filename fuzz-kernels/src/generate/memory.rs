@@ -72,7 +72,12 @@ impl Generator {
 
     /// The address space of a place, and whether it is mutable.
     pub(super) fn space(&self, place: &Place) -> (AddressSpace, bool) {
-        match *self.module.types.data(self.frame.ty(place.address())) {
+        self.kind(place.address())
+    }
+
+    /// The address space of an address, and whether it is mutable.
+    fn kind(&self, address: Value) -> (AddressSpace, bool) {
+        match *self.module.types.data(self.frame.ty(address)) {
             TypeData::Slice { space, mutable, .. } | TypeData::Pointer { space, mutable, .. } => {
                 (space, mutable)
             }
@@ -146,6 +151,14 @@ impl Generator {
 
     /// The address of an element, which is in bounds, in one of the ways there are.
     pub(super) fn element_address(&mut self, place: &Place, index: Value) -> Value {
+        let ptr = self.direct_address(place, index);
+        match self.frame.is_uniform(index) {
+            true => ptr,
+            false => self.way_round(ptr),
+        }
+    }
+
+    fn direct_address(&mut self, place: &Place, index: Value) -> Value {
         let mut kind = self.space(place);
         let checked = self.random.chance(75);
         match place.base {
@@ -162,6 +175,10 @@ impl Generator {
                 )
             }
             Base::Slice(mut slice) => {
+                if !self.frame.is_uniform(index) {
+                    slice = self.way_round(slice);
+                    kind = self.kind(slice);
+                }
                 if self.random.chance(8) && kind.0 != AddressSpace::Generic {
                     let ty = self.frame.ty(slice);
                     let generic = self.module.types.in_space(ty, AddressSpace::Generic);

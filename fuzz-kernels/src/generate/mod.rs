@@ -7,6 +7,7 @@
 //! | `expr` | values: operations, conversions, parts, calls of intrinsics |
 //! | `control` | statements: branches, loops, jumps, variables |
 //! | `memory` | loads, stores and atomics in all kinds of memory |
+//! | `address` | addresses by a way round: in aggregates, beside none, as numbers |
 //! | `shared` | barriers and sections that write shared memory |
 //! | `calls` | device functions and calls of them |
 //! | `warp` | operations of a warp, and branches with member masks for them |
@@ -15,6 +16,7 @@
 //! values are in scope, which are the same for all threads of the block (*uniform*), whether all
 //! threads of the block that have not ended come by here, and which lanes of a warp do.
 
+mod address;
 mod calls;
 mod control;
 mod expr;

@@ -1,0 +1,70 @@
+//! Cases as the standard hooks leave them: the result is what it was.
+
+use kiln_hooks::standard;
+use kiln_jit_core::hook::{HookContext, HookSet};
+use kiln_jit_core::ir::{Passing, verify};
+use kiln_jit_core::job::CompileOptions;
+use kiln_jit_core::target::Target;
+
+use crate::case::{Arg, Case};
+
+/// The standard hooks, all of them and each alone.
+pub fn hook_sets() -> Vec<HookSet> {
+    let all = standard();
+    let alone = |hook: &_| {
+        let mut set = HookSet::new();
+        set.push(std::sync::Arc::clone(hook));
+        set
+    };
+    let mut sets: Vec<HookSet> = all.iter().map(alone).collect();
+    sets.push(all);
+    sets
+}
+
+/// The hooks that a case is compiled with: none for one case in as many as there are sets and one more.
+pub fn hooks_of(case: &Case) -> HookSet {
+    let sets = hook_sets();
+    let number = case.seed as usize % (sets.len() + 1);
+    sets.into_iter().nth(number).unwrap_or_default()
+}
+
+/// The case after these hooks' methods on the IR. Arguments that they have made by-value ones are so.
+///
+/// # Errors
+/// A hook that fails, or leaves a module that does not verify.
+pub fn hooked(case: &Case, hooks: &HookSet) -> Result<Case, String> {
+    let mut case = case.clone();
+    let (target, options) = (Target::Cpu, CompileOptions::default());
+    let cx = HookContext {
+        kernel: "random",
+        target: &target,
+        options: &options,
+    };
+    for hook in hooks.iter() {
+        let done = hook.rewrite_ir(&cx, &mut case.module);
+        done.map_err(|e| format!("{}: {e}", hook.name()))?;
+        verify(&case.module).map_err(|e| format!("{}: {e}", hook.name()))?;
+    }
+    let before = passing(&case);
+    for hook in hooks.iter() {
+        let done = hook.lower_abi(&cx, &mut case.module);
+        done.map_err(|e| format!("{}: {e}", hook.name()))?;
+        verify(&case.module).map_err(|e| format!("{}: {e}", hook.name()))?;
+    }
+    let changed = before.into_iter().zip(passing(&case));
+    for (position, (before, now)) in changed.enumerate() {
+        if before != now
+            && now == Passing::ByValue
+            && let Some(Arg::Buffer(buffer)) = case.args.get(position)
+        {
+            let bytes = case.buffers.get(*buffer).cloned().unwrap_or_default();
+            case.args[position] = Arg::Bytes(bytes);
+        }
+    }
+    Ok(case)
+}
+
+/// How the kernel's parameters are passed.
+fn passing(case: &Case) -> Vec<Passing> {
+    case.kernel().params.iter().map(|p| p.passing).collect()
+}

@@ -1,0 +1,72 @@
+//! Random kernels, changed at random, go through code generation: what the verifier accepts is compiled
+//! for GPUs and for this CPU, or refused with a reason. LLVM ends the process on much of what its own
+//! verifier accepts, so this test ends, too, if the tables that keep it away have a hole.
+//!
+//! Nothing is run: a changed kernel may read and write anywhere.
+
+#[path = "../../jit-core/tests/mutation/mod.rs"]
+mod mutation;
+
+use std::sync::Arc;
+
+use kiln_jit_core::codegen::{
+    CodegenOptions, LoweringHooks, NoHooks, OptLevel, PtxError, emit_ptx,
+};
+use kiln_jit_core::ir::verify;
+use kiln_jit_core::runtime::{HostModule, HostOptions};
+use kiln_jit_core::target::PtxTarget;
+use kiln_random::{Budget, generate};
+use mutation::{Random, mutate};
+
+/// How many changed modules are compiled.
+const COMPILED: u64 = 400;
+
+#[test]
+fn mutated_kernels_are_compiled_or_refused() {
+    let mut random = Random::seeded();
+    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
+    let budget = Budget {
+        instructions: 25,
+        ..Budget::default()
+    };
+    let (mut tried, mut accepted, mut refused) = (0, 0, 0);
+    while accepted < COMPILED {
+        let case = generate(tried % 100, &budget);
+        tried += 1;
+        let mut module = case.module.clone();
+        for _ in 0..=random.below(4) {
+            mutate(&mut random, &mut module);
+        }
+        // What changed nothing is compiled elsewhere.
+        if verify(&module).is_err() || module.to_string() == case.module.to_string() {
+            continue;
+        }
+        accepted += 1;
+        let module = Arc::new(module);
+        let target = PtxTarget::for_sm([75, 80, 90, 120][accepted as usize % 4]);
+        let options = CodegenOptions {
+            opt_level: [OptLevel::O0, OptLevel::O1, OptLevel::O3][accepted as usize % 3],
+            ..CodegenOptions::default()
+        };
+        match emit_ptx(&module, target, &options, &hooks) {
+            Ok(ptx) => assert!(ptx.contains(".entry"), "{module}"),
+            Err(PtxError::Illegal(_)) => refused += 1,
+            Err(error) => panic!("{error}\n{module}"),
+        }
+        let options = HostOptions {
+            block: case.block,
+            lanes: 32,
+            contract: false,
+            opt_level: OptLevel::O1,
+            barriers: None,
+            bug: None,
+        };
+        // A module of another phase, or an operation that the CPU does not have, is an error.
+        let _ = HostModule::compile(&module, &options);
+    }
+    println!("{tried} modules, {accepted} verify, {refused} refused for GPUs");
+    assert!(
+        refused < COMPILED / 2,
+        "{refused} are refused: too little is compiled"
+    );
+}
