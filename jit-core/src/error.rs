@@ -156,6 +156,10 @@ pub enum Error {
         /// The module.
         module: String,
     },
+    /// Code for a GPU did on this CPU what ends a launch.
+    #[cfg(feature = "gpu-on-host")]
+    #[error(transparent)]
+    OnHost(#[from] crate::runtime::OnHostError),
     /// A bug in Kiln.
     #[error("internal error, please report it: {0}")]
     Internal(&'static str),

@@ -172,7 +172,7 @@ fn half_types_round_each_result(jit: &Jit) -> Outcome {
         compile,
         ..JitOptions::default()
     };
-    let jit = &Jit::with(jit.device().clone(), kiln::hooks::standard(), options);
+    let jit = &Jit::with(jit.device().clone(), jit.hooks().clone(), options);
     let numbers = [0.0f32, 1.0, -1.5, 0.1, 3.25, 65_000.0, 1e-7, 1000.5];
     let values = numbers.map(f16::from_f32);
     for (a, b, o) in pairs(jit, &values, |a, b| a * b + a)? {

@@ -205,7 +205,7 @@ fn facts_specialize(jit: &Jit) -> Outcome {
         specialize_facts: true,
         ..JitOptions::default()
     };
-    let jit = Jit::with(jit.device().clone(), kiln::hooks::standard(), options);
+    let jit = Jit::with(jit.device().clone(), jit.hooks().clone(), options);
     let kernel = Kernel::build("strided", |k| {
         let (x, out) = (k.slice("x", Type::F32), k.slice_mut("out", Type::F32));
         let stride = k.param("stride", Type::U32);

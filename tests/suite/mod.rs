@@ -41,6 +41,7 @@ mod tricky_lanes;
 mod tricky_rows;
 mod tricky_tiles;
 mod tricky_warps;
+pub mod visibility;
 mod warp;
 mod warp_patterns;
 

@@ -173,6 +173,18 @@ impl Machine {
         )
     }
 
+    /// The least processor of the kind that this program runs on, position-independent: code for it
+    /// is the same on all of them. To be called on a compile thread.
+    ///
+    /// # Errors
+    /// If this libLLVM was built without the host's target.
+    #[cfg(feature = "gpu-on-host")]
+    pub(crate) fn plain_host() -> Result<Machine, BackendError> {
+        let triple = TargetMachine::get_default_triple();
+        let cpu = Host::get().base.unwrap_or("generic");
+        Machine::new(triple, cpu, "", OptimizationLevel::None, false)
+    }
+
     /// Has the functions of a module scheduled for the processor this program runs on.
     pub(crate) fn tune(&self, module: &Module<'_>) {
         let context = module.get_context();

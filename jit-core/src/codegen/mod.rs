@@ -12,6 +12,8 @@ mod library;
 mod line_info;
 mod lower;
 pub(crate) mod machine;
+#[cfg(feature = "gpu-on-host")]
+pub(crate) mod on_host;
 mod operations;
 mod optimize;
 mod options;

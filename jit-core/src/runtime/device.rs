@@ -179,6 +179,11 @@ impl Device {
         }
     }
 
+    #[cfg(feature = "gpu-on-host")]
+    pub(super) fn of(backend: Arc<dyn Backend>) -> Device {
+        Device { backend }
+    }
+
     /// What the device is.
     pub fn info(&self) -> &DeviceInfo {
         self.backend.info()

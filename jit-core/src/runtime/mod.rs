@@ -9,11 +9,15 @@ pub mod cuda;
 mod cuda_device;
 mod device;
 mod event;
+#[cfg(feature = "gpu-on-host")]
+mod on_host;
 
 pub use buffer::Buffer;
 pub use cpu::{CpuOptions, HostModule, HostOptions, ObjectError};
 pub use device::{Device, DeviceId, DeviceInfo, DeviceKind};
 pub use event::Event;
+#[cfg(feature = "gpu-on-host")]
+pub use on_host::{GpuOnHost, OnHostError, OnHostModule, OnHostOptions, Schedule};
 
 pub(crate) use cpu::list_host_code;
 pub(crate) use device::LoadedCode;

@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 
 use super::object::LoadedObject;
 use super::pool::Blocks;
+use super::symbols;
 use crate::codegen::{
     Barriers, Bug, HostCode, HostJob, HostOutput, compile_host, host_vector_lanes,
 };
@@ -117,7 +118,12 @@ impl Compiled {
 /// Makes code runnable.
 pub(super) fn load(kernel: &str, code: &HostCode) -> Result<HostKernel> {
     Ok(HostKernel {
-        object: LoadedObject::load(kernel, &code.object, crate::codegen::HOST_ENTRY)?,
+        object: LoadedObject::load(
+            kernel,
+            &code.object,
+            crate::codegen::HOST_ENTRY,
+            symbols::find,
+        )?,
         arena_bytes: code.arena_bytes.map(|bytes| bytes as usize),
         cost: AtomicU64::new(0),
     })

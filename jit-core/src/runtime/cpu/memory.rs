@@ -17,7 +17,7 @@ const ALIGNMENT: usize = 256;
 const MAPPED: usize = 4 << 20;
 
 /// Host memory that belongs to one owner.
-pub(super) struct Allocation {
+pub(in crate::runtime) struct Allocation {
     start: NonNull<u8>,
     source: Source,
 }
@@ -33,7 +33,7 @@ unsafe impl Send for Allocation {}
 
 impl Allocation {
     /// `bytes` zeros, so that all of it is initialized; `None` if there is no memory.
-    pub(super) fn new(bytes: usize) -> Option<Allocation> {
+    pub(in crate::runtime) fn new(bytes: usize) -> Option<Allocation> {
         if bytes >= MAPPED {
             return Allocation::pages(bytes);
         }
@@ -54,18 +54,18 @@ impl Allocation {
         Some(Allocation { start, source })
     }
 
-    pub(super) fn address(&self) -> u64 {
+    pub(in crate::runtime) fn address(&self) -> u64 {
         self.start.as_ptr().expose_provenance() as u64
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::runtime) fn bytes(&self) -> usize {
         match &self.source {
             Source::Heap(layout) => layout.size(),
             Source::Pages(pages) => pages.len(),
         }
     }
 
-    pub(super) fn start(&self) -> *mut u8 {
+    pub(in crate::runtime) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 }
@@ -85,7 +85,7 @@ const MAX_SPARE: usize = 1 << 29;
 
 /// All allocations of a device.
 #[derive(Default)]
-pub(super) struct DeviceMemory {
+pub(in crate::runtime) struct DeviceMemory {
     allocations: Mutex<BTreeMap<u64, Allocation>>,
     spare: Mutex<Spare>,
 }
@@ -126,7 +126,7 @@ impl Spare {
 }
 
 impl DeviceMemory {
-    pub(super) fn alloc(&self, bytes: usize) -> Result<u64> {
+    pub(in crate::runtime) fn alloc(&self, bytes: usize) -> Result<u64> {
         let spare = self.spare.lock().take(bytes.max(1));
         let allocation = spare.or_else(|| Allocation::new(bytes));
         let allocation = allocation.ok_or(Error::HostMemory { bytes })?;
@@ -135,14 +135,14 @@ impl DeviceMemory {
         Ok(address)
     }
 
-    pub(super) fn free(&self, address: u64) {
+    pub(in crate::runtime) fn free(&self, address: u64) {
         if let Some(allocation) = self.allocations.lock().remove(&address) {
             self.spare.lock().keep(allocation);
         }
     }
 
     /// All ranges, as (start, bytes).
-    pub(super) fn ranges(&self) -> Vec<(u64, u64)> {
+    pub(in crate::runtime) fn ranges(&self) -> Vec<(u64, u64)> {
         let allocations = self.allocations.lock();
         allocations
             .iter()
@@ -151,7 +151,7 @@ impl DeviceMemory {
     }
 
     /// Gives `f` a pointer to `bytes` bytes at a device address.
-    pub(super) fn with<R>(
+    pub(in crate::runtime) fn with<R>(
         &self,
         address: u64,
         bytes: usize,

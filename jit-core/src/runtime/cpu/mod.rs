@@ -12,10 +12,10 @@
 mod compiled;
 mod direct;
 mod meaning;
-mod memory;
-mod object;
+pub(super) mod memory;
+pub(super) mod object;
 mod pool;
-mod symbols;
+pub(super) mod symbols;
 
 use std::any::Any;
 use std::mem::MaybeUninit;

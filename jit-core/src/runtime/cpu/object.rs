@@ -1,8 +1,8 @@
 //! Loads an object file of the host: places its sections in memory, resolves what they refer to,
 //! makes the code executable.
 //!
-//! Code may refer to its own sections and to the functions of [`symbols`], nothing else: a name
-//! that is not there is an error, never a null call. The memory is freed with the object.
+//! Code may refer to its own sections and to the functions of a table, [`super::symbols`] for host
+//! code, nothing else: a name that is not there is an error, never a null call. The memory is freed with the object.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,6 @@ use object::read::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use object::{
     Architecture, RelocationFlags, RelocationTarget, SectionIndex, SectionKind, SymbolSection, elf,
 };
-
-use super::symbols;
 
 /// Why an object cannot be loaded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -24,9 +22,12 @@ pub struct ObjectError {
     pub what: String,
 }
 
+/// Where functions outside are, by name.
+pub(in crate::runtime) type Symbols = fn(&str) -> Option<usize>;
+
 /// An object in memory.
 #[derive(Debug)]
-pub(super) struct LoadedObject {
+pub(in crate::runtime) struct LoadedObject {
     memory: Mmap,
     entry: usize,
 }
@@ -36,15 +37,20 @@ const STUB_BYTES: usize = 16;
 
 impl LoadedObject {
     /// Loads an object and finds the function `entry`.
-    pub(super) fn load(kernel: &str, bytes: &[u8], entry: &str) -> Result<Self, ObjectError> {
-        Loader::load(bytes, entry).map_err(|what| ObjectError {
+    pub(in crate::runtime) fn load(
+        kernel: &str,
+        bytes: &[u8],
+        entry: &str,
+        symbols: Symbols,
+    ) -> Result<Self, ObjectError> {
+        Loader::load(bytes, entry, symbols).map_err(|what| ObjectError {
             kernel: kernel.to_owned(),
             what,
         })
     }
 
     /// The address of the entry.
-    pub(super) fn entry(&self) -> *const u8 {
+    pub(in crate::runtime) fn entry(&self) -> *const u8 {
         self.memory.as_ptr().wrapping_add(self.entry)
     }
 }
@@ -57,13 +63,14 @@ struct Loader<'d> {
     stubs: HashMap<String, usize>,
     /// Where the next stub goes.
     next_stub: usize,
+    symbols: Symbols,
     memory: MmapMut,
 }
 
 type Result<T, E = String> = std::result::Result<T, E>;
 
 impl<'d> Loader<'d> {
-    fn load(bytes: &'d [u8], entry: &str) -> Result<LoadedObject> {
+    fn load(bytes: &'d [u8], entry: &str, symbols: Symbols) -> Result<LoadedObject> {
         let file = object::File::parse(bytes).map_err(|e| e.to_string())?;
         if file.architecture() != Architecture::X86_64 {
             return Err(format!(
@@ -80,6 +87,7 @@ impl<'d> Loader<'d> {
             sections,
             stubs: HashMap::new(),
             next_stub: end,
+            symbols,
             memory,
         };
         loader.copy_sections()?;
@@ -160,7 +168,7 @@ impl<'d> Loader<'d> {
         if let Some(&stub) = self.stubs.get(&name) {
             return Ok(stub);
         }
-        let address = symbols::find(&name)
+        let address = (self.symbols)(&name)
             .ok_or_else(|| format!("it calls `{name}`, which Kiln does not offer"))?;
         let stub = self.next_stub;
         let mut code = [0u8; STUB_BYTES];

@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 
 /// The address of a function that LLVM may call.
-pub(super) fn find(name: &str) -> Option<usize> {
+pub(in crate::runtime) fn find(name: &str) -> Option<usize> {
     let found = TABLE.iter().find(|(known, _)| *known == name);
     found.map(|(_, address)| address().expose_provenance())
 }

@@ -1,0 +1,95 @@
+//! Code for a GPU, as LLVM's passes have left it, made into an object file of this machine.
+//!
+//! It is how tests run what the passes for NVPTX make of a kernel without a GPU. The module comes as
+//! bitcode, taken where PTX would be written from it. What only a GPU has (`llvm.nvvm.*`, inline
+//! PTX, shared memory, the kernel's calling convention) is replaced then, so that the passes saw it
+//! as it is; the rest, atomics with their scopes, address spaces and halves among it, the host's
+//! back end takes as it comes. Each call that is replaced becomes one of a function of the runtime,
+//! with a [`Site`] that says what it stands for. What is not known is an error that names it.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `operation` | what a call of an intrinsic or inline PTX stands for |
+//! | `access` | inline PTX that reads and writes memory |
+//! | `rewrite` | the module's calls, globals, entry |
+
+mod access;
+mod operation;
+mod rewrite;
+
+use std::sync::Arc;
+
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+
+use super::error::BackendError;
+use super::machine::Machine;
+use super::session::{Session, on_compile_thread};
+use crate::error::Error;
+use crate::ir::IntrinsicDef;
+
+pub(crate) use access::{Access, AccessKind, Element};
+pub(crate) use operation::{Operation, RowCall, Site};
+pub(crate) use rewrite::kernel_symbol;
+
+/// The symbol of the function that runs a thread of a kernel, `fn(parameter block)`.
+pub(crate) const THREAD_ENTRY: &str = "kiln_thread";
+
+/// A module to be made runnable, as data that a thread of its own can take along.
+pub(crate) struct OnHostJob {
+    /// The kernel's name, for errors.
+    pub(crate) kernel: String,
+    /// The optimized module for NVPTX.
+    pub(crate) bitcode: Vec<u8>,
+    /// The rows whose cells may be in it.
+    pub(crate) rows: Vec<&'static IntrinsicDef>,
+    /// Where each slot of the parameter block is, in bytes.
+    pub(crate) slots: Vec<u32>,
+    /// The address of the runtime's `fn(&Site, args: *const u64) -> u64`.
+    pub(crate) callback: usize,
+    /// The address of the block's shared memory, and how many bytes there are.
+    pub(crate) shared: (u64, u64),
+}
+
+/// What comes out.
+pub(crate) struct OnHostCode {
+    /// The object file.
+    pub(crate) object: Vec<u8>,
+    /// What the calls stand for; the code has their addresses.
+    pub(crate) sites: Vec<Arc<Site>>,
+    /// Bytes of shared memory before those of the launch.
+    pub(crate) static_shared: u64,
+    /// Bytes of stack that a thread needs at most.
+    pub(crate) stack_bytes: u64,
+}
+
+/// Makes code of it on a thread of its own.
+///
+/// # Errors
+/// There is no libLLVM, or the module has something that is not known here.
+pub(crate) fn compile_on_host(job: OnHostJob) -> Result<OnHostCode, Error> {
+    let kernel = job.kernel.clone();
+    Ok(on_compile_thread(&kernel, move || run(&job))??)
+}
+
+fn run(job: &OnHostJob) -> Result<OnHostCode, BackendError> {
+    let context = Context::create();
+    let session = Session::new(&context);
+    let machine = Machine::plain_host()?;
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&job.bitcode, "kernel");
+    let module = Module::parse_bitcode_from_buffer(&buffer, &context)
+        .map_err(|error| BackendError::new("link", error.to_string_lossy()))?;
+    module.strip_debug_info();
+    machine.prepare(&module);
+    let rewritten = rewrite::rewrite(&context, &module, &machine.target_data(), job)?;
+    machine.verify(&session, &module)?;
+    let object = machine.emit_object(&session, &module)?;
+    session.finish("emit")?;
+    Ok(OnHostCode {
+        object,
+        sites: rewritten.sites,
+        static_shared: rewritten.static_shared,
+        stack_bytes: rewritten.stack_bytes,
+    })
+}

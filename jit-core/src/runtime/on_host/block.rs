@@ -1,0 +1,308 @@
+//! The threads of a block: whose turn it is, and where they meet.
+//!
+//! A thread runs until it waits for others. An operation of a warp is executed as soon as all lanes
+//! of its member mask that have not ended wait at an operation of the same row with that mask (PTX
+//! ISA, "shfl.sync": "the same qualifiers and the same membermask"; where in the code they are does
+//! not matter, as LLVM may have copied it); one without a mask once no thread can go on, for the
+//! lanes that wait at the first place. A barrier opens when all threads that have not ended wait
+//! there.
+
+use std::collections::VecDeque;
+
+use corosensei::stack::DefaultStack;
+
+use super::Schedule;
+use super::thread::{MAX_ARGS, Thread, ThreadFn, Wish};
+use crate::codegen::on_host::{Operation, RowCall, Site};
+use crate::ir::{Lanes, Meaning, ThreadPosition, WARP_LANES, WarpArgs};
+
+/// A block to be run.
+pub(super) struct BlockRun {
+    pub(super) entry: ThreadFn,
+    pub(super) params: *const u8,
+    pub(super) stack_bytes: usize,
+    pub(super) dynamic_shared: u32,
+    /// Where its first thread is.
+    pub(super) first: ThreadPosition,
+}
+
+/// Chooses by a seed (SplitMix64; Steele, Lea, Flood 2014).
+pub(super) struct Chooser(Option<u64>);
+
+impl Chooser {
+    pub(super) fn new(schedule: Schedule) -> Chooser {
+        Chooser(match schedule {
+            Schedule::RoundRobin => None,
+            Schedule::Shuffled(seed) => Some(seed),
+        })
+    }
+
+    /// A number below `bound`; 0 if no seed decides.
+    fn below(&mut self, bound: usize) -> usize {
+        let Some(state) = &mut self.0 else {
+            return 0;
+        };
+        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 16) as usize % bound
+    }
+}
+
+/// What a thread is doing while it is not its turn.
+#[derive(Copy, Clone)]
+enum State {
+    /// It can go on, with this result of what it did last.
+    Ready(u64),
+    Barrier,
+    Meets(&'static Site, [u64; MAX_ARGS]),
+    Ended,
+}
+
+/// Runs the threads of a block to their ends.
+///
+/// # Errors
+/// What keeps one from its end.
+///
+/// # Safety
+/// The code may be run with these parameters by nobody but this block.
+pub(super) unsafe fn run(
+    block: &BlockRun,
+    stacks: &mut Vec<DefaultStack>,
+    chooser: &mut Chooser,
+) -> Result<(), String> {
+    let [width, height, depth] = block.first.block_dim;
+    let mut threads = Vec::new();
+    for n in 0..width * height * depth {
+        let thread = [n % width, n / width % height, n / width / height];
+        let position = ThreadPosition {
+            thread,
+            ..block.first
+        };
+        let stack = match stacks.pop() {
+            Some(stack) => stack,
+            None => DefaultStack::new(block.stack_bytes).map_err(|e| {
+                format!("no stack for thread {n}: {e}; the process has too many mappings")
+            })?,
+        };
+        let (entry, params) = (block.entry, block.params);
+        // SAFETY: the caller's promise; the threads are stopped below.
+        let thread = unsafe { Thread::new(stack, entry, params, position, block.dynamic_shared) };
+        threads.push(thread);
+    }
+    let mut running = Block {
+        states: vec![State::Ready(0); threads.len()],
+        ready: (0..threads.len()).collect(),
+        threads,
+        chooser,
+    };
+    let result = running.run();
+    stacks.extend(running.threads.into_iter().map(Thread::stop));
+    result
+}
+
+struct Block<'c> {
+    threads: Vec<Thread>,
+    states: Vec<State>,
+    ready: VecDeque<usize>,
+    chooser: &'c mut Chooser,
+}
+
+impl Block<'_> {
+    fn run(&mut self) -> Result<(), String> {
+        loop {
+            while let Some(thread) = self.next() {
+                self.step(thread)?;
+            }
+            if self.meet_without_mask() || self.open_barrier() {
+                continue;
+            }
+            return match self.states.iter().all(|s| matches!(s, State::Ended)) {
+                true => Ok(()),
+                false => Err(self.stuck()),
+            };
+        }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        match self.ready.len() {
+            0 => None,
+            count => self.ready.swap_remove_front(self.chooser.below(count)),
+        }
+    }
+
+    fn step(&mut self, thread: usize) -> Result<(), String> {
+        let State::Ready(result) = self.states[thread] else {
+            return Ok(());
+        };
+        match self.threads[thread].resume(result) {
+            Wish::GoOn => self.release(thread, 0),
+            Wish::Barrier => self.states[thread] = State::Barrier,
+            Wish::Meet(site, args) => {
+                self.states[thread] = State::Meets(site, args);
+                self.meet(thread)?;
+            }
+            Wish::End => {
+                self.states[thread] = State::Ended;
+                self.meet(thread)?;
+            }
+            Wish::Endless => {
+                let name = self.name(thread);
+                return Err(format!("{name} is in a loop that does not end"));
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, thread: usize, result: u64) {
+        self.states[thread] = State::Ready(result);
+        self.ready.push_back(thread);
+    }
+
+    /// The threads of the warp of a thread.
+    fn warp(&self, thread: usize) -> std::ops::Range<usize> {
+        let start = thread / WARP_LANES * WARP_LANES;
+        start..(start + WARP_LANES).min(self.states.len())
+    }
+
+    /// Executes the operations of a warp that are complete, now that one of its threads has come to
+    /// one or has ended.
+    fn meet(&mut self, thread: usize) -> Result<(), String> {
+        let warp = self.warp(thread);
+        let mut left = 0u32;
+        for (lane, state) in self.states[warp.clone()].iter().enumerate() {
+            left |= u32::from(!matches!(state, State::Ended)) << lane;
+        }
+        for n in warp.clone() {
+            let State::Meets(site, args) = self.states[n] else {
+                continue;
+            };
+            let Some(call) = masked(site) else { continue };
+            let mask = args[0] as u32;
+            if mask >> (n - warp.start) & 1 == 0 {
+                let (name, row) = (self.name(n), call.row.name);
+                return Err(format!(
+                    "the member mask {mask:#010x} of {name} at `{row}` leaves it out"
+                ));
+            }
+            let here = self.lanes(warp.clone(), |other, theirs| {
+                masked(other).is_some_and(|c| same(c, call)) && theirs[0] as u32 == mask
+            });
+            if here == mask & left {
+                self.execute(warp.start, call, here);
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes the first operation without a member mask that threads wait at in any warp.
+    fn meet_without_mask(&mut self) -> bool {
+        let mut met = false;
+        for start in (0..self.states.len()).step_by(WARP_LANES) {
+            let warp = self.warp(start);
+            let sites = self.states[warp.clone()].iter().filter_map(|s| match s {
+                State::Meets(site, _) if masked(site).is_none() => Some(*site),
+                _ => None,
+            });
+            let Some(first) = sites.min_by_key(|site| site.number) else {
+                continue;
+            };
+            let here = self.lanes(warp, |site, _| site.number == first.number);
+            if let Operation::Warp(call) = &first.operation {
+                self.execute(start, call, here);
+                met = true;
+            }
+        }
+        met
+    }
+
+    /// The lanes of a warp that wait where `chosen` says, as a mask.
+    fn lanes(
+        &self,
+        warp: std::ops::Range<usize>,
+        chosen: impl Fn(&'static Site, &[u64; MAX_ARGS]) -> bool,
+    ) -> u32 {
+        let states = self.states[warp].iter().enumerate();
+        states.fold(0, |mask, (lane, state)| match state {
+            State::Meets(site, args) if chosen(site, args) => mask | 1 << lane,
+            _ => mask,
+        })
+    }
+
+    fn execute(&mut self, start: usize, call: &RowCall, lanes: u32) {
+        let mut lists: [Lanes; MAX_ARGS] = [[0; WARP_LANES]; MAX_ARGS];
+        for lane in (0..WARP_LANES).filter(|lane| lanes >> lane & 1 == 1) {
+            if let State::Meets(_, args) = &self.states[start + lane] {
+                for (list, value) in lists.iter_mut().zip(call.arguments(args)) {
+                    list[lane] = value;
+                }
+            }
+        }
+        let Meaning::Warp(f) = call.row.meaning else {
+            return;
+        };
+        let args = &lists[..call.row.params.len().min(MAX_ARGS)];
+        let results = f(call.scalar, &WarpArgs { lanes, args });
+        for lane in (0..WARP_LANES).filter(|lane| lanes >> lane & 1 == 1) {
+            self.release(start + lane, results[lane]);
+        }
+    }
+
+    fn open_barrier(&mut self) -> bool {
+        let waits = |s: &State| matches!(s, State::Barrier);
+        let open = self.states.iter().any(waits)
+            && self
+                .states
+                .iter()
+                .all(|s| waits(s) || matches!(s, State::Ended));
+        if open {
+            for thread in 0..self.states.len() {
+                if waits(&self.states[thread]) {
+                    self.release(thread, 0);
+                }
+            }
+        }
+        open
+    }
+
+    fn name(&self, thread: usize) -> String {
+        let at = self.threads[thread].position();
+        format!("thread {:?} of block {:?}", at.thread, at.block)
+    }
+
+    /// Who waits for whom in vain.
+    fn stuck(&self) -> String {
+        let at = |wanted: fn(&State) -> bool| {
+            let found = self.states.iter().position(wanted);
+            found.map(|thread| (thread, self.name(thread)))
+        };
+        let mut parts = vec!["threads wait for each other in vain".to_owned()];
+        if let Some((_, name)) = at(|s| matches!(s, State::Barrier)) {
+            parts.push(format!("{name} at a barrier"));
+        }
+        if let Some((thread, name)) = at(|s| matches!(s, State::Meets(..)))
+            && let State::Meets(site, args) = self.states[thread]
+            && let Operation::Warp(call) = &site.operation
+        {
+            let (row, mask) = (call.row.name, args[0] as u32);
+            parts.push(format!(
+                "{name} at `{row}` with the member mask {mask:#010x}"
+            ));
+        }
+        parts.join("; ")
+    }
+}
+
+/// The operation of a warp at a site, if it has a member mask.
+fn masked(site: &'static Site) -> Option<&'static RowCall> {
+    match &site.operation {
+        Operation::Warp(call) if !call.row.params.is_empty() => Some(call),
+        _ => None,
+    }
+}
+
+/// Whether two calls are of the same instruction.
+fn same(one: &RowCall, other: &RowCall) -> bool {
+    std::ptr::eq(one.row, other.row) && one.scalar == other.scalar
+}

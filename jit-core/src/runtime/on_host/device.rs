@@ -1,0 +1,172 @@
+//! The device: host memory, and launches that run on the thread that makes them.
+
+use std::any::Any;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
+
+use super::OnHostOptions;
+use super::kernel::{BlockMemory, Loaded, OnHostLaunch, SHARED_BYTES};
+use super::recorder::Recorder;
+use crate::error::{Error, Result};
+use crate::job::{Code, CompiledKernel};
+use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
+use crate::runtime::cpu::memory::DeviceMemory;
+use crate::runtime::device::{
+    Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, describe_fault,
+};
+use crate::target::{PtxTarget, Target};
+
+/// Tells these devices apart from each other, and from GPUs.
+static NEXT_ID: AtomicU32 = AtomicU32::new(1 << 16);
+
+pub(super) struct OnHostDevice {
+    info: DeviceInfo,
+    options: OnHostOptions,
+    recorder: Recorder,
+    memory: DeviceMemory,
+    block: OnceCell<BlockMemory>,
+    fault: Mutex<Option<KernelFault>>,
+}
+
+impl OnHostDevice {
+    pub(super) fn new(options: OnHostOptions, recorder: Recorder) -> OnHostDevice {
+        let info = DeviceInfo {
+            id: DeviceId::Cuda(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
+            kind: DeviceKind::Cuda,
+            name: format!("code for sm_{} on this CPU", options.sm),
+            multiprocessors: 1,
+            memory_bytes: 0,
+            target: Target::Ptx(PtxTarget::for_sm(options.sm)),
+            limits: LaunchLimits {
+                block_threads: 1024,
+                block: [1024, 1024, 64],
+                grid: [i32::MAX as u32, 65_535, 65_535],
+                shared_bytes: SHARED_BYTES,
+                param_bytes: 32_764,
+            },
+        };
+        OnHostDevice {
+            info,
+            options,
+            recorder,
+            memory: DeviceMemory::default(),
+            block: OnceCell::new(),
+            fault: Mutex::new(None),
+        }
+    }
+
+    fn block(&self) -> Result<&BlockMemory> {
+        self.block.get_or_try_init(BlockMemory::new)
+    }
+}
+
+struct Timestamp(Instant);
+
+impl Marker for Timestamp {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Backend for OnHostDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<u64> {
+        self.memory.alloc(bytes)
+    }
+
+    fn free(&self, address: u64, _bytes: usize) {
+        self.memory.free(address);
+    }
+
+    fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {
+        self.memory.with(address, bytes.len(), |to| {
+            // SAFETY: `to` is valid for that many bytes of device memory, which no Rust reference
+            // points into.
+            unsafe { to.copy_from_nonoverlapping(bytes.as_ptr().cast(), bytes.len()) }
+        })
+    }
+
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        let count = bytes.len();
+        self.memory.with(address, count, |from| {
+            // SAFETY: `from` is valid for that many bytes of device memory, zeroed when it was made.
+            unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), count) }
+        })
+    }
+
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the pointer is valid for that many bytes of device memory.
+        self.memory
+            .with(address, bytes, |to| unsafe { to.write_bytes(0, bytes) })
+    }
+
+    fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
+        match &kernel.code {
+            Code::Ptx(_) => Ok(Box::new(Loaded::new(
+                kernel,
+                &self.recorder,
+                self.block()?,
+            )?)),
+            Code::Cpu(_) | Code::Ir(_) => Err(Error::WrongTarget {
+                kernel: kernel.name.clone(),
+                device: self.info.name.clone(),
+            }),
+        }
+    }
+
+    fn launch(
+        &self,
+        code: &dyn LoadedCode,
+        kernel: &Arc<CompiledKernel>,
+        config: &LaunchConfig,
+        params: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
+        let Some(code) = code.as_any().downcast_ref::<Loaded>() else {
+            return Err(Error::Internal(
+                "a kernel of another backend reached a GPU on this CPU",
+            ));
+        };
+        let launch = OnHostLaunch {
+            grid: config.grid.to_array(),
+            block: config.block.to_array(),
+            dynamic_shared: config.shared_bytes,
+            params,
+            schedule: self.options.schedule,
+            sm: self.options.sm,
+        };
+        // SAFETY: the parameters are the kernel's, whose addresses are of this device's memory; a
+        // launch borrows the buffers it is given, and runs while the memory of blocks is held.
+        if let Some(record) = unsafe { code.run(&launch, self.block()?)? } {
+            let mut fault = self.fault.lock();
+            fault.get_or_insert_with(|| describe_fault(kernel, &record));
+        }
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        match self.fault.lock().take() {
+            Some(fault) => Err(fault.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn mark(&self) -> Result<Box<dyn Marker>> {
+        Ok(Box::new(Timestamp(Instant::now())))
+    }
+
+    fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64> {
+        let at = |m: &dyn Marker| m.as_any().downcast_ref::<Timestamp>().map(|m| m.0);
+        match (at(from), at(to)) {
+            (Some(from), Some(to)) => Ok(to.saturating_duration_since(from).as_secs_f64() * 1e3),
+            _ => Err(Error::ForeignEvent),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A kernel made runnable, and launches of it.
+
+use std::any::Any;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use corosensei::stack::DefaultStack;
+use parking_lot::Mutex;
+
+use super::block::{self, BlockRun, Chooser};
+use super::recorder::Recorder;
+use super::symbols;
+use super::thread::{ThreadFn, operate};
+use super::{OnHostError, Schedule};
+use crate::codegen::on_host::{OnHostJob, Site, THREAD_ENTRY, compile_on_host};
+use crate::error::{Error, Result};
+use crate::fault::{FaultChannel, FaultRecord};
+use crate::ir::ThreadPosition;
+use crate::job::CompiledKernel;
+use crate::runtime::cpu::memory::Allocation;
+use crate::runtime::cpu::object::LoadedObject;
+use crate::runtime::device::LoadedCode;
+
+/// Shared memory of a block, static and dynamic, in bytes: what the largest GPUs have (CUDA guide,
+/// "Technical Specifications per Compute Capability").
+pub(super) const SHARED_BYTES: u32 = 227 << 10;
+
+/// What is in shared memory before a block writes it.
+const GARBAGE: u8 = 0xA5;
+
+/// Bytes of stack that are enough for most kernels.
+const USUAL_STACK: usize = 512 << 10;
+
+/// What the block that runs has to itself. It is held while a launch runs.
+pub(super) struct BlockMemory {
+    held: Mutex<Held>,
+    /// Where shared memory is, which is a part of the code.
+    shared: u64,
+}
+
+struct Held {
+    shared: Allocation,
+    /// Stacks of [`USUAL_STACK`] bytes.
+    stacks: Vec<DefaultStack>,
+}
+
+impl BlockMemory {
+    pub(super) fn new() -> Result<BlockMemory> {
+        let bytes = SHARED_BYTES as usize;
+        let shared = Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?;
+        let address = shared.address();
+        let stacks = Vec::new();
+        Ok(BlockMemory {
+            held: Mutex::new(Held { shared, stacks }),
+            shared: address,
+        })
+    }
+}
+
+/// A launch.
+pub(super) struct OnHostLaunch<'a> {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) dynamic_shared: u32,
+    pub(super) params: &'a [MaybeUninit<u8>],
+    pub(super) schedule: Schedule,
+    pub(super) sm: u32,
+}
+
+/// Code of a kernel.
+pub(super) struct Loaded {
+    name: String,
+    object: LoadedObject,
+    /// The code has their addresses.
+    _sites: Vec<Arc<Site>>,
+    /// Where the parameter block has the address of the fault channel.
+    channel: usize,
+    static_shared: u64,
+    stack_bytes: usize,
+}
+
+impl LoadedCode for Loaded {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Loaded {
+    pub(super) fn new(
+        kernel: &CompiledKernel,
+        recorder: &Recorder,
+        memory: &BlockMemory,
+    ) -> Result<Loaded> {
+        let (bitcode, rows) = recorder.take(&kernel.entry).ok_or(Error::Internal(
+            "a kernel was compiled without the hooks of `GpuOnHost::hooks`",
+        ))?;
+        let callback = operate as unsafe extern "C" fn(*const Site, *const u64) -> u64;
+        let code = compile_on_host(OnHostJob {
+            kernel: kernel.name.clone(),
+            bitcode,
+            rows,
+            slots: kernel.layout.slots.iter().map(|s| s.offset).collect(),
+            callback: (callback as *const ()).expose_provenance(),
+            shared: (memory.shared, SHARED_BYTES.into()),
+        })?;
+        Ok(Loaded {
+            name: kernel.name.clone(),
+            object: LoadedObject::load(&kernel.name, &code.object, THREAD_ENTRY, symbols::find)?,
+            _sites: code.sites,
+            channel: kernel.layout.fault_channel().offset as usize,
+            static_shared: code.static_shared,
+            stack_bytes: USUAL_STACK.max(code.stack_bytes as usize),
+        })
+    }
+
+    /// Runs all blocks of a grid in order.
+    ///
+    /// # Errors
+    /// What ends the launch.
+    ///
+    /// # Safety
+    /// The parameters are laid out as the kernel's layout says, and the kernel accesses no memory
+    /// through them but what is valid for that and accessed by nobody else meanwhile.
+    pub(super) unsafe fn run(
+        &self,
+        launch: &OnHostLaunch<'_>,
+        memory: &BlockMemory,
+    ) -> Result<Option<FaultRecord>> {
+        let held = &mut *memory.held.lock();
+        let failed = |what: String| {
+            Error::OnHost(OnHostError {
+                kernel: self.name.clone(),
+                sm: launch.sm,
+                what,
+                schedule: launch.schedule,
+            })
+        };
+        let wanted = self.static_shared + u64::from(launch.dynamic_shared);
+        if wanted > SHARED_BYTES.into() {
+            return Err(failed(format!(
+                "{wanted} bytes of shared memory, of which a block has {SHARED_BYTES}"
+            )));
+        }
+        let mut record = FaultRecord::default();
+        let mut channel = FaultChannel {
+            record: (&raw mut record).expose_provenance() as u64,
+            ..FaultChannel::default()
+        };
+        let address = (&raw mut channel).expose_provenance() as u64;
+        let params = self.param_block(launch.params, address);
+        // SAFETY: `codegen::on_host` has made it with this signature.
+        let entry = unsafe { std::mem::transmute::<*const u8, ThreadFn>(self.object.entry()) };
+        let mut chooser = Chooser::new(launch.schedule);
+        let mut larger = Vec::new();
+        let stacks = match self.stack_bytes {
+            USUAL_STACK => &mut held.stacks,
+            _ => &mut larger,
+        };
+        for block in blocks(launch.grid) {
+            // SAFETY: the memory is held, and no thread of another block runs.
+            unsafe {
+                let start = held.shared.start();
+                start.write_bytes(GARBAGE, wanted as usize);
+            }
+            let run = BlockRun {
+                entry,
+                params: params.as_ptr().cast(),
+                stack_bytes: self.stack_bytes,
+                dynamic_shared: launch.dynamic_shared,
+                first: ThreadPosition {
+                    thread: [0; 3],
+                    block,
+                    block_dim: launch.block,
+                    grid_dim: launch.grid,
+                },
+            };
+            // SAFETY: the caller's promise; the parameter block and the channel outlive the run.
+            unsafe { block::run(&run, stacks, &mut chooser) }.map_err(failed)?;
+        }
+        // SAFETY: both are alive; the kernel has written them through their addresses.
+        let record = unsafe {
+            let record = (&raw const record).read_volatile();
+            (record.state == 1).then_some(record)
+        };
+        Ok(record)
+    }
+
+    /// The parameters at an address that is aligned for all of them, with that of the fault channel.
+    fn param_block(&self, params: &[MaybeUninit<u8>], channel: u64) -> Vec<MaybeUninit<u128>> {
+        let words = params.len().max(self.channel + 8).div_ceil(16);
+        let mut block = vec![MaybeUninit::<u128>::uninit(); words];
+        let start = block.as_mut_ptr().cast::<MaybeUninit<u8>>();
+        let channel = channel.to_ne_bytes().map(MaybeUninit::new);
+        // SAFETY: the block has room for both, and none of them overlaps it.
+        unsafe {
+            start.copy_from_nonoverlapping(params.as_ptr(), params.len());
+            start
+                .add(self.channel)
+                .copy_from_nonoverlapping(channel.as_ptr(), channel.len());
+        }
+        block
+    }
+}
+
+/// The blocks of a grid, x fastest.
+fn blocks([width, height, depth]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    (0..depth).flat_map(move |z| (0..height).flat_map(move |y| (0..width).map(move |x| [x, y, z])))
+}
