@@ -1,9 +1,10 @@
-//! Many random kernels on all cores: the interpreter against the compiled backend.
+//! Many random kernels on all cores: the interpreter against the compiled backend, or against code
+//! for GPUs on this CPU.
 //!
-//! Each kernel runs at one width, which its seed chooses, and some at all widths. Compiling takes
-//! most of the time, so that this is what counts. What is compiled has been through none of the standard
-//! hooks, one or all, as the seed chooses; the interpreter runs it, too. The reference is always the
-//! kernel as it was generated.
+//! On the compiled backend each kernel runs at one width, which its seed chooses, and some at all
+//! widths. Compiling takes most of the time, so that this is what counts. What is compiled has been
+//! through none of the standard hooks, one or all, as the seed chooses; the interpreter runs it, too. The
+//! reference is always the kernel as it was generated.
 
 use std::fmt;
 use std::num::NonZero;
@@ -17,8 +18,8 @@ use kiln_jit_core::codegen::{Barriers, Bug};
 
 use crate::random::Random;
 use crate::run::{
-    Difference, Hooked, HostRunner, InterpreterRunner, Mismatch, ReversedRunner, Runner, WIDTHS,
-    difference,
+    Difference, Hooked, HostRunner, InterpreterRunner, Mismatch, OnHostRunner, ReversedRunner, Runner,
+    WIDTHS, difference,
 };
 use crate::{Budget, Case, Coverage, coverage, generate, hook_sets, hooks_of, reduce, sound};
 
@@ -39,8 +40,10 @@ pub struct Campaign {
     /// Every kernel whose number is a multiple of this runs at all widths, and with its threads in
     /// the opposite order.
     pub all_widths: u64,
-    /// A planted bug.
+    /// A planted bug in the compiled backend.
     pub bug: Option<Bug>,
+    /// Code for GPUs on this CPU is compared in place of the compiled backend.
+    pub on_host: Option<OnHostRunner>,
     /// Whether to check also that each kernel is sound, which all should be.
     pub sound: bool,
     /// How many failures are enough.
@@ -59,6 +62,7 @@ impl Campaign {
             limit: None,
             all_widths: 10,
             bug: None,
+            on_host: None,
             sound: false,
             failures: 10,
             coverage: true,
@@ -73,8 +77,17 @@ pub struct Failure {
     pub seed: u64,
     /// What is wrong.
     pub mismatch: Mismatch,
-    /// The lanes it was found with; `None`: it is not about the compiled backend.
-    pub lanes: Option<u32>,
+    /// The runner it was found with; `None`: it is not about what is compared.
+    found_with: Option<Compared>,
+}
+
+/// What is compared with the interpreter.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Compared {
+    /// The compiled backend, with vectors of this many lanes.
+    Lanes(u32),
+    /// Code for GPUs on this CPU.
+    OnHost,
 }
 
 /// What came of a campaign.
@@ -165,13 +178,13 @@ impl Campaign {
     /// What is wrong.
     pub fn check(&self, case: &Case) -> (u64, Result<(), Failure>) {
         let everywhere = (case.seed - self.seed).is_multiple_of(self.all_widths.max(1));
-        let failed = |runner: &dyn Runner, difference, lanes| Failure {
+        let failed = |runner: &dyn Runner, difference, found_with| Failure {
             seed: case.seed,
             mismatch: Mismatch {
                 runner: runner.name(),
                 difference,
             },
-            lanes,
+            found_with,
         };
         let not_sound = |why: String| failed(&InterpreterRunner, Difference::Failed(why), None);
         if self.sound
@@ -184,13 +197,15 @@ impl Campaign {
             Err(why) => return (0, Err(not_sound(why))),
         };
         let mut count = 0;
-        let mut compare = |runner: &dyn Runner, lanes: Option<u32>| {
-            count += u64::from(lanes.is_some());
+        let mut compare = |runner: &dyn Runner, compared: Option<Compared>| {
+            count += u64::from(compared.is_some());
             let difference = match runner.run(case) {
                 Ok(found) => difference(case, &expected, &found),
                 Err(why) => Some(Difference::Failed(why)),
             };
-            difference.map_or(Ok(()), |difference| Err(failed(runner, difference, lanes)))
+            difference.map_or(Ok(()), |difference| {
+                Err(failed(runner, difference, compared))
+            })
         };
         let mut result = match everywhere {
             true => compare(&ReversedRunner, None),
@@ -207,11 +222,32 @@ impl Campaign {
             };
             result = result.and_then(|()| compare(&runner, None));
         }
-        for lanes in widths(case, everywhere) {
-            let runner = host(case, lanes, self.bug);
-            result = result.and_then(|()| compare(&runner, Some(lanes)));
+        let compared = match self.on_host {
+            Some(_) => vec![Compared::OnHost],
+            None => widths(case, everywhere)
+                .into_iter()
+                .map(Compared::Lanes)
+                .collect(),
+        };
+        for compared in compared {
+            let runner = self.runner(case, compared);
+            result = result.and_then(|()| compare(&*runner, Some(compared)));
         }
         (count, result)
+    }
+
+    fn runner(&self, case: &Case, compared: Compared) -> Box<dyn Runner> {
+        match compared {
+            Compared::Lanes(lanes) => Box::new(Hooked {
+                hooks: hooks_of(case),
+                runner: HostRunner {
+                    bug: self.bug,
+                    barriers: barriers(case),
+                    ..HostRunner::new(lanes)
+                },
+            }),
+            Compared::OnHost => Box::new(self.on_host.clone().unwrap_or_default()),
+        }
     }
 
     /// A failing case, made small in at most `limit`.
@@ -224,24 +260,15 @@ impl Campaign {
             if started.elapsed() > limit {
                 return false;
             }
-            let failing = match failure.lanes {
-                Some(lanes) => differs(smaller, lanes, self.bug),
-                None => self.check(smaller).1.is_err_and(|f| f.lanes.is_none()),
+            let failing = match failure.found_with {
+                Some(compared) => differs(smaller, &*self.runner(smaller, compared)),
+                None => {
+                    let failure = self.check(smaller).1;
+                    failure.is_err_and(|f| f.found_with.is_none())
+                }
             };
             failing && sound(smaller).is_ok() == was_sound
         })
-    }
-}
-
-/// The compiled backend, as a case is run on it.
-fn host(case: &Case, lanes: u32, bug: Option<Bug>) -> Hooked<HostRunner> {
-    Hooked {
-        hooks: hooks_of(case),
-        runner: HostRunner {
-            bug,
-            barriers: barriers(case),
-            ..HostRunner::new(lanes)
-        },
     }
 }
 
@@ -250,9 +277,8 @@ fn barriers(case: &Case) -> Option<Barriers> {
     case.seed.is_multiple_of(3).then_some(Barriers::Coroutines)
 }
 
-/// Whether the compiled backend gives something else.
-fn differs(case: &Case, lanes: u32, bug: Option<Bug>) -> bool {
-    let runner = host(case, lanes, bug);
+/// Whether a runner gives something else.
+fn differs(case: &Case, runner: &dyn Runner) -> bool {
     let Ok(expected) = InterpreterRunner.run(case) else {
         return false;
     };

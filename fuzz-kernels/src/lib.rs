@@ -45,5 +45,5 @@ pub use coverage::{Coverage, coverage};
 pub use generate::{Budget, generate};
 pub use hooked::{hook_sets, hooked, hooks_of};
 pub use reduce::reduce;
-pub use run::{InterpreterRunner, Mismatch, Runner, compare, runners};
+pub use run::{InterpreterRunner, Mismatch, OnHostRunner, Runner, compare, runners};
 pub use sound::sound;

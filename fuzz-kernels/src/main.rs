@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! fuzz-kernels [--seed S] [--count N] [--minutes M] [--out FOLDER] [--large] [--sound] [--keep]
+//!              [--on-host]
 //! fuzz-kernels --show S | --replay FILE
 //! ```
 
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use kiln_jit_core::codegen::Bug;
-use kiln_random::run::reference;
+use kiln_random::run::{OnHostRunner, reference};
 use kiln_random::{Budget, Campaign, Case, compare, generate, runners, sound};
 
 const USAGE: &str = "\
@@ -23,6 +24,7 @@ fuzz-kernels: random kernels on all backends
   --large        large kernels
   --sound        check also that each kernel is sound, which all should be
   --keep         do not reduce them
+  --on-host      compare code for GPUs, run on this CPU, in place of the CPU's own
   --bug NAME     plant a bug, and stop when it is found, in builds with `planted-bugs`
   --show S       print the case of a seed and stop
   --replay FILE  run a case that was written before and stop";
@@ -43,6 +45,7 @@ struct Options {
     keep: bool,
     large: bool,
     sound: bool,
+    on_host: bool,
     bug: Option<Bug>,
     show: Option<u64>,
     replay: Option<PathBuf>,
@@ -60,6 +63,7 @@ fn options() -> Result<Options, String> {
             "--out" => options.out = Some(value()?.into()),
             "--large" => options.large = true,
             "--sound" => options.sound = true,
+            "--on-host" => options.on_host = true,
             "--keep" => options.keep = true,
             "--bug" if cfg!(feature = "planted-bugs") => {
                 let name = value()?;
@@ -120,6 +124,7 @@ fn run(options: &Options) -> Result<usize, String> {
         limit: options.minutes.map(minutes).transpose()?,
         sound: options.sound,
         bug: options.bug,
+        on_host: options.on_host.then(OnHostRunner::default),
         coverage: options.bug.is_none(),
         failures: if options.bug.is_some() { 1 } else { FAILURES },
         ..Campaign::new(options.seed, count)

@@ -3,18 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kiln_jit_core::abi::{ParamKind, ParamSlot};
+use kiln_jit_core::abi::{ParamKind, ParamLayout, ParamSlot};
 use kiln_jit_core::checks::Checks;
 use kiln_jit_core::codegen::{Barriers, Bug, OptLevel};
 use kiln_jit_core::fault::FaultRecord;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
-
-use kiln_jit_core::runtime::{HostModule, HostOptions};
+use kiln_jit_core::job::CompileOptions;
+use kiln_jit_core::runtime::{HostModule, HostOptions, OnHostModule, Schedule};
 
 use crate::case::{Arg, Case};
 use crate::hooked::{hook_sets, hooked};
 use crate::memory::DeviceMemory;
+use crate::random::Random;
 use crate::sound;
 
 /// The loop iterations a thread may make; a generated one makes far fewer.
@@ -45,7 +46,11 @@ pub fn reference() -> Box<dyn Runner> {
 
 /// All runners that are compared with the reference. A backend is added here.
 pub fn runners() -> Vec<Box<dyn Runner>> {
-    let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(ReversedRunner), Box::new(CheckedRunner)];
+    let mut runners: Vec<Box<dyn Runner>> = vec![
+        Box::new(ReversedRunner),
+        Box::new(CheckedRunner),
+        Box::new(OnHostRunner::default()),
+    ];
     for hooks in hook_sets() {
         runners.push(Box::new(Hooked {
             hooks: hooks.clone(),
@@ -170,6 +175,82 @@ impl<R: Runner> Runner for Hooked<R> {
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
         self.runner.run(&hooked(case, &self.hooks)?)
     }
+}
+
+/// The architectures that random kernels are compiled for.
+const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
+
+/// Code for GPUs on this CPU: everything up to LLVM's passes, which a launch on a GPU would have,
+/// too. What is not set follows from the case's seed.
+#[derive(Clone, Debug, Default)]
+pub struct OnHostRunner {
+    /// Hooks before those that the seed chooses from the standard ones.
+    pub hooks: HookSet,
+}
+
+impl OnHostRunner {
+    /// The architecture, the hooks and the order of turns for a seed.
+    fn choose(&self, seed: u64) -> (u32, HookSet, Schedule) {
+        // The generator has drawn from the seed itself, and the CPU's width from its complement.
+        let mut random = Random::new(seed.rotate_left(32));
+        let sm = random.of(&ARCHITECTURES);
+        let mut hooks = self.hooks.clone();
+        for hook in kiln_hooks::standard().iter() {
+            if random.chance(75) {
+                hooks.push(hook.clone());
+            }
+        }
+        let schedule = match random.chance(25) {
+            true => Schedule::RoundRobin,
+            false => Schedule::Shuffled(random.bits()),
+        };
+        (sm, hooks, schedule)
+    }
+}
+
+impl Runner for OnHostRunner {
+    fn name(&self) -> String {
+        "code for GPUs on this CPU".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        let (sm, hooks, schedule) = self.choose(case.seed);
+        let options = CompileOptions {
+            // Fused operations round once, which is another result.
+            contract: false,
+            ..CompileOptions::default()
+        };
+        let failed = |error: kiln_jit_core::error::Error| {
+            format!("{error}\n  sm_{sm}, hooks {hooks:?}, {schedule}")
+        };
+        let module = OnHostModule::compile(&case.module, sm, &options, &hooks).map_err(failed)?;
+        let mut memory = DeviceMemory::new(case);
+        let addresses: Vec<u64> = memory.ranges().iter().map(|r| r.0).collect();
+        let layout = module.layout();
+        let case = &by_value(case, layout);
+        let params = param_block(case, &layout.params, layout.size, &addresses)?;
+        let shape = [case.grid, case.block];
+        // SAFETY: generated kernels access their buffers only, which `memory` holds until the run
+        // is over.
+        let fault = unsafe { module.run(shape, case.dynamic_shared, &params, schedule) };
+        describe(fault.map_err(failed)?)?;
+        memory.into_buffers()
+    }
+}
+
+/// The case with the bytes of those buffers as arguments that are passed by value now.
+fn by_value(case: &Case, now: &ParamLayout) -> Case {
+    let mut case = case.clone();
+    let before = ParamLayout::of(&case.module).unwrap_or_default();
+    for (i, (before, now)) in before.params.iter().zip(&now.params).enumerate() {
+        if let (ParamKind::Reference { bytes, .. }, ParamKind::Value(_)) = (before, now)
+            && let Arg::Buffer(buffer) = case.args[i]
+        {
+            let bytes = case.buffers[buffer][..*bytes as usize].to_vec();
+            case.args[i] = Arg::Bytes(bytes);
+        }
+    }
+    case
 }
 
 fn describe(fault: Option<FaultRecord>) -> Result<(), String> {

@@ -146,8 +146,13 @@ impl OnHostModule {
         hooks: &HookSet,
     ) -> Result<OnHostModule> {
         let recorder = Recorder::default();
+        let mut module = module.clone();
+        if let Some(kernel) = module.kernel() {
+            // As in a launch, where the symbol is made of either name.
+            module.name = module.functions[kernel].name.clone();
+        }
         let job = CompileJob {
-            module: module.clone(),
+            module,
             target: Target::Ptx(PtxTarget::for_sm(sm)),
             options: options.clone(),
             kernel_tag: 0,
