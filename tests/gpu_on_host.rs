@@ -8,6 +8,7 @@ mod suite;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use expect_test::{Expect, expect};
 use kiln::core::hook::HookSet;
 use kiln::core::runtime::{GpuOnHost, OnHostOptions, Schedule};
 use kiln::prelude::*;
@@ -122,4 +123,43 @@ fn barriers_that_order_nothing_are_found() {
             "neighbours_round_by_round",
         ],
     );
+}
+
+/// A launch of a kernel that does not come to its end says who waits where.
+fn refused(kernel: &Kernel, expected: Expect) -> kiln::Result<()> {
+    let options = OnHostOptions {
+        schedule: Schedule::Shuffled(7),
+        ..OnHostOptions::default()
+    };
+    let on_host = GpuOnHost::new(options);
+    let hooks = on_host.hooks(kiln::hooks::standard());
+    let jit = Jit::with(on_host.device(), hooks, JitOptions::default());
+    let mut out = jit.zeros::<u32>(64)?;
+    let result = jit.launch(kernel, 1, 40, args!(&mut out));
+    let error = result.expect_err("it cannot end").to_string();
+    expected.assert_eq(&error);
+    Ok(())
+}
+
+#[test]
+fn waiting_in_vain_is_an_error() -> kiln::Result<()> {
+    let kernel = Kernel::build("parted", |k| {
+        let _out = k.slice_mut("out", Type::U32);
+        k.if_(k.thread_idx().x().eq(0), || k.warp_sync(0b11))
+            .else_(|| k.barrier());
+    })?;
+    refused(&kernel, expect![[r#"
+        kernel `parted`, code for sm_90 on this CPU: threads wait for each other in vain; thread [1, 0, 0] of block [0, 0, 0] at a barrier; thread [0, 0, 0] of block [0, 0, 0] at `warp.sync` with the member mask 0x00000003
+          threads took turns: shuffled by seed 7"#]])
+}
+
+#[test]
+fn loops_without_end_are_an_error() -> kiln::Result<()> {
+    let kernel = Kernel::build("endless", |k| {
+        let out = k.slice_mut("out", Type::U32);
+        k.while_(|| out.at(0).get().eq(0), || k.barrier());
+    })?;
+    refused(&kernel, expect![[r#"
+        kernel `endless`, code for sm_90 on this CPU: thread [22, 0, 0] of block [0, 0, 0] is in a loop that does not end
+          threads took turns: shuffled by seed 7"#]])
 }

@@ -28,6 +28,7 @@ use super::machine::Machine;
 use super::session::{Session, on_compile_thread};
 use crate::error::Error;
 use crate::ir::IntrinsicDef;
+use crate::target::PtxTarget;
 
 pub(crate) use access::{Access, AccessKind, Element};
 pub(crate) use operation::{Operation, RowCall, Site};
@@ -36,11 +37,20 @@ pub(crate) use rewrite::kernel_symbol;
 /// The symbol of the function that runs a thread of a kernel, `fn(parameter block)`.
 pub(crate) const THREAD_ENTRY: &str = "kiln_thread";
 
+/// Passes over LLVM's IR that the code generator for NVPTX runs before it selects instructions
+/// (`NVPTXPassConfig::addIRPasses`), as far as they have no form of their own for PTX: accesses side
+/// by side become vectors here, and loads are merged once more.
+const GENERATOR_PASSES: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
+     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>,\
+     load-store-vectorizer,sroa<modify-cfg>)";
+
 /// A module to be made runnable, as data that a thread of its own can take along.
 pub(crate) struct OnHostJob {
     /// The kernel's name, for errors.
     pub(crate) kernel: String,
-    /// The optimized module for NVPTX.
+    /// What it was compiled for.
+    pub(crate) target: PtxTarget,
+    /// The optimized module.
     pub(crate) bitcode: Vec<u8>,
     /// The rows whose cells may be in it.
     pub(crate) rows: Vec<&'static IntrinsicDef>,
@@ -76,11 +86,13 @@ pub(crate) fn compile_on_host(job: OnHostJob) -> Result<OnHostCode, Error> {
 fn run(job: &OnHostJob) -> Result<OnHostCode, BackendError> {
     let context = Context::create();
     let session = Session::new(&context);
-    let machine = Machine::plain_host()?;
     let buffer = MemoryBuffer::create_from_memory_range_copy(&job.bitcode, "kernel");
     let module = Module::parse_bitcode_from_buffer(&buffer, &context)
         .map_err(|error| BackendError::new("link", error.to_string_lossy()))?;
     module.strip_debug_info();
+    let gpu = Machine::nvptx(job.target.sm, job.target.ptx)?;
+    gpu.run_passes(&session, &module, GENERATOR_PASSES)?;
+    let machine = Machine::plain_host()?;
     machine.prepare(&module);
     let rewritten = rewrite::rewrite(&context, &module, &machine.target_data(), job)?;
     machine.verify(&session, &module)?;

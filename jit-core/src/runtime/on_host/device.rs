@@ -112,6 +112,7 @@ impl Backend for OnHostDevice {
         match &kernel.code {
             Code::Ptx(_) => Ok(Box::new(Loaded::new(
                 kernel,
+                PtxTarget::for_sm(self.options.sm),
                 &self.recorder,
                 self.block()?,
             )?)),

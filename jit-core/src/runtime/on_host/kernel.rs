@@ -20,6 +20,7 @@ use crate::job::CompiledKernel;
 use crate::runtime::cpu::memory::Allocation;
 use crate::runtime::cpu::object::LoadedObject;
 use crate::runtime::device::LoadedCode;
+use crate::target::PtxTarget;
 
 /// Shared memory of a block, static and dynamic, in bytes: what the largest GPUs have (CUDA guide,
 /// "Technical Specifications per Compute Capability").
@@ -88,6 +89,7 @@ impl LoadedCode for Loaded {
 impl Loaded {
     pub(super) fn new(
         kernel: &CompiledKernel,
+        target: PtxTarget,
         recorder: &Recorder,
         memory: &BlockMemory,
     ) -> Result<Loaded> {
@@ -97,6 +99,7 @@ impl Loaded {
         let callback = operate as unsafe extern "C" fn(*const Site, *const u64) -> u64;
         let code = compile_on_host(OnHostJob {
             kernel: kernel.name.clone(),
+            target,
             bitcode,
             rows,
             slots: kernel.layout.slots.iter().map(|s| s.offset).collect(),

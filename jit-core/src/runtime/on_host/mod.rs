@@ -146,6 +146,7 @@ impl OnHostModule {
         hooks: &HookSet,
     ) -> Result<OnHostModule> {
         let recorder = Recorder::default();
+        let target = PtxTarget::for_sm(sm);
         let mut module = module.clone();
         if let Some(kernel) = module.kernel() {
             // As in a launch, where the symbol is made of either name.
@@ -153,7 +154,7 @@ impl OnHostModule {
         }
         let job = CompileJob {
             module,
-            target: Target::Ptx(PtxTarget::for_sm(sm)),
+            target: Target::Ptx(target),
             options: options.clone(),
             kernel_tag: 0,
         };
@@ -161,7 +162,7 @@ impl OnHostModule {
         let compiled = compile(job, &hooks, &NoObserver)?;
         let memory = BlockMemory::new()?;
         Ok(OnHostModule {
-            kernel: Loaded::new(&compiled, &recorder, &memory)?,
+            kernel: Loaded::new(&compiled, target, &recorder, &memory)?,
             layout: compiled.layout,
             memory,
             sm,
