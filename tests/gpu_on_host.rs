@@ -148,9 +148,12 @@ fn waiting_in_vain_is_an_error() -> kiln::Result<()> {
         k.if_(k.thread_idx().x().eq(0), || k.warp_sync(0b11))
             .else_(|| k.barrier());
     })?;
-    refused(&kernel, expect![[r#"
+    refused(
+        &kernel,
+        expect![[r#"
         kernel `parted`, code for sm_90 on this CPU: threads wait for each other in vain; thread [1, 0, 0] of block [0, 0, 0] at a barrier; thread [0, 0, 0] of block [0, 0, 0] at `warp.sync` with the member mask 0x00000003
-          threads took turns: shuffled by seed 7"#]])
+          threads took turns: shuffled by seed 7"#]],
+    )
 }
 
 #[test]
@@ -159,7 +162,10 @@ fn loops_without_end_are_an_error() -> kiln::Result<()> {
         let out = k.slice_mut("out", Type::U32);
         k.while_(|| out.at(0).get().eq(0), || k.barrier());
     })?;
-    refused(&kernel, expect![[r#"
+    refused(
+        &kernel,
+        expect![[r#"
         kernel `endless`, code for sm_90 on this CPU: thread [22, 0, 0] of block [0, 0, 0] is in a loop that does not end
-          threads took turns: shuffled by seed 7"#]])
+          threads took turns: shuffled by seed 7"#]],
+    )
 }

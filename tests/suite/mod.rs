@@ -75,6 +75,7 @@ pub fn cases() -> Vec<Case> {
         tricky_atomics::CASES,
         tricky_ends::CASES,
         tricky_barriers::CASES,
+        visibility::CASES,
         rust_closures::CASES,
         rust_integers::CASES,
         rust_language::CASES,
