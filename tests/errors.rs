@@ -156,6 +156,36 @@ fn a_field_that_is_not_there() {
     );
 }
 
+/// What is made of the zero that an error leaves is not reported as well.
+#[test]
+fn one_mistake_is_reported_once() {
+    let of_two = DeviceFn::build("of_two", |k| {
+        let (t, n) = (k.type_param("T").float(), k.type_param("U").any());
+        let _ = n;
+        let x = k.param("x", t);
+        k.return_value(x);
+    })
+    .expect("it is right");
+    let kernel = Kernel::build("one_mistake", |k| {
+        let (x, out) = (k.slice("x", Type::F32), k.slice_mut("out", Type::F32));
+        let i = k.global_id().x();
+        let y = k.call(&of_two, &[x.at(i).get()]);
+        let z = k.var("z", y * 1.5f32 + x.at(i).get());
+        k.if_(z.get().lt(2.0f32), || z.set(x.at(i).get()));
+        let copy = k.local(Type::I32);
+        copy.set(z.get());
+        out.at(copy.get()).set(z.get().field("a"));
+        out.at(i).set(k.call(&of_two, &[z.get()]));
+    });
+    check(
+        kernel,
+        expect![[r#"
+            `one_mistake` cannot be built: 1 error
+              tests/errors.rs:L: `of_two` (defined at tests/errors.rs:L) has a parameter `U` that no argument determines; give it with `call_with`
+        "#]],
+    );
+}
+
 #[test]
 fn a_type_parameter_that_nothing_determines() {
     let kernel = Kernel::build("open", |k| {

@@ -17,6 +17,7 @@ use crate::position::{Source, Start};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::{self, Mutable, addressed};
 use crate::signature::Signature;
+use crate::types::{has_references, is_open};
 
 /// Translates one body.
 pub(crate) struct Translator<'a> {
@@ -358,11 +359,8 @@ impl<'a> Translator<'a> {
             expr => self.expr(expr),
         };
         let value = match ty {
-            Some(ty @ Type::Reference(_)) => {
-                let ty = self.ty(ty);
-                self.op(Op::Coerce, local.span()).code(&value).code(&ty)
-            }
-            _ => value,
+            Some(ty) => self.coerced(value, ty, local.span()),
+            None => value,
         };
         self.bind_pattern(pattern, &value)
     }
@@ -376,7 +374,8 @@ impl<'a> Translator<'a> {
             );
         };
         let memory = self.is_addressed(&ident.ident);
-        let ty = ty.filter(|_| memory).map(|ty| self.ty(ty));
+        let is_needed = |ty: &&Type| memory || (has_references(ty) && !is_open(ty));
+        let ty = ty.filter(is_needed).map(|ty| self.ty(ty));
         let code = self.op(Op::Declare, ident.ident.span());
         let variable = self.variable(&ident.ident);
         code.number(variable).option(ty.as_ref())
@@ -400,8 +399,7 @@ impl<'a> Translator<'a> {
 
     fn check_annotation(&mut self, ty: &Type) {
         // `[_; 4]` and `&[_]` are for rustc.
-        let open = ty.to_token_stream().to_string().contains('_');
-        if !open {
+        if !is_open(ty) {
             crate::types::check_type(ty, self.refusals);
         }
     }

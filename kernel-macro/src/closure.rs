@@ -283,11 +283,8 @@ impl Translator<'_> {
         let mut parts = Vec::new();
         for (at, pattern) in (first..).zip(&closure.inputs) {
             let mut value = local(at);
-            if let Pat::Type(typed) = pattern
-                && matches!(*typed.ty, Type::Reference(_))
-            {
-                let ty = self.ty(&typed.ty);
-                value = Code::new(Op::Coerce, None).code(&value).code(&ty);
+            if let Pat::Type(typed) = pattern {
+                value = self.coerced(value, &typed.ty, typed.ty.span());
             }
             parts.push(self.bind_pattern(pattern, &value));
         }

@@ -1,8 +1,11 @@
 //! Types: which ones kernels have, and the IR's counterpart of one as it is written.
 
-use kiln_description::{Code, Len, TypeOp};
+use kiln_description::{Code, Len, Op, TypeOp};
+use proc_macro2::Span;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::visit_mut::VisitMut;
 use syn::{Expr, Type};
 
 use crate::body::Translator;
@@ -89,7 +92,65 @@ fn check_path(path: &syn::TypePath, refusals: &mut Refusals) {
     }
 }
 
+/// Whether a type has parts that are left to rustc.
+pub(crate) fn is_open(ty: &Type) -> bool {
+    struct Open(bool);
+    impl Visit<'_> for Open {
+        fn visit_type_infer(&mut self, _: &syn::TypeInfer) {
+            self.0 = true;
+        }
+        fn visit_expr_infer(&mut self, _: &syn::ExprInfer) {
+            self.0 = true;
+        }
+    }
+    let mut open = Open(false);
+    open.visit_type(ty);
+    open.0
+}
+
+/// Whether there are references in a type as it is written.
+pub(crate) fn has_references(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(_) => true,
+        Type::Array(array) => has_references(&array.elem),
+        Type::Group(group) => has_references(&group.elem),
+        Type::Paren(paren) => has_references(&paren.elem),
+        Type::Tuple(tuple) => tuple.elems.iter().any(has_references),
+        _ => false,
+    }
+}
+
+/// Fills the parts that are left to rustc with anything: a value that becomes one of the type keeps its
+/// own there.
+struct Closed;
+
+impl VisitMut for Closed {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        match ty {
+            Type::Infer(_) => *ty = syn::parse_quote!(i32),
+            _ => syn::visit_mut::visit_type_mut(self, ty),
+        }
+    }
+    fn visit_type_array_mut(&mut self, array: &mut syn::TypeArray) {
+        self.visit_type_mut(&mut array.elem);
+        if matches!(array.len, Expr::Infer(_)) {
+            array.len = syn::parse_quote!(1);
+        }
+    }
+}
+
 impl Translator<'_> {
+    /// A value that is bound to a pattern with a type: its references become that type's.
+    pub(crate) fn coerced(&mut self, value: Code, ty: &Type, span: Span) -> Code {
+        if !has_references(ty) {
+            return value;
+        }
+        let mut ty = ty.clone();
+        Closed.visit_type_mut(&mut ty);
+        let ty = self.ty(&ty);
+        self.op(Op::Coerce, span).code(&value).code(&ty)
+    }
+
     /// A type of the IR.
     pub(crate) fn ty(&mut self, ty: &Type) -> Code {
         match ty {

@@ -427,3 +427,61 @@ fn kernels_may_be_named_as_anything() -> kiln::Result<()> {
     assert_eq!(x.to_vec()?, [names::Pair { a: 1.0, b: 2.0 }]);
     Ok(())
 }
+
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Sum {
+    x: f32,
+}
+
+impl std::ops::Add for Sum {
+    type Output = Sum;
+    fn add(self, other: Sum) -> Sum {
+        Sum {
+            x: self.x + other.x,
+        }
+    }
+}
+
+#[device_fn]
+fn nothing_tells<T: Num>() -> T {
+    T::from_i32(1)
+}
+
+#[kernel]
+fn made_of_one_mistake(a: &[f32], out: &mut [f32]) {
+    let i = global_id().x;
+    let one: f32 = nothing_tells();
+    let mut sum = one * 2.5 + a[i];
+    for _ in 0..(one as u32) {
+        sum += one.max(sum);
+    }
+    let picked = if sum > 1.0 { one } else { a[i] };
+    let all = [one, picked, sum];
+    out[i] = all[i % 3];
+}
+
+#[kernel]
+fn operator_of_a_struct(a: &[Sum], out: &mut [Sum]) {
+    let i = global_id().x;
+    let sum = a[i] + a[i + 1];
+    let twice = sum + sum;
+    out[i] = if twice.x > 1.0 { twice } else { a[i] };
+}
+
+/// What follows from a mistake that the first launch finds is not reported beside it.
+#[test]
+fn one_mistake_is_one_error() {
+    let errors = |kernel: &kiln::core::front::LazyKernel| match kernel.get() {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("there is no error"),
+    };
+    let error = errors(&made_of_one_mistake);
+    assert!(error.contains("cannot be built: 1 error\n"), "{error}");
+    assert!(
+        error.contains("a parameter `T` that no argument"),
+        "{error}"
+    );
+    let error = errors(&operator_of_a_struct);
+    assert!(error.contains("cannot be built: 1 error\n"), "{error}");
+}

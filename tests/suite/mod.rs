@@ -24,12 +24,14 @@ mod launching;
 mod math;
 mod memory;
 mod memory_model;
+mod rust_calls;
 mod rust_closures;
 mod rust_integers;
 mod rust_language;
 mod rust_math;
 mod rust_methods;
 mod rust_papers;
+mod rust_references;
 mod rust_threads;
 mod rust_types;
 mod rust_values;
@@ -76,12 +78,14 @@ pub fn cases() -> Vec<Case> {
         tricky_ends::CASES,
         tricky_barriers::CASES,
         visibility::CASES,
+        rust_calls::CASES,
         rust_closures::CASES,
         rust_integers::CASES,
         rust_language::CASES,
         rust_math::CASES,
         rust_methods::CASES,
         rust_papers::CASES,
+        rust_references::CASES,
         rust_threads::CASES,
         rust_types::CASES,
         rust_values::CASES,

@@ -23,8 +23,8 @@ fn inputs() -> Vec<i32> {
 /// For each function a kernel that applies it to every input, and a case that compares, beside other
 /// cases of the chapter.
 macro_rules! on_host_and_device {
-    ($($name:ident)* $(; $case:ident)*) => {
-        $crate::suite::chapter![on_the_host_and_through_the_jit $(, $case)*];
+    ($($name:ident)* $(; $($case:ident)*)?) => {
+        $crate::suite::chapter![on_the_host_and_through_the_jit $($(, $case)*)?];
 
         mod kernels {
             use kiln::prelude::*;

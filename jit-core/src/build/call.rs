@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ir::free_name;
 use crate::ir::{
     ArrayLen, ConstArg, Constant, Entity, FuncId, Function, FunctionKind, InstData, IntrinsicDef,
     Type, TypeData, TypeTable, ValueList,
@@ -16,6 +17,9 @@ impl KernelBuilder {
     pub fn intrinsic<'k>(&'k self, def: &'static IntrinsicDef, args: &[Val<'k>]) -> Val<'k> {
         let args: Vec<Val<'k>> = args.iter().map(|&a| self.adopt(a)).collect();
         let arg_types: Vec<Type> = args.iter().map(|a| a.ty).collect();
+        if args.iter().any(|arg| self.is_recovered(*arg)) {
+            return self.recovered(arg_types[0]);
+        }
         let result = def.result_type(&self.state.borrow().module.types, &arg_types);
         let result = match result {
             Ok(ty) => ty,
@@ -66,6 +70,10 @@ impl KernelBuilder {
                 },
                 signature.result,
             );
+        }
+        if args.iter().any(|arg| self.is_recovered(*arg)) {
+            // What they would tell of the callee's parameters is not known.
+            return self.recovered(Type::I32);
         }
         let mut bound = Bindings::new(&signature, type_args, const_args);
         for (param, arg) in signature.params.iter().zip(&args) {
@@ -118,17 +126,10 @@ impl KernelBuilder {
         }
         let body = callee.definition().body();
         let source = &body.module.functions[body.function];
-        let same_name = |f: &Function| f.name == source.name;
-        let taken = state
-            .module
-            .functions
-            .values()
-            .filter(|f| same_name(f))
-            .count();
-        let name = match taken + usize::from(state.function.name == source.name) {
-            0 => source.name.clone(),
-            n => format!("{}.{n}", source.name),
-        };
+        let name = free_name(&source.name, |name| {
+            let mut others = state.module.functions.values();
+            state.function.name == name || others.any(|f| f.name == name)
+        });
         let at = body.module.display_location(source.location);
         let location = declared_location(&mut state.module, &body.module, source);
         debug_assert!(!at.is_empty());
@@ -219,6 +220,12 @@ impl Bindings {
                     self.unify(types, *p, a);
                 }
             }
+            (TypeData::Struct(p), TypeData::Struct(a)) => {
+                let fields = types.struct_data(*p).fields.iter();
+                for (p, a) in fields.zip(&types.struct_data(*a).fields) {
+                    self.unify_shape(types, p.1, a.1);
+                }
+            }
             _ => {
                 self.unify(types, pattern, actual);
             }
@@ -234,6 +241,9 @@ impl Bindings {
     /// Whether `actual` is an instance of `pattern`, binding parameters on the way. A mutable
     /// pointer or slice is accepted where a read-only one is wanted only if the types are equal:
     /// callees are specialized on what they get.
+    ///
+    /// Equal types tell as much as others: a generic caller has type parameters of its own, and those
+    /// of caller and callee are numbered alike.
     fn unify(&mut self, types: &TypeTable, pattern: Type, actual: Type) -> bool {
         match (types.data(pattern), types.data(actual)) {
             (TypeData::Param(p), _) => match &mut self.types[p.index()] {
@@ -276,7 +286,7 @@ impl Bindings {
                     wide: v,
                 },
             ) => s == t && m == n && w == v && self.unify(types, *p, *a),
-            (TypeData::Struct(p), TypeData::Struct(a)) if p != a => {
+            (TypeData::Struct(p), TypeData::Struct(a)) => {
                 let (p, a) = (types.struct_data(*p), types.struct_data(*a));
                 let same_names = p.name == a.name
                     && p.fields.len() == a.fields.len()

@@ -160,11 +160,15 @@ impl KernelBuilder {
         if !self.is_integer(start.ty) {
             self.wrong_type("`for`", "bounds of an integer type", start, start.ty);
         }
+        let recovered = [start, step].iter().any(|bound| self.is_recovered(*bound));
         let region = self.open("the `for`", true);
         let index = {
             let mut state = self.state.borrow_mut();
             let index = state.function.new_index(start.ty);
             state.enter_values();
+            if recovered {
+                state.recovery.enter(index);
+            }
             index
         };
         body(Val {
@@ -247,6 +251,9 @@ impl KernelBuilder {
         let declared = self.state.borrow().function.result;
         let like = (declared != Type::UNIT).then_some(declared);
         let value = value.into_val(self, like);
+        if self.is_recovered(value) {
+            return;
+        }
         if like.is_some_and(|ty| ty != value.ty) {
             let expected = format!(
                 "a `{}`, like the first `return_value`",

@@ -1,12 +1,12 @@
-//! What only descriptions that the macro writes need of a builder: slots, types as a table, and
-//! addresses made from others.
+//! What only descriptions that the macro writes need of a builder: types as a table, and addresses
+//! made from others.
 
+use crate::ir::Entity;
 use crate::ir::{
     AddressSpace, ArrayLen, ConstParam, Constant, InstData, Type, TypeData, TypeTable, Value,
 };
-use crate::ir::{Entity, Var as IrVar};
 
-use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val, Var};
+use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val};
 
 impl KernelBuilder {
     /// Reads or extends the types of the module.
@@ -21,34 +21,6 @@ impl KernelBuilder {
             id: Value::from_index(u32::MAX as usize - 1),
             ty: Type::UNIT,
         }
-    }
-
-    /// A new variable whose type is not known yet, by number.
-    pub(crate) fn new_slot(&self) -> usize {
-        let slots = &mut self.state.borrow_mut().slots;
-        slots.push(None);
-        slots.len() - 1
-    }
-
-    /// The variable of a slot, once it has a type.
-    pub(crate) fn slot(&self, slot: usize) -> Option<Var<'_>> {
-        let state = self.state.borrow();
-        let var: IrVar = state.slots.get(slot).copied().flatten()?;
-        let ty = state.function.vars[var].ty;
-        Some(Var {
-            builder: self,
-            var,
-            ty,
-        })
-    }
-
-    /// Gives a slot its type.
-    pub(crate) fn fill_slot(&self, slot: usize, ty: Type) -> Var<'_> {
-        let var = self.uninit_var("value", ty);
-        if let Some(entry) = self.state.borrow_mut().slots.get_mut(slot) {
-            *entry = Some(var.var);
-        }
-        var
     }
 
     /// Keeps the scalars of a constant, and returns their number.

@@ -26,6 +26,8 @@ mod kernel;
 mod literal;
 mod place;
 mod position;
+mod recovery;
+mod slot;
 mod value;
 
 pub use control::IfThen;
@@ -37,6 +39,9 @@ pub use literal::IntoVal;
 pub use place::{Place, Var};
 pub(crate) use position::Position;
 pub use value::Val;
+
+use recovery::Recovery;
+use slot::Slot;
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location as RustLocation;
@@ -101,11 +106,12 @@ struct State {
     /// What each scope is, for errors.
     scope_names: Vec<String>,
     callees: Vec<(FuncId, Arc<Definition>)>,
-    /// Variables that have their type from what is first assigned to them.
-    slots: Vec<Option<crate::ir::Var>>,
+    /// Variables that have their type from what is assigned to them.
+    slots: Vec<Slot>,
     /// The scalars of constants of the host, by number.
     constants: Vec<Vec<Constant>>,
     errors: Vec<BuildError>,
+    recovery: Recovery,
 }
 
 /// Identifies an open region for as long as the builder lives.
@@ -140,6 +146,7 @@ impl KernelBuilder {
                 slots: Vec::new(),
                 constants: Vec::new(),
                 errors: Vec::new(),
+                recovery: Recovery::default(),
             }),
             options,
             described_for: Vec::new(),
@@ -160,6 +167,7 @@ impl KernelBuilder {
         let mut state = self.state.borrow_mut();
         let location = state.module.location(at.file, at.line, at.column);
         let ends = data.is_terminator();
+        let recovered = state.recovery.reaches(&data);
         let here = state.here();
         let value = state.function.append(here, data, result, location);
         state.enter_values();
@@ -169,6 +177,9 @@ impl KernelBuilder {
             if let Some(open) = state.open.last_mut() {
                 open.region = dead;
             }
+        }
+        if let (true, Some(value)) = (recovered, value) {
+            state.recovery.enter(value);
         }
         let id = value.unwrap_or(Value::from_index(u32::MAX as usize - 1));
         Val {
@@ -181,8 +192,7 @@ impl KernelBuilder {
     /// Notes an error at the caller's line and returns a zero of type `ty` to go on with.
     #[track_caller]
     pub(crate) fn error(&self, kind: BuildErrorKind, ty: Type) -> Val<'_> {
-        self.note(kind);
-        self.constant(Constant::Zero, ty)
+        self.error_about(&[], kind, ty)
     }
 
     /// Notes an error at the caller's line.
@@ -206,7 +216,7 @@ impl KernelBuilder {
             found: self.type_name(found.ty),
             value_at: self.built_at(found),
         };
-        self.error(kind, ty)
+        self.error_about(&[found], kind, ty)
     }
 
     /// `value`, checked to be of this builder and still in scope.

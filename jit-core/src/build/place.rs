@@ -69,6 +69,9 @@ impl<'k> Place<'k> {
         let b = self.builder;
         let ptr = b.adopt(self.ptr);
         let value = value.into_val(b, Some(self.ty));
+        if b.is_recovered(ptr) {
+            return None;
+        }
         if !self.mutable {
             b.note(BuildErrorKind::ReadOnly {
                 what: what.to_owned(),
@@ -93,14 +96,11 @@ impl<'k> Place<'k> {
                 let ptr = b.adopt(self.ptr);
                 self.derived(InstData::FieldPtr { ptr: ptr.id, field }, ty)
             }
-            Err(kind) => {
-                b.note(kind);
-                Place::new(
-                    b.constant(crate::ir::Constant::Zero, b.any_pointer()),
-                    Type::I32,
-                    true,
-                )
-            }
+            Err(kind) => Place::new(
+                b.error_about(&[self.ptr], kind, b.any_pointer()),
+                Type::I32,
+                true,
+            ),
         }
     }
 
@@ -136,7 +136,10 @@ impl<'k> Place<'k> {
                 element,
             ),
             _ => {
-                let place = b.constant(crate::ir::Constant::Zero, self.ty);
+                let place = match b.is_recovered(ptr) {
+                    true => b.recovered(self.ty),
+                    false => b.constant(crate::ir::Constant::Zero, self.ty),
+                };
                 let ptr = b.wrong_type("indexing", "a fixed array", place, b.any_pointer());
                 Place::new(ptr, Type::I32, true)
             }
@@ -283,6 +286,11 @@ pub struct Var<'k> {
 }
 
 impl<'k> Var<'k> {
+    /// The variable in the IR.
+    pub(crate) fn id(self) -> IrVar {
+        self.var
+    }
+
     /// The type of the variable.
     pub fn ty(self) -> Type {
         self.ty
@@ -299,6 +307,9 @@ impl<'k> Var<'k> {
     pub fn set(self, value: impl IntoVal<'k>) {
         let b = self.builder;
         let value = value.into_val(b, Some(self.ty));
+        if value.ty != self.ty && b.is_recovered_var(self.var) {
+            return;
+        }
         if value.ty != self.ty {
             let expected = format!("a `{}`", b.type_name(self.ty));
             b.wrong_type("assigning this variable", expected, value, self.ty);

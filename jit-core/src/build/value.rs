@@ -139,7 +139,7 @@ impl<'k> Val<'k> {
                 },
                 ty,
             ),
-            Err(kind) => b.error(kind, Type::I32),
+            Err(kind) => b.error_about(&[this], kind, Type::I32),
         }
     }
 
@@ -338,7 +338,8 @@ impl KernelBuilder {
     ) -> (Val<'k>, Val<'k>) {
         let like = left.own_type().or(right.own_type());
         let x = left.into_val(self, like);
-        let y = right.into_val(self, Some(x.ty));
+        // The type of what an error has left says nothing about a literal beside it.
+        let y = right.into_val(self, (!self.is_recovered(x)).then_some(x.ty));
         if x.ty == y.ty {
             return (x, y);
         }
@@ -349,7 +350,7 @@ impl KernelBuilder {
             right: self.type_name(y.ty),
             right_at: self.built_at(y),
         };
-        (x, self.error(kind, x.ty))
+        (x, self.error_about(&[x, y], kind, x.ty))
     }
 
     #[track_caller]

@@ -71,7 +71,10 @@ impl<'k> Front<'k> {
         if value.ty() == Type::UNIT {
             return value;
         }
-        let value = value.read();
+        let value = match mutable {
+            true => b.generic(value.read()),
+            false => value.read(),
+        };
         let is_address = matches!(
             b.type_data(value.ty()),
             TypeData::Slice { .. } | TypeData::Pointer { .. }
@@ -90,12 +93,14 @@ impl<'k> Front<'k> {
         Operand::new(b, kind)
     }
 
-    /// `let name;`: it is assigned later, perhaps in several branches. With a type it is in memory.
+    /// `let name;`: it is assigned later, perhaps in several branches. With a type it is in memory,
+    /// unless that is a reference.
     pub(super) fn declare(self, ty: Option<Type>) -> Operand<'k> {
         let b = self.builder;
         let kind = match ty {
+            Some(ty) if b.is_reference(ty) => Kind::Slot(b.declared_slot(ty)),
             Some(ty) => Kind::Place(b.local(ty), b.here()),
-            _ => Kind::Slot(b.new_slot()),
+            None => Kind::Slot(b.new_slot()),
         };
         Operand::new(b, kind)
     }
@@ -103,7 +108,10 @@ impl<'k> Front<'k> {
     /// `place = value`.
     pub(super) fn assign(self, place: Operand<'k>, value: Operand<'k>) {
         match place.kind {
-            Kind::Place(place, _) => place.set(value),
+            Kind::Place(place, _) => {
+                let value = value.into_val(self.builder, Some(place.ty()));
+                place.set(self.builder.fitted(value, place.ty()));
+            }
             Kind::Var(var) => {
                 let value = value.into_val(self.builder, Some(var.ty()));
                 var.set(self.builder.fitted(value, var.ty()));
@@ -151,7 +159,8 @@ impl<'k> Front<'k> {
 
     /// `[a, b, c]`.
     pub(super) fn array(self, elements: &[Operand<'k>]) -> Operand<'k> {
-        let elements: Vec<Val<'k>> = elements.iter().map(|element| element.read()).collect();
+        let elements = elements.iter().map(|element| element.read()).collect();
+        let elements = self.builder.as_one_type(elements);
         let ty = elements.first().map_or(Type::I32, |element| element.ty());
         let ty = self.builder.array(ty, elements.len() as u64);
         Operand::new(

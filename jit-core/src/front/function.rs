@@ -281,8 +281,8 @@ impl LazyDeviceFn {
             Ok(function) => call(front, function, types, args),
             Err(error) => {
                 let (callee, error) = (self.name.to_owned(), error.to_string());
-                b.note(BuildErrorKind::Callee { callee, error });
-                front.unit()
+                let kind = BuildErrorKind::Callee { callee, error };
+                front.value(b.error(kind, Type::I32))
             }
         }
     }

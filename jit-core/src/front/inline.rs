@@ -5,7 +5,7 @@
 //! parameters, which are numbered from 0 as every function's are, stand for types of the caller: a
 //! *scope* of the builder. A closure is described in the scope that it was made in.
 
-use crate::build::{BuildErrorKind, KernelBuilder};
+use crate::build::KernelBuilder;
 use crate::ir::Type;
 
 use super::operand::Kind;
@@ -90,8 +90,10 @@ impl<'k> Front<'k> {
                     "nothing tells the type parameter `{param}` of `{name}`; write it at the call, \
                      `{name}::<..>(..)`"
                 );
-                b.note(BuildErrorKind::Unsupported(message));
-                return self.unit();
+                return match args.iter().any(|arg| arg.is_recovered()) {
+                    true => self.value(b.recovered(Type::I32)),
+                    false => self.refuse(&message),
+                };
             }
         };
         if !b.may_inline(MAX_DEPTH, MAX_INLINED) {
@@ -99,8 +101,7 @@ impl<'k> Front<'k> {
                 "`{name}` is described in its own description without end; a device function cannot \
                  call itself, as threads have no stack to speak of; write a loop"
             );
-            b.note(BuildErrorKind::Unsupported(message));
-            return self.unit();
+            return self.refuse(&message);
         }
         let before = b.enter_scope(Some(b.new_scope(scope)));
         let args = args.iter().zip(declared);

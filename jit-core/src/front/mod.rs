@@ -20,6 +20,7 @@
 //! | `binding` | `let`, parameters, constants, structs, shared memory |
 //! | `flow` | `if`, `match`, loops, `return` |
 //! | `range` | the ranges a `for` goes over |
+//! | `reference` | which reference stands for which, and what they become where several meet |
 //! | `function` | kernels and device functions that are described at their first use; calls |
 //! | `method` | what a method is applied to |
 //! | `inline` | functions that take closures, described in place of their calls |
@@ -43,6 +44,7 @@ mod method;
 mod operand;
 mod pool;
 mod range;
+mod reference;
 mod types;
 
 use crate::build::KernelBuilder;

@@ -93,8 +93,23 @@ impl<'k> Operand<'k> {
     /// Notes that this cannot be done, and goes on with a zero.
     pub(super) fn unsupported(self, message: &str) -> Operand<'k> {
         let kind = BuildErrorKind::Unsupported(message.to_owned());
-        let value = self.builder.error(kind, Type::I32);
+        let value = match self.is_recovered() {
+            true => self.builder.recovered(Type::I32),
+            false => self.builder.error(kind, Type::I32),
+        };
         self.wrap(Kind::Value(value))
+    }
+
+    /// Whether an error that was noted is why it is what it is.
+    pub(super) fn is_recovered(self) -> bool {
+        let b = self.builder;
+        match self.kind {
+            Kind::Value(value) => b.is_recovered(value),
+            Kind::Var(var) => b.is_recovered_var(var.id()),
+            Kind::Place(place, _) => b.is_recovered(place.address()),
+            Kind::Slot(slot) => b.slot(slot).is_some_and(|var| b.is_recovered_var(var.id())),
+            Kind::Unit | Kind::Literal(..) | Kind::Lazy(_) => false,
+        }
     }
 
     /// The field with this name, of a struct, or its number, of a tuple.
@@ -185,27 +200,33 @@ impl<'k> Operand<'k> {
 
     /// `&self` or `&mut self`. What has no address is copied to memory for it.
     pub fn address(self, mutable: bool) -> Operand<'k> {
-        match self.kind {
-            Kind::Place(place, _) => match self.builder.type_data(place.ty()) {
-                TypeData::Slice { .. } => self.eager(),
-                _ => self.wrap(Kind::Value(place.address())),
-            },
-            Kind::Value(value)
-                if matches!(self.builder.type_data(value.ty()), TypeData::Slice { .. }) =>
-            {
-                self
-            }
+        let b = self.builder;
+        let is_slice = |ty| matches!(b.type_data(ty), TypeData::Slice { .. });
+        let reference = match self.kind {
+            // A slice is its own reference.
+            Kind::Place(place, _) if is_slice(place.ty()) => self.read(),
+            Kind::Value(value) if is_slice(value.ty()) => value,
+            Kind::Place(place, _) => place.address(),
             Kind::Var(_) | Kind::Slot(_) if mutable => {
-                self.unsupported("this variable has no address; borrow the whole variable by name")
+                return self.unsupported(
+                    "this variable has no address; borrow the whole variable by name",
+                );
             }
             _ => {
-                let value = self.read();
-                match self.spill(value).kind {
-                    Kind::Place(place, _) => self.wrap(Kind::Value(place.address())),
-                    _ => self,
-                }
+                let place = b.local(self.ty());
+                place.set(self.read());
+                place.address()
             }
-        }
+        };
+        self.borrowed(reference, mutable)
+    }
+
+    /// A reference to all or a part of what this is.
+    fn borrowed(self, reference: Val<'k>, mutable: bool) -> Operand<'k> {
+        self.wrap(Kind::Value(match mutable {
+            true => reference,
+            false => self.builder.shared_reference(reference),
+        }))
     }
 
     /// `&self[..]` or `&mut self[..]`, of a slice or array.
@@ -219,7 +240,7 @@ impl<'k> Operand<'k> {
             TypeData::Pointer { .. } => b.slice_of_array(whole),
             _ => whole,
         };
-        self.wrap(Kind::Value(whole))
+        self.borrowed(whole, mutable)
     }
 
     /// `self[from..to]` of a slice or array, which is a slice.

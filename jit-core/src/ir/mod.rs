@@ -70,6 +70,7 @@ pub use intrinsic::{
     Effects, IntrinsicDef, Lanes, Meaning, PtxCell, PtxLowering, ThreadPosition, TypePattern,
     Uniformity, WARP_LANES, WarpArgs,
 };
+pub(crate) use module::free_name;
 pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Module, Phase};
 pub use operands::{OperandRole, OperandType, OperandTypes};
 pub use parse::{ParseError, parse, parse_file};

@@ -168,3 +168,11 @@ impl Module {
         format!("{file}:{}:{}", at.line, at.column)
     }
 }
+
+/// `name`, or else the first of `name.2`, `name.3` ... that is not taken.
+pub(crate) fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2u64..).map(|number| format!("{name}.{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let free = names.find(|name| !is_taken(name));
+    free.unwrap_or_else(|| name.to_owned())
+}

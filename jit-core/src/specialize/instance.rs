@@ -13,6 +13,7 @@ use super::type_map::{NoType, TypeMap, widened};
 use super::wide::WideValues;
 use super::{InstanceKey, ParamSpec, SpecializeError, Specializer, literal};
 use crate::definition::{Body, display_signature, same_signature};
+use crate::ir::free_name;
 use crate::ir::{
     ConstArg, Constant, FuncId, Function, FunctionKind, GlobalData, GlobalId, InstData, InstNode,
     IntrinsicId, Location, Region, RegionData, SharedData, Type, TypeData, Value, VarData,
@@ -420,12 +421,9 @@ impl Instance<'_, '_> {
         if let Some((known, _)) = same {
             return Ok(known);
         }
-        let mut name = source.name.clone();
-        let mut number = 2;
-        while globals.values().any(|g| g.name == name) {
-            name = format!("{}.{number}", source.name);
-            number += 1;
-        }
+        let name = free_name(&source.name, |name| {
+            globals.values().any(|g| g.name == name)
+        });
         Ok(globals.push(GlobalData {
             name,
             ty,

@@ -22,6 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::definition::{Body, Definition, Snapshot};
+use crate::ir::free_name;
 use crate::ir::{
     FuncId, Function, FunctionKind, Location, Module, ParamData, Phase, Scalar, Type, TypeBound,
     TypeData, TypeForm, TypeTable,
@@ -310,12 +311,8 @@ impl<'a> Specializer<'a> {
                 name.push_str(".wide");
             }
         }
-        let mut unique = name.clone();
-        let mut number = 2;
-        while !self.names.insert(unique.clone()) {
-            unique = format!("{name}.{number}");
-            number += 1;
-        }
+        let unique = free_name(&name, |name| self.names.contains(name));
+        self.names.insert(unique.clone());
         unique
     }
 }

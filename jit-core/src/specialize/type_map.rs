@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::ir::free_name;
 use crate::ir::{ArrayLen, Entity, StructData, Type, TypeData, TypeTable};
 
 /// Why a type has no counterpart.
@@ -113,21 +114,11 @@ impl TypeMap {
 
 /// The struct with these fields, named `name`, `name.2` ... so that no other struct has its name.
 fn intern_unique(to: &mut TypeTable, name: &str, fields: Vec<(String, Type)>) -> Type {
-    let mut candidate = name.to_owned();
-    let mut number = 2;
-    loop {
-        let taken = to
-            .structs()
-            .any(|(_, s)| s.name == candidate && s.fields != fields);
-        if !taken {
-            return to.intern_struct(StructData {
-                name: candidate,
-                fields,
-            });
-        }
-        candidate = format!("{name}.{number}");
-        number += 1;
-    }
+    let name = free_name(name, |name| {
+        to.structs()
+            .any(|(_, s)| s.name == name && s.fields != fields)
+    });
+    to.intern_struct(StructData { name, fields })
 }
 
 /// The slice type `ty` with a 64-bit length; other types as they are.

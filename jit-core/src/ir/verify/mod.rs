@@ -113,7 +113,7 @@ pub struct VerifyError {
     pub function: String,
     /// The instruction, if it is one's.
     pub inst: Option<Inst>,
-    /// The line that built it, as `file:line:column`, or `unknown`.
+    /// The line that built it, as `file:line:column`; the module, for what no line has built.
     pub location: String,
     /// What is wrong.
     pub message: String,
@@ -254,7 +254,7 @@ impl<'m> Checker<'m> {
         self.errors.push(VerifyError {
             function: String::new(),
             inst: None,
-            location: "unknown".to_owned(),
+            location: format!("module `{}`", self.module.name),
             message: message.into(),
         });
     }

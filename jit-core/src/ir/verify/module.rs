@@ -44,12 +44,19 @@ pub(super) fn check_intrinsics(checker: &mut Checker<'_>) -> bool {
 
 fn names(checker: &mut Checker<'_>) {
     let module = checker.module;
-    let functions = module.functions.values().map(|f| ("function", &f.name));
-    let globals = module.globals.values().map(|g| ("constant", &g.name));
     let mut known = HashSet::new();
-    for (kind, name) in functions.chain(globals) {
-        if !known.insert((kind, name)) {
-            checker.report_module(format!("there are two {kind}s named `{name}`"));
+    for function in module.functions.values() {
+        let name = &function.name;
+        if !known.insert(name) {
+            let message = format!("there are two functions named `{name}`");
+            checker.report(function, None, message);
+        }
+    }
+    known.clear();
+    for global in module.globals.values() {
+        let name = &global.name;
+        if !known.insert(name) {
+            checker.report_module(format!("there are two constants named `{name}`"));
         }
     }
 }
