@@ -36,7 +36,7 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn from_slice(device: &Device, values: &[T]) -> Result<Self> {
-        let buffer = Self::allocate(device, values.len())?;
+        let buffer = Self::allocate(device, values.len(), |backend, bytes| backend.alloc(bytes))?;
         buffer.backend.upload(buffer.address, bytes_of(values))?;
         Ok(buffer)
     }
@@ -46,15 +46,17 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn zeros(device: &Device, len: usize) -> Result<Self> {
-        let buffer = Self::allocate(device, len)?;
-        buffer.backend.clear(buffer.address, len * size_of::<T>())?;
-        Ok(buffer)
+        Self::allocate(device, len, |backend, bytes| backend.alloc_zeros(bytes))
     }
 
-    fn allocate(device: &Device, len: usize) -> Result<Self> {
+    fn allocate(
+        device: &Device,
+        len: usize,
+        alloc: impl FnOnce(&dyn Backend, usize) -> Result<u64>,
+    ) -> Result<Self> {
         let backend = device.backend().clone();
         let bytes = len.saturating_mul(size_of::<T>());
-        let address = backend.alloc(bytes)?;
+        let address = alloc(&*backend, bytes)?;
         let id = backend.info().id;
         Ok(Buffer {
             backend,
@@ -112,7 +114,7 @@ impl<T: KernelType> Buffer<T> {
 impl Buffer<u8> {
     /// A buffer holding a copy of the bytes of a value, padding included.
     pub(crate) fn from_bytes(device: &Device, bytes: &[MaybeUninit<u8>]) -> Result<Self> {
-        let buffer = Self::allocate(device, bytes.len())?;
+        let buffer = Self::allocate(device, bytes.len(), |backend, bytes| backend.alloc(bytes))?;
         buffer.backend.upload(buffer.address, bytes)?;
         Ok(buffer)
     }

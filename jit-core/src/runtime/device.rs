@@ -89,6 +89,15 @@ pub(crate) trait Backend: Send + Sync {
     fn info(&self) -> &DeviceInfo;
     /// Allocates device memory, aligned to 256 bytes. Zero bytes give any address.
     fn alloc(&self, bytes: usize) -> Result<u64>;
+    /// The same, of zeros.
+    fn alloc_zeros(&self, bytes: usize) -> Result<u64> {
+        let address = self.alloc(bytes)?;
+        let cleared = self.clear(address, bytes);
+        if cleared.is_err() {
+            self.free(address, bytes);
+        }
+        cleared.map(|()| address)
+    }
     /// Frees what `alloc` gave, once work that uses it is done. Never fails visibly: a device that
     /// cannot free is a device that has reported its failure elsewhere.
     fn free(&self, address: u64, bytes: usize);

@@ -128,11 +128,25 @@ impl Spare {
 impl DeviceMemory {
     pub(in crate::runtime) fn alloc(&self, bytes: usize) -> Result<u64> {
         let spare = self.spare.lock().take(bytes.max(1));
+        self.enter(spare, bytes)
+    }
+
+    fn enter(&self, spare: Option<Allocation>, bytes: usize) -> Result<u64> {
         let allocation = spare.or_else(|| Allocation::new(bytes));
         let allocation = allocation.ok_or(Error::HostMemory { bytes })?;
         let address = allocation.address();
         self.allocations.lock().insert(address, allocation);
         Ok(address)
+    }
+
+    /// New memory is zeros, which the system gives page by page as they are touched.
+    pub(super) fn alloc_zeros(&self, bytes: usize) -> Result<u64> {
+        let spare = self.spare.lock().take(bytes.max(1));
+        if let Some(spare) = &spare {
+            // SAFETY: the allocation has that many bytes, and nothing else refers to a spare one.
+            unsafe { spare.start().write_bytes(0, bytes) };
+        }
+        self.enter(spare, bytes)
     }
 
     pub(in crate::runtime) fn free(&self, address: u64) {

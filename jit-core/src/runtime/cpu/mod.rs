@@ -251,6 +251,10 @@ impl Backend for CpuDevice {
         self.memory.alloc(bytes)
     }
 
+    fn alloc_zeros(&self, bytes: usize) -> Result<u64> {
+        self.memory.alloc_zeros(bytes)
+    }
+
     fn free(&self, address: u64, _bytes: usize) {
         // What goes wrong in the work before is reported by the next synchronizing call.
         self.pool.settle();
