@@ -12,6 +12,8 @@ mod ptx;
 mod same_ir;
 #[path = "macros/values.rs"]
 mod values;
+#[path = "macros/wide.rs"]
+mod wide;
 
 use kiln::core::job::CompileOptions;
 use kiln::core::runtime::CpuOptions;

@@ -212,6 +212,8 @@ numbered! {
         DeclareConst "sp",
         /// The launch bounds.
         LaunchBounds "nn",
+        /// How calls of the function are to be inlined: 1 as a hint, 2 always, 3 never.
+        Inline "n",
         /// The body of a function that is described in place of a call: its name, its type parameters with
         /// their places among the arguments of the call, the types of its values, the variable of the first
         /// of them, the body. The closures that it takes are its first ones.

@@ -9,6 +9,7 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Item, Local, Pat, Stmt, Type};
 
+use crate::attributes::Inline;
 use crate::flow::Frame;
 use crate::function::{Kind, root};
 use crate::names::{Meaning, Names};
@@ -171,6 +172,10 @@ impl<'a> Translator<'a> {
         if let (Kind::Kernel, Some(bounds)) = (self.kind, &signature.bounds) {
             let code = Code::new(Op::LaunchBounds, None);
             parts.push(code.number(bounds.max_threads).number(bounds.min_blocks));
+        }
+        if signature.inline != Inline::Auto {
+            let code = Code::new(Op::Inline, None);
+            parts.push(code.number(signature.inline as u32));
         }
         parts
     }

@@ -2,8 +2,9 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Attribute, ItemFn, ReturnType};
+use syn::{ItemFn, ReturnType};
 
+use crate::attributes::kept;
 use crate::body::Translator;
 use crate::checked::{CheckedCopy, for_host, unfit_lints};
 use crate::launch::kernel_type;
@@ -273,19 +274,4 @@ fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn, is_declared: bool)
             quote!(#item #companion)
         }
     }
-}
-
-/// Attributes that mean something on the static of a kernel.
-fn kept(attributes: &[Attribute]) -> Vec<&Attribute> {
-    let wanted = [
-        "doc",
-        "allow",
-        "expect",
-        "cfg",
-        "deprecated",
-        "warn",
-        "deny",
-    ];
-    let keep = |attribute: &&Attribute| wanted.iter().any(|w| attribute.path().is_ident(w));
-    attributes.iter().filter(keep).collect()
 }

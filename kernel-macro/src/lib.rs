@@ -11,7 +11,8 @@
 //! |---|---|
 //! | `function` | the items that a function becomes |
 //! | `method` | `impl` blocks |
-//! | `signature` | parameters, generics, attributes |
+//! | `signature` | parameters, generics, launch bounds |
+//! | `attributes` | other attributes on a function: `inline`, those for rustc |
 //! | `launch` | the launch whose arguments rustc checks |
 //! | `checked` | the checked copy |
 //! | `scan` | which variables need an address, which expressions only compute |
@@ -33,6 +34,7 @@
 //! write instead. The macros never panic; `fuzz` feeds them token soup.
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod body;
 mod call;
 mod checked;

@@ -164,7 +164,7 @@ impl Of<'_> {
         }
         sig.generics = joined(self.generics, &sig.generics);
         ItemFn {
-            attrs: Vec::new(),
+            attrs: function.attrs,
             vis: function.vis,
             sig,
             block: Box::new(function.block),

@@ -8,6 +8,7 @@ use syn::{
     FnArg, GenericParam, Generics, ItemFn, Pat, ReturnType, Type, TypeParamBound, parse_quote,
 };
 
+use crate::attributes::Inline;
 use crate::function::{Kind, root};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::Variables;
@@ -58,6 +59,8 @@ pub(crate) struct Signature {
     pub(crate) is_free: bool,
     /// The launch bounds of a kernel.
     pub(crate) bounds: Option<LaunchBounds>,
+    /// How calls of a device function are to be inlined.
+    pub(crate) inline: Inline,
 }
 
 impl Signature {
@@ -78,6 +81,7 @@ impl Signature {
             result: result(kind, &item.sig.output, refusals),
             is_free: true,
             bounds: launch_bounds(kind, attribute, refusals),
+            inline: crate::attributes::read(kind, &item.attrs, refusals),
         };
         signature.read_closures(kind, refusals);
         signature.read_generics(refusals);
@@ -104,6 +108,7 @@ impl Signature {
             result: None,
             is_free: false,
             bounds: None,
+            inline: Inline::Auto,
         };
         signature.read_generics(refusals);
         signature
@@ -124,6 +129,13 @@ impl Signature {
             );
         }
         let consts = self.generics.const_params().next();
+        if self.is_inlined() && self.inline == Inline::Never {
+            refusals.refuse(
+                &self.name,
+                "a device function that takes closures is a part of each function that calls it; leave \
+                 `#[inline(never)]` out",
+            );
+        }
         if let (true, Some(param)) = (self.is_inlined(), consts) {
             refusals.refuse(
                 param,

@@ -6,6 +6,79 @@ use kiln::core::inspect::Inspection;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
+/// Works on an array of its caller's, so that a call keeps that in local memory; it is long enough to be
+/// called rather than inlined where it is called twice.
+macro_rules! turns {
+    ($(#[$inline:meta] $name:ident $kernel:ident;)*) => {$(
+        #[device_fn]
+        #[$inline]
+        fn $name(a: &mut [f64; 8], by: f64) {
+            for j in [0, 1, 2, 3, 4, 5, 6, 7] {
+                a[j] = a[j] * (by * j as f64).sin() + (by + j as f64).cos();
+            }
+        }
+
+        #[kernel]
+        fn $kernel(x: &mut [f64]) {
+            let mut a = [0.0; 8];
+            for j in [0, 1, 2, 3, 4, 5, 6, 7] {
+                a[j] = x[j];
+            }
+            $name(&mut a, x[9]);
+            $name(&mut a, x[8]);
+            for j in [0, 1, 2, 3, 4, 5, 6, 7] {
+                x[j] = a[j];
+            }
+        }
+    )*};
+}
+turns! {
+    #[inline(always)] turn_always calls_always;
+    #[inline(never)] turn_never calls_never;
+}
+
+#[device_fn]
+#[inline(never)]
+fn halved(x: f64) -> f64 {
+    x * 0.5
+}
+
+#[kernel]
+fn halves(x: &mut [f64]) {
+    let i = global_id().x;
+    x[i] = halved(x[i]);
+}
+
+#[test]
+fn functions_are_inlined_as_their_attributes_say() -> kiln::Result<()> {
+    let options = JitOptions {
+        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let mut x = jit.zeros::<f64>(16)?;
+    let inspection = jit.inspect(&calls_always, args!(&mut x))?;
+    let ptx = inspection.ptx()?;
+    assert!(!ptx.contains("turn_always"), "{ptx}");
+    let inspection = jit.inspect(&calls_never, args!(&mut x))?;
+    let ptx = inspection.ptx()?;
+    assert_eq!(calls(ptx, "turn_never"), 2, "{ptx}");
+    let inspection = jit.inspect(&halves, args!(&mut x))?;
+    let ptx = inspection.ptx()?;
+    assert_eq!(calls(ptx, "halved"), 1, "{ptx}");
+    Ok(())
+}
+
+/// How often a function is called: `call.uni` with a result may name it in a line of its own.
+fn calls(ptx: &str, name: &str) -> usize {
+    let called = |call: &&str| {
+        call.split(';')
+            .next()
+            .is_some_and(|call| call.contains(name))
+    };
+    ptx.split("call.uni").skip(1).filter(called).count()
+}
+
 #[kernel]
 fn sizes(x: &[i16], out: &mut [i64]) {
     let i = global_id().x;

@@ -2,7 +2,8 @@
 
 use crate::ir::{
     AddressSpace, ArrayLen, ConstParam, ConstParamData, Constant, Entity, FunctionKind, GlobalData,
-    InstData, LaunchBounds, SharedData, StructData, Type, TypeBound, TypeData, TypeParamData,
+    Inline, InstData, LaunchBounds, SharedData, StructData, Type, TypeBound, TypeData,
+    TypeParamData,
 };
 use crate::value::KernelType;
 
@@ -341,6 +342,18 @@ impl KernelBuilder {
         });
         let parts = parts.collect();
         self.emit(InstData::Construct { parts }, ty)
+    }
+
+    /// How calls of the device function that is described are to be inlined. Code for the CPU has no
+    /// calls: there it says nothing.
+    #[track_caller]
+    pub fn inline(&self, inline: Inline) {
+        if self.state.borrow().function.kind == FunctionKind::Kernel {
+            let message = "a kernel is launched, not called, and so not inlined";
+            self.note(BuildErrorKind::Declaration(message.to_owned()));
+            return;
+        }
+        self.state.borrow_mut().function.inline = inline;
     }
 
     /// Promises that no launch will have more than `max_threads` threads in a block, and asks for

@@ -87,6 +87,28 @@ impl KernelBuilder {
         self.first_elements(array, element, space, mutable, len)
     }
 
+    /// A length as a `u64` if taking it is the last thing built; other values as they are. `x.len() as
+    /// u64` takes all of a length, of which a `usize` of kernels holds 32 bits.
+    pub(crate) fn whole_len<'k>(&'k self, value: Val<'k>) -> Val<'k> {
+        let mut state = self.state.borrow_mut();
+        let here = state.here();
+        let function = &mut state.function;
+        let last = function.regions[here].insts.last().copied();
+        let Some(last) = last.map(|inst| &function.insts[inst]) else {
+            return value;
+        };
+        match (&last.data, last.result) {
+            (InstData::SliceLen { .. }, Some(result)) if result == value.id => {
+                function.values[result].ty = Type::U64;
+                Val {
+                    ty: Type::U64,
+                    ..value
+                }
+            }
+            _ => value,
+        }
+    }
+
     #[track_caller]
     fn first_elements<'k>(
         &'k self,

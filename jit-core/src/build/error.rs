@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::ir::{first_of, shortened, write_rest};
+
 /// Everything that was wrong with the description of one function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BuildErrors {
@@ -19,10 +21,13 @@ impl fmt::Display for BuildErrors {
         let n = self.errors.len();
         let s = if n == 1 { "" } else { "s" };
         write!(f, "`{}` cannot be built: {n} error{s}", self.function)?;
-        for error in &self.errors {
-            write!(f, "\n  {error}")?;
+        for error in first_of(&self.errors) {
+            // What is wrong with a callee has lines of its own.
+            let text = error.to_string();
+            let lines: Vec<_> = text.lines().map(shortened).collect();
+            write!(f, "\n  {}", lines.join("\n"))?;
         }
-        Ok(())
+        write_rest(f, &self.errors)
     }
 }
 

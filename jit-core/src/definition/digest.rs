@@ -190,6 +190,7 @@ impl Walk<'_> {
             function.kind,
             function.is_declaration,
             function.launch_bounds,
+            function.inline,
         ));
         self.digest.number(function.type_params.len() as u64);
         for param in &function.type_params {

@@ -291,6 +291,14 @@ impl<'k> Operand<'k> {
         }
     }
 
+    /// A length that was just taken, in as many bits as it has.
+    pub(super) fn whole_len(self) -> Operand<'k> {
+        match self.kind {
+            Kind::Value(value) => self.wrap(Kind::Value(self.builder.whole_len(value))),
+            _ => self,
+        }
+    }
+
     /// `self as` a scalar type.
     pub fn cast(self, ty: Type) -> Operand<'k> {
         if ty == self.ty() {

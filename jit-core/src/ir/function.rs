@@ -98,6 +98,33 @@ pub struct LaunchBounds {
     pub min_blocks: u32,
 }
 
+/// How calls of a device function are to be inlined, where its target has calls: code for the CPU has
+/// none.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Inline {
+    /// As it comes.
+    #[default]
+    Auto,
+    /// Rather than not (LLVM language reference, `inlinehint`).
+    Hint,
+    /// Always (`alwaysinline`).
+    Always,
+    /// Never (`noinline`).
+    Never,
+}
+
+impl Inline {
+    /// What asks for it in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Inline::Auto => "",
+            Inline::Hint => "inline",
+            Inline::Always => "inline(always)",
+            Inline::Never => "inline(never)",
+        }
+    }
+}
+
 /// Kernels are launched by the host; device functions are called.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum FunctionKind {
@@ -173,6 +200,8 @@ pub struct Function {
     pub result: Type,
     /// Promises about launches.
     pub launch_bounds: Option<LaunchBounds>,
+    /// How calls of a device function are to be inlined.
+    pub inline: Inline,
     /// Where it was defined.
     pub location: Location,
     /// Instructions.
@@ -203,6 +232,7 @@ impl Function {
             params: Vec::new(),
             result: Type::UNIT,
             launch_bounds: None,
+            inline: Inline::Auto,
             location,
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),

@@ -42,6 +42,7 @@
 //! `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
 //! [`parse`](fn@parse).
 
+mod bounded;
 pub mod entity;
 mod form;
 mod function;
@@ -55,11 +56,12 @@ mod print;
 mod types;
 pub mod verify;
 
+pub(crate) use bounded::{first_of, shortened, shortened_listing, write_rest};
 pub use entity::{Entity, PrimaryMap};
 pub use form::{FieldForm, TypeDigest, TypeForm};
 pub use function::{
-    ConstParamData, Function, FunctionKind, Inst, LaunchBounds, ParamData, ParamFacts, Passing,
-    Region, RegionData, SharedData, SharedVar, TypeBound, TypeParamData, Value, ValueData,
+    ConstParamData, Function, FunctionKind, Inline, Inst, LaunchBounds, ParamData, ParamFacts,
+    Passing, Region, RegionData, SharedData, SharedVar, TypeBound, TypeParamData, Value, ValueData,
     ValueDef, Var, VarData,
 };
 pub use inst::{

@@ -250,7 +250,7 @@ pub struct StructData {
 }
 
 /// How many levels of a type are printed; deeper ones do not pass the verifier.
-const MAX_DISPLAY_DEPTH: usize = 128;
+const MAX_DISPLAY_DEPTH: usize = 12;
 
 /// Size and alignment in bytes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

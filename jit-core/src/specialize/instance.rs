@@ -64,6 +64,7 @@ impl Instance<'_, '_> {
     fn signature(&mut self, facts: &[ParamSpec]) -> Result<(), SpecializeError> {
         let source = self.source;
         self.out.launch_bounds = source.launch_bounds;
+        self.out.inline = source.inline;
         self.out.location = self.location(source.location);
         self.out.result = self.ty(source.result, source.location)?;
         if self.flow.result {

@@ -14,7 +14,8 @@ use inkwell::values::FunctionValue;
 use super::{ModuleLowering, names};
 use crate::codegen::error::BackendError;
 use crate::ir::{
-    AddressSpace, Entity as _, FuncId, Function, FunctionKind, ParamData, Passing, Type, TypeData,
+    AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inline, ParamData, Passing, Type,
+    TypeData,
 };
 
 /// LLVM's calling convention of a kernel (`ptx_kernel`).
@@ -131,6 +132,15 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         // sees that there are none.
         for attribute in ["convergent", "nounwind"] {
             declared.add_attribute(AttributeLoc::Function, self.enum_attribute(attribute, 0));
+        }
+        let inline = match function.inline {
+            Inline::Auto => None,
+            Inline::Hint => Some("inlinehint"),
+            Inline::Always => Some("alwaysinline"),
+            Inline::Never => Some("noinline"),
+        };
+        if let Some(inline) = inline {
+            declared.add_attribute(AttributeLoc::Function, self.enum_attribute(inline, 0));
         }
         if kernel {
             self.kernel_attributes(function, declared)?;

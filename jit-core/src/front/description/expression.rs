@@ -99,11 +99,33 @@ impl<'k> Cursor<'_, '_, 'k> {
     }
 
     fn conversion(&mut self, op: Op) -> Operand<'k> {
+        if op == Op::Cast {
+            let is_call = self.next_op() == Op::CallMethod;
+            let (value, ty) = (self.eval(), self.ty());
+            return match is_call && matches!(ty, Type::I64 | Type::U64) {
+                true => value.whole_len().cast(ty),
+                false => value.cast(ty),
+            };
+        }
         let (value, ty) = (self.eval(), self.ty());
         match op {
-            Op::Cast => value.cast(ty),
             Op::Convert => self.front().convert(ty, value),
             _ => self.front().coerce(value, ty),
+        }
+    }
+
+    /// An index. `i as usize` of an integer of 64 bits is all of it: a `usize` of kernels has 32, which
+    /// index no slice of 2^32 elements or more.
+    fn index(&mut self) -> Operand<'k> {
+        if self.next_op() != Op::Cast {
+            return self.eval();
+        }
+        let (_, place) = self.code.op();
+        let value = self.eval();
+        let ty = self.ty();
+        match (value.ty(), value.known_int()) {
+            (Type::I64 | Type::U64, None) => value,
+            _ => self.at(place, |_| value.cast(ty)),
         }
     }
 
@@ -115,8 +137,8 @@ impl<'k> Cursor<'_, '_, 'k> {
                 self.eval().field(name)
             }
             Op::Index => {
-                let (base, index) = (self.eval(), self.eval());
-                base.index(index)
+                let base = self.eval();
+                base.index(self.index())
             }
             Op::Address => {
                 let mutable = self.code.flag();

@@ -135,14 +135,29 @@ impl<'k> Cursor<'_, '_, 'k> {
 
     /// Evaluates one operation.
     fn eval(&mut self) -> Operand<'k> {
-        match self.code.op() {
-            (op, None) => self.operation(op),
-            (op, Some(place)) => {
+        let (op, place) = self.code.op();
+        self.at(place, |this| this.operation(op))
+    }
+
+    /// Goes on with instructions at a place, if there is one.
+    fn at(
+        &mut self,
+        place: Option<Place>,
+        evaluate: impl FnOnce(&mut Self) -> Operand<'k>,
+    ) -> Operand<'k> {
+        match place {
+            None => evaluate(self),
+            Some(place) => {
                 let position = self.body.position(place);
                 let builder = self.front().builder;
-                builder.at(position, || self.operation(op))
+                builder.at(position, || evaluate(self))
             }
         }
+    }
+
+    /// The operation that comes.
+    fn next_op(&self) -> Op {
+        Reader::clone(&self.code).op().0
     }
 
     /// Each operation in the file of its family.
@@ -182,7 +197,8 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::ReturnValue
             | Op::DeclareType
             | Op::DeclareConst
-            | Op::LaunchBounds => {
+            | Op::LaunchBounds
+            | Op::Inline => {
                 self.statement(op);
                 self.front().unit()
             }

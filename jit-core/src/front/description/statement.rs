@@ -2,7 +2,7 @@
 
 use kiln_description::Op;
 
-use crate::ir::{Type, Unroll};
+use crate::ir::{Inline, Type, Unroll};
 
 use super::super::Operand;
 use super::super::pool::Entry;
@@ -175,6 +175,12 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let param = builder.declare_const(name, ty);
                 self.body.consts.borrow_mut().push(param);
             }
+            Op::Inline => builder.inline(match self.code.number() {
+                1 => Inline::Hint,
+                2 => Inline::Always,
+                3 => Inline::Never,
+                _ => Inline::Auto,
+            }),
             _ => {
                 let (threads, blocks) = (self.code.number(), self.code.number());
                 builder.launch_bounds(threads, blocks);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::{ParseError, Parsed, Parser, Token};
 use crate::ir::{
-    ConstParamData, Entity, Function, FunctionKind, Inst, InstData, InstNode, LaunchBounds,
+    ConstParamData, Entity, Function, FunctionKind, Inline, Inst, InstData, InstNode, LaunchBounds,
     Location, ParamData, ParamFacts, Passing, Region, RegionData, SharedData, Type, TypeParamData,
     Unroll, Value, ValueData, ValueDef, VarData,
 };
@@ -68,6 +68,9 @@ impl Parser<'_> {
         }
         if self.accept_word("launch_bounds") {
             reading.function.launch_bounds = Some(self.launch_bounds()?);
+        }
+        if self.accept_word("inline") {
+            reading.function.inline = self.inline()?;
         }
         reading.function.location = self.location(start)?;
         if !is_declaration {
@@ -152,6 +155,20 @@ impl Parser<'_> {
             max_threads,
             min_blocks,
         })
+    }
+
+    /// What comes after `inline`: nothing, `(always)` or `(never)`.
+    fn inline(&mut self) -> Parsed<Inline> {
+        if !self.accept("(") {
+            return Ok(Inline::Hint);
+        }
+        let inline = match self.word("`always` or `never`")?.as_str() {
+            "always" => Inline::Always,
+            "never" => Inline::Never,
+            _ => return Err(self.error_at(self.at - 1, "expected `always` or `never`")),
+        };
+        self.expect(")")?;
+        Ok(inline)
     }
 
     fn in_parentheses(&mut self, wanted: &str) -> Parsed<u32> {

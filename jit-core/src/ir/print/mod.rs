@@ -37,8 +37,8 @@ pub(super) use names::{ValueNumbers, name};
 
 use super::keywords::Keyword;
 use super::{
-    ArrayLen, Constant, Entity, FuncId, Function, FunctionKind, Inst, InstNode, Location, Module,
-    Passing, Region, Type, TypeData, VerifyError,
+    ArrayLen, Constant, Entity, FuncId, Function, FunctionKind, Inline, Inst, InstNode, Location,
+    Module, Passing, Region, Type, TypeData, VerifyError,
 };
 
 /// How many levels of regions and types are printed; the verifier allows fewer.
@@ -336,6 +336,9 @@ impl<'m> Printer<'m> {
         if let Some(bounds) = function.launch_bounds {
             let (threads, blocks) = (bounds.max_threads, bounds.min_blocks);
             put!(self, " launch_bounds({threads}, {blocks})");
+        }
+        if function.inline != Inline::Auto {
+            put!(self, " {}", function.inline.name());
         }
         self.location(function.location);
     }

@@ -133,7 +133,8 @@ pub struct VerifyErrors {
 impl VerifyErrors {
     /// Errors of `module`, with a listing of the functions they are in.
     pub(crate) fn new(module: &Module, errors: Vec<VerifyError>) -> Self {
-        let listing = super::print::listing(module, &errors);
+        let listing = super::print::listing(module, super::first_of(&errors));
+        let listing = super::shortened_listing(&listing);
         VerifyErrors {
             module: module.name.clone(),
             errors,
@@ -147,13 +148,14 @@ impl fmt::Display for VerifyErrors {
         let n = self.errors.len();
         let s = if n == 1 { "" } else { "s" };
         write!(f, "`{}` breaks {n} rule{s} of the IR", self.module)?;
-        for error in &self.errors {
+        for error in super::first_of(&self.errors) {
             write!(f, "\n  {}: ", error.location)?;
             if !error.function.is_empty() {
-                write!(f, "in `{}`: ", error.function)?;
+                write!(f, "in `{}`: ", super::shortened(&error.function))?;
             }
-            f.write_str(&error.message)?;
+            f.write_str(&super::shortened(&error.message))?;
         }
+        super::write_rest(f, &self.errors)?;
         if !self.listing.is_empty() {
             write!(f, "\n{}", self.listing.trim_end())?;
         }

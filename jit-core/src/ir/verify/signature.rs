@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::{Checker, MAX_VALUE_SCALARS};
 use crate::ir::{
-    AddressSpace, Function, FunctionKind, ParamData, Passing, Phase, Type, TypeData, TypeTable,
+    AddressSpace, Function, FunctionKind, Inline, ParamData, Passing, Phase, Type, TypeData,
+    TypeTable,
 };
 
 /// Checks the signature and the variables of a function whose entities exist.
@@ -89,6 +90,9 @@ impl Signature<'_, '_> {
             messages.push("a kernel has a body; only device functions are declared".to_owned());
         } else if function.is_declaration && self.phase >= Phase::Specialized {
             messages.push("the function has no body after specialization".to_owned());
+        }
+        if self.is_kernel() && function.inline != Inline::Auto {
+            messages.push("a kernel is launched, not called, and so not inlined".to_owned());
         }
         match function.launch_bounds {
             Some(_) if !self.is_kernel() => {
