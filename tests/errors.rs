@@ -186,6 +186,58 @@ fn one_mistake_is_reported_once() {
     );
 }
 
+/// However deep a type and however many the mistakes, an error can be read.
+#[test]
+fn errors_of_huge_types_and_kernels_stay_short() {
+    let nested = |depth: usize, many: usize| {
+        Kernel::build("huge", |k| {
+            let mut ty = Type::U32;
+            for _ in 0..depth {
+                ty = k.array(ty, 1);
+            }
+            let out = k.slice_mut("out", Type::U32);
+            let local = k.local(ty);
+            for _ in 0..many {
+                out.at(0u32).set(local.get());
+            }
+            out.at(0u32).set(1);
+        })
+    };
+    for (depth, many) in [(3_000, 1), (20, 3_000), (100_000, 0)] {
+        let jit = jit();
+        let result = nested(depth, many).and_then(|kernel| {
+            let mut out = jit.zeros::<u32>(1)?;
+            jit.launch(&kernel, 1, 1, args!(&mut out))
+        });
+        let text = match result {
+            Ok(()) => panic!("there is no error"),
+            Err(error) => error.to_string(),
+        };
+        assert!(
+            text.len() < 100_000,
+            "{depth}, {many}: {} bytes",
+            text.len()
+        );
+    }
+    let mut struct_of_many = Vec::new();
+    for i in 0..5_000 {
+        struct_of_many.push((format!("field_{i}_{}", "x".repeat(1000)), Type::U32));
+    }
+    let wrong = Kernel::build("wide", |k| {
+        let fields: Vec<_> = struct_of_many
+            .iter()
+            .map(|(n, ty)| (n.as_str(), *ty))
+            .collect();
+        let ty = k.struct_type("Wide", &fields);
+        let x = k.slice("x", ty);
+        let _ = x.at(0u32).field("none");
+    });
+    let Err(error) = wrong else {
+        panic!("there is no error");
+    };
+    assert!(error.to_string().len() < 100_000);
+}
+
 #[test]
 fn a_type_parameter_that_nothing_determines() {
     let kernel = Kernel::build("open", |k| {
@@ -319,7 +371,7 @@ fn a_host_value_that_no_hook_converts() {
     check(
         jit().launch(&fill(), 1, 1, &[args::host(&text)]),
         expect![[r#"
-            kernel `fill`: argument 0 is a host value that no hook converts; add a hook with `convert_argument` for its type
+            kernel `fill`: argument 1 is a host value that no hook converts; add a hook with `convert_argument` for its type
         "#]],
     );
 }
@@ -637,11 +689,11 @@ fn widths_and_types_of_warp_operations() {
     check(
         result,
         expect![[r#"
-        `warp` cannot be built: 4 errors
-          tests/errors.rs:L: `warp.shuffle_idx` takes a width of 1, 2, 4, 8, 16 or 32 lanes, not 12
-          tests/errors.rs:L: argument 0 of `warp.shuffle_down` has type u64, which it does not accept
-          tests/errors.rs:L: argument 1 of `warp.ballot` has type u32, which it does not accept
-          tests/errors.rs:L: argument 1 of `warp.reduce_add` has type f32, which it does not accept
-    "#]],
+            `warp` cannot be built: 4 errors
+              tests/errors.rs:L: `warp.shuffle_idx` takes a width of 1, 2, 4, 8, 16 or 32 lanes, not 12
+              tests/errors.rs:L: argument 1 of `warp.shuffle_down` has type u64, which it does not accept
+              tests/errors.rs:L: argument 2 of `warp.ballot` has type u32, which it does not accept
+              tests/errors.rs:L: argument 2 of `warp.reduce_add` has type f32, which it does not accept
+        "#]],
     );
 }

@@ -163,8 +163,9 @@ pub enum LaunchError {
     },
     /// A buffer lies on another device.
     #[error(
-        "kernel `{kernel}`: argument {position} (`{argument}`) lies on {owner}, and the launch is \
-         on {device}; copy it with `to_vec` and `upload`"
+        "kernel `{kernel}`: argument {} (`{argument}`) lies on {owner}, and the launch is on \
+         {device}; copy it with `to_vec` and `upload`",
+        position + 1
     )]
     ForeignBuffer {
         /// The kernel.
@@ -180,8 +181,9 @@ pub enum LaunchError {
     },
     /// A host value that no hook converts.
     #[error(
-        "kernel `{kernel}`: argument {position} is a host value that no hook converts; add a hook \
-         with `convert_argument` for its type"
+        "kernel `{kernel}`: argument {} is a host value that no hook converts; add a hook with \
+         `convert_argument` for its type",
+        position + 1
     )]
     NoConversion {
         /// The kernel.

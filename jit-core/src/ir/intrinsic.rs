@@ -260,7 +260,8 @@ impl IntrinsicDef {
             let open = matches!(types.data(arg), TypeData::Param(_));
             if !open && !pattern.accepts(arg, args) {
                 return Err(format!(
-                    "argument {i} of `{}` has type {}, which it does not accept",
+                    "argument {} of `{}` has type {}, which it does not accept",
+                    i + 1,
                     self.name,
                     types.display(arg)
                 ));
