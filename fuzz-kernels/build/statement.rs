@@ -119,7 +119,7 @@ impl Writer {
 
     fn statement(&mut self) {
         let nested = self.nesting < 3;
-        match self.random().below(16) {
+        match self.random().below(18) {
             0..2 => {
                 let ty = self.any_type();
                 let mutable = self.random().chance(60);
@@ -138,6 +138,8 @@ impl Writer {
                 let (condition, value) = (self.condition(), self.expressions.of(Ty::U32, 2, true));
                 self.line(&format!("if {condition} {{ return {value}; }}"));
             }
+            16 => self.references(),
+            17 => self.calls_alike(),
             _ => self.assign(),
         }
     }
@@ -289,6 +291,81 @@ impl Writer {
                 self.bind(&format!("{name}.y"), Ty::F32, true);
             }
         }
+    }
+
+    /// References to an array that is mutable and to one that is not, which meet in branches, in any
+    /// order, and perhaps in a variable that moves on.
+    fn references(&mut self) {
+        let (y, z, s, v) = (
+            self.name("y"),
+            self.name("z"),
+            self.name("s"),
+            self.name("v"),
+        );
+        let mut value = || self.expressions.of(Ty::I32, 1, true);
+        let (one, two, three) = (value(), value(), value());
+        self.line(&format!("let mut {y} = [{one}, {two}, 3, 4];"));
+        self.line(&format!("let {z} = [{three}, 6];"));
+        self.line(&format!("{y}[1] ^= 5;"));
+        let places = [
+            format!("&{y}[..]"),
+            format!("&{z}[..]"),
+            format!("&{y}[1..3]"),
+            format!("&{z}[1..]"),
+        ];
+        let whole = [
+            places[0].clone(),
+            format!("&mut {y}[..]"),
+            format!("&{y}"),
+            format!("&{z}"),
+        ];
+        let typed = self.random().chance(40);
+        let pick = |writer: &mut Self| match typed {
+            true => writer.random().of(&[0usize, 1, 2, 3]),
+            false => writer.random().below(4) as usize,
+        };
+        let of = |n: usize| match typed {
+            true => whole[n].clone(),
+            false => places[n].clone(),
+        };
+        let (a, b, c) = (of(pick(self)), of(pick(self)), of(pick(self)));
+        let condition = self.condition();
+        let annotation = ["", ": &[i32]"][usize::from(typed)];
+        let subject = self.expressions.of(Ty::U8, 1, true);
+        match self.random().below(4) {
+            0 => self.line(&format!(
+                "let {s}{annotation} = if {condition} {{ {a} }} else {{ {b} }};"
+            )),
+            1 => self.line(&format!(
+                "let {s}{annotation} = match {subject} {{ 0..=80 => {a}, 81 | 99.. => {b}, _ => {c} }};"
+            )),
+            2 => {
+                self.line(&format!("let mut {s}: &[i32] = {a};"));
+                self.line(&format!("if {condition} {{ {s} = {}; }}", places[1]));
+            }
+            _ => self.line(&format!(
+                "let ({s}, _): (&[i32], u8) = if {condition} {{ ({b}, 1) }} else {{ ({a}, {subject}) }};"
+            )),
+        }
+        let index = self.expressions.of(Ty::U32, 1, true);
+        self.line(&format!(
+            "let {v} = total({s}).wrapping_add({s}[({index}) as usize % {s}.len()]);"
+        ));
+        self.bind(&v, Ty::I32, false);
+    }
+
+    /// Calls of functions of one name, and of generic ones that take structs.
+    fn calls_alike(&mut self) {
+        let (value, v) = (self.expressions.of(Ty::I32, 2, true), self.name("v"));
+        let module = self.random().of(&["one", "two", "three"]);
+        match self.random().below(3) {
+            0 => self.line(&format!("let {v} = {module}::step({value});")),
+            1 => self.line(&format!("let {v} = {module}::pair({value}, 7);")),
+            _ => self.line(&format!(
+                "let {v} = {module}::pair({value} as i64, 3) as i32;"
+            )),
+        }
+        self.bind(&v, Ty::I32, false);
     }
 
     /// A call of a function of `tests/functions.rs`.

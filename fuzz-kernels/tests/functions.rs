@@ -54,6 +54,47 @@ pub fn total(values: &[i32]) -> i32 {
     sum
 }
 
+#[derive(KernelType, Copy, Clone)]
+#[repr(C)]
+pub struct Two<T> {
+    a: T,
+    b: T,
+}
+
+/// Functions of the same names, and generic ones whose callees take structs of their parameter.
+macro_rules! alike {
+    ($($module:ident $factor:literal;)*) => {$(
+        pub mod $module {
+            use super::Two;
+            use kiln::prelude::*;
+
+            #[device_fn]
+            pub fn step(x: i32) -> i32 {
+                x.wrapping_mul($factor) ^ 9
+            }
+
+            #[device_fn]
+            pub fn of_slice<T: Int>(pairs: &[Two<T>]) -> T {
+                pairs[0].a ^ pairs[1].b
+            }
+
+            #[device_fn]
+            pub fn change<T: Int>(pairs: &mut [Two<T>; 2], by: T) -> T {
+                pairs[1].b = pairs[0].a & by;
+                pairs[0].b
+            }
+
+            #[device_fn]
+            pub fn pair<T: Int>(x: T, y: T) -> T {
+                let mut pairs = [Two { a: x, b: y }, Two { a: y, b: x }];
+                let before = of_slice(&pairs);
+                before ^ change(&mut pairs, y) ^ of_slice(&pairs)
+            }
+        }
+    )*};
+}
+alike! { one 3; two 5; three 7; }
+
 #[device_fn]
 pub fn apply<T: Num, F: FnMut(T) -> T>(x: T, mut f: F) -> T {
     f(x)
