@@ -36,20 +36,16 @@ pub trait DeviceType: Copy + 'static {
 ///
 /// - Size, alignment and field offsets of the Rust type are those that [`TypeTable::layout`] and
 ///   [`TypeTable::struct_layout`] give for [`DeviceType::ir_type`].
-/// - Every bit pattern that a kernel can store in a place of that IR type, and zeros, are a valid
-///   value of the Rust type, because buffers are read back as values of it; if
-///   [`KernelType::ANY_BITS`] is false, those for which [`KernelType::is_value`] is true are. Numbers
-///   have no other patterns. A
-///   `bool` has: this trait relies on kernels storing only 0 or 1 in a place of type `bool`, which
-///   holds as long as a kernel does not reach that place through a pointer of another type, and
-///   the builder asks for `unsafe` to make such a pointer.
+/// - Every bit pattern is a valid value of the Rust type, because buffers are read back as values of
+///   it; if [`KernelType::ANY_BITS`] is false, those for which [`KernelType::is_value`] is true are.
+///   Nothing is relied on that a kernel does: a place may never have been written, or have been
+///   written through a view of another type, as of dynamic shared memory.
 /// - `ir_type` is not overridden: it gives the type that [`DeviceType::FORM`] is, by whose digest code
 ///   for the type is found.
 ///
 /// Padding bytes of a struct have no defined value; whoever copies a value must not look at them.
 pub unsafe trait KernelType: DeviceType + Send + Sync {
-    /// Whether all that a kernel can store is a value. If not, each value is checked when it is
-    /// read back.
+    /// Whether all bit patterns are values. If not, each value is checked when it is read back.
     const ANY_BITS: bool = true;
 
     /// Whether these bytes are a value, for types where not all are.
@@ -95,12 +91,22 @@ macro_rules! scalars {
         const _: () = assert!(size_of::<$rust>() == align_of::<$rust>());
 
         // SAFETY: the IR scalar of the same name has the same size and is aligned to it; all bit
-        // patterns of numbers are valid, and `bool` is covered by the contract of the trait.
+        // patterns of numbers are valid.
         unsafe impl KernelType for $rust {}
     )*};
 }
 
-scalars! { bool i8 i16 i32 i64 u8 u16 u32 u64 half::f16 half::bf16 f32 f64 }
+const _: () = assert!(size_of::<bool>() == 1 && align_of::<bool>() == 1);
+
+// SAFETY: the IR's `bool` is a byte, too; 0 and 1 are its values.
+unsafe impl KernelType for bool {
+    const ANY_BITS: bool = false;
+    fn is_value(bytes: &[u8]) -> bool {
+        matches!(bytes, [0 | 1])
+    }
+}
+
+scalars! { i8 i16 i32 i64 u8 u16 u32 u64 half::f16 half::bf16 f32 f64 }
 
 impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
     const FORM: &'static TypeForm = &TypeForm::array(T::FORM, N as u64);
@@ -307,8 +313,8 @@ pub(crate) fn vec_from_bytes<T: KernelType, E: From<InvalidValue>>(
     let bytes = len * size_of::<T>();
     let start: *mut u8 = values.as_mut_ptr().cast();
     // SAFETY: the vector has room for `bytes` bytes, which `write_bytes` initializes before they
-    // are lent as `u8`. Afterwards each value holds zeros or what a kernel or the host stored in a
-    // place of this type, all of them valid by the contract of `KernelType`, or checked.
+    // are lent as `u8`. Any bytes are a value of the type by the contract of `KernelType`, or are
+    // checked.
     unsafe {
         start.write_bytes(0, bytes);
         let filled = std::slice::from_raw_parts_mut(start, bytes);

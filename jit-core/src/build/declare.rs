@@ -210,14 +210,16 @@ impl KernelBuilder {
         self.emit(InstData::DynamicShared, ty)
     }
 
-    /// Memory of this thread for one value, uninitialized.
+    /// Memory of this thread for one value: zeros whenever control comes here. A launch with
+    /// [`Checks::uninitialized`](crate::checks::Checks::uninitialized) finds reads of what was not
+    /// written since.
     #[track_caller]
     pub fn local(&self, ty: Type) -> Place<'_> {
         let ptr_ty = self.pointer_type(ty, AddressSpace::Local, true);
         Place::new(self.emit(InstData::LocalAlloc, ptr_ty), ty, true)
     }
 
-    /// An array of this thread, as a slice, uninitialized.
+    /// An array of this thread, as a slice, with the content that [`KernelBuilder::local`] has.
     #[track_caller]
     pub fn local_array(&self, element: Type, len: u32) -> Val<'_> {
         let place = self.local(self.array(element, len.into()));

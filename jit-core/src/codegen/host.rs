@@ -10,8 +10,10 @@ use once_cell::sync::OnceCell;
 use super::error::BackendError;
 use super::machine::Machine;
 use super::optimize::OptLevel;
-use super::session::{Session, on_compile_thread};
-use super::vector::{Barriers, Bug, Plan, PlanOptions, Unplannable, write_kernel};
+use super::session::{Session, on_compile_thread, stack_bytes};
+use super::vector::{
+    Barriers, Bug, Plan, PlanOptions, Unplannable, take_frame_bytes, write_kernel,
+};
 use crate::compile::Stage;
 use crate::error::Error;
 use crate::ir::Module;
@@ -51,12 +53,17 @@ pub(crate) struct HostCode {
     pub(crate) lanes: u32,
     /// What happens at barriers.
     pub(crate) barriers: Barriers,
-    /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
+    /// Bytes of what is kept for a block while it runs, and of its memory without dynamic shared
     /// memory.
     pub(crate) arena_bytes: [u64; 2],
+    /// Bytes of stack that the code takes.
+    pub(crate) stack_bytes: u64,
     /// Stages passed, how long each took, and its output if it was to be kept.
     pub(crate) stages: Vec<(Stage, Duration, String)>,
 }
+
+/// The most stack that code may take, in bytes: what the threads that run blocks have, less a margin.
+const MAX_STACK: u64 = 4 << 20;
 
 /// Makes functions of coroutines; the passes after it see nothing special.
 const SPLIT_COROUTINES: &str = "coro-early,cgscc(coro-split),coro-cleanup";
@@ -123,19 +130,26 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
     machine.tune(&llvm);
     machine.verify(&session, &llvm)?;
     done(Stage::Llvm, &|| llvm.print_to_string().to_string());
+    let mut arena_bytes = plan.arena_bytes();
     if plan.barriers() == Barriers::Coroutines {
         machine.run_passes(&session, &llvm, SPLIT_COROUTINES)?;
+        arena_bytes[0] += plan.frame_bytes(take_frame_bytes(&llvm)?);
     }
     machine.run_passes(&session, &llvm, job.opt_level.host_pipeline())?;
     done(Stage::OptimizedLlvm, &|| llvm.print_to_string().to_string());
     let object = machine.emit_object(&session, &llvm)?;
-    session.finish("emit")?;
+    let stack_bytes = stack_bytes(&session.finish("emit")?);
+    if stack_bytes > MAX_STACK {
+        let why = format!("its code takes {stack_bytes} bytes of stack");
+        return Ok(HostOutput::Interpret(why));
+    }
     done(Stage::Object, &|| format!("{} bytes", object.len()));
     Ok(HostOutput::Code(HostCode {
         object,
         lanes: plan.lanes(),
         barriers: plan.barriers(),
-        arena_bytes: plan.arena_bytes(),
+        arena_bytes,
+        stack_bytes,
         stages,
     }))
 }

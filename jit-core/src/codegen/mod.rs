@@ -18,6 +18,7 @@ mod operations;
 mod optimize;
 mod options;
 mod pipeline;
+mod private;
 mod provenance;
 mod ptx;
 pub(crate) mod session;

@@ -225,6 +225,17 @@ pub(crate) struct Diagnostic {
     pub(crate) message: String,
 }
 
+/// Bytes of stack that the functions of a module take together, from the diagnostics that the
+/// attribute `warn-stack-size` asks for: "stack frame size (120) exceeds limit (0) in function ..".
+/// A function without one takes next to nothing.
+pub(crate) fn stack_bytes(diagnostics: &[Diagnostic]) -> u64 {
+    let bytes = diagnostics.iter().filter_map(|diagnostic| {
+        let rest = diagnostic.message.strip_prefix("stack frame size (")?;
+        rest.split_once(')')?.0.parse::<u64>().ok()
+    });
+    bytes.sum()
+}
+
 /// What the handler of one context has been told.
 #[derive(Default)]
 struct Collector {

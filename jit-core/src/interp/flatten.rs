@@ -56,6 +56,7 @@ pub(super) struct Program {
 struct Leaf {
     offset: u32,
     bytes: u8,
+    is_bool: bool,
 }
 
 /// Where a function's things are while it is inlined.
@@ -153,24 +154,26 @@ impl<'m> Flattener<'m> {
         if leaves.len() > MAX_REGISTERS as usize {
             return Err(self.too_large("a value of too many parts"));
         }
-        let mut leaf = |offset: u64, bytes: u32| {
+        let mut part = |offset: u64, bytes: u32, is_bool: bool| {
             leaves.push(Leaf {
                 offset: offset as u32,
                 bytes: bytes as u8,
+                is_bool,
             });
         };
         let types = &self.module.types;
         match types.data(ty) {
             TypeData::Unit => {}
-            TypeData::Scalar(s) => leaf(at, s.bytes()),
-            TypeData::Pointer { .. } => leaf(at, 8),
+            TypeData::Scalar(s) => part(at, s.bytes(), *s == Scalar::Bool),
+            TypeData::Pointer { .. } => part(at, 8, false),
             TypeData::Slice { .. } => {
-                leaf(at, 8);
-                leaf(at + 8, 8);
+                part(at, 8, false);
+                part(at + 8, 8, false);
             }
             TypeData::Vector { element, lanes } => {
-                let bytes = element.bytes();
-                (0..u64::from(*lanes)).for_each(|i| leaf(at + i * u64::from(bytes), bytes));
+                let (bytes, is_bool) = (element.bytes(), *element == Scalar::Bool);
+                (0..u64::from(*lanes))
+                    .for_each(|i| part(at + i * u64::from(bytes), bytes, is_bool));
             }
             TypeData::Array {
                 element,
@@ -250,6 +253,26 @@ impl<'m> Flattener<'m> {
             return Err(self.too_large(format!("more than {MAX_REGISTERS} registers a thread")));
         }
         Ok(first)
+    }
+
+    /// Loads the parts of a value from memory at `p` into registers from `d` on.
+    fn load(&mut self, leaves: &[Leaf], p: Reg, d: Reg) {
+        for (d, leaf) in (d..).zip(leaves) {
+            let (offset, bytes) = (leaf.offset, leaf.bytes);
+            self.push(Op::Load {
+                d,
+                p,
+                offset,
+                bytes,
+            });
+            if leaf.is_bool {
+                self.push(Op::Unary {
+                    f: ops::truth,
+                    d,
+                    a: d,
+                });
+            }
+        }
     }
 
     fn push(&mut self, op: Op) -> usize {

@@ -68,6 +68,18 @@ impl Memory {
         Ok(())
     }
 
+    /// Writes zeros to a range.
+    pub(super) fn clear(&mut self, address: u64, bytes: u64) -> Result<(), Refused> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.find(address, bytes)?;
+        let at = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        // SAFETY: `find` has found the range inside one of the launch's.
+        unsafe { at.write_bytes(0, bytes as usize) };
+        Ok(())
+    }
+
     /// Reads 1, 2, 4 or 8 bytes, zero-extended.
     #[inline]
     pub(super) fn read(&mut self, address: u64, bytes: u8) -> Result<u64, Refused> {

@@ -66,6 +66,9 @@ pub(super) enum Op {
     DynamicShared { d: Reg, size: u32 },
     /// The address of local memory of this thread.
     Local { d: Reg, offset: u32 },
+    /// Zeros in `bytes` bytes from `p` on. No access of the thread's: what it has not written since
+    /// counts as uninitialized.
+    Clear { p: Reg, bytes: u32 },
     /// The address of a constant.
     Constant { d: Reg, offset: u32 },
     /// The address of a parameter.
@@ -140,6 +143,12 @@ pub(super) fn number(scalar: Scalar, bits: u64) -> i128 {
 fn sign_extend(scalar: Scalar, bits: u64) -> i64 {
     let unused = 64 - scalar.bits();
     ((bits << unused) as i64) >> unused
+}
+
+/// A byte of memory as a `bool`: its lowest bit, whatever else is there. Memory that nobody wrote, or
+/// that was written as another type, holds any byte.
+pub(super) fn truth(byte: u64) -> u64 {
+    byte & 1
 }
 
 /// Calls a macro for the Rust type of an integer scalar: `with_int!(scalar, T => expression)`.

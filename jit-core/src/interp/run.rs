@@ -10,7 +10,7 @@ use crate::checks::{Access, Checks, Finding};
 use crate::fault::FaultRecord;
 use crate::ir::{ThreadPosition, WARP_LANES};
 
-/// What uninitialized shared and local memory is filled with, so that relying on it shows.
+/// What uninitialized shared memory is filled with, so that relying on it shows.
 const UNINITIALIZED: u8 = 0xAA;
 
 /// A thread between two turns.
@@ -78,7 +78,7 @@ pub(super) unsafe fn run(
         dynamic as usize + launch.dynamic_shared as usize,
         UNINITIALIZED,
     );
-    let local = Arena::new(program.local_bytes as usize * threads, UNINITIALIZED);
+    let local = Arena::new(program.local_bytes as usize * threads, 0);
     let constants = Arena::from_bytes(&program.constants);
     let params = Arena::from_bytes(launch.params);
     let own = [
@@ -366,6 +366,11 @@ impl<'a, C: Checker> Runner<'a, C> {
                 Op::Local { d, offset } => {
                     let start = self.bases.local + n * u64::from(program.local_bytes);
                     regs[d as usize] = start + u64::from(offset);
+                }
+                Op::Clear { p, bytes } => {
+                    let (address, bytes) = (r(p), u64::from(bytes));
+                    let cleared = self.memory.clear(address, bytes);
+                    cleared.map_err(|refused| Trouble::Access(refused, address, u8::MAX))?;
                 }
                 Op::Constant { d, offset } => {
                     regs[d as usize] = self.bases.constants + u64::from(offset);

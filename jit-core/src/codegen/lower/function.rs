@@ -4,7 +4,7 @@
 //! zero), which is closed when the rest is done. Slots of variables become LLVM values in the first
 //! optimization pass.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -17,6 +17,7 @@ use super::signature::Arrival;
 use super::value::{Lowered, as_int, as_pointer};
 use super::{ModuleLowering, unexpected};
 use crate::codegen::error::BackendError;
+use crate::codegen::private::needs_zeros;
 use crate::codegen::provenance::Provenance;
 use crate::codegen::types::TypeLowering;
 use crate::ir::{
@@ -44,6 +45,8 @@ pub struct FunctionLowering<'a, 'ctx> {
     values: Vec<Option<Lowered<'ctx>>>,
     pub(super) vars: Vec<VarSlot<'ctx>>,
     pub(super) locals: HashMap<Inst, PointerValue<'ctx>>,
+    /// Local memory that is zeroed where it is declared.
+    pub(super) zeroed: HashSet<Inst>,
     pub(super) loops: Vec<LoopBlocks<'ctx>>,
     pub(super) channel: Option<PointerValue<'ctx>>,
     /// Which memory nobody writes, and which values a race may have left undetermined.
@@ -72,6 +75,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             values: vec![None; function.values.len()],
             vars: Vec::new(),
             locals: HashMap::new(),
+            zeroed: needs_zeros(function),
             loops: Vec::new(),
             channel: None,
             provenance: Provenance::of(&module.module.types, function),

@@ -174,16 +174,23 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         inst: Inst,
         result: Type,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        if let Some(&known) = self.locals.get(&inst) {
-            return Ok(known.into());
-        }
         let (pointee, _, _) = self
             .types()
             .table()
             .as_pointer(result)
             .ok_or_else(|| unexpected("local memory that is not a pointer"))?;
-        let local = self.local_memory(pointee)?;
+        let local = match self.locals.get(&inst) {
+            Some(&known) => known,
+            None => self.local_memory(pointee)?,
+        };
         self.locals.insert(inst, local);
+        if self.zeroed.contains(&inst) {
+            let layout = self.types().layout(pointee)?;
+            let zero = self.context().i8_type().const_zero();
+            let size = self.context().i64_type().const_int(layout.size, false);
+            self.builder()
+                .build_memset(local, layout.align as u32, zero, size)?;
+        }
         Ok(local.into())
     }
 

@@ -209,6 +209,8 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
                 let undefined = value::undef(ty);
                 global.set_initializer(&undefined);
                 global.set_linkage(Linkage::Internal);
+                // What a thread reads before anybody wrote is unknown to LLVM, not undefined.
+                global.set_externally_initialized(true);
                 let align = self.types.layout(data.ty)?.align as u32;
                 global.set_alignment(align.max(data.align));
                 self.shared.insert((id, var), global);

@@ -401,7 +401,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// Does something for each active lane in order, given its number as 64 bits.
-    fn lane_loop(
+    pub(super) fn lane_loop(
         &mut self,
         result: Option<VectorType<'ctx>>,
         mut act: impl FnMut(

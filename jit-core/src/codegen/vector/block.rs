@@ -255,10 +255,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             for (leaf, &offset) in leaves.iter().zip(&plan.arena.vars[&var]) {
                 let bytes = plan.slot_bytes(*leaf, plan.shapes.var(var)) * warps;
                 let at = self.emit.offset_const(self.entry.kept, offset)?;
-                let zero = self.emit.int(8).const_zero();
-                let size = self.emit.i64(bytes as i64);
-                let set = self.emit.builder.build_memset(at, 64, zero, size);
-                set?;
+                self.emit.clear(at, 64, self.emit.i64(bytes as i64))?;
             }
         }
         Ok(())

@@ -4,6 +4,8 @@
 //! The whole kernel becomes a function that runs one warp and suspends at every barrier; LLVM finds
 //! what has to live on. A block starts all its warps and resumes those that have not ended, round
 //! after round: a barrier waits for all threads that have not ended, whichever barrier they are at.
+//! What a warp keeps while it waits lies in the block's memory, behind what segments keep; how much
+//! that is, LLVM says once it has split the function ([`take_frame_bytes`]).
 //! Lanes of a warp come to a barrier together, so a barrier where they part needs warps of one lane.
 
 use inkwell::AddressSpace as LlvmSpace;
@@ -13,8 +15,12 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{LLVMBuildCall2, LLVMConstNull, LLVMTokenTypeInContext};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::module::Module as LlvmModule;
 use inkwell::types::AsTypeRef as _;
-use inkwell::values::{AsValueRef as _, BasicValueEnum, FunctionValue, IntValue, PointerValue};
+use inkwell::values::{
+    AnyValueEnum, AsValueRef as _, BasicValue as _, BasicValueEnum, FunctionValue, IntValue,
+    Operand, PointerValue,
+};
 
 use super::Warp;
 use super::block::BlockWriter;
@@ -29,7 +35,7 @@ use crate::codegen::error::BackendError;
 pub(super) struct Coroutine<'ctx> {
     /// Back to whoever resumed it.
     suspended: BasicBlock<'ctx>,
-    /// To the end of its memory.
+    /// To its end, were it given up.
     cleanup: BasicBlock<'ctx>,
 }
 
@@ -70,22 +76,33 @@ impl<'ctx> Emit<'_, 'ctx> {
     fn flag(&self, value: bool) -> LLVMValueRef {
         self.int(1).const_int(value.into(), false).as_value_ref()
     }
+}
 
-    /// A function of the closed table of symbols.
-    fn outside(
-        &self,
-        name: &str,
-        takes: inkwell::types::BasicMetadataTypeEnum<'ctx>,
-        gives: Option<inkwell::types::PointerType<'ctx>>,
-    ) -> FunctionValue<'ctx> {
-        self.module.get_function(name).unwrap_or_else(|| {
-            let ty = match gives {
-                Some(ptr) => ptr.fn_type(&[takes], false),
-                None => self.context.void_type().fn_type(&[takes], false),
-            };
-            self.module.add_function(name, ty, None)
-        })
+/// A function that is never called: the call that names it is taken out again, with the number that
+/// LLVM has put there.
+const FRAME_BYTES: &str = "kiln_frame_bytes";
+
+/// The bytes that a warp keeps while it waits, once coroutines are split; 0 if there are none.
+pub(in crate::codegen) fn take_frame_bytes(module: &LlvmModule<'_>) -> Result<u64, BackendError> {
+    let Some(marker) = module.get_function(FRAME_BYTES) else {
+        return Ok(0);
+    };
+    let mut bytes = None;
+    while let Some(site) = marker.as_global_value().as_pointer_value().get_first_use() {
+        let AnyValueEnum::InstructionValue(call) = site.get_user() else {
+            return Err(unexpected("the size of a frame is no call"));
+        };
+        let size = call.get_operand(0).and_then(Operand::value);
+        let size = size.and_then(|size| match size {
+            BasicValueEnum::IntValue(size) => size.get_zero_extended_constant(),
+            _ => None,
+        });
+        bytes = Some(size.ok_or_else(|| unexpected("the size of a frame is not known"))?);
+        call.erase_from_basic_block();
     }
+    // SAFETY: nothing uses it any more.
+    unsafe { marker.delete() };
+    bytes.ok_or_else(|| unexpected("a frame without a size"))
 }
 
 /// Writes the function that runs one warp: `warp(launch, block x, y, z, warp, kept, memory)`, which
@@ -101,6 +118,7 @@ pub(super) fn write_coroutine<'ctx>(
     let ty = ptr.fn_type(&params, false);
     let function = emit.module.add_function("warp", ty, None);
     function.set_linkage(inkwell::module::Linkage::Internal);
+    emit.report_stack(function);
     for name in ["nounwind", "presplitcoroutine", "noinline"] {
         let kind = Attribute::get_named_enum_kind_id(name);
         let attribute = emit.context.create_enum_attribute(kind, 0);
@@ -111,11 +129,12 @@ pub(super) fn write_coroutine<'ctx>(
     let slots = emit.context.create_builder();
     slots.position_at_end(slots_block);
     emit.builder.position_at_end(body);
-    let (id, handle) = begin(emit)?;
     let params = function.get_params();
     let &[launch, x, y, z, warp, kept, arena] = params.as_slice() else {
         return Err(unexpected("a warp of another signature"));
     };
+    let frames = emit.offset_const(kept.into_pointer_value(), plan.arena.kept)?;
+    let handle = begin(emit, frames, warp)?;
     let pointers = [launch, kept, arena].map(BasicValueEnum::into_pointer_value);
     let mut entry = Entry::new(emit, plan, function, slots, pointers)?;
     entry.block_index = [x, y, z].map(BasicValueEnum::into_int_value);
@@ -123,16 +142,20 @@ pub(super) fn write_coroutine<'ctx>(
     let none = emit.i64(0);
     let writer = BlockWriter::with(emit, plan, entry, [none, none]);
     writer.warp_body(warp.into_int_value())?;
-    finish(emit, id, handle, suspended, cleanup)?;
+    finish(emit, handle, suspended, cleanup)?;
     writer.entry.slots.build_unconditional_branch(body)?;
     Ok(function)
 }
 
-/// Takes memory for what lives on and begins.
-fn begin(emit: &Emit<'_, '_>) -> Result<(LLVMValueRef, LLVMValueRef), BackendError> {
+/// Begins, with what lives on in this warp's place among the frames.
+fn begin<'ctx>(
+    emit: &Emit<'_, 'ctx>,
+    frames: PointerValue<'ctx>,
+    warp: BasicValueEnum<'ctx>,
+) -> Result<LLVMValueRef, BackendError> {
     let ptr = emit.context.ptr_type(LlvmSpace::default());
     let null = ptr.const_null().as_value_ref();
-    // What lives on holds vectors, and the allocator is asked for this alignment.
+    // What lives on holds vectors, and frames lie at multiples of this.
     let align = emit.i32(ALIGN as u32).as_value_ref();
     let id = emit.raw_call(
         emit.coroutine_intrinsic("llvm.coro.id")?,
@@ -140,21 +163,26 @@ fn begin(emit: &Emit<'_, '_>) -> Result<(LLVMValueRef, LLVMValueRef), BackendErr
     );
     let size = emit.raw_call(emit.coroutine_intrinsic("llvm.coro.size")?, &[]);
     let word = emit.int(64);
-    let alloc = emit.outside("kiln_frame", word.into(), Some(ptr));
-    let memory = emit.raw_call(alloc, &[size]);
-    let handle = emit.raw_call(emit.coroutine_intrinsic("llvm.coro.begin")?, &[id, memory]);
-    Ok((id, handle))
+    let ty = emit.context.void_type().fn_type(&[word.into()], false);
+    let marker = emit.module.add_function(FRAME_BYTES, ty, None);
+    emit.raw_call(marker, &[size]);
+    // SAFETY: the intrinsic gives an `i64`.
+    let size = unsafe { IntValue::new(size) };
+    let over = emit.add(size.into(), emit.i64(ALIGN as i64 - 1).into())?;
+    let bytes = emit.and(over, emit.i64(-(ALIGN as i64)).into())?;
+    let warp = emit.resize(warp, 64, false)?;
+    let memory = emit.offset(frames.into(), emit.mul(warp, bytes)?)?;
+    let begin = emit.coroutine_intrinsic("llvm.coro.begin")?;
+    Ok(emit.raw_call(begin, &[id, memory.as_value_ref()]))
 }
 
-/// The last suspension, the end of the memory, and the way back to the caller.
+/// The last suspension, and the way back to the caller.
 fn finish<'ctx>(
     emit: &Emit<'_, 'ctx>,
-    id: LLVMValueRef,
     handle: LLVMValueRef,
     suspended: BasicBlock<'ctx>,
     cleanup: BasicBlock<'ctx>,
 ) -> Result<(), BackendError> {
-    let ptr = emit.context.ptr_type(LlvmSpace::default());
     let never = emit
         .builder
         .get_insert_block()
@@ -169,9 +197,6 @@ fn finish<'ctx>(
     emit.builder.position_at_end(never);
     emit.builder.build_unreachable()?;
     emit.builder.position_at_end(cleanup);
-    let memory = emit.raw_call(emit.coroutine_intrinsic("llvm.coro.free")?, &[id, handle]);
-    let free = emit.outside("kiln_frame_end", ptr.into(), None);
-    emit.raw_call(free, &[memory]);
     emit.builder.build_unconditional_branch(suspended)?;
     emit.builder.position_at_end(suspended);
     let end = emit.coroutine_intrinsic("llvm.coro.end")?;
@@ -231,7 +256,6 @@ impl<'ctx> BlockWriter<'_, '_, 'ctx> {
 
     /// Starts the coroutines of a block's warps and resumes them until all have ended.
     pub(super) fn drive(&mut self, function: FunctionValue<'ctx>) -> Result<(), BackendError> {
-        let ptr = self.entry.launch.get_type();
         let [x, y, z] = self.entry.block_index;
         self.each_warp(|writer, warp, _| {
             let entry = &writer.entry;
@@ -266,14 +290,7 @@ impl<'ctx> BlockWriter<'_, '_, 'ctx> {
             .builder
             .build_conditional_branch(any.into_int_value(), round, done)?;
         self.emit.builder.position_at_end(done);
-        self.each_warp(|writer, warp, _| {
-            let handle = writer
-                .emit
-                .load(ptr.into(), writer.handle_slot(warp)?, 8, false)?;
-            let destroy = writer.emit.coroutine_intrinsic("llvm.coro.destroy")?;
-            writer.emit.raw_call(destroy, &[handle.as_value_ref()]);
-            Ok(())
-        })
+        Ok(())
     }
 
     fn handle_slot(&self, warp: IntValue<'ctx>) -> Result<PointerValue<'ctx>, BackendError> {

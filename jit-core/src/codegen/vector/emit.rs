@@ -18,7 +18,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::types::{AsTypeRef as _, BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{
     AsValueRef as _, BasicMetadataValueEnum, BasicValue as _, BasicValueEnum, FastMathFlags,
-    InstructionOpcode, IntValue, PointerValue, VectorValue,
+    FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
 use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
@@ -91,6 +91,25 @@ impl<'ctx> Emit<'_, 'ctx> {
         } else {
             scalar
         }
+    }
+
+    /// Has LLVM say how much stack a function takes, with a diagnostic that
+    /// [`crate::codegen::session::stack_bytes`] reads.
+    pub(super) fn report_stack(&self, function: FunctionValue<'ctx>) {
+        let attribute = self.context.create_string_attribute("warn-stack-size", "0");
+        function.add_attribute(AttributeLoc::Function, attribute);
+    }
+
+    /// Zeros in `bytes` bytes of memory, which is aligned to `align`.
+    pub(super) fn clear(
+        &self,
+        at: PointerValue<'ctx>,
+        align: u32,
+        bytes: IntValue<'ctx>,
+    ) -> Result<(), BackendError> {
+        let zero = self.int(8).const_zero();
+        self.builder.build_memset(at, align, zero, bytes)?;
+        Ok(())
     }
 
     /// A constant of `like`'s shape.

@@ -173,6 +173,7 @@ fn declare<'ctx>(emit: &Emit<'_, 'ctx>, plan: &Plan<'_>) -> FunctionValue<'ctx> 
     let params = [ptr.into(), word.into(), word.into(), ptr.into(), ptr.into()];
     let ty = emit.context.void_type().fn_type(&params, false);
     let function = emit.module.add_function(ENTRY, ty, None);
+    emit.report_stack(function);
     let attribute = |name, value| {
         let kind = Attribute::get_named_enum_kind_id(name);
         emit.context.create_enum_attribute(kind, value)

@@ -42,6 +42,7 @@ mod warp_op;
 mod warp_shuffle;
 
 pub use bug::Bug;
+pub(super) use coroutine::take_frame_bytes;
 pub(super) use entry::write_kernel;
 pub use plan::Barriers;
 pub(crate) use plan::{Plan, PlanOptions, Unplannable};

@@ -7,6 +7,7 @@ use super::emit::unexpected;
 use super::leaf::{LeafType, leaves};
 use crate::abi::ParamLayout;
 use crate::codegen::error::BackendError;
+use crate::codegen::private::needs_zeros;
 use crate::codegen::provenance::Provenance;
 use crate::ir::{Inst, InstData, Module, SharedVar, Type, Value, Var};
 use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Shape, Shapes, Unfit, inline};
@@ -16,6 +17,9 @@ pub(super) const ALIGN: u64 = 128;
 
 /// Private arrays up to this size lie on the stack, where LLVM can turn them into values.
 const MAX_STACK_BYTES: u64 = 16 << 10;
+
+/// All private arrays on the stack together: those that come after are in the block's memory.
+const STACK_BUDGET: u64 = 64 << 10;
 
 /// What happens at barriers.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -71,7 +75,7 @@ pub(crate) struct ArenaLayout {
     pub(super) vars: HashMap<Var, Vec<u64>>,
     /// The masks of the threads that have not ended, 4 bytes a warp.
     pub(super) live: Option<u64>,
-    /// Private memory, for warp 0.
+    /// Private memory that is not on the stack, for warp 0.
     pub(super) locals: HashMap<Inst, u64>,
     /// Static shared memory.
     pub(super) shared: HashMap<SharedVar, u64>,
@@ -92,6 +96,8 @@ pub(crate) struct Plan<'m> {
     pub(super) arena: ArenaLayout,
     pub(super) provenance: Provenance,
     pub(super) options: PlanOptions,
+    /// Private memory that is zeroed where it is declared.
+    pub(super) zeroed: HashSet<Inst>,
     spread: HashSet<Value>,
     used: HashSet<Value>,
     pub(super) contract: bool,
@@ -129,7 +135,9 @@ impl<'m> Plan<'m> {
                 used.insert(v);
             });
         });
+        let zeroed = needs_zeros(&flat.function);
         let mut plan = Plan {
+            zeroed,
             barriers: options.barriers,
             contract: options.contract,
             has_f16c: options.has_f16c,
@@ -151,17 +159,22 @@ impl<'m> Plan<'m> {
     }
 
     /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
-    /// memory.
+    /// memory. The frames of coroutines are kept, too, behind.
     pub(crate) fn arena_bytes(&self) -> [u64; 2] {
         [self.arena.kept, self.arena.dynamic]
     }
 
-    /// Lanes of a vector.
+    /// Bytes of the frames of a block's warps, of which each takes this much.
+    pub(crate) fn frame_bytes(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(ALIGN) * u64::from(self.block.warps())
+    }
+
     /// Bytes of a mask in memory.
     pub(super) fn mask_bytes(&self) -> u64 {
         u64::from(self.block.lanes.max(32)) / 8
     }
 
+    /// Lanes of a vector.
     pub(crate) fn lanes(&self) -> u32 {
         self.block.lanes
     }
@@ -253,9 +266,12 @@ impl<'m> Plan<'m> {
                 locals.push(inst);
             }
         });
+        let mut stack = 0;
         for inst in locals {
             let bytes = self.local_bytes(inst)?;
-            if !self.on_stack(bytes) {
+            if self.may_be_on_stack(bytes) && stack + bytes <= STACK_BUDGET {
+                stack += bytes;
+            } else {
                 arena.locals.insert(inst, place(bytes * warps));
             }
         }
@@ -287,8 +303,8 @@ impl<'m> Plan<'m> {
         Ok((size * u64::from(self.block.lanes)).next_multiple_of(ALIGN))
     }
 
-    /// Whether a private allocation lies on the stack: it must not outlive its segment.
-    pub(super) fn on_stack(&self, bytes: u64) -> bool {
+    /// Whether a private allocation could be on the stack: it must not outlive its segment.
+    fn may_be_on_stack(&self, bytes: u64) -> bool {
         self.segments.segments.len() <= 1
             && self.barriers == Barriers::Segments
             && bytes <= MAX_STACK_BYTES

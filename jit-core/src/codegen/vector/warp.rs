@@ -374,12 +374,27 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             }
         };
         let result = self.function().insts[inst].result;
+        let zeroed = self.kernel.zeroed.contains(&inst);
         if result.is_some_and(|r| self.kernel.is_spread(r)) {
+            if zeroed {
+                // Lanes that are not here cannot reach what they had at an earlier turn of a loop.
+                self.emit.clear(base, 64, self.emit.i64(bytes as i64))?;
+            }
             return Ok(Leaf::Uniform(base.into()));
+        }
+        let stride = (bytes / u64::from(self.emit.lanes)) as i64;
+        if zeroed {
+            let size = self.emit.i64(stride);
+            self.lane_loop(None, |warp, lane| {
+                let offset = warp.emit.mul(lane, size.into())?;
+                let at = warp.emit.offset(base.into(), offset)?;
+                warp.emit.clear(at.into_pointer_value(), 1, size)?;
+                Ok(None)
+            })?;
         }
         Ok(Leaf::Affine {
             base: base.into(),
-            stride: (bytes / u64::from(self.emit.lanes)) as i64,
+            stride,
         })
     }
 

@@ -119,20 +119,13 @@ impl<'m> Flattener<'m> {
             }
             InstData::Load { ptr, .. } => {
                 let p = self.reg(frame, *ptr)?;
-                for (i, leaf) in self.leaves(result)?.into_iter().enumerate() {
-                    let Leaf { offset, bytes } = leaf;
-                    self.push(Op::Load {
-                        d: d + i as u32,
-                        p,
-                        offset,
-                        bytes,
-                    });
-                }
+                let leaves = self.leaves(result)?;
+                self.load(&leaves, p, d);
             }
             InstData::Store { ptr, value, .. } => {
                 let (p, v) = (self.reg(frame, *ptr)?, self.reg(frame, *value)?);
                 let leaves = self.leaves(function.type_of(*value))?;
-                for (i, Leaf { offset, bytes }) in leaves.into_iter().enumerate() {
+                for (i, Leaf { offset, bytes, .. }) in leaves.into_iter().enumerate() {
                     self.push(Op::Store {
                         p,
                         v: v + i as u32,
@@ -255,6 +248,10 @@ impl<'m> Flattener<'m> {
                 let end = u32::try_from(end).map_err(|_| self.too_large("local memory"))?;
                 self.program.local_bytes = end;
                 self.push(Op::Local { d, offset });
+                self.push(Op::Clear {
+                    p: d,
+                    bytes: size as u32,
+                });
             }
             InstData::GlobalAddr(id) => {
                 self.push(Op::Constant {
@@ -349,6 +346,14 @@ impl<'m> Flattener<'m> {
                         return Err(self.unverified("an intrinsic that was not expanded"));
                     }
                 }
+                // A row's function may give any bits.
+                if result == Type::BOOL {
+                    self.push(Op::Unary {
+                        f: ops::truth,
+                        d,
+                        a: d,
+                    });
+                }
             }
             InstData::ConstParam(_)
             | InstData::If { .. }
@@ -429,7 +434,7 @@ impl<'m> Flattener<'m> {
         let size = self.size(result)?.next_multiple_of(16) as u32;
         self.program.local_bytes += size;
         self.push(Op::Local { d: p, offset });
-        for (i, Leaf { offset, bytes }) in from.into_iter().enumerate() {
+        for (i, Leaf { offset, bytes, .. }) in from.into_iter().enumerate() {
             self.push(Op::Store {
                 p,
                 v: s + i as u32,
@@ -437,14 +442,7 @@ impl<'m> Flattener<'m> {
                 bytes,
             });
         }
-        for (i, Leaf { offset, bytes }) in to.into_iter().enumerate() {
-            self.push(Op::Load {
-                d: d + i as u32,
-                p,
-                offset,
-                bytes,
-            });
-        }
+        self.load(&to, p, d);
         Ok(())
     }
 }

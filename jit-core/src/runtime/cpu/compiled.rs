@@ -33,6 +33,7 @@ pub(super) enum Variant {
 pub(super) struct HostKernel {
     object: LoadedObject,
     arena_bytes: [usize; 2],
+    stack_bytes: usize,
     cost: AtomicU64,
 }
 
@@ -45,6 +46,10 @@ impl Blocks for HostKernel {
 
     fn arena_bytes(&self) -> [usize; 2] {
         self.arena_bytes
+    }
+
+    fn stack_bytes(&self) -> usize {
+        self.stack_bytes
     }
 
     fn cost(&self) -> &AtomicU64 {
@@ -125,6 +130,7 @@ pub(super) fn load(kernel: &str, code: &HostCode) -> Result<HostKernel> {
             symbols::find,
         )?,
         arena_bytes: code.arena_bytes.map(|bytes| bytes as usize),
+        stack_bytes: code.stack_bytes as usize,
         cost: AtomicU64::new(0),
     })
 }

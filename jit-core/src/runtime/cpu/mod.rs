@@ -7,6 +7,7 @@
 //! | `direct` | compiling and running a module without a device |
 //! | `object`, `symbols` | loading machine code, and what it may call |
 //! | `pool` | the queue of launches, and the threads that run blocks |
+//! | `stack` | how much stack a thread has left |
 //! | `meaning` | intrinsics without host code |
 
 mod compiled;
@@ -15,6 +16,7 @@ mod meaning;
 pub(super) mod memory;
 pub(super) mod object;
 mod pool;
+mod stack;
 pub(super) mod symbols;
 
 use std::any::Any;

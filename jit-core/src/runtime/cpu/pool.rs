@@ -17,6 +17,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::memory::Allocation;
+use super::stack;
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::host_abi::{BlocksFn, HostLaunch};
@@ -34,6 +35,8 @@ pub(super) trait Blocks: Send + Sync {
     /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
     /// memory.
     fn arena_bytes(&self) -> [usize; 2];
+    /// Bytes of stack that the function takes.
+    fn stack_bytes(&self) -> usize;
     /// What the latest launch took for a block, in nanoseconds; 0 if there was none.
     fn cost(&self) -> &AtomicU64;
 }
@@ -137,9 +140,20 @@ impl Run {
         unsafe { (self.code.entry())(&launch, first, count, arena, memory) };
     }
 
-    /// Runs all blocks on the calling thread.
+    /// Runs all blocks on the calling thread, or on one with more stack.
     pub(super) fn alone(&self) -> Result<()> {
-        run_alone(self, &mut Arena::default())
+        let run = || run_alone(self, &mut Arena::default());
+        if stack::has_room(self.code.stack_bytes()) {
+            return run();
+        }
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(stack::WORKER);
+            match thread.spawn_scoped(scope, run).map(|thread| thread.join()) {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(Error::Internal("a thread that runs blocks panicked")),
+                Err(error) => Err(Error::Workers(error.to_string())),
+            }
+        })
     }
 
     fn finish(&self) {
@@ -252,7 +266,8 @@ impl Pool {
         let cost = run.code.cost().load(Ordering::Relaxed);
         let short = run.total == 1 || (cost > 0 && cost.saturating_mul(run.total) < SHORT);
         let mut state = self.shared.state.lock();
-        if short && state.queue.is_empty() && !state.inline {
+        let here = short && stack::has_room(run.code.stack_bytes());
+        if here && state.queue.is_empty() && !state.inline {
             state.inline = true;
             let mut arena = std::mem::take(&mut state.arena);
             drop(state);
@@ -280,7 +295,7 @@ impl Pool {
             let threads = u64::from(self.threads.max(1));
             let worker = std::thread::Builder::new()
                 .name("kiln worker".to_owned())
-                .stack_size(8 << 20)
+                .stack_size(stack::WORKER)
                 .spawn(move || shared.work(threads));
             match worker {
                 Ok(worker) => workers.push(worker),

@@ -15,8 +15,6 @@ pub(in crate::runtime) fn find(name: &str) -> Option<usize> {
 type Address = fn() -> *const c_void;
 
 const TABLE: &[(&str, Address)] = &[
-    ("kiln_frame", || frame as *const c_void),
-    ("kiln_frame_end", || free as *const c_void),
     ("memcpy", || memcpy as *const c_void),
     ("memmove", || memmove as *const c_void),
     ("memset", || memset as *const c_void),
@@ -38,27 +36,9 @@ const TABLE: &[(&str, Address)] = &[
 
 // SAFETY: the C library's functions, with the signatures of the C standard; Rust links them anyway.
 unsafe extern "C" {
-    fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void;
-    fn free(memory: *mut c_void);
     fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
     fn memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void;
     fn memset(to: *mut c_void, value: i32, bytes: usize) -> *mut c_void;
-}
-
-/// Alignment of a coroutine's frame in bytes, as `codegen::vector` asks for.
-const FRAME_ALIGN: usize = 128;
-
-/// Memory for what a coroutine keeps while it waits. Without any left the process cannot go on, as
-/// when Rust's own allocations fail.
-extern "C" fn frame(bytes: usize) -> *mut c_void {
-    let bytes = bytes.next_multiple_of(FRAME_ALIGN).max(FRAME_ALIGN);
-    // SAFETY: a power of two, and a multiple of it.
-    let memory = unsafe { aligned_alloc(FRAME_ALIGN, bytes) };
-    if memory.is_null() {
-        let layout = std::alloc::Layout::from_size_align(bytes, FRAME_ALIGN);
-        std::alloc::handle_alloc_error(layout.unwrap_or(std::alloc::Layout::new::<u128>()));
-    }
-    memory
 }
 
 macro_rules! math {
