@@ -3,6 +3,8 @@
 
 #[path = "safe_code/bools.rs"]
 mod bools;
+#[path = "safe_code/expressions.rs"]
+mod expressions;
 #[path = "safe_code/private_memory.rs"]
 mod private_memory;
 

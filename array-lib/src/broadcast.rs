@@ -1,5 +1,6 @@
 //! From an expression to one kernel: fused broadcast.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kiln_device_stdlib::index::Index;
@@ -11,7 +12,7 @@ use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::runtime::Buffer;
 
 use crate::expr::Node;
-use crate::function::ElementFn;
+use crate::function::{ElementFn, NodeFn};
 use crate::input::Input;
 use crate::signature::Signature;
 use crate::{Array, ArrayError, Arrays, Element, Expr, IntoExpr, Result, Shape};
@@ -62,22 +63,32 @@ fn access(shape: Shape, result: Shape) -> Access {
     }
 }
 
-/// Enters the inputs of `node` and writes what it computes, as far as it can be said.
+/// Enters the inputs of `node` and writes what it computes, as far as it can be said. What is left to do
+/// is kept here: an expression may be deeper than a thread's stack.
 fn sign<'e>(node: &'e Node, result: Shape, inputs: &mut Inputs<'e>, signature: &mut Signature) {
-    let mut read = |input: &'e Arc<dyn Input>, access: Access| {
-        let position = inputs.enter(input, access);
-        signature.read(position, access, input.element());
-    };
-    match node {
-        Node::Input { array, shape } => read(array, access(*shape, result)),
-        Node::Scalar(number) => read(number, Access::Scalar),
-        Node::Apply { name, args, .. } => {
-            signature.apply(name.as_ref(), args.len());
-            for arg in args {
-                sign(arg, result, inputs, signature);
+    let mut left = vec![node];
+    while let Some(node) = left.pop() {
+        let mut read = |input: &'e Arc<dyn Input>, access: Access| {
+            let position = inputs.enter(input, access);
+            signature.read(position, access, input.element());
+        };
+        match node {
+            Node::Input { array, shape } => read(array, access(*shape, result)),
+            Node::Scalar(number) => read(number, Access::Scalar),
+            Node::Apply { name, args, .. } => {
+                signature.apply(name.as_ref(), args.len());
+                left.extend(args.iter().rev().map(|arg| &**arg));
             }
         }
     }
+}
+
+/// A step of [`describe`].
+enum Describe<'e> {
+    /// The value of a node.
+    Node(&'e Node),
+    /// The function applied to the values of its arguments, which come last.
+    Apply(&'e NodeFn, usize),
 }
 
 /// Describes the value of `node` for element `i`. Inputs are met in the order of [`sign`].
@@ -87,20 +98,36 @@ fn describe<'k, 'e>(
     inputs: &mut Inputs<'e>,
     read: &dyn Fn(usize, Access) -> Val<'k>,
 ) -> Val<'k> {
-    match node {
-        Node::Input { array, shape } => {
-            let access = access(*shape, result);
-            read(inputs.enter(array, access), access)
-        }
-        Node::Scalar(number) => read(inputs.enter(number, Access::Scalar), Access::Scalar),
-        Node::Apply { function, args, .. } => {
-            let args: Vec<Val<'k>> = args
-                .iter()
-                .map(|arg| describe(arg, result, inputs, read))
-                .collect();
-            function(&args)
-        }
+    // What occurs several times is read once.
+    let mut known: HashMap<usize, Val<'k>> = HashMap::new();
+    let mut values: Vec<Val<'k>> = Vec::new();
+    let mut left = vec![Describe::Node(node)];
+    loop {
+        let value = match left.pop() {
+            None => break,
+            Some(Describe::Node(Node::Input { array, shape })) => {
+                let access = access(*shape, result);
+                let position = inputs.enter(array, access);
+                *known
+                    .entry(position)
+                    .or_insert_with(|| read(position, access))
+            }
+            Some(Describe::Node(Node::Scalar(number))) => {
+                read(inputs.enter(number, Access::Scalar), Access::Scalar)
+            }
+            Some(Describe::Node(Node::Apply { function, args, .. })) => {
+                left.push(Describe::Apply(&**function, args.len()));
+                left.extend(args.iter().rev().map(|arg| Describe::Node(arg)));
+                continue;
+            }
+            Some(Describe::Apply(function, count)) => {
+                let args = values.split_off(values.len().saturating_sub(count));
+                function(&args)
+            }
+        };
+        values.push(value);
     }
+    values[0]
 }
 
 /// An expression that is about to be part of a kernel.

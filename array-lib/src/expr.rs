@@ -7,7 +7,28 @@ use kiln_jit_core::build::Val;
 
 use crate::function::{Applied, FunctionName, NodeFn};
 use crate::input::{ArrayInput, Input, ScalarInput};
-use crate::{Array, Arrays, Element, ElementFn, Shape, ShapeMismatch};
+use crate::{Array, ArrayError, Arrays, Element, ElementFn, Shape, ShapeMismatch};
+
+/// The most nodes of an expression, each counted wherever it is used: what a kernel can be made of.
+const MAX_NODES: usize = 4096;
+
+/// Why an expression cannot be computed, as far as is known when it is made.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Unfit {
+    /// Its operands do not go together.
+    Shape(ShapeMismatch),
+    /// It has more than [`MAX_NODES`].
+    TooLarge,
+}
+
+impl From<Unfit> for ArrayError {
+    fn from(unfit: Unfit) -> ArrayError {
+        match unfit {
+            Unfit::Shape(mismatch) => mismatch.into(),
+            Unfit::TooLarge => ArrayError::TooLarge { limit: MAX_NODES },
+        }
+    }
+}
 
 /// What a node of an expression is.
 pub(crate) enum Node {
@@ -31,14 +52,34 @@ pub(crate) enum Node {
     },
 }
 
+impl Drop for Node {
+    /// Takes expressions apart one node after the other: as deep as they may be, a thread may have
+    /// little stack.
+    fn drop(&mut self) {
+        let mut left = match self {
+            Node::Apply { args, .. } => std::mem::take(args),
+            Node::Input { .. } | Node::Scalar(_) => return,
+        };
+        while let Some(node) = left.pop() {
+            if let Some(mut node) = Arc::into_inner(node)
+                && let Node::Apply { args, .. } = &mut node
+            {
+                left.append(args);
+            }
+        }
+    }
+}
+
 /// An element-wise computation over arrays that has not happened yet. Cheap to clone.
 #[derive(Clone)]
 pub struct Expr<T: Element> {
     pub(crate) node: Arc<Node>,
     /// Where it is computed; `None` for a number alone.
     pub(crate) arrays: Option<Arrays>,
-    /// The shape of the result, or the first mismatch, which `eval` reports.
-    pub(crate) shape: Result<Shape, ShapeMismatch>,
+    /// The shape of the result, or the first thing that is wrong, which `eval` reports.
+    pub(crate) shape: Result<Shape, Unfit>,
+    /// Nodes, each counted wherever it is used.
+    nodes: usize,
     element: PhantomData<T>,
 }
 
@@ -73,7 +114,7 @@ impl<T: Element> IntoExpr<T> for &Array<T> {
             array,
             shape: self.shape,
         };
-        Expr::new(node, Some(self.arrays.clone()), Ok(self.shape))
+        Expr::new(node, 1, Some(self.arrays.clone()), Ok(self.shape))
     }
 }
 
@@ -86,20 +127,22 @@ impl<T: Element> IntoExpr<T> for Array<T> {
 impl<T: Element> IntoExpr<T> for T {
     fn into_expr(self) -> Expr<T> {
         let number = Node::Scalar(Arc::new(ScalarInput(self)));
-        Expr::new(number, None, Ok(Shape::Vector(1)))
+        Expr::new(number, 1, None, Ok(Shape::Vector(1)))
     }
 }
 
 impl<T: Element> Expr<T> {
     pub(crate) fn new(
         node: Node,
+        nodes: usize,
         arrays: Option<Arrays>,
-        shape: Result<Shape, ShapeMismatch>,
+        shape: Result<Shape, Unfit>,
     ) -> Self {
         Expr {
             node: Arc::new(node),
             arrays,
             shape,
+            nodes,
             element: PhantomData,
         }
     }
@@ -172,8 +215,9 @@ pub fn broadcast<Args, R: Element>(
 ) -> Expr<R> {
     let Arguments {
         mut nodes,
+        mut count,
         arrays,
-        shape,
+        mut shape,
     } = args.into_arguments();
     let Applied {
         describe,
@@ -185,12 +229,18 @@ pub fn broadcast<Args, R: Element>(
             .into_iter()
             .map(|number| Arc::new(Node::Scalar(number))),
     );
+    count = count.saturating_add(1);
+    if count > MAX_NODES {
+        // Nothing is computed of it, so nothing is kept of it.
+        nodes.clear();
+        shape = shape.and(Err(Unfit::TooLarge));
+    }
     let node = Node::Apply {
         function: describe,
         name,
         args: nodes,
     };
-    Expr::new(node, arrays, shape)
+    Expr::new(node, count, arrays, shape)
 }
 
 /// Tuples of what can stand in an expression, with the types of their elements.
@@ -208,8 +258,10 @@ pub trait BroadcastArgs<Args> {
 #[doc(hidden)]
 pub struct Arguments {
     nodes: Vec<Arc<Node>>,
+    /// Nodes of all of them together.
+    count: usize,
     arrays: Option<Arrays>,
-    shape: Result<Shape, ShapeMismatch>,
+    shape: Result<Shape, Unfit>,
 }
 
 impl std::fmt::Debug for Arguments {
@@ -222,6 +274,7 @@ impl Arguments {
     fn new() -> Self {
         Arguments {
             nodes: Vec::new(),
+            count: 0,
             arrays: None,
             shape: Ok(Shape::Vector(1)),
         }
@@ -233,8 +286,9 @@ impl Arguments {
             true => arg.shape,
             false => self
                 .shape
-                .and_then(|a| arg.shape.and_then(|b| a.broadcast(b))),
+                .and_then(|a| arg.shape.and_then(|b| a.broadcast(b).map_err(Unfit::Shape))),
         };
+        self.count = self.count.saturating_add(arg.nodes);
         self.nodes.push(arg.node);
         self.arrays = self.arrays.or(arg.arrays);
         self

@@ -72,6 +72,15 @@ pub enum ArrayError {
         /// The shape.
         shape: Shape,
     },
+    /// An expression of too many operations.
+    #[error(
+        "an expression has more than {limit} operations and operands; compute part of it with \
+         `eval` and go on from there"
+    )]
+    TooLarge {
+        /// How many it may have.
+        limit: usize,
+    },
     /// An expression of numbers alone.
     #[error("an expression needs at least one array to be computed; this one has only numbers")]
     NoArray,

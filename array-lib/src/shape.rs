@@ -17,11 +17,11 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The number of elements.
+    /// The number of elements; `usize::MAX`, which no memory holds, if there are even more.
     pub fn len(self) -> usize {
         match self {
             Shape::Vector(n) => n,
-            Shape::Matrix { rows, columns } => rows * columns,
+            Shape::Matrix { rows, columns } => rows.saturating_mul(columns),
         }
     }
 
@@ -102,6 +102,21 @@ pub struct ShapeMismatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_shape_overflows() {
+        for (rows, columns) in [
+            (1 << 32, 1 << 32),
+            (usize::MAX, 2),
+            (usize::MAX, usize::MAX),
+        ] {
+            let shape = Shape::Matrix { rows, columns };
+            assert_eq!(shape.len(), usize::MAX);
+            assert!(!shape.is_empty());
+        }
+        let (rows, columns) = (0, usize::MAX);
+        assert!(Shape::Matrix { rows, columns }.is_empty());
+    }
 
     #[test]
     fn what_goes_together() {
