@@ -5,8 +5,12 @@
 mod bools;
 #[path = "safe_code/expressions.rs"]
 mod expressions;
+#[path = "safe_code/launches.rs"]
+mod launches;
 #[path = "safe_code/private_memory.rs"]
 mod private_memory;
+#[path = "safe_code/stopping.rs"]
+mod stopping;
 
 use kiln::core::codegen::Barriers;
 use kiln::core::runtime::CpuOptions;

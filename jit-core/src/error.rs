@@ -13,7 +13,8 @@ use crate::definition::{RecursionError, SignatureChanged};
 use crate::hook::HookError;
 use crate::interp::InterpretError;
 use crate::ir::VerifyErrors;
-use crate::launch::{KernelFault, LaunchError};
+use crate::launch::{KernelFault, LaunchError, LaunchStopped};
+use crate::row_panic::RowPanic;
 use crate::runtime::ObjectError;
 use crate::runtime::cuda::DriverError;
 use crate::specialize::{BindError, SpecializeError};
@@ -66,6 +67,27 @@ pub enum Error {
     /// A thread of an earlier launch ended because it did something it must not.
     #[error(transparent)]
     Fault(#[from] KernelFault),
+    /// A launch was ended before its time.
+    #[error(transparent)]
+    Stopped(#[from] LaunchStopped),
+    /// A device that cannot end launches.
+    #[error(
+        "{device} cannot end a kernel before its time; set `JitOptions::time_limit`, so that waiting \
+         for it ends"
+    )]
+    NoCancel {
+        /// The device.
+        device: String,
+    },
+    /// The function of an intrinsic's row panicked.
+    #[error(transparent)]
+    RowPanic(#[from] RowPanic),
+    /// A number of lanes that no vector has.
+    #[error("vectors of {lanes} lanes were asked for; a vector has 1, 8, 16, 32 or 64")]
+    Lanes {
+        /// What was asked for.
+        lanes: u32,
+    },
     /// The interpreter met something that ends the launch.
     #[error(transparent)]
     Interpret(InterpretError),
@@ -175,6 +197,8 @@ impl From<InterpretError> for Error {
     fn from(error: InterpretError) -> Error {
         match error {
             InterpretError::Finding(finding) => Error::Finding(finding),
+            InterpretError::RowPanic(panic) => Error::RowPanic(panic),
+            InterpretError::HostMemory { bytes } => Error::HostMemory { bytes },
             error => Error::Interpret(error),
         }
     }

@@ -20,6 +20,8 @@ pub(crate) struct HostLaunch {
     pub(crate) meaning: MeaningFn,
     /// Computes a warp operation that has no host code from its meaning.
     pub(crate) warp_meaning: WarpMeaningFn,
+    /// A word that is 0 as long as the launch is to go on; see [`crate::stop::Stop`].
+    pub(crate) stop: *const u32,
 }
 
 /// `fault(sink, site, index, length, thread, block x, y, z)`; `thread` is linear in its block.
@@ -32,6 +34,6 @@ pub(crate) type MeaningFn = unsafe extern "C" fn(*const c_void, u32, *const u64,
 /// each argument is a word for each of 32 lanes, and the results replace the first.
 pub(crate) type WarpMeaningFn = unsafe extern "C" fn(*const c_void, u32, u32, *mut u64, u32);
 
-/// Runs `count` blocks from the linear index `first` on, in order. The two addresses are what is kept
+/// Runs `count` blocks from the linear index `first` on, in order; not all of them, if `stop` is set. The two addresses are what is kept
 /// between the segments of a block, and its memory.
 pub(crate) type BlocksFn = unsafe extern "C" fn(*const HostLaunch, u64, u64, *mut u8, *mut u8);

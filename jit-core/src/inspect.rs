@@ -12,7 +12,7 @@ use crate::compile::{Stage, StageObserver};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::job::{Code, CompiledKernel};
-use crate::launch::Dim3;
+use crate::launch::{Dim3, LaunchLimits, check_block};
 use crate::runtime::list_host_code;
 use crate::target::Target;
 
@@ -92,12 +92,15 @@ impl Inspection {
     /// What the CPU runs for blocks of a shape: the code depends on it.
     ///
     /// # Errors
-    /// The target is not this machine's CPU, or the code cannot be compiled.
+    /// The target is not this machine's CPU, a block that it does not have, or code that cannot be
+    /// compiled.
     pub fn host_code(&self, block: impl Into<Dim3>) -> Result<HostListing> {
         let Code::Cpu(code) = &self.compiled.code else {
             return Err(self.no_stage(Stage::Object));
         };
-        let (lanes, output) = list_host_code(code, block.into().to_array())?;
+        let block = block.into();
+        check_block(block, &LaunchLimits::CPU, &self.compiled.name)?;
+        let (lanes, output) = list_host_code(code, block.to_array())?;
         Ok(match output {
             HostOutput::Code(code) => HostListing {
                 lanes: code.lanes,

@@ -9,6 +9,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -24,7 +25,7 @@ use crate::front::AsKernel;
 use crate::hook::{HookPoint, HookSet, LaunchEvent};
 use crate::inspect::Inspection;
 use crate::job::{CompileJob, CompileOptions, CompiledKernel};
-use crate::launch::{Dim3, LaunchConfig, LaunchError, check_config};
+use crate::launch::{Dim3, LaunchConfig, LaunchError, check_block, check_config};
 use crate::runtime::{Buffer, Device, Event};
 use crate::specialize::{ParamSpec, Specialization, bind, specialize};
 use crate::target::Target;
@@ -44,6 +45,11 @@ pub struct JitOptions {
     /// What launches are checked for, on a CPU device; kernels are then compiled for the
     /// interpreter.
     pub checks: Checks,
+    /// How long a launch may run. A CPU device then ends it, with
+    /// [`LaunchStopped::TimeLimit`](crate::launch::LaunchStopped), and goes on with the next; time
+    /// counts from the launch's first block on. On a GPU it is how long a call waits: that of the
+    /// latest launch counts. By default launches may run as long as they like.
+    pub time_limit: Option<Duration>,
     /// Looks on while kernels are compiled.
     pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
 }
@@ -136,9 +142,25 @@ impl Jit {
     /// Waits until everything launched is done.
     ///
     /// # Errors
-    /// A fault that a kernel left, or a device that has failed.
+    /// A fault that a kernel left, or a device that has failed. It speaks for all threads: a fault is
+    /// told once, by this or where a buffer is read that the launch was given, and the first one is
+    /// told for all that were left.
     pub fn synchronize(&self) -> Result<()> {
         self.0.device.backend().synchronize()
+    }
+
+    /// Ends all launches on the device that have been made and have not ended; any thread may call
+    /// it, while others launch or wait. What is launched later runs as usual.
+    ///
+    /// The threads of a launch end where they are, and its buffers hold what they wrote until then.
+    /// [`LaunchStopped::Cancelled`](crate::launch::LaunchStopped) comes back from the launch itself if
+    /// it has not returned, else from the next call that waits. A thread sees the call at the next turn
+    /// of a loop; where the innermost loop counts with 32 bits, after that loop.
+    ///
+    /// # Errors
+    /// The device cannot end launches: a GPU.
+    pub fn cancel(&self) -> Result<()> {
+        self.0.device.backend().cancel()
     }
 
     /// Launches a kernel: specializes and compiles it if it was not launched with such arguments
@@ -489,7 +511,8 @@ impl Jit {
             }
         }
         let backend = self.0.device.backend();
-        backend.launch(loaded.code.as_ref(), compiled, config, &mut params)
+        let limit = self.0.options.time_limit;
+        backend.launch(loaded.code.as_ref(), compiled, config, &mut params, limit)
         // `copies` are freed here; freeing waits for the launch that uses them.
     }
 }
@@ -555,10 +578,11 @@ impl Prepared {
     /// the first launch with the shape does so.
     ///
     /// # Errors
-    /// Code that cannot be compiled.
+    /// A block that the device does not have, or code that cannot be compiled.
     pub fn prepare_block(self, block: impl Into<Dim3>) -> Result<Prepared> {
-        let backend = self.jit.0.device.backend();
-        backend.prepare(self.loaded.code.as_ref(), block.into())?;
+        let (backend, block) = (self.jit.0.device.backend(), block.into());
+        check_block(block, &backend.info().limits, &self.loaded.compiled.name)?;
+        backend.prepare(self.loaded.code.as_ref(), block)?;
         Ok(self)
     }
 

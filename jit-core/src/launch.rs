@@ -1,6 +1,9 @@
 //! Launch configuration and what can be wrong with a launch.
 
+use std::time::Duration;
+
 use crate::ir::AddressSpace;
+use crate::stop::{Stop, StopReason};
 
 /// Up to three dimensions, x first; what is not given is 1.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -20,8 +23,8 @@ impl Dim3 {
     }
 
     /// The product of the dimensions.
-    pub fn count(self) -> u64 {
-        u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
+    pub fn count(self) -> u128 {
+        u128::from(self.x) * u128::from(self.y) * u128::from(self.z)
     }
 }
 
@@ -55,13 +58,14 @@ impl std::fmt::Display for Dim3 {
     }
 }
 
-/// The number of blocks of `block` threads that cover `n` elements, at least 1, at most what a
-/// grid can have in x (2^31 - 1).
+/// The number of blocks of `block` threads that cover `n` elements, at least 1.
+///
+/// A grid has at most 2^31 - 1 blocks in x. If more are needed, this gives a number that is above, so
+/// that the launch is refused rather than done in part: have each thread of a smaller grid take
+/// several elements.
 pub fn grid_for(n: usize, block: u32) -> u32 {
     let blocks = n.div_ceil(block.max(1) as usize).max(1);
-    u32::try_from(blocks)
-        .unwrap_or(u32::MAX)
-        .min(i32::MAX as u32)
+    u32::try_from(blocks).unwrap_or(u32::MAX)
 }
 
 /// The shape of a launch.
@@ -117,6 +121,17 @@ pub struct LaunchLimits {
     pub param_bytes: u32,
 }
 
+impl LaunchLimits {
+    /// A CPU device's, which are those of a GPU.
+    pub(crate) const CPU: LaunchLimits = LaunchLimits {
+        block_threads: 1024,
+        block: [1024, 1024, 64],
+        grid: [i32::MAX as u32, 65_535, 65_535],
+        shared_bytes: 227 << 10,
+        param_bytes: crate::target::Target::Cpu.max_param_bytes(),
+    };
+}
+
 /// A launch that cannot be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -142,7 +157,7 @@ pub enum LaunchError {
         /// Which quantity.
         what: &'static str,
         /// What was asked for.
-        given: u64,
+        given: u128,
         /// What the device can do.
         limit: u64,
         /// What to do.
@@ -159,7 +174,7 @@ pub enum LaunchError {
         /// What it promises.
         promised: u32,
         /// What was asked for.
-        given: u64,
+        given: u128,
     },
     /// A buffer lies on another device.
     #[error(
@@ -206,6 +221,47 @@ pub enum LaunchError {
     },
 }
 
+/// A launch that was ended before its time. Its buffers hold what it wrote until then.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchStopped {
+    /// Somebody called [`Jit::cancel`](crate::jit::Jit::cancel).
+    #[error(
+        "kernel `{kernel}` was cancelled before it ended; its buffers hold what it wrote until then"
+    )]
+    Cancelled {
+        /// The kernel.
+        kernel: String,
+    },
+    /// It ran longer than [`JitOptions::time_limit`](crate::jit::JitOptions::time_limit).
+    #[error(
+        "kernel `{kernel}` ran longer than its time limit of {limit:?} and was ended; its buffers \
+         hold what it wrote until then; look for a loop that does not end, or raise \
+         `JitOptions::time_limit`"
+    )]
+    TimeLimit {
+        /// The kernel.
+        kernel: String,
+        /// How long it may run.
+        limit: Duration,
+    },
+}
+
+impl LaunchStopped {
+    /// Why a launch was ended, if it was and the reason is not told elsewhere.
+    pub(crate) fn of(stop: &Stop, kernel: &str, limit: Option<Duration>) -> Option<LaunchStopped> {
+        let kernel = kernel.to_owned();
+        match stop.reason()? {
+            StopReason::Cancelled => Some(LaunchStopped::Cancelled { kernel }),
+            StopReason::TimeLimit => Some(LaunchStopped::TimeLimit {
+                kernel,
+                limit: limit.unwrap_or_default(),
+            }),
+            StopReason::Failed => None,
+        }
+    }
+}
+
 /// A thread ended because it did something it must not.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
@@ -240,79 +296,77 @@ fn in_space(space: AddressSpace) -> String {
     }
 }
 
+/// Checks a shape of block against a device's limits.
+pub(crate) fn check_block(
+    block: Dim3,
+    limits: &LaunchLimits,
+    kernel: &str,
+) -> Result<(), LaunchError> {
+    if block.count() == 0 {
+        return Err(LaunchError::Zero {
+            kernel: kernel.to_owned(),
+            what: "block",
+            given: block,
+        });
+    }
+    let fix = "use a smaller block and a larger grid";
+    let threads = ("number of threads of a block", block.count());
+    within(threads, limits.block_threads, kernel, fix)?;
+    let names = ["block's x", "block's y", "block's z"];
+    let given = block.to_array().map(u128::from);
+    for (given, limit) in names.into_iter().zip(given).zip(limits.block) {
+        within(given, limit, kernel, fix)?;
+    }
+    Ok(())
+}
+
+/// Checks a named quantity against its limit.
+fn within(
+    (what, given): (&'static str, u128),
+    limit: u32,
+    kernel: &str,
+    fix: &'static str,
+) -> Result<(), LaunchError> {
+    if given <= u128::from(limit) {
+        return Ok(());
+    }
+    Err(LaunchError::OverLimit {
+        kernel: kernel.to_owned(),
+        what,
+        given,
+        limit: limit.into(),
+        fix,
+    })
+}
+
 /// Checks a launch shape against a device's limits and a kernel's promises.
 pub(crate) fn check_config(
     config: &LaunchConfig,
     limits: &LaunchLimits,
     kernel: &crate::job::CompiledKernel,
 ) -> Result<(), LaunchError> {
-    let name = || kernel.name.clone();
     if config.grid.count() == 0 {
         return Err(LaunchError::Zero {
-            kernel: name(),
+            kernel: kernel.name.clone(),
             what: "grid",
             given: config.grid,
         });
     }
-    if config.block.count() == 0 {
-        return Err(LaunchError::Zero {
-            kernel: name(),
-            what: "block",
-            given: config.block,
-        });
-    }
-    let over = |what, given: u64, limit: u32, fix| {
-        if given <= u64::from(limit) {
-            return Ok(());
-        }
-        Err(LaunchError::OverLimit {
-            kernel: name(),
-            what,
-            given,
-            limit: limit.into(),
-            fix,
-        })
-    };
-    let smaller_block = "use a smaller block and a larger grid";
-    over(
-        "number of threads of a block",
-        config.block.count(),
-        limits.block_threads,
-        smaller_block,
-    )?;
-    let names = ["block's x", "block's y", "block's z"];
-    for ((what, given), limit) in names
-        .into_iter()
-        .zip(config.block.to_array())
-        .zip(limits.block)
-    {
-        over(what, given.into(), limit, smaller_block)?;
-    }
+    check_block(config.block, limits, &kernel.name)?;
     let names = ["grid's x", "grid's y", "grid's z"];
-    for ((what, given), limit) in names
-        .into_iter()
-        .zip(config.grid.to_array())
-        .zip(limits.grid)
-    {
-        over(
-            what,
-            given.into(),
-            limit,
-            "use a larger block or a loop over the grid in the kernel",
-        )?;
+    let given = config.grid.to_array().map(u128::from);
+    for (given, limit) in names.into_iter().zip(given).zip(limits.grid) {
+        let fix = "use a larger block or a loop over the grid in the kernel";
+        within(given, limit, &kernel.name, fix)?;
     }
-    let shared = kernel.shared_bytes + u64::from(config.shared_bytes);
+    let shared = u128::from(kernel.shared_bytes) + u128::from(config.shared_bytes);
     let fix = "use smaller tiles, or fewer elements a block";
-    over(
-        "shared memory of a block in bytes",
-        shared,
-        limits.shared_bytes,
-        fix,
-    )?;
+    let shared = ("shared memory of a block in bytes", shared);
+    within(shared, limits.shared_bytes, &kernel.name, fix)?;
     match kernel.launch_bounds {
-        Some(bounds) if config.block.count() > u64::from(bounds.max_threads) => {
+        Some(bounds) if config.block.count() > u128::from(bounds.max_threads) => {
             Err(LaunchError::OverLaunchBounds {
-                kernel: name(),
+                kernel: kernel.name.clone(),
                 promised: bounds.max_threads,
                 given: config.block.count(),
             })

@@ -39,9 +39,11 @@ pub mod jit;
 pub mod job;
 pub mod launch;
 pub mod lower_abi;
+pub mod row_panic;
 pub mod runtime;
 pub mod simt;
 pub mod specialize;
+mod stop;
 pub mod target;
 pub mod value;
 

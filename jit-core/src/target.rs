@@ -46,7 +46,7 @@ impl PtxTarget {
 
 impl Target {
     /// How many bytes of parameters a kernel can have (PTX ISA, "Kernel Function Parameters").
-    pub fn max_param_bytes(&self) -> u32 {
+    pub const fn max_param_bytes(&self) -> u32 {
         match self {
             Target::Ptx(PtxTarget { ptx: 0..81, .. }) => 4096,
             Target::Ptx(_) | Target::Cpu | Target::Interpreter => 32_764,

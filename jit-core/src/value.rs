@@ -7,6 +7,7 @@
 
 use std::mem::MaybeUninit;
 
+use crate::error::Error;
 use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable};
 
 /// A Rust type that can be written in a kernel: one with a counterpart in the IR.
@@ -304,13 +305,15 @@ pub struct InvalidValue {
 /// A vector of `len` values whose bytes `fill` writes.
 ///
 /// # Errors
-/// Those of `fill`, and what is no value of the type.
-pub(crate) fn vec_from_bytes<T: KernelType, E: From<InvalidValue>>(
+/// Those of `fill`, what is no value of the type, and a host without memory for them.
+pub(crate) fn vec_from_bytes<T: KernelType>(
     len: usize,
-    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
-) -> Result<Vec<T>, E> {
-    let mut values: Vec<T> = Vec::with_capacity(len);
-    let bytes = len * size_of::<T>();
+    fill: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+) -> Result<Vec<T>, Error> {
+    let bytes = len.saturating_mul(size_of::<T>());
+    let mut values: Vec<T> = Vec::new();
+    let reserved = values.try_reserve_exact(len);
+    reserved.map_err(|_| Error::HostMemory { bytes })?;
     let start: *mut u8 = values.as_mut_ptr().cast();
     // SAFETY: the vector has room for `bytes` bytes, which `write_bytes` initializes before they
     // are lent as `u8`. Any bytes are a value of the type by the contract of `KernelType`, or are

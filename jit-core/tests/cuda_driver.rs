@@ -8,6 +8,8 @@
 mod fake;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
+#[path = "cuda_driver/waiting.rs"]
+mod waiting;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -51,6 +51,30 @@ fn unwritten_private_memory_is_zero() {
     }
 }
 
+#[test]
+fn what_was_stored_stays_across_barriers() {
+    let kernel = Kernel::build("kept", |k| {
+        let y = k.slice_mut("y", Type::U64);
+        let i = k.global_id().x();
+        let array = k.local_array(Type::U64, 16);
+        let single = k.local(Type::U64);
+        k.barrier();
+        array.at(i % 16u32).set(5u64);
+        k.barrier();
+        let sum = k.var("sum", 0u64);
+        k.for_range(0u32, 16u32, |at| sum.set(sum.get() + array.at(at).get()));
+        k.barrier();
+        y.at(i).set(sum.get() + single.get());
+    })
+    .expect("a kernel without mistakes");
+    for (name, jit) in jits() {
+        pollute(&jit);
+        let mut y = jit.upload(&[1u64; 64]).expect("memory");
+        jit.launch(&kernel, 1, 64, args!(&mut y)).expect("a launch");
+        assert_eq!(y.to_vec().expect("numbers"), [5; 64], "{name}");
+    }
+}
+
 /// LLVM may take an undefined value for any other, so that not even a bounds check holds.
 #[test]
 fn nothing_is_undefined_in_gpu_code() {

@@ -4,6 +4,10 @@
 //! of the ranges the launch was given (device allocations, the block's shared memory, the threads'
 //! local memory, constants, parameters) and is aligned to its size, up to 8 bytes.
 
+use std::alloc::Layout;
+
+use super::InterpretError;
+
 /// Why an access was refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
@@ -117,53 +121,75 @@ impl Memory {
 /// Host memory of a launch's own: shared, local, constants, parameters. 16-byte aligned, and
 /// reached through its exposed address only.
 pub(super) struct Arena {
-    start: *mut u128,
-    words: usize,
+    start: *mut u8,
+    layout: Layout,
 }
 
 impl Arena {
     /// `bytes` bytes, all of them `fill`.
-    pub(super) fn new(bytes: usize, fill: u8) -> Self {
-        let words = bytes.div_ceil(16).max(1);
-        let memory = vec![u128::from_ne_bytes([fill; 16]); words].into_boxed_slice();
-        Arena {
-            start: Box::into_raw(memory).cast(),
-            words,
+    ///
+    /// # Errors
+    /// The host has no memory left.
+    pub(super) fn new(bytes: usize, fill: u8) -> Result<Self, InterpretError> {
+        let no_memory = InterpretError::HostMemory { bytes };
+        let size = bytes.max(1).checked_next_multiple_of(16);
+        let layout = size.and_then(|size| Layout::from_size_align(size, 16).ok());
+        let layout = layout.ok_or_else(|| no_memory.clone())?;
+        // SAFETY: the layout has at least 16 bytes.
+        let start = unsafe { std::alloc::alloc_zeroed(layout) };
+        if start.is_null() {
+            return Err(no_memory);
         }
+        let mut arena = Arena { start, layout };
+        if fill != 0 {
+            arena.refill(fill);
+        }
+        Ok(arena)
     }
 
     /// A copy of `bytes`.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
-        let arena = Arena::new(bytes.len(), 0);
+    ///
+    /// # Errors
+    /// The host has no memory left.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, InterpretError> {
+        let arena = Arena::new(bytes.len(), 0)?;
         // SAFETY: the arena is at least as long as `bytes`, and nobody else has it yet.
-        unsafe {
-            arena
-                .start
-                .cast::<u8>()
-                .copy_from(bytes.as_ptr(), bytes.len())
-        };
-        arena
+        unsafe { arena.start.copy_from(bytes.as_ptr(), bytes.len()) };
+        Ok(arena)
     }
 
     /// Overwrites everything with `fill`.
     pub(super) fn refill(&mut self, fill: u8) {
         // SAFETY: valid for its length; no reference into it exists.
-        unsafe { self.start.write_bytes(fill, self.words) };
+        unsafe { self.start.write_bytes(fill, self.layout.size()) };
     }
 
     /// Start address and size in bytes.
     pub(super) fn range(&self) -> (u64, u64) {
         (
             self.start.expose_provenance() as u64,
-            self.words as u64 * 16,
+            self.layout.size() as u64,
         )
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        let memory = std::ptr::slice_from_raw_parts_mut(self.start, self.words);
-        // SAFETY: made by `Box::into_raw` with this length, freed once.
-        drop(unsafe { Box::from_raw(memory) });
+        // SAFETY: allocated in `new` with this layout, freed once.
+        unsafe { std::alloc::dealloc(self.start, self.layout) };
     }
+}
+
+/// `len` copies of a value, where the number is decided by a kernel or a launch.
+///
+/// # Errors
+/// The host has no memory left.
+pub(super) fn many<T: Clone>(value: T, len: usize) -> Result<Vec<T>, InterpretError> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len)
+        .map_err(|_| InterpretError::HostMemory {
+            bytes: len.saturating_mul(size_of::<T>()),
+        })?;
+    list.resize(len, value);
+    Ok(list)
 }

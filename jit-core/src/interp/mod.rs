@@ -26,6 +26,8 @@ use crate::abi::ParamLayout;
 use crate::checks::{Checks, Finding};
 use crate::fault::FaultRecord;
 use crate::ir::Module;
+use crate::row_panic::RowPanic;
+use crate::stop::Stop;
 
 /// Threads of a block, at most (CUDA guide, "Thread Hierarchy").
 const MAX_BLOCK_THREADS: u64 = 1024;
@@ -130,6 +132,26 @@ pub enum InterpretError {
         /// The limit.
         limit: u64,
     },
+    /// Something outside of the launch ended it.
+    #[error("kernel `{kernel}` was ended at {location}, before its time")]
+    Stopped {
+        /// The kernel.
+        kernel: String,
+        /// The line of Rust of a loop that was running.
+        location: String,
+    },
+    /// The function of an intrinsic's row panicked.
+    #[error(transparent)]
+    RowPanic(#[from] RowPanic),
+    /// The host has no memory left for the threads of a block.
+    #[error(
+        "the host has no {bytes} bytes of memory left for the threads of a block; use a smaller \
+         block or less private memory"
+    )]
+    HostMemory {
+        /// What was asked for.
+        bytes: usize,
+    },
     /// A check found something.
     #[error(transparent)]
     Finding(#[from] Box<Finding>),
@@ -216,9 +238,27 @@ impl InterpretedKernel {
         memory: &[(u64, u64)],
         checks: &Checks,
     ) -> Result<Option<FaultRecord>, InterpretError> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.run_until(launch, memory, checks, &Stop::default()) }
+    }
+
+    /// [`InterpretedKernel::run_checked`] until `stop` is set.
+    ///
+    /// # Errors
+    /// As [`InterpretedKernel::run_checked`], and [`InterpretError::Stopped`].
+    ///
+    /// # Safety
+    /// As [`InterpretedKernel::run`].
+    pub(crate) unsafe fn run_until(
+        &self,
+        launch: &InterpretLaunch<'_>,
+        memory: &[(u64, u64)],
+        checks: &Checks,
+        stop: &Stop,
+    ) -> Result<Option<FaultRecord>, InterpretError> {
         self.check_launch(launch)?;
         // SAFETY: passed on to the caller.
-        unsafe { run::run(&self.program, launch, memory, checks) }
+        unsafe { run::run(&self.program, launch, memory, checks, stop) }
     }
 
     fn check_launch(&self, launch: &InterpretLaunch<'_>) -> Result<(), InterpretError> {

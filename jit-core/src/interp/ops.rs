@@ -75,11 +75,13 @@ pub(super) enum Op {
     Param { d: Reg, offset: u32 },
     /// Where the thread is.
     Position {
+        row: &'static str,
         f: fn(&ThreadPosition) -> u64,
         d: Reg,
     },
     /// A function of up to three registers.
     Pure {
+        row: &'static str,
         f: fn(Scalar, &[u64]) -> u64,
         d: Reg,
         args: [Reg; 3],

@@ -2,13 +2,15 @@
 
 use super::check::{Checker, Off, On, Touch, Watched};
 use super::flatten::Program;
-use super::memory::{Arena, Memory, Refused};
+use super::memory::{Arena, Memory, Refused, many};
 use super::ops::{Op, Target, number};
 use super::warp::{self, Lane};
 use super::{InterpretError, InterpretLaunch};
 use crate::checks::{Access, Checks, Finding};
 use crate::fault::FaultRecord;
 use crate::ir::{ThreadPosition, WARP_LANES};
+use crate::row_panic::RowPanic;
+use crate::stop::Stop;
 
 /// What uninitialized shared memory is filled with, so that relying on it shows.
 const UNINITIALIZED: u8 = 0xAA;
@@ -36,6 +38,8 @@ enum Pause {
 enum Trouble {
     Access(Refused, u64, u8),
     StepLimit,
+    Stopped,
+    RowPanic(RowPanic),
     /// Nothing that the warp waits at can be executed, because of this.
     Warp(String),
     Found(Box<Finding>),
@@ -59,6 +63,7 @@ struct Runner<'a, C> {
     step_limit: Option<u64>,
     memory: Memory,
     bases: Bases,
+    stop: &'a Stop,
     fault: Option<FaultRecord>,
 }
 
@@ -71,16 +76,17 @@ pub(super) unsafe fn run(
     launch: &InterpretLaunch<'_>,
     device: &[(u64, u64)],
     checks: &Checks,
+    stop: &Stop,
 ) -> Result<Option<FaultRecord>, InterpretError> {
     let threads = launch.block.iter().map(|&n| n as usize).product::<usize>();
     let dynamic = program.shared_bytes.next_multiple_of(16);
     let mut shared = Arena::new(
         dynamic as usize + launch.dynamic_shared as usize,
         UNINITIALIZED,
-    );
-    let local = Arena::new(program.local_bytes as usize * threads, 0);
-    let constants = Arena::from_bytes(&program.constants);
-    let params = Arena::from_bytes(launch.params);
+    )?;
+    let local = Arena::new(program.local_bytes as usize * threads, 0)?;
+    let constants = Arena::from_bytes(&program.constants)?;
+    let params = Arena::from_bytes(launch.params)?;
     let own = [
         shared.range(),
         local.range(),
@@ -105,10 +111,10 @@ pub(super) unsafe fn run(
         device,
     };
     if checks.is_none() {
-        return Runner::new(program, launch, memory, bases, Off).grid(&mut shared);
+        return Runner::new(program, launch, memory, bases, Off, stop).grid(&mut shared);
     }
-    let checker = On::new(program, launch, checks, &watched);
-    let mut runner = Runner::new(program, launch, memory, bases, checker);
+    let checker = On::new(program, launch, checks, &watched)?;
+    let mut runner = Runner::new(program, launch, memory, bases, checker, stop);
     runner.step_limit = checks.iterations().or(launch.step_limit);
     runner.grid(&mut shared)
 }
@@ -120,6 +126,7 @@ impl<'a, C: Checker> Runner<'a, C> {
         memory: Memory,
         bases: Bases,
         checker: C,
+        stop: &'a Stop,
     ) -> Self {
         Runner {
             program,
@@ -128,6 +135,7 @@ impl<'a, C: Checker> Runner<'a, C> {
             step_limit: launch.step_limit,
             memory,
             bases,
+            stop,
             fault: None,
         }
     }
@@ -138,7 +146,7 @@ impl<'a, C: Checker> Runner<'a, C> {
         let threads = bx * by * bz;
         let [gx, gy, gz] = self.launch.grid;
         let registers = self.program.registers.max(1) as usize;
-        let mut file = vec![0u64; registers * threads];
+        let mut file = many(0u64, registers * threads)?;
         let mut states = vec![
             Thread {
                 pc: 0,
@@ -177,6 +185,10 @@ impl<'a, C: Checker> Runner<'a, C> {
     ) -> Result<(), InterpretError> {
         let registers = self.program.registers.max(1) as usize;
         self.checker.start_block(block);
+        if self.stop.is_asked() {
+            let position = self.position(block, 0);
+            return Err(self.error(Trouble::Stopped, 0, &position));
+        }
         states.fill(Thread {
             pc: 0,
             ended: false,
@@ -271,7 +283,10 @@ impl<'a, C: Checker> Runner<'a, C> {
             )
         })?;
         if let Some(op) = warp::operation(program, meeting.at) {
-            warp::execute(op, meeting, file, registers);
+            let executed = RowPanic::catch(op.name, || {
+                warp::execute(op, meeting, file, registers);
+            });
+            executed.map_err(|panic| panic.in_kernel(&program.name))?;
             if C::ON && op.orders_memory {
                 self.checker.synchronize(first, meeting.lanes);
             }
@@ -378,8 +393,12 @@ impl<'a, C: Checker> Runner<'a, C> {
                 Op::Param { d, offset } => {
                     regs[d as usize] = self.bases.params + u64::from(offset);
                 }
-                Op::Position { f, d } => regs[d as usize] = f(position),
+                Op::Position { row, f, d } => {
+                    let value = RowPanic::catch(row, || f(position));
+                    regs[d as usize] = value.map_err(Trouble::RowPanic)?;
+                }
                 Op::Pure {
+                    row,
                     f,
                     d,
                     args,
@@ -387,7 +406,8 @@ impl<'a, C: Checker> Runner<'a, C> {
                     scalar,
                 } => {
                     let values = args.map(r);
-                    regs[d as usize] = f(scalar, &values[..usize::from(n)]);
+                    let value = RowPanic::catch(row, || f(scalar, &values[..usize::from(n)]));
+                    regs[d as usize] = value.map_err(Trouble::RowPanic)?;
                 }
                 Op::AtomicLoad { d, p, bytes } => {
                     let (address, t) = (r(p), touch(Access::AtomicRead));
@@ -498,6 +518,9 @@ impl<'a, C: Checker> Runner<'a, C> {
 
     fn count(&self, state: &mut Thread) -> Result<(), Trouble> {
         state.iterations += 1;
+        if self.stop.is_asked() {
+            return Err(Trouble::Stopped);
+        }
         match self.step_limit {
             Some(limit) if state.iterations > limit => Err(Trouble::StepLimit),
             _ => Ok(()),
@@ -537,6 +560,8 @@ impl<'a, C: Checker> Runner<'a, C> {
                 location,
                 limit: self.step_limit.unwrap_or_default(),
             },
+            Trouble::Stopped => InterpretError::Stopped { kernel, location },
+            Trouble::RowPanic(panic) => panic.in_kernel(&kernel).into(),
             Trouble::Warp(what) => InterpretError::WarpOperation {
                 kernel,
                 location,

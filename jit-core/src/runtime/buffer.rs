@@ -90,9 +90,11 @@ impl<T: KernelType> Buffer<T> {
     /// Copies the values to the host, after all work launched before.
     ///
     /// # Errors
-    /// A fault that this work left, or a device that has failed.
+    /// A fault that a launch left which was given the buffer, or a device that has failed. A fault is
+    /// told once, here or by [`Jit::synchronize`](crate::jit::Jit::synchronize).
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.backend.synchronize()?;
+        self.backend
+            .synchronize_memory(self.address, self.len * size_of::<T>())?;
         vec_from_bytes(self.len, |bytes| self.backend.download(self.address, bytes))
     }
 

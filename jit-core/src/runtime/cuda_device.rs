@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use smallvec::SmallVec;
@@ -149,7 +150,9 @@ impl Backend for CudaDevice {
         kernel: &Arc<CompiledKernel>,
         config: &LaunchConfig,
         params: &mut [std::mem::MaybeUninit<u8>],
+        limit: Option<Duration>,
     ) -> Result<()> {
+        self.context.set_wait_limit(limit);
         let Some(Loaded { function }) = code.as_any().downcast_ref::<Loaded>() else {
             return Err(Error::Internal(
                 "a kernel of another backend reached the CUDA device",

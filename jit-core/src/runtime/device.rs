@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::cpu::CpuOptions;
 use super::cuda::DriverError;
@@ -121,7 +122,8 @@ pub(crate) trait Backend: Send + Sync {
     fn prepare(&self, _code: &dyn LoadedCode, _block: Dim3) -> Result<()> {
         Ok(())
     }
-    /// Hands a launch to the device. `params` is laid out as the kernel's
+    /// Hands a launch to the device, which may run for as long as `limit` says, where it can be
+    /// ended. `params` is laid out as the kernel's
     /// [`crate::abi::ParamLayout`] says; the backend fills in the fault channel.
     fn launch(
         &self,
@@ -129,9 +131,21 @@ pub(crate) trait Backend: Send + Sync {
         kernel: &Arc<CompiledKernel>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
+        limit: Option<Duration>,
     ) -> Result<()>;
     /// Waits until everything launched is done. A fault it left is the error, once.
     fn synchronize(&self) -> Result<()>;
+    /// The same for who is about to read this memory: what went wrong elsewhere is left for others,
+    /// as far as the device tells it apart.
+    fn synchronize_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
+        self.synchronize()
+    }
+    /// Ends all launches that have been made and have not ended, where that is possible.
+    fn cancel(&self) -> Result<()> {
+        Err(Error::NoCancel {
+            device: self.info().name.clone(),
+        })
+    }
     /// Marks this point of the device's work.
     fn mark(&self) -> Result<Box<dyn Marker>>;
     /// Milliseconds of device time between two marks, waiting for the later one.

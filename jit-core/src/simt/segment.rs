@@ -247,6 +247,8 @@ impl Cutter<'_> {
         match node.data {
             InstData::VarSet(var, value) => self.shapes.var(var) == Shape::Block && same(value),
             InstData::VarGet(_) => node.result.is_some_and(same),
+            // It stores zeros, for each thread.
+            InstData::LocalAlloc => false,
             _ => is_pure(self.module, &node.data) && node.result.is_some_and(same),
         }
     }

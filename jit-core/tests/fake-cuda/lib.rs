@@ -49,6 +49,8 @@ struct State {
     events: BTreeMap<Handle, bool>,
     retained: i64,
     next: Handle,
+    /// Whether a kernel runs that does not end.
+    busy: bool,
     last_launch: [u64; 8],
 }
 
@@ -140,6 +142,12 @@ pub extern "C" fn fake_set(version: c_int, devices: c_int, init_code: Code, tota
         s.init_code = init_code;
         s.total = total;
     });
+}
+
+/// A kernel runs from now on, or has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_busy(busy: bool) {
+    with(|s| s.busy = busy);
 }
 
 /// Forgets everything, including this thread's current context.
@@ -478,6 +486,10 @@ pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> Code 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFree_v2(address: u64) -> Code {
     call("cuMemFree_v2", true, |s| {
+        // A driver waits for the kernel, which here is never done.
+        if s.busy {
+            return 999;
+        }
         s.lengths.remove(&address);
         if s.memory.remove(&address).is_some() {
             0
@@ -854,7 +866,10 @@ pub extern "C" fn cuStreamSynchronize(stream: Handle) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: Handle) -> Code {
-    stream_call("cuStreamQuery", stream)
+    match stream_call("cuStreamQuery", stream) {
+        0 if with(|s| s.busy) => 600,
+        code => code,
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -116,6 +116,11 @@ impl Fake {
         self.function::<extern "C" fn()>("fake_reset")();
     }
 
+    /// Whether a kernel runs that does not end.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.function::<extern "C" fn(bool)>("fake_busy")(busy);
+    }
+
     pub(crate) fn set_compute_mode(&self, mode: c_int) {
         self.function::<extern "C" fn(c_int)>("fake_set_compute_mode")(mode);
     }

@@ -60,7 +60,11 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             return Err(unexpected("an entry of another signature"));
         };
         let pointers = [launch, kept, arena].map(BasicValueEnum::into_pointer_value);
-        let entry = Entry::new(emit, plan, function, slots, pointers)?;
+        let stopped = emit.context.append_basic_block(function, "stopped");
+        let returns = emit.context.create_builder();
+        returns.position_at_end(stopped);
+        returns.build_return(None)?;
+        let entry = Entry::new(emit, plan, function, slots, pointers, stopped)?;
         let (first, count) = (first.into_int_value(), count.into_int_value());
         Ok(BlockWriter::with(emit, plan, entry, [first, count]))
     }
@@ -150,6 +154,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         for (i, &slot) in index.iter().enumerate() {
             self.entry.block_index[i] = self.read(int, slot)?.into_int_value();
         }
+        self.entry.look(emit)?;
         match self.warp_function {
             Some(function) => self.drive(function)?,
             None => {
@@ -477,6 +482,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         self.loops.pop();
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
+        self.entry.look(self.emit)?;
         if can_end {
             self.leave_if_empty(exit)?;
         }
@@ -537,6 +543,12 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         let ValueDef::Inst(inst) = function.values[value].def else {
             return Err(unexpected("a value of the block that is not there"));
         };
+        if matches!(function.insts[inst].data, InstData::LocalAlloc) {
+            // It has been declared, and holds what was stored since.
+            let address = warp.local_address(inst)?;
+            warp.define(value, Wide::from_elem(address, 1));
+            return Ok(());
+        }
         let mut operands = Vec::new();
         function.insts[inst]
             .data

@@ -136,7 +136,8 @@ pub(super) fn write_coroutine<'ctx>(
     let frames = emit.offset_const(kept.into_pointer_value(), plan.arena.kept)?;
     let handle = begin(emit, frames, warp)?;
     let pointers = [launch, kept, arena].map(BasicValueEnum::into_pointer_value);
-    let mut entry = Entry::new(emit, plan, function, slots, pointers)?;
+    // A warp that ends early is never resumed: whoever drives it looks, too.
+    let mut entry = Entry::new(emit, plan, function, slots, pointers, suspended)?;
     entry.block_index = [x, y, z].map(BasicValueEnum::into_int_value);
     entry.coroutine = Some(Coroutine { suspended, cleanup });
     let none = emit.i64(0);
@@ -273,7 +274,8 @@ impl<'ctx> BlockWriter<'_, '_, 'ctx> {
             let handle = handle.ok_or_else(|| unexpected("a coroutine without a handle"))?;
             writer
                 .emit
-                .store(writer.handle_slot(warp)?, handle, 8, false)
+                .store(writer.handle_slot(warp)?, handle, 8, false)?;
+            writer.entry.look(writer.emit)
         })?;
         let (round, done) = (self.block("round"), self.block("all_ended"));
         let int = self.emit.int(32);
@@ -317,6 +319,7 @@ impl<'ctx> BlockWriter<'_, '_, 'ctx> {
         emit.builder.build_conditional_branch(ended, next, go_on)?;
         emit.builder.position_at_end(go_on);
         emit.raw_call(emit.coroutine_intrinsic("llvm.coro.resume")?, &[handle]);
+        self.entry.look(emit)?;
         emit.builder.build_store(waiting, emit.i32(1))?;
         emit.builder.build_unconditional_branch(next)?;
         emit.builder.position_at_end(next);

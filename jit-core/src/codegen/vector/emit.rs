@@ -7,6 +7,7 @@
 use std::num::NonZeroU32;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
@@ -98,6 +99,25 @@ impl<'ctx> Emit<'_, 'ctx> {
     pub(super) fn report_stack(&self, function: FunctionValue<'ctx>) {
         let attribute = self.context.create_string_attribute("warn-stack-size", "0");
         function.add_attribute(AttributeLoc::Function, attribute);
+    }
+
+    /// Branches to `yes`, as nearly always.
+    pub(super) fn likely(
+        &self,
+        cond: IntValue<'ctx>,
+        yes: BasicBlock<'ctx>,
+        no: BasicBlock<'ctx>,
+    ) -> Result<(), BackendError> {
+        let branch = self.builder.build_conditional_branch(cond, yes, no)?;
+        let weights = self.context.metadata_node(&[
+            self.context.metadata_string("branch_weights").into(),
+            self.i32(1 << 20).into(),
+            self.i32(1).into(),
+        ]);
+        let kind = self.context.get_kind_id("prof");
+        // Only a string is refused here.
+        let _ = branch.set_metadata(weights, kind);
+        Ok(())
     }
 
     /// Zeros in `bytes` bytes of memory, which is aligned to `align`.

@@ -6,6 +6,7 @@ use std::mem::offset_of;
 
 use inkwell::AddressSpace as LlvmSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module as LlvmModule};
@@ -34,6 +35,10 @@ pub(super) struct Entry<'ctx> {
     pub(super) grid: [IntValue<'ctx>; 3],
     pub(super) dynamic_bytes: IntValue<'ctx>,
     pub(super) block_index: [IntValue<'ctx>; 3],
+    /// The word that is 0 as long as the launch is to go on.
+    pub(super) stop: PointerValue<'ctx>,
+    /// Where control goes when it is not.
+    pub(super) stopped: BasicBlock<'ctx>,
     /// How a warp waits, if it is a coroutine.
     pub(super) coroutine: Option<Coroutine<'ctx>>,
     /// Parameters, and the indices of loops of the block.
@@ -45,13 +50,15 @@ pub(super) struct Entry<'ctx> {
 
 impl<'ctx> Entry<'ctx> {
     /// Reads what a launch hands over. `launch`, what is kept, and the memory of a block are
-    /// parameters of the function; the builder is where the function starts.
+    /// parameters of the function; the builder is where the function starts. `stopped` is where
+    /// control leaves it when the launch is to end.
     pub(super) fn new(
         emit: &Emit<'_, 'ctx>,
         plan: &Plan<'_>,
         function: FunctionValue<'ctx>,
         slots: Builder<'ctx>,
         [launch, kept, arena]: [PointerValue<'ctx>; 3],
+        stopped: BasicBlock<'ctx>,
     ) -> Result<Entry<'ctx>, BackendError> {
         let field = |offset: usize, ty: BasicTypeEnum<'ctx>, align| {
             let at = emit.offset_const(launch, offset as u64)?;
@@ -66,6 +73,7 @@ impl<'ctx> Entry<'ctx> {
         let dynamic_bytes = field(offset_of!(HostLaunch, dynamic_shared), int, 4)?;
         let ptr = launch.get_type().into();
         let params = field(offset_of!(HostLaunch, params), ptr, 8)?.into_pointer_value();
+        let stop = field(offset_of!(HostLaunch, stop), ptr, 8)?.into_pointer_value();
         let values = param_values(emit, plan, params)?;
         Ok(Entry {
             function,
@@ -75,6 +83,8 @@ impl<'ctx> Entry<'ctx> {
             grid,
             dynamic_bytes: dynamic_bytes.into_int_value(),
             block_index: grid,
+            stop,
+            stopped,
             coroutine: None,
             values,
             slots,

@@ -85,16 +85,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         yes: BasicBlock<'ctx>,
         no: BasicBlock<'ctx>,
     ) -> Result<(), BackendError> {
-        let branch = self.emit.builder.build_conditional_branch(cond, yes, no)?;
-        let weights = self.emit.context.metadata_node(&[
-            self.emit.context.metadata_string("branch_weights").into(),
-            self.emit.i32(1 << 20).into(),
-            self.emit.i32(1).into(),
-        ]);
-        let kind = self.emit.context.get_kind_id("prof");
-        // Only a string is refused here.
-        let _ = branch.set_metadata(weights, kind);
-        Ok(())
+        self.emit.likely(cond, yes, no)
     }
 
     /// The lanes that are active here.
@@ -327,6 +318,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             self.block("loop_end"),
         );
         let divergent = self.kernel.shapes.control(inst) == Shape::Lane;
+        let looks = self.looks(body, false)?;
         self.enter_loop(divergent, next, exit)?;
         self.jump(head)?;
         self.emit.builder.position_at_end(head);
@@ -335,6 +327,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
         self.end_iteration();
+        self.look(looks)?;
         match self.active_lanes()? {
             Some(active) => {
                 let any = self.emit.any(active)?;
@@ -507,6 +500,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.emit.builder.position_at_end(enter);
         let slot = self.entry.slot(self.emit, start.get_type())?;
         self.emit.builder.build_store(slot, start)?;
+        let looks = self.looks(looping.body, self.emit.int_bits(start) <= 32)?;
         self.enter_loop(divergent, next, exit)?;
         self.jump(head)?;
         self.emit.builder.position_at_end(head);
@@ -520,6 +514,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
         self.end_iteration();
+        self.look(looks)?;
         let index = self
             .emit
             .builder
@@ -544,6 +539,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let (enters, size) = self.enters(&looping)?;
         let enters = Leaf::from(enters).vector(self.emit)?;
         let index = IndexSlot::new(self, looping.start, looping.step)?;
+        let bits = self.scalar_of(looping.index)?.bits();
+        let looks = self.looks(looping.body, bits <= 32)?;
         self.enter_loop(true, next, exit)?;
         let level = self.levels.len() - 1;
         let slot = self.levels[level].mask;
@@ -562,6 +559,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
         self.end_iteration();
+        self.look(looks)?;
         self.all_go_on(&looping, &index, (head, exit))?;
         let current = index.read(self)?;
         let distance = self.distance(&looping, current.value(self.emit)?)?;

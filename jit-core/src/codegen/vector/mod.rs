@@ -17,6 +17,7 @@
 //! | `arith`, `cast`, `intrinsic` | operations |
 //! | `warp_op`, `warp_shuffle`, `warp_group` | operations that lanes execute together |
 //! | `address`, `access`, `atomic` | bounds checks, loads and stores, atomics |
+//! | `look` | where code looks whether its launch is to end |
 //! | `emit` | LLVM instructions on scalars and vectors alike |
 //! | `bug` | bugs to be planted by tests |
 
@@ -33,6 +34,7 @@ mod entry;
 mod flow;
 mod intrinsic;
 mod leaf;
+mod look;
 mod plan;
 mod run;
 mod single;

@@ -361,7 +361,34 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         Ok(())
     }
 
+    /// Private memory where it is declared: its address, and zeros in it.
     fn local_alloc(&mut self, inst: Inst) -> Result<Leaf<'ctx>, BackendError> {
+        let address = self.local_address(inst)?;
+        if !self.kernel.zeroed.contains(&inst) {
+            return Ok(address);
+        }
+        match address {
+            Leaf::Affine { base, stride } => {
+                let size = self.emit.i64(stride);
+                self.lane_loop(None, |warp, lane| {
+                    let offset = warp.emit.mul(lane, size.into())?;
+                    let at = warp.emit.offset(base, offset)?;
+                    warp.emit.clear(at.into_pointer_value(), 1, size)?;
+                    Ok(None)
+                })?;
+            }
+            // Lanes that are not here cannot reach what they had at an earlier turn of a loop.
+            spread => {
+                let bytes = self.emit.i64(self.kernel.local_bytes(inst)? as i64);
+                let start = spread.uniform()?.into_pointer_value();
+                self.emit.clear(start, 64, bytes)?;
+            }
+        }
+        Ok(address)
+    }
+
+    /// The address of private memory, wherever it was declared.
+    pub(super) fn local_address(&self, inst: Inst) -> Result<Leaf<'ctx>, BackendError> {
         let bytes = self.kernel.local_bytes(inst)?;
         let base = match self.kernel.arena.locals.get(&inst) {
             Some(&offset) => {
@@ -374,27 +401,12 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             }
         };
         let result = self.function().insts[inst].result;
-        let zeroed = self.kernel.zeroed.contains(&inst);
         if result.is_some_and(|r| self.kernel.is_spread(r)) {
-            if zeroed {
-                // Lanes that are not here cannot reach what they had at an earlier turn of a loop.
-                self.emit.clear(base, 64, self.emit.i64(bytes as i64))?;
-            }
             return Ok(Leaf::Uniform(base.into()));
-        }
-        let stride = (bytes / u64::from(self.emit.lanes)) as i64;
-        if zeroed {
-            let size = self.emit.i64(stride);
-            self.lane_loop(None, |warp, lane| {
-                let offset = warp.emit.mul(lane, size.into())?;
-                let at = warp.emit.offset(base.into(), offset)?;
-                warp.emit.clear(at.into_pointer_value(), 1, size)?;
-                Ok(None)
-            })?;
         }
         Ok(Leaf::Affine {
             base: base.into(),
-            stride,
+            stride: (bytes / u64::from(self.emit.lanes)) as i64,
         })
     }
 

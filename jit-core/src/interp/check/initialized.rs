@@ -1,6 +1,8 @@
 //! Which bytes of shared and local memory were written since the block started.
 
 use crate::checks::Access;
+use crate::interp::InterpretError;
+use crate::interp::memory::many;
 
 /// A flag for each byte of some ranges.
 pub(super) struct Initialized {
@@ -10,11 +12,15 @@ pub(super) struct Initialized {
 
 impl Initialized {
     /// Nothing is written yet in these ranges, as (start, bytes).
-    pub(super) fn new(ranges: &[(u64, u64)]) -> Self {
-        let flags = |&(start, bytes): &(u64, u64)| (start, vec![false; bytes as usize]);
-        Initialized {
-            ranges: ranges.iter().map(flags).collect(),
+    ///
+    /// # Errors
+    /// The host has no memory left.
+    pub(super) fn new(ranges: &[(u64, u64)]) -> Result<Self, InterpretError> {
+        let mut all = Vec::new();
+        for &(start, bytes) in ranges {
+            all.push((start, many(false, bytes as usize)?));
         }
+        Ok(Initialized { ranges: all })
     }
 
     /// A new block: everything is as if never written.

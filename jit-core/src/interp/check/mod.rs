@@ -20,6 +20,7 @@ use super::InterpretLaunch;
 use super::flatten::Program;
 use super::ops::Target;
 use crate::checks::{Access, AccessSite, BarrierSite, Checks, Finding, MemoryPlace};
+use crate::interp::InterpretError;
 use crate::launch::Dim3;
 use initialized::Initialized;
 use order::{Order, Who};
@@ -117,7 +118,7 @@ impl<'a> On<'a> {
         launch: &'a InterpretLaunch<'a>,
         checks: &Checks,
         watched: &Watched<'a>,
-    ) -> Self {
+    ) -> Result<Self, InterpretError> {
         let none: &[_] = &[];
         let threads = launch.block.iter().map(|&n| n as usize).product();
         let (shared, device) = match checks.has_races() {
@@ -128,7 +129,7 @@ impl<'a> On<'a> {
             true => &[watched.shared, watched.local][..],
             false => none,
         };
-        On {
+        Ok(On {
             program,
             launch,
             names: Names::new(program, launch, watched),
@@ -139,8 +140,8 @@ impl<'a> On<'a> {
             // A block's shared memory is its own: what an earlier block did there is no race.
             shared: Races::new(shared, false),
             global: Races::new(device, !program.orders_blocks),
-            initialized: Initialized::new(owned),
-        }
+            initialized: Initialized::new(owned)?,
+        })
     }
 
     fn location(&self, pc: Target) -> String {

@@ -324,7 +324,11 @@ impl<'m> Flattener<'m> {
                         self.push(Op::Warp { operation });
                     }
                     Meaning::Position(f) => {
-                        self.push(Op::Position { f, d });
+                        self.push(Op::Position {
+                            row: def.name,
+                            f,
+                            d,
+                        });
                     }
                     Meaning::Pure(f) => {
                         let mut list = [0; 3];
@@ -335,6 +339,7 @@ impl<'m> Flattener<'m> {
                             *slot = self.reg(frame, arg)?;
                         }
                         self.push(Op::Pure {
+                            row: def.name,
                             f,
                             d,
                             args: list,

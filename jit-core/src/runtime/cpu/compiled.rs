@@ -31,6 +31,7 @@ pub(super) enum Variant {
 
 /// Machine code, loaded.
 pub(super) struct HostKernel {
+    name: String,
     object: LoadedObject,
     arena_bytes: [usize; 2],
     stack_bytes: usize,
@@ -46,6 +47,10 @@ impl Blocks for HostKernel {
 
     fn arena_bytes(&self) -> [usize; 2] {
         self.arena_bytes
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn stack_bytes(&self) -> usize {
@@ -123,6 +128,7 @@ impl Compiled {
 /// Makes code runnable.
 pub(super) fn load(kernel: &str, code: &HostCode) -> Result<HostKernel> {
     Ok(HostKernel {
+        name: kernel.to_owned(),
         object: LoadedObject::load(
             kernel,
             &code.object,

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use super::check_lanes;
 use super::compiled::{HostKernel, load, uses_warps};
-use super::pool::{Run, RunSpec};
+use super::pool::{Failed, Run, RunSpec};
 use crate::abi::ParamLayout;
 use crate::codegen::{Barriers, Bug, HostJob, HostOutput, OptLevel, compile_host};
 use crate::error::{Error, Result};
@@ -43,6 +44,7 @@ impl HostModule {
     /// # Errors
     /// There is no libLLVM, or the module is not what the verifier accepts.
     pub fn compile(module: &Arc<Module>, options: &HostOptions) -> Result<Option<HostModule>> {
+        check_lanes(options.lanes)?;
         let layout = ParamLayout::of(module).ok_or_else(|| Error::NoKernel {
             module: module.name.clone(),
         })?;
@@ -101,11 +103,14 @@ impl HostModule {
             block: self.block,
             dynamic_shared,
             kernel_tag: 0,
+            limit: None,
         };
         let fault = Arc::new(parking_lot::Mutex::new(None));
         let seen = fault.clone();
-        let report = move |record| {
-            seen.lock().get_or_insert(record);
+        let report = move |failed| {
+            if let Failed::Fault(record) = failed {
+                seen.lock().get_or_insert(record);
+            }
         };
         let run = Run::new(self.kernel.clone(), &spec, Box::new(report))?;
         run.alone()?;

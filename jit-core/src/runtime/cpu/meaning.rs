@@ -1,11 +1,64 @@
 //! Intrinsics without host code: computed from the meaning in their row.
+//!
+//! A row's function is the user's, and may panic. Host code cannot be unwound through, so the panic is
+//! caught here, noted, and ends the launch.
 
+use std::cell::Cell;
 use std::ffi::c_void;
+use std::ptr;
 
 use crate::ir::{IntrinsicDef, Lanes, Meaning, Scalar, WARP_LANES, WarpArgs};
+use crate::row_panic::RowPanic;
+use crate::stop::{Stop, StopReason};
 
 /// The most arguments a row has.
 const MAX_ARGS: usize = 8;
+
+thread_local! {
+    /// The launch whose code runs on this thread, and the first panic in it.
+    static RUNNING: Running = const {
+        Running {
+            stop: Cell::new(ptr::null()),
+            panic: Cell::new(None),
+        }
+    };
+}
+
+struct Running {
+    stop: Cell<*const Stop>,
+    panic: Cell<Option<RowPanic>>,
+}
+
+/// Runs host code of a launch. A panic in a row's function sets the launch's flag and is the error.
+pub(super) fn catch(stop: &Stop, code: impl FnOnce()) -> Result<(), RowPanic> {
+    RUNNING.with(|running| {
+        running.stop.set(ptr::from_ref(stop));
+        code();
+        running.stop.set(ptr::null());
+        running.panic.take().map_or(Ok(()), Err)
+    })
+}
+
+/// Calls a row's function; `None` if it panics, or something ended the launch before.
+fn call<R>(row: &IntrinsicDef, f: impl FnOnce() -> R) -> Option<R> {
+    RUNNING.with(|running| {
+        // SAFETY: null, or the flag that `catch` was given, which is waiting for this code.
+        let stop = unsafe { running.stop.get().as_ref() };
+        if stop.is_some_and(Stop::is_asked) {
+            return None;
+        }
+        match RowPanic::catch(row.name, f) {
+            Ok(value) => Some(value),
+            Err(panic) => {
+                running.panic.set(Some(panic));
+                if let Some(stop) = stop {
+                    stop.ask(StopReason::Failed);
+                }
+                None
+            }
+        }
+    })
+}
 
 /// Computes a function of its arguments; 0 for rows that are none.
 ///
@@ -22,7 +75,7 @@ pub(super) unsafe extern "C" fn pure(
     // SAFETY: the code passes that many words on its stack.
     let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
     match (row.meaning, Scalar::ALL.get(scalar as usize)) {
-        (Meaning::Pure(f), Some(&scalar)) => f(scalar, args),
+        (Meaning::Pure(f), Some(&scalar)) => call(row, || f(scalar, args)).unwrap_or(0),
         _ => 0,
     }
 }
@@ -50,13 +103,11 @@ pub(super) unsafe extern "C" fn warp(
     let (Meaning::Warp(f), Some(&scalar)) = (row.meaning, Scalar::ALL.get(scalar as usize)) else {
         return;
     };
-    let results = f(
-        scalar,
-        &WarpArgs {
-            lanes,
-            args: &lists[..count],
-        },
-    );
+    let args_of_lanes = WarpArgs {
+        lanes,
+        args: &lists[..count],
+    };
+    let results = call(row, || f(scalar, &args_of_lanes)).unwrap_or([0; WARP_LANES]);
     // SAFETY: there are at least 32 words.
     unsafe { args.cast::<Lanes>().write(results) };
 }

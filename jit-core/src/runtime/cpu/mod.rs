@@ -7,24 +7,28 @@
 //! | `direct` | compiling and running a module without a device |
 //! | `object`, `symbols` | loading machine code, and what it may call |
 //! | `pool` | the queue of launches, and the threads that run blocks |
+//! | `watch` | time limits |
+//! | `failures` | what went wrong, until somebody is told |
 //! | `stack` | how much stack a thread has left |
 //! | `meaning` | intrinsics without host code |
 
 mod compiled;
 mod direct;
+mod failures;
 mod meaning;
 pub(super) mod memory;
 pub(super) mod object;
 mod pool;
 mod stack;
 pub(super) mod symbols;
+mod watch;
 
 use std::any::Any;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
@@ -34,19 +38,21 @@ pub use direct::{HostModule, HostOptions};
 pub use object::ObjectError;
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::abi::ParamKind;
 use crate::checks::Checks;
 use crate::codegen::{Barriers, Bug, host_vector_lanes};
 use crate::error::{Error, Result};
-use crate::fault::FaultRecord;
-use crate::interp::{InterpretLaunch, InterpretedKernel};
+use crate::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
 use crate::ir::Module;
 use crate::job::{Code, CompiledKernel};
-use crate::launch::{Dim3, KernelFault, LaunchConfig, LaunchLimits};
+use crate::launch::{Dim3, LaunchConfig, LaunchLimits, LaunchStopped};
 use crate::runtime::device::describe_fault;
+use crate::stop::Stop;
 use crate::target::Target;
 use compiled::{Compiled, Settings, Variant};
+use failures::{Failures, Given};
 use memory::DeviceMemory;
-use pool::{Pool, Run, RunSpec};
+use pool::{Failed, Pool, Run, RunSpec};
 
 /// Tells CPU devices of one process apart.
 static NEXT_ID: AtomicU32 = AtomicU32::new(0);
@@ -76,21 +82,12 @@ pub(super) struct CpuDevice {
     info: DeviceInfo,
     options: CpuOptions,
     memory: DeviceMemory,
-    fault: Arc<Mutex<Option<KernelFault>>>,
+    failures: Arc<Failures>,
     pool: Pool,
-    /// Held while the interpreter runs.
-    interpreting: Mutex<()>,
 }
 
 impl CpuDevice {
     pub(super) fn new(options: CpuOptions) -> Self {
-        let limits = LaunchLimits {
-            block_threads: 1024,
-            block: [1024, 1024, 64],
-            grid: [i32::MAX as u32, 65_535, 65_535],
-            shared_bytes: 227 << 10,
-            param_bytes: Target::Cpu.max_param_bytes(),
-        };
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let threads = options.threads.unwrap_or(cores).max(1);
         let info = DeviceInfo {
@@ -104,19 +101,21 @@ impl CpuDevice {
             } else {
                 Target::Cpu
             },
-            limits,
+            limits: LaunchLimits::CPU,
         };
         CpuDevice {
             info,
             options,
             memory: DeviceMemory::default(),
-            fault: Arc::default(),
+            failures: Arc::default(),
             pool: Pool::new(threads),
-            interpreting: Mutex::new(()),
         }
     }
 
     fn settings(&self) -> Result<Settings> {
+        if let Some(lanes) = self.options.lanes {
+            check_lanes(lanes)?;
+        }
         Ok(Settings {
             lanes: self.options.lanes,
             native_lanes: host_vector_lanes()?,
@@ -131,6 +130,7 @@ impl CpuDevice {
         kernel: &Arc<CompiledKernel>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
+        limit: Option<Duration>,
     ) -> Result<()> {
         let block = config.block.to_array();
         code.kernel
@@ -142,12 +142,16 @@ impl CpuDevice {
                         block,
                         dynamic_shared: config.shared_bytes,
                         kernel_tag: kernel.kernel_tag,
+                        limit,
                     };
-                    let (fault, kernel) = (self.fault.clone(), kernel.clone());
-                    let report = move |record: FaultRecord| {
-                        fault
-                            .lock()
-                            .get_or_insert_with(|| describe_fault(&kernel, &record));
+                    let given = given(kernel, params);
+                    let (failures, kernel) = (self.failures.clone(), kernel.clone());
+                    let report = move |failed: Failed| {
+                        let error = match failed {
+                            Failed::Fault(record) => describe_fault(&kernel, &record).into(),
+                            Failed::Error(error) => error,
+                        };
+                        failures.add(given.clone(), error);
                     };
                     self.pool
                         .launch(Run::new(host.clone(), &spec, Box::new(report))?)
@@ -156,7 +160,7 @@ impl CpuDevice {
                     let interpreted = code.fallback.get_or_try_init(|| {
                         Interpreted::new(code.kernel.module(), kernel, &Checks::none())
                     })?;
-                    self.interpret(interpreted, kernel, config, params)
+                    self.interpret(interpreted, kernel, config, params, limit)
                 }
             })
     }
@@ -167,6 +171,7 @@ impl CpuDevice {
         kernel: &CompiledKernel,
         config: &LaunchConfig,
         params: &[MaybeUninit<u8>],
+        limit: Option<Duration>,
     ) -> Result<()> {
         let mut block = vec![0; params.len()];
         for range in &code.defined {
@@ -183,21 +188,50 @@ impl CpuDevice {
             kernel_tag: kernel.kernel_tag,
             step_limit: None,
         };
-        self.pool.wait()?;
-        let _interpreting = self.interpreting.lock();
-        // SAFETY: the ranges are this device's allocations, zeroed when they were made and reached
-        // only by kernels, one at a time, and by copies, which buffers order: a launch borrows the
-        // buffers it is given.
-        let fault = unsafe {
-            code.kernel
-                .run_checked(&launch, &self.memory.ranges(), &code.checks)?
-        };
-        if let Some(record) = fault {
-            self.fault
-                .lock()
-                .get_or_insert_with(|| describe_fault(kernel, &record));
+        let stop = Arc::new(Stop::default());
+        let result = self.pool.run_here(&stop, limit, || {
+            let (memory, checks) = (self.memory.ranges(), &code.checks);
+            // SAFETY: the ranges are this device's allocations, zeroed when they were made and reached
+            // only by kernels, one at a time, and by copies, which buffers order: a launch borrows the
+            // buffers it is given.
+            unsafe { code.kernel.run_until(&launch, &memory, checks, &stop) }
+        })?;
+        match result {
+            Ok(None) => Ok(()),
+            Ok(Some(record)) => {
+                let fault = describe_fault(kernel, &record).into();
+                self.failures.add(given(kernel, params), fault);
+                Ok(())
+            }
+            Err(error @ InterpretError::Stopped { .. }) => {
+                let stopped = LaunchStopped::of(&stop, &kernel.name, limit);
+                Err(stopped.map_or(error.into(), Error::from))
+            }
+            Err(error) => Err(error.into()),
         }
-        Ok(())
+    }
+}
+
+/// The device addresses among a launch's parameters.
+fn given(kernel: &CompiledKernel, params: &[MaybeUninit<u8>]) -> Given {
+    let addresses = kernel.layout.params.iter().filter_map(|kind| {
+        let (ParamKind::Slice { address, .. } | ParamKind::Reference { address, .. }) = kind else {
+            return None;
+        };
+        let start = address.offset as usize;
+        let bytes = params.get(start..start + 8)?.first_chunk::<8>()?;
+        // SAFETY: an address is written whole into its slot.
+        let bytes = bytes.map(|byte| unsafe { byte.assume_init() });
+        Some(u64::from_le_bytes(bytes))
+    });
+    addresses.collect()
+}
+
+/// Refuses what no vector has.
+fn check_lanes(lanes: u32) -> Result<()> {
+    match lanes {
+        1 | 8 | 16 | 32 | 64 => Ok(()),
+        lanes => Err(Error::Lanes { lanes }),
     }
 }
 
@@ -236,7 +270,11 @@ impl LoadedCode for CompiledCode {
     }
 }
 
-struct Timestamp(Arc<Mutex<Option<Instant>>>);
+/// A point in the order of one device's work.
+struct Timestamp {
+    device: DeviceId,
+    at: Arc<Mutex<Option<Instant>>>,
+}
 
 impl Marker for Timestamp {
     fn as_any(&self) -> &dyn Any {
@@ -326,12 +364,13 @@ impl Backend for CpuDevice {
         kernel: &Arc<CompiledKernel>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
+        limit: Option<Duration>,
     ) -> Result<()> {
         if let Some(code) = code.as_any().downcast_ref::<CompiledCode>() {
-            return self.launch_compiled(code, kernel, config, params);
+            return self.launch_compiled(code, kernel, config, params, limit);
         }
         match code.as_any().downcast_ref::<Interpreted>() {
-            Some(code) => self.interpret(code, kernel, config, params),
+            Some(code) => self.interpret(code, kernel, config, params, limit),
             None => Err(Error::Internal(
                 "a kernel of another backend reached the CPU device",
             )),
@@ -339,25 +378,36 @@ impl Backend for CpuDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.pool.wait()?;
-        match self.fault.lock().take() {
-            Some(fault) => Err(fault.into()),
-            None => Ok(()),
-        }
+        self.pool.settle();
+        self.failures.take_first().map_or(Ok(()), Err)
+    }
+
+    fn synchronize_memory(&self, address: u64, bytes: usize) -> Result<()> {
+        self.pool.settle();
+        let end = address.saturating_add(bytes as u64);
+        self.failures.take_of(address..end).map_or(Ok(()), Err)
+    }
+
+    fn cancel(&self) -> Result<()> {
+        self.pool.cancel();
+        Ok(())
     }
 
     fn mark(&self) -> Result<Box<dyn Marker>> {
-        Ok(Box::new(Timestamp(self.pool.mark())))
+        Ok(Box::new(Timestamp {
+            device: self.info.id,
+            at: self.pool.mark(),
+        }))
     }
 
     fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64> {
-        let at = |m: &dyn Marker| {
+        let mine = |m: &dyn Marker| {
             let mark = m.as_any().downcast_ref::<Timestamp>();
-            mark.map(|m| self.pool.wait_for(&m.0))
+            let mark = mark.filter(|mark| mark.device == self.info.id);
+            mark.map(|mark| mark.at.clone()).ok_or(Error::ForeignEvent)
         };
-        match (at(from), at(to)) {
-            (Some(from), Some(to)) => Ok(to.saturating_duration_since(from).as_secs_f64() * 1e3),
-            _ => Err(Error::ForeignEvent),
-        }
+        let (from, to) = (mine(from)?, mine(to)?);
+        let (from, to) = (self.pool.wait_for(&from), self.pool.wait_for(&to));
+        Ok(to.saturating_duration_since(from).as_secs_f64() * 1e3)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Launches run one after the other, in order, as on a stream. The blocks of the first one are
 //! claimed in increasing order, a few at a time, by as many workers as the machine has cores; a
-//! block is never given up once it has begun. So a block may wait for one with a lower index
-//! (decoupled look-back), not for a higher one. A launch that is known to be short runs at once on
+//! block is never given up once it has begun, unless the whole launch is. So a block may wait for one
+//! with a lower index (decoupled look-back), not for a higher one. A launch that is known to be short runs at once on
 //! the thread that asks for it, if nothing is ahead of it.
 
 use std::collections::VecDeque;
@@ -12,15 +12,18 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::memory::Allocation;
-use super::stack;
+use super::watch::Watch;
+use super::{meaning, stack};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::host_abi::{BlocksFn, HostLaunch};
+use crate::launch::LaunchStopped;
+use crate::stop::{Stop, StopReason};
 
 /// Below this many nanoseconds a launch is not worth waking a worker for.
 const SHORT: u64 = 20_000;
@@ -35,6 +38,8 @@ pub(super) trait Blocks: Send + Sync {
     /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
     /// memory.
     fn arena_bytes(&self) -> [usize; 2];
+    /// The kernel's name.
+    fn name(&self) -> &str;
     /// Bytes of stack that the function takes.
     fn stack_bytes(&self) -> usize;
     /// What the latest launch took for a block, in nanoseconds; 0 if there was none.
@@ -52,8 +57,25 @@ pub(super) struct Run {
     total: u64,
     next: AtomicU64,
     done: AtomicU64,
+    has_begun: AtomicBool,
+    /// What ends it before its time, and after how long that is set.
+    stop: Arc<Stop>,
+    limit: Option<Duration>,
     fault: Mutex<Option<FaultRecord>>,
-    report: Box<dyn Fn(FaultRecord) + Send + Sync>,
+    /// What went wrong besides.
+    error: Mutex<Option<Error>>,
+    report: Report,
+}
+
+/// Is told once how a launch went wrong, if it did.
+pub(super) type Report = Box<dyn Fn(Failed) + Send + Sync>;
+
+/// How a launch went wrong.
+pub(super) enum Failed {
+    /// A thread ended at a failed check; others went on.
+    Fault(FaultRecord),
+    /// The launch could not go on.
+    Error(Error),
 }
 
 // SAFETY: the parameters are only read once the run is made.
@@ -66,14 +88,12 @@ pub(super) struct RunSpec<'a> {
     pub(super) block: [u32; 3],
     pub(super) dynamic_shared: u32,
     pub(super) kernel_tag: u64,
+    /// How long it may run.
+    pub(super) limit: Option<Duration>,
 }
 
 impl Run {
-    pub(super) fn new(
-        code: Arc<dyn Blocks>,
-        spec: &RunSpec<'_>,
-        report: Box<dyn Fn(FaultRecord) + Send + Sync>,
-    ) -> Result<Run> {
+    pub(super) fn new(code: Arc<dyn Blocks>, spec: &RunSpec<'_>, report: Report) -> Result<Run> {
         let bytes = spec.params.len();
         let params = Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?;
         // SAFETY: the allocation is as long as the parameters; padding is copied as it is.
@@ -93,7 +113,11 @@ impl Run {
             total: spec.grid.iter().map(|&n| u64::from(n)).product(),
             next: AtomicU64::new(0),
             done: AtomicU64::new(0),
+            has_begun: AtomicBool::new(false),
+            stop: Arc::default(),
+            limit: spec.limit,
             fault: Mutex::new(None),
+            error: Mutex::new(None),
             report,
         })
     }
@@ -108,10 +132,17 @@ impl Run {
     }
 
     /// Claims and runs blocks until there are none; whether the last one was among them.
-    fn work(&self, chunk: u64, arena: &mut Arena) -> Result<bool> {
-        let arena = arena.at_least(self.arena_bytes())?;
+    fn work(&self, chunk: u64, arena: &mut Arena) -> bool {
+        let arena = match arena.at_least(self.arena_bytes()) {
+            Ok(arena) => arena,
+            Err(error) => {
+                // Without memory for a block nobody can run it.
+                self.give_up(error);
+                return self.end_unclaimed();
+            }
+        };
         let mut mine = 0;
-        loop {
+        while !self.stop.is_asked() {
             let first = self.next.fetch_add(chunk, Ordering::Relaxed);
             if first >= self.total {
                 break;
@@ -120,7 +151,25 @@ impl Run {
             self.run(first, count, arena);
             mine += count;
         }
-        Ok(mine > 0 && self.done.fetch_add(mine, Ordering::AcqRel) + mine == self.total)
+        let last = self.count_done(mine);
+        last || self.stop.is_asked() && self.end_unclaimed()
+    }
+
+    /// Counts blocks that are done; whether the last one is among them.
+    fn count_done(&self, count: u64) -> bool {
+        count > 0 && self.done.fetch_add(count, Ordering::AcqRel) + count == self.total
+    }
+
+    /// Claims what is left, to be run by nobody; whether the last block is among it.
+    fn end_unclaimed(&self) -> bool {
+        let first = self.next.swap(self.total, Ordering::Relaxed);
+        self.count_done(self.total.saturating_sub(first))
+    }
+
+    /// Ends the launch, because of this.
+    fn give_up(&self, error: Error) {
+        self.error.lock().get_or_insert(error);
+        self.stop.ask(StopReason::Failed);
     }
 
     fn run(&self, first: u64, count: u64, arena: *mut u8) {
@@ -130,19 +179,26 @@ impl Run {
             dynamic_shared: self.dynamic_shared,
             fault: note_fault,
             sink: ptr::from_ref(self).cast(),
-            meaning: super::meaning::pure,
-            warp_meaning: super::meaning::warp,
+            meaning: meaning::pure,
+            warp_meaning: meaning::warp,
+            stop: self.stop.as_ptr(),
         };
         let memory = arena.wrapping_add(self.code.arena_bytes()[0]);
         // SAFETY: the code was made for this signature and stays loaded while `self` holds it; the
         // arena has the bytes that the code asks for, and nobody else has it. What the code
         // accesses besides is what the arguments point at, as for any launch.
-        unsafe { (self.code.entry())(&launch, first, count, arena, memory) };
+        let code = || unsafe { (self.code.entry())(&launch, first, count, arena, memory) };
+        if let Err(panic) = meaning::catch(&self.stop, code) {
+            self.give_up(panic.in_kernel(self.code.name()).into());
+        }
     }
 
     /// Runs all blocks on the calling thread, or on one with more stack.
     pub(super) fn alone(&self) -> Result<()> {
-        let run = || run_alone(self, &mut Arena::default());
+        let run = || {
+            run_alone(self, &mut Arena::default());
+            self.finish()
+        };
         if stack::has_room(self.code.stack_bytes()) {
             return run();
         }
@@ -156,9 +212,28 @@ impl Run {
         })
     }
 
-    fn finish(&self) {
+    /// How it went wrong, if it did. A fault comes first: what an ended thread did not do may be why
+    /// others never ended.
+    fn failed(&self) -> Option<Failed> {
         if let Some(record) = self.fault.lock().take() {
-            (self.report)(record);
+            return Some(Failed::Fault(record));
+        }
+        if let Some(error) = self.error.lock().take() {
+            return Some(Failed::Error(error));
+        }
+        let stopped = LaunchStopped::of(&self.stop, self.code.name(), self.limit)?;
+        Some(Failed::Error(stopped.into()))
+    }
+
+    /// Reports how it went wrong, save errors that the caller hands back itself.
+    fn finish(&self) -> Result<()> {
+        match self.failed() {
+            Some(Failed::Error(error)) => Err(error),
+            Some(fault) => {
+                (self.report)(fault);
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 }
@@ -219,10 +294,15 @@ enum Task {
 
 struct State {
     queue: VecDeque<Task>,
-    /// Whether a thread that launches runs something itself.
-    inline: bool,
+    /// What a thread that launches runs itself.
+    inline: Option<Arc<Stop>>,
     arena: Arena,
-    failed: Option<Error>,
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.inline.is_none()
+    }
 }
 
 struct Shared {
@@ -231,13 +311,16 @@ struct Shared {
     work: Condvar,
     /// The queue has become shorter.
     done: Condvar,
-    stop: AtomicBool,
+    end: AtomicBool,
+    watch: Watch,
 }
 
 /// The queue with its workers, which are started by the first launch that needs them.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     threads: u32,
+    /// Stack of a worker.
+    stack_bytes: usize,
     workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -245,47 +328,87 @@ impl Pool {
     pub(super) fn new(threads: u32) -> Pool {
         let state = State {
             queue: VecDeque::new(),
-            inline: false,
+            inline: None,
             arena: Arena::default(),
-            failed: None,
         };
         Pool {
             shared: Arc::new(Shared {
                 state: Mutex::new(state),
                 work: Condvar::new(),
                 done: Condvar::new(),
-                stop: AtomicBool::new(false),
+                end: AtomicBool::new(false),
+                watch: Watch::default(),
             }),
             threads,
+            stack_bytes: stack::WORKER,
             workers: Mutex::default(),
         }
     }
 
     /// Puts a launch at the end of the queue, or runs it if it is short and nothing is ahead.
     pub(super) fn launch(&self, run: Run) -> Result<()> {
+        if run.limit.is_some() {
+            self.shared.watch.start()?;
+        }
         let cost = run.code.cost().load(Ordering::Relaxed);
         let short = run.total == 1 || (cost > 0 && cost.saturating_mul(run.total) < SHORT);
-        let mut state = self.shared.state.lock();
         let here = short && stack::has_room(run.code.stack_bytes());
-        if here && state.queue.is_empty() && !state.inline {
-            state.inline = true;
+        let mut state = self.shared.state.lock();
+        if here && state.is_idle() {
+            state.inline = Some(run.stop.clone());
             let mut arena = std::mem::take(&mut state.arena);
             drop(state);
-            let result = run_alone(&run, &mut arena);
-            let mut state = self.shared.state.lock();
-            state.arena = arena;
-            state.inline = false;
-            // Whoever queued something meanwhile waits for this.
-            if !state.queue.is_empty() {
-                self.shared.work.notify_all();
-            }
-            self.shared.done.notify_all();
-            return result;
+            self.shared.begin(&run);
+            run_alone(&run, &mut arena);
+            self.shared.watch.end(&run.stop);
+            self.shared.end_inline(Some(arena));
+            return run.finish();
         }
-        state.queue.push_back(Task::Run(Arc::new(run)));
+        let run = Arc::new(run);
+        state.queue.push_back(Task::Run(run.clone()));
         drop(state);
         self.shared.work.notify_all();
         self.start_workers()
+            .inspect_err(|_| self.shared.take_back(&run))
+    }
+
+    /// Runs `work` on the calling thread once everything before is done, and nothing beside it. `stop`
+    /// is what ends it.
+    pub(super) fn run_here<R>(
+        &self,
+        stop: &Arc<Stop>,
+        limit: Option<Duration>,
+        work: impl FnOnce() -> R,
+    ) -> Result<R> {
+        if limit.is_some() {
+            self.shared.watch.start()?;
+        }
+        let mut state = self.shared.state.lock();
+        while !state.is_idle() {
+            self.shared.done.wait(&mut state);
+        }
+        state.inline = Some(stop.clone());
+        drop(state);
+        if let Some(limit) = limit {
+            self.shared.watch.begin(stop, limit);
+        }
+        let result = work();
+        self.shared.watch.end(stop);
+        self.shared.end_inline(None);
+        Ok(result)
+    }
+
+    /// Ends all launches that have been made and have not ended.
+    pub(super) fn cancel(&self) {
+        let state = self.shared.state.lock();
+        for task in &state.queue {
+            if let Task::Run(run) = task {
+                run.stop.ask(StopReason::Cancelled);
+            }
+        }
+        if let Some(stop) = &state.inline {
+            stop.ask(StopReason::Cancelled);
+        }
     }
 
     fn start_workers(&self) -> Result<()> {
@@ -295,38 +418,23 @@ impl Pool {
             let threads = u64::from(self.threads.max(1));
             let worker = std::thread::Builder::new()
                 .name("kiln worker".to_owned())
-                .stack_size(stack::WORKER)
+                .stack_size(self.stack_bytes)
                 .spawn(move || shared.work(threads));
             match worker {
                 Ok(worker) => workers.push(worker),
                 // One worker is enough to go on.
                 Err(_) if !workers.is_empty() => break,
-                Err(error) => {
-                    self.shared.state.lock().queue.clear();
-                    return Err(Error::Workers(error.to_string()));
-                }
+                Err(error) => return Err(Error::Workers(error.to_string())),
             }
         }
         Ok(())
     }
 
-    /// Waits until everything is done, and leaves errors to others.
+    /// Waits until everything is done.
     pub(super) fn settle(&self) {
         let mut state = self.shared.state.lock();
-        while !state.queue.is_empty() || state.inline {
+        while !state.is_idle() {
             self.shared.done.wait(&mut state);
-        }
-    }
-
-    /// Waits until everything is done. What went wrong besides faults is the error, once.
-    pub(super) fn wait(&self) -> Result<()> {
-        let mut state = self.shared.state.lock();
-        while !state.queue.is_empty() || state.inline {
-            self.shared.done.wait(&mut state);
-        }
-        match state.failed.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
         }
     }
 
@@ -334,7 +442,7 @@ impl Pool {
     pub(super) fn mark(&self) -> Arc<Mutex<Option<Instant>>> {
         let mark = Arc::new(Mutex::new(None));
         let mut state = self.shared.state.lock();
-        if state.queue.is_empty() {
+        if state.is_idle() {
             *mark.lock() = Some(Instant::now());
         } else {
             state.queue.push_back(Task::Mark(mark.clone()));
@@ -356,9 +464,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // A pool that is gone cannot report what its last launches did.
-        let _ = self.wait();
-        self.shared.stop.store(true, Ordering::Release);
+        // Nobody can see any more what its launches do: no buffer is left.
+        self.cancel();
+        self.settle();
+        self.shared.end.store(true, Ordering::Release);
         drop(self.shared.state.lock());
         self.shared.work.notify_all();
         for worker in self.workers.lock().drain(..) {
@@ -367,12 +476,10 @@ impl Drop for Pool {
     }
 }
 
-fn run_alone(run: &Run, arena: &mut Arena) -> Result<()> {
+fn run_alone(run: &Run, arena: &mut Arena) {
     let start = Instant::now();
-    let result = run.work(run.total, arena).map(|_| ());
+    run.work(run.total, arena);
     note_cost(run, start);
-    run.finish();
-    result
 }
 
 fn note_cost(run: &Run, start: Instant) {
@@ -387,50 +494,73 @@ impl Shared {
         while let Some(run) = self.next_run() {
             let chunk = (run.total / (CLAIMS * threads)).max(1);
             let start = Instant::now();
-            let result = run.work(chunk, &mut arena);
-            match result {
-                Ok(false) => {}
-                Ok(true) => {
-                    note_cost(&run, start);
-                    self.complete(&run, None);
-                }
-                Err(error) => {
-                    // Without memory for a block nobody can run it: claim what is left.
-                    let first = run.next.swap(run.total, Ordering::Relaxed);
-                    let left = run.total.saturating_sub(first);
-                    let before = run.done.fetch_add(left, Ordering::AcqRel);
-                    if before + left == run.total {
-                        self.complete(&run, Some(error));
-                    } else {
-                        self.state.lock().failed.get_or_insert(error);
-                    }
-                }
+            if run.work(chunk, &mut arena) {
+                note_cost(&run, start);
+                self.complete(&run);
             }
         }
+    }
+
+    /// A launch begins to run: its time counts from here on.
+    fn begin(&self, run: &Run) {
+        if let Some(limit) = run.limit {
+            self.watch.begin(&run.stop, limit);
+        }
+    }
+
+    /// What a thread ran itself is done.
+    fn end_inline(&self, arena: Option<Arena>) {
+        let mut state = self.state.lock();
+        if let Some(arena) = arena {
+            state.arena = arena;
+        }
+        state.inline = None;
+        Self::pass_marks(&mut state);
+        // Whoever queued something meanwhile waits for this.
+        if !state.queue.is_empty() {
+            self.work.notify_all();
+        }
+        self.done.notify_all();
+    }
+
+    /// Takes a launch out of the queue that nobody can run. Launches of other threads stay: these
+    /// threads find out themselves.
+    fn take_back(&self, run: &Arc<Run>) {
+        let mut state = self.state.lock();
+        state.queue.retain(|task| match task {
+            Task::Run(queued) => !Arc::ptr_eq(queued, run),
+            Task::Mark(_) => true,
+        });
+        Self::pass_marks(&mut state);
+        self.done.notify_all();
     }
 
     /// Waits for a launch with unclaimed blocks; `None` when the pool ends.
     fn next_run(&self) -> Option<Arc<Run>> {
         let mut state = self.state.lock();
         loop {
-            if self.stop.load(Ordering::Acquire) {
+            if self.end.load(Ordering::Acquire) {
                 return None;
             }
-            if let (false, Some(Task::Run(run))) = (state.inline, state.queue.front())
+            if state.inline.is_none()
+                && let Some(Task::Run(run)) = state.queue.front()
                 && run.unclaimed()
             {
+                if !run.has_begun.swap(true, Ordering::Relaxed) {
+                    self.begin(run);
+                }
                 return Some(run.clone());
             }
             self.work.wait(&mut state);
         }
     }
 
-    fn complete(&self, run: &Arc<Run>, error: Option<Error>) {
-        run.finish();
-        let mut state = self.state.lock();
-        if let Some(error) = error {
-            state.failed.get_or_insert(error);
+    fn complete(&self, run: &Arc<Run>) {
+        self.watch.end(&run.stop);
+        if let Some(failed) = run.failed() {
+            (run.report)(failed);
         }
+        let mut state = self.state.lock();
         if let Some(Task::Run(front)) = state.queue.front()
             && Arc::ptr_eq(front, run)
         {
@@ -448,5 +578,107 @@ impl Shared {
             *mark.lock() = Some(Instant::now());
             state.queue.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Code that does nothing.
+    struct Nothing(AtomicU64);
+
+    unsafe extern "C" fn nothing(_: *const HostLaunch, _: u64, _: u64, _: *mut u8, _: *mut u8) {}
+
+    impl Blocks for Nothing {
+        fn entry(&self) -> BlocksFn {
+            nothing
+        }
+        fn arena_bytes(&self) -> [usize; 2] {
+            [0, 0]
+        }
+        fn name(&self) -> &str {
+            "nothing"
+        }
+        fn stack_bytes(&self) -> usize {
+            0
+        }
+        fn cost(&self) -> &AtomicU64 {
+            &self.0
+        }
+    }
+
+    fn run(report: Report) -> Run {
+        let spec = RunSpec {
+            params: &[],
+            grid: [2, 1, 1],
+            block: [1, 1, 1],
+            dynamic_shared: 0,
+            kernel_tag: 0,
+            limit: None,
+        };
+        Run::new(Arc::new(Nothing(AtomicU64::new(0))), &spec, report).expect("memory")
+    }
+
+    /// The launches of other threads stay when no worker can be started, and who waits goes on.
+    #[test]
+    fn without_workers_no_launch_of_another_is_lost() {
+        let mut pool = Pool::new(1);
+        // More than any machine has addresses for.
+        pool.stack_bytes = 1 << 60;
+        let ignore = || -> Report { Box::new(|_| ()) };
+        let other = Arc::new(run(ignore()));
+        let queued = Task::Run(other.clone());
+        pool.shared.state.lock().queue.push_back(queued);
+        let mark = pool.mark();
+        assert!(matches!(pool.launch(run(ignore())), Err(Error::Workers(_))));
+        assert_eq!(pool.shared.state.lock().queue.len(), 2);
+        assert!(mark.lock().is_none());
+        // The other thread's own attempt to start one works.
+        pool.stack_bytes = stack::WORKER;
+        pool.start_workers().expect("a worker");
+        pool.settle();
+        assert_eq!(other.done.load(Ordering::Acquire), 2);
+        pool.wait_for(&mark);
+    }
+
+    #[test]
+    fn who_waits_for_a_launch_that_is_taken_back_goes_on() {
+        let mut pool = Pool::new(1);
+        pool.stack_bytes = 1 << 60;
+        let taken_back = Arc::new(run(Box::new(|_| ())));
+        let task = Task::Run(taken_back.clone());
+        pool.shared.state.lock().queue.push_back(task);
+        let mark = pool.mark();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                pool.settle();
+                pool.wait_for(&mark);
+            });
+            pool.shared.take_back(&taken_back);
+            waits.join().expect("no panic");
+        });
+    }
+
+    #[test]
+    fn a_cancelled_launch_says_so() {
+        let pool = Pool::new(1);
+        let told = Arc::new(Mutex::new(String::new()));
+        let hears = told.clone();
+        let report: Report = Box::new(move |failed| {
+            if let Failed::Error(error) = failed {
+                *hears.lock() = error.to_string();
+            }
+        });
+        let queued = Task::Run(Arc::new(run(report)));
+        pool.shared.state.lock().queue.push_back(queued);
+        pool.cancel();
+        pool.start_workers().expect("a worker");
+        pool.settle();
+        assert!(
+            told.lock().contains("kernel `nothing` was cancelled"),
+            "{}",
+            told.lock()
+        );
     }
 }

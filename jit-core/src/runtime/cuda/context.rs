@@ -20,6 +20,7 @@ use super::error::{DriverError, PoisonCause};
 use super::fault_channel::FaultBuffers;
 use super::recent::RecentLaunches;
 use super::table::{Code, Table};
+use super::waiting::Waiting;
 
 /// A device's primary context, retained for as long as this object lives.
 ///
@@ -39,6 +40,7 @@ pub struct CudaContext {
     /// Whether streams other than stream 0 exist or existed.
     pub(super) has_streams: AtomicBool,
     pub(super) fault: FaultBuffers,
+    pub(super) waiting: Waiting,
 }
 
 // SAFETY: the driver API may be called from any thread; the context is made current in the calling
@@ -102,6 +104,7 @@ impl CudaContext {
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
             fault: FaultBuffers::default(),
+            waiting: Waiting::default(),
         };
         context.create_fault_buffers()?;
         Ok(Arc::new(context))
@@ -125,9 +128,11 @@ impl CudaContext {
     /// Waits until all work of the context is done (`cuCtxSynchronize`).
     ///
     /// # Errors
-    /// [`DriverError::Poisoned`] when earlier work failed. A checked access that was out of bounds
-    /// is not an error here: see [`CudaContext::take_fault`].
+    /// [`DriverError::Poisoned`] when earlier work failed; [`DriverError::StillRunning`] if there is a
+    /// limit. A checked access that was out of bounds is not an error here: see
+    /// [`CudaContext::take_fault`].
     pub fn synchronize(&self) -> Result<(), DriverError> {
+        self.wait_within_limit("cuCtxSynchronize")?;
         let table = self.enter()?;
         // SAFETY: the context is current.
         let code = unsafe { (table.cuCtxSynchronize)() };
@@ -223,6 +228,10 @@ impl CudaContext {
 impl Drop for CudaContext {
     fn drop(&mut self) {
         let table = &self.driver.table;
+        if self.is_overdue() {
+            // Whatever is released here would wait for a kernel that may never end.
+            return;
+        }
         let mut previous: sys::CUcontext = ptr::null_mut();
         if self.poison.get().is_none() {
             // SAFETY: `previous` outlives the call. On failure it stays null.

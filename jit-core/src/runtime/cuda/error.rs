@@ -5,6 +5,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+use super::waiting::KeptMemory;
 
 /// A driver error code with the driver's name and description of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,6 +159,25 @@ pub enum DriverError {
         free: Option<u64>,
         /// Bytes of memory of the device.
         total: u64,
+    },
+    /// The device is at work for longer than a call may wait.
+    #[error(
+        "{call}: the device has not finished after {limit:?}, the time limit; {}. No call can end a \
+         kernel on a GPU: look for a loop or a wait that does not end, raise \
+         `JitOptions::time_limit`, or end the process. {}",
+        suspect(kernel.as_deref(), *several_kernels), kept_note(kept)
+    )]
+    StillRunning {
+        /// The driver call that would have waited.
+        call: &'static str,
+        /// How long it waited.
+        limit: Duration,
+        /// The kernel launched last since the last complete synchronization, if any was.
+        kernel: Option<String>,
+        /// Whether other kernels were launched since then as well.
+        several_kernels: bool,
+        /// What could not be freed.
+        kept: KeptMemory,
     },
     /// A range of addresses that is not inside a live allocation of this context.
     #[error(
@@ -374,5 +396,29 @@ fn advice(code: u32) -> &'static str {
             "See this code in the CUDA Driver API reference; run with CUDA_LAUNCH_BLOCKING=1 to \
               find the call that caused it"
         }
+    }
+}
+
+/// What may be running.
+fn suspect(kernel: Option<&str>, several: bool) -> String {
+    match (kernel, several) {
+        (None, _) => "no kernel was launched since the last synchronization".to_owned(),
+        (Some(kernel), false) => {
+            format!("kernel `{kernel}` is the only one launched since the last synchronization")
+        }
+        (Some(kernel), true) => format!(
+            "kernel `{kernel}` was launched last, other kernels were launched since the last \
+             synchronization"
+        ),
+    }
+}
+
+fn kept_note(kept: &KeptMemory) -> String {
+    match kept.allocations {
+        0 => "No buffer was dropped meanwhile".to_owned(),
+        count => format!(
+            "{count} buffers of {} bytes that were dropped meanwhile are kept until it has finished",
+            kept.bytes
+        ),
     }
 }

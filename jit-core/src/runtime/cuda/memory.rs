@@ -48,7 +48,9 @@ impl CudaContext {
         Ok(address)
     }
 
-    /// Frees an allocation, after the work that may use it. Address 0 is fine.
+    /// Frees an allocation, after the work that may use it. Address 0 is fine. If that work takes
+    /// longer than a call may wait, the memory is kept and freed later; see
+    /// [`CudaContext::kept_memory`].
     ///
     /// # Errors
     /// [`DriverError::InvalidAddress`] when it is not the start of a live allocation;
@@ -65,6 +67,10 @@ impl CudaContext {
                 bytes: 0,
             });
         };
+        if !self.may_free() {
+            self.keep(address, bytes);
+            return Ok(());
+        }
         // SAFETY: it was a live allocation, and is no longer listed, so nobody frees it twice.
         let code = unsafe { (table.cuMemFree_v2)(address) };
         if code != 0 {
@@ -87,6 +93,7 @@ impl CudaContext {
         if !self.is_range("cuMemcpyHtoD", destination, source.len() as u64)? {
             return Ok(());
         }
+        self.wait_within_limit("cuMemcpyHtoD")?;
         let from = source.as_ptr().cast::<c_void>();
         // SAFETY: both ranges are valid for the length; the call is done with `source` on return.
         let code = unsafe { (table.cuMemcpyHtoD_v2)(destination, from, source.len()) };
@@ -103,6 +110,7 @@ impl CudaContext {
         if !self.is_range("cuMemcpyDtoH", source, destination.len() as u64)? {
             return Ok(());
         }
+        self.wait_within_limit("cuMemcpyDtoH")?;
         let to = destination.as_mut_ptr().cast::<c_void>();
         // SAFETY: both ranges are valid for the length; the copy is complete on return.
         let code = unsafe { (table.cuMemcpyDtoH_v2)(to, source, destination.len()) };

@@ -17,6 +17,7 @@
 //! | `module` | PTX loading with the JIT log, functions and their attributes |
 //! | `launch` | the launch and the diagnosis of a refused one |
 //! | `stream` | streams and events |
+//! | `waiting` | waiting for a limited time, and memory that cannot be freed yet |
 //! | `fault_channel` | the fault record shared with kernels |
 //!
 //! # Asynchronous errors
@@ -38,6 +39,7 @@ mod module;
 mod recent;
 mod stream;
 mod table;
+mod waiting;
 
 pub use context::CudaContext;
 pub use device::DeviceInfo;
@@ -47,3 +49,4 @@ pub use launch::launch_limit;
 pub use memory::MemoryInfo;
 pub use module::{CudaFunction, CudaModule, FunctionAttributes, ModuleGlobal};
 pub use stream::{CudaEvent, CudaStream, StreamHandle};
+pub use waiting::KeptMemory;

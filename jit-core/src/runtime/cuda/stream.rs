@@ -14,10 +14,7 @@ use cudarc::driver::sys;
 
 use super::context::CudaContext;
 use super::error::DriverError;
-use super::table::Code;
-
-/// The code for work that is not finished.
-const NOT_READY: Code = 600;
+use super::waiting::NOT_READY;
 
 /// A stream as the launch takes it: valid as long as the stream it came from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -117,6 +114,7 @@ impl CudaStream {
     /// # Errors
     /// [`DriverError::Poisoned`] when earlier work failed.
     pub fn synchronize(&self) -> Result<(), DriverError> {
+        self.context.wait_within_limit("cuStreamSynchronize")?;
         let table = self.context.enter()?;
         // SAFETY: the stream is live and of the current context.
         let code = unsafe { (table.cuStreamSynchronize)(self.handle) };
@@ -214,6 +212,7 @@ impl CudaEvent {
     /// # Errors
     /// [`DriverError::Poisoned`] when earlier work failed.
     pub fn synchronize(&self) -> Result<(), DriverError> {
+        self.context.wait_within_limit("cuEventSynchronize")?;
         let table = self.context.enter()?;
         // SAFETY: the event is live.
         let code = unsafe { (table.cuEventSynchronize)(self.handle) };

@@ -1,0 +1,96 @@
+//! Where code looks whether its launch is to end.
+//!
+//! A launch has a word that is 0 as long as it is to go on ([`crate::stop::Stop`]). Each loop reads it
+//! at the end of its turns, save innermost ones whose turns are counted with 32 bits or fewer: there a
+//! look costs, and an end is in sight. Where the word is set, control leaves the function from where it
+//! is.
+
+use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::PointerValue;
+
+use super::Warp;
+use super::emit::Emit;
+use super::entry::Entry;
+use crate::codegen::error::BackendError;
+use crate::ir::{InstData, Region};
+
+/// When a loop looks whether the launch is to end.
+#[derive(Copy, Clone)]
+pub(super) enum Looks<'ctx> {
+    Always,
+    /// With the place where its turns are counted.
+    Rarely(PointerValue<'ctx>),
+    Never,
+}
+
+impl<'ctx> Entry<'ctx> {
+    /// Looks whether the launch is to end, and leaves the function if so: at the end of a turn of a
+    /// loop, or before the next block. Nothing of the block is of use then, so nothing is put in order.
+    pub(super) fn look(&self, emit: &Emit<'_, 'ctx>) -> Result<(), BackendError> {
+        let word = emit.load(emit.int(32).into(), self.stop, 4, true)?;
+        let zero = emit.i32(0).into();
+        let go_on = emit.icmp(IntPredicate::EQ, word, zero)?.into_int_value();
+        let next = emit.context.append_basic_block(self.function, "go_on");
+        emit.likely(go_on, next, self.stopped)?;
+        emit.builder.position_at_end(next);
+        Ok(())
+    }
+
+    /// [`Entry::look`] each 64th time, counted by `turns`: for a loop of few instructions.
+    pub(super) fn look_rarely(
+        &self,
+        emit: &Emit<'_, 'ctx>,
+        turns: PointerValue<'ctx>,
+    ) -> Result<(), BackendError> {
+        let int: BasicTypeEnum<'ctx> = emit.int(32).into();
+        let turn = emit.builder.build_load(int, turns, "turn")?;
+        let turn = emit.add(turn, emit.i32(1).into())?;
+        emit.builder.build_store(turns, turn)?;
+        let low = emit.and(turn, emit.i32(63).into())?;
+        let zero = emit.i32(0).into();
+        let other = emit.icmp(IntPredicate::NE, low, zero)?.into_int_value();
+        let append = |name| emit.context.append_basic_block(self.function, name);
+        let (looks, next) = (append("look"), append("turn_end"));
+        emit.likely(other, next, looks)?;
+        emit.builder.position_at_end(looks);
+        self.look(emit)?;
+        emit.builder.build_unconditional_branch(next)?;
+        emit.builder.position_at_end(next);
+        Ok(())
+    }
+}
+
+impl<'ctx> Warp<'_, '_, 'ctx> {
+    /// How a loop looks whether the launch is to end: at each turn if there are loops in it, never if
+    /// its turns are counted and few, else now and then.
+    pub(super) fn looks(&self, body: Region, few: bool) -> Result<Looks<'ctx>, BackendError> {
+        if self.has_loops(body) {
+            return Ok(Looks::Always);
+        }
+        if few {
+            return Ok(Looks::Never);
+        }
+        let turns = self.entry.slot(self.emit, self.emit.int(32).into())?;
+        self.emit.builder.build_store(turns, self.emit.i32(0))?;
+        Ok(Looks::Rarely(turns))
+    }
+
+    fn has_loops(&self, region: Region) -> bool {
+        let function = self.function();
+        function.regions[region].insts.iter().any(|&inst| {
+            let data = &function.insts[inst].data;
+            matches!(data, InstData::Loop { .. } | InstData::For { .. })
+                || data.regions().iter().any(|&r| self.has_loops(r))
+        })
+    }
+
+    /// At the end of a turn.
+    pub(super) fn look(&self, looks: Looks<'ctx>) -> Result<(), BackendError> {
+        match looks {
+            Looks::Always => self.entry.look(self.emit),
+            Looks::Rarely(turns) => self.entry.look_rarely(self.emit, turns),
+            Looks::Never => Ok(()),
+        }
+    }
+}

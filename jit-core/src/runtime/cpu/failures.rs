@@ -1,0 +1,93 @@
+//! What went wrong in launches that had returned, until somebody is told.
+//!
+//! It concerns whoever reads a buffer that such a launch was given, and whoever waits for the whole
+//! device. Readers of other buffers get their data and hear nothing of it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::error::Error;
+
+/// The most that is remembered; a program that launches on without asking is told the first ones.
+const MOST: usize = 1024;
+
+/// The device addresses that a launch was given.
+pub(super) type Given = SmallVec<[u64; 4]>;
+
+/// Failures in the order in which they happened.
+#[derive(Default)]
+pub(super) struct Failures(Mutex<VecDeque<(Given, Error)>>);
+
+impl Failures {
+    pub(super) fn add(&self, given: Given, error: Error) {
+        let mut list = self.0.lock();
+        if list.len() < MOST {
+            list.push_back((given, error));
+        }
+    }
+
+    /// For who waits for the whole device: the first. The others are forgotten with it.
+    pub(super) fn take_first(&self) -> Option<Error> {
+        let mut list = self.0.lock();
+        let first = list.pop_front();
+        list.clear();
+        first.map(|(_, error)| error)
+    }
+
+    /// For who reads this memory: the first that concerns it. Others that do are forgotten with it.
+    pub(super) fn take_of(&self, memory: Range<u64>) -> Option<Error> {
+        let mut list = self.0.lock();
+        if list.is_empty() {
+            return None;
+        }
+        let mut found = None;
+        let others = std::mem::take(&mut *list);
+        for (given, error) in others {
+            if given.iter().any(|address| memory.contains(address)) {
+                found.get_or_insert(error);
+            } else {
+                list.push_back((given, error));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    fn text(error: Option<Error>) -> Option<String> {
+        error.map(|e| e.to_string())
+    }
+
+    #[test]
+    fn whom_a_failure_concerns() {
+        let failures = Failures::default();
+        let error = |bytes| Error::HostMemory { bytes };
+        failures.add(smallvec![256, 1024], error(1));
+        failures.add(smallvec![512], error(2));
+        failures.add(smallvec![1024], error(3));
+        assert_eq!(text(failures.take_of(0..256)), None);
+        assert_eq!(
+            text(failures.take_of(1000..1025)),
+            Some(error(1).to_string())
+        );
+        assert_eq!(text(failures.take_of(1000..1025)), None);
+        assert_eq!(text(failures.take_first()), Some(error(2).to_string()));
+        assert_eq!(text(failures.take_first()), None);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let failures = Failures::default();
+        for bytes in 0..2 * MOST {
+            failures.add(smallvec![256], Error::HostMemory { bytes });
+        }
+        assert_eq!(failures.0.lock().len(), MOST);
+    }
+}

@@ -1,0 +1,92 @@
+//! A kernel that does not end: every call that would wait comes back, and nothing is freed under it.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use kiln_jit_core::runtime::cuda::{DriverError, KeptMemory};
+use kiln_jit_core::value::bytes_of;
+
+use crate::fake::Fake;
+use crate::{check, context, function, launch};
+
+const LIMIT: Duration = Duration::from_millis(5);
+
+#[test]
+fn every_call_that_waits_comes_back() {
+    let fake = Fake::new();
+    let context = context(&fake);
+    context.set_wait_limit(Some(LIMIT));
+    let saxpy = function(&context, "saxpy");
+    let address = context.alloc(64).unwrap();
+    launch(&context, &saxpy, [1; 3], [1; 3], 0).unwrap();
+    let event = context.create_event().unwrap();
+    fake.set_busy(true);
+    check(
+        &fake,
+        context.synchronize(),
+        expect![
+            "cuCtxSynchronize: the device has not finished after 5ms, the time limit; kernel `saxpy` is the only one launched since the last synchronization. No call can end a kernel on a GPU: look for a loop or a wait that does not end, raise `JitOptions::time_limit`, or end the process. No buffer was dropped meanwhile"
+        ],
+    );
+    let mut bytes = [0u8; 64];
+    let results = [
+        context.copy_to_host(&mut bytes, address),
+        context.copy_to_device(address, bytes_of(&[1u8; 64])),
+        context.default_stream().synchronize(),
+        event.synchronize(),
+    ];
+    for result in results {
+        assert!(
+            matches!(result, Err(DriverError::StillRunning { .. })),
+            "{result:?}"
+        );
+    }
+    fake.set_busy(false);
+    context.synchronize().unwrap();
+    context.copy_to_host(&mut bytes, address).unwrap();
+    context.free(address).unwrap();
+}
+
+#[test]
+fn memory_is_kept_while_a_kernel_may_use_it() {
+    let fake = Fake::new();
+    let context = context(&fake);
+    let before = fake.ledger().memory;
+    context.set_wait_limit(Some(LIMIT));
+    let addresses = [context.alloc(64).unwrap(), context.alloc(32).unwrap()];
+    fake.set_busy(true);
+    for address in addresses {
+        // The fake driver fails if memory is freed now.
+        context.free(address).unwrap();
+    }
+    let kept = KeptMemory {
+        allocations: 2,
+        bytes: 96,
+    };
+    assert_eq!(context.kept_memory(), kept);
+    let text = context.synchronize().unwrap_err().to_string();
+    assert!(
+        text.ends_with(
+            "2 buffers of 96 bytes that were dropped meanwhile are kept until it has finished"
+        ),
+        "{text}"
+    );
+    // It can no longer be used.
+    assert!(context.copy_to_host(&mut [0; 8], addresses[0]).is_err());
+    fake.set_busy(false);
+    context.synchronize().unwrap();
+    assert_eq!(context.kept_memory(), KeptMemory::default());
+    assert_eq!(fake.ledger().memory, before);
+}
+
+/// Releasing the context would wait for the kernel, so it is left to the end of the process.
+#[test]
+fn the_end_of_a_context_does_not_wait() {
+    let fake = Fake::new();
+    let context = context(&fake);
+    context.set_wait_limit(Some(LIMIT));
+    fake.set_busy(true);
+    assert!(context.synchronize().is_err());
+    drop(context);
+    assert_eq!(fake.ledger().contexts, 1);
+}
