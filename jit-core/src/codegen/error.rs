@@ -46,6 +46,18 @@ pub enum CompileThreadError {
         /// The operating system's words.
         reason: String,
     },
+    /// The memory is not there that LLVM would take; without it LLVM would end the process.
+    #[error(
+        "compiling kernel `{kernel}` needs about {} MiB of memory, and the process cannot have that \
+         much more\nhelp: raise its limit (`ulimit -v`), or free memory",
+        bytes >> 20
+    )]
+    Memory {
+        /// The kernel.
+        kernel: String,
+        /// What was tried for.
+        bytes: usize,
+    },
     /// The code that ran panicked.
     #[error(
         "compiling kernel `{kernel}` panicked: {message}\nhelp: this is a bug in a hook or in Kiln"

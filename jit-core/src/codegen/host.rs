@@ -10,7 +10,7 @@ use once_cell::sync::OnceCell;
 use super::error::BackendError;
 use super::machine::Machine;
 use super::optimize::OptLevel;
-use super::session::{Session, on_compile_thread, stack_bytes};
+use super::session::{Session, compile_module, on_compile_thread, stack_bytes};
 use super::vector::{
     Barriers, Bug, Plan, PlanOptions, Unplannable, take_frame_bytes, write_kernel,
 };
@@ -70,8 +70,8 @@ const SPLIT_COROUTINES: &str = "coro-early,cgscc(coro-split),coro-cleanup";
 
 /// Compiles on a thread of its own; only data crosses.
 pub(crate) fn compile_host(job: HostJob) -> Result<HostOutput, Error> {
-    let kernel = job.module.name.clone();
-    on_compile_thread(&kernel, move || run(&job))?
+    let module = job.module.clone();
+    compile_module(&module, move || run(&job))?
 }
 
 /// The way to run a kernel: cut at its barriers; else with a coroutine for each warp; else, where

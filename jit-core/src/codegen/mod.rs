@@ -12,6 +12,7 @@ mod library;
 mod line_info;
 mod lower;
 pub(crate) mod machine;
+mod memory;
 #[cfg(feature = "gpu-on-host")]
 pub(crate) mod on_host;
 mod operations;

@@ -14,7 +14,7 @@ use super::legal::check_legal;
 use super::lower::{FunctionLowering, LoweringHooks, kernel_entry_name, lower};
 use super::machine::Machine;
 use super::options::CodegenOptions;
-use super::session::{Session, on_compile_thread};
+use super::session::{Session, compile_module};
 use super::short_abs::widen_short_abs;
 use crate::compile::{Stage, failed};
 use crate::error::Error;
@@ -47,8 +47,8 @@ pub(crate) struct PtxOutput {
 /// Compiles on a thread of its own; only data crosses.
 pub(crate) fn compile_ptx(job: PtxJob) -> Result<PtxOutput, Error> {
     check_legal(&job.module, &job.target)?;
-    let kernel = job.module.name.clone();
-    on_compile_thread(&kernel, move || run(&job))?
+    let module = job.module.clone();
+    compile_module(&module, move || run(&job))?
 }
 
 fn run(job: &PtxJob) -> Result<PtxOutput, Error> {

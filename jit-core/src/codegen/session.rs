@@ -15,7 +15,6 @@
 //! Contexts, modules and builders are not thread-safe: they are made, used and dropped inside one
 //! [`on_compile_thread`] call, and only bytes and text leave it.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
@@ -40,6 +39,8 @@ use inkwell::targets::{InitializationConfig, Target};
 
 use super::error::{BackendError, CompileThreadError};
 use super::library::library;
+use super::memory;
+use crate::row_panic::message as panic_message;
 
 /// Stack of a compile thread in bytes. LLVM recurses over types and expressions; the 2 MiB a Rust
 /// thread gets overflow on deeply nested aggregates. Pages are only taken when touched.
@@ -68,15 +69,28 @@ pub(crate) fn on_compile_thread<R: Send + 'static>(
     kernel: &str,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CompileThreadError> {
-    compile_within(TIME_LIMIT, kernel, work)
+    compile_within(TIME_LIMIT, memory::least(), kernel, work)
 }
 
-/// The same with a time limit.
+/// [`on_compile_thread`] for a module, which decides how much memory LLVM is expected to take.
+///
+/// # Errors
+/// As [`on_compile_thread`], and [`CompileThreadError::Memory`].
+pub(crate) fn compile_module<R: Send + 'static>(
+    module: &crate::ir::Module,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, CompileThreadError> {
+    compile_within(TIME_LIMIT, memory::expected(module), &module.name, work)
+}
+
+/// The same with a time limit, once so many bytes of memory have been tried for.
 pub(crate) fn compile_within<R: Send + 'static>(
     limit: Duration,
+    memory: usize,
     kernel: &str,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CompileThreadError> {
+    memory::try_for(kernel, memory, INITIALIZED.get().is_some())?;
     library()?;
     initialize();
     let (sender, receiver) = mpsc::channel();
@@ -129,17 +143,6 @@ pub(crate) fn compile_within<R: Send + 'static>(
 
 const NO_MESSAGE: &str = "(the panic has no message)";
 
-/// The text a panic carries; `panic_any` may carry none.
-fn panic_message(payload: &(dyn Any + Send)) -> String {
-    if let Some(text) = payload.downcast_ref::<&str>() {
-        (*text).to_owned()
-    } else if let Some(text) = payload.downcast_ref::<String>() {
-        text.clone()
-    } else {
-        NO_MESSAGE.to_owned()
-    }
-}
-
 /// What the fatal-error handler needs to know about the compile on its thread.
 struct Compile {
     /// Tells the caller that LLVM cannot go on.
@@ -153,11 +156,13 @@ thread_local! {
     static COMPILE: RefCell<Option<Compile>> = const { RefCell::new(None) };
 }
 
+/// Whether LLVM is open and ready.
+static INITIALIZED: OnceLock<()> = OnceLock::new();
+
 /// Registers the targets and the fatal-error handler, once in a process: LLVM's registry is global
 /// and not guarded.
 fn initialize() {
-    static DONE: OnceLock<()> = OnceLock::new();
-    DONE.get_or_init(|| {
+    INITIALIZED.get_or_init(|| {
         let config = InitializationConfig::default();
         Target::initialize_nvptx(&config);
         // Our own LLVM_InitializeNative* cannot fail; a missing native target is an error when
