@@ -14,6 +14,10 @@ use crate::clock::Sample;
 /// Where the peers' sources are, from the root of the workspace.
 const SOURCES: &str = "benches/peers/cpu";
 
+/// A line for each peer that is a Python program: its name, the program, and what that takes before kernel
+/// and size. `cargo xtask bench-peers` tries them by it.
+const STARTED: &str = include_str!("../peers/cpu/started.txt");
+
 /// The peers by name, with what each is.
 pub const PEERS: &[(&str, &str)] = &[
     (
@@ -45,20 +49,12 @@ fn command(folder: Option<&Path>, peer: &str) -> Result<Command, String> {
         return Err(missing(format!("{} is not there", program.display())));
     }
     let mut command = Command::new(program);
-    let mut script = |name: &str| {
-        command.arg(Path::new(SOURCES).join(name));
-    };
-    match peer {
-        "intel" | "intel-uint" | "pocl" => script("opencl.py"),
-        "numba" => script("numba_peers.py"),
-        _ => {}
-    }
-    match peer {
-        "intel" => command.args(["Intel", "signed"]),
-        "intel-uint" => command.args(["Intel", "unsigned"]),
-        "pocl" => command.args(["Portable", "signed"]),
-        _ => &mut command,
-    };
+    let mut words = (STARTED.lines().map(|line| line.split(' ')))
+        .find_map(|mut words| (words.next() == Some(peer)).then_some(words))
+        .into_iter()
+        .flatten();
+    command.args(words.next().map(|script| Path::new(SOURCES).join(script)));
+    command.args(words);
     Ok(command)
 }
 

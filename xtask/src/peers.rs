@@ -34,12 +34,9 @@ const GCC_FLAGS: &[&str] = &[
     "-std=gnu11",
 ];
 
-/// The peers that are Python programs: name, program with what goes before kernel and size.
-const PYTHON_PEERS: &[(&str, &[&str])] = &[
-    ("intel", &["opencl.py", "Intel"]),
-    ("pocl", &["opencl.py", "Portable"]),
-    ("numba", &["numba_peers.py"]),
-];
+/// A line for each peer that is a Python program: its name, the program, and what that takes before kernel
+/// and size. The bench starts them by it.
+const STARTED: &str = include_str!("../../benches/peers/cpu/started.txt");
 
 /// Sets up all peers and tries each.
 ///
@@ -66,19 +63,24 @@ pub(crate) fn setup() -> Result<()> {
     report("gcc", compile_loops(&folder));
     match install_python(&folder) {
         Ok(()) => {
-            for &(peer, command) in PYTHON_PEERS {
+            for (peer, command) in python_peers() {
                 report(peer, try_python(&folder, peer, command));
             }
         }
         Err(error) => {
             eprintln!("wheels: {error}");
-            missing.extend(PYTHON_PEERS.iter().map(|(peer, _)| *peer));
+            missing.extend(python_peers().map(|(peer, _)| peer));
         }
     }
     match missing.is_empty() {
         true => Ok(()),
         false => Err(Error::PeersMissing { names: missing }),
     }
+}
+
+/// The peers that are Python programs: name, program with what goes before kernel and size.
+fn python_peers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    STARTED.lines().filter_map(|line| line.split_once(' '))
 }
 
 /// The folder with the peers' sources.
@@ -161,13 +163,17 @@ fn starter_text(folder: &Path, libraries: &Path) -> String {
 }
 
 /// Tries a peer that is a Python program.
-fn try_python(folder: &Path, peer: &'static str, command: &[&str]) -> Result<()> {
-    let [script, before @ ..] = command else {
-        return Ok(());
-    };
+fn try_python(folder: &Path, peer: &'static str, command: &str) -> Result<()> {
     let mut python = Command::new(folder.join("python"));
-    python.arg(sources().join(script)).args(before);
+    add_program(&mut python, command);
     answers(peer, python.args(["fused", "1024"]))
+}
+
+/// Adds a program and what goes before kernel and size to the call of a Python.
+fn add_program(python: &mut Command, command: &str) {
+    let mut words = command.split(' ');
+    python.args(words.next().map(|script| sources().join(script)));
+    python.args(words);
 }
 
 /// Whether a peer that is started with a kernel and no request gets ready.
@@ -200,6 +206,44 @@ mod tests {
             let digests = wheel.matches("--hash=sha256:").count();
             assert!([1, 4].contains(&digests), "{digests} digests: {wheel}");
         }
+    }
+
+    /// Runs a program with what it imports replaced by stand-ins that take and give anything.
+    const WITH_STAND_INS: &str = r#"
+import os, runpy, sys
+from unittest.mock import MagicMock, Mock
+
+cl = MagicMock()
+cl.get_platforms.return_value = [Mock()]
+cl.get_platforms.return_value[0].name = "Intel, Portable"
+sys.modules.update(numpy=MagicMock(), numba=MagicMock(), pyopencl=cl)
+del sys.argv[0]
+sys.path.insert(0, os.path.dirname(sys.argv[0]))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"#;
+
+    #[test]
+    fn programs_take_what_they_are_started_with() {
+        let mut peers = 0;
+        for (peer, command) in python_peers() {
+            let mut python = Command::new("python3");
+            python.args(["-B", "-c", WITH_STAND_INS]);
+            add_program(&mut python, command);
+            // No peer has such a kernel, and says so once it has read all arguments.
+            let answer = output(python.args(["no-such-kernel", "1024"]), peer, TRY_HELP);
+            assert_eq!(answer.expect("it ends well"), "none\n", "{peer}");
+            peers += 1;
+        }
+        assert_eq!(peers, 4);
+    }
+
+    #[test]
+    fn c_loops_are_compiled_and_answer() {
+        let folder = std::env::temp_dir().join(format!("kiln-xtask-peers-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        let compiled = compile_loops(&folder);
+        fs::remove_dir_all(&folder).expect("it was made above");
+        compiled.expect("the loops answer");
     }
 
     #[test]
