@@ -48,6 +48,18 @@ fn a_file_that_is_no_library_is_passed_over_with_the_linker_s_reason() {
 }
 
 #[test]
+fn a_linker_script_that_is_named_leads_to_the_library() {
+    let llvm = library().unwrap();
+    let folder = std::env::temp_dir().join(format!("kiln-llvm-script-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let script = folder.join("libLLVM-22-rust-1.95.0-stable.so");
+    fs::write(&script, format!("INPUT({})\n", llvm.path.display())).unwrap();
+    let found = find_library(&[Place::Path(script)]);
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(found.as_ref(), Ok(llvm));
+}
+
+#[test]
 fn a_place_without_a_library_does_not_end_the_search() {
     let llvm = library().unwrap();
     let other = Place::Path(llvm.path.with_file_name("no-such-file"));
@@ -59,11 +71,13 @@ fn a_place_without_a_library_does_not_end_the_search() {
 fn libraries_of_another_version_or_without_functions_are_refused() {
     let folder = std::env::temp_dir().join(format!("kiln-llvm-stand-in-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let old = Place::Path(stand_in(&folder, "old", Some((19, 1, 7))));
-    let empty = Place::Path(stand_in(&folder, "empty", Some((22, 1, 0))));
-    let other = Place::Path(stand_in(&folder, "other", None));
+    let old = Place::Path(stand_in(&folder, "old", &version_function((19, 1, 7))));
+    let empty = Place::Path(stand_in(&folder, "empty", &version_function((22, 1, 0))));
+    let other = Place::Path(stand_in(&folder, "other", ""));
+    let older = "#[unsafe(no_mangle)] pub extern \"C\" fn LLVMContextCreate() {}";
+    let older = Place::Path(stand_in(&folder, "older", older));
 
-    let error = find_library(&[other.clone(), old.clone()]).unwrap_err();
+    let error = find_library(&[other.clone(), old.clone(), older]).unwrap_err();
     let LlvmLibraryError::WrongVersion {
         version,
         ref searched,
@@ -73,8 +87,15 @@ fn libraries_of_another_version_or_without_functions_are_refused() {
         panic!("{error}")
     };
     assert_eq!(version, (19, 1, 7));
-    assert_eq!(searched[0].reason, "it does not export LLVMGetVersion");
-    assert_eq!(searched[1].reason, "it is LLVM 19.1.7");
+    let reasons: Vec<&str> = searched.iter().map(|s| s.reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "it does not export LLVMGetVersion, so it is no libLLVM",
+            "it is LLVM 19.1.7",
+            "it is an LLVM older than 16: it does not export LLVMGetVersion",
+        ]
+    );
     assert!(error.to_string().contains("needs LLVM 22"), "{error}");
 
     let error = find_library(&[old, empty, other]).unwrap_err();
@@ -85,15 +106,17 @@ fn libraries_of_another_version_or_without_functions_are_refused() {
     assert!(symbol.starts_with("LLVM"), "{error}");
 }
 
-/// Builds a shared library that has of LLVM's functions at most `LLVMGetVersion`.
-fn stand_in(folder: &Path, name: &str, version: Option<(u32, u32, u32)>) -> PathBuf {
-    let body = version.map_or(String::new(), |(major, minor, patch)| {
-        format!(
-            "#[unsafe(no_mangle)] pub extern \"C\" fn \
-             LLVMGetVersion(a: &mut u32, b: &mut u32, c: &mut u32) {{ \
-             (*a, *b, *c) = ({major}, {minor}, {patch}) }}"
-        )
-    });
+/// The source of `LLVMGetVersion`.
+fn version_function((major, minor, patch): (u32, u32, u32)) -> String {
+    format!(
+        "#[unsafe(no_mangle)] pub extern \"C\" fn \
+         LLVMGetVersion(a: &mut u32, b: &mut u32, c: &mut u32) {{ \
+         (*a, *b, *c) = ({major}, {minor}, {patch}) }}"
+    )
+}
+
+/// Builds a shared library that has of LLVM's functions only what `body` defines.
+fn stand_in(folder: &Path, name: &str, body: &str) -> PathBuf {
     let source = folder.join(name).with_extension("rs");
     let library = folder.join(name).with_extension("so");
     fs::write(&source, body).unwrap();

@@ -190,8 +190,7 @@ fn into_error(refusals: Vec<(String, Refusal)>) -> LlvmLibraryError {
 /// Opens and checks one file.
 fn open(path: &Path) -> Result<(LlvmLibrary, Addresses), Refusal> {
     let library = dlopen(path).map_err(|error| Refusal::Unreadable(cause(&error)))?;
-    let version = version(&library)
-        .ok_or_else(|| Refusal::Unreadable("it does not export LLVMGetVersion".to_owned()))?;
+    let version = version(&library).ok_or_else(|| without_version(&library))?;
     if version.0 != MAJOR {
         return Err(Refusal::Version(path.to_path_buf(), version));
     }
@@ -246,6 +245,15 @@ fn version(library: &Library) -> Option<(u32, u32, u32)> {
         get_version(&raw mut major, &raw mut minor, &raw mut patch);
     }
     Some((major, minor, patch))
+}
+
+/// What a library is that does not say its version: an LLVM from before 16 or none at all.
+fn without_version(library: &Library) -> Refusal {
+    let reason = match address(library, c"LLVMContextCreate") {
+        Some(_) => "it is an LLVM older than 16: it does not export LLVMGetVersion",
+        None => "it does not export LLVMGetVersion, so it is no libLLVM",
+    };
+    Refusal::Unreadable(reason.to_owned())
 }
 
 /// The address of a function of the library.

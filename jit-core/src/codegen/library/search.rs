@@ -62,7 +62,9 @@ impl Place {
     pub(super) fn candidates(&self) -> Result<Vec<PathBuf>, String> {
         match self {
             Place::Path(path) if path.is_dir() => in_folder(path),
-            Place::Path(path) if path.exists() => Ok(vec![path.clone()]),
+            Place::Path(path) if path.exists() => {
+                Ok(vec![behind_script(path).unwrap_or_else(|| path.clone())])
+            }
             Place::Path(_) => Err("there is no such file or folder".to_owned()),
             Place::Folder(folder) => in_folder(folder),
             Place::ToolchainOnPath => in_folder(&toolchain_on_path()?),
@@ -78,6 +80,18 @@ impl Place {
             Place::SystemName(name) => format!("{name} (dynamic linker)"),
         }
     }
+}
+
+/// The file that a linker script of one line names (`INPUT(libLLVM.so.22.1-rust-1.95.0-stable)`): the Rust
+/// toolchain's `libLLVM-22-rust-*.so` is one, which a linker reads and the system cannot open.
+fn behind_script(path: &Path) -> Option<PathBuf> {
+    const LONGEST: u64 = 1000;
+    if fs::metadata(path).ok()?.len() > LONGEST {
+        return None;
+    }
+    let text = fs::read_to_string(path).ok()?;
+    let name = text.trim().strip_prefix("INPUT(")?.strip_suffix(')')?;
+    Some(path.parent()?.join(name.trim()))
 }
 
 /// The files in `folder` that are named like libLLVM 22, best first.
