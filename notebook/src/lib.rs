@@ -6,9 +6,9 @@
 //! to in place of the libraries that are in it, so all cells share one Kiln: one cache, one driver, one
 //! LLVM.
 //!
-//! A notebook's folder has an `evcxr.toml` that names this crate `kiln`, so cells read like programs
-//! (`use kiln::prelude::*;`) and what the macros write, `::kiln::macros`, is found. `hello.ipynb` is
-//! the notebook to begin with; `cargo xtask notebook` runs it without Jupyter.
+//! A notebook's first cell names this crate `kiln`, so cells read like programs (`use kiln::prelude::*;`)
+//! and what the macros write, `::kiln::macros`, is found. `hello.ipynb` is the notebook to begin with;
+//! `cargo xtask notebook` runs it as Jupyter does.
 #![forbid(unsafe_code)]
 
 pub use kiln::*;

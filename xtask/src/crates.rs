@@ -1,8 +1,8 @@
 //! Programs of others that cargo builds once from their crates: mdBook, evcxr.
 //!
 //! Each is a pinned version, built by its own lock file, kept beside NVIDIA's tools in a folder with
-//! its version in the name. None is built for speed: what they are asked to do is small, and they
-//! are built on each new machine.
+//! its version in the name. They are built on each new machine, so none is optimized further than what
+//! it is asked to do is worth.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -19,6 +19,8 @@ pub(crate) struct Program {
     pub(crate) version: &'static str,
     /// Its file name.
     pub(crate) name: &'static str,
+    /// What of cargo's configuration is not that of a development build.
+    pub(crate) config: &'static [&'static str],
     /// What to do where it cannot be built.
     pub(crate) help: &'static str,
 }
@@ -50,6 +52,7 @@ impl Program {
         command
             .args(["install", "--quiet", "--locked", "--no-default-features"])
             .args(["--profile", "dev", "--config", "profile.dev.debug=false"])
+            .args(self.config.iter().flat_map(|line| ["--config", line]))
             .arg("--root")
             .arg(&folder)
             .arg("--target-dir")

@@ -46,6 +46,12 @@ pub(crate) enum Error {
         /// What is wrong.
         message: String,
     },
+    /// Kiln cannot be compiled for notebooks.
+    #[error("Kiln cannot be compiled for notebooks: {found}. See `cargo build -p kiln-notebook`")]
+    NotPrepared {
+        /// What is wrong.
+        found: String,
+    },
     /// Tests failed.
     #[error("{failed} failed; see the output above")]
     TestsFailed {

@@ -16,6 +16,7 @@ const MDBOOK: Program = Program {
     package: "mdbook",
     version: "0.5.4",
     name: "mdbook",
+    config: &[],
     help: INSTALL_HELP,
 };
 

@@ -37,8 +37,10 @@ Commands:
   bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
                       and Intel's OpenCL for CPUs, pocl and numba as Python wheels (1.3 GB). Needs
                       gcc, python3 3.11 to 3.14 and the network, x86-64
-  notebook [FILES]    Run notebooks in evcxr and compare what their cells print with their outputs: those
-                      of notebook/, or the named. Compiles evcxr under target/kiln-tools first
+  notebook [FILES]    Run notebooks in evcxr as Jupyter does, and compare what their cells print with
+                      their outputs: those of notebook/, or the named. Installs evcxr and Jupyter's
+                      client under target/kiln-tools first
+  notebook --prepare  Compile Kiln for notebooks and add the kernel `Rust with Kiln` to your Jupyter
   bench-build         Measure what 100 kernels cost rustc, beside 100 functions of the host
   fuzz [--minutes N] [--seed S] [ARGS]
                       Random kernels on the interpreter and the compiled CPU backend, on all cores,
@@ -141,8 +143,12 @@ fn setup(with_nvcc: bool) -> Result<()> {
     Ok(())
 }
 
-/// Runs notebooks.
+/// Runs notebooks, or prepares for them.
 fn notebooks(files: &[String]) -> Result<()> {
+    if files.iter().any(|file| file.starts_with('-')) {
+        flag("notebook", files, "--prepare")?;
+        return notebook::prepare();
+    }
     match notebook::run(files)?.failed {
         0 => Ok(()),
         failed => Err(Error::TestsFailed { failed }),

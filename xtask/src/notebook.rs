@@ -1,17 +1,23 @@
-//! `cargo xtask notebook`: runs notebooks without Jupyter, and sees what Jupyter reports as ok.
+//! `cargo xtask notebook`: runs notebooks as Jupyter does, and sees what Jupyter reports as ok.
 //!
-//! Each code cell of a notebook is given to evcxr, in order, and must print what the notebook keeps as
-//! its outputs, no more and no less. To Jupyter a panic in a cell and an error at `?` are text on
+//! Each code cell of a notebook is given to evcxr's kernel, in order, and must print what the notebook
+//! keeps as its outputs, no more and no less. To Jupyter a panic in a cell and an error at `?` are text on
 //! standard error, so here any such text is a failure that the notebook does not expect. A cell that
 //! shows an error is tagged `raises-exception`. `UPDATE_EXPECT=1` keeps what was printed as the
 //! outputs.
 //!
-//! Before the notebooks, cells with planted mistakes are run, each of which must be seen.
+//! Before the notebooks, cells with planted mistakes are run, each of which must be seen, and kernels are
+//! started, restarted and run beside each other, for which no crate may be compiled. `--prepare` makes
+//! the same kernel one of the user's Jupyter.
 
+mod compiled;
 mod document;
 mod evcxr;
+mod kernel;
 mod planted;
+mod prepare;
 mod session;
+mod starts;
 
 use std::fmt;
 use std::fs;
@@ -22,6 +28,9 @@ use crate::error::{Error, Result};
 use crate::wheels::entries;
 use crate::workspace::root;
 use document::{Cell, Document, Outputs};
+use evcxr::Programs;
+use kernel::Kernel;
+pub(crate) use prepare::prepare;
 use session::{Outcome, Session};
 
 /// Where the project's notebooks are.
@@ -42,8 +51,13 @@ enum Problem {
     Printed { expected: String, found: String },
     /// The process that runs the cells died.
     Crashed(String),
-    /// evcxr ended.
+    /// The kernel ended.
     Ended(String),
+    /// Something was compiled that was there.
+    Compiled {
+        when: &'static str,
+        crates: Vec<String>,
+    },
     /// It was planted, and the runner says something else of it.
     Unseen { code: &'static str, found: String },
 }
@@ -64,7 +78,11 @@ impl fmt::Display for Problem {
                  keeps the new text"
             ),
             Problem::Crashed(text) => write!(f, "the process died\n{text}"),
-            Problem::Ended(text) => write!(f, "evcxr ended\n{text}"),
+            Problem::Ended(text) => write!(f, "the kernel ended\n{text}"),
+            Problem::Compiled { when, crates } => {
+                let crates = crates.join(", ");
+                write!(f, "{when} compiled what should have been there: {crates}")
+            }
             Problem::Unseen { code, found } => {
                 write!(
                     f,
@@ -90,7 +108,7 @@ pub(crate) struct Ran {
 /// evcxr cannot be installed, or a notebook cannot be read. What is wrong with cells is printed and
 /// counted.
 pub(crate) fn run(files: &[String]) -> Result<Ran> {
-    let evcxr = evcxr::setup()?;
+    let programs = evcxr::setup()?;
     let mut files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     if files.is_empty() {
         files.extend(
@@ -112,23 +130,33 @@ pub(crate) fn run(files: &[String]) -> Result<Ran> {
         }
     };
     let started = Instant::now();
-    count("with planted mistakes", planted::run(&evcxr)?, started);
+    count("with planted mistakes", planted::run(&programs)?, started);
+    let started = Instant::now();
+    prepare::compile(&programs)?;
+    count("folder prepared", Vec::new(), started);
+    let started = Instant::now();
+    count(
+        "started, restarted, two at once",
+        starts::run(&programs)?,
+        started,
+    );
     for file in &files {
         let started = Instant::now();
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        count(&name, notebook(&evcxr, file)?, started);
+        count(&name, notebook(&programs, file)?, started);
     }
     Ok(ran)
 }
 
 /// Runs a notebook and tells what is wrong with it, by cell.
-fn notebook(evcxr: &Path, file: &Path) -> Result<Vec<(usize, Problem)>> {
+fn notebook(programs: &Programs, file: &Path) -> Result<Vec<(usize, Problem)>> {
     let update = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
     let mut document = Document::read(file)?;
     let cells = document.cells()?;
     let folder = fs::canonicalize(file).map_err(Error::io("find", file))?;
     let folder = folder.parent().unwrap_or(root());
-    let mut session = Session::start(evcxr, folder, &evcxr::build_folder("cells")?)?;
+    let kernel = Kernel::of_people(&programs.evcxr);
+    let mut session = Session::start(programs, &kernel, folder, "notebook")?;
     let mut problems = Vec::new();
     for cell in &cells {
         let outcome = session.run(&cell.code);
@@ -197,15 +225,23 @@ fn differs(expected: &str, found: &str) -> Option<Problem> {
     })
 }
 
-/// The text with no line numbers of the file that evcxr makes of all cells: it has the cells' items in
-/// an order that changes from run to run.
+/// The text with no line numbers of the file that evcxr makes of all cells, which has the cells' items in
+/// an order that changes from run to run, and no numbers of cells, which count those that ran.
 fn without_line(text: &str) -> String {
-    const FILE: &str = "src/lib.rs:";
-    let mut parts = text.split(FILE);
+    ["src/lib.rs:", "command_"]
+        .iter()
+        .fold(text.to_owned(), |text, before| {
+            without_number(&text, before)
+        })
+}
+
+/// The text without the digits that come after some words.
+fn without_number(text: &str, before: &str) -> String {
+    let mut parts = text.split(before);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
         let digits = part.trim_start_matches(|c: char| c.is_ascii_digit());
-        text + FILE + digits
+        text + before + digits
     })
 }
 

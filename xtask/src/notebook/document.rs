@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::session::plain;
 use crate::error::{Error, Result};
 
 /// The tag of a cell that shows an error.
@@ -42,7 +43,7 @@ pub(crate) struct Outputs {
     pub(crate) out: String,
     /// What is on standard error: panics, errors that `?` passes on.
     pub(crate) err: String,
-    /// What the compiler says if it refuses the cell; of an expectation, a part of it.
+    /// What the compiler says if it refuses the cell, as Jupyter shows it.
     pub(crate) refused: Option<String>,
 }
 
@@ -136,13 +137,19 @@ impl Document {
 }
 
 impl Outputs {
-    fn of(json: &Value) -> Option<Outputs> {
+    /// What a list of outputs, as Jupyter keeps them, says; `None` if one of them has no text.
+    pub(super) fn of(json: &Value) -> Option<Outputs> {
         let mut outputs = Outputs::default();
         for output in json.as_array().into_iter().flatten() {
             match (output["output_type"].as_str()?, output["name"].as_str()) {
                 ("stream", Some("stderr")) => outputs.err += &text(&output["text"]),
                 ("stream", _) => outputs.out += &text(&output["text"]),
-                ("error", _) => outputs.refused = Some(output["evalue"].as_str()?.to_owned()),
+                ("error", _) => {
+                    let texts = output["traceback"].as_array()?.iter();
+                    let texts: Vec<&str> = texts.map(Value::as_str).collect::<Option<_>>()?;
+                    let refused = outputs.refused.get_or_insert_default();
+                    refused.push_str(&plain(&texts.join("\n")));
+                }
                 _ => {
                     let plain = output["data"].get("text/plain")?;
                     outputs.out = format!("{}{}\n", outputs.out, text(plain));

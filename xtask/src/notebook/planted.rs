@@ -1,11 +1,16 @@
 //! Cells with planted mistakes, to show that the runner sees each kind.
 
-use std::path::Path;
+use std::time::SystemTime;
 
+use super::compiled::problem_since;
 use super::document::{Cell, Outputs};
+use super::evcxr::{Programs, build_folder};
+use super::kernel::{Kernel, folders};
 use super::session::Session;
-use super::{Problem, evcxr, problem};
+use super::{FOLDER, Problem, problem};
 use crate::error::Result;
+use crate::wheels::remove;
+use crate::workspace::root;
 
 /// A cell, what it is expected to print, and the mistake that must be seen, if there is one.
 struct Planted {
@@ -87,10 +92,19 @@ const PLANTED: &[Planted] = &[
 ];
 
 /// Runs the planted cells, and gives back those of which the runner says something else.
-pub(super) fn run(program: &Path) -> Result<Vec<(usize, Problem)>> {
-    let build = evcxr::build_folder("planted")?;
-    let mut session = Session::start(program, &build, &build)?;
+///
+/// The kernel starts beside the project's notebooks, with nothing compiled before: what their
+/// `evcxr.toml` says must not make a start compile anything, since Jupyter waits for it.
+pub(super) fn run(programs: &Programs) -> Result<Vec<(usize, Problem)>> {
+    let folder = folders().join("planted");
+    remove(&folder)?;
+    let build = build_folder(&folder.join("build"))?;
+    let kernel = Kernel::in_folder(&programs.evcxr, &build);
+    let before = SystemTime::now();
+    let mut session = Session::start(programs, &kernel, &root().join(FOLDER), "planted")?;
     let mut unseen = Vec::new();
+    let compiled = problem_since(before, "a start of the kernel");
+    unseen.extend(compiled.map(|problem| (0, problem)));
     for (index, planted) in PLANTED.iter().enumerate() {
         let outputs = Outputs {
             out: planted.out.to_owned(),
