@@ -42,27 +42,32 @@ struct Cost {
     cpu: Option<Duration>,
 }
 
-/// Writes, compiles and measures the crates, and prints a table.
+/// Writes, compiles and measures the crates, and prints a table; `quick`, only that of checking them once.
 ///
 /// # Errors
 /// Those of writing files and of running cargo.
-pub(crate) fn measure() -> Result<()> {
+pub(crate) fn measure(quick: bool) -> Result<()> {
+    let (ways, runs) = if quick {
+        (&WAYS[..1], 1)
+    } else {
+        (&WAYS[..], RUNS)
+    };
     let folder = target_folder().join("kiln-build-cost");
     write_crates(&folder)?;
     println!(
-        "{} kernels; median of {RUNS}, in seconds: wall, and processor time",
+        "{} kernels; median of {runs}, in seconds: wall, and processor time",
         5 * COPIES
     );
     println!(
         "{:<18}{:>18}{:>18}{:>18}",
         "", "functions", "kernels", "ratio"
     );
-    for (name, arguments) in WAYS {
+    for &(name, arguments) in ways {
         for package in CRATES {
             compile(&folder, package, arguments)?;
         }
         let mut costs = [Vec::new(), Vec::new()];
-        for _ in 0..RUNS {
+        for _ in 0..runs {
             for (costs, package) in costs.iter_mut().zip(CRATES) {
                 costs.push(compile(&folder, package, arguments)?);
             }

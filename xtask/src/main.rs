@@ -5,6 +5,7 @@
 
 mod build_cost;
 mod bundle;
+mod commands;
 mod crates;
 mod error;
 mod fuzz;
@@ -41,7 +42,9 @@ Commands:
                       their outputs: those of notebook/, or the named. Installs evcxr and Jupyter's
                       client under target/kiln-tools first
   notebook --prepare  Compile Kiln for notebooks and add the kernel `Rust with Kiln` to your Jupyter
-  bench-build         Measure what 100 kernels cost rustc, beside 100 functions of the host
+  bench-build [--quick]
+                      Measure what 100 kernels cost rustc, beside 100 functions of the host; --quick
+                      checks them once
   fuzz [--minutes N] [--seed S] [ARGS]
                       Random kernels on the interpreter and the compiled CPU backend, on all cores,
                       for N minutes (5) from a fresh seed; prints what they cover, and those that
@@ -89,10 +92,7 @@ fn dispatch(args: &[String]) -> Result<()> {
             flag(command, rest, "")?;
             peers::setup()
         }
-        "bench-build" => {
-            flag(command, rest, "")?;
-            build_cost::measure()
-        }
+        "bench-build" => build_cost::measure(flag(command, rest, "--quick")?),
         "guide" => {
             flag(command, rest, "")?;
             println!("{}", guide::build()?.join("index.html").display());

@@ -2,12 +2,14 @@
 //!
 //! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and benches
 //! are built but not run. Random kernels run once more in a build in which bugs can be planted. The
-//! guide is made a book. Notebooks run last, since evcxr, which runs them, is compiled first. The output
-//! passes through, and the result lines of all test programs are summed up in one last line.
+//! guide is made a book. Notebooks run late, since evcxr, which runs them, is compiled first; then the
+//! commands that documents name and that nothing before has run. The output passes through, and the
+//! result lines of all test programs are summed up in one last line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use crate::commands;
 use crate::error::{Error, Result};
 use crate::guide;
 use crate::notebook::{self, Ran};
@@ -83,6 +85,10 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
     }
     if runs_notebooks(args) {
         totals.add(&notebooks());
+    }
+    if args.is_empty() {
+        let (passed, failed) = commands::run();
+        totals.add(&Totals { passed, failed });
     }
     println!("{} passed, {} failed", totals.passed, totals.failed);
     match totals.failed {
