@@ -6,13 +6,15 @@
 //! with [`KernelBuilder::if_`], [`KernelBuilder::for_range`] and the like. The same builder makes
 //! device functions.
 //!
-//! ```text
+//! ```
+//! # use kiln_jit_core::build::Kernel;
 //! let saxpy = Kernel::build("saxpy", |k| {
 //!     let t = k.type_param("T").float();
 //!     let (a, x, y) = (k.param("a", t), k.slice("x", t), k.slice_mut("y", t));
-//!     let i = k.global_id().x;
-//!     k.if_(i.lt(y.len()), || y.at(i).set(a * x.at(i) + y.at(i)));
+//!     k.for_range(0, y.len(), |i| y.at(i).set(a * x.at(i) + y.at(i)));
 //! })?;
+//! # drop(saxpy);
+//! # Ok::<(), kiln_jit_core::error::Error>(())
 //! ```
 //!
 //! Wrong use is collected as [`BuildErrors`] that name the Rust lines; nothing panics.

@@ -118,7 +118,7 @@ impl<'k> Val<'k> {
         self.cast(self.builder.ty::<T>())
     }
 
-    /// The same bits as another type of equal size; scalars and vectors.
+    /// The same bits as another type of equal size: numbers, vectors of them, and pointers.
     #[track_caller]
     pub fn bitcast(self, ty: Type) -> Val<'k> {
         let b = self.builder;

@@ -1,6 +1,6 @@
 //! Planted bugs: each makes the backend wrong in one place, so that a test can see whether it
 //! would be found. Each has to give wrong results rather than wild accesses, and has to be wrong for
-//! kernels without races. They exist in builds with the feature `planted-bugs` only.
+//! kernels without races. They can be planted in builds with the feature `planted-bugs` only.
 
 /// A planted bug.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
