@@ -14,6 +14,7 @@ Each is answered by a line of standard output, as is the start of the kernel, by
 
 import json
 import queue
+import signal
 import sys
 import time
 
@@ -145,6 +146,9 @@ def answers(kernel):
 
 
 def main():
+    # A kernel is in a session of its own: whatever ends this program must end it, too.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda *_: sys.exit(1))
     *where, log = sys.argv[1:]
     with open(log, "ab", buffering=0) as log:
         kernel = Kernel(*where, log)
