@@ -30,7 +30,7 @@ const LIMIT: u64 = 56_000_000;
 const LEFT_OUT: &str = "cpu";
 
 /// The test programs that run on a GPU, without Rust's test harness.
-const GPU_TESTS: [&str; 3] = ["gpu-tests", "litmus", "random-functions"];
+const GPU_TESTS: [&str; 4] = ["gpu-tests", "litmus", "random-functions", "random-kernels"];
 
 const BUILD_HELP: &str = "Repair what the compiler reports above";
 const TOOLCHAIN_HELP: &str = "Install Rust with rustup";

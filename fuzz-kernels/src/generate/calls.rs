@@ -61,10 +61,18 @@ impl Generator {
             }
         }
         let shared = self.plan.shared.iter().copied().chain(self.plan.dynamic);
-        let shared: Vec<(Type, u64)> = shared.collect();
+        let mut shared: Vec<(Type, AddressSpace)> =
+            shared.map(|(ty, _)| (ty, AddressSpace::Shared)).collect();
+        for param in &self.plan.params {
+            if let (Role::Tile(element, _), TypeData::Slice { space, .. }) =
+                (param.role, self.module.types.data(param.ty))
+            {
+                shared.push((element, *space));
+            }
+        }
         if !shared.is_empty() && self.random.chance(if barriers { 80 } else { 20 }) {
-            let (element, _) = self.random.of(&shared);
-            let ty = self.module.types.slice(element, AddressSpace::Shared, true);
+            let (element, space) = self.random.of(&shared);
+            let ty = self.module.types.slice(element, space, true);
             takes.push(Takes::Slice(ty, Access::Read));
         }
         takes
@@ -130,7 +138,7 @@ impl Generator {
                 let TypeData::Slice { element, .. } = *self.module.types.data(ty) else {
                     return;
                 };
-                let len = match self.is_shared_slice(ty) {
+                let len = match self.is_exchanged_slice(ty, access) {
                     true => Some(self.plan.threads()),
                     false => None,
                 };

@@ -24,6 +24,9 @@ pub(super) enum Role {
     Input(u64),
     /// A slice in which each thread has one place, by this permutation.
     Output(Permutation),
+    /// A slice with an array for each block, in which its threads exchange values as in shared
+    /// memory: the type and the number of the array's elements.
+    Tile(Type, u64),
     /// A slice of so many elements that atomics of one operation work on.
     Accumulator(AtomicOp, u64),
     /// A value.
@@ -117,15 +120,10 @@ impl Plan {
         plan.inputs(random, module);
         plan.values(random, module);
         plan.tables(random, module);
+        plan.tiles(random, module);
         for _ in 0..random.weighted(&[(50, 0), (35, 1), (15, 2)]) {
-            let ty = plan.types.any(random);
-            let len = shared_len(random, plan.threads());
-            let size = module.types.layout(ty).map_or(0, |l| l.size);
-            let ty = match size * len <= MAX_TILE_BYTES {
-                true => ty,
-                false => plan.types.scalar(random),
-            };
-            plan.shared.push((ty, len));
+            let tile = plan.tile(random, module);
+            plan.shared.push(tile);
         }
         if random.chance(25) {
             let ty = plan.types.scalar(random);
@@ -133,6 +131,28 @@ impl Plan {
             plan.dynamic = Some((ty, len));
         }
         plan
+    }
+
+    /// The type and the number of elements of an array for a block.
+    fn tile(&self, random: &mut Random, module: &Module) -> (Type, u64) {
+        let ty = self.types.any(random);
+        let len = shared_len(random, self.threads());
+        let size = module.types.layout(ty).map_or(0, |l| l.size);
+        match size * len <= MAX_TILE_BYTES {
+            true => (ty, len),
+            false => (self.types.scalar(random), len),
+        }
+    }
+
+    /// Global memory in which the threads of a block exchange values.
+    fn tiles(&mut self, random: &mut Random, module: &mut Module) {
+        let blocks = self.total() / self.threads();
+        for n in 0..random.weighted(&[(55, 0), (35, 1), (10, 2)]) {
+            let (element, len) = self.tile(random, module);
+            let array = module.types.array(element, len);
+            let role = Role::Tile(element, len);
+            self.slice(random, module, format!("tile{n}"), (array, role, blocks));
+        }
     }
 
     /// Threads of a block.
@@ -172,8 +192,10 @@ impl Plan {
             mutable,
             wide: random.chance(8),
         });
+        // Whoever reads a tile would see what another parameter's section writes.
+        let may_alias = !matches!(role, Role::Tile(..));
         let alias = self.params.iter().position(|p| {
-            p.role == role && element_of(module, p.ty) == Some(element) && random.chance(40)
+            may_alias && p.role == role && element_of(module, p.ty) == Some(element) && random.chance(40)
         });
         // Two parameters may be one buffer if each thread keeps to its place in both.
         let (arg, noalias) = match alias {
@@ -181,7 +203,10 @@ impl Plan {
                 self.params[first].noalias &= !mutable;
                 (self.params[first].arg.clone(), false)
             }
-            None => (self.buffer(random, module, element, len), random.chance(25)),
+            None => {
+                let noalias = random.chance(if may_alias { 25 } else { 75 });
+                (self.buffer(random, module, element, len), noalias)
+            }
         };
         self.params.push(ParamPlan {
             name,
@@ -502,6 +527,8 @@ impl Generator {
                 Role::Accumulator(op, len) => {
                     place(slice, element, Some(len), Access::Accumulate(op))
                 }
+                // It is written first; see `declare_shared`.
+                Role::Tile(..) => continue,
                 Role::Struct => place(Base::One(value), element, Some(1), Access::Read),
             };
             self.frame.places.push(bound);

@@ -8,11 +8,12 @@ use kiln_jit_core::ir::{
 use super::Generator;
 
 /// The orderings and scopes that atomics have.
-const ORDERINGS: [Ordering; 4] = [
+const ORDERINGS: [Ordering; 5] = [
     Ordering::Relaxed,
     Ordering::Acquire,
     Ordering::Release,
     Ordering::AcquireRelease,
+    Ordering::SequentiallyConsistent,
 ];
 const SCOPES: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
 
@@ -252,7 +253,7 @@ impl Generator {
         let volatile = !uniform && self.random.chance(5);
         let value = self.emit(InstData::Load { ptr, volatile }, ty);
         // Shared memory holds the same for all, but only where all look at it together.
-        let shared = self.space(place).0 == AddressSpace::Shared;
+        let shared = self.is_exchanged(place);
         let same = place.access == Access::Read
             && !volatile
             && (!shared || self.budget.uniform_shared && self.frame.uniform);
@@ -264,7 +265,7 @@ impl Generator {
 
     /// Whether a place can be loaded from, and gives the same to all threads if it has to.
     fn readable(&self, place: &Place, uniform: bool) -> bool {
-        let shared = self.space(place).0 == AddressSpace::Shared;
+        let shared = self.is_exchanged(place);
         match place.access {
             Access::Read if shared => !uniform || self.budget.uniform_shared && self.frame.uniform,
             Access::Read => true,
@@ -278,10 +279,11 @@ impl Generator {
         let places = &self.frame.places;
         let fits = |p: &&Place| p.element == ty && self.readable(p, uniform);
         let mut found: Vec<Place> = places.iter().filter(fits).copied().collect();
-        let inner =
-            |p: &Place| matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared);
-        if found.iter().any(inner) && self.random.chance(70) {
-            found.retain(|p| matches!(self.space(p).0, AddressSpace::Local | AddressSpace::Shared));
+        let inner = |g: &Self, p: &Place| {
+            g.space(p).0 == AddressSpace::Local || (p.access == Access::Read && g.is_exchanged(p))
+        };
+        if found.iter().any(|p| inner(self, p)) && self.random.chance(70) {
+            found.retain(|p| inner(self, p));
         }
         if found.is_empty() {
             return None;
@@ -329,7 +331,7 @@ impl Generator {
     }
 
     /// Stores a value at an address in a place; canonical if it could be seen by the host.
-    fn store_at(&mut self, place: &Place, ptr: Value, value: Value) {
+    pub(super) fn store_at(&mut self, place: &Place, ptr: Value, value: Value) {
         let private = place.access == Access::Private;
         let shared = self.space(place).0 == AddressSpace::Shared;
         let value = if private || shared {

@@ -1,6 +1,6 @@
-//! Barriers and shared memory.
+//! Barriers, and memory that the threads of a block share: shared memory, and tiles in global memory.
 //!
-//! Shared memory is read by all outside of *sections*. A section begins with a barrier, so that all
+//! Such memory is read by all outside of *sections*. A section begins with a barrier, so that all
 //! have read; in it each thread writes its own slot, or all accumulate by atomics; it ends with a
 //! barrier. Sections are where all threads of the block that have not ended come by.
 
@@ -9,7 +9,7 @@ use kiln_jit_core::ir::{
     Value,
 };
 
-use super::launch::Permutation;
+use super::launch::{Permutation, Role};
 use super::memory::{Access, Base, Place};
 use super::{Generator, control::Returns};
 
@@ -22,9 +22,7 @@ impl Generator {
     /// The positions of shared memory that all read now.
     fn shared_places(&self) -> Vec<usize> {
         let places = self.frame.places.iter().enumerate();
-        let fits = |(_, p): &(usize, &Place)| {
-            self.space(p) == (AddressSpace::Shared, true) && p.access == Access::Read
-        };
+        let fits = |(_, p): &(usize, &Place)| p.access == Access::Read && self.is_exchanged(p);
         places.filter(fits).map(|(i, _)| i).collect()
     }
 
@@ -48,10 +46,38 @@ impl Generator {
             self.initialize(&place, len, thread);
             places.push(place);
         }
+        for (at, param) in self.plan.params.clone().into_iter().enumerate() {
+            if let Role::Tile(element, len) = param.role {
+                let place = self.tile_of_block(at, element, len);
+                self.initialize(&place, len, thread);
+                places.push(place);
+            }
+        }
         if !places.is_empty() {
             self.act(InstData::Barrier);
         }
         self.frame.places.extend(places);
+    }
+
+    /// The array of the block in a parameter's slice.
+    fn tile_of_block(&mut self, param: usize, element: Type, len: u64) -> Place {
+        let slice = self.frame.function.params[param].value;
+        let TypeData::Slice { space, .. } = *self.module.types.data(self.frame.ty(slice)) else {
+            return self.static_shared(element, len);
+        };
+        let grid = self.plan.grid;
+        let index = self.linear("block_idx", "grid_dim", grid);
+        let types = &mut self.module.types;
+        let array = types.array(element, len);
+        let array = types.pointer(array, space, true);
+        let checked = self.random.chance(50);
+        let data = InstData::SliceIndex {
+            slice,
+            index,
+            checked,
+        };
+        let ptr = self.raw(data, array);
+        self.array_or_slice(ptr, space, element, len)
     }
 
     /// A shared array, reached as an array or as a slice.
@@ -65,14 +91,25 @@ impl Generator {
             .function
             .shared
             .push(SharedData { name, ty, align });
-        let types = &mut self.module.types;
-        let (space, mutable) = (AddressSpace::Shared, true);
-        let array = types.pointer(ty, space, mutable);
-        let (first, slice) = (
-            types.pointer(element, space, mutable),
-            types.slice(element, space, mutable),
-        );
+        let space = AddressSpace::Shared;
+        let array = self.module.types.pointer(ty, space, true);
         let ptr = self.raw(InstData::SharedAddr(var), array);
+        self.array_or_slice(ptr, space, element, len)
+    }
+
+    /// The memory behind a pointer to an array, reached as an array or as a slice.
+    fn array_or_slice(
+        &mut self,
+        ptr: Value,
+        space: AddressSpace,
+        element: Type,
+        len: u64,
+    ) -> Place {
+        let types = &mut self.module.types;
+        let (first, slice) = (
+            types.pointer(element, space, true),
+            types.slice(element, space, true),
+        );
         let base = if self.random.chance(50) {
             Base::Array(ptr)
         } else {
@@ -304,12 +341,7 @@ impl Generator {
                 place.element,
             );
             let value = g.raw_binary(op, a, b);
-            let ptr = left;
-            g.act(InstData::Store {
-                ptr,
-                value,
-                volatile,
-            });
+            g.store_at(place, left, value);
         });
         let else_region = None;
         self.act(InstData::If {
@@ -319,14 +351,21 @@ impl Generator {
         });
     }
 
-    /// Whether a type is a slice of shared memory.
-    pub(super) fn is_shared_slice(&self, ty: Type) -> bool {
-        matches!(
-            self.module.types.data(ty),
-            TypeData::Slice {
-                space: AddressSpace::Shared,
-                ..
-            }
-        )
+    /// Whether the threads of a block exchange values in a place: whether others write there, too.
+    pub(super) fn is_exchanged(&self, place: &Place) -> bool {
+        let (space, mutable) = self.space(place);
+        let others = !matches!(place.access, Access::Private | Access::Accumulate(_));
+        mutable && others && space != AddressSpace::Local && !self.is_own_for_good(place)
+    }
+
+    /// Whether a place is an output, whose elements are each thread's throughout.
+    fn is_own_for_good(&self, place: &Place) -> bool {
+        place.len.is_none() && matches!(place.access, Access::Own(_))
+    }
+
+    /// Whether a type is that of a slice in which a block exchanges values, as a function takes it.
+    pub(super) fn is_exchanged_slice(&self, ty: Type, access: Access) -> bool {
+        let slice = self.module.types.data(ty);
+        access == Access::Read && matches!(slice, TypeData::Slice { mutable: true, .. })
     }
 }

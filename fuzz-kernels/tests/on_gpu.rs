@@ -1,0 +1,215 @@
+//! Random kernels on a GPU beside the interpreter, bit by bit, with and without each standard hook.
+//!
+//! `random-kernels [--count N] [--seed S] [--o0] [--out FOLDER]`: N kernels, 2,000 if it is not said,
+//! compiled on all cores. A program without a harness, so that it can be carried to a machine that has a
+//! GPU and no Rust; there `--require` makes it fail without a CUDA device.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kiln_jit_core::abi::ParamLayout;
+use kiln_jit_core::codegen::{CodegenOptions, LoweringHooks, NoHooks, OptLevel, emit_ptx};
+use kiln_jit_core::runtime::cuda::CudaContext;
+use kiln_jit_core::target::PtxTarget;
+use kiln_random::run::{difference, param_block, reference};
+use kiln_random::{Budget, Case, Runner, generate, hooked, hooks_of, reduce, sound};
+
+/// How many kernels that differ are enough.
+const FAILURES: usize = 8;
+
+/// How long a kernel that differs is made smaller.
+const REDUCTION: Duration = Duration::from_secs(25);
+
+/// The first CUDA device. Kernels are compiled side by side and run one after the other.
+struct Gpu {
+    context: Arc<CudaContext>,
+    target: PtxTarget,
+    opt_level: OptLevel,
+    runs: Mutex<()>,
+}
+
+impl Gpu {
+    fn compile(&self, case: &Case) -> Result<(String, String), String> {
+        let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
+        let options = CodegenOptions {
+            contract: false,
+            opt_level: self.opt_level,
+            ..CodegenOptions::default()
+        };
+        let module = Arc::new(case.module.clone());
+        let ptx = emit_ptx(&module, self.target, &options, &hooks).map_err(|e| e.to_string())?;
+        let entry = ptx.split(".entry ").nth(1);
+        let entry = entry.and_then(|text| text.split('(').next());
+        let entry = entry.ok_or("PTX without an entry")?.trim().to_owned();
+        Ok((ptx, entry))
+    }
+
+    fn launch(&self, case: &Case, ptx: &str, entry: &str) -> Result<Vec<Vec<u8>>, String> {
+        let context = &self.context;
+        let module = context.load_module(ptx.as_bytes(), entry).map_err(|e| e.to_string())?;
+        let function = module.function(entry).map_err(|e| e.to_string())?;
+        if case.dynamic_shared > 48 << 10 {
+            let allowed = function.allow_dynamic_shared(case.dynamic_shared);
+            allowed.map_err(|e| e.to_string())?;
+        }
+        let mut addresses = Vec::new();
+        for bytes in &case.buffers {
+            let address = context.alloc(bytes.len().max(16) as u64).map_err(|e| e.to_string())?;
+            let bytes: Vec<MaybeUninit<u8>> = bytes.iter().map(|&b| MaybeUninit::new(b)).collect();
+            if !bytes.is_empty() {
+                context.copy_to_device(address, &bytes).map_err(|e| e.to_string())?;
+            }
+            addresses.push(address);
+        }
+        let layout = ParamLayout::of(&case.module).ok_or("a kernel without a layout")?;
+        let mut params = param_block(case, &layout.params, layout.size, &addresses)?;
+        let channel = layout.fault_channel().offset as usize;
+        params[channel..channel + 8].copy_from_slice(&context.channel_address().to_ne_bytes());
+        let block: *mut c_void = params.as_mut_ptr().cast();
+        let slots = layout.slots.iter();
+        let mut slots: Vec<_> = slots.map(|s| block.wrapping_byte_add(s.offset as usize)).collect();
+        let stream = context.default_stream().handle();
+        // SAFETY: the parameters are laid out as the kernel takes them, and generated kernels access
+        // their buffers only, which are freed after the launch has ended.
+        let launched = unsafe {
+            context.launch(&function, case.grid, case.block, case.dynamic_shared, stream, slots.as_mut_ptr())
+        };
+        launched.map_err(|e| e.to_string())?;
+        context.synchronize().map_err(|e| e.to_string())?;
+        let fault = context.take_fault();
+        let mut buffers = Vec::new();
+        for (bytes, &address) in case.buffers.iter().zip(&addresses) {
+            let mut now = vec![0u8; bytes.len()];
+            if !now.is_empty() {
+                context.copy_to_host(&mut now, address).map_err(|e| e.to_string())?;
+            }
+            buffers.push(now);
+            context.free(address).map_err(|e| e.to_string())?;
+        }
+        match fault {
+            None => Ok(buffers),
+            Some(fault) => Err(format!("fault: {fault:?}")),
+        }
+    }
+}
+
+impl Runner for Gpu {
+    fn name(&self) -> String {
+        "GPU".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        let hooks = hooks_of(case);
+        let case = hooked(case, &hooks)?;
+        let (ptx, entry) = self.compile(&case)?;
+        let _one = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        self.launch(&case, &ptx, &entry).map_err(|e| format!("{e}, hooks {hooks:?}"))
+    }
+}
+
+/// The case of a seed: one in four large, one full of operations of warps, one of blocks of all sizes.
+fn case(seed: u64) -> Case {
+    let mut budget = Budget::default();
+    match seed % 4 {
+        1 => {
+            budget.instructions = 150;
+            budget.depth = 5;
+        }
+        2 => budget.warps = 100,
+        3 => {
+            budget.uniform_shared = true;
+            budget.threads = 1024;
+        }
+        _ => {}
+    }
+    generate(seed, &budget)
+}
+
+/// What is wrong with a case on the GPU, if anything is.
+fn wrong(gpu: &Gpu, case: &Case) -> Option<String> {
+    let expected = match reference().run(case) {
+        Ok(expected) => expected,
+        Err(why) => return Some(format!("interpreter: {why}")),
+    };
+    match gpu.run(case) {
+        Ok(found) => difference(case, &expected, &found).map(|d| format!("{d:?}")),
+        Err(why) => Some(why),
+    }
+}
+
+/// The smallest case that still differs, of those found in time.
+fn reduced(gpu: &Gpu, case: Case) -> Case {
+    let started = Instant::now();
+    reduce(case, &mut |case: &Case| {
+        started.elapsed() < REDUCTION && sound(case).is_ok() && wrong(gpu, case).is_some()
+    })
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let flag = |name: &str| args.iter().any(|arg| arg == name);
+    let value = |name: &str| {
+        let at = args.iter().position(|arg| arg == name)?;
+        args.get(at + 1).cloned()
+    };
+    let number = |name: &str, otherwise: u64| {
+        value(name).map_or(otherwise, |text| {
+            text.parse().unwrap_or_else(|_| panic!("{name}: `{text}` is no number"))
+        })
+    };
+    let context = match CudaContext::new(0) {
+        Ok(context) => context,
+        Err(error) => {
+            println!("no CUDA device, so no random kernel was run on one: {error}");
+            std::process::exit(i32::from(flag("--require")));
+        }
+    };
+    let (seed, count) = (number("--seed", 1), number("--count", 2000));
+    println!("{count} kernels; --seed {seed} --count {count} runs them again");
+    let gpu = Gpu {
+        target: PtxTarget::for_sm(90),
+        context,
+        opt_level: if flag("--o0") { OptLevel::O0 } else { OptLevel::O3 },
+        runs: Mutex::new(()),
+    };
+    let next = AtomicU64::new(seed);
+    let failures: Mutex<Vec<(Case, String)>> = Mutex::new(Vec::new());
+    let list = || failures.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(4, usize::from) {
+            scope.spawn(|| {
+                while list().len() < FAILURES {
+                    let seed_of = next.fetch_add(1, Ordering::Relaxed);
+                    if seed_of >= seed + count {
+                        return;
+                    }
+                    let case = case(seed_of);
+                    if let Some(why) = wrong(&gpu, &case) {
+                        list().push((case, why));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (case, why) in &failures {
+        let text: String = why.chars().take(400).collect();
+        println!("seed {}: {text}", case.seed);
+    }
+    if let Some(folder) = value("--out") {
+        for (case, _) in failures.iter().take(3) {
+            let small = reduced(&gpu, case.clone());
+            let path = format!("{folder}/seed{}.kir", case.seed);
+            match std::fs::write(&path, small.to_text()) {
+                Ok(()) => println!("seed {}: {} instructions in {path}", case.seed, small.instructions()),
+                Err(error) => println!("{path}: {error}"),
+            }
+        }
+    }
+    let run = (next.load(Ordering::Relaxed) - seed).min(count) - failures.len() as u64;
+    println!("{run} passed, {} failed", failures.len());
+    std::process::exit(i32::from(!failures.is_empty()));
+}
