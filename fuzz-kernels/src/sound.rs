@@ -3,7 +3,8 @@
 //! The interpreter runs threads in order, fills memory that nobody wrote with one pattern, and gives
 //! NaNs the bits that the host's processor gives them. The changes of this file turn each of these
 //! around within the kernel: a case that still gives the same has no race, no uninitialized read and
-//! no sight of a NaN's bits that would show. The reducer asks after each step, because a smaller case
+//! no sight of a NaN's bits that would show. Threads of a warp keep their order where there are operations
+//! of one, so the checking interpreter looks for races, too. The reducer asks after each step, because a smaller case
 //! with a race says nothing about a backend.
 
 use kiln_jit_core::ir::{
@@ -12,7 +13,7 @@ use kiln_jit_core::ir::{
 };
 
 use crate::case::Case;
-use crate::run::{InterpreterRunner, Runner, difference};
+use crate::run::{CheckedRunner, InterpreterRunner, Runner, difference};
 
 /// A NaN that no processor gives by itself, in each of the float types.
 const OTHER_NAN: u64 = 0x7FFC_0000_0000_0000;
@@ -37,7 +38,7 @@ pub fn sound(case: &Case) -> Result<(), String> {
             return Err(format!("{what} changes the result: {difference:?}"));
         }
     }
-    Ok(())
+    CheckedRunner.run(case).map(|_| ())
 }
 
 /// The case with thread and block indices counted from the other end: the interpreter's first

@@ -68,3 +68,11 @@ fn what_failed_before_works() {
     }
     assert!(count > 0, "there are no cases");
 }
+
+#[test]
+fn a_race_of_threads_of_one_warp_is_not_sound() {
+    let text = include_str!("unsound/two_threads_one_place.kir");
+    let case = Case::from_text(text).expect("it is a case");
+    let why = sound(&case).expect_err("two threads write one place");
+    assert!(why.contains("a race"), "{why}");
+}

@@ -1,7 +1,7 @@
 //! Random kernels on a GPU beside the interpreter, bit by bit, with and without each standard hook.
 //!
-//! `random-kernels [--count N] [--seed S] [--o0] [--out FOLDER]`: N kernels, 2,000 if it is not said,
-//! compiled on all cores. A program without a harness, so that it can be carried to a machine that has a
+//! `random-kernels [--count N] [--seed S] [--o0] [--out FOLDER] [--replay FILE]`: N kernels, 2,000 if it
+//! is not said, compiled on all cores; those that differ go to FOLDER, reduced. A program without a harness, so that it can be carried to a machine that has a
 //! GPU and no Rust; there `--require` makes it fail without a CUDA device.
 
 use std::ffi::c_void;
@@ -175,6 +175,16 @@ fn main() {
         opt_level: if flag("--o0") { OptLevel::O0 } else { OptLevel::O3 },
         runs: Mutex::new(()),
     };
+    if let Some(path) = value("--replay") {
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let case = Case::from_text(&text).unwrap_or_else(|e| panic!("{path}: {e}"));
+        if let Err(why) = sound(&case) {
+            println!("note: {why}");
+        }
+        let found = wrong(&gpu, &case);
+        println!("{}", found.as_deref().unwrap_or("the same"));
+        std::process::exit(i32::from(found.is_some()));
+    }
     let next = AtomicU64::new(seed);
     let failures: Mutex<Vec<(Case, String)>> = Mutex::new(Vec::new());
     let list = || failures.lock().unwrap_or_else(PoisonError::into_inner);
