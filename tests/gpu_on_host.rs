@@ -126,7 +126,7 @@ fn barriers_that_order_nothing_are_found() {
 }
 
 /// A launch of a kernel that does not come to its end says who waits where.
-fn refused(kernel: &Kernel, expected: Expect) -> kiln::Result<()> {
+fn refused(kernel: &Kernel, threads: u32, expected: Expect) -> kiln::Result<()> {
     let options = OnHostOptions {
         schedule: Schedule::Shuffled(7),
         ..OnHostOptions::default()
@@ -135,7 +135,7 @@ fn refused(kernel: &Kernel, expected: Expect) -> kiln::Result<()> {
     let hooks = on_host.hooks(kiln::hooks::standard());
     let jit = Jit::with(on_host.device(), hooks, JitOptions::default());
     let mut out = jit.zeros::<u32>(64)?;
-    let result = jit.launch(kernel, 1, 40, args!(&mut out));
+    let result = jit.launch(kernel, 1, threads, args!(&mut out));
     let error = result.expect_err("it cannot end").to_string();
     expected.assert_eq(&error);
     Ok(())
@@ -150,6 +150,7 @@ fn waiting_in_vain_is_an_error() -> kiln::Result<()> {
     })?;
     refused(
         &kernel,
+        40,
         expect![[r#"
         kernel `parted`, code for sm_90 on this CPU: threads wait for each other in vain; thread [1, 0, 0] of block [0, 0, 0] at a barrier; thread [0, 0, 0] of block [0, 0, 0] at `warp.sync` with the member mask 0x00000003
           threads took turns: shuffled by seed 7"#]],
@@ -164,8 +165,9 @@ fn loops_without_end_are_an_error() -> kiln::Result<()> {
     })?;
     refused(
         &kernel,
+        1,
         expect![[r#"
-        kernel `endless`, code for sm_90 on this CPU: thread [22, 0, 0] of block [0, 0, 0] is in a loop that does not end
+        kernel `endless`, code for sm_90 on this CPU: thread [0, 0, 0] of block [0, 0, 0] is in a loop that does not end
           threads took turns: shuffled by seed 7"#]],
     )
 }
