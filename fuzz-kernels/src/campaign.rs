@@ -18,8 +18,8 @@ use kiln_jit_core::codegen::{Barriers, Bug};
 
 use crate::random::Random;
 use crate::run::{
-    Difference, Hooked, HostRunner, InterpreterRunner, Mismatch, OnHostRunner, ReversedRunner, Runner,
-    WIDTHS, difference,
+    Difference, Hooked, HostRunner, InterpreterRunner, Mismatch, OnHostRunner, ReversedRunner,
+    Runner, WIDTHS, difference,
 };
 use crate::{Budget, Case, Coverage, coverage, generate, hook_sets, hooks_of, reduce, sound};
 

@@ -49,7 +49,9 @@ impl Gpu {
 
     fn launch(&self, case: &Case, ptx: &str, entry: &str) -> Result<Vec<Vec<u8>>, String> {
         let context = &self.context;
-        let module = context.load_module(ptx.as_bytes(), entry).map_err(|e| e.to_string())?;
+        let module = context
+            .load_module(ptx.as_bytes(), entry)
+            .map_err(|e| e.to_string())?;
         let function = module.function(entry).map_err(|e| e.to_string())?;
         if case.dynamic_shared > 48 << 10 {
             let allowed = function.allow_dynamic_shared(case.dynamic_shared);
@@ -57,10 +59,14 @@ impl Gpu {
         }
         let mut addresses = Vec::new();
         for bytes in &case.buffers {
-            let address = context.alloc(bytes.len().max(16) as u64).map_err(|e| e.to_string())?;
+            let address = context
+                .alloc(bytes.len().max(16) as u64)
+                .map_err(|e| e.to_string())?;
             let bytes: Vec<MaybeUninit<u8>> = bytes.iter().map(|&b| MaybeUninit::new(b)).collect();
             if !bytes.is_empty() {
-                context.copy_to_device(address, &bytes).map_err(|e| e.to_string())?;
+                context
+                    .copy_to_device(address, &bytes)
+                    .map_err(|e| e.to_string())?;
             }
             addresses.push(address);
         }
@@ -70,12 +76,21 @@ impl Gpu {
         params[channel..channel + 8].copy_from_slice(&context.channel_address().to_ne_bytes());
         let block: *mut c_void = params.as_mut_ptr().cast();
         let slots = layout.slots.iter();
-        let mut slots: Vec<_> = slots.map(|s| block.wrapping_byte_add(s.offset as usize)).collect();
+        let mut slots: Vec<_> = slots
+            .map(|s| block.wrapping_byte_add(s.offset as usize))
+            .collect();
         let stream = context.default_stream().handle();
         // SAFETY: the parameters are laid out as the kernel takes them, and generated kernels access
         // their buffers only, which are freed after the launch has ended.
         let launched = unsafe {
-            context.launch(&function, case.grid, case.block, case.dynamic_shared, stream, slots.as_mut_ptr())
+            context.launch(
+                &function,
+                case.grid,
+                case.block,
+                case.dynamic_shared,
+                stream,
+                slots.as_mut_ptr(),
+            )
         };
         launched.map_err(|e| e.to_string())?;
         context.synchronize().map_err(|e| e.to_string())?;
@@ -84,7 +99,9 @@ impl Gpu {
         for (bytes, &address) in case.buffers.iter().zip(&addresses) {
             let mut now = vec![0u8; bytes.len()];
             if !now.is_empty() {
-                context.copy_to_host(&mut now, address).map_err(|e| e.to_string())?;
+                context
+                    .copy_to_host(&mut now, address)
+                    .map_err(|e| e.to_string())?;
             }
             buffers.push(now);
             context.free(address).map_err(|e| e.to_string())?;
@@ -106,7 +123,8 @@ impl Runner for Gpu {
         let case = hooked(case, &hooks)?;
         let (ptx, entry) = self.compile(&case)?;
         let _one = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        self.launch(&case, &ptx, &entry).map_err(|e| format!("{e}, hooks {hooks:?}"))
+        self.launch(&case, &ptx, &entry)
+            .map_err(|e| format!("{e}, hooks {hooks:?}"))
     }
 }
 
@@ -157,7 +175,8 @@ fn main() {
     };
     let number = |name: &str, otherwise: u64| {
         value(name).map_or(otherwise, |text| {
-            text.parse().unwrap_or_else(|_| panic!("{name}: `{text}` is no number"))
+            text.parse()
+                .unwrap_or_else(|_| panic!("{name}: `{text}` is no number"))
         })
     };
     let context = match CudaContext::new(0) {
@@ -172,7 +191,11 @@ fn main() {
     let gpu = Gpu {
         target: PtxTarget::for_sm(90),
         context,
-        opt_level: if flag("--o0") { OptLevel::O0 } else { OptLevel::O3 },
+        opt_level: if flag("--o0") {
+            OptLevel::O0
+        } else {
+            OptLevel::O3
+        },
         runs: Mutex::new(()),
     };
     if let Some(path) = value("--replay") {
@@ -204,7 +227,9 @@ fn main() {
             });
         }
     });
-    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let failures = failures
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     for (case, why) in &failures {
         let text: String = why.chars().take(400).collect();
         println!("seed {}: {text}", case.seed);
@@ -214,7 +239,11 @@ fn main() {
             let small = reduced(&gpu, case.clone());
             let path = format!("{folder}/seed{}.kir", case.seed);
             match std::fs::write(&path, small.to_text()) {
-                Ok(()) => println!("seed {}: {} instructions in {path}", case.seed, small.instructions()),
+                Ok(()) => println!(
+                    "seed {}: {} instructions in {path}",
+                    case.seed,
+                    small.instructions()
+                ),
                 Err(error) => println!("{path}: {error}"),
             }
         }

@@ -1,3 +1,4 @@
+//! Orderings that an operation cannot have.
 use kiln::prelude::*;
 
 #[kernel]

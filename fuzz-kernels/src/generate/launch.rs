@@ -88,7 +88,7 @@ pub(super) struct ParamPlan {
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) types: Types,
-    grid: [u32; 3],
+    pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) params: Vec<ParamPlan>,
     buffers: Vec<Vec<u8>>,
@@ -195,7 +195,10 @@ impl Plan {
         // Whoever reads a tile would see what another parameter's section writes.
         let may_alias = !matches!(role, Role::Tile(..));
         let alias = self.params.iter().position(|p| {
-            may_alias && p.role == role && element_of(module, p.ty) == Some(element) && random.chance(40)
+            may_alias
+                && p.role == role
+                && element_of(module, p.ty) == Some(element)
+                && random.chance(40)
         });
         // Two parameters may be one buffer if each thread keeps to its place in both.
         let (arg, noalias) = match alias {

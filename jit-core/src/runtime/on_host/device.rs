@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
@@ -129,6 +129,8 @@ impl Backend for OnHostDevice {
         kernel: &Arc<CompiledKernel>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
+        // What does not end is an error by the number of its turns.
+        _limit: Option<Duration>,
     ) -> Result<()> {
         let Some(code) = code.as_any().downcast_ref::<Loaded>() else {
             return Err(Error::Internal(
