@@ -322,7 +322,7 @@ impl Writer {
         let typed = self.random().chance(40);
         let pick = |writer: &mut Self| match typed {
             true => writer.random().of(&[0usize, 1, 2, 3]),
-            false => writer.random().below(4) as usize,
+            false => writer.random().below(4),
         };
         let of = |n: usize| match typed {
             true => whole[n].clone(),

@@ -161,7 +161,7 @@ fn wrong(gpu: &Gpu, case: &Case) -> Option<String> {
 /// The smallest case that still differs, of those found in time.
 fn reduced(gpu: &Gpu, case: Case) -> Case {
     let started = Instant::now();
-    reduce(case, &mut |case: &Case| {
+    reduce(case, &|case: &Case| {
         started.elapsed() < REDUCTION && sound(case).is_ok() && wrong(gpu, case).is_some()
     })
 }
