@@ -239,7 +239,7 @@ impl Runner for OnHostRunner {
 }
 
 /// The case with the bytes of those buffers as arguments that are passed by value now.
-fn by_value(case: &Case, now: &ParamLayout) -> Case {
+pub fn by_value(case: &Case, now: &ParamLayout) -> Case {
     let mut case = case.clone();
     let before = ParamLayout::of(&case.module).unwrap_or_default();
     for (i, (before, now)) in before.params.iter().zip(&now.params).enumerate() {

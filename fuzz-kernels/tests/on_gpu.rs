@@ -1,8 +1,12 @@
 //! Random kernels on a GPU beside the interpreter, bit by bit, with and without each standard hook.
 //!
 //! `random-kernels [--count N] [--seed S] [--o0] [--out FOLDER] [--replay FILE]`: N kernels, 2,000 if it
-//! is not said, compiled on all cores; those that differ go to FOLDER, reduced. A program without a harness, so that it can be carried to a machine that has a
+//! is not said, compiled on all cores; those that differ go to FOLDER, reduced. With `--planted` LLVM is
+//! told that no other thread writes to slices, which has to be found. A program without a harness, so that it can be carried to a machine that has a
 //! GPU and no Rust; there `--require` makes it fail without a CUDA device.
+
+#[path = "../../tests/planted/mod.rs"]
+mod planted;
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -10,12 +14,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kiln_jit_core::abi::ParamLayout;
-use kiln_jit_core::codegen::{CodegenOptions, LoweringHooks, NoHooks, OptLevel, emit_ptx};
+use kiln_jit_core::codegen::OptLevel;
+use kiln_jit_core::compile::{NoObserver, compile};
+use kiln_jit_core::hook::HookSet;
+use kiln_jit_core::job::{Code, CompileJob, CompileOptions, CompiledKernel};
 use kiln_jit_core::runtime::cuda::CudaContext;
-use kiln_jit_core::target::PtxTarget;
-use kiln_random::run::{difference, param_block, reference};
-use kiln_random::{Budget, Case, Runner, generate, hooked, hooks_of, reduce, sound};
+use kiln_jit_core::target::{PtxTarget, Target};
+use kiln_random::run::{by_value, difference, param_block, reference};
+use kiln_random::{Budget, Case, Runner, generate, hooks_of, reduce, sound};
+use planted::Planted;
 
 /// How many kernels that differ are enough.
 const FAILURES: usize = 8;
@@ -28,31 +35,39 @@ struct Gpu {
     context: Arc<CudaContext>,
     target: PtxTarget,
     opt_level: OptLevel,
+    /// Whether LLVM is told that no other thread writes to slices.
+    planted: bool,
     runs: Mutex<()>,
 }
 
 impl Gpu {
-    fn compile(&self, case: &Case) -> Result<(String, String), String> {
-        let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
-        let options = CodegenOptions {
-            contract: false,
-            opt_level: self.opt_level,
-            ..CodegenOptions::default()
+    fn compile(&self, case: &Case, hooks: &HookSet) -> Result<CompiledKernel, String> {
+        let mut module = case.module.clone();
+        // As in a launch, where the symbol is made of either name.
+        module.name = case.kernel().name.clone();
+        let job = CompileJob {
+            module,
+            target: Target::Ptx(self.target),
+            options: CompileOptions {
+                // Fused operations round once, which is another result.
+                contract: false,
+                opt_level: self.opt_level,
+                ..CompileOptions::default()
+            },
+            kernel_tag: 0,
         };
-        let module = Arc::new(case.module.clone());
-        let ptx = emit_ptx(&module, self.target, &options, &hooks).map_err(|e| e.to_string())?;
-        let entry = ptx.split(".entry ").nth(1);
-        let entry = entry.and_then(|text| text.split('(').next());
-        let entry = entry.ok_or("PTX without an entry")?.trim().to_owned();
-        Ok((ptx, entry))
+        compile(job, hooks, &NoObserver).map_err(|e| e.to_string())
     }
 
-    fn launch(&self, case: &Case, ptx: &str, entry: &str) -> Result<Vec<Vec<u8>>, String> {
+    fn launch(&self, case: &Case, kernel: &CompiledKernel) -> Result<Vec<Vec<u8>>, String> {
+        let Code::Ptx(ptx) = &kernel.code else {
+            return Err("code for another target".to_owned());
+        };
         let context = &self.context;
         let module = context
-            .load_module(ptx.as_bytes(), entry)
+            .load_module(ptx.as_bytes(), &kernel.name)
             .map_err(|e| e.to_string())?;
-        let function = module.function(entry).map_err(|e| e.to_string())?;
+        let function = module.function(&kernel.entry).map_err(|e| e.to_string())?;
         if case.dynamic_shared > 48 << 10 {
             let allowed = function.allow_dynamic_shared(case.dynamic_shared);
             allowed.map_err(|e| e.to_string())?;
@@ -70,7 +85,8 @@ impl Gpu {
             }
             addresses.push(address);
         }
-        let layout = ParamLayout::of(&case.module).ok_or("a kernel without a layout")?;
+        let layout = &kernel.layout;
+        let case = &by_value(case, layout);
         let mut params = param_block(case, &layout.params, layout.size, &addresses)?;
         let channel = layout.fault_channel().offset as usize;
         params[channel..channel + 8].copy_from_slice(&context.channel_address().to_ne_bytes());
@@ -119,11 +135,13 @@ impl Runner for Gpu {
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
-        let hooks = hooks_of(case);
-        let case = hooked(case, &hooks)?;
-        let (ptx, entry) = self.compile(&case)?;
+        let mut hooks = hooks_of(case);
+        if self.planted {
+            hooks.push(Arc::new(Planted::NoAlias));
+        }
+        let kernel = self.compile(case, &hooks)?;
         let _one = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        self.launch(&case, &ptx, &entry)
+        self.launch(case, &kernel)
             .map_err(|e| format!("{e}, hooks {hooks:?}"))
     }
 }
@@ -166,6 +184,18 @@ fn reduced(gpu: &Gpu, case: Case) -> Case {
     })
 }
 
+/// Writes a case that differs to a folder, reduced.
+fn keep(gpu: &Gpu, case: Case, folder: &str) {
+    let (path, small) = (
+        format!("{folder}/seed{}.kir", case.seed),
+        reduced(gpu, case),
+    );
+    match std::fs::write(&path, small.to_text()) {
+        Ok(()) => println!("{path}: {} instructions", small.instructions()),
+        Err(error) => println!("{path}: {error}"),
+    }
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let flag = |name: &str| args.iter().any(|arg| arg == name);
@@ -196,6 +226,7 @@ fn main() {
         } else {
             OptLevel::O3
         },
+        planted: flag("--planted"),
         runs: Mutex::new(()),
     };
     if let Some(path) = value("--replay") {
@@ -206,6 +237,9 @@ fn main() {
         }
         let found = wrong(&gpu, &case);
         println!("{}", found.as_deref().unwrap_or("the same"));
+        if let (Some(_), Some(folder)) = (&found, value("--out")) {
+            keep(&gpu, case, &folder);
+        }
         std::process::exit(i32::from(found.is_some()));
     }
     let next = AtomicU64::new(seed);
@@ -236,16 +270,7 @@ fn main() {
     }
     if let Some(folder) = value("--out") {
         for (case, _) in failures.iter().take(3) {
-            let small = reduced(&gpu, case.clone());
-            let path = format!("{folder}/seed{}.kir", case.seed);
-            match std::fs::write(&path, small.to_text()) {
-                Ok(()) => println!(
-                    "seed {}: {} instructions in {path}",
-                    case.seed,
-                    small.instructions()
-                ),
-                Err(error) => println!("{path}: {error}"),
-            }
+            keep(&gpu, case.clone(), &folder);
         }
     }
     let run = (next.load(Ordering::Relaxed) - seed).min(count) - failures.len() as u64;

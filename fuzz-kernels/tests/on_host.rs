@@ -75,6 +75,11 @@ fn find(planted: Planted) {
 }
 
 #[test]
+fn slices_that_no_other_thread_writes_are_found() {
+    find(Planted::NoAlias);
+}
+
+#[test]
 fn barriers_that_order_nothing_are_found() {
     find(Planted::Unordered);
 }

@@ -5,7 +5,7 @@ use kiln::core::hook::{Hook, HookContext, HookResult};
 use kiln::core::inkwell::attributes::{Attribute, AttributeLoc};
 use kiln::core::inkwell::module::Module;
 use kiln::core::inkwell::values::{
-    AnyValue as _, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
+    AnyValue as _, CallSiteValue, InstructionOpcode, InstructionValue,
 };
 
 /// A wrong promise to LLVM, planted in the module before its passes.
@@ -35,7 +35,7 @@ impl Hook for Planted {
             .flat_map(|block| block.get_instructions())
             .collect();
         match self {
-            Planted::NoAlias => no_alias(module, &instructions),
+            Planted::NoAlias => no_alias(&instructions),
             Planted::Invariant => invariant(module, &instructions),
             Planted::Unordered => unordered(module, &instructions),
         }
@@ -43,28 +43,12 @@ impl Hook for Planted {
     }
 }
 
-fn no_alias(module: &Module<'_>, instructions: &[InstructionValue<'_>]) {
-    let context = module.get_context();
-    let kind = Attribute::get_named_enum_kind_id;
-    let noalias = context.create_enum_attribute(kind("noalias"), 0);
-    let is_kernel =
-        |f: &FunctionValue<'_>| f.get_call_conventions() != 0 && f.count_basic_blocks() > 0;
-    for kernel in module.get_functions().filter(is_kernel) {
-        for (n, param) in (0..).zip(kernel.get_params()) {
-            let at = AttributeLoc::Param(n);
-            let read_only = kernel.get_enum_attribute(at, kind("readonly")).is_some();
-            if param.is_pointer_value() && !read_only {
-                kernel.add_attribute(at, noalias);
-            }
-        }
-    }
-    // Inline assembly without instructions is there to say that others have the address.
+/// Mutable parameters are `noalias`; inline assembly without instructions says that other threads have
+/// the address all the same.
+fn no_alias(instructions: &[InstructionValue<'_>]) {
     for call in instructions {
-        if call
-            .print_to_string()
-            .to_string_lossy()
-            .contains("asm sideeffect \"\",")
-        {
+        let text = call.print_to_string().to_string_lossy().into_owned();
+        if text.contains("asm sideeffect \"\",") {
             call.erase_from_basic_block();
         }
     }
