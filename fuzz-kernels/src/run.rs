@@ -277,7 +277,7 @@ impl Runner for CheckedRunner {
     }
 }
 
-fn interpret(case: &Case, checks: &Checks) -> Result<Vec<Vec<u8>>, String> {
+pub(crate) fn interpret(case: &Case, checks: &Checks) -> Result<Vec<Vec<u8>>, String> {
     let kernel = InterpretedKernel::new(&case.module).map_err(|e| e.to_string())?;
     let mut memory = DeviceMemory::new(case);
     let ranges = memory.ranges();

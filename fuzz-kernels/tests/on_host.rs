@@ -83,8 +83,3 @@ fn slices_that_no_other_thread_writes_are_found() {
 fn barriers_that_order_nothing_are_found() {
     find(Planted::Unordered);
 }
-
-#[test]
-fn memory_that_is_taken_for_constant_is_found() {
-    find(Planted::Invariant);
-}

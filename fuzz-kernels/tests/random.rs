@@ -335,7 +335,7 @@ fn a_mistaken_backend_is_found_and_the_case_reduced() {
         let mismatch = compare(case, &InterpreterRunner, &others);
         mismatch.is_some_and(|m| matches!(m.difference, Difference::Bytes { .. }))
     };
-    let cases = (0..2000).map(|seed| generate(seed, &Budget::default()));
+    let cases = (2000..4000).map(|seed| generate(seed, &Budget::default()));
     let found: Vec<Case> = cases.filter(differs).take(5).collect();
     assert_eq!(found.len(), 5, "hardly any case notices");
     for case in found {
@@ -396,9 +396,14 @@ const HEADER: &str = "; seed 5
 ";
 
 fn case(body: &str) -> Case {
+    case_with("", body)
+}
+
+fn case_with(declarations: &str, body: &str) -> Case {
     let text = format!(
         "{HEADER}module small legal
         kernel @small(%0 out: slice<global, mut u32>) {{
+          {declarations}
           %1: u32 = intrinsic thread_idx.x()
           {body}
         }}"
@@ -429,8 +434,9 @@ fn a_race_is_found() {
 
 #[test]
 fn an_uninitialized_read_is_found() {
-    let wild = case(
-        "%2: ptr<local, mut u32> = local_alloc
+    let wild = case_with(
+        "shared shared0 t: u32 align 4",
+        "%2: ptr<shared, mut u32> = shared_addr shared0
          %3: u32 = load %2
          %4: ptr<global, mut u32> = slice_index %0, %1
          store %4, %3
@@ -442,7 +448,7 @@ fn an_uninitialized_read_is_found() {
         .run(&wild)
         .expect_err("it reads what nobody wrote");
     assert!(
-        found.contains("in local memory is read and was not written"),
+        found.contains("in shared memory is read and was not written"),
         "{found}"
     );
 }

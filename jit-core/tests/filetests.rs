@@ -85,7 +85,7 @@ fn text() {
         let nodes = module.functions.values().flat_map(|f| f.insts.values());
         kinds.extend(nodes.map(|node| discriminant(&node.data)));
     }
-    assert_eq!(kinds.len(), 39, "kinds of instructions that the files show");
+    assert_eq!(kinds.len(), 41, "kinds of instructions that the files show");
 }
 
 #[test]

@@ -315,7 +315,7 @@ fn shared_address_as_a_number(name: &str) -> Result<Kernel> {
     over(name, |k, i, [a, _, out]| {
         let first = k.shared_array("first", Type::U32, 16);
         let tile = k.shared_array("tile", Type::U32, N as u32);
-        first.at(i % 16u32).set(1u32);
+        k.if_(i.lt(16u32), || first.at(i).set(1u32));
         k.barrier();
         tile.at(i).set(a.at(i));
         k.barrier();

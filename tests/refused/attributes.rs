@@ -10,7 +10,7 @@ fn inlined(y: &mut [f32]) {
 #[kernel]
 #[must_use]
 /// A doc comment and these stay.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "it is refused")]
 #[rustfmt::skip]
 fn used(y: &mut [f32]) {
     y[0] = 1.0;

@@ -54,6 +54,10 @@ const NAMED: &[Named] = &[
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
     (
+        "cargo test --test gpu_on_host",
+        By("xtask/src/tests.rs", "\"--tests\""),
+    ),
+    (
         "cargo test -p kiln-guide",
         By("xtask/src/tests.rs", "\"--workspace\""),
     ),
@@ -126,6 +130,10 @@ const NAMED: &[Named] = &[
     (
         "cargo xtask fuzz --minutes 10",
         Here("cargo xtask fuzz --count 5"),
+    ),
+    (
+        "cargo xtask fuzz --on-host --count 5000",
+        Here("cargo xtask fuzz --on-host --count 5"),
     ),
     (
         "cargo xtask fuzz --functions",

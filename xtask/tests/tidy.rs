@@ -37,8 +37,9 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "jit-core/src/build/value.rs",
     // The code that `#[derive(KernelType)]` writes makes the promise of the trait.
     "kernel-macro/src/derive.rs",
-    // The promise about device memory that the interpreter is given.
+    // The promise about device memory that the interpreter is given, and a GPU.
     "fuzz-kernels/src/run.rs",
+    "fuzz-kernels/tests/on_gpu.rs",
     // Benches call the driver as a C program would, and count allocations.
     "benches/",
     // A CUDA driver for tests, and tests that load it or libLLVM.

@@ -147,7 +147,7 @@ impl Plan {
     /// Global memory in which the threads of a block exchange values.
     fn tiles(&mut self, random: &mut Random, module: &mut Module) {
         let blocks = self.total() / self.threads();
-        for n in 0..random.weighted(&[(55, 0), (35, 1), (10, 2)]) {
+        for n in 0..random.weighted(&[(40, 0), (45, 1), (15, 2)]) {
             let (element, len) = self.tile(random, module);
             let array = module.types.array(element, len);
             let role = Role::Tile(element, len);
@@ -207,7 +207,7 @@ impl Plan {
                 (self.params[first].arg.clone(), false)
             }
             None => {
-                let noalias = random.chance(if may_alias { 25 } else { 75 });
+                let noalias = !may_alias || random.chance(25);
                 (self.buffer(random, module, element, len), noalias)
             }
         };

@@ -122,7 +122,7 @@ impl Generator {
     }
 
     /// An index into a place.
-    fn index(&mut self, place: &Place, uniform: bool) -> Value {
+    pub(super) fn index(&mut self, place: &Place, uniform: bool) -> Value {
         match (place.access, place.len, place.base) {
             (Access::Own(index), ..) => index,
             (_, Some(len), Base::Slice(_)) if self.random.chance(70) => {
@@ -247,7 +247,7 @@ impl Generator {
     }
 
     /// The value at an address in a place.
-    fn load_at(&mut self, place: &Place, ptr: Value, uniform: bool) -> Value {
+    pub(super) fn load_at(&mut self, place: &Place, ptr: Value, uniform: bool) -> Value {
         let ty = self.pointee(ptr);
         // A volatile load may give each thread something else.
         let volatile = !uniform && self.random.chance(5);

@@ -161,6 +161,8 @@ impl Generator {
     pub(super) fn section_statement(&mut self) {
         let at = self.shared_places();
         let at = self.random.of(&at);
+        // A place that is looked at before and after: who keeps the value gives the old one.
+        let looked = self.random.chance(60).then(|| self.look(at));
         self.act(InstData::Barrier);
         let atomic = matches!(
             self.frame.places[at].element,
@@ -172,8 +174,8 @@ impl Generator {
         if returns == Returns::Together {
             self.frame.returns = Returns::Never;
         }
-        if self.random.chance(20) {
-            self.leading(at);
+        if self.random.chance(if looked.is_some() { 50 } else { 20 }) {
+            self.leading(at, looked.map(|(index, _)| index));
         } else if atomic && self.random.chance(40) {
             self.accumulating(at);
         } else {
@@ -184,6 +186,10 @@ impl Generator {
         self.frame.places[at].access = Access::Read;
         self.act(InstData::Barrier);
         let place = self.frame.places[at];
+        if let Some((_, ptr)) = looked {
+            let value = self.load_at(&place, ptr, false);
+            self.mix_in(value);
+        }
         for _ in 0..self.random.below(3) {
             if let Some(value) = self.load_of(place.element, false)
                 && self.random.chance(50)
@@ -191,6 +197,16 @@ impl Generator {
                 self.mix_in(value);
             }
         }
+    }
+
+    /// Looks at an element that is the same for all threads; its index and its address.
+    fn look(&mut self, at: usize) -> (Value, Value) {
+        let place = self.frame.places[at];
+        let index = self.index(&place, true);
+        let ptr = self.element_address(&place, index);
+        let value = self.load_at(&place, ptr, false);
+        self.mix_in(value);
+        (index, ptr)
     }
 
     /// Assigns a value to a variable of its type, so that it is seen in the end.
@@ -228,8 +244,8 @@ impl Generator {
         self.statements(count);
     }
 
-    /// One thread writes for all.
-    fn leading(&mut self, at: usize) {
+    /// One thread writes for all, to an element that was looked at if there is one.
+    fn leading(&mut self, at: usize, looked: Option<Value>) {
         let (threads, place) = (self.plan.threads(), self.frame.places[at]);
         let len = place.len.unwrap_or(threads);
         let Some(thread) = self.frame.thread else {
@@ -241,7 +257,7 @@ impl Generator {
         let leader = self.int(Type::U32, leader);
         let cond = self.compare(CompareOp::Eq, thread, leader);
         let then_region = self.branch(false, |g| {
-            let slot = g.int(Type::U32, slot);
+            let slot = looked.unwrap_or_else(|| g.int(Type::U32, slot));
             g.frame.places[at].access = Access::Own(slot);
             let place = g.frame.places[at];
             let value = g.expr(place.element, 2, false);

@@ -89,7 +89,8 @@ fn parts_of_host_types_bind_parameters() {
         }
     }
     let spec = bound(&kernel, &[slice::<[Pair; 2]>(false)], &[]).unwrap();
-    assert_eq!(format!("{:?}", spec.type_args), "[@Point]");
+    let point = "[@Point {x: f32, y: f32}]";
+    assert_eq!(format!("{:?}", spec.type_args), point);
     assert_eq!(spec.const_args, consts(&[("N", 5)]));
     let module = specialized(&kernel, &spec);
     expect![[r#"
