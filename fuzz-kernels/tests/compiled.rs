@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kiln_random::run::{HostRunner, WIDTHS, reference};
+use kiln_random::run::{HostRunner, OnHostRunner, WIDTHS, reference};
 use kiln_random::{Campaign, Case, Runner, compare, sound};
 
 /// How many kernels are compared.
@@ -49,27 +49,42 @@ fn random_kernels_give_the_same_on_the_cpu() {
     assert_eq!(report.coverage.divergent_barriers, 0);
 }
 
-/// Kernels on which backends disagreed once.
-#[test]
-fn what_failed_before_works() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut runners: Vec<Box<dyn Runner>> = Vec::new();
-    runners.extend(WIDTHS.map(|lanes| Box::new(HostRunner::new(lanes)) as Box<dyn Runner>));
+/// The cases of a folder give on all of these what they give in the interpreter.
+fn agree(folder: &str, runners: &[Box<dyn Runner>]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut count = 0;
     for entry in std::fs::read_dir(&folder).expect("the folder of cases is there") {
         let path = entry.expect("its entries can be read").path();
+        if path.extension().is_none_or(|extension| extension != "kir") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).expect("a case is text");
         let case = Case::from_text(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         // Its blocks write the same value to one place, which is a race that does not show.
         if !path.ends_with("variable_after_a_guard.kir") {
             sound(&case).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         }
-        if let Some(mismatch) = compare(&case, &*reference(), &runners) {
+        if let Some(mismatch) = compare(&case, &*reference(), runners) {
             panic!("{}: {mismatch}", path.display());
         }
         count += 1;
     }
     assert!(count > 0, "there are no cases");
+}
+
+/// Kernels on which backends disagreed once.
+#[test]
+fn what_failed_before_works() {
+    let widths = WIDTHS.map(|lanes| Box::new(HostRunner::new(lanes)) as Box<dyn Runner>);
+    agree("tests/cases", &widths);
+}
+
+/// What only a GPU gets wrong, after LLVM's passes.
+#[test]
+fn what_is_wrong_on_a_gpu_is_right_here() {
+    let mut runners: Vec<Box<dyn Runner>> = vec![Box::new(OnHostRunner::default())];
+    runners.extend(WIDTHS.map(|lanes| Box::new(HostRunner::new(lanes)) as Box<dyn Runner>));
+    agree("../docs/upstream", &runners);
 }
 
 #[test]
