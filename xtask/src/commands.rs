@@ -152,6 +152,8 @@ const NAMED: &[Named] = &[
     ("./run --unpack", Bundle),
     ("./run NAME", Bundle),
     ("./run gpu-tests", Bundle),
+    ("./run litmus", Bundle),
+    ("./run random-kernels", Bundle),
     ("./run launch", Bundle),
     ("./run compile", Bundle),
     ("./run gpu", Bundle),
