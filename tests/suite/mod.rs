@@ -37,6 +37,7 @@ mod rust_types;
 mod rust_values;
 mod tricky_atomics;
 pub mod tricky_barriers;
+mod tricky_bits;
 mod tricky_ends;
 mod tricky_grids;
 mod tricky_lanes;
@@ -77,6 +78,7 @@ pub fn cases() -> Vec<Case> {
         tricky_atomics::CASES,
         tricky_ends::CASES,
         tricky_barriers::CASES,
+        tricky_bits::CASES,
         visibility::CASES,
         rust_calls::CASES,
         rust_closures::CASES,

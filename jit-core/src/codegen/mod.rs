@@ -6,6 +6,7 @@
 
 mod error;
 mod host;
+mod inline_ptx;
 mod intrinsic;
 mod legal;
 mod library;
@@ -22,8 +23,8 @@ mod pipeline;
 mod private;
 mod provenance;
 mod ptx;
+mod ptxas;
 pub(crate) mod session;
-mod short_abs;
 mod types;
 mod vector;
 

@@ -14,8 +14,8 @@ use super::legal::check_legal;
 use super::lower::{FunctionLowering, LoweringHooks, kernel_entry_name, lower};
 use super::machine::Machine;
 use super::options::CodegenOptions;
+use super::ptxas;
 use super::session::{Session, compile_module};
-use super::short_abs::widen_short_abs;
 use crate::compile::{Stage, failed};
 use crate::error::Error;
 use crate::hook::{Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet};
@@ -115,14 +115,14 @@ fn run(job: &PtxJob) -> Result<PtxOutput, Error> {
         failed(h.pass_pipeline(&cx, &mut passes))
     })?;
     machine.run_passes(&session, &llvm, &passes)?;
-    widen_short_abs(&context, &llvm)?;
+    ptxas::write_around(&context, &llvm)?;
     job.hooks
         .run(HookPoint::FinishOptimizedModule, kernel, |h| {
             failed(h.finish_optimized_module(&cx, &llvm)).and_then(|()| verify())
         })?;
     done(Stage::OptimizedLlvm, &|| llvm.print_to_string().to_string());
 
-    let ptx = machine.emit_assembly(&session, &llvm)?;
+    let ptx = ptxas::write_around_in_text(&machine.emit_assembly(&session, &llvm)?);
     session.finish("emit")?;
     done(Stage::Ptx, &|| ptx.clone());
     Ok(PtxOutput {

@@ -13,8 +13,8 @@ use super::lower::{LoweringHooks, lower};
 use super::machine::Machine;
 use super::optimize::optimize;
 use super::options::CodegenOptions;
+use super::ptxas;
 use super::session::{Session, on_compile_thread};
-use super::short_abs::widen_short_abs;
 use crate::ir::Module;
 use crate::target::PtxTarget;
 
@@ -66,6 +66,7 @@ fn compile_in(
     let llvm = lower(context, module, &machine, target, options, hooks)?;
     let pipeline = options.opt_level.ptx_pipeline();
     optimize(&machine, session, &llvm, pipeline)?;
-    widen_short_abs(context, &llvm)?;
-    machine.emit_assembly(session, &llvm)
+    ptxas::write_around(context, &llvm)?;
+    let ptx = machine.emit_assembly(session, &llvm)?;
+    Ok(ptxas::write_around_in_text(&ptx))
 }

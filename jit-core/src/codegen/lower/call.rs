@@ -1,14 +1,14 @@
 //! Calls of LLVM intrinsics and inline PTX.
 
-use inkwell::attributes::AttributeLoc;
 use inkwell::builder::Builder;
 use inkwell::intrinsics::Intrinsic;
-use inkwell::types::{BasicMetadataTypeEnum, BasicType as _, BasicTypeEnum};
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, CallSiteValue};
 
 use super::value::call_arguments;
 use super::{FunctionLowering, ModuleLowering};
 use crate::codegen::error::BackendError;
+use crate::codegen::inline_ptx::InlinePtx;
 use crate::ir::Effects;
 
 impl<'ctx> ModuleLowering<'_, 'ctx> {
@@ -62,48 +62,12 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         args: &[BasicValueEnum<'ctx>],
         effects: Effects,
     ) -> Result<CallSiteValue<'ctx>, BackendError> {
-        let params: Vec<BasicMetadataTypeEnum<'ctx>> =
-            args.iter().map(|arg| arg.get_type().into()).collect();
-        let ty = match result {
-            Some(result) => result.fn_type(&params, false),
-            None => self.context.void_type().fn_type(&params, false),
+        let ptx = InlinePtx {
+            template,
+            constraints,
+            effects,
         };
-        let asm = self.context.create_inline_asm(
-            ty,
-            template.to_owned(),
-            constraints.to_owned(),
-            effects != Effects::None,
-            false,
-            None,
-            false,
-        );
-        let call = builder.build_indirect_call(ty, asm, &call_arguments(args), "")?;
-        call.add_attribute(AttributeLoc::Function, self.enum_attribute("nounwind", 0));
-        for (name, value) in asm_attributes(effects, constraints) {
-            call.add_attribute(AttributeLoc::Function, self.enum_attribute(name, value));
-        }
-        Ok(call)
-    }
-}
-
-/// `memory(inaccessiblemem: readwrite)`: two bits a kind of memory, this one the second.
-const INACCESSIBLE_MEMORY: u64 = 0b11 << 2;
-
-/// The attributes of inline PTX (LLVM language reference, "Function Attributes"). What communicates
-/// within the warp is neither made conditional (`convergent`) nor merged with its like in another
-/// branch (`nomerge`), and unless it clobbers memory, loads and stores may move across it.
-fn asm_attributes(effects: Effects, constraints: &str) -> Vec<(&'static str, u64)> {
-    match effects {
-        Effects::None => vec![("memory", 0)],
-        Effects::Memory => Vec::new(),
-        Effects::Convergent if constraints.contains("~{memory}") => {
-            vec![("convergent", 0), ("nomerge", 0)]
-        }
-        Effects::Convergent => vec![
-            ("convergent", 0),
-            ("nomerge", 0),
-            ("memory", INACCESSIBLE_MEMORY),
-        ],
+        ptx.call(self.context, builder, result, args)
     }
 }
 
@@ -142,18 +106,5 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             self.module
                 .build_asm(self.builder(), template, constraints, result, args, effects)?;
         Ok(call.try_as_basic_value().basic())
-    }
-
-    /// Inline PTX that gives a value.
-    pub(in crate::codegen) fn asm_value(
-        &self,
-        template: &str,
-        constraints: &str,
-        result: BasicTypeEnum<'ctx>,
-        args: &[BasicValueEnum<'ctx>],
-        effects: Effects,
-    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        self.call_asm(template, constraints, Some(result), args, effects)?
-            .ok_or_else(|| BackendError::new("lower", format!("`{template}` gives no value")))
     }
 }

@@ -6,7 +6,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use super::value::{as_float, as_int, as_pointer};
 use super::{FunctionLowering, unexpected};
 use crate::codegen::error::BackendError;
-use crate::ir::{Effects, Scalar, Type, TypeData, Value};
+use crate::ir::{Scalar, Type, TypeData, Value};
 
 /// The digits of an `f32`: an integer of as many bits converts exactly.
 const F32_DIGITS: u32 = 24;
@@ -77,15 +77,15 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         value: IntValue<'ctx>,
         from: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let (template, constraints) = match from {
-            Scalar::I32 => ("cvt.rz.f32.s32 $0, $1;", "=f,r"),
-            Scalar::U32 => ("cvt.rz.f32.u32 $0, $1;", "=f,r"),
-            Scalar::I64 => ("cvt.rz.f32.s64 $0, $1;", "=f,l"),
-            _ => ("cvt.rz.f32.u64 $0, $1;", "=f,l"),
+        let towards_zero = match from {
+            Scalar::I32 => "llvm.nvvm.i2f.rz",
+            Scalar::U32 => "llvm.nvvm.ui2f.rz",
+            Scalar::I64 => "llvm.nvvm.ll2f.rz",
+            _ => "llvm.nvvm.ull2f.rz",
         };
-        let ty = self.types().float(Scalar::F32).into();
+        let ty = self.types().float(Scalar::F32);
         let builder = self.builder();
-        let rounded = self.asm_value(template, constraints, ty, &[value.into()], Effects::None)?;
+        let rounded = self.llvm_value(towards_zero, &[], &[value.into()])?;
         let back = as_int(self.float_to_int(rounded, Scalar::F32, from)?)?;
         let lost = builder.build_int_compare(IntPredicate::NE, back, value, "")?;
         let int = self.types().int(32);

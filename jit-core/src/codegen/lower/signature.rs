@@ -13,6 +13,7 @@ use inkwell::values::FunctionValue;
 
 use super::{ModuleLowering, names};
 use crate::codegen::error::BackendError;
+use crate::codegen::inline_ptx::enum_attribute;
 use crate::ir::{
     AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inline, ParamData, Passing, Type,
     TypeData,
@@ -111,8 +112,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
     }
 
     pub(in crate::codegen) fn enum_attribute(&self, name: &str, value: u64) -> Attribute {
-        let kind = Attribute::get_named_enum_kind_id(name);
-        self.context.create_enum_attribute(kind, value)
+        enum_attribute(self.context, name, value)
     }
 
     /// Declares a function with its attributes; its body follows.

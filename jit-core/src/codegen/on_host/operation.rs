@@ -8,6 +8,7 @@
 use crate::ir::{IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern};
 
 use super::access::{self, Access};
+use crate::codegen::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
 
 /// A call that was replaced, or a place where a thread may be made to wait.
 #[derive(Debug)]
@@ -153,16 +154,9 @@ pub(super) fn of_assembly(
         "" => Some(Operation::Nothing),
         "exit;" => Some(Operation::Exit),
         "mov.u32 $0, %dynamic_smem_size;" => Some(Operation::DynamicSharedBytes),
-        "cvt.rz.f32.s32 $0, $1;" => Some(Operation::Function(|x| {
-            towards_zero(i128::from(x as u32 as i32))
-        })),
-        "cvt.rz.f32.u32 $0, $1;" => {
-            Some(Operation::Function(|x| towards_zero(i128::from(x as u32))))
-        }
-        "cvt.rz.f32.s64 $0, $1;" => {
-            Some(Operation::Function(|x| towards_zero(i128::from(x as i64))))
-        }
-        "cvt.rz.f32.u64 $0, $1;" => Some(Operation::Function(|x| towards_zero(i128::from(x)))),
+        WORD_OF_64 => Some(Operation::Function(|x| x & 0xffff_ffff)),
+        SHORT_OF_64 | SHORT_OF_32 => Some(Operation::Function(|x| x & 0xffff)),
+        BYTE_OF_16 => Some(Operation::Function(|x| x & 0xff)),
         _ => {
             let results = usize::from(constraints.starts_with('='));
             access::parse(template, results).map(Operation::Accesses)
@@ -207,6 +201,12 @@ pub(super) fn of_intrinsic(
         "llvm.nvvm.membar.cta" | "llvm.nvvm.membar.gl" | "llvm.nvvm.membar.sys" => {
             Some(Operation::Nothing)
         }
+        "llvm.nvvm.i2f.rz" => Some(Operation::Function(|x| {
+            towards_zero(i128::from(x as u32 as i32))
+        })),
+        "llvm.nvvm.ui2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x as u32)))),
+        "llvm.nvvm.ll2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x as i64)))),
+        "llvm.nvvm.ull2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x)))),
         _ => wanted
             .strip_prefix("llvm.nvvm.read.ptx.sreg.")
             .and_then(special_register)

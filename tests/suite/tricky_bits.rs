@@ -1,0 +1,260 @@
+//! Tricky kernels, bits: numbers that are 0 or 1, parts of floats, the smallest integer of 16 bits,
+//! results that nobody wants. NVIDIA's assembler gets each wrong if it is written as it comes to mind
+//! (`jit-core/src/codegen/ptxas`), so only a GPU shows whether these pass.
+
+use half::{bf16, f16};
+use kiln::prelude::*;
+
+use super::warp::noise;
+use super::{Outcome, chapter, exact};
+
+chapter![
+    truths_as_floats,
+    truths_as_bits_of_floats,
+    parts_of_floats,
+    smallest_of_16_bits,
+    votes_that_nobody_reads,
+];
+
+const THREADS: usize = 64;
+
+/// Floats of conditions, as bits, beside votes of conditions, which compare numbers with 0 again.
+fn truths(k: &KernelBuilder) {
+    let (bits, negated) = (
+        k.slice_mut("bits", Type::U64),
+        k.slice_mut("negated", Type::U64),
+    );
+    let (votes, x) = (k.slice_mut("votes", Type::U32), k.slice("x", Type::U32));
+    let i = k.thread_idx().x();
+    let (odd, large) = ((x.at(i).get() % 2).eq(1), x.at(i).get().gt(1 << 20));
+    let any = k.warp_any(u32::MAX, odd).cast(Type::U32);
+    votes
+        .at(i)
+        .set(any + k.warp_all(u32::MAX, large).cast(Type::U32) * 2);
+    let both = k.var("both", 0u32);
+    k.if_(odd, || both.set(large.cast(Type::U32)));
+    let one_of = odd.cast(Type::U32) ^ large.cast(Type::U32);
+    let numbers = [
+        (odd.cast(Type::U32), Type::F32, Type::U32),
+        (large.cast(Type::I32), Type::F64, Type::U64),
+        (odd.cast(Type::U64), Type::F16, Type::U16),
+        (large.cast(Type::U32), Type::BF16, Type::U16),
+        (both.get(), Type::F32, Type::U32),
+        (one_of, Type::F32, Type::U32),
+    ];
+    for (at, (number, float, register)) in (0u32..).step_by(THREADS).zip(numbers) {
+        let number = number.cast(float);
+        bits.at(i + at)
+            .set(number.bitcast(register).cast(Type::U64));
+        negated
+            .at(i + at)
+            .set((-number).bitcast(register).cast(Type::U64));
+    }
+}
+
+fn truths_as_floats(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("truths", truths)?;
+    for seed in 0..3 {
+        let x: Vec<u32> = (0..THREADS).map(|i| noise(i + 100 * seed) >> 10).collect();
+        let buffer = jit.upload(&x)?;
+        let (mut bits, mut negated) = (jit.zeros::<u64>(384)?, jit.zeros::<u64>(384)?);
+        let mut votes = jit.zeros::<u32>(THREADS)?;
+        let args = args!(&mut bits, &mut negated, &mut votes, &buffer);
+        jit.launch(&kernel, 1, THREADS as u32, args)?;
+        let (bits, negated) = (bits.to_vec()?, negated.to_vec()?);
+        for (i, &x) in x.iter().enumerate() {
+            let (odd, large) = (x % 2 == 1, x > 1 << 20);
+            let of = |truth: bool| if truth { 1.0 } else { 0.0 };
+            let single = |x: f32| u64::from(x.to_bits());
+            let half = |x: f32| u64::from(f16::from_f32(x).to_bits());
+            let brain = |x: f32| u64::from(bf16::from_f32(x).to_bits());
+            let expected = [
+                (single(of(odd)), single(-of(odd))),
+                (
+                    f64::from(of(large)).to_bits(),
+                    f64::from(-of(large)).to_bits(),
+                ),
+                (half(of(odd)), half(-of(odd))),
+                (brain(of(large)), brain(-of(large))),
+                (single(of(odd && large)), single(-of(odd && large))),
+                (single(of(odd != large)), single(-of(odd != large))),
+            ];
+            for (part, expected) in expected.into_iter().enumerate() {
+                let at = part * THREADS + i;
+                assert_eq!(
+                    (bits[at], negated[at]),
+                    expected,
+                    "{part} of thread {i}, x = {x}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is 0 or 1 taken for the bits of a float, the smallest there is, and converted.
+fn truths_as_bits_of_floats(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("smallest", |k| {
+        let (out, wide) = (
+            k.slice_mut("out", Type::U32),
+            k.slice_mut("wide", Type::F64),
+        );
+        let x = k.slice("x", Type::U32);
+        let i = k.thread_idx().x();
+        let odd = (x.at(i).get() % 2).eq(1);
+        let small = odd.cast(Type::U32).bitcast(Type::F32);
+        let any = k.warp_any(u32::MAX, odd);
+        wide.at(i).set(small.cast(Type::F64));
+        out.at(i)
+            .set(small.cast(Type::U32) + any.cast(Type::U32) * 4);
+        let half = odd.cast(Type::U16).bitcast(Type::F16);
+        out.at(i + THREADS as u32)
+            .set(half.cast(Type::F32).bitcast(Type::U32));
+    })?;
+    let x: Vec<u32> = (0..THREADS).map(|i| noise(i) >> 3).collect();
+    let (buffer, mut out) = (jit.upload(&x)?, jit.zeros::<u32>(2 * THREADS)?);
+    let mut wide = jit.zeros::<f64>(THREADS)?;
+    jit.launch(
+        &kernel,
+        1,
+        THREADS as u32,
+        args!(&mut out, &mut wide, &buffer),
+    )?;
+    let (out, wide) = (out.to_vec()?, wide.to_vec()?);
+    for (i, &x) in x.iter().enumerate() {
+        let odd = x % 2;
+        assert_eq!(wide[i], f64::from(f32::from_bits(odd)), "thread {i}");
+        assert_eq!(out[i], 4, "thread {i}");
+        let half = f16::from_bits(odd as u16).to_f32();
+        assert_eq!(out[THREADS + i], half.to_bits(), "thread {i}");
+    }
+    Ok(())
+}
+
+#[kernel]
+fn cut(x: &[f32], halves: &[f16], bytes: &mut [u8], shorts: &mut [u16], words: &mut [u32]) {
+    let i = thread_idx().x;
+    let single = x[i] * 3.0;
+    let double = single as f64 * 7.0;
+    let half = halves[i] + halves[i];
+    let chosen = if single > 10.0 { single } else { 0.5 };
+    bytes[i] = single.to_bits() as u8;
+    bytes[64 + i] = double.to_bits() as u8;
+    bytes[128 + i] = half.to_bits() as u8;
+    bytes[192 + i] = chosen.to_bits() as u8;
+    shorts[i] = single.to_bits() as u16;
+    shorts[64 + i] = double.to_bits() as u16;
+    shorts[128 + i] = (i as f32).to_bits() as u16;
+    shorts[192 + i] = chosen.to_bits() as u16;
+    words[i] = double.to_bits() as u32;
+}
+
+/// The low bits of floats, stored.
+fn parts_of_floats(jit: &Jit) -> Outcome {
+    let jit = &exact(jit);
+    let x: Vec<f32> = (0..THREADS).map(|i| noise(i) as f32 * 1.1e-8).collect();
+    let h: Vec<f16> = x.iter().map(|&x| f16::from_f32(x)).collect();
+    let (buffer, halves) = (jit.upload(&x)?, jit.upload(&h)?);
+    let (mut bytes, mut shorts) = (jit.zeros::<u8>(256)?, jit.zeros::<u16>(256)?);
+    let mut words = jit.zeros::<u32>(THREADS)?;
+    cut.launch(
+        jit,
+        (1, THREADS as u32),
+        &buffer,
+        &halves,
+        &mut bytes,
+        &mut shorts,
+        &mut words,
+    )?;
+    let (bytes, shorts, words) = (bytes.to_vec()?, shorts.to_vec()?, words.to_vec()?);
+    for (i, &x) in x.iter().enumerate() {
+        let single = x * 3.0;
+        let double = f64::from(single) * 7.0;
+        let half = h[i] + h[i];
+        let chosen = if single > 10.0 { single } else { 0.5 };
+        let at = |part: usize| part * THREADS + i;
+        let found = [bytes[at(0)], bytes[at(1)], bytes[at(2)], bytes[at(3)]];
+        let wanted = [
+            single.to_bits() as u8,
+            double.to_bits() as u8,
+            half.to_bits() as u8,
+            chosen.to_bits() as u8,
+        ];
+        assert_eq!(found, wanted, "bytes of thread {i}");
+        let found = [shorts[at(0)], shorts[at(1)], shorts[at(2)], shorts[at(3)]];
+        let wanted = [
+            single.to_bits() as u16,
+            double.to_bits() as u16,
+            (i as f32).to_bits() as u16,
+            chosen.to_bits() as u16,
+        ];
+        assert_eq!(found, wanted, "shorts of thread {i}");
+        assert_eq!(words[i], double.to_bits() as u32, "thread {i}");
+    }
+    Ok(())
+}
+
+#[kernel]
+fn negate(x: &[i16], wide: &mut [i64], below: &mut [u32]) {
+    let i = thread_idx().x;
+    let negated = x[i].wrapping_neg();
+    let absolute = x[i].wrapping_abs();
+    wide[2 * i] = negated as i64;
+    wide[2 * i + 1] = absolute as i64;
+    below[i] = (negated < x[i]) as u32 + 2 * (absolute < 0) as u32;
+}
+
+fn smallest_of_16_bits(jit: &Jit) -> Outcome {
+    let x: Vec<i16> = (0..THREADS)
+        .map(|i| {
+            if i % 3 == 0 {
+                i16::MIN
+            } else {
+                noise(i) as i16
+            }
+        })
+        .collect();
+    let (buffer, mut wide) = (jit.upload(&x)?, jit.zeros::<i64>(2 * THREADS)?);
+    let mut below = jit.zeros::<u32>(THREADS)?;
+    negate.launch(jit, (1, THREADS as u32), &buffer, &mut wide, &mut below)?;
+    let (wide, below) = (wide.to_vec()?, below.to_vec()?);
+    for (i, &x) in x.iter().enumerate() {
+        let (negated, absolute) = (x.wrapping_neg(), x.wrapping_abs());
+        assert_eq!(wide[2 * i], negated.into(), "thread {i}, x = {x}");
+        assert_eq!(wide[2 * i + 1], absolute.into(), "thread {i}, x = {x}");
+        let expected = u32::from(negated < x) + 2 * u32::from(absolute < 0);
+        assert_eq!(below[i], expected, "thread {i}, x = {x}");
+    }
+    Ok(())
+}
+
+/// Groups of lanes vote, match and add without anybody reading what comes of it; some lanes leave.
+#[kernel]
+fn unread(x: &[u32], n: u32, out: &mut [u32]) {
+    let i = global_id().x;
+    let block = block_idx().x as u32;
+    let group = match_any(FULL_MASK, x[i] % 5);
+    warp_all(group, false);
+    ballot(group, true);
+    match_any(group, x[i]);
+    if block >= x[i] % 5 {
+        return;
+    }
+    // The same in all threads of a block, so that it is computed once for a warp.
+    let scaled = (block * n + 17) * 0x9e37_79b1;
+    out[i] = scaled ^ i as u32;
+}
+
+fn votes_that_nobody_reads(jit: &Jit) -> Outcome {
+    const BLOCKS: usize = 4;
+    let x: Vec<u32> = (0..THREADS * BLOCKS).map(noise).collect();
+    let (buffer, mut out) = (jit.upload(&x)?, jit.zeros::<u32>(x.len())?);
+    unread.launch(jit, (BLOCKS as u32, THREADS as u32), &buffer, 3, &mut out)?;
+    for (i, (found, x)) in (0u32..).zip(out.to_vec()?.into_iter().zip(x)) {
+        let block = i / THREADS as u32;
+        let scaled = (block * 3 + 17).wrapping_mul(0x9e37_79b1) ^ i;
+        let expected = if block >= x % 5 { 0 } else { scaled };
+        assert_eq!(found, expected, "thread {i}");
+    }
+    Ok(())
+}
