@@ -1,9 +1,11 @@
 //! Random kernels on a GPU beside the interpreter, bit by bit, with and without each standard hook.
 //!
-//! `random-kernels [--count N] [--seed S] [--o0] [--out FOLDER] [--replay FILE]`: N kernels, 2,000 if it
-//! is not said, compiled on all cores, after those that once differed; what differs goes to FOLDER, reduced. With `--planted` LLVM is
-//! told that no other thread writes to slices, which has to be found. A program without a harness, so that it can be carried to a machine that has a
-//! GPU and no Rust; there `--require` makes it fail without a CUDA device.
+//! `random-kernels [--count N] [--seconds T] [--seed S] [--o0] [--out FOLDER] [--replay FILE]`: N kernels,
+//! 2,000 if it is not said, as many of them as T seconds are enough for, compiled on all cores, after those
+//! that once differed; what differs goes to FOLDER, reduced. With `--planted` LLVM is told that no
+//! other thread writes to slices, which has to be found. A program without a harness, so that it can
+//! be carried to a machine that has a GPU and no Rust; there `--require` makes it fail without a CUDA
+//! device.
 
 #[path = "../../tests/planted/mod.rs"]
 mod planted;
@@ -302,20 +304,25 @@ fn main() {
             known_wrong += 1;
         }
     }
-    let next = AtomicU64::new(seed);
-    let failures: Mutex<Vec<(Case, String)>> = Mutex::new(Vec::new());
+    let (next, started) = (AtomicU64::new(seed), Instant::now());
+    let time = Duration::from_secs(number("--seconds", u64::MAX));
+    let run = AtomicU64::new(0);
+    let failures: Mutex<Vec<Case>> = Mutex::new(Vec::new());
     let list = || failures.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(4, usize::from) {
             scope.spawn(|| {
-                while list().len() < FAILURES {
+                while list().len() < FAILURES && started.elapsed() < time {
                     let seed_of = next.fetch_add(1, Ordering::Relaxed);
                     if seed_of >= seed + count {
                         return;
                     }
                     let case = case(seed_of);
+                    run.fetch_add(1, Ordering::Relaxed);
                     if let Some(why) = wrong(&gpu, &case) {
-                        list().push((case, why));
+                        let text: String = why.chars().take(400).collect();
+                        println!("seed {seed_of}: {text}");
+                        list().push(case);
                     }
                 }
             });
@@ -324,16 +331,12 @@ fn main() {
     let failures = failures
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    for (case, why) in &failures {
-        let text: String = why.chars().take(400).collect();
-        println!("seed {}: {text}", case.seed);
-    }
     if let Some(folder) = value("--out") {
-        for (case, _) in failures.iter().take(3) {
+        for case in failures.iter().take(3) {
             keep(&gpu, case.clone(), &folder);
         }
     }
-    let run = (next.load(Ordering::Relaxed) - seed).min(count) - failures.len() as u64;
+    let run = run.into_inner() - failures.len() as u64;
     println!("{run} passed, {} failed", failures.len());
     println!("{} of {} known cases differ", known_wrong, KNOWN.len());
     std::process::exit(i32::from(!failures.is_empty() || known_wrong > 0));
