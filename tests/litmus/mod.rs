@@ -6,6 +6,8 @@
 //! instance each time, so that the roles of an instance are far apart (Levine et al.: *MC Mutants*, 2023).
 //! With device scope the roles of an instance are in any two blocks, with block scope in one.
 
+use std::ops::Range;
+
 use kiln::core::ir::{AtomicOp, Ordering, Scope};
 use kiln::prelude::{Index as _, Jit, Kernel, KernelBuilder, LaunchConfig, Place, Type, Val, args};
 
@@ -370,12 +372,13 @@ pub const TESTS: &[Litmus] = &[
 ];
 
 /// How a test is run.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub struct Load {
     pub blocks: u32,
     /// Threads of a block; a power of two, as is their product with the blocks.
     pub threads: u32,
-    pub launches: u32,
+    /// The numbers of the launches: each spreads its instances in its own way.
+    pub launches: Range<u32>,
     /// Of how many blocks one only makes traffic; 0: none.
     pub stress: u32,
 }
@@ -451,7 +454,7 @@ impl<'k> Roles<'k> {
 }
 
 /// The kernel of a test: `x`, `y` and `registers` as the instances need them, `salt` from the host.
-pub fn kernel(test: &Litmus, scope: Scope, load: Load) -> kiln::Result<Kernel> {
+pub fn kernel(test: &Litmus, scope: Scope, load: &Load) -> kiln::Result<Kernel> {
     let count = test.weak.len() as u32;
     // Instances that can meet: all, or those of a block.
     let instances = match scope {
@@ -520,7 +523,7 @@ pub fn kernel(test: &Litmus, scope: Scope, load: Load) -> kiln::Result<Kernel> {
 
 /// How often each outcome was seen, by the registers as bits, the first one lowest. Blocks that made
 /// traffic leave instances whose roles were not all played: their registers say so, and they are left out.
-pub fn outcomes(jit: &Jit, test: &Litmus, scope: Scope, load: Load) -> kiln::Result<Vec<u64>> {
+pub fn outcomes(jit: &Jit, test: &Litmus, scope: Scope, load: &Load) -> kiln::Result<Vec<u64>> {
     let kernel = kernel(test, scope, load)?;
     let count = test.weak.len();
     let instances = (load.blocks * load.threads) as usize;
@@ -531,7 +534,7 @@ pub fn outcomes(jit: &Jit, test: &Litmus, scope: Scope, load: Load) -> kiln::Res
     let mut traffic = jit.zeros::<u32>(1 << 16)?;
     let mut seen = vec![0u64; 1 << count];
     let mut bins = jit.zeros::<u32>(1 << count)?;
-    for round in 0..load.launches {
+    for round in load.launches.clone() {
         let salt = round.wrapping_mul(2_654_435_761);
         let [fx, fy, factor, addend] = spread(round);
         let config = LaunchConfig::new(load.blocks, load.threads);
@@ -556,7 +559,7 @@ pub fn outcomes(jit: &Jit, test: &Litmus, scope: Scope, load: Load) -> kiln::Res
             args!(&mut x, &mut y, &mut registers, &mut bins),
         )?;
         // Bins have 32 bits.
-        if round % 64 == 63 || round + 1 == load.launches {
+        if round % 64 == 63 || round + 1 == load.launches.end {
             for (sum, &more) in seen.iter_mut().zip(&bins.to_vec()?) {
                 *sum += u64::from(more);
             }
