@@ -61,8 +61,8 @@ pub(crate) struct Segment {
     pub(crate) again: Vec<Value>,
     /// Variables it reads or writes that live across segments.
     pub(crate) vars: Vec<Var>,
-    /// Variables of its own that start as zero.
-    pub(crate) zeroed: Vec<Var>,
+    /// Variables that only it reads or writes, anew each time it is run.
+    pub(crate) own: Vec<Var>,
     /// Whether a thread can end in it: by `return`, or by a checked access.
     pub(crate) can_end: bool,
     /// Whether it only computes what is the same in all threads of the block.
@@ -80,6 +80,7 @@ pub(crate) struct Segments {
     pub(crate) kept: Vec<Value>,
     /// Variables that live across segments.
     pub(crate) kept_vars: Vec<Var>,
+    is_kept: HashSet<Value>,
     rematerialized: HashSet<Value>,
 }
 
@@ -118,6 +119,7 @@ impl Segments {
             segments: cutter.segments,
             kept: Vec::new(),
             kept_vars: Vec::new(),
+            is_kept: HashSet::new(),
             rematerialized: rematerializable(module, function),
         };
         Crossing::new(function, scopes, &segments).find(&mut segments);
@@ -150,10 +152,16 @@ impl Segments {
             segments: cutter.segments,
             kept: Vec::new(),
             kept_vars: Vec::new(),
+            is_kept: HashSet::new(),
             rematerialized: rematerializable(module, function),
         };
         Crossing::new(function, scopes, &segments).find(&mut segments);
         Ok(segments)
+    }
+
+    /// Whether a value is one of those that are kept.
+    pub(crate) fn is_kept(&self, value: Value) -> bool {
+        self.is_kept.contains(&value)
     }
 
     /// Whether a value is computed again where another segment needs it.
@@ -468,7 +476,7 @@ impl<'a> Crossing<'a> {
 
     fn find_values(&self, segments: &mut Segments) {
         let function = self.function;
-        let mut kept = Vec::new();
+        let mut needed = HashSet::new();
         function.for_each_inst(|_, inst| {
             let user = self.segment.get(&inst).copied();
             function.insts[inst].data.for_each_operand(|value| {
@@ -485,18 +493,16 @@ impl<'a> Crossing<'a> {
                     }
                     return;
                 }
-                if !kept.contains(&value) {
-                    kept.push(value);
+                if segments.is_kept.insert(value) {
+                    segments.kept.push(value);
                 }
-                if let Some(user) = user {
-                    let needs = &mut segments.segments[user].needs;
-                    if !needs.contains(&value) {
-                        needs.push(value);
-                    }
+                if let Some(user) = user
+                    && needed.insert((user, value))
+                {
+                    segments.segments[user].needs.push(value);
                 }
             });
         });
-        segments.kept = kept;
     }
 
     fn find_vars(&self, segments: &mut Segments) {
@@ -505,7 +511,8 @@ impl<'a> Crossing<'a> {
         function.for_each_inst(|_, inst| {
             if let InstData::VarGet(var) | InstData::VarSet(var, _) = function.insts[inst].data
                 && let Some(&id) = self.segment.get(&inst)
-                && !users[var.index()].contains(&id)
+                // Segments are come by in order.
+                && users[var.index()].last() != Some(&id)
             {
                 users[var.index()].push(id);
             }
@@ -514,8 +521,9 @@ impl<'a> Crossing<'a> {
             let home = self.scopes.home(var);
             match users[..] {
                 [] => {}
-                [_] if home.assigned_first => {}
-                [id] if !self.repeated.contains(&id) => segments.segments[id].zeroed.push(var),
+                [id] if home.assigned_first || !self.repeated.contains(&id) => {
+                    segments.segments[id].own.push(var);
+                }
                 _ => {
                     segments.kept_vars.push(var);
                     for id in users {

@@ -418,25 +418,21 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             None => None,
         };
         let bits: BasicValueEnum<'ctx> = self.emit.mask_as_word(self.mask()?)?.into();
-        let (head, body, next) = (
-            self.block("lanes"),
-            self.block("lane"),
-            self.block("lanes_done"),
-        );
+        let (body, next) = (self.block("lane"), self.block("lanes_done"));
         let before = self.current_block()?;
-        self.emit.builder.build_unconditional_branch(head)?;
-        self.emit.builder.position_at_end(head);
+        // With its test at the end, as LLVM would turn it: that costs LLVM time that grows with the
+        // square of the number of such loops.
+        let none = self.emit.mask_word()?.const_zero();
+        let any = self.emit.icmp(IntPredicate::NE, bits, none.into())?;
+        self.emit
+            .builder
+            .build_conditional_branch(any.into_int_value(), body, next)?;
+        self.emit.builder.position_at_end(body);
         let left = self
             .emit
             .builder
             .build_phi(self.emit.mask_word()?, "left")?;
         let left_bits = left.as_basic_value();
-        let none = self.emit.mask_word()?.const_zero();
-        let more = self.emit.icmp(IntPredicate::NE, left_bits, none.into())?;
-        self.emit
-            .builder
-            .build_conditional_branch(more.into_int_value(), body, next)?;
-        self.emit.builder.position_at_end(body);
         let no_poison = self.emit.int(1).const_zero().into();
         let lane = self.emit.value(
             "llvm.cttz",
@@ -453,7 +449,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let less = self.emit.sub(left_bits, one.into())?;
         let rest = self.emit.and(left_bits, less)?;
         let end = self.current_block()?;
-        self.emit.builder.build_unconditional_branch(head)?;
+        let more = self.emit.icmp(IntPredicate::NE, rest, none.into())?;
+        self.emit
+            .builder
+            .build_conditional_branch(more.into_int_value(), body, next)?;
         left.add_incoming(&[(&bits, before), (&rest, end)]);
         self.emit.builder.position_at_end(next);
         Ok(match results {

@@ -28,6 +28,9 @@ pub(super) struct Level<'ctx> {
     pub(super) exit: BasicBlock<'ctx>,
 }
 
+/// How many levels, from the outermost, lose the lanes that end as soon as they do.
+const LEVELS_AT_ONCE: usize = 8;
+
 /// A loop around the current instruction.
 pub(super) struct LoopState<'ctx> {
     /// If lanes leave it at different times: its level; the level above is its iteration's.
@@ -125,10 +128,17 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 
-    /// Takes lanes off all levels from `lowest` on.
-    fn take_off(&mut self, lanes: VectorValue<'ctx>, lowest: usize) -> Result<(), BackendError> {
+    /// Takes lanes off these levels.
+    fn take_off<'l>(
+        &self,
+        lanes: VectorValue<'ctx>,
+        levels: impl IntoIterator<Item = &'l Level<'ctx>>,
+    ) -> Result<(), BackendError>
+    where
+        'ctx: 'l,
+    {
         let stay = self.emit.not(lanes.into())?;
-        for level in &self.levels[lowest..] {
+        for level in levels {
             let mask = self.read_mask(level.mask)?;
             let rest = self.emit.and(mask.into(), stay)?;
             self.emit.builder.build_store(level.mask, rest)?;
@@ -136,9 +146,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 
-    /// Ends the threads of these lanes.
+    /// Ends the threads of these lanes. Levels far in, save the current one, learn of it when control
+    /// comes back to them ([`Warp::settle`]): else what a fault writes would grow with the depth, and
+    /// the whole with its square.
     pub(super) fn end_lanes(&mut self, lanes: VectorValue<'ctx>) -> Result<(), BackendError> {
-        self.take_off(lanes, 0)?;
+        let (outer, inner) = self.levels.split_at(self.levels.len().min(LEVELS_AT_ONCE));
+        self.take_off(lanes, outer.iter().chain(inner.last()))?;
         match (self.kernel.arena.live, self.levels.first()) {
             (Some(offset), Some(level)) if !self.bug(Bug::EndedThreadsGoOn) => {
                 let left = self.read_mask(level.mask)?;
@@ -184,6 +197,21 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.end_lanes(mask)?;
         let exit = self.level_exit()?;
         self.emit.builder.build_unconditional_branch(exit)?;
+        Ok(())
+    }
+
+    /// Takes the lanes that have ended in `region` off the current level, if it is one that is not told
+    /// at once. To be called where an inner level has been left.
+    fn settle(&self, region: Region) -> Result<(), BackendError> {
+        let (Some(whole), Some(current)) = (self.levels.first(), self.levels.last()) else {
+            return Ok(());
+        };
+        if self.levels.len() <= LEVELS_AT_ONCE || !self.can_leave(region) {
+            return Ok(());
+        }
+        let (live, mask) = (self.read_mask(whole.mask)?, self.read_mask(current.mask)?);
+        let left = self.emit.and(mask.into(), live.into())?;
+        self.emit.builder.build_store(current.mask, left)?;
         Ok(())
     }
 
@@ -308,7 +336,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.jump(next)?;
         self.levels.pop();
         self.emit.builder.position_at_end(next);
-        Ok(())
+        self.settle(region)
     }
 
     pub(super) fn loop_(&mut self, inst: Inst, body: Region) -> Result<(), BackendError> {
@@ -326,7 +354,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.region(body)?;
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
-        self.end_iteration();
+        self.end_iteration(body)?;
         self.look(looks)?;
         match self.active_lanes()? {
             Some(active) => {
@@ -373,10 +401,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 
-    fn end_iteration(&mut self) {
+    fn end_iteration(&mut self, body: Region) -> Result<(), BackendError> {
         if self.loops.last().is_some_and(|l| l.level.is_some()) {
             self.levels.pop();
+            self.settle(body)?;
         }
+        Ok(())
     }
 
     fn leave_loop(&mut self, exit: BasicBlock<'ctx>, body: Region) -> Result<(), BackendError> {
@@ -384,6 +414,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.emit.builder.position_at_end(exit);
         if state.is_some_and(|s| s.level.is_some()) {
             self.levels.pop();
+            self.settle(body)?;
             let leaves = self.can_leave(body);
             self.after(leaves)?;
         }
@@ -427,7 +458,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             return Ok(());
         };
         let mask = self.mask()?;
-        self.take_off(mask, level)?;
+        self.take_off(mask, &self.levels[level..])?;
         let exit = self.level_exit()?;
         self.emit.builder.build_unconditional_branch(exit)?;
         Ok(())
@@ -513,7 +544,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.region(looping.body)?;
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
-        self.end_iteration();
+        self.end_iteration(looping.body)?;
         self.look(looks)?;
         let index = self
             .emit
@@ -558,7 +589,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.region(looping.body)?;
         self.jump(next)?;
         self.emit.builder.position_at_end(next);
-        self.end_iteration();
+        self.end_iteration(looping.body)?;
         self.look(looks)?;
         self.all_go_on(&looping, &index, (head, exit))?;
         let current = index.read(self)?;

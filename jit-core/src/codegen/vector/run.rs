@@ -146,7 +146,7 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             warp.inst(inst)?;
             let result = self.plan.flat.function.insts[inst].result;
             if let Some(result) = result.filter(|_| !warp.has_left())
-                && self.plan.segments.kept.contains(&result)
+                && self.plan.segments.is_kept(result)
                 && !(self.bug(Bug::StaleValue) && self.can_be_lost(result))
             {
                 self.keep(warp, result)?;
@@ -259,9 +259,11 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         for &value in &segment.again {
             self.rematerialize(warp, value)?;
         }
-        for var in function.vars.keys() {
+        let vars = segment.vars.iter().map(|&var| (var, true));
+        let own = segment.own.iter().map(|&var| (var, false));
+        for (var, is_kept) in vars.chain(own) {
             if !warp.vars.contains_key(&var) {
-                let slots = self.var_slots(warp, var, segment.vars.contains(&var))?;
+                let slots = self.var_slots(warp, var, is_kept)?;
                 warp.vars.insert(var, slots);
             }
         }
