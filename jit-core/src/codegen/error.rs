@@ -79,16 +79,21 @@ pub enum CompileThreadError {
         /// The error diagnostics before, and LLVM's last words.
         message: String,
     },
-    /// The work was still going on after the time limit. Its thread goes on and takes up a core.
+    /// The work was still going on after the time limit. What it holds is lost to the process.
     #[error(
-        "compiling kernel `{kernel}` was given up after {} s\nhelp: if no hook takes this long, LLVM \
-         works in a circle, which is a bug in Kiln; a thread of the process is still busy with it",
-        limit.as_secs_f64()
+        "compiling kernel `{kernel}` was given up after {} s{}\nhelp: make the kernel smaller, or launch \
+         it on the CPU with `CpuOptions::interpret`; if it is small and no hook takes this long, LLVM \
+         works in a circle, which is a bug in Kiln",
+        limit.as_secs_f64(),
+        if *stopped { "" } else { "; a thread of the process is still busy with it" }
     )]
     Endless {
         /// The kernel.
         kernel: String,
         /// The time it had.
         limit: Duration,
+        /// Whether the work was stopped; else its thread goes on and takes up a core, which happens where
+        /// it is in a hook, or the process uses the signal `SIGURG`.
+        stopped: bool,
     },
 }

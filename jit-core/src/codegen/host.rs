@@ -7,10 +7,12 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use once_cell::sync::OnceCell;
 
+use super::effort::Effort;
 use super::error::BackendError;
 use super::machine::Machine;
 use super::optimize::OptLevel;
 use super::session::{Session, compile_module, on_compile_thread, stack_bytes};
+use super::split::split_long_blocks;
 use super::vector::{
     Barriers, Bug, Plan, PlanOptions, Unplannable, take_frame_bytes, write_kernel,
 };
@@ -129,15 +131,18 @@ fn run(job: &HostJob) -> Result<HostOutput, Error> {
     write_kernel(&context, &llvm, &plan)?;
     machine.tune(&llvm);
     machine.verify(&session, &llvm)?;
+    let effort = Effort::of(&llvm, &machine.target_data(), job.opt_level);
     done(Stage::Llvm, &|| llvm.print_to_string().to_string());
     let mut arena_bytes = plan.arena_bytes();
     if plan.barriers() == Barriers::Coroutines {
         machine.run_passes(&session, &llvm, SPLIT_COROUTINES)?;
         arena_bytes[0] += plan.frame_bytes(take_frame_bytes(&llvm)?);
     }
-    machine.run_passes(&session, &llvm, job.opt_level.host_pipeline())?;
+    machine.run_passes(&session, &llvm, effort.pipeline())?;
+    split_long_blocks(&context, &llvm, &machine.target_data())?;
+    machine.verify(&session, &llvm)?;
     done(Stage::OptimizedLlvm, &|| llvm.print_to_string().to_string());
-    let object = machine.emit_object(&session, &llvm)?;
+    let object = Machine::host(effort.emission())?.emit_object(&session, &llvm)?;
     let stack_bytes = stack_bytes(&session.finish("emit")?);
     if stack_bytes > MAX_STACK {
         let why = format!("its code takes {stack_bytes} bytes of stack");

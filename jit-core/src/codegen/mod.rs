@@ -4,6 +4,7 @@
 //! opens libLLVM, `session` runs a compile and collects its diagnostics, `machine` knows the
 //! targets.
 
+mod effort;
 mod error;
 mod host;
 mod inline_ptx;
@@ -19,12 +20,14 @@ pub(crate) mod on_host;
 mod operations;
 mod optimize;
 mod options;
+mod park;
 mod pipeline;
 mod private;
 mod provenance;
 mod ptx;
 mod ptxas;
 pub(crate) mod session;
+mod split;
 mod types;
 mod vector;
 

@@ -9,6 +9,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
 use parking_lot::Mutex;
 
+use super::effort::passes_for_ptx;
 use super::error::BackendError;
 use super::legal::check_legal;
 use super::lower::{FunctionLowering, LoweringHooks, kernel_entry_name, lower};
@@ -110,7 +111,7 @@ fn run(job: &PtxJob) -> Result<PtxOutput, Error> {
     })?;
     done(Stage::Llvm, &|| llvm.print_to_string().to_string());
 
-    let mut passes = job.options.opt_level.ptx_pipeline().to_owned();
+    let mut passes = passes_for_ptx(&job.module, job.options.opt_level).to_owned();
     job.hooks.run(HookPoint::PassPipeline, kernel, |h| {
         failed(h.pass_pipeline(&cx, &mut passes))
     })?;

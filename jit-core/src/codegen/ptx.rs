@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use inkwell::context::Context;
 
+use super::effort::passes_for_ptx;
 use super::error::{BackendError, CompileThreadError};
 use super::legal::{IllegalOperations, check_legal};
 use super::lower::{LoweringHooks, lower};
@@ -64,7 +65,7 @@ fn compile_in(
 ) -> Result<String, BackendError> {
     let machine = Machine::nvptx(target.sm, target.ptx)?;
     let llvm = lower(context, module, &machine, target, options, hooks)?;
-    let pipeline = options.opt_level.ptx_pipeline();
+    let pipeline = passes_for_ptx(module, options.opt_level);
     optimize(&machine, session, &llvm, pipeline)?;
     ptxas::write_around(context, &llvm)?;
     let ptx = machine.emit_assembly(session, &llvm)?;

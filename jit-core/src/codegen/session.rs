@@ -9,8 +9,8 @@
 //! A fatal error must not return to LLVM (it would end the process) nor unwind through it. The
 //! fatal-error handler therefore tells the waiting caller what happened and parks the compile
 //! thread for good. What the thread held, its context included, is leaked: some megabytes for each
-//! kernel LLVM cannot select, against the whole process. A compile that does not end is left behind
-//! in the same way after five minutes: instruction selection can rewrite in circles.
+//! kernel LLVM cannot select, against the whole process. A compile that does not end is parked in the
+//! same way after five minutes (`park.rs`): instruction selection can rewrite in circles.
 //!
 //! Contexts, modules and builders are not thread-safe: they are made, used and dropped inside one
 //! [`on_compile_thread`] call, and only bytes and text leave it.
@@ -37,9 +37,11 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target};
 
+use super::effort::bound_algorithms;
 use super::error::{BackendError, CompileThreadError};
 use super::library::library;
 use super::memory;
+use super::park::park;
 use crate::row_panic::message as panic_message;
 
 /// Stack of a compile thread in bytes. LLVM recurses over types and expressions; the 2 MiB a Rust
@@ -126,7 +128,12 @@ pub(crate) fn compile_within<R: Send + 'static>(
     let outcome = match receiver.recv_timeout(limit) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Timeout) => {
-            return Err(CompileThreadError::Endless { kernel, limit });
+            let stopped = park(&thread);
+            return Err(CompileThreadError::Endless {
+                kernel,
+                limit,
+                stopped,
+            });
         }
         Err(RecvTimeoutError::Disconnected) => Outcome::Panicked(NO_MESSAGE.to_owned()),
     };
@@ -174,6 +181,7 @@ fn initialize() {
             LLVMResetFatalErrorHandler();
             LLVMInstallFatalErrorHandler(Some(on_fatal_error));
         }
+        bound_algorithms();
     });
 }
 
@@ -380,5 +388,50 @@ extern "C" fn collect(info: LLVMDiagnosticInfoRef, collector: *mut c_void) {
     // Nobody holds the list while LLVM runs; if it were so, losing the text beats a panic here.
     if let Ok(mut diagnostics) = collector.diagnostics.try_borrow_mut() {
         diagnostics.push(diagnostic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// Works for LLVM without end, and counts.
+    fn work_forever(turns: &AtomicU64) {
+        loop {
+            let context = Context::create();
+            let module = context.create_module("endless");
+            let void = context.void_type().fn_type(&[], false);
+            for i in 0..100 {
+                let function = module.add_function(&format!("f{i}"), void, None);
+                let block = context.append_basic_block(function, "entry");
+                let builder = context.create_builder();
+                builder.position_at_end(block);
+                let _ = builder.build_return(None);
+            }
+            let _ = module.verify();
+            turns.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn nothing_runs_on_after_a_compile_was_given_up() {
+        let turns = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&turns);
+        let limit = Duration::from_millis(300);
+        let given_up = compile_within(limit, memory::least(), "k", move || work_forever(&counted));
+        let error = given_up.expect_err("it does not end");
+        assert!(
+            matches!(error, CompileThreadError::Endless { stopped: true, .. }),
+            "{error}"
+        );
+        let before = turns.load(Ordering::Relaxed);
+        assert!(before > 0, "the work had not begun");
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(turns.load(Ordering::Relaxed), before);
+        // Others compile as before.
+        assert_eq!(on_compile_thread("other", || 7).expect("a result"), 7);
     }
 }

@@ -1,0 +1,220 @@
+//! What LLVM is given grows as the kernel does, and the largest kernels of each kind are compiled.
+//!
+//! Time is not looked at: instructions are counted, of kernels of one, two and four times a size. Where
+//! each part of a kernel adds as much as the one before, the second step adds twice what the first did.
+
+use std::cell::RefCell;
+
+use kiln::core::codegen::OptLevel;
+use kiln::core::job::CompileOptions;
+use kiln::core::runtime::CpuOptions;
+use kiln::prelude::*;
+
+/// Describes a kernel of a size, of the parameters of [`kernel`].
+type Family = for<'k> fn(&'k KernelBuilder, &Data<'k>, u32);
+
+/// The parameters, and the thread's index.
+struct Data<'k> {
+    x: Val<'k>,
+    y: Val<'k>,
+    z: Val<'k>,
+    i: Val<'k>,
+}
+
+fn kernel(name: &str, describe: Family, size: u32) -> Kernel {
+    let kernel = Kernel::build(name, |k| {
+        let data = Data {
+            x: k.slice("x", Type::F64),
+            y: k.slice_mut("y", Type::F64),
+            z: k.slice_mut("z", Type::U32),
+            i: k.global_id().x(),
+        };
+        describe(k, &data, size);
+    });
+    kernel.expect("a kernel without mistakes")
+}
+
+/// Loops in loops, each with a bound that threads read.
+fn nested(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let (z, i) = (&data.z, data.i);
+    match size {
+        0 => z.at(i).set(1u32),
+        _ => k.for_range(0u32, z.at(i).get() + 1u32, |_| nested(k, data, size - 1)),
+    }
+}
+
+/// Branches in branches.
+fn nested_ifs(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let (z, i) = (&data.z, data.i);
+    match size {
+        0 => z.at(i).set(1u32),
+        _ => {
+            k.if_(z.at(i).get().lt(size + 5), || nested_ifs(k, data, size - 1));
+        }
+    }
+}
+
+/// Values that are alive over a barrier, and used in both orders behind it.
+fn alive<'k>(k: &'k KernelBuilder, data: &Data<'k>, size: u32) {
+    let values: Vec<_> = (0..size).map(|j| data.x.at(data.i + j).get()).collect();
+    k.barrier();
+    let sum = |values: &mut dyn Iterator<Item = &Val<'k>>| {
+        values.fold(k.lit(Type::F64, 0.0), |sum, value| *value - sum)
+    };
+    let forward = sum(&mut values.iter());
+    let backward = sum(&mut values.iter().rev());
+    data.y.at(data.i).set(forward * 3.0 + backward);
+}
+
+/// Variables, each used on both sides of a barrier of its own.
+fn variables(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    for j in 0..size {
+        let var = k.var("v", data.z.at(data.i + j).get());
+        k.barrier();
+        data.z.at(data.i + j).set(var.get() + 1u32);
+    }
+}
+
+/// Loads and stores at places of their own.
+fn accesses(_: &KernelBuilder, data: &Data<'_>, size: u32) {
+    for j in 0..size {
+        let value = data.x.at(data.i + j).get();
+        data.y.at(data.i + 3 * j).set(value);
+    }
+}
+
+const FAMILIES: [(&str, Family); 5] = [
+    ("nested", nested),
+    ("nested_ifs", nested_ifs),
+    ("alive", alive),
+    ("variables", variables),
+    ("accesses", accesses),
+];
+
+/// LLVM's instructions, as Kiln writes them.
+fn written(jit: &Jit, name: &str, describe: Family, size: u32) -> usize {
+    let kernel = kernel(name, describe, size);
+    let x = jit.zeros::<f64>(1).expect("memory");
+    let mut y = jit.zeros::<f64>(1).expect("memory");
+    let mut z = jit.zeros::<u32>(1).expect("memory");
+    let inspection = jit.inspect(&kernel, args!(&x, &mut y, &mut z));
+    let listing = inspection.expect("arguments that fit").host_code(256);
+    let listing = listing.expect("code for this CPU");
+    let lines = listing.llvm().lines();
+    lines.filter(|line| line.starts_with("  ")).count()
+}
+
+#[test]
+fn code_grows_as_the_kernel_does() {
+    let options = JitOptions {
+        compile: CompileOptions {
+            opt_level: OptLevel::O0,
+            ..CompileOptions::default()
+        },
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let failed = RefCell::new(Vec::new());
+    for (name, describe) in FAMILIES {
+        let [one, two, four] = [16, 32, 64].map(|size| written(&jit, name, describe, size) as f64);
+        let growth = (four - two) / (two - one);
+        if growth > 2.1 {
+            let line = format!("{name}: {one}, {two}, {four} instructions");
+            failed.borrow_mut().push(line);
+        }
+    }
+    let failed = failed.into_inner();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn the_deepest_loops_are_compiled() {
+    let jit = Jit::on(Device::cpu());
+    let kernel = kernel("deep", nested, 127);
+    let x = jit.zeros::<f64>(1).expect("memory");
+    let mut y = jit.zeros::<f64>(1).expect("memory");
+    // The loops of thread 63 have no turn.
+    let turns: Vec<u32> = (0..64)
+        .map(|i| if i == 63 { u32::MAX } else { 0 })
+        .collect();
+    let mut z = jit.upload(&turns).expect("memory");
+    let args = args!(&x, &mut y, &mut z);
+    jit.launch(&kernel, 1, 64, args).expect("a launch");
+    let mut wanted = vec![1; 64];
+    wanted[63] = u32::MAX;
+    assert_eq!(z.to_vec().expect("no thread failed"), wanted);
+}
+
+/// Loops in loops, of which the innermost goes out of bounds in some threads after some turns. Threads
+/// count the loops that they leave, and have one turn or two, as `z` says.
+fn faults<'k>(k: &'k KernelBuilder, data: &Data<'k>, size: u32) {
+    let left = k.var("left", 0u32);
+    let turns = data.z.at(data.i).get();
+    fault_within(k, data, left, turns, size);
+    data.z.at(data.i).set(left.get());
+}
+
+fn fault_within<'k>(
+    k: &'k KernelBuilder,
+    data: &Data<'k>,
+    left: Var<'k>,
+    turns: Val<'k>,
+    size: u32,
+) {
+    if size == 0 {
+        data.y.at(data.i + left.get()).set(1.0);
+        return;
+    }
+    k.for_range(0u32, turns, |_| {
+        fault_within(k, data, left, turns, size - 1);
+    });
+    data.z.at(data.i).set(left.get() + 100u32);
+    left.set(left.get() + 1u32);
+}
+
+#[test]
+fn threads_that_end_deep_in_loops_do_nothing_more() {
+    const THREADS: usize = 64;
+    let kernel = kernel("faults", faults, 11);
+    let run = |interpret| {
+        let options = CpuOptions {
+            interpret,
+            ..CpuOptions::default()
+        };
+        let jit = Jit::on(Device::cpu_with(options));
+        let x = jit.zeros::<f64>(1).expect("memory");
+        let mut y = jit.zeros::<f64>(THREADS + 10).expect("memory");
+        let turns: Vec<u32> = (0..THREADS as u32).map(|i| i % 2 + 1).collect();
+        let mut z = jit.upload(&turns).expect("memory");
+        let args = args!(&x, &mut y, &mut z);
+        jit.launch(&kernel, 1, THREADS as u32, args)
+            .expect("a launch");
+        z.to_vec().expect_err("threads go out of bounds");
+        z.to_vec().expect("it was said once")
+    };
+    assert_eq!(run(false), run(true));
+}
+
+#[test]
+fn many_values_live_over_a_barrier() {
+    const VALUES: usize = 600;
+    const THREADS: usize = 256;
+    let jit = Jit::on(Device::cpu());
+    let kernel = kernel("alive", alive, VALUES as u32);
+    let numbers: Vec<f64> = (0..VALUES + THREADS).map(|i| (i * i % 97) as f64).collect();
+    let x = jit.upload(&numbers).expect("memory");
+    let mut y = jit.zeros::<f64>(THREADS).expect("memory");
+    let mut z = jit.zeros::<u32>(1).expect("memory");
+    let args = args!(&x, &mut y, &mut z);
+    jit.launch(&kernel, 1, THREADS as u32, args)
+        .expect("a launch");
+    let wanted: Vec<f64> = (0..THREADS)
+        .map(|i| {
+            let mine = &numbers[i..i + VALUES];
+            let forward = mine.iter().fold(0.0, |sum, value| value - sum);
+            let backward = mine.iter().rev().fold(0.0, |sum, value| value - sum);
+            forward * 3.0 + backward
+        })
+        .collect();
+    assert_eq!(y.to_vec().expect("no thread failed"), wanted);
+}
