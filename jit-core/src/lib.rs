@@ -39,6 +39,7 @@ pub mod jit;
 pub mod job;
 pub mod launch;
 pub mod lower_abi;
+pub mod rounding;
 pub mod row_panic;
 pub mod runtime;
 pub mod simt;

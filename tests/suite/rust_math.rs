@@ -1,7 +1,7 @@
 //! Mathematical functions in `#[kernel]` functions: the bits that the builder's methods give, near
 //! what the host computes.
 
-use half::f16;
+use half::{bf16, f16};
 use kiln::core::front::{AsKernel, LazyKernel};
 use kiln::prelude::*;
 
@@ -11,6 +11,7 @@ chapter![
     functions_have_the_bits_of_the_builder,
     functions_are_near_the_host,
     functions_by_path_and_of_halves,
+    conversions_round_once,
 ];
 
 /// A function of one number in the builder.
@@ -142,4 +143,71 @@ fn functions_by_path_and_of_halves(jit: &Jit) -> Outcome {
         assert!(fits, "of {h} it is {want}, not {}", powers[i]);
     }
     Ok(())
+}
+
+#[device_fn]
+fn narrowed<T: Num>(x: T) -> (f16, bf16, f32) {
+    (x.cast::<f16>(), x.cast::<bf16>(), x.cast::<f32>())
+}
+
+/// A little more than the middle of two numbers, for both types of 16 bits.
+#[device_fn]
+fn above_ties<T: Float>() -> T {
+    T::from_f64(1.000_488_281_250_000_2) * T::from_f64(1.003_906_250_000_000_2)
+}
+
+#[kernel]
+fn narrow<T: Num>(x: &[T], half: &mut [f16], brain: &mut [bf16], single: &mut [f32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        (half[i], brain[i], single[i]) = narrowed(x[i]);
+    }
+    if i == x.len() {
+        half[i] = above_ties::<f16>();
+        brain[i] = above_ties::<bf16>();
+    }
+}
+
+/// What `narrow` gives of numbers is what the host gives, to the bit.
+fn narrowed_as_on_the_host<T: Num + KernelType>(jit: &Jit, x: &[T]) -> Outcome {
+    let more = x.len() + 1;
+    let (mut half, mut brain) = (jit.zeros::<f16>(more)?, jit.zeros::<bf16>(more)?);
+    let (input, mut single) = (jit.upload(x)?, jit.zeros::<f32>(more)?);
+    let args = args!(&input, &mut half, &mut brain, &mut single);
+    jit.launch(&narrow, grid_for(more, 64), 64, args)?;
+    let (half, brain, single) = (half.to_vec()?, brain.to_vec()?, single.to_vec()?);
+    for (i, &number) in x.iter().enumerate() {
+        let want = narrowed(number);
+        let got = (half[i], brain[i], single[i]);
+        assert_eq!(got, want, "number {i}");
+    }
+    assert_eq!(half[x.len()], above_ties::<f16>());
+    assert_eq!(brain[x.len()], above_ties::<bf16>());
+    Ok(())
+}
+
+/// What lies beside the middle of two 16-bit floats, by less than an `f32` or the upper half of an
+/// `f64` can tell, decides to which it is rounded.
+fn conversions_round_once(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let mut floats = Vec::new();
+    let mut integers = vec![u64::MAX, u64::MAX / 2, 0];
+    for part in [0x201_u64, 0x203, 0x1fff, 0x1001, 0x1003, 0x0101, 0x0303] {
+        for shift in 0..48 {
+            let tie = part << shift;
+            integers.extend([tie - 1, tie, tie + 1]);
+        }
+        for power in [-32, -24, -20, -3, 0, 3, 40] {
+            let tie = part as f64 * f64::from(power).exp2();
+            let near = [tie.next_down(), tie, tie.next_up()];
+            floats.extend(near.into_iter().flat_map(|x| [x, -x]));
+        }
+    }
+    let signed: Vec<i64> = integers
+        .iter()
+        .map(|&n| (n as i64).wrapping_neg())
+        .collect();
+    narrowed_as_on_the_host(&jit, &floats)?;
+    narrowed_as_on_the_host(&jit, &integers)?;
+    narrowed_as_on_the_host(&jit, &signed)
 }

@@ -44,6 +44,7 @@ use std::ops::{
 };
 
 use kiln_jit_core::front::Param;
+use kiln_jit_core::rounding;
 use kiln_jit_core::value::DeviceType;
 
 /// A number: `i8` .. `u64`, `usize`, `f16`, `bf16`, `f32`, `f64`.
@@ -210,7 +211,7 @@ fn power<T: Mul<Output = T> + Div<Output = T> + Copy>(x: T, one: T, exponent: i3
 }
 
 macro_rules! floats {
-    ($($t:ty, $one:expr, |$wide:ident: $w:ty| $narrow:expr;)*) => {$(
+    ($($t:ty, $one:expr, |$wide:ident: $w:ty| $narrow:expr, $from_f64:expr, $from_int:expr;)*) => {$(
         impl Num for $t {}
         impl Float for $t {}
         impl NumOps for $t {
@@ -218,10 +219,10 @@ macro_rules! floats {
             const ONE: Self = $one.1;
             const IS_FLOAT: bool = true;
             fn from_i32(number: i32) -> Self { Self::from_f64(number.into()) }
-            fn from_f64(number: f64) -> Self { let $wide = number as $w; $narrow }
+            fn from_f64(number: f64) -> Self { $from_f64(number) }
             fn to_f64(self) -> f64 { self.into() }
             fn to_i128(self) -> i128 { f64::from(self) as i128 }
-            fn from_i128(number: i128) -> Self { Self::from_f64(number as f64) }
+            fn from_i128(number: i128) -> Self { $from_int(number) }
             fn min(self, other: Self) -> Self { <$t>::min(self, other) }
             fn max(self, other: Self) -> Self { <$t>::max(self, other) }
         }
@@ -257,10 +258,12 @@ macro_rules! floats {
     )*};
 }
 floats! {
-    f32, (0.0, 1.0), |x: f32| x;
-    f64, (0.0, 1.0), |x: f64| x;
-    half::f16, (half::f16::ZERO, half::f16::ONE), |x: f32| half::f16::from_f32(x);
-    half::bf16, (half::bf16::ZERO, half::bf16::ONE), |x: f32| half::bf16::from_f32(x);
+    f32, (0.0, 1.0), |x: f32| x, |n: f64| n as f32, |n: i128| n as f32;
+    f64, (0.0, 1.0), |x: f64| x, |n: f64| n, |n: i128| n as f64;
+    half::f16, (half::f16::ZERO, half::f16::ONE), |x: f32| half::f16::from_f32(x),
+        rounding::f16_from_f64, rounding::f16_from_int;
+    half::bf16, (half::bf16::ZERO, half::bf16::ONE), |x: f32| half::bf16::from_f32(x),
+        rounding::bf16_from_f64, rounding::bf16_from_int;
 }
 
 // A type parameter meets every bound while the function it belongs to is described; its own bound

@@ -6,6 +6,7 @@
 use half::{bf16, f16};
 
 use crate::ir::{AtomicOp, BinaryOp, CompareOp, Scalar, ThreadPosition, UnaryOp};
+use crate::rounding::{bf16_from_f64, bf16_from_int, f16_from_f64, f16_from_int};
 
 /// A register, by number.
 pub(super) type Reg = u32;
@@ -379,8 +380,8 @@ pub(super) fn cast(from: Scalar, to: Scalar) -> Unary {
     if to.is_float() {
         let single = |to| -> Unary {
             with_int!(from, I => match to {
-                Scalar::F16 => |a| f16_of(int_to_odd(<I as Register>::get(a).into())),
-                Scalar::BF16 => |a| bf16_of(int_to_odd(<I as Register>::get(a).into())),
+                Scalar::F16 => |a| f16_from_int(<I as Register>::get(a).into()).to_bits().into(),
+                Scalar::BF16 => |a| bf16_from_int(<I as Register>::get(a).into()).to_bits().into(),
                 Scalar::F64 => |a| (<I as Register>::get(a) as f64).to_bits(),
                 _ => |a| (<I as Register>::get(a) as f32).to_bits().into(),
             })
@@ -388,41 +389,6 @@ pub(super) fn cast(from: Scalar, to: Scalar) -> Unary {
         return single(to);
     }
     with_int!(from, I => with_int!(to, J => |a| (<I as Register>::get(a) as J).put()))
-}
-
-/// An integer rounded to odd: what is lost sets the last digit, so that rounding the result to
-/// fewer digits gives what rounding the integer would (Boldo and Melquiond, "Emulation of FMA and
-/// correctly rounded sums", 2008).
-fn int_to_odd(value: i128) -> f64 {
-    // Of the 53 digits of an f64 40 are enough, as the next step keeps 24.
-    const DIGITS: u32 = 40;
-    let size = value.unsigned_abs();
-    let extra = (u128::BITS - size.leading_zeros()).saturating_sub(DIGITS);
-    let kept = size >> extra;
-    let lost = kept << extra != size;
-    let size = ((kept | u128::from(lost)) << extra) as f64;
-    if value < 0 { -size } else { size }
-}
-
-/// An f64 as an f32, rounded to odd.
-fn single_to_odd(value: f64) -> f32 {
-    let nearest = value as f32;
-    let back = f64::from(nearest);
-    if back == value || value.is_nan() {
-        return nearest;
-    }
-    // Towards zero first; below infinity is the largest number.
-    let away = u32::from(back.abs() > value.abs());
-    f32::from_bits((nearest.to_bits() - away) | 1)
-}
-
-/// `half` drops digits of an f64 before it rounds.
-fn f16_of(value: f64) -> u64 {
-    f16::from_f32(single_to_odd(value)).to_bits().into()
-}
-
-fn bf16_of(value: f64) -> u64 {
-    bf16::from_f32(single_to_odd(value)).to_bits().into()
 }
 
 /// A float type whose values `f64` holds exactly.
@@ -453,8 +419,8 @@ impl Exact for f64 {
 fn float_cast<F: Exact>(from: Scalar, to: Scalar) -> Unary {
     match to {
         _ if from == to => |a| a,
-        Scalar::F16 => |a| f16_of(F::exact(a)),
-        Scalar::BF16 => |a| bf16_of(F::exact(a)),
+        Scalar::F16 => |a| f16_from_f64(F::exact(a)).to_bits().into(),
+        Scalar::BF16 => |a| bf16_from_f64(F::exact(a)).to_bits().into(),
         Scalar::F32 => |a| (F::exact(a) as f32).to_bits().into(),
         Scalar::F64 => |a| F::exact(a).to_bits(),
         int => with_int!(int, J => |a| (F::exact(a) as J).put()),

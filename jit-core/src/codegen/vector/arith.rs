@@ -13,6 +13,7 @@ use super::leaf::{Even, Leaf, Wide, leaves, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::codegen::operations::{by_sign, float_predicate, int_predicate};
 use crate::ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
+use crate::rounding::{bf16_from_f64, f16_from_f64};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn constant(
@@ -47,8 +48,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     fn half_constant(&self, scalar: Scalar, value: f64) -> BasicValueEnum<'ctx> {
         let bits = match scalar {
-            Scalar::F16 => half::f16::from_f64(value).to_bits(),
-            _ => half::bf16::from_f64(value).to_bits(),
+            Scalar::F16 => f16_from_f64(value).to_bits(),
+            _ => bf16_from_f64(value).to_bits(),
         };
         self.emit.int(16).const_int(bits.into(), false).into()
     }

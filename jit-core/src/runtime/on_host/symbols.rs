@@ -5,6 +5,7 @@
 
 use half::{bf16, f16};
 
+use crate::rounding::{bf16_from_f64, f16_from_f64};
 use crate::runtime::cpu::symbols;
 
 /// The address of a function that LLVM may call.
@@ -29,7 +30,7 @@ extern "C" fn f32_to_f16(x: f32) -> f32 {
 }
 
 extern "C" fn f64_to_f16(x: f64) -> f32 {
-    in_register(f16::from_f64(x).to_bits())
+    in_register(f16_from_f64(x).to_bits())
 }
 
 extern "C" fn f16_to_f32(x: f32) -> f32 {
@@ -41,5 +42,5 @@ extern "C" fn f32_to_bf16(x: f32) -> f32 {
 }
 
 extern "C" fn f64_to_bf16(x: f64) -> f32 {
-    in_register(bf16::from_f64(x).to_bits())
+    in_register(bf16_from_f64(x).to_bits())
 }
