@@ -7,6 +7,8 @@ mod bools;
 mod expressions;
 #[path = "safe_code/launches.rs"]
 mod launches;
+#[path = "safe_code/null_addresses.rs"]
+mod null_addresses;
 #[path = "safe_code/private_memory.rs"]
 mod private_memory;
 #[path = "safe_code/stopping.rs"]

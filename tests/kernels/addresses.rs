@@ -203,6 +203,15 @@ const BUILT: &[(&str, Build, Expected)] = &[
     ("null_as_a_number", null_as_a_number, |_, _, i| {
         (i < 16).into()
     }),
+    ("offset_null", offset_null, |a, _, i| {
+        if i < 16 { a[i] } else { 4 * i as u32 }
+    }),
+    ("walk_from_null", walk_from_null, |a, _, i| {
+        if i < 16 { a[i] } else { 4 * i as u32 }
+    }),
+    ("chosen_numbers", chosen_numbers, |a, _, i| {
+        if i < 16 { a[i] } else { 400 }
+    }),
     ("seen_as_another_type", seen_as_another_type, |a, _, i| {
         (a[i] as f32).to_bits()
     }),
@@ -297,6 +306,48 @@ fn null_as_a_number(name: &str) -> Result<Kernel> {
         let is_some = number.ne(k.lit(Type::U64, 0));
         out.at(i)
             .set(is_some.select(k.lit(Type::U32, 1), k.lit(Type::U32, 0)));
+    })
+}
+
+/// Threads from the 16th on have an address that `nowhere` gives, the others that of their element in
+/// shared memory; those write the element, these the number that the address is.
+fn somewhere_or_nowhere(
+    name: &str,
+    nowhere: impl for<'k> Fn(&'k KernelBuilder, Val<'k>, Val<'k>) -> Val<'k>,
+) -> Result<Kernel> {
+    over(name, |k, i, [a, _, out]| {
+        let tile = k.shared_array("tile", Type::U32, N as u32);
+        tile.at(i).set(a.at(i));
+        k.barrier();
+        let first = tile.as_ptr().to_generic();
+        let p = k.var("p", k.zero(first.ty()));
+        let few = i.lt(16);
+        k.if_(few, || p.set(first.offset(i)))
+            .else_(|| p.set(nowhere(k, i, k.zero(first.ty()))));
+        let address = p.get();
+        // SAFETY: the address of this thread's element.
+        k.if_(few, || out.at(i).set(unsafe { address.deref() }))
+            .else_(|| out.at(i).set(address.bitcast(Type::U64).cast(Type::U32)));
+    })
+}
+
+fn offset_null(name: &str) -> Result<Kernel> {
+    somewhere_or_nowhere(name, |_, i, null| null.offset(i))
+}
+
+fn walk_from_null(name: &str) -> Result<Kernel> {
+    somewhere_or_nowhere(name, |k, i, null| {
+        let p = k.var("walking", null);
+        k.for_range(0u32, i, |_| p.set(p.get().offset(1u32)));
+        p.get()
+    })
+}
+
+/// No null, but numbers that are addresses all the same.
+fn chosen_numbers(name: &str) -> Result<Kernel> {
+    somewhere_or_nowhere(name, |k, i, null| {
+        let address = |number: u64| k.lit(Type::U64, number).bitcast(null.ty());
+        i.lt(100).select(address(400), address(800))
     })
 }
 

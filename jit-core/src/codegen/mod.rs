@@ -22,6 +22,7 @@ mod optimize;
 mod options;
 mod park;
 mod pipeline;
+mod placeless;
 mod private;
 mod provenance;
 mod ptx;

@@ -6,9 +6,7 @@
 
 use inkwell::OptimizationLevel;
 
-use super::error::BackendError;
-use super::machine::{Machine, PTX_PIPELINE};
-use super::session::Session;
+use super::machine::PTX_PIPELINE;
 
 /// How much LLVM optimizes.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -74,17 +72,3 @@ const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      gvn<>,loop(indvars,loop-unroll-full),sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
      jump-threading,correlated-propagation,loop-mssa(licm<allowspeculation>),gvn<>,\
      instcombine<no-verify-fixpoint>,dse,simplifycfg)";
-
-/// Runs a pass pipeline over a lowered module, after LLVM's verifier.
-///
-/// # Errors
-/// If the module breaks a rule of LLVM, or the pipeline does not parse or reports an error.
-pub(crate) fn optimize(
-    machine: &Machine,
-    session: &Session<'_>,
-    module: &inkwell::module::Module<'_>,
-    pipeline: &str,
-) -> Result<(), BackendError> {
-    machine.verify(session, module)?;
-    machine.run_passes(session, module, pipeline)
-}

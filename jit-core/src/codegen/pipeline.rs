@@ -15,6 +15,7 @@ use super::legal::check_legal;
 use super::lower::{FunctionLowering, LoweringHooks, kernel_entry_name, lower};
 use super::machine::Machine;
 use super::options::CodegenOptions;
+use super::placeless::{prepare_emission, run_ptx_passes};
 use super::ptxas;
 use super::session::{Session, compile_module};
 use crate::compile::{Stage, failed};
@@ -115,12 +116,14 @@ fn run(job: &PtxJob) -> Result<PtxOutput, Error> {
     job.hooks.run(HookPoint::PassPipeline, kernel, |h| {
         failed(h.pass_pipeline(&cx, &mut passes))
     })?;
-    machine.run_passes(&session, &llvm, &passes)?;
+    let types = &job.module.types;
+    run_ptx_passes(&machine, &session, (&context, &llvm), types, &passes)?;
     ptxas::write_around(&context, &llvm)?;
     job.hooks
         .run(HookPoint::FinishOptimizedModule, kernel, |h| {
             failed(h.finish_optimized_module(&cx, &llvm)).and_then(|()| verify())
         })?;
+    prepare_emission(&machine, &session, (&context, &llvm), types)?;
     done(Stage::OptimizedLlvm, &|| llvm.print_to_string().to_string());
 
     let ptx = ptxas::write_around_in_text(&machine.emit_assembly(&session, &llvm)?);

@@ -12,8 +12,8 @@ use super::error::{BackendError, CompileThreadError};
 use super::legal::{IllegalOperations, check_legal};
 use super::lower::{LoweringHooks, lower};
 use super::machine::Machine;
-use super::optimize::optimize;
 use super::options::CodegenOptions;
+use super::placeless::{prepare_emission, run_ptx_passes};
 use super::ptxas;
 use super::session::{Session, on_compile_thread};
 use crate::ir::Module;
@@ -66,8 +66,10 @@ fn compile_in(
     let machine = Machine::nvptx(target.sm, target.ptx)?;
     let llvm = lower(context, module, &machine, target, options, hooks)?;
     let pipeline = passes_for_ptx(module, options.opt_level);
-    optimize(&machine, session, &llvm, pipeline)?;
+    machine.verify(session, &llvm)?;
+    run_ptx_passes(&machine, session, (context, &llvm), &module.types, pipeline)?;
     ptxas::write_around(context, &llvm)?;
+    prepare_emission(&machine, session, (context, &llvm), &module.types)?;
     let ptx = machine.emit_assembly(session, &llvm)?;
     Ok(ptxas::write_around_in_text(&ptx))
 }

@@ -25,6 +25,7 @@ use inkwell::module::Module;
 
 use super::error::BackendError;
 use super::machine::Machine;
+use super::placeless::run_freezing;
 use super::session::{Session, on_compile_thread};
 use crate::error::Error;
 use crate::ir::IntrinsicDef;
@@ -91,7 +92,7 @@ fn run(job: &OnHostJob) -> Result<OnHostCode, BackendError> {
         .map_err(|error| BackendError::new("link", error.to_string_lossy()))?;
     module.strip_debug_info();
     let gpu = Machine::nvptx(job.target.sm, job.target.ptx)?;
-    gpu.run_passes(&session, &module, GENERATOR_PASSES)?;
+    run_freezing(&gpu, &session, (&context, &module), GENERATOR_PASSES)?;
     let machine = Machine::plain_host()?;
     machine.prepare(&module);
     let rewritten = rewrite::rewrite(&context, &module, &machine.target_data(), job)?;
