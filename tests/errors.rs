@@ -186,6 +186,9 @@ fn one_mistake_is_reported_once() {
     );
 }
 
+/// The most bytes that the text of an error has.
+const READABLE: usize = 16 << 10;
+
 /// However deep a type and however many the mistakes, an error can be read.
 #[test]
 fn errors_of_huge_types_and_kernels_stay_short() {
@@ -214,7 +217,7 @@ fn errors_of_huge_types_and_kernels_stay_short() {
             Err(error) => error.to_string(),
         };
         assert!(
-            text.len() < 100_000,
+            text.len() <= READABLE,
             "{depth}, {many}: {} bytes",
             text.len()
         );
@@ -235,7 +238,43 @@ fn errors_of_huge_types_and_kernels_stay_short() {
     let Err(error) = wrong else {
         panic!("there is no error");
     };
-    assert!(error.to_string().len() < 100_000);
+    assert!(error.to_string().len() <= READABLE);
+}
+
+/// Names, and what hooks say, are as long as a program makes them; the beginning of an error and what to
+/// do about it are there all the same.
+#[test]
+fn errors_of_huge_names_and_of_hooks_stay_short() -> Result<()> {
+    let name = "n".repeat(1 << 20);
+    let kernel = Kernel::build(&name, |k| {
+        let out = k.slice_mut(&name, Type::U32);
+        out.at(k.global_id().x()).set(1);
+    })?;
+    let (jit, mut out) = (jit(), jit().zeros::<u32>(4)?);
+    let mut mine = jit.zeros::<u32>(4)?;
+    let hooked = compiling(HookSet::new().with(Wrong::Says(name.clone())));
+    let mut on_hooked = hooked.zeros::<u32>(4)?;
+    let faulting = || {
+        jit.launch(&kernel, 1, 8, args!(&mut jit.zeros::<u32>(4)?))?;
+        jit.synchronize()
+    };
+    let errors = [
+        (jit.launch(&kernel, 1, 1, args!()), "0 were passed"),
+        (jit.launch(&kernel, 1, 1, args!(1.0f32)), "pass"),
+        (jit.launch(&kernel, 0, 1, args!(&mut mine)), "nothing to do"),
+        (jit.launch(&kernel, 1, 1, args!(&mut out)), "`upload`"),
+        (faulting(), "guard it with `if`"),
+        (
+            hooked.inspect(&kernel, args!(&mut on_hooked)).map(drop),
+            "extension point: RewriteIr",
+        ),
+    ];
+    for (result, advice) in errors {
+        let text = result.expect_err("it cannot be").to_string();
+        assert!(text.len() <= READABLE, "{} bytes", text.len());
+        assert!(text.contains(advice), "{text}");
+    }
+    Ok(())
 }
 
 #[test]
@@ -489,6 +528,7 @@ fn what_the_target_does_not_have() {
 enum Wrong {
     Panics,
     Fails,
+    Says(String),
     BreaksIr,
     BreaksPipeline,
     Vetoes,
@@ -503,6 +543,7 @@ impl Hook for Wrong {
         match self {
             Wrong::Panics => panic!("out of ideas"),
             Wrong::Fails => Err("no rewriting on Fridays".into()),
+            Wrong::Says(text) => Err(text.as_str().into()),
             Wrong::BreaksIr => {
                 let kernel = module.kernel().expect("a kernel");
                 let body = module.functions[kernel].body;

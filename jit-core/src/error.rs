@@ -12,7 +12,7 @@ use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
 use crate::definition::{RecursionError, SignatureChanged};
 use crate::hook::HookError;
 use crate::interp::InterpretError;
-use crate::ir::VerifyErrors;
+use crate::ir::{VerifyErrors, readable};
 use crate::launch::{KernelFault, LaunchError, LaunchStopped};
 use crate::row_panic::RowPanic;
 use crate::runtime::ObjectError;
@@ -21,84 +21,58 @@ use crate::specialize::{BindError, SpecializeError};
 
 /// What can go wrong between describing a kernel and reading its results.
 ///
-/// Its `Debug` form is that text, too, because it is what `main` and `unwrap` print.
-#[derive(thiserror::Error)]
+/// Its text is of a length that can be read, whatever names and types a program has: what is longer
+/// than 16 KiB has its middle left out. Its `Debug` form is that text, too, because it is what `main`
+/// and `unwrap` print.
 #[non_exhaustive]
 pub enum Error {
     /// The description of a kernel or device function is wrong.
-    #[error(transparent)]
-    Build(#[from] BuildErrors),
+    Build(BuildErrors),
     /// A redefinition changes the signature that callers rely on.
-    #[error(transparent)]
-    SignatureChanged(#[from] SignatureChanged),
+    SignatureChanged(SignatureChanged),
     /// A function calls itself, directly or not.
-    #[error(transparent)]
-    Recursion(#[from] RecursionError),
+    Recursion(RecursionError),
     /// The arguments of a launch do not fit the kernel.
-    #[error(transparent)]
-    Bind(#[from] BindError),
+    Bind(BindError),
     /// A kernel cannot be specialized for its arguments.
-    #[error(transparent)]
-    Specialize(#[from] SpecializeError),
+    Specialize(SpecializeError),
     /// A module breaks the rules of the IR, or uses what the target does not have.
-    #[error(transparent)]
-    Verify(#[from] VerifyErrors),
+    Verify(VerifyErrors),
     /// A kernel uses what the target does not have.
-    #[error(transparent)]
-    Illegal(#[from] IllegalOperations),
+    Illegal(IllegalOperations),
     /// A hook failed, panicked or broke a module.
-    #[error(transparent)]
-    Hook(#[from] HookError),
+    Hook(HookError),
     /// A compilation did not come to an end: no libLLVM, or what LLVM cannot compile.
-    #[error(transparent)]
-    CompileThread(#[from] CompileThreadError),
+    CompileThread(CompileThreadError),
     /// LLVM rejects what it was given.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
+    Backend(BackendError),
     /// The CUDA driver cannot be used or reports an error.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
+    Driver(DriverError),
     /// A buffer that does not hold what its type says.
-    #[error(transparent)]
-    InvalidValue(#[from] crate::value::InvalidValue),
+    InvalidValue(crate::value::InvalidValue),
     /// A launch that cannot be.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
+    Launch(LaunchError),
     /// A thread of an earlier launch ended because it did something it must not.
-    #[error(transparent)]
-    Fault(#[from] KernelFault),
+    Fault(KernelFault),
     /// A launch was ended before its time.
-    #[error(transparent)]
-    Stopped(#[from] LaunchStopped),
+    Stopped(LaunchStopped),
     /// A device that cannot end launches.
-    #[error(
-        "{device} cannot end a kernel before its time; set `JitOptions::time_limit`, so that waiting \
-         for it ends"
-    )]
     NoCancel {
         /// The device.
         device: String,
     },
     /// The function of an intrinsic's row panicked.
-    #[error(transparent)]
-    RowPanic(#[from] RowPanic),
+    RowPanic(RowPanic),
     /// A number of lanes that no vector has.
-    #[error("vectors of {lanes} lanes were asked for; a vector has 1, 8, 16, 32 or 64")]
     Lanes {
         /// What was asked for.
         lanes: u32,
     },
     /// The interpreter met something that ends the launch.
-    #[error(transparent)]
     Interpret(InterpretError),
     /// A check found something; see [`crate::checks`].
-    #[error(transparent)]
-    Finding(#[from] Box<Finding>),
+    Finding(Box<Finding>),
     /// Checks on a device that makes none.
-    #[error(
-        "kernel `{kernel}`: {device} makes no checks; launch it with these options on \
-         `Device::cpu()`, or run the program under NVIDIA's compute-sanitizer"
-    )]
     NoChecks {
         /// The kernel.
         kernel: String,
@@ -106,7 +80,6 @@ pub enum Error {
         device: String,
     },
     /// More values than a buffer has.
-    #[error("{values} values do not fit a buffer of {buffer}; allocate a larger one")]
     BufferTooSmall {
         /// Values the buffer has.
         buffer: usize,
@@ -114,31 +87,22 @@ pub enum Error {
         values: usize,
     },
     /// The host has no memory left.
-    #[error("the host has no {bytes} bytes of memory left; use smaller buffers or drop some")]
     HostMemory {
         /// What was asked for.
         bytes: usize,
     },
     /// The operating system gives no thread to run blocks on.
-    #[error("no thread could be started to run kernels on this CPU: {0}; the process has too many")]
     Workers(String),
     /// Machine code that cannot be loaded.
-    #[error(transparent)]
-    Object(#[from] ObjectError),
+    Object(ObjectError),
     /// An address that is not of this device's memory.
-    #[error("{address:#x} is no address of this device's memory; use buffers of this device")]
     ForeignAddress {
         /// The address.
         address: u64,
     },
     /// An event of another device.
-    #[error("the two events are of different devices; record both on one")]
     ForeignEvent,
     /// Code for another kind of device.
-    #[error(
-        "kernel `{kernel}` was compiled for another target than {device} can run; do not set \
-         `JitOptions::target` where kernels are launched"
-    )]
     WrongTarget {
         /// The kernel.
         kernel: String,
@@ -146,10 +110,6 @@ pub enum Error {
         device: String,
     },
     /// A stage that the target does not have.
-    #[error(
-        "kernel `{kernel}` was compiled for {target}, which has no stage `{stage}`; set \
-         `JitOptions::target` to look at another target's code"
-    )]
     NoStage {
         /// The kernel.
         kernel: String,
@@ -159,11 +119,6 @@ pub enum Error {
         target: &'static str,
     },
     /// A program outside of Kiln that cannot be used.
-    #[error(
-        "{tool} ({}) failed: {message}\n  set KILN_PTXAS and KILN_NVDISASM to the paths of \
-         NVIDIA's tools, or run `cargo xtask setup`",
-        path.display()
-    )]
     Tool {
         /// Which.
         tool: &'static str,
@@ -173,18 +128,167 @@ pub enum Error {
         message: String,
     },
     /// A module without a kernel.
-    #[error("module `{module}` has no kernel that can be launched")]
     NoKernel {
         /// The module.
         module: String,
     },
     /// Code for a GPU did on this CPU what ends a launch.
     #[cfg(feature = "gpu-on-host")]
-    #[error(transparent)]
-    OnHost(#[from] crate::runtime::OnHostError),
+    OnHost(crate::runtime::OnHostError),
     /// A bug in Kiln.
-    #[error("internal error, please report it: {0}")]
     Internal(&'static str),
+}
+
+/// The variants that hold the error of a subject: its text is theirs, and so is its source.
+macro_rules! subjects {
+    ($($(#[$only:meta])* $name:ident($subject:ty),)*) => {
+        $(
+            $(#[$only])*
+            impl From<$subject> for Error {
+                fn from(error: $subject) -> Error {
+                    Error::$name(error)
+                }
+            }
+        )*
+
+        impl Error {
+            fn subject(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                match self {
+                    $($(#[$only])* Error::$name(error) => Some(error),)*
+                    Error::Interpret(error) => Some(error),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+subjects! {
+    Build(BuildErrors),
+    SignatureChanged(SignatureChanged),
+    Recursion(RecursionError),
+    Bind(BindError),
+    Specialize(SpecializeError),
+    Verify(VerifyErrors),
+    Illegal(IllegalOperations),
+    Hook(HookError),
+    CompileThread(CompileThreadError),
+    Backend(BackendError),
+    Driver(DriverError),
+    InvalidValue(crate::value::InvalidValue),
+    Launch(LaunchError),
+    Fault(KernelFault),
+    Stopped(LaunchStopped),
+    RowPanic(RowPanic),
+    Finding(Box<Finding>),
+    Object(ObjectError),
+    #[cfg(feature = "gpu-on-host")]
+    OnHost(crate::runtime::OnHostError),
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.subject().and_then(std::error::Error::source)
+    }
+}
+
+/// The text of an error, whole.
+struct Whole<'a>(&'a Error);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Error::Build(subject) => subject.fmt(f),
+            Error::SignatureChanged(subject) => subject.fmt(f),
+            Error::Recursion(subject) => subject.fmt(f),
+            Error::Bind(subject) => subject.fmt(f),
+            Error::Specialize(subject) => subject.fmt(f),
+            Error::Verify(subject) => subject.fmt(f),
+            Error::Illegal(subject) => subject.fmt(f),
+            Error::Hook(subject) => subject.fmt(f),
+            Error::CompileThread(subject) => subject.fmt(f),
+            Error::Backend(subject) => subject.fmt(f),
+            Error::Driver(subject) => subject.fmt(f),
+            Error::InvalidValue(subject) => subject.fmt(f),
+            Error::Launch(subject) => subject.fmt(f),
+            Error::Fault(subject) => subject.fmt(f),
+            Error::Stopped(subject) => subject.fmt(f),
+            Error::RowPanic(subject) => subject.fmt(f),
+            Error::Finding(subject) => subject.fmt(f),
+            Error::Object(subject) => subject.fmt(f),
+            #[cfg(feature = "gpu-on-host")]
+            Error::OnHost(subject) => subject.fmt(f),
+            Error::Interpret(subject) => subject.fmt(f),
+            Error::NoCancel { device } => write!(
+                f,
+                "{device} cannot end a kernel before its time; set `JitOptions::time_limit`, so that waiting \
+                 for it ends"
+            ),
+            Error::Lanes { lanes } => write!(
+                f,
+                "vectors of {lanes} lanes were asked for; a vector has 1, 8, 16, 32 or 64"
+            ),
+            Error::NoChecks { kernel, device } => write!(
+                f,
+                "kernel `{kernel}`: {device} makes no checks; launch it with these options on \
+                 `Device::cpu()`, or run the program under NVIDIA's compute-sanitizer"
+            ),
+            Error::BufferTooSmall { buffer, values } => write!(
+                f,
+                "{values} values do not fit a buffer of {buffer}; allocate a larger one"
+            ),
+            Error::HostMemory { bytes } => write!(
+                f,
+                "the host has no {bytes} bytes of memory left; use smaller buffers or drop some"
+            ),
+            Error::Workers(what) => write!(
+                f,
+                "no thread could be started to run kernels on this CPU: {what}; the process has too many"
+            ),
+            Error::ForeignAddress { address } => write!(
+                f,
+                "{address:#x} is no address of this device's memory; use buffers of this device"
+            ),
+            Error::ForeignEvent => write!(
+                f,
+                "the two events are of different devices; record both on one"
+            ),
+            Error::WrongTarget { kernel, device } => write!(
+                f,
+                "kernel `{kernel}` was compiled for another target than {device} can run; do not set \
+                 `JitOptions::target` where kernels are launched"
+            ),
+            Error::NoStage {
+                kernel,
+                stage,
+                target,
+            } => write!(
+                f,
+                "kernel `{kernel}` was compiled for {target}, which has no stage `{stage}`; set \
+                 `JitOptions::target` to look at another target's code"
+            ),
+            Error::Tool {
+                tool,
+                path,
+                message,
+            } => write!(
+                f,
+                "{tool} ({}) failed: {message}\n  set KILN_PTXAS and KILN_NVDISASM to the paths of \
+                 NVIDIA's tools, or run `cargo xtask setup`",
+                path.display()
+            ),
+            Error::NoKernel { module } => {
+                write!(f, "module `{module}` has no kernel that can be launched")
+            }
+            Error::Internal(what) => write!(f, "internal error, please report it: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&readable(Whole(self).to_string()))
+    }
 }
 
 impl fmt::Debug for Error {
@@ -216,3 +320,121 @@ impl Error {
 
 /// The result of anything that can fail in Kiln.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+    use crate::hook::{HookErrorKind, HookPoint};
+    use crate::ir::READABLE;
+    use crate::launch::Dim3;
+    use crate::specialize::ArgumentPlace;
+
+    /// Errors of every kind that is given text by a user's program, with `text` for each.
+    fn all_of(text: &str) -> Vec<Error> {
+        let own = || text.to_owned();
+        let at = || {
+            Box::new(ArgumentPlace {
+                kernel: own(),
+                position: 0,
+                name: own(),
+                declared_at: own(),
+            })
+        };
+        let hook = |kind| HookError {
+            hook: "a",
+            kernel: own(),
+            point: HookPoint::RewriteIr,
+            kind,
+        };
+        vec![
+            BindError::Count {
+                kernel: own(),
+                params: vec![own(); 100],
+                given: 1,
+                declared_at: own(),
+            }
+            .into(),
+            BindError::Mismatch {
+                at: at(),
+                expected: own(),
+                given: own(),
+            }
+            .into(),
+            BindError::TypeConflict {
+                param: own(),
+                first: at(),
+                first_type: own(),
+                second: at(),
+                second_type: own(),
+            }
+            .into(),
+            hook(HookErrorKind::Failed(text.into())).into(),
+            hook(HookErrorKind::Panicked(own())).into(),
+            hook(HookErrorKind::ChangedParams(own())).into(),
+            LaunchError::Zero {
+                kernel: own(),
+                what: "grid",
+                given: Dim3::from(0),
+            }
+            .into(),
+            LaunchError::OtherSignature {
+                kernel: own(),
+                prepared: own(),
+                given: own(),
+            }
+            .into(),
+            LaunchStopped::Cancelled { kernel: own() }.into(),
+            BackendError::new("verify", text).into(),
+            Error::tool("ptxas", Path::new(text), own()),
+            Error::NoKernel { module: own() },
+            Error::NoChecks {
+                kernel: own(),
+                device: own(),
+            },
+            Error::WrongTarget {
+                kernel: own(),
+                device: own(),
+            },
+            Error::Workers(own()),
+        ]
+    }
+
+    #[test]
+    fn what_a_user_names_makes_no_text_too_long() {
+        for text in ["n".repeat(1 << 20), "\u{e4}\n".repeat(1 << 18)] {
+            for error in all_of(&text) {
+                for shown in [format!("{error}"), format!("{error:?}")] {
+                    assert!(
+                        shown.len() <= READABLE,
+                        "{} bytes: {}",
+                        shown.len(),
+                        &shown[..100]
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_common_length_are_whole() {
+        for error in all_of("n") {
+            assert_eq!(error.to_string(), Whole(&error).to_string());
+        }
+    }
+
+    #[test]
+    fn the_source_of_an_error_is_that_of_its_subject() {
+        let subject = LaunchStopped::Cancelled { kernel: "k".into() };
+        assert!(Error::from(subject).source().is_none());
+        let hook = HookError {
+            hook: "a",
+            kernel: "k".into(),
+            point: HookPoint::RewriteIr,
+            kind: HookErrorKind::Panicked("b".into()),
+        };
+        let source = Error::from(hook).source().map(ToString::to_string);
+        assert!(source.is_some_and(|text| text.starts_with("panicked: b")));
+    }
+}

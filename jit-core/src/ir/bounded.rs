@@ -8,6 +8,8 @@ const SHOWN: usize = 20;
 /// The most characters of a line of an error, and of a listing of the IR.
 const LINE: usize = 600;
 const LISTING: usize = 40_000;
+/// The most bytes of the text of an error.
+pub(crate) const READABLE: usize = 16 << 10;
 
 /// A line with its middle left out if it is very long.
 pub(crate) fn shortened(line: &str) -> Cow<'_, str> {
@@ -33,6 +35,24 @@ pub(crate) fn shortened_listing(listing: &str) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The text of an error, with what is long left out of it if it is very long: first of its lines, then of
+/// its middle, as an error begins with what is wrong and ends with what to do.
+pub(crate) fn readable(text: String) -> String {
+    if text.len() <= READABLE {
+        return text;
+    }
+    let lines: Vec<_> = text.lines().map(shortened).collect();
+    let text = lines.join("\n");
+    if text.len() <= READABLE {
+        return text;
+    }
+    let note = "\n  [.. lines left out ..]\n";
+    let half = (READABLE - note.len()) / 2;
+    let start = text.floor_char_boundary(half);
+    let end = text.ceil_char_boundary(text.len() - half);
+    format!("{}{note}{}", &text[..start], &text[end..])
 }
 
 /// The first of many.
@@ -64,5 +84,22 @@ mod tests {
         assert!(short.chars().count() < LINE + 40, "{short}");
         let listing = format!("{long}\n").repeat(10_000);
         assert!(shortened_listing(&listing).len() < 3 * LISTING);
+    }
+
+    #[test]
+    fn only_long_texts_are_shortened() {
+        let line = "a line of an error\n".repeat(500);
+        assert_eq!(readable(line.clone()), line);
+        let name = format!(
+            "kernel `{}` has no arguments: pass some",
+            "\u{e4}".repeat(1 << 20)
+        );
+        let short = readable(name);
+        assert!(short.starts_with("kernel `") && short.ends_with("pass some"));
+        assert!(short.len() < 2 * LINE, "{} bytes", short.len());
+        let lines = format!("first\n{}last", "\u{e4}\u{e4}\n".repeat(10_000));
+        let short = readable(lines);
+        assert!(short.starts_with("first") && short.ends_with("last"));
+        assert!(short.len() <= READABLE, "{} bytes", short.len());
     }
 }

@@ -56,7 +56,9 @@ mod print;
 mod types;
 pub mod verify;
 
-pub(crate) use bounded::{first_of, shortened, shortened_listing, write_rest};
+#[cfg(test)]
+pub(crate) use bounded::READABLE;
+pub(crate) use bounded::{first_of, readable, shortened, shortened_listing, write_rest};
 pub use entity::{Entity, PrimaryMap};
 pub use form::{FieldForm, TypeDigest, TypeForm};
 pub use function::{
