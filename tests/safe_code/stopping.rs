@@ -257,6 +257,51 @@ fn what_waits_is_cancelled_as_well() {
     assert_eq!(second.to_vec().expect("numbers")[0], 0);
 }
 
+/// Whoever drops a buffer does not wait for a launch that was given it and does not end, and nobody else
+/// gets its memory before.
+#[test]
+fn a_buffer_is_dropped_meanwhile() {
+    for (device, jit) in jits() {
+        if device == "interpreted" {
+            // There the launch itself does not return.
+            continue;
+        }
+        let options = JitOptions {
+            // Should it be waited for after all, then not for ever.
+            time_limit: Some(Duration::from_secs(60)),
+            ..JitOptions::default()
+        };
+        let jit = Jit::with(jit.device().clone(), kiln::hooks::standard(), options);
+        let mut dropped = jit.zeros::<u32>(5 * 64).expect("memory");
+        let address = dropped.address();
+        waits
+            .launch(&jit, (5, 64), &mut dropped, 0)
+            .expect("it is queued");
+        drop(dropped);
+        let mut next = jit.zeros::<u32>(5 * 64).expect("memory");
+        assert_ne!(next.address(), address, "{device}: the kernel writes there");
+        jit.cancel().expect("a CPU can");
+        let error = jit.synchronize().expect_err("it was cancelled").to_string();
+        assert!(error.contains("`waits` was cancelled"), "{device}: {error}");
+        check(&jit, &mut next);
+        let again = jit.zeros::<u32>(5 * 64).expect("memory");
+        assert_eq!(again.address(), address, "{device}: it was given back");
+    }
+}
+
+/// Buffers that are dropped at once, of more bytes than may be on their way back.
+#[test]
+fn dropped_buffers_do_not_pile_up() {
+    let jit = Jit::on(Device::cpu());
+    let mut sum = jit.zeros::<u32>(5 * 64).expect("memory");
+    for _ in 0..200 {
+        let mut large = jit.zeros::<u32>(4 << 20).expect("memory");
+        fill.launch(&jit, (5, 64), &mut large, 3)
+            .expect("it is queued");
+    }
+    check(&jit, &mut sum);
+}
+
 /// Nobody can see any more what the launch would do.
 #[test]
 fn by_the_end_of_the_device() {

@@ -9,7 +9,8 @@ use super::{Device, DeviceId};
 use crate::error::Result;
 use crate::value::{KernelType, bytes_of, vec_from_bytes};
 
-/// A number of values in device memory. Freed when dropped, after the work that uses it.
+/// A number of values in device memory. Freed when dropped, after the work that uses it; on a CPU device
+/// dropping it does not wait for that work.
 pub struct Buffer<T: KernelType> {
     backend: Arc<dyn Backend>,
     address: u64,

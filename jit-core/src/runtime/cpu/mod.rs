@@ -27,7 +27,7 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use once_cell::sync::OnceCell;
@@ -60,6 +60,9 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(0);
 /// Whether there is code for this machine: what [`object`] can load.
 const HAS_CODE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 
+/// Bytes of dropped buffers that wait for launches before an allocation waits with them.
+const MAX_LEAVING: usize = 1 << 29;
+
 /// Settings of a CPU device.
 #[derive(Clone, Debug, Default)]
 pub struct CpuOptions {
@@ -81,7 +84,9 @@ pub struct CpuOptions {
 pub(super) struct CpuDevice {
     info: DeviceInfo,
     options: CpuOptions,
-    memory: DeviceMemory,
+    memory: Arc<DeviceMemory>,
+    /// Bytes of dropped buffers that launches may still reach.
+    leaving: Arc<AtomicUsize>,
     failures: Arc<Failures>,
     pool: Pool,
 }
@@ -106,10 +111,25 @@ impl CpuDevice {
         CpuDevice {
             info,
             options,
-            memory: DeviceMemory::default(),
+            memory: Arc::default(),
+            leaving: Arc::default(),
             failures: Arc::default(),
             pool: Pool::new(threads),
         }
+    }
+
+    /// Allocates. It waits for memory that is about to be given back if that is much, as a program that
+    /// allocates and drops faster than its launches run would take more and more, and if there is none else.
+    fn allocate(&self, alloc: impl Fn() -> Result<u64>) -> Result<u64> {
+        let leaving = || self.leaving.load(Ordering::Relaxed);
+        if leaving() <= MAX_LEAVING {
+            let address = alloc();
+            if address.is_ok() || leaving() == 0 {
+                return address;
+            }
+        }
+        self.pool.settle();
+        alloc()
     }
 
     fn settings(&self) -> Result<Settings> {
@@ -288,17 +308,22 @@ impl Backend for CpuDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
-        self.memory.alloc(bytes)
+        self.allocate(|| self.memory.alloc(bytes))
     }
 
     fn alloc_zeros(&self, bytes: usize) -> Result<u64> {
-        self.memory.alloc_zeros(bytes)
+        self.allocate(|| self.memory.alloc_zeros(bytes))
     }
 
-    fn free(&self, address: u64, _bytes: usize) {
-        // What goes wrong in the work before is reported by the next synchronizing call.
-        self.pool.settle();
-        self.memory.free(address);
+    fn free(&self, address: u64, bytes: usize) {
+        // The memory stays while launches made before may reach it. Whoever drops it does not wait for
+        // them, as one may never end.
+        self.leaving.fetch_add(bytes, Ordering::Relaxed);
+        let (memory, leaving) = (self.memory.clone(), self.leaving.clone());
+        self.pool.after_all(move || {
+            memory.free(address);
+            leaving.fetch_sub(bytes, Ordering::Relaxed);
+        });
     }
 
     fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {

@@ -288,8 +288,8 @@ impl Arena {
 /// An entry of the queue.
 enum Task {
     Run(Arc<Run>),
-    /// Notes the time when everything before is done.
-    Mark(Arc<Mutex<Option<Instant>>>),
+    /// Is done when everything before is, at once and under the lock.
+    Then(Box<dyn FnOnce() + Send>),
 }
 
 struct State {
@@ -441,13 +441,18 @@ impl Pool {
     /// Notes the time when everything launched so far is done.
     pub(super) fn mark(&self) -> Arc<Mutex<Option<Instant>>> {
         let mark = Arc::new(Mutex::new(None));
-        let mut state = self.shared.state.lock();
-        if state.is_idle() {
-            *mark.lock() = Some(Instant::now());
-        } else {
-            state.queue.push_back(Task::Mark(mark.clone()));
-        }
+        let noted = mark.clone();
+        self.after_all(move || *noted.lock() = Some(Instant::now()));
         mark
+    }
+
+    /// Does something short when everything launched so far is done, without waiting for that.
+    pub(super) fn after_all(&self, then: impl FnOnce() + Send + 'static) {
+        let mut state = self.shared.state.lock();
+        match state.is_idle() {
+            true => then(),
+            false => state.queue.push_back(Task::Then(Box::new(then))),
+        }
     }
 
     /// Waits for a mark.
@@ -515,7 +520,7 @@ impl Shared {
             state.arena = arena;
         }
         state.inline = None;
-        Self::pass_marks(&mut state);
+        Self::do_next(&mut state);
         // Whoever queued something meanwhile waits for this.
         if !state.queue.is_empty() {
             self.work.notify_all();
@@ -529,9 +534,9 @@ impl Shared {
         let mut state = self.state.lock();
         state.queue.retain(|task| match task {
             Task::Run(queued) => !Arc::ptr_eq(queued, run),
-            Task::Mark(_) => true,
+            Task::Then(_) => true,
         });
-        Self::pass_marks(&mut state);
+        Self::do_next(&mut state);
         self.done.notify_all();
     }
 
@@ -566,17 +571,18 @@ impl Shared {
         {
             state.queue.pop_front();
         }
-        Self::pass_marks(&mut state);
+        Self::do_next(&mut state);
         if !state.queue.is_empty() {
             self.work.notify_all();
         }
         self.done.notify_all();
     }
 
-    fn pass_marks(state: &mut MutexGuard<'_, State>) {
-        while let Some(Task::Mark(mark)) = state.queue.front() {
-            *mark.lock() = Some(Instant::now());
-            state.queue.pop_front();
+    fn do_next(state: &mut MutexGuard<'_, State>) {
+        while let Some(Task::Then(_)) = state.queue.front() {
+            if let Some(Task::Then(then)) = state.queue.pop_front() {
+                then();
+            }
         }
     }
 }
