@@ -5,9 +5,16 @@
 //! alignment, field offsets, in bytes) is that of C on a 64-bit machine, the same on the host, the
 //! CPU backend and the GPU: a `#[repr(C)]` struct can be copied between them as it is.
 
+mod layout;
+mod scalar;
+mod substitute;
+
 use std::collections::HashMap;
 
-use super::entity::{Entity, entity};
+use super::entity::entity;
+
+pub use layout::Layout;
+pub use scalar::{AddressSpace, Scalar};
 
 entity! {
     /// A type parameter of a generic function, by position.
@@ -27,157 +34,6 @@ impl std::fmt::Debug for Type {
         match self.as_scalar() {
             Some(scalar) => write!(f, "{}", scalar.name()),
             None => write!(f, "type{}", self.0),
-        }
-    }
-}
-
-/// The numeric types and `bool`.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-pub enum Scalar {
-    /// True or false; one byte in memory, 0 or 1.
-    Bool,
-    /// Signed 8-bit integer, two's complement like all signed integers here.
-    I8,
-    /// Signed 16-bit integer.
-    I16,
-    /// Signed 32-bit integer.
-    I32,
-    /// Signed 64-bit integer.
-    I64,
-    /// Unsigned 8-bit integer.
-    U8,
-    /// Unsigned 16-bit integer.
-    U16,
-    /// Unsigned 32-bit integer.
-    U32,
-    /// Unsigned 64-bit integer.
-    U64,
-    /// IEEE 754 binary16.
-    F16,
-    /// bfloat16: the upper half of a binary32.
-    BF16,
-    /// IEEE 754 binary32.
-    F32,
-    /// IEEE 754 binary64.
-    F64,
-}
-
-impl Scalar {
-    /// All scalar types, in the order of their fixed type indices.
-    pub const ALL: [Scalar; 13] = [
-        Scalar::Bool,
-        Scalar::I8,
-        Scalar::I16,
-        Scalar::I32,
-        Scalar::I64,
-        Scalar::U8,
-        Scalar::U16,
-        Scalar::U32,
-        Scalar::U64,
-        Scalar::F16,
-        Scalar::BF16,
-        Scalar::F32,
-        Scalar::F64,
-    ];
-
-    /// The name in the text form, which is Rust's where Rust has one.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::I8 => "i8",
-            Scalar::I16 => "i16",
-            Scalar::I32 => "i32",
-            Scalar::I64 => "i64",
-            Scalar::U8 => "u8",
-            Scalar::U16 => "u16",
-            Scalar::U32 => "u32",
-            Scalar::U64 => "u64",
-            Scalar::F16 => "f16",
-            Scalar::BF16 => "bf16",
-            Scalar::F32 => "f32",
-            Scalar::F64 => "f64",
-        }
-    }
-
-    /// Size and alignment in memory, in bytes.
-    pub fn bytes(self) -> u32 {
-        match self {
-            Scalar::Bool | Scalar::I8 | Scalar::U8 => 1,
-            Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => 2,
-            Scalar::I32 | Scalar::U32 | Scalar::F32 => 4,
-            Scalar::I64 | Scalar::U64 | Scalar::F64 => 8,
-        }
-    }
-
-    /// Width in bits; 1 for `bool`.
-    pub fn bits(self) -> u32 {
-        if self == Scalar::Bool {
-            1
-        } else {
-            self.bytes() * 8
-        }
-    }
-
-    /// Whether this is one of `i8` .. `u64`.
-    pub fn is_int(self) -> bool {
-        matches!(self as u8, 1..=8)
-    }
-
-    /// Whether this is one of `i8` .. `i64`.
-    pub fn is_signed_int(self) -> bool {
-        matches!(self as u8, 1..=4)
-    }
-
-    /// Whether this is `f16`, `bf16`, `f32` or `f64`.
-    pub fn is_float(self) -> bool {
-        matches!(self as u8, 9..=12)
-    }
-
-    /// Whether this is `f16` or `bf16`: stored in 16 bits, computed in `f32` and rounded.
-    pub fn is_half(self) -> bool {
-        matches!(self, Scalar::F16 | Scalar::BF16)
-    }
-}
-
-/// Where the memory behind a pointer lies (CUDA guide, "Memory Hierarchy"; PTX ISA, "State
-/// Spaces"). The numbers that LLVM gives these exist only in `codegen`.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum AddressSpace {
-    /// Any of the others; found out at run time by the machine.
-    Generic,
-    /// Device memory, visible to all threads and to the host.
-    Global,
-    /// Memory of one thread block, for the block's lifetime.
-    Shared,
-    /// Read-only memory of a module, filled when it is loaded.
-    Constant,
-    /// Memory of one thread.
-    Local,
-    /// The kernel's parameter block: read-only, the same for all threads.
-    Param,
-}
-
-impl AddressSpace {
-    /// All address spaces.
-    pub const ALL: [AddressSpace; 6] = [
-        AddressSpace::Generic,
-        AddressSpace::Global,
-        AddressSpace::Shared,
-        AddressSpace::Constant,
-        AddressSpace::Local,
-        AddressSpace::Param,
-    ];
-
-    /// The name in the text form.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AddressSpace::Generic => "generic",
-            AddressSpace::Global => "global",
-            AddressSpace::Shared => "shared",
-            AddressSpace::Constant => "constant",
-            AddressSpace::Local => "local",
-            AddressSpace::Param => "param",
         }
     }
 }
@@ -251,24 +107,6 @@ pub struct StructData {
 
 /// How many levels of a type are printed; deeper ones do not pass the verifier.
 const MAX_DISPLAY_DEPTH: usize = 12;
-
-/// Size and alignment in bytes.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Layout {
-    /// Size, a multiple of `align`.
-    pub size: u64,
-    /// Alignment, a power of two.
-    pub align: u64,
-}
-
-impl Layout {
-    fn uniform(bytes: u64) -> Layout {
-        Layout {
-            size: bytes,
-            align: bytes.max(1),
-        }
-    }
-}
 
 impl Type {
     /// The type of nothing.
@@ -539,188 +377,6 @@ impl TypeTable {
         }
     }
 
-    /// The type of another table, entered into this one. Type and const parameters keep their
-    /// position.
-    pub fn import(&mut self, from: &TypeTable, ty: Type) -> Type {
-        let data = match from.data(ty).clone() {
-            TypeData::Array { element, len } => TypeData::Array {
-                element: self.import(from, element),
-                len,
-            },
-            TypeData::Struct(id) => {
-                let StructData { name, fields } = from.struct_data(id).clone();
-                let fields = fields.into_iter().map(|(n, ty)| (n, self.import(from, ty)));
-                let fields = fields.collect();
-                return self.intern_struct(StructData { name, fields });
-            }
-            TypeData::Pointer {
-                pointee,
-                space,
-                mutable,
-            } => TypeData::Pointer {
-                pointee: self.import(from, pointee),
-                space,
-                mutable,
-            },
-            TypeData::Slice {
-                element,
-                space,
-                mutable,
-                wide,
-            } => TypeData::Slice {
-                element: self.import(from, element),
-                space,
-                mutable,
-                wide,
-            },
-            flat => flat,
-        };
-        self.intern(data)
-    }
-
-    /// `ty` with type and const parameters replaced by arguments.
-    pub fn substitute(&mut self, ty: Type, types: &[Type], consts: &[super::ConstArg]) -> Type {
-        if !self.is_generic(ty) {
-            return ty;
-        }
-        let data = match self.data(ty).clone() {
-            TypeData::Param(p) => return types.get(p.index()).copied().unwrap_or(ty),
-            TypeData::Array { element, len } => {
-                let element = self.substitute(element, types, consts);
-                TypeData::Array {
-                    element,
-                    len: substitute_len(len, consts),
-                }
-            }
-            TypeData::Struct(id) => {
-                let StructData { name, fields } = self.struct_data(id).clone();
-                let fields = fields.into_iter();
-                let fields = fields.map(|(n, ty)| (n, self.substitute(ty, types, consts)));
-                let fields = fields.collect();
-                return self.intern_struct(StructData { name, fields });
-            }
-            TypeData::Pointer {
-                pointee,
-                space,
-                mutable,
-            } => {
-                let pointee = self.substitute(pointee, types, consts);
-                TypeData::Pointer {
-                    pointee,
-                    space,
-                    mutable,
-                }
-            }
-            TypeData::Slice {
-                element,
-                space,
-                mutable,
-                wide,
-            } => {
-                let element = self.substitute(element, types, consts);
-                TypeData::Slice {
-                    element,
-                    space,
-                    mutable,
-                    wide,
-                }
-            }
-            flat => flat,
-        };
-        self.intern(data)
-    }
-
-    /// Size and alignment of a value of type `ty` in memory, or `None` for unit, for a type that
-    /// is still generic, and for sizes beyond 2^62 bytes. A slice in memory is an address and a
-    /// 64-bit length.
-    pub fn layout(&self, ty: Type) -> Option<Layout> {
-        match self.data(ty) {
-            TypeData::Unit | TypeData::Param(_) => None,
-            TypeData::Scalar(s) => Some(Layout::uniform(s.bytes().into())),
-            TypeData::Vector { element, lanes } => {
-                let size = u64::from(element.bytes()) * u64::from(*lanes);
-                Some(Layout {
-                    size,
-                    align: size.min(16),
-                })
-            }
-            TypeData::Array {
-                element,
-                len: ArrayLen::Known(n),
-            } => {
-                let element = self.layout(*element)?;
-                let size = element.size.checked_mul(*n).filter(|s| *s < 1 << 62)?;
-                Some(Layout {
-                    size,
-                    align: element.align,
-                })
-            }
-            TypeData::Array { .. } => None,
-            TypeData::Struct(id) => self.struct_layout(*id).map(|(layout, _)| layout),
-            TypeData::Pointer { .. } => Some(Layout::uniform(8)),
-            TypeData::Slice { .. } => Some(Layout { size: 16, align: 8 }),
-        }
-    }
-
-    /// Layout of a struct and the offset of each field, in bytes.
-    pub fn struct_layout(&self, id: StructId) -> Option<(Layout, Vec<u64>)> {
-        let mut size: u64 = 0;
-        let mut align = 1;
-        let mut offsets = Vec::new();
-        for (_, ty) in &self.structs[id].fields {
-            let field = self.layout(*ty)?;
-            size = size.next_multiple_of(field.align);
-            offsets.push(size);
-            size = size.checked_add(field.size).filter(|s| *s < 1 << 62)?;
-            align = align.max(field.align);
-        }
-        Some((
-            Layout {
-                size: size.next_multiple_of(align),
-                align,
-            },
-            offsets,
-        ))
-    }
-
-    /// The bytes of a value of type `ty` that are not padding, as ranges from its start.
-    pub fn defined_ranges(&self, ty: Type) -> Vec<std::ops::Range<usize>> {
-        let mut ranges = Vec::new();
-        self.collect_ranges(ty, 0, &mut ranges);
-        ranges
-    }
-
-    fn collect_ranges(&self, ty: Type, at: u64, ranges: &mut Vec<std::ops::Range<usize>>) {
-        match self.data(ty) {
-            TypeData::Struct(id) => {
-                let Some((_, offsets)) = self.struct_layout(*id) else {
-                    return;
-                };
-                for ((_, field), offset) in self.structs[*id].fields.iter().zip(offsets) {
-                    self.collect_ranges(*field, at + offset, ranges);
-                }
-            }
-            TypeData::Array {
-                element,
-                len: ArrayLen::Known(n),
-            } => {
-                let Some(layout) = self.layout(*element) else {
-                    return;
-                };
-                if self.is_aggregate(*element) {
-                    (0..*n)
-                        .for_each(|i| self.collect_ranges(*element, at + i * layout.size, ranges));
-                } else {
-                    ranges.push(at as usize..(at + n * layout.size) as usize);
-                }
-            }
-            _ => {
-                let size = self.layout(ty).map_or(0, |l| l.size);
-                ranges.push(at as usize..(at + size) as usize);
-            }
-        }
-    }
-
     /// The type as text: `f32`, `[f32; 16]`, `@Point`, `slice<global, mut f32>` ...
     pub fn display(&self, ty: Type) -> String {
         self.display_nested(ty, 0)
@@ -768,46 +424,9 @@ impl TypeTable {
     }
 }
 
-fn substitute_len(len: ArrayLen, consts: &[super::ConstArg]) -> ArrayLen {
-    let ArrayLen::Param(param) = len else {
-        return len;
-    };
-    match consts.get(param.index()) {
-        Some(super::ConstArg::Known(super::Constant::Int(n))) => {
-            u64::try_from(*n).map_or(len, ArrayLen::Known)
-        }
-        Some(super::ConstArg::Param(outer)) => ArrayLen::Param(*outer),
-        _ => len,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn struct_layout_is_cs() {
-        let mut t = TypeTable::new();
-        let f4 = t.vector(Scalar::F32, 4);
-        let inner = t.array(Type::U16, 3);
-        let fields = [("a", Type::U8), ("b", Type::F64), ("c", inner), ("d", f4)];
-        let ty = t.intern_struct(StructData {
-            name: "S".into(),
-            fields: fields.iter().map(|(n, t)| (n.to_string(), *t)).collect(),
-        });
-        let TypeData::Struct(id) = *t.data(ty) else {
-            panic!("not a struct")
-        };
-        let (layout, offsets) = t.struct_layout(id).unwrap();
-        assert_eq!(offsets, [0, 8, 16, 32]);
-        assert_eq!(
-            layout,
-            Layout {
-                size: 48,
-                align: 16
-            }
-        );
-    }
 
     #[test]
     fn equal_types_are_equal_indices() {
