@@ -5,6 +5,7 @@ use kiln_jit_core::ir::{
     Constant, Entity, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, Module, ParamFacts,
     PrimaryMap, Region, SharedVar, Type, TypeData, Unroll, Value, Var,
 };
+use kiln_jit_core::simt::inlined;
 
 use super::Place;
 use crate::case::{Arg, Case};
@@ -197,6 +198,120 @@ pub(super) fn replace_by_operand(
         Some(&operand) if function.type_of(operand) == function.type_of(result) => {
             replace_uses(function, result, operand);
             function.regions[region].insts.retain(|i| *i != inst);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Puts a value that an instruction's operands were computed from in the place of its result: the one
+/// with this number among those of its type, by way of variables, too.
+pub(super) fn replace_by_origin(
+    module: &mut Module,
+    (id, region, inst): Place,
+    number: usize,
+) -> bool {
+    let function = &mut module.functions[id];
+    let Some(result) = function.insts[inst].result else {
+        return false;
+    };
+    let ty = function.type_of(result);
+    let mut origins = vec![result];
+    let mut at = 0;
+    while let Some(&value) = origins.get(at).filter(|_| at < MAX_ORIGINS) {
+        for origin in computed_from(function, value) {
+            if !origins.contains(&origin) {
+                origins.push(origin);
+            }
+        }
+        at += 1;
+    }
+    let mut fitting = origins.into_iter().skip(1);
+    match fitting
+        .by_ref()
+        .filter(|&v| function.type_of(v) == ty)
+        .nth(number)
+    {
+        Some(origin) => {
+            replace_uses(function, result, origin);
+            function.regions[region].insts.retain(|i| *i != inst);
+            true
+        }
+        None => false,
+    }
+}
+
+/// How many values are looked at for where one comes from.
+const MAX_ORIGINS: usize = 32;
+
+/// The operands of what gives a value; of a variable's value, what is assigned to it.
+fn computed_from(function: &Function, value: Value) -> Vec<Value> {
+    let mut from = Vec::new();
+    function.for_each_inst(|_, inst| {
+        let node = &function.insts[inst];
+        if node.result != Some(value) {
+            return;
+        }
+        match node.data {
+            InstData::VarGet(var) => function.for_each_inst(|_, inst| {
+                if let InstData::VarSet(set, value) = function.insts[inst].data
+                    && set == var
+                {
+                    from.push(value);
+                }
+            }),
+            _ => node.data.for_each_operand(|operand| from.push(operand)),
+        }
+    });
+    from
+}
+
+/// Makes `if a { return x } .. return y` a choice between the two at the end.
+pub(super) fn merge_returns(module: &mut Module, (id, region, inst): Place) -> bool {
+    let function = &mut module.functions[id];
+    let InstData::If {
+        cond,
+        then_region,
+        else_region: None,
+    } = function.insts[inst].data
+    else {
+        return false;
+    };
+    let returned = |function: &Function, inst: &Inst| match function.insts[*inst].data {
+        InstData::Return { value } => value,
+        _ => None,
+    };
+    let early = match function.regions[then_region].insts.as_slice() {
+        [only] => returned(function, only),
+        _ => None,
+    };
+    let last = function.regions[region].insts.last().copied();
+    let late = last.and_then(|last| returned(function, &last));
+    let (Some(early), Some(late), Some(last)) = (early, late, last) else {
+        return false;
+    };
+    let location = function.insts[inst].location;
+    let choice = InstData::Select {
+        cond,
+        if_true: early,
+        if_false: late,
+    };
+    let choice = function.new_inst(choice, function.type_of(late), location);
+    function.insts[last].data = InstData::Return {
+        value: function.insts[choice].result,
+    };
+    let insts = &mut function.regions[region].insts;
+    insts.insert(insts.len() - 1, choice);
+    insts.retain(|i| *i != inst);
+    true
+}
+
+/// Puts the bodies of all functions in the place of their calls.
+pub(super) fn inline_calls(module: &mut Module) -> bool {
+    let calls = module.functions.len() > 1;
+    match inlined(module) {
+        Ok(flat) if calls => {
+            *module = flat;
             true
         }
         _ => false,

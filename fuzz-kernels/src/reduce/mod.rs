@@ -1,7 +1,7 @@
 //! The reducer: from a case that fails to a small one that still does.
 //!
 //! It tries one change after the other and keeps each that verifies, makes the case smaller, and
-//! still fails, until none is left: a smaller launch, fewer instructions, branches and loops
+//! still fails, until none is left: a smaller launch, fewer instructions, branches, loops and calls
 //! replaced by what is in them, constants, simpler data, fewer parameters and functions. `edit` has
 //! the changes.
 //!
@@ -200,7 +200,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// Replaces branches and loops by what is in them.
+    /// Replaces branches, loops and calls by what is in them.
     fn splice_regions(&mut self) -> bool {
         let mut progress = false;
         for which in 0..2 {
@@ -209,15 +209,21 @@ impl Reducer<'_> {
                     self.at_each(|case, place| edit::splice(&mut case.module, place, which, jumps));
             }
         }
+        progress |= self.at_each(|case, place| edit::merge_returns(&mut case.module, place));
+        progress |= self.change(|case| edit::inline_calls(&mut case.module));
         progress
     }
 
-    /// Replaces values by one of their operands, or by constants.
+    /// Replaces values by what they were computed from, or by constants.
     fn simplify_values(&mut self) -> bool {
         let mut progress = false;
         for operand in 0..3 {
             progress |= self
                 .at_each(|case, place| edit::replace_by_operand(&mut case.module, place, operand));
+        }
+        for number in 0..4 {
+            progress |= self
+                .at_each(|case, place| edit::replace_by_origin(&mut case.module, place, number));
         }
         for constant in [Constant::Zero, Constant::Int(1), Constant::Bool(true)] {
             progress |= self.at_each(|case, place| {

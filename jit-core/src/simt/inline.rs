@@ -14,8 +14,8 @@ use std::collections::HashMap;
 
 use crate::fault::fault_insts;
 use crate::ir::{
-    Constant, FuncId, Function, Inst, InstData, Module, Region, RegionData, SharedVar, Type, Value,
-    Var, VarData,
+    Constant, FuncId, Function, Inst, InstData, Module, PrimaryMap, Region, RegionData, SharedVar,
+    Type, Value, Var, VarData,
 };
 
 /// How deep calls may nest.
@@ -85,6 +85,18 @@ pub(crate) fn inline(module: &Module) -> Result<Flat, InlineError> {
         function: inliner.function,
         sites: inliner.sites,
     })
+}
+
+/// A module's kernel alone, with its calls replaced by the bodies called.
+///
+/// # Errors
+/// Calls that nest too deeply, or too many instructions.
+pub fn inlined(module: &Module) -> Result<Module, InlineError> {
+    let Flat { function, .. } = inline(module)?;
+    let mut flat = module.clone();
+    flat.functions = PrimaryMap::new();
+    flat.functions.push(function);
+    Ok(flat)
 }
 
 /// How a `return` of the function being copied is written.

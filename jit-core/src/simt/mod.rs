@@ -16,7 +16,8 @@ mod scope;
 mod segment;
 mod shape;
 
-pub(crate) use inline::{Flat, InlineError, inline};
+pub(crate) use inline::{Flat, inline};
+pub use inline::{InlineError, inlined};
 pub(crate) use scope::Scopes;
 pub(crate) use segment::{Item, SegmentId, Segments, Unfit};
 pub(crate) use shape::{Shape, Shapes};
