@@ -1,17 +1,20 @@
-//! Intrinsics that are written in the IR become calls of their functions.
+//! Operations that are written in the IR become calls of their functions: intrinsics with a body, and
+//! the remainder of floats.
 //!
-//! Hooks that rewrite the specialized module still see the intrinsic by its name and can put
+//! Hooks that rewrite the specialized module still see the operation by its name and can put
 //! something else in its place; everything after sees a function like any other, so that all
 //! targets compute the same bits.
+
+mod remainder;
 
 use std::collections::HashMap;
 
 use crate::definition::{Body, Definition, Snapshot};
 use crate::error::Result;
-use crate::ir::{FuncId, Inst, InstData, Meaning, Module, Scalar, Type};
+use crate::ir::{BinaryOp, FuncId, Inst, InstData, Meaning, Module, Scalar, Type};
 use crate::specialize;
 
-/// Puts calls in the place of the intrinsics that have a body, in all functions of a specialized
+/// Puts calls in the place of the operations that have a body, in all functions of a specialized
 /// module and in the bodies themselves.
 ///
 /// # Errors
@@ -22,7 +25,7 @@ pub fn expand(module: &mut Module) -> Result<()> {
     // Bodies are added at the end, and expanded in their turn.
     while let Some(function) = module.functions.keys().nth(done) {
         done += 1;
-        for place in intrinsics_with_bodies(module, function) {
+        for place in operations_with_bodies(module, function) {
             let callee = match linked.get(&(place.name, place.scalar)) {
                 Some(&known) => known,
                 None => match link_body(module, &place)? {
@@ -38,7 +41,7 @@ pub fn expand(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// An intrinsic in a function's body.
+/// An operation in a function's body.
 struct Place {
     inst: Inst,
     name: &'static str,
@@ -46,11 +49,24 @@ struct Place {
     body: fn(Scalar) -> Option<Module>,
 }
 
-fn intrinsics_with_bodies(module: &Module, function: FuncId) -> Vec<Place> {
+fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<Place> {
     let function = &module.functions[function];
     let place = |(inst, node): (Inst, &crate::ir::InstNode)| {
-        let InstData::Intrinsic { id, args } = &node.data else {
-            return None;
+        let (id, args) = match &node.data {
+            InstData::Intrinsic { id, args } => (id, args),
+            InstData::Binary {
+                op: BinaryOp::Rem,
+                args: [dividend, _],
+            } => {
+                let scalar = function.type_of(*dividend).as_scalar();
+                return scalar.filter(|s| s.is_float()).map(|scalar| Place {
+                    inst,
+                    name: "rem",
+                    scalar,
+                    body: remainder::body,
+                });
+            }
+            _ => return None,
         };
         let def = module.intrinsics[*id];
         let Meaning::Body(body) = def.meaning else {
@@ -82,13 +98,15 @@ fn link_body(module: &mut Module, place: &Place) -> Result<Option<FuncId>> {
 
 fn call_instead(module: &mut Module, function: FuncId, inst: Inst, callee: FuncId) {
     let data = &mut module.functions[function].insts[inst].data;
-    if let InstData::Intrinsic { args, .. } = data {
-        let args = std::mem::take(args);
-        *data = InstData::Call {
-            callee,
-            type_args: Vec::new(),
-            const_args: Vec::new(),
-            args,
-        };
-    }
+    let args = match data {
+        InstData::Intrinsic { args, .. } => std::mem::take(args),
+        InstData::Binary { args, .. } => args.iter().copied().collect(),
+        _ => return,
+    };
+    *data = InstData::Call {
+        callee,
+        type_args: Vec::new(),
+        const_args: Vec::new(),
+        args,
+    };
 }

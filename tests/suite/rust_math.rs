@@ -12,6 +12,7 @@ chapter![
     functions_are_near_the_host,
     functions_by_path_and_of_halves,
     conversions_round_once,
+    remainders_of_floats,
 ];
 
 /// A function of one number in the builder.
@@ -210,4 +211,100 @@ fn conversions_round_once(jit: &Jit) -> Outcome {
     narrowed_as_on_the_host(&jit, &floats)?;
     narrowed_as_on_the_host(&jit, &integers)?;
     narrowed_as_on_the_host(&jit, &signed)
+}
+
+#[device_fn]
+fn remainder<T: Num>(x: T, y: T) -> T {
+    let mut rest = x % y;
+    rest %= y;
+    rest
+}
+
+#[kernel]
+fn remainders<T: Num>(x: &[T], y: &[T], out: &mut [T]) {
+    let i = global_id().x;
+    if i < x.len() {
+        out[i] = remainder(x[i], y[i]);
+    }
+}
+
+/// Every value with every value: what the host's `%` gives, to the bit, or no number where that gives none.
+fn remainders_as_on_the_host<T: Float + KernelType>(jit: &Jit, values: &[T]) -> Outcome {
+    let pairs = values
+        .iter()
+        .flat_map(|&x| values.iter().map(move |&y| (x, y)));
+    let (x, y): (Vec<T>, Vec<T>) = pairs.unzip();
+    let (a, b) = (jit.upload(&x)?, jit.upload(&y)?);
+    let mut out = jit.zeros::<T>(x.len())?;
+    let args = args!(&a, &b, &mut out);
+    jit.launch(&remainders, grid_for(x.len(), 64), 64, args)?;
+    for (i, got) in out.to_vec()?.into_iter().enumerate() {
+        let (x, y) = (x[i].to_f64(), y[i].to_f64());
+        let (want, got) = (remainder(x, y), got.to_f64());
+        let equal = got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
+        assert!(equal, "{x:e} % {y:e} is {want:e}, not {got:e}");
+    }
+    Ok(())
+}
+
+/// The remainder has no more digits than the numbers, so `f64`'s is that of the narrower types.
+fn remainders_of_floats(jit: &Jit) -> Outcome {
+    let mut bits = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        bits
+    };
+    let mut halves: Vec<u16> = vec![0, 1, 2, 0x3ff, 0x400, 0x401, 0x3c00, 0x3c01, 0x4248, 0x7bff];
+    halves.extend([0x7c00, 0x7c01, 0x7f7f, 0x7f80, 0x7fff, 0x80, 0x7f]);
+    halves.extend(halves.clone().iter().map(|n| n | 0x8000));
+    halves.extend((0..30).map(|_| random() as u16));
+    let wide: Vec<f64> = [
+        1.0,
+        3.0,
+        0.1,
+        1e-310,
+        5e-324,
+        f64::MIN_POSITIVE,
+        f64::MAX,
+        1e300,
+        0.0,
+    ]
+    .into_iter()
+    .chain([f64::INFINITY, f64::NAN, 4.5, 2f64.powi(53) - 1.0])
+    .flat_map(|x| [x, -x])
+    .chain((0..30).map(|_| f64::from_bits(random())))
+    .collect();
+    let single: Vec<f32> = [
+        1e-45,
+        f32::MIN_POSITIVE,
+        f32::MAX,
+        1.0,
+        0.1,
+        3.0,
+        1e-40,
+        16_777_215.0,
+    ]
+    .into_iter()
+    .chain([0.0, f32::INFINITY, f32::NAN, 7.5])
+    .flat_map(|x| [x, -x])
+    .chain((0..30).map(|_| f32::from_bits(random() as u32)))
+    .collect();
+    remainders_as_on_the_host::<f16>(
+        jit,
+        &halves
+            .iter()
+            .map(|&n| f16::from_bits(n))
+            .collect::<Vec<_>>(),
+    )?;
+    remainders_as_on_the_host::<bf16>(
+        jit,
+        &halves
+            .iter()
+            .map(|&n| bf16::from_bits(n))
+            .collect::<Vec<_>>(),
+    )?;
+    remainders_as_on_the_host(jit, &single)?;
+    remainders_as_on_the_host(jit, &wide)
 }

@@ -65,10 +65,12 @@ pub trait NumOps:
     + Sub<Output = Self>
     + Mul<Output = Self>
     + Div<Output = Self>
+    + Rem<Output = Self>
     + AddAssign
     + SubAssign
     + MulAssign
     + DivAssign
+    + RemAssign
 {
     /// 0.
     const ZERO: Self;
@@ -103,8 +105,6 @@ pub trait NumOps:
 pub trait IntOps:
     Sized
     + Eq
-    + Rem<Output = Self>
-    + RemAssign
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
     + BitXor<Output = Self>

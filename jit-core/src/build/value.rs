@@ -367,7 +367,7 @@ impl KernelBuilder {
                 self.is_integer(x.ty) || x.ty == Type::BOOL,
                 "integers or bools",
             ),
-            BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => (self.is_integer(x.ty), "integers"),
+            BinaryOp::Shl | BinaryOp::Shr => (self.is_integer(x.ty), "integers"),
             _ => (self.is_number(x.ty), "numbers"),
         };
         if !accepted {

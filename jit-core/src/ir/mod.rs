@@ -24,6 +24,8 @@
 //! - A shift amount counts modulo the width of the type.
 //! - A float converted to an integer saturates; NaN becomes 0.
 //! - `f16` and `bf16` are computed in `f32`, each result rounded to nearest-even.
+//! - `rem` of floats is exact, with the sign of the dividend; NaN if the divisor is zero or the dividend
+//!   infinite.
 //! - `min` and `max` of floats give the other operand when one is NaN.
 //! - A variable read before it is assigned is zero.
 //! - An index out of bounds of a checked access ends its thread and leaves a fault record; the
@@ -38,8 +40,8 @@
 //! # Phases
 //!
 //! [`Phase`] says which constructs may occur: type and const parameters and bodiless callees in
-//! `Generic`, none of them in `Specialized`, no aggregate kernel parameter passed directly in
-//! `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
+//! `Generic`, none of them in `Specialized`, no aggregate kernel parameter passed directly and no
+//! `rem` of floats in `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
 //! [`parse`](fn@parse).
 
 mod bounded;

@@ -52,7 +52,8 @@ pub enum Phase {
     Generic,
     /// All types are concrete, all callees have bodies.
     Specialized,
-    /// Kernel parameters are as they are passed: no aggregate is `Direct`.
+    /// Kernel parameters are as they are passed: no aggregate is `Direct`. What is written in the IR, the
+    /// remainder of floats, is a call.
     Legal,
 }
 

@@ -3,7 +3,7 @@
 use super::MAX_UNROLL;
 use super::rules::{Rule, Rules};
 use crate::ir::{
-    BinaryOp, CompareOp, Constant, Scalar, Type, TypeBound, TypeData, UnaryOp, Unroll, Value,
+    BinaryOp, CompareOp, Constant, Phase, Scalar, Type, TypeBound, TypeData, UnaryOp, Unroll, Value,
 };
 
 impl Rules<'_> {
@@ -40,7 +40,13 @@ impl Rules<'_> {
             | BinaryOp::Div
             | BinaryOp::Min
             | BinaryOp::Max => self.expect(self.is_number(ty), "it takes numbers", ty)?,
-            BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => {
+            BinaryOp::Rem => {
+                self.expect(self.is_number(ty), "it takes numbers", ty)?;
+                if ty.is_float() && self.module.phase == Phase::Legal {
+                    return Err("the remainder of floats is a call in a legal module".to_owned());
+                }
+            }
+            BinaryOp::Shl | BinaryOp::Shr => {
                 self.expect(self.is_integer(ty), "it takes integers", ty)?;
             }
             BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => self.bits(ty)?,

@@ -34,7 +34,7 @@
 //!
 //! *Phases* (`signature.rs`, `calls.rs`). From [`Phase::Specialized`] on there are no type or
 //! const parameters, no arguments for them, and no declarations. In [`Phase::Legal`] no kernel
-//! parameter is an aggregate passed directly.
+//! parameter is an aggregate passed directly, and the remainder of floats is a call.
 //!
 //! *Scopes and control* (`body.rs`). An operand is defined by a parameter, by an instruction
 //! before it in its region or in one around it, or by a `for` around it. Nothing follows `break`,
