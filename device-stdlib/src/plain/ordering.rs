@@ -62,7 +62,10 @@ macro_rules! orderings {
                 }
             }
 
-            $(impl $of for $name {})*
+            $(
+                #[diagnostic::do_not_recommend]
+                impl $of for $name {}
+            )*
         )*
 
         #[allow(non_upper_case_globals, reason = "they are written as the variants of Rust's")]
