@@ -132,8 +132,6 @@ fn the_suite_is_clean() {
             "a_race_on_an_index_reaches_nothing_else" => {
                 Some("a race on element 0 of 1 of `index`")
             }
-            // Threads of one block that meet by an atomic are not understood.
-            "over_fences_and_atomics" => Some("a race on element 0 of 7 of `data`"),
             _ => None,
         };
         match (&result, race) {

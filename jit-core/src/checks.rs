@@ -19,17 +19,17 @@
 //!
 //! Two threads access the same byte, at least one of them writes it, not both are atomic, and
 //! nothing orders the two: within a block, no barrier is between them (nor, within a warp, a
-//! synchronization of its lanes); between blocks, nothing ever is. Two writes of the same value are a race, too; so is a plain read of what another thread
+//! synchronization of its lanes); and nowhere a release that was acquired, by atomics or fences, as the
+//! guide's chapter on memory has it. Two writes of the same value are a race, too; so is a plain read of what another thread
 //! changes atomically: a compare-and-swap loop that starts from a plain read starts better from a
 //! guess, or from `atomic_add` of zero. Neighbouring bytes are never taken for one.
 //!
 //! Threads run one after the other, but a race is found whichever comes first. A thread that takes
 //! another way because of the race is checked on the way that it takes.
 //!
-//! Fences and atomics with an ordering can order accesses of two blocks, in ways that are not
-//! followed here: in a kernel with a fence of device or system scope, or with an atomic that is not
-//! relaxed, races between blocks are not reported. Races within a block are reported all the same;
-//! a lock that threads of one block take in turn is not understood.
+//! A fence works for its own thread's atomics: where one thread of a block takes a ticket for all,
+//! its fences stand between the barriers and the ticket. Scopes are not looked at. In kernels with
+//! fences or ordered atomics some races with accesses of much earlier blocks are not reported.
 
 use crate::error::Error;
 use crate::ir::AddressSpace;

@@ -555,6 +555,12 @@ const SHARED: &[Case] = &[
 /// Races in global memory between threads of one block.
 const GLOBAL: &[Case] = &[
     Case(
+        "a flag of a thread of the block that is not waited for",
+        Shape::BLOCK,
+        WR,
+        |k, wrong| flag(k, wrong, Scope::Block, me(k)),
+    ),
+    Case(
         "neighbours in global memory",
         Shape::BLOCK,
         RW,
@@ -790,12 +796,69 @@ const BLOCKS: &[Case] = &[
         WR,
         |k, wrong| {
             last_block_adds_up(k, |ticket| {
+                if wrong {
+                    return ticket.atomic_add(1);
+                }
+                k.fence(Scope::Device);
+                let taken = ticket.atomic_add(1);
+                k.fence(Scope::Device);
+                taken
+            });
+        },
+    ),
+    Case(
+        "the last block adds up, with a fence before the ticket alone",
+        Shape::GRID,
+        WR,
+        |k, wrong| {
+            last_block_adds_up(k, |ticket| {
+                k.fence(Scope::Device);
+                let taken = ticket.atomic_add(1);
                 if !wrong {
                     k.fence(Scope::Device);
                 }
-                ticket.atomic_add(1)
+                taken
             });
         },
+    ),
+    Case(
+        "a fence of each thread, a ticket of one",
+        Shape::GRID,
+        WR,
+        |k, wrong| {
+            let (b, out, last) = (
+                k.block_idx().x(),
+                out(k),
+                k.shared_array("last", Type::BOOL, 1),
+            );
+            out.at(k.global_id().x() + 8).set(b);
+            if wrong {
+                k.fence(Scope::Device);
+            }
+            k.barrier();
+            k.if_(me(k).eq(0), || {
+                let order = if wrong {
+                    Ordering::Relaxed
+                } else {
+                    Ordering::AcquireRelease
+                };
+                let ticket = out.at(0).atomic(AtomicOp::Add, 1, order, Scope::Device);
+                last.at(0).set(ticket.eq(2));
+            });
+            k.barrier();
+            if wrong {
+                k.fence(Scope::Device);
+            }
+            k.if_(last.at(0).get(), || {
+                out.at(me(k) + 128).set(out.at(me(k) + 8).get());
+            });
+        },
+    ),
+    Case(
+        "a flag of another block that is not waited for",
+        Shape::GRID,
+        WR,
+        |k, wrong| flag(k, wrong, Scope::Device, k.global_id().x()),
     ),
     Case(
         "the last block adds up, with a relaxed ticket",
@@ -813,6 +876,20 @@ const BLOCKS: &[Case] = &[
         },
     ),
 ];
+
+/// Each thread writes a number, raises its flag, and looks at the flag of the thread before.
+fn flag<'k>(k: &'k KernelBuilder, wrong: bool, scope: Scope, i: Val<'k>) {
+    let out = out(k);
+    let (release, acquire) = match wrong {
+        true => (Ordering::Release, Ordering::Relaxed),
+        false => (Ordering::Release, Ordering::Acquire),
+    };
+    out.at(i + 1).set(i * 3);
+    out.at(i + 130).atomic_store(1, release, scope);
+    k.if_(out.at(i + 129).atomic_load(acquire, scope).eq(1), || {
+        out.at(255).atomic_add(out.at(i));
+    });
+}
 
 /// Each block writes a partial result; the one that gets the last ticket reads them all.
 fn last_block_adds_up<'k>(k: &'k KernelBuilder, take: impl FnOnce(Place<'k>) -> Val<'k>) {

@@ -169,13 +169,14 @@ fn last_arriver(parts: &mut [u32], arrived: &mut [u32], out: &mut [u32]) {
     let (t, block) = (thread_idx().x, block_idx().x);
     let last = shared!([u32; 1]);
     parts[block * block_dim().x + t] = (block * 1000 + t) as u32;
-    thread_fence_with(Ordering::AcqRel, Scope::Device);
     barrier();
     if t == 0 {
+        // For all that comes before the ticket, and all that comes after it.
+        thread_fence_with(Ordering::AcqRel, Scope::Device);
         last[0] = atomic_add(&mut arrived[0], 1);
+        thread_fence_with(Ordering::AcqRel, Scope::Device);
     }
     barrier();
-    thread_fence_with(Ordering::AcqRel, Scope::Device);
     if last[0] as usize == grid_dim().x - 1 {
         let mut sum = 0;
         for i in (t..parts.len()).step_by(block_dim().x) {

@@ -45,8 +45,8 @@ pub(super) struct Program {
     pub(super) slices: Vec<SliceParam>,
     /// Bytes of an element of dynamic shared memory, as it was asked for last.
     pub(super) dynamic_element: u32,
-    /// Whether fences or atomics of the kernel can order accesses of different blocks.
-    pub(super) orders_blocks: bool,
+    /// Whether fences or atomics of the kernel can order accesses of different threads.
+    pub(super) has_releases: bool,
     /// Whether lanes of a warp can synchronize, which orders their accesses.
     pub(super) synchronizes_warps: bool,
 }
@@ -106,7 +106,7 @@ pub(super) fn flatten(module: &Module) -> Result<Program> {
         objects: Vec::new(),
         slices: Vec::new(),
         dynamic_element: 1,
-        orders_blocks: false,
+        has_releases: false,
         synchronizes_warps: false,
     };
     let sites = crate::fault::fault_insts(module).into_iter().enumerate();

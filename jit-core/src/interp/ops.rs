@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 
-use crate::ir::{AtomicOp, BinaryOp, CompareOp, Scalar, ThreadPosition, UnaryOp};
+use crate::ir::{AtomicOp, BinaryOp, CompareOp, Ordering, Scalar, ThreadPosition, UnaryOp};
 use crate::rounding::{bf16_from_f64, bf16_from_int, f16_from_f64, f16_from_int};
 
 /// A register, by number.
@@ -90,9 +90,19 @@ pub(super) enum Op {
         scalar: Scalar,
     },
     /// A scalar of memory to `d`, atomically.
-    AtomicLoad { d: Reg, p: Reg, bytes: u8 },
+    AtomicLoad {
+        d: Reg,
+        p: Reg,
+        bytes: u8,
+        ordering: Ordering,
+    },
     /// A scalar to memory, atomically.
-    AtomicStore { p: Reg, v: Reg, bytes: u8 },
+    AtomicStore {
+        p: Reg,
+        v: Reg,
+        bytes: u8,
+        ordering: Ordering,
+    },
     /// The old value to `d`, `f(old, v)` to memory.
     Atomic {
         f: Binary,
@@ -100,6 +110,7 @@ pub(super) enum Op {
         p: Reg,
         v: Reg,
         bytes: u8,
+        ordering: Ordering,
     },
     /// The old value to `d`; `new` to memory if it is `expected`.
     Cas {
@@ -108,7 +119,10 @@ pub(super) enum Op {
         expected: Reg,
         new: Reg,
         bytes: u8,
+        ordering: Ordering,
     },
+    /// Threads run one after the other: everything is in order, save for who looks for races.
+    Fence { ordering: Ordering },
     /// On to another op; backwards closes a loop.
     Jump { to: Target },
     /// On to another op unless `c` is true.

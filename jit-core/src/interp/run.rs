@@ -1,6 +1,6 @@
 //! Running ops: blocks in order, threads of a block in turn from barrier to barrier.
 
-use super::check::{Checker, Off, On, Touch, Watched};
+use super::check::{AtomicAccess, Checker, Off, On, Touch, Watched};
 use super::flatten::Program;
 use super::memory::{Arena, Memory, Refused, many};
 use super::ops::{Op, Target, number};
@@ -8,7 +8,7 @@ use super::warp::{self, Lane};
 use super::{InterpretError, InterpretLaunch};
 use crate::checks::{Access, Checks, Finding};
 use crate::fault::FaultRecord;
-use crate::ir::{ThreadPosition, WARP_LANES};
+use crate::ir::{Ordering, ThreadPosition, WARP_LANES};
 use crate::row_panic::RowPanic;
 use crate::stop::Stop;
 
@@ -409,16 +409,35 @@ impl<'a, C: Checker> Runner<'a, C> {
                     let value = RowPanic::catch(row, || f(scalar, &values[..usize::from(n)]));
                     regs[d as usize] = value.map_err(Trouble::RowPanic)?;
                 }
-                Op::AtomicLoad { d, p, bytes } => {
+                Op::AtomicLoad {
+                    d,
+                    p,
+                    bytes,
+                    ordering,
+                } => {
                     let (address, t) = (r(p), touch(Access::AtomicRead));
                     regs[d as usize] =
                         self.access(t, address, bytes, |m| m.read(address, bytes))?;
+                    self.note_atomic(t, address, ordering, true);
                 }
-                Op::AtomicStore { p, v, bytes } => {
+                Op::AtomicStore {
+                    p,
+                    v,
+                    bytes,
+                    ordering,
+                } => {
                     let (address, value, t) = (r(p), r(v), touch(Access::AtomicWrite));
                     self.access(t, address, bytes, |m| m.write(address, bytes, value))?;
+                    self.note_atomic(t, address, ordering, true);
                 }
-                Op::Atomic { f, d, p, v, bytes } => {
+                Op::Atomic {
+                    f,
+                    d,
+                    p,
+                    v,
+                    bytes,
+                    ordering,
+                } => {
                     let (address, value) = (r(p), r(v));
                     let t = touch(Access::Atomic);
                     regs[d as usize] = self.access(t, address, bytes, |m| {
@@ -426,6 +445,12 @@ impl<'a, C: Checker> Runner<'a, C> {
                         m.write(address, bytes, f(old, value))?;
                         Ok(old)
                     })?;
+                    self.note_atomic(t, address, ordering, true);
+                }
+                Op::Fence { ordering } => {
+                    if C::ON {
+                        self.checker.fence(n as u32, ordering);
+                    }
                 }
                 Op::Cas {
                     d,
@@ -433,6 +458,7 @@ impl<'a, C: Checker> Runner<'a, C> {
                     expected,
                     new,
                     bytes,
+                    ordering,
                 } => {
                     let (address, expected, new) = (r(p), r(expected), r(new));
                     let t = touch(Access::Atomic);
@@ -443,6 +469,8 @@ impl<'a, C: Checker> Runner<'a, C> {
                         }
                         Ok(old)
                     })?;
+                    let swapped = regs[d as usize] == expected;
+                    self.note_atomic(t, address, ordering, swapped);
                 }
                 Op::Jump { to } => {
                     if to <= state.pc {
@@ -514,6 +542,19 @@ impl<'a, C: Checker> Runner<'a, C> {
             found.map_err(Trouble::Found)?;
         }
         Ok(value)
+    }
+
+    /// Tells the checker of an atomic access, which a compare-and-swap that fails only reads in.
+    fn note_atomic(&mut self, touch: Touch, address: u64, ordering: Ordering, succeeds: bool) {
+        if C::ON {
+            let access = AtomicAccess {
+                address,
+                ordering,
+                reads: touch.access != Access::AtomicWrite,
+                writes: touch.access != Access::AtomicRead && succeeds,
+            };
+            self.checker.atomic(touch.thread, access);
+        }
     }
 
     fn count(&self, state: &mut Thread) -> Result<(), Trouble> {

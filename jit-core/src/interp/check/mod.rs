@@ -7,6 +7,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `order` | what orders two accesses |
+//! | `released` | what fences and atomics order |
 //! | `shadow` | who accessed a byte lately, and whether an access races with that |
 //! | `initialized` | which bytes of shared and local memory were written |
 //! | `place` | an address as an element of a named array |
@@ -14,6 +15,7 @@
 mod initialized;
 mod order;
 mod place;
+mod released;
 mod shadow;
 
 use super::InterpretLaunch;
@@ -21,10 +23,12 @@ use super::flatten::Program;
 use super::ops::Target;
 use crate::checks::{Access, AccessSite, BarrierSite, Checks, Finding, MemoryPlace};
 use crate::interp::InterpretError;
+use crate::ir::Ordering;
 use crate::launch::Dim3;
 use initialized::Initialized;
 use order::{Order, Who};
 pub(super) use place::{Names, Object, SliceParam};
+pub(super) use released::AtomicAccess;
 use shadow::{Clash, Races};
 
 /// An access that a thread makes.
@@ -49,6 +53,12 @@ pub(super) trait Checker {
     /// A thread accesses `bytes` bytes at an address that is the launch's.
     fn access(&mut self, touch: Touch, address: u64, bytes: u8) -> Result<(), Box<Finding>>;
 
+    /// A thread has made an atomic access.
+    fn atomic(&mut self, thread: u32, access: AtomicAccess);
+
+    /// A thread passes a fence.
+    fn fence(&mut self, thread: u32, ordering: Ordering);
+
     /// Every thread of the block waits or has ended; `waiting` has the numbers of those that wait,
     /// in order, and the op at which each of them does.
     fn barrier(&mut self, waiting: impl Iterator<Item = (u32, Target)>)
@@ -72,6 +82,10 @@ impl Checker for Off {
     fn access(&mut self, _: Touch, _: u64, _: u8) -> Result<(), Box<Finding>> {
         Ok(())
     }
+
+    fn atomic(&mut self, _: u32, _: AtomicAccess) {}
+
+    fn fence(&mut self, _: u32, _: Ordering) {}
 
     fn barrier(&mut self, _: impl Iterator<Item = (u32, Target)>) -> Result<(), Box<Finding>> {
         Ok(())
@@ -105,8 +119,10 @@ pub(super) struct On<'a> {
     /// The block that runs.
     block: [u32; 3],
     order: Order,
-    /// When each block started, and which it is.
-    starts: Vec<(u64, [u32; 3])>,
+    /// Which blocks have started, in order.
+    started: Vec<[u32; 3]>,
+    /// Where shared memory is, and how many bytes of it there are.
+    shared_range: (u64, u64),
     shared: Races,
     global: Races,
     initialized: Initialized,
@@ -135,11 +151,12 @@ impl<'a> On<'a> {
             names: Names::new(program, launch, watched),
             checks: *checks,
             block: [0; 3],
-            order: Order::new(threads, program.synchronizes_warps),
-            starts: Vec::new(),
+            order: Order::new(threads, program.synchronizes_warps, program.has_releases),
+            started: Vec::new(),
+            shared_range: watched.shared,
             // A block's shared memory is its own: what an earlier block did there is no race.
             shared: Races::new(shared, false),
-            global: Races::new(device, !program.orders_blocks),
+            global: Races::new(device, true),
             initialized: Initialized::new(owned)?,
         })
     }
@@ -156,8 +173,7 @@ impl<'a> On<'a> {
 
     /// The block that ran at a time.
     fn block_at(&self, time: u64) -> Dim3 {
-        let after = self.starts.partition_point(|(start, _)| *start <= time);
-        let found = after.checked_sub(1).map(|at| self.starts[at].1);
+        let found = self.order.block_at(time).map(|at| self.started[at]);
         found.unwrap_or(self.block).into()
     }
 
@@ -197,8 +213,8 @@ impl Checker for On<'_> {
 
     fn start_block(&mut self, block: [u32; 3]) {
         self.block = block;
-        self.order.start_block();
-        self.starts.push((self.order.now(), block));
+        self.order.start_block(self.shared_range);
+        self.started.push(block);
         self.initialized.forget();
     }
 
@@ -218,6 +234,9 @@ impl Checker for On<'_> {
             thread: touch.thread,
             pc: touch.pc,
         };
+        if touch.access == Access::Write {
+            self.order.overwrite(address);
+        }
         match races.access(&self.order, who, touch.access, address, bytes) {
             Some(clash) => {
                 let place = self.names.place(address);
@@ -256,6 +275,14 @@ impl Checker for On<'_> {
             block: self.block.into(),
             sites: sites.iter().map(describe).collect(),
         }))
+    }
+
+    fn atomic(&mut self, thread: u32, access: AtomicAccess) {
+        self.order.atomic(thread, access);
+    }
+
+    fn fence(&mut self, thread: u32, ordering: Ordering) {
+        self.order.fence(thread, ordering);
     }
 
     fn synchronize(&mut self, first: u32, lanes: u32) {

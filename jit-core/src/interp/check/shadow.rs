@@ -8,7 +8,8 @@
 //! one is ordered before it, or would have been reported. Of reads (and of atomic accesses of each
 //! kind) since the latest barrier it keeps those that none of the later ones is ordered after; two of them are
 //! enough where only barriers order anything, because one is not by the thread that asks. One of an
-//! earlier block stands for all of those.
+//! earlier block stands for all of those. Where releases order accesses, one access of each thread of the
+//! block is kept, and a few of earlier blocks: races with others of these are lost.
 
 use smallvec::SmallVec;
 
@@ -20,6 +21,9 @@ const GRANULE: u64 = 4;
 
 /// Granules of a page, the unit in which shadow memory is made.
 const PAGE: usize = 64;
+
+/// Accesses of earlier blocks that are kept where releases order accesses.
+const OF_EARLIER_BLOCKS: usize = 8;
 
 /// An earlier access that a new one races with.
 pub(super) struct Clash {
@@ -38,6 +42,9 @@ struct Recent {
 
 impl Recent {
     fn note(&mut self, who: Who, order: &Order) {
+        if order.has_releases() {
+            return self.note_each_thread(who, order);
+        }
         let first = self.latest.first().copied();
         if let Some(first) = first.filter(|first| order.is_of_earlier_block(*first)) {
             self.before = first;
@@ -46,6 +53,25 @@ impl Recent {
         if self.latest.len() < 2 || !order.needs_two_threads() {
             self.latest.push(who);
         }
+    }
+
+    /// In the order of time as far as blocks go; the latest of each thread of the block that runs.
+    fn note_each_thread(&mut self, who: Who, order: &Order) {
+        let mut mine = self.latest.iter_mut().rev();
+        let mut mine = mine
+            .by_ref()
+            .take_while(|w| !order.is_of_earlier_block(**w));
+        if let Some(before) = mine.find(|w| w.thread == who.thread) {
+            *before = who;
+            return;
+        }
+        let earlier = self
+            .latest
+            .iter()
+            .take_while(|w| order.is_of_earlier_block(**w));
+        let dropped = earlier.count().saturating_sub(OF_EARLIER_BLOCKS);
+        self.latest.drain(..dropped);
+        self.latest.push(who);
     }
 
     /// One of them that nothing orders before an access now by `thread`.
@@ -57,7 +83,7 @@ impl Recent {
 
 /// Whether nothing orders an earlier access, of another block too if `blocks`, before one now.
 fn is_unordered(who: Who, thread: u32, order: &Order, blocks: bool) -> bool {
-    order.is_unordered(who, thread) || (blocks && order.is_of_earlier_block(who))
+    order.is_unordered(who, thread) || (blocks && order.is_unordered_of_earlier_block(who, thread))
 }
 
 /// What happened to some bytes.
@@ -328,12 +354,12 @@ mod tests {
         let (blocks, warps) = (random.below(2) == 0, random.below(3) > 0);
         let (start, length) = (1000 + random.below(4), 4 + random.below(60));
         let mut races = Races::new(&[(start, length), (5000, 8)], blocks);
-        let (mut order, mut definition) = (Order::new(34, warps), Definition::default());
+        let (mut order, mut definition) = (Order::new(34, warps, false), Definition::default());
         // Few writes, so that launches last.
         let writes = random.below(8);
         let atomics = writes + random.below(8);
         for block in 0..1 + random.below(3) {
-            order.start_block();
+            order.start_block((0, 0));
             definition.passed = definition.events.len();
             for _ in 0..random.below(120) {
                 let thread = random.below(THREADS.len() as u64) as usize;

@@ -5,7 +5,7 @@ use crate::interp::ops::{self, Op, Reg};
 use crate::interp::warp::{self, WarpOp};
 use crate::ir::{
     AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, Meaning, Scalar,
-    Scope, Type, TypeData, Value,
+    Type, TypeData, Value,
 };
 
 impl<'m> Flattener<'m> {
@@ -24,8 +24,9 @@ impl<'m> Flattener<'m> {
             frame.values.insert(value, d);
         }
         let module = self.module;
-        let orders = node.data.orders_memory(&module.intrinsics);
-        self.program.orders_blocks |= orders > Some(Scope::Block);
+        let met = matches!(node.data, InstData::Barrier | InstData::Intrinsic { .. });
+        let orders = node.data.orders_memory(&module.intrinsics).is_some();
+        self.program.has_releases |= orders && !met;
         match &node.data {
             InstData::Const(constant) => self.constant(*constant, result, d)?,
             InstData::Unary { op, arg } => {
@@ -259,48 +260,76 @@ impl<'m> Flattener<'m> {
                     offset: self.globals[id],
                 });
             }
-            InstData::AtomicLoad { ptr, .. } => {
-                let p = self.reg(frame, *ptr)?;
+            &InstData::AtomicLoad { ptr, ordering, .. } => {
+                let p = self.reg(frame, ptr)?;
                 let bytes = self.scalar_bytes(result)?;
-                self.push(Op::AtomicLoad { d, p, bytes });
+                self.push(Op::AtomicLoad {
+                    d,
+                    p,
+                    bytes,
+                    ordering,
+                });
             }
-            InstData::AtomicStore { ptr, value, .. } => {
-                let bytes = self.scalar_bytes(function.type_of(*value))?;
-                let (p, v) = (self.reg(frame, *ptr)?, self.reg(frame, *value)?);
-                self.push(Op::AtomicStore { p, v, bytes });
+            &InstData::AtomicStore {
+                ptr,
+                value,
+                ordering,
+                ..
+            } => {
+                let bytes = self.scalar_bytes(function.type_of(value))?;
+                let (p, v) = (self.reg(frame, ptr)?, self.reg(frame, value)?);
+                self.push(Op::AtomicStore {
+                    p,
+                    v,
+                    bytes,
+                    ordering,
+                });
             }
-            InstData::AtomicRmw { op, ptr, value, .. } => {
-                let scalar = self.scalar(function, *value)?;
-                let f = ops::atomic(*op, scalar);
+            &InstData::AtomicRmw {
+                op,
+                ptr,
+                value,
+                ordering,
+                ..
+            } => {
+                let scalar = self.scalar(function, value)?;
+                let f = ops::atomic(op, scalar);
                 let f = f.ok_or_else(|| self.unverified("an atomic its type does not have"))?;
-                let (p, v) = (self.reg(frame, *ptr)?, self.reg(frame, *value)?);
+                let (p, v) = (self.reg(frame, ptr)?, self.reg(frame, value)?);
                 self.push(Op::Atomic {
                     f,
                     d,
                     p,
                     v,
                     bytes: scalar.bytes() as u8,
+                    ordering,
                 });
             }
-            InstData::AtomicCas {
-                ptr, expected, new, ..
+            &InstData::AtomicCas {
+                ptr,
+                expected,
+                new,
+                ordering,
+                ..
             } => {
-                let bytes = self.scalar(function, *new)?.bytes() as u8;
-                let p = self.reg(frame, *ptr)?;
-                let (expected, new) = (self.reg(frame, *expected)?, self.reg(frame, *new)?);
+                let bytes = self.scalar(function, new)?.bytes() as u8;
+                let p = self.reg(frame, ptr)?;
+                let (expected, new) = (self.reg(frame, expected)?, self.reg(frame, new)?);
                 self.push(Op::Cas {
                     d,
                     p,
                     expected,
                     new,
                     bytes,
+                    ordering,
                 });
             }
             InstData::Barrier => {
                 self.push(Op::Barrier);
             }
-            // Threads run one after the other: everything is in order.
-            InstData::Fence { .. } => {}
+            &InstData::Fence { ordering, .. } => {
+                self.push(Op::Fence { ordering });
+            }
             InstData::Call { callee, args, .. } => {
                 self.call(*callee, args, frame, node.result.map(|_| d))?;
             }
