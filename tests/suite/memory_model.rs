@@ -5,11 +5,9 @@ use kiln::prelude::*;
 use super::{Outcome, chapter, exact};
 
 chapter![
-    values_are_read_again_after_a_barrier,
-    values_are_read_again_after_a_warp_synchronized,
     values_are_read_again_however_they_are_reached,
-    loops_see_what_ends_them,
     orderings_and_scopes,
+    atomic_loads_of_what_nobody_writes,
     the_last_block_sees_all_parts,
     blocks_wait_for_earlier_ones,
     flags_come_after_their_data,
@@ -82,45 +80,32 @@ fn orderings_and_scopes(jit: &Jit) -> Outcome {
     Ok(())
 }
 
-/// The loop ends for who reads the count again.
+/// Memory that the whole launch only reads, through `&` and through `&mut`, in global and shared memory.
 #[kernel]
-fn count_down(x: &mut [u32], rounds: &mut [u32]) {
+fn looked_at(x: &[u32], y: &mut [u64], flags: &[u8], out: &mut [u32]) {
     let t = thread_idx().x;
-    let mut n = 0;
-    while x[0] > 0 {
-        barrier();
-        if t == 0 {
-            x[0] -= 1;
-        }
-        barrier();
-        n += 1;
-    }
-    rounds[t] = n;
+    let tile = shared!([u32; 64]);
+    tile[t] = t as u32;
+    barrier();
+    let first = atomic_load(&x[t], Ordering::Relaxed, Scope::Device);
+    let again = atomic_load(&x[63 - t], Ordering::SeqCst, Scope::System);
+    let wide = atomic_load(&y[t], Ordering::Relaxed, Scope::Block) as u32;
+    let flag = atomic_load(&flags[t], Ordering::Acquire, Scope::Device);
+    let shared = atomic_load(&tile[63 - t], Ordering::Acquire, Scope::Block);
+    out[t] = if flag == 1 { first + 2 * again } else { wide } + shared;
 }
 
-fn loops_see_what_ends_them(jit: &Jit) -> Outcome {
-    let (mut x, mut rounds) = (jit.upload(&[3u32])?, jit.zeros::<u32>(96)?);
-    count_down.launch(jit, (1, 96), &mut x, &mut rounds)?;
-    assert_eq!(rounds.to_vec()?, [3; 96]);
-    Ok(())
-}
-
-#[kernel]
-fn lanes(x: &mut [u32], out: &mut [u32]) {
-    let t = thread_idx().x;
-    let before = x[0];
-    warp_sync(FULL_MASK);
-    if t == 1 {
-        x[0] = before + 1;
-    }
-    warp_sync(FULL_MASK);
-    out[t] = x[0];
-}
-
-fn values_are_read_again_after_a_warp_synchronized(jit: &Jit) -> Outcome {
-    let (mut x, mut out) = (jit.upload(&[5u32])?, jit.zeros::<u32>(32)?);
-    lanes.launch(jit, (1, 32), &mut x, &mut out)?;
-    assert_eq!(out.to_vec()?, [6; 32]);
+fn atomic_loads_of_what_nobody_writes(jit: &Jit) -> Outcome {
+    let x = jit.upload(&(0..64).map(|n| n * 10).collect::<Vec<u32>>())?;
+    let mut y = jit.upload(&(0..64).map(|n| n * 7).collect::<Vec<u64>>())?;
+    let flags = jit.upload(&(0..64).map(|n| u8::from(n % 3 == 0)).collect::<Vec<u8>>())?;
+    let mut out = jit.zeros::<u32>(64)?;
+    looked_at.launch(jit, (1, 64), &x, &mut y, &flags, &mut out)?;
+    let want = (0..64).map(|t| match t % 3 {
+        0 => t * 10 + 2 * (63 - t) * 10 + 63 - t,
+        _ => t * 7 + 63 - t,
+    });
+    assert_eq!(out.to_vec()?, want.collect::<Vec<u32>>());
     Ok(())
 }
 

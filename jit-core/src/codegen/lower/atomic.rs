@@ -10,7 +10,7 @@
 //! kept in LLVM's passes by [`FunctionLowering::let_memory_escape`].
 
 use inkwell::attributes::AttributeLoc;
-use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue, IntValue};
+use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue, IntValue, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 
 use super::bindings::{SyncScope, build_atomic_fadd, build_fence, set_sync_scope};
@@ -22,6 +22,9 @@ use crate::ir::{AddressSpace, AtomicOp, Effects, Ordering, ParamData, Scalar, Sc
 
 /// `memory(argmem: readwrite)`: what a relaxed atomic reaches and orders.
 const ARGUMENT_MEMORY: u64 = 0b11;
+
+/// Inline PTX behind which LLVM does not see where an address comes from, with its constraints.
+pub(in crate::codegen) const HIDDEN_ADDRESS: (&str, &str) = ("mov.b64 $0, $1;", "=l,l");
 
 /// A memory order and whom it concerns.
 pub(super) type Order = (Ordering, Scope);
@@ -177,6 +180,17 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         rest
     }
 
+    /// The address of an atomic load. LLVM 22 takes every load of global memory that nobody writes for
+    /// one of the read-only cache, and its code generator ends the process on an atomic one.
+    fn hidden(&self, ptr: Value) -> Result<PointerValue<'ctx>, BackendError> {
+        let address = self.pointer(ptr)?;
+        let (template, constraints) = HIDDEN_ADDRESS;
+        let (ty, args) = (address.get_type().into(), [address.into()]);
+        let hidden = self.call_asm(template, constraints, Some(ty), &args, Effects::None)?;
+        let hidden = hidden.ok_or_else(|| unexpected("an address without a value"))?;
+        Ok(hidden.into_pointer_value())
+    }
+
     pub(super) fn lower_atomic_load(
         &self,
         ptr: Value,
@@ -186,7 +200,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let ordering = self.fence_if_consistent((ordering, scope), Ordering::Acquire);
         let scalar = scalar(result)?;
         let bits = self.types().int(scalar.bytes() * 8);
-        let address = self.pointer(ptr)?;
+        let address = self.hidden(ptr)?;
         let value = self.builder().build_load(bits, address, "")?;
         if let Some(load) = value.as_instruction_value() {
             make_atomic(load, scalar, ordering, self.sync_scope(scope));

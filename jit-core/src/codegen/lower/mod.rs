@@ -23,6 +23,8 @@ mod signature;
 mod slice;
 mod value;
 
+pub(in crate::codegen) use atomic::HIDDEN_ADDRESS;
+
 use std::cell::OnceCell;
 use std::collections::HashMap;
 

@@ -5,6 +5,7 @@
 //! The rest is what code generation writes of its own: barriers, fences, the end of a thread,
 //! conversions and atomics.
 
+use crate::codegen::lower::HIDDEN_ADDRESS;
 use crate::ir::{IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern};
 
 use super::access::{self, Access};
@@ -152,6 +153,7 @@ pub(super) fn of_assembly(
     }
     let known = match template {
         "" => Some(Operation::Nothing),
+        _ if wanted == HIDDEN_ADDRESS => Some(Operation::Function(|x| x)),
         "exit;" => Some(Operation::Exit),
         "mov.u32 $0, %dynamic_smem_size;" => Some(Operation::DynamicSharedBytes),
         WORD_OF_64 => Some(Operation::Function(|x| x & 0xffff_ffff)),
