@@ -15,11 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kiln_jit_core::codegen::{Barriers, Bug};
+use kiln_jit_core::runtime::BlockOrder;
 
 use crate::random::Random;
 use crate::run::{
     Difference, Hooked, HostRunner, InterpreterRunner, Mismatch, OnHostRunner, ReversedRunner,
-    Runner, WIDTHS, difference,
+    Runner, ShuffledRunner, WIDTHS, difference,
 };
 use crate::{Budget, Case, Coverage, coverage, generate, hook_sets, hooks_of, reduce, sound};
 
@@ -37,8 +38,8 @@ pub struct Campaign {
     pub count: u64,
     /// How long, at most.
     pub limit: Option<Duration>,
-    /// Every kernel whose number is a multiple of this runs at all widths, and with its threads in
-    /// the opposite order.
+    /// Every kernel whose number is a multiple of this runs at all widths, with its threads in the
+    /// opposite order, and with its blocks in any.
     pub all_widths: u64,
     /// A planted bug in the compiled backend.
     pub bug: Option<Bug>,
@@ -208,7 +209,7 @@ impl Campaign {
             })
         };
         let mut result = match everywhere {
-            true => compare(&ReversedRunner, None),
+            true => compare(&ReversedRunner, None).and_then(|()| compare(&ShuffledRunner, None)),
             false => Ok(()),
         };
         let sets = match everywhere {
@@ -243,6 +244,7 @@ impl Campaign {
                 runner: HostRunner {
                     bug: self.bug,
                     barriers: barriers(case),
+                    order: block_order(case),
                     ..HostRunner::new(lanes)
                 },
             }),
@@ -275,6 +277,14 @@ impl Campaign {
 /// What happens at barriers: every third kernel runs as coroutines.
 fn barriers(case: &Case) -> Option<Barriers> {
     case.seed.is_multiple_of(3).then_some(Barriers::Coroutines)
+}
+
+/// The order in which blocks begin: every other kernel has one of its own, and its blocks run one by one.
+fn block_order(case: &Case) -> BlockOrder {
+    match case.seed.is_multiple_of(2) {
+        true => BlockOrder::Shuffled(case.seed),
+        false => BlockOrder::Increasing,
+    }
 }
 
 /// Whether a runner gives something else.

@@ -1,6 +1,6 @@
 //! A case: a kernel with a launch of it and all the memory it works on.
 
-use kiln_jit_core::ir::{Function, Module, Passing, Type, TypeData};
+use kiln_jit_core::ir::{Function, InstData, Module, Passing, Region, Type, TypeData};
 
 /// An argument of a launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,6 +65,21 @@ impl Case {
         rows.any(|row| row.name.starts_with("warp."))
     }
 
+    /// Whether threads wait for others in a loop, so that blocks must begin in order: there is a loop
+    /// with an atomic load that changes nothing itself, so that only somebody else can end it.
+    pub fn waits(&self) -> bool {
+        self.module.functions.values().any(|function| {
+            let mut waits = false;
+            function.for_each_inst(|_, inst| {
+                if let InstData::Loop { body } = function.insts[inst].data {
+                    let (loads, changes) = looks(function, body);
+                    waits |= loads && !changes;
+                }
+            });
+            waits
+        })
+    }
+
     /// What parameter `index` is made of: the element type of a slice, what a pointer points at, or
     /// the type itself.
     pub fn element(&self, index: usize) -> Type {
@@ -98,4 +113,28 @@ impl Case {
                 )
         })
     }
+}
+
+/// Whether a region loads atomically, and whether it changes anything.
+fn looks(function: &Function, region: Region) -> (bool, bool) {
+    let (mut loads, mut changes) = (false, false);
+    for &inst in &function.regions[region].insts {
+        let data = &function.insts[inst].data;
+        loads |= matches!(data, InstData::AtomicLoad { .. });
+        changes |= matches!(
+            data,
+            InstData::VarSet(..)
+                | InstData::Store { .. }
+                | InstData::AtomicStore { .. }
+                | InstData::AtomicRmw { .. }
+                | InstData::AtomicCas { .. }
+                | InstData::Call { .. }
+        );
+        for inner in data.regions() {
+            let (inner_loads, inner_changes) = looks(function, inner);
+            loads |= inner_loads;
+            changes |= inner_changes;
+        }
+    }
+    (loads, changes)
 }

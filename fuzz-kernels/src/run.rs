@@ -10,7 +10,7 @@ use kiln_jit_core::fault::FaultRecord;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
 use kiln_jit_core::job::CompileOptions;
-use kiln_jit_core::runtime::{HostModule, HostOptions, OnHostModule, Schedule};
+use kiln_jit_core::runtime::{BlockOrder, HostModule, HostOptions, OnHostModule, Schedule};
 
 use crate::case::{Arg, Case};
 use crate::hooked::{hook_sets, hooked};
@@ -48,6 +48,7 @@ pub fn reference() -> Box<dyn Runner> {
 pub fn runners() -> Vec<Box<dyn Runner>> {
     let mut runners: Vec<Box<dyn Runner>> = vec![
         Box::new(ReversedRunner),
+        Box::new(ShuffledRunner),
         Box::new(CheckedRunner),
         Box::new(OnHostRunner::default()),
     ];
@@ -81,7 +82,7 @@ impl Runner for InterpreterRunner {
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
-        interpret(case, &Checks::none())
+        interpret(case, &Checks::none(), BlockOrder::Increasing)
     }
 }
 
@@ -96,7 +97,32 @@ impl Runner for ReversedRunner {
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
-        interpret(&sound::reversed(case), &Checks::none())
+        let reversed = sound::reversed(case);
+        interpret(&reversed, &Checks::none(), BlockOrder::Increasing)
+    }
+}
+
+/// The interpreter with blocks in an order that the seed chooses.
+#[derive(Copy, Clone, Debug)]
+pub struct ShuffledRunner;
+
+impl Runner for ShuffledRunner {
+    fn name(&self) -> String {
+        "interpreter, blocks in any order".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        let order = block_order(case, BlockOrder::Shuffled(case.seed));
+        interpret(case, &Checks::none(), order).map_err(|e| format!("{e}; blocks began {order}"))
+    }
+}
+
+/// The order in which the blocks of a case begin where this one is asked for: those that wait for
+/// earlier ones begin in order, since they would wait for ever.
+fn block_order(case: &Case, order: BlockOrder) -> BlockOrder {
+    match case.waits() {
+        true => BlockOrder::Increasing,
+        false => order,
     }
 }
 
@@ -109,6 +135,8 @@ pub struct HostRunner {
     pub opt_level: OptLevel,
     /// What happens at barriers.
     pub barriers: Option<Barriers>,
+    /// The order in which blocks begin, in cases that can have any.
+    pub order: BlockOrder,
     /// A planted bug.
     pub bug: Option<Bug>,
 }
@@ -120,6 +148,7 @@ impl HostRunner {
             lanes,
             opt_level: OptLevel::O1,
             barriers: None,
+            order: BlockOrder::Increasing,
             bug: None,
         }
     }
@@ -127,10 +156,14 @@ impl HostRunner {
 
 impl Runner for HostRunner {
     fn name(&self) -> String {
-        match self.barriers {
-            None => format!("compiled, {} lanes", self.lanes),
-            Some(way) => format!("compiled, {} lanes, {way:?}", self.lanes),
+        let mut name = format!("compiled, {} lanes", self.lanes);
+        if let Some(way) = self.barriers {
+            name += &format!(", {way:?}");
         }
+        if self.order != BlockOrder::Increasing {
+            name += &format!(", blocks {}", self.order);
+        }
+        name
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
@@ -150,9 +183,10 @@ impl Runner for HostRunner {
         let addresses: Vec<u64> = memory.ranges().iter().map(|r| r.0).collect();
         let layout = module.layout();
         let params = param_block(case, &layout.params, layout.size, &addresses)?;
+        let order = block_order(case, self.order);
         // SAFETY: generated kernels access their buffers only, which `memory` holds until the run
         // is over; a planted bug may write beside one, where guard bytes are.
-        let fault = unsafe { module.run(case.grid, case.dynamic_shared, &params) };
+        let fault = unsafe { module.run(case.grid, case.dynamic_shared, &params, order) };
         describe(fault.map_err(|e| e.to_string())?)?;
         memory.into_buffers()
     }
@@ -273,11 +307,16 @@ impl Runner for CheckedRunner {
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
-        interpret(case, &Checks::all().watchdog(STEP_LIMIT))
+        let checks = Checks::all().watchdog(STEP_LIMIT);
+        interpret(case, &checks, BlockOrder::Increasing)
     }
 }
 
-pub(crate) fn interpret(case: &Case, checks: &Checks) -> Result<Vec<Vec<u8>>, String> {
+pub(crate) fn interpret(
+    case: &Case,
+    checks: &Checks,
+    order: BlockOrder,
+) -> Result<Vec<Vec<u8>>, String> {
     let kernel = InterpretedKernel::new(&case.module).map_err(|e| e.to_string())?;
     let mut memory = DeviceMemory::new(case);
     let ranges = memory.ranges();
@@ -291,6 +330,7 @@ pub(crate) fn interpret(case: &Case, checks: &Checks) -> Result<Vec<Vec<u8>>, St
         params: &params,
         kernel_tag: 0,
         step_limit: Some(STEP_LIMIT),
+        order,
     };
     // SAFETY: the ranges are those of `memory`, which nobody else uses until the run is over.
     let fault =

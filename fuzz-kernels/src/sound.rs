@@ -12,6 +12,7 @@ use kiln_jit_core::ir::{
     AddressSpace, BinaryOp, CompareOp, Constant, Function, FunctionKind, Inst, InstData, Location,
     Module, Region, RegionData, Type, TypeData, TypeTable, UnaryOp, Unroll, Value, verify,
 };
+use kiln_jit_core::runtime::BlockOrder;
 
 use crate::case::Case;
 use crate::run::{InterpreterRunner, Runner, difference, interpret};
@@ -39,18 +40,16 @@ pub fn sound(case: &Case) -> Result<(), String> {
             return Err(format!("{what} changes the result: {difference:?}"));
         }
     }
-    interpret(case, &Checks::none().races()).map(|_| ())
+    interpret(case, &Checks::none().races(), BlockOrder::Increasing).map(|_| ())
 }
 
 /// The case with thread and block indices counted from the other end: the interpreter's first
-/// thread does what the last one did. Where there are operations of a warp only blocks are turned
-/// around, as threads in another order make other warps.
+/// thread does what the last one did. Where there are operations of a warp threads are left as they are,
+/// as in another order they make other warps; blocks are where some wait for earlier ones.
 pub fn reversed(case: &Case) -> Case {
     let mut case = case.clone();
-    let (grid, block) = match case.uses_warps() {
-        true => (case.grid, None),
-        false => (case.grid, Some(case.block)),
-    };
+    let grid = (!case.waits()).then_some(case.grid);
+    let block = (!case.uses_warps()).then_some(case.block);
     let names: Vec<&str> = case.module.intrinsics.values().map(|d| d.name).collect();
     for (_, function) in case.module.functions.iter_mut() {
         let mut found: Vec<(Region, Inst, i128)> = Vec::new();
@@ -69,11 +68,11 @@ pub fn reversed(case: &Case) -> Case {
 }
 
 /// The largest value of an index, if the intrinsic is one.
-fn last_index(name: &str, grid: [u32; 3], block: Option<[u32; 3]>) -> Option<i128> {
+fn last_index(name: &str, grid: Option<[u32; 3]>, block: Option<[u32; 3]>) -> Option<i128> {
     let (group, dimension) = name.split_once('.')?;
     let extent = match group {
         "thread_idx" => block?,
-        "block_idx" => grid,
+        "block_idx" => grid?,
         _ => return None,
     };
     let dimension = ["x", "y", "z"].iter().position(|d| *d == dimension)?;

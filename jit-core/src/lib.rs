@@ -18,6 +18,7 @@
 
 pub mod abi;
 pub mod args;
+mod block_order;
 pub mod build;
 pub mod cache;
 pub mod checks;

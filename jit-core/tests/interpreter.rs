@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use kiln_jit_core::checks::Checks;
 use kiln_jit_core::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
 use kiln_jit_core::ir::{parse, verify};
+use kiln_jit_core::runtime::BlockOrder;
 
 /// Runs a kernel of one thread on `memory`, whose address is its first parameter.
 fn run(text: &str, memory: &mut [u64], step_limit: Option<u64>) -> Result<(), InterpretError> {
@@ -32,6 +33,7 @@ fn launch(
         params,
         kernel_tag: 0,
         step_limit,
+        order: BlockOrder::Increasing,
     };
     let range = (address, size_of_val(memory) as u64);
     // SAFETY: the range is `memory`, which is borrowed mutably until the run is over.
@@ -203,6 +205,7 @@ fn a_race_in_memory_without_a_name() {
         params: &params,
         kernel_tag: 0,
         step_limit: None,
+        order: BlockOrder::Increasing,
     };
     let run = |checks| {
         // SAFETY: the range is `memory`, which nobody else uses until the run is over.

@@ -14,27 +14,6 @@ chapter![
     a_race_on_an_index_reaches_nothing_else,
 ];
 
-/// Each thread reads what another one has written since it read the same place.
-#[kernel]
-fn carried(x: &mut [u32], out: &mut [u32]) {
-    let t = thread_idx().x;
-    let before = x[0];
-    barrier();
-    if t == 1 {
-        x[0] = before + 1;
-    }
-    barrier();
-    out[t] = x[0];
-}
-
-fn values_are_read_again_after_a_barrier(jit: &Jit) -> Outcome {
-    let jit = exact(jit);
-    let (mut x, mut out) = (jit.upload(&[5u32])?, jit.zeros::<u32>(64)?);
-    carried.launch(&jit, (1, 64), &mut x, &mut out)?;
-    assert_eq!(out.to_vec()?, [6; 64]);
-    Ok(())
-}
-
 #[kernel]
 fn ordered(
     data: &mut [u32],

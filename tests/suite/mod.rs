@@ -95,6 +95,9 @@ pub fn cases() -> Vec<Case> {
     .concat()
 }
 
+/// Cases whose blocks wait for earlier ones, which would wait for ever if these began later.
+pub const WAIT_FOR_EARLIER_BLOCKS: &[&str] = &["blocks_wait_for_earlier_ones"];
+
 /// Names the functions of a chapter as its cases.
 macro_rules! chapter {
     ($($name:ident),* $(,)?) => {

@@ -23,6 +23,7 @@ mod run;
 mod warp;
 
 use crate::abi::ParamLayout;
+use crate::block_order::BlockOrder;
 use crate::checks::{Checks, Finding};
 use crate::fault::FaultRecord;
 use crate::ir::Module;
@@ -54,6 +55,8 @@ pub struct InterpretLaunch<'a> {
     pub kernel_tag: u64,
     /// The number of loop iterations a thread may make; `None`: as many as it likes.
     pub step_limit: Option<u64>,
+    /// The order in which blocks run, one after the other.
+    pub order: BlockOrder,
 }
 
 /// Why a launch ended early, or could not start.

@@ -140,11 +140,11 @@ impl<'a, C: Checker> Runner<'a, C> {
         }
     }
 
-    /// All blocks, in order.
+    /// All blocks, in the order of the launch.
     fn grid(mut self, shared: &mut Arena) -> Result<Option<FaultRecord>, InterpretError> {
         let [bx, by, bz] = self.launch.block.map(|n| n as usize);
         let threads = bx * by * bz;
-        let [gx, gy, gz] = self.launch.grid;
+        let [gx, gy, _] = self.launch.grid.map(u64::from);
         let registers = self.program.registers.max(1) as usize;
         let mut file = many(0u64, registers * threads)?;
         let mut states = vec![
@@ -156,22 +156,21 @@ impl<'a, C: Checker> Runner<'a, C> {
             };
             threads
         ];
-        let mut first = true;
-        for z in 0..gz {
-            for y in 0..gy {
-                for x in 0..gx {
-                    if !first {
-                        shared.refill(UNINITIALIZED);
-                    }
-                    first = false;
-                    match self.block([x, y, z], &mut file, &mut states) {
-                        // The thread that ended early may be the cause of what was found.
-                        Err(InterpretError::Finding(_)) if self.fault.is_some() => {
-                            return Ok(self.fault);
-                        }
-                        result => result?,
-                    }
+        let total = self.launch.grid.iter().map(|&n| u64::from(n)).product();
+        let order = self.launch.order.of(total);
+        for place in 0..total {
+            if place > 0 {
+                shared.refill(UNINITIALIZED);
+            }
+            let n = order.as_ref().map_or(place, |order| order.at(place));
+            let [x, y] = [n, n / gx];
+            let block = [x % gx, y % gy, y / gy].map(|n| n as u32);
+            match self.block(block, &mut file, &mut states) {
+                // The thread that ended early may be the cause of what was found.
+                Err(InterpretError::Finding(_)) if self.fault.is_some() => {
+                    return Ok(self.fault);
                 }
+                result => result?,
             }
         }
         Ok(self.fault)

@@ -12,6 +12,7 @@ mod event;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
 
+pub use crate::block_order::BlockOrder;
 pub use buffer::Buffer;
 pub use cpu::{CpuOptions, HostModule, HostOptions, ObjectError};
 pub use device::{Device, DeviceId, DeviceInfo, DeviceKind};

@@ -7,6 +7,7 @@ use super::check_lanes;
 use super::compiled::{HostKernel, load, uses_warps};
 use super::pool::{Failed, Run, RunSpec};
 use crate::abi::ParamLayout;
+use crate::block_order::BlockOrder;
 use crate::codegen::{Barriers, Bug, HostJob, HostOutput, OptLevel, compile_host};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
@@ -76,7 +77,7 @@ impl HostModule {
         &self.layout
     }
 
-    /// Runs all blocks of a grid in order. Gives the record of the first fault, if there was one.
+    /// Runs all blocks of a grid, in this order. Gives the record of the first fault, if there was one.
     ///
     /// # Errors
     /// No memory for a block, or fewer bytes of parameters than the layout has.
@@ -89,6 +90,7 @@ impl HostModule {
         grid: [u32; 3],
         dynamic_shared: u32,
         params: &[u8],
+        order: BlockOrder,
     ) -> Result<Option<FaultRecord>> {
         if params.len() < self.layout.size as usize {
             return Err(Error::Internal("fewer parameters than the kernel has"));
@@ -103,6 +105,7 @@ impl HostModule {
             block: self.block,
             dynamic_shared,
             kernel_tag: 0,
+            order,
             limit: None,
         };
         let fault = Arc::new(parking_lot::Mutex::new(None));

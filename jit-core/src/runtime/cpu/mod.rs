@@ -39,6 +39,7 @@ pub use object::ObjectError;
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::abi::ParamKind;
+use crate::block_order::BlockOrder;
 use crate::checks::Checks;
 use crate::codegen::{Barriers, Bug, host_vector_lanes};
 use crate::error::{Error, Result};
@@ -75,6 +76,8 @@ pub struct CpuOptions {
     pub interpret: bool,
     /// What happens at barriers; by default what suits the kernel.
     pub barriers: Option<Barriers>,
+    /// The order in which the blocks of a launch begin.
+    pub block_order: BlockOrder,
     /// A bug to plant, in builds with the feature `planted-bugs`.
     pub bug: Option<Bug>,
 }
@@ -162,6 +165,7 @@ impl CpuDevice {
                         block,
                         dynamic_shared: config.shared_bytes,
                         kernel_tag: kernel.kernel_tag,
+                        order: self.options.block_order,
                         limit,
                     };
                     let given = given(kernel, params);
@@ -207,6 +211,7 @@ impl CpuDevice {
             params: &block,
             kernel_tag: kernel.kernel_tag,
             step_limit: None,
+            order: self.options.block_order,
         };
         let stop = Arc::new(Stop::default());
         let result = self.pool.run_here(&stop, limit, || {

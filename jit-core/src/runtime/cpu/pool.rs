@@ -3,7 +3,8 @@
 //! Launches run one after the other, in order, as on a stream. The blocks of the first one are
 //! claimed in increasing order, a few at a time, by as many workers as the machine has cores; a
 //! block is never given up once it has begun, unless the whole launch is. So a block may wait for one
-//! with a lower index (decoupled look-back), not for a higher one. A launch that is known to be short runs at once on
+//! with a lower index (decoupled look-back), not for a higher one. Where a test asks for another order of
+//! blocks, each is run by itself in its place. A launch that is known to be short runs at once on
 //! the thread that asks for it, if nothing is ahead of it.
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::memory::Allocation;
 use super::watch::Watch;
 use super::{meaning, stack};
+use crate::block_order::{BlockOrder, Shuffle};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::host_abi::{BlocksFn, HostLaunch};
@@ -55,6 +57,7 @@ pub(super) struct Run {
     dynamic_shared: u32,
     kernel_tag: u64,
     total: u64,
+    order: Option<Shuffle>,
     next: AtomicU64,
     done: AtomicU64,
     has_begun: AtomicBool,
@@ -88,6 +91,8 @@ pub(super) struct RunSpec<'a> {
     pub(super) block: [u32; 3],
     pub(super) dynamic_shared: u32,
     pub(super) kernel_tag: u64,
+    /// The order in which blocks begin.
+    pub(super) order: BlockOrder,
     /// How long it may run.
     pub(super) limit: Option<Duration>,
 }
@@ -95,6 +100,7 @@ pub(super) struct RunSpec<'a> {
 impl Run {
     pub(super) fn new(code: Arc<dyn Blocks>, spec: &RunSpec<'_>, report: Report) -> Result<Run> {
         let bytes = spec.params.len();
+        let total = spec.grid.iter().map(|&n| u64::from(n)).product();
         let params = Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?;
         // SAFETY: the allocation is as long as the parameters; padding is copied as it is.
         unsafe {
@@ -110,7 +116,8 @@ impl Run {
             block: spec.block,
             dynamic_shared: spec.dynamic_shared,
             kernel_tag: spec.kernel_tag,
-            total: spec.grid.iter().map(|&n| u64::from(n)).product(),
+            total,
+            order: spec.order.of(total),
             next: AtomicU64::new(0),
             done: AtomicU64::new(0),
             has_begun: AtomicBool::new(false),
@@ -148,7 +155,13 @@ impl Run {
                 break;
             }
             let count = chunk.min(self.total - first);
-            self.run(first, count, arena);
+            match &self.order {
+                None => self.run(first, count, arena),
+                Some(order) => {
+                    let places = first..first + count;
+                    places.for_each(|place| self.run(order.at(place), 1, arena));
+                }
+            }
             mine += count;
         }
         let last = self.count_done(mine);
@@ -621,6 +634,7 @@ mod tests {
             block: [1, 1, 1],
             dynamic_shared: 0,
             kernel_tag: 0,
+            order: BlockOrder::Increasing,
             limit: None,
         };
         Run::new(Arc::new(Nothing(AtomicU64::new(0))), &spec, report).expect("memory")
