@@ -8,7 +8,7 @@ use std::fmt;
 
 use kiln_jit_core::ir::{
     AddressSpace, BinaryOp, CompareOp, FuncId, Function, FunctionKind, Inst, InstData, Module,
-    Region, Type, TypeData, Uniformity, Value, Var,
+    Ordering, Region, Scope, Type, TypeData, Uniformity, Value, Var,
 };
 
 use crate::case::Case;
@@ -167,6 +167,9 @@ fn launch(case: &Case, coverage: &mut Coverage) {
     if !case.threads().is_multiple_of(32) {
         count("launch.partial_warp", String::new());
     }
+    if case.waits() {
+        count("launch.waits", String::new());
+    }
     if case.dynamic_shared > 0 {
         count("launch.dynamic_shared", String::new());
     }
@@ -174,6 +177,10 @@ fn launch(case: &Case, coverage: &mut Coverage) {
         if matches!(arg, crate::case::Arg::Buffer(_)) && case.args[..i].contains(arg) {
             count("param.alias", case.module.types.display(case.element(i)));
         }
+        let name = case.kernel().params[i]
+            .name
+            .trim_end_matches(|c: char| c.is_ascii_digit());
+        count(&format!("param.named.{name}"), String::new());
         let kind = match arg {
             crate::case::Arg::Bytes(_) => "param.value",
             crate::case::Arg::Buffer(_) => "param.buffer",
@@ -424,6 +431,10 @@ impl Walk<'_> {
             }
         };
         self.count(kind, ty, depth, here);
+        if let Some((what, ordering, scope)) = orders(&node.data) {
+            let kind = format!("order.{what}.{ordering:?}.{scope:?}").to_lowercase();
+            self.count(kind, Type::UNIT, depth, divergent);
+        }
     }
 
     fn barrier(&mut self, depth: usize, divergent: bool) -> &'static str {
@@ -525,6 +536,26 @@ impl Walk<'_> {
             | InstData::Return { .. } => ("control".to_owned(), Type::UNIT),
         }
     }
+}
+
+/// What a fence or an atomic is, with its ordering and its scope.
+fn orders(data: &InstData) -> Option<(&'static str, Ordering, Scope)> {
+    Some(match *data {
+        InstData::AtomicLoad {
+            ordering, scope, ..
+        } => ("load", ordering, scope),
+        InstData::AtomicStore {
+            ordering, scope, ..
+        } => ("store", ordering, scope),
+        InstData::AtomicRmw {
+            ordering, scope, ..
+        } => ("change", ordering, scope),
+        InstData::AtomicCas {
+            ordering, scope, ..
+        } => ("swap", ordering, scope),
+        InstData::Fence { ordering, scope } => ("fence", ordering, scope),
+        _ => return None,
+    })
 }
 
 fn binary_name(op: BinaryOp) -> String {

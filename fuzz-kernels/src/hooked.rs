@@ -1,12 +1,14 @@
 //! Cases as the standard hooks leave them: the result is what it was.
 
 use kiln_hooks::standard;
+use kiln_jit_core::abi::ParamLayout;
 use kiln_jit_core::hook::{HookContext, HookSet};
-use kiln_jit_core::ir::{Passing, verify};
+use kiln_jit_core::ir::verify;
 use kiln_jit_core::job::CompileOptions;
 use kiln_jit_core::target::Target;
 
-use crate::case::{Arg, Case};
+use crate::case::Case;
+use crate::run::by_value;
 
 /// The standard hooks, all of them and each alone.
 pub fn hook_sets() -> Vec<HookSet> {
@@ -45,26 +47,13 @@ pub fn hooked(case: &Case, hooks: &HookSet) -> Result<Case, String> {
         done.map_err(|e| format!("{}: {e}", hook.name()))?;
         verify(&case.module).map_err(|e| format!("{}: {e}", hook.name()))?;
     }
-    let before = passing(&case);
+    let before = case.clone();
     for hook in hooks.iter() {
         let done = hook.lower_abi(&cx, &mut case.module);
         done.map_err(|e| format!("{}: {e}", hook.name()))?;
         verify(&case.module).map_err(|e| format!("{}: {e}", hook.name()))?;
     }
-    let changed = before.into_iter().zip(passing(&case));
-    for (position, (before, now)) in changed.enumerate() {
-        if before != now
-            && now == Passing::ByValue
-            && let Some(Arg::Buffer(buffer)) = case.args.get(position)
-        {
-            let bytes = case.buffers.get(*buffer).cloned().unwrap_or_default();
-            case.args[position] = Arg::Bytes(bytes);
-        }
-    }
+    let now = ParamLayout::of(&case.module).unwrap_or_default();
+    case.args = by_value(&before, &now).args;
     Ok(case)
-}
-
-/// How the kernel's parameters are passed.
-fn passing(case: &Case) -> Vec<Passing> {
-    case.kernel().params.iter().map(|p| p.passing).collect()
 }

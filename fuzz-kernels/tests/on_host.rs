@@ -5,13 +5,12 @@
 //! The seeds are always the same; `KILN_FUZZ_SEED` sets another first one, `KILN_FUZZ_COUNT` how many
 //! kernels there are. `cargo xtask fuzz --on-host` takes fresh seeds.
 
+mod campaign;
 #[path = "../../tests/planted/mod.rs"]
 mod planted;
 
-use std::time::Duration;
-
 use kiln_jit_core::hook::HookSet;
-use kiln_random::{Campaign, OnHostRunner};
+use kiln_random::{Budget, Campaign, OnHostRunner, Talk};
 use planted::Planted;
 
 /// How many kernels are compared.
@@ -20,49 +19,21 @@ const KERNELS: u64 = 5000;
 /// How many kernels find a planted promise.
 const PLANTED: u64 = 2000;
 
-/// How long a failing case is made smaller.
-const REDUCTION: Duration = Duration::from_secs(60);
-
-fn setting(name: &str, default: u64) -> u64 {
-    let Ok(text) = std::env::var(name) else {
-        return default;
-    };
-    text.parse()
-        .unwrap_or_else(|_| panic!("{name}: `{text}` is no number"))
-}
-
 #[test]
 fn random_kernels_give_the_same_as_code_for_gpus() {
-    let (seed, count) = (
-        setting("KILN_FUZZ_SEED", 1 << 32),
-        setting("KILN_FUZZ_COUNT", KERNELS),
-    );
-    println!("{count} kernels; KILN_FUZZ_SEED={seed} runs them again");
-    let campaign = Campaign {
-        failures: 3,
+    campaign::find_nothing(Campaign {
         coverage: false,
         all_widths: u64::MAX,
         on_host: Some(OnHostRunner::default()),
-        ..Campaign::new(seed, count)
-    };
-    let report = campaign.run();
-    println!("{report}");
-    for failure in &report.failures {
-        let small = campaign.reduced(failure, REDUCTION);
-        println!("{failure}\n{}", small.to_text());
-    }
-    assert!(
-        report.failures.is_empty(),
-        "{report}; KILN_FUZZ_SEED={} KILN_FUZZ_COUNT=1 runs the first of them again",
-        report.failures[0].seed
-    );
-    assert_eq!(report.kernels, count);
+        ..Campaign::new(1 << 32, KERNELS)
+    });
 }
 
 /// The seeds are fixed: wrong code may do anything.
-fn find(planted: Planted) {
+fn find_with(planted: Planted, budget: Budget) {
     let hooks = HookSet::new().with(planted);
     let campaign = Campaign {
+        budget,
         failures: 1,
         coverage: false,
         all_widths: u64::MAX,
@@ -72,6 +43,20 @@ fn find(planted: Planted) {
     let report = campaign.run();
     println!("{planted:?}: {report}");
     assert!(!report.failures.is_empty(), "{planted:?} is not found");
+    println!("{}", report.failures[0]);
+}
+
+fn find(planted: Planted) {
+    find_with(planted, Budget::default());
+}
+
+/// Kernels whose threads talk in one way only, besides shared memory.
+fn only(talk: Talk) -> Budget {
+    Budget {
+        talk,
+        warps: if talk.lanes > 0 { 100 } else { 0 },
+        ..Budget::default()
+    }
 }
 
 #[test]
@@ -82,4 +67,37 @@ fn slices_that_no_other_thread_writes_are_found() {
 #[test]
 fn barriers_that_order_nothing_are_found() {
     find(Planted::Unordered);
+}
+
+const LANES: Talk = Talk {
+    lanes: 100,
+    ..Talk::NONE
+};
+
+#[test]
+fn slices_that_no_other_lane_writes_are_found() {
+    find_with(Planted::NoAlias, only(LANES));
+}
+
+#[test]
+fn warp_synchronization_that_orders_nothing_is_found() {
+    find_with(Planted::UnorderedWarps, only(LANES));
+}
+
+#[test]
+fn flags_before_their_data_are_found() {
+    let mail = Talk {
+        mail: 100,
+        ..Talk::NONE
+    };
+    find_with(Planted::LateStores, only(mail));
+}
+
+#[test]
+fn tickets_before_their_parts_are_found() {
+    let arrivals = Talk {
+        arrivals: 100,
+        ..Talk::NONE
+    };
+    find_with(Planted::LateStores, only(arrivals));
 }

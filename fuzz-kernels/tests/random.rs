@@ -1,10 +1,11 @@
 //! The generator, the harness and the reducer, tested on themselves.
 
-use kiln_jit_core::ir::{BinaryOp, InstData, Region, Scalar, verify};
+use kiln_jit_core::ir::{BinaryOp, Entity, InstData, Ordering, Region, Scalar, verify};
 use kiln_random::random::Random;
 use kiln_random::run::{CheckedRunner, Difference, ReversedRunner};
 use kiln_random::{
-    Budget, Case, Coverage, InterpreterRunner, Runner, compare, coverage, generate, reduce, sound,
+    Budget, Case, Coverage, InterpreterRunner, Runner, Talk, compare, coverage, generate, reduce,
+    sound,
 };
 
 /// Constructs that 2,000 cases have all of.
@@ -60,7 +61,19 @@ const CONSTRUCTS: &[&str] = &[
     "atomic.exchange",
     "atomic.cas",
     "atomic.add.shared",
+    "atomic.load.global",
+    "atomic.load.generic",
+    "atomic.load.shared",
+    "atomic.store.global",
+    "atomic.store.shared",
     "fence",
+    "launch.waits",
+    "param.named.tile",
+    "param.named.lanes",
+    "param.named.mail",
+    "param.named.parts",
+    "param.named.chain",
+    "intrinsic.warp.sync",
     "call.plain",
     "call.barriers",
     "if.plain",
@@ -166,6 +179,34 @@ fn everything_is_covered() {
     }
     assert_eq!(total.divergent_barriers, 0);
     assert!(total.deepest("if") >= 3);
+}
+
+#[test]
+fn every_ordering_and_scope_is_covered() {
+    let total = covered(0..4000, &Budget::default());
+    let all = [
+        "relaxed",
+        "acquire",
+        "release",
+        "acquirerelease",
+        "sequentiallyconsistent",
+    ];
+    let [relaxed, acquire, release, both, sequential] = all;
+    let legal: [(&str, &[&str]); 5] = [
+        ("load", &[relaxed, acquire, sequential]),
+        ("store", &[relaxed, release, sequential]),
+        ("change", &all),
+        ("swap", &all),
+        ("fence", &[acquire, release, both, sequential]),
+    ];
+    for (what, orderings) in legal {
+        for ordering in orderings {
+            for scope in ["block", "device", "system"] {
+                let kind = format!("order.{what}.{ordering}.{scope}");
+                assert!(total.total(&kind) > 0, "{kind} is never generated");
+            }
+        }
+    }
 }
 
 #[test]
@@ -342,6 +383,99 @@ fn a_mistaken_backend_is_found_and_the_case_reduced() {
         let small = reduce(case, &|c| differs(c) && sound(c).is_ok());
         println!("{}", small.to_text());
         assert!(small.instructions() <= 16, "{}", small.to_text());
+    }
+}
+
+/// The case without what orders memory besides barriers: fences and synchronization of warps are gone, and
+/// atomics are relaxed.
+fn unordered(case: &Case) -> Case {
+    let mut case = case.clone();
+    let syncs: Vec<bool> = case
+        .module
+        .intrinsics
+        .values()
+        .map(|row| row.orders_memory())
+        .collect();
+    for (_, function) in case.module.functions.iter_mut() {
+        let gone = |data: &InstData| match data {
+            InstData::Fence { .. } => true,
+            InstData::Intrinsic { id, .. } => syncs[id.index()],
+            _ => false,
+        };
+        let insts = &function.insts;
+        for region in function.regions.keys() {
+            function.regions[region]
+                .insts
+                .retain(|i| !gone(&insts[*i].data));
+        }
+        for (_, node) in function.insts.iter_mut() {
+            if let InstData::AtomicLoad { ordering, .. }
+            | InstData::AtomicStore { ordering, .. }
+            | InstData::AtomicRmw { ordering, .. }
+            | InstData::AtomicCas { ordering, .. } = &mut node.data
+            {
+                *ordering = Ordering::Relaxed;
+            }
+        }
+    }
+    case
+}
+
+/// What orders the accesses of threads that talk is needed: without it their kernels race, which is seen.
+#[test]
+fn kernels_that_lose_their_order_are_not_sound() {
+    let ways = [
+        (
+            "lanes",
+            Talk {
+                lanes: 100,
+                ..Talk::NONE
+            },
+        ),
+        (
+            "mail",
+            Talk {
+                mail: 100,
+                ..Talk::NONE
+            },
+        ),
+        (
+            "parts",
+            Talk {
+                arrivals: 100,
+                ..Talk::NONE
+            },
+        ),
+        (
+            "chain",
+            Talk {
+                chains: 100,
+                ..Talk::NONE
+            },
+        ),
+    ];
+    for (name, talk) in ways {
+        let budget = Budget {
+            talk,
+            warps: if talk.lanes > 0 { 100 } else { 0 },
+            ..Budget::default()
+        };
+        let kind = format!("param.named.{name}");
+        let cases = (0..).map(|seed| generate(seed, &budget));
+        let cases = cases.filter(|case| coverage(case).total(&kind) > 0 && case.threads() > 4);
+        let (mut found, mut all) = (0, 0);
+        for case in cases.take(40) {
+            let seed = case.seed;
+            sound(&case).unwrap_or_else(|e| panic!("{name}, seed {seed}: {e}"));
+            all += 1;
+            match sound(&unordered(&case)) {
+                Ok(()) => {}
+                Err(why) if why.contains("a race") => found += 1,
+                Err(why) => panic!("{name}, seed {seed}: {why}"),
+            }
+        }
+        println!("{name}: {found} of {all} race without what orders them");
+        assert!(found >= all / 4, "{name}: {found} of {all}");
     }
 }
 

@@ -54,6 +54,10 @@ const NAMED: &[Named] = &[
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
     (
+        "cargo test --test cpu",
+        By("xtask/src/tests.rs", "\"--tests\""),
+    ),
+    (
         "cargo test --test gpu_on_host",
         By("xtask/src/tests.rs", "\"--tests\""),
     ),

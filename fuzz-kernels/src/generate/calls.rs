@@ -207,7 +207,7 @@ impl Generator {
     /// A call of one of these functions with its result, if one can be called here.
     fn call_one_of(&mut self, mut callees: Vec<usize>) -> Option<Option<Value>> {
         callees.retain(|&i| self.callable(&self.callees[i]));
-        if callees.is_empty() || self.frame.repeats > 16 {
+        if callees.is_empty() || self.frame.unforeseen || self.frame.repeats > 16 {
             return None;
         }
         let callee = self.callees[self.random.of(&callees)].clone();

@@ -37,9 +37,11 @@ enum Kind {
     Local,
     Fence,
     Call,
+    Mail,
+    Slots,
 }
 
-const KINDS: [(usize, Kind); 16] = [
+const KINDS: [(usize, Kind); 18] = [
     (5, Kind::Let),
     (15, Kind::Assign),
     (7, Kind::Store),
@@ -56,6 +58,8 @@ const KINDS: [(usize, Kind); 16] = [
     (3, Kind::Local),
     (1, Kind::Fence),
     (4, Kind::Call),
+    (10, Kind::Mail),
+    (25, Kind::Slots),
 ];
 
 impl Generator {
@@ -80,6 +84,8 @@ impl Generator {
                 Kind::Section => frame.uniform && self.has_shared(),
                 Kind::Reduction => frame.uniform && self.has_shared() && frame.repeats < 4,
                 Kind::Call => !self.callees.is_empty(),
+                Kind::Mail => frame.mail.is_some(),
+                Kind::Slots => frame.members.is_some() && !frame.slots.is_empty(),
                 _ => true,
             };
             (if possible { weight } else { 0 }, kind)
@@ -101,6 +107,8 @@ impl Generator {
             Kind::Local => self.local_statement(),
             Kind::Fence => self.fence_statement(),
             Kind::Call => self.call_statement(),
+            Kind::Mail => self.mail_statement(),
+            Kind::Slots => self.slots_statement(),
         }
     }
 
@@ -126,10 +134,9 @@ impl Generator {
             Ordering::Acquire,
             Ordering::Release,
             Ordering::AcquireRelease,
+            Ordering::SequentiallyConsistent,
         ]);
-        let scope = self
-            .random
-            .of(&[Scope::Block, Scope::Device, Scope::System]);
+        let scope = self.random.of(&Scope::ALL);
         self.act(InstData::Fence { ordering, scope });
     }
 
@@ -148,7 +155,13 @@ impl Generator {
         }
     }
 
-    fn declare_var(&mut self, name: &str, ty: Type, uniform: bool, reserved: bool) -> Variable {
+    pub(super) fn declare_var(
+        &mut self,
+        name: &str,
+        ty: Type,
+        uniform: bool,
+        reserved: bool,
+    ) -> Variable {
         let name = name.to_owned();
         let var = self.frame.function.vars.push(VarData { name, ty });
         let variable = Variable {

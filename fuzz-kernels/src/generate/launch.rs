@@ -6,6 +6,9 @@ use kiln_jit_core::ir::{
 };
 
 use super::control::Returns;
+use super::gather::{ArrivalsPlan, ChainPlan};
+use super::lanes::SlotsPlan;
+use super::mail::MailPlan;
 use super::memory::{Access, Base, Place};
 use super::types::{self, Types};
 use super::warp::Members;
@@ -29,6 +32,8 @@ pub(super) enum Role {
     Tile(Type, u64),
     /// A slice of so many elements that atomics of one operation work on.
     Accumulator(AtomicOp, u64),
+    /// A slice that belongs to one way of talking, and that no other statement touches.
+    Apart,
     /// A value.
     Value,
     /// A struct behind a read-only pointer.
@@ -99,6 +104,13 @@ pub(super) struct Plan {
     pub(super) dynamic: Option<(Type, u64)>,
     /// Whether there are operations of a warp.
     pub(super) warps: bool,
+    /// Whether atomic loads and stores stand where plain ones would do.
+    pub(super) atomics: bool,
+    /// Memory for lanes of a warp.
+    pub(super) slots: Vec<SlotsPlan>,
+    pub(super) mail: Option<MailPlan>,
+    pub(super) arrivals: Option<ArrivalsPlan>,
+    pub(super) chain: Option<ChainPlan>,
 }
 
 impl Plan {
@@ -115,12 +127,20 @@ impl Plan {
             shared: Vec::new(),
             dynamic: None,
             warps: random.chance(budget.warps),
+            atomics: random.chance(budget.talk.atomics),
+            slots: Vec::new(),
+            mail: None,
+            arrivals: None,
+            chain: None,
         };
         plan.outputs(random, module);
         plan.inputs(random, module);
         plan.values(random, module);
         plan.tables(random, module);
-        plan.tiles(random, module);
+        if random.chance(budget.talk.tiles) {
+            plan.tiles(random, module);
+        }
+        plan.talk(random, module, budget);
         for _ in 0..random.weighted(&[(50, 0), (35, 1), (15, 2)]) {
             let tile = plan.tile(random, module);
             plan.shared.push(tile);
@@ -134,7 +154,7 @@ impl Plan {
     }
 
     /// The type and the number of elements of an array for a block.
-    fn tile(&self, random: &mut Random, module: &Module) -> (Type, u64) {
+    pub(super) fn tile(&self, random: &mut Random, module: &Module) -> (Type, u64) {
         let ty = self.types.any(random);
         let len = shared_len(random, self.threads());
         let size = module.types.layout(ty).map_or(0, |l| l.size);
@@ -144,10 +164,47 @@ impl Plan {
         }
     }
 
+    /// The ways in which threads talk that have memory of their own.
+    fn talk(&mut self, random: &mut Random, module: &mut Module, budget: &Budget) {
+        let talk = budget.talk;
+        if self.warps && random.chance(talk.lanes) {
+            for _ in 0..random.within(1, 2) {
+                let slots = self.slots(random, module);
+                self.slots.push(slots);
+            }
+        }
+        if random.chance(talk.mail) {
+            self.mail = Some(self.mail(random, module));
+        }
+        if random.chance(talk.arrivals) {
+            self.arrivals = Some(self.arrivals(random, module));
+        }
+        if self.blocks() > 1 && random.chance(talk.chains) {
+            self.chain = Some(self.chain(random, module));
+        }
+    }
+
+    /// A slice that belongs to one way of talking; its parameter's position.
+    pub(super) fn apart(
+        &mut self,
+        random: &mut Random,
+        module: &mut Module,
+        name: &str,
+        (element, len): (Type, u64),
+        zero: bool,
+    ) -> usize {
+        let role = Role::Apart;
+        self.slice(random, module, name.to_owned(), (element, role, len));
+        if zero && let Some(bytes) = self.buffers.last_mut() {
+            bytes.fill(0);
+        }
+        self.params.len() - 1
+    }
+
     /// Global memory in which the threads of a block exchange values.
     fn tiles(&mut self, random: &mut Random, module: &mut Module) {
-        let blocks = self.total() / self.threads();
-        for n in 0..random.weighted(&[(40, 0), (45, 1), (15, 2)]) {
+        let blocks = self.blocks();
+        for n in 0..random.weighted(&[(3, 1), (1, 2)]) {
             let (element, len) = self.tile(random, module);
             let array = module.types.array(element, len);
             let role = Role::Tile(element, len);
@@ -160,9 +217,14 @@ impl Plan {
         self.block.iter().map(|&n| u64::from(n)).product()
     }
 
+    /// Blocks of the launch.
+    pub(super) fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
     /// Threads of the launch.
-    fn total(&self) -> u64 {
-        self.threads() * self.grid.iter().map(|&n| u64::from(n)).product::<u64>()
+    pub(super) fn total(&self) -> u64 {
+        self.threads() * self.blocks()
     }
 
     fn buffer(&mut self, random: &mut Random, module: &Module, ty: Type, len: u64) -> Arg {
@@ -193,7 +255,7 @@ impl Plan {
             wide: random.chance(8),
         });
         // Whoever reads a tile would see what another parameter's section writes.
-        let may_alias = !matches!(role, Role::Tile(..));
+        let may_alias = !matches!(role, Role::Tile(..) | Role::Apart);
         let alias = self.params.iter().position(|p| {
             may_alias
                 && p.role == role
@@ -320,7 +382,7 @@ impl Plan {
 }
 
 /// What a slice type is made of.
-fn element_of(module: &Module, ty: Type) -> Option<Type> {
+pub(super) fn element_of(module: &Module, ty: Type) -> Option<Type> {
     match *module.types.data(ty) {
         TypeData::Slice { element, .. } => Some(element),
         _ => None,
@@ -419,18 +481,36 @@ impl Generator {
         self.declare_vars(true);
         self.frame.thread = Some(thread);
         self.declare_shared(thread);
+        self.declare_slots(thread, global);
+        self.declare_mail(thread, global);
         // Small ones and large ones.
         let (least, most) = (
             self.budget.instructions / 3,
             self.budget.instructions * 5 / 3,
         );
-        self.frame.left = self.random.within(least, most) as isize;
+        let count = self.random.within(least, most) as isize;
+        let gather = self
+            .gathers()
+            .then(|| self.random.below(count as usize) as isize);
+        if let Some(before) = gather {
+            // Others count on every thread, so none ends before.
+            let returns = std::mem::replace(&mut self.frame.returns, Returns::Never);
+            self.frame.left = before;
+            while self.frame.left > 0 {
+                self.statement();
+            }
+            self.frame.left = isize::MAX / 2;
+            self.gather(thread, global);
+            self.frame.returns = returns;
+        }
+        self.frame.left = count - gather.unwrap_or(0);
         while !self.frame.ended && self.frame.left > 0 {
             self.statement();
         }
         self.frame.left = 1 << 20;
         if !self.frame.ended {
             self.last_calls();
+            self.last_mail();
             self.final_stores();
         }
         let Generator {
@@ -532,6 +612,7 @@ impl Generator {
                 }
                 // It is written first; see `declare_shared`.
                 Role::Tile(..) => continue,
+                Role::Apart => continue,
                 Role::Struct => place(Base::One(value), element, Some(1), Access::Read),
             };
             self.frame.places.push(bound);

@@ -8,14 +8,17 @@ use kiln_jit_core::ir::{
 use super::Generator;
 
 /// The orderings and scopes that atomics have.
-const ORDERINGS: [Ordering; 5] = [
+pub(super) const ORDERINGS: [Ordering; 5] = [
     Ordering::Relaxed,
     Ordering::Acquire,
     Ordering::Release,
     Ordering::AcquireRelease,
     Ordering::SequentiallyConsistent,
 ];
-const SCOPES: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
+pub(super) const SCOPES: [Scope; 3] = Scope::ALL;
+
+/// The scopes of atomics by which threads of different blocks meet.
+pub(super) const WIDE_SCOPES: [Scope; 2] = [Scope::Device, Scope::System];
 
 /// How memory is reached.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -249,6 +252,20 @@ impl Generator {
     /// The value at an address in a place.
     pub(super) fn load_at(&mut self, place: &Place, ptr: Value, uniform: bool) -> Value {
         let ty = self.pointee(ptr);
+        if !uniform && self.is_atomic_here(ptr) {
+            let ordering = self.random.of(&[
+                Ordering::Relaxed,
+                Ordering::Acquire,
+                Ordering::SequentiallyConsistent,
+            ]);
+            let scope = self.random.of(&SCOPES);
+            let load = InstData::AtomicLoad {
+                ptr,
+                ordering,
+                scope,
+            };
+            return self.emit_varying(load, ty);
+        }
         // A volatile load may give each thread something else.
         let volatile = !uniform && self.random.chance(5);
         let value = self.emit(InstData::Load { ptr, volatile }, ty);
@@ -339,12 +356,34 @@ impl Generator {
         } else {
             self.canonical(value)
         };
+        if self.is_atomic_here(ptr) {
+            let ordering = self.random.of(&[
+                Ordering::Relaxed,
+                Ordering::Release,
+                Ordering::SequentiallyConsistent,
+            ]);
+            let scope = self.random.of(&SCOPES);
+            return self.act(InstData::AtomicStore {
+                ptr,
+                value,
+                ordering,
+                scope,
+            });
+        }
         let volatile = self.random.chance(5);
         self.act(InstData::Store {
             ptr,
             value,
             volatile,
         });
+    }
+
+    /// Whether to access an address atomically where nobody else accesses it, or nobody writes: any
+    /// ordering and scope is right then.
+    fn is_atomic_here(&mut self, ptr: Value) -> bool {
+        let (space, _) = self.kind(ptr);
+        let possible = self.pointee(ptr).as_scalar().is_some() && space.has_atomics();
+        self.plan.atomics && possible && self.random.chance(15)
     }
 
     /// Stores a value to the thread's own element of a place.
@@ -405,16 +444,22 @@ impl Generator {
         let index = self.index(&place, false);
         let ptr = self.element_address(&place, index);
         match place.access {
-            Access::Accumulate(op) => self.accumulate(ptr, op),
+            Access::Accumulate(op) => {
+                let alone = self.plan.blocks() == 1;
+                self.accumulate(ptr, op, if alone { &SCOPES } else { &WIDE_SCOPES });
+            }
             _ => self.own_atomic(ptr),
         }
     }
 
-    /// An atomic whose result is not used.
-    pub(super) fn accumulate(&mut self, ptr: Value, op: AtomicOp) {
+    /// An atomic whose result is not used, of a scope that has all threads in it that do this.
+    pub(super) fn accumulate(&mut self, ptr: Value, op: AtomicOp, scopes: &[Scope]) {
         let ty = self.pointee(ptr);
         let value = self.expr(ty, 2, false);
-        let (ordering, scope) = (self.random.of(&ORDERINGS), self.random.of(&SCOPES));
+        if self.random.chance(12) && self.frame.repeats <= 4 {
+            return self.swap_until_done(ptr, op, value, scopes);
+        }
+        let (ordering, scope) = (self.random.of(&ORDERINGS), self.random.of(scopes));
         let atomic = InstData::AtomicRmw {
             op,
             ptr,
@@ -423,6 +468,42 @@ impl Generator {
             scope,
         };
         self.raw(atomic, ty);
+    }
+
+    /// The same by compare-and-swap, as often as somebody else comes between.
+    fn swap_until_done(&mut self, ptr: Value, op: AtomicOp, value: Value, scopes: &[Scope]) {
+        let ty = self.frame.ty(value);
+        let op = match op {
+            AtomicOp::Add => BinaryOp::Add,
+            AtomicOp::Min => BinaryOp::Min,
+            AtomicOp::Max => BinaryOp::Max,
+            AtomicOp::And => BinaryOp::And,
+            AtomicOp::Or => BinaryOp::Or,
+            AtomicOp::Xor | AtomicOp::Exchange => BinaryOp::Xor,
+        };
+        let body = self.branch(false, |g| {
+            let ordering = g.random.of(&[Ordering::Relaxed, Ordering::Acquire]);
+            let scope = g.random.of(scopes);
+            let load = InstData::AtomicLoad {
+                ptr,
+                ordering,
+                scope,
+            };
+            let expected = g.raw_varying(load, ty);
+            let new = g.raw_binary(op, expected, value);
+            let (ordering, scope) = (g.random.of(&ORDERINGS), g.random.of(scopes));
+            let swap = InstData::AtomicCas {
+                ptr,
+                expected,
+                new,
+                ordering,
+                scope,
+            };
+            let found = g.raw_varying(swap, ty);
+            let done = g.compare(CompareOp::Eq, found, expected);
+            g.if_(done, |g| g.act(InstData::Break { depth: 0 }));
+        });
+        self.act(InstData::Loop { body });
     }
 
     /// An atomic where nobody else is: its result can be used.

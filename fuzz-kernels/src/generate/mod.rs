@@ -9,6 +9,9 @@
 //! | `memory` | loads, stores and atomics in all kinds of memory |
 //! | `address` | addresses by a way round: in aggregates, beside none, as numbers |
 //! | `shared` | barriers and sections that write shared memory |
+//! | `lanes` | memory that lanes of a warp synchronize over |
+//! | `mail` | flags that are not waited for, and the data behind them |
+//! | `gather` | last arrivers, and waits on earlier blocks |
 //! | `calls` | device functions and calls of them |
 //! | `warp` | operations of a warp, and branches with member masks for them |
 //!
@@ -20,7 +23,10 @@ mod address;
 mod calls;
 mod control;
 mod expr;
+mod gather;
+mod lanes;
 mod launch;
+mod mail;
 mod memory;
 mod shared;
 mod types;
@@ -37,7 +43,9 @@ pub(crate) use types::part_types;
 
 use calls::Callee;
 use control::Returns;
+use lanes::Slots;
 use launch::Plan;
+use mail::Mail;
 use memory::Place;
 use warp::Members;
 
@@ -67,6 +75,51 @@ pub struct Budget {
     pub halves: bool,
     /// How many of 100 cases have operations of a warp.
     pub warps: usize,
+    /// The ways in which threads talk through memory.
+    pub talk: Talk,
+}
+
+/// The ways in which threads talk through memory, besides barriers and shared memory: for each, how many
+/// of 100 cases that could have it do.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Talk {
+    /// Tiles in global memory, over barriers.
+    pub tiles: usize,
+    /// Slots of lanes, over synchronization of the warp, where there are operations of one.
+    pub lanes: usize,
+    /// Atomic loads and stores of every ordering where plain ones would do.
+    pub atomics: usize,
+    /// Flags that are not waited for.
+    pub mail: usize,
+    /// Who arrives last sums up.
+    pub arrivals: usize,
+    /// Blocks that wait for earlier ones, where there are several.
+    pub chains: usize,
+}
+
+impl Talk {
+    /// None of these ways.
+    pub const NONE: Talk = Talk {
+        tiles: 0,
+        lanes: 0,
+        atomics: 0,
+        mail: 0,
+        arrivals: 0,
+        chains: 0,
+    };
+}
+
+impl Default for Talk {
+    fn default() -> Self {
+        Talk {
+            tiles: 60,
+            lanes: 50,
+            atomics: 40,
+            mail: 15,
+            arrivals: 10,
+            chains: 18,
+        }
+    }
 }
 
 impl Default for Budget {
@@ -83,6 +136,7 @@ impl Default for Budget {
             aggregates: true,
             halves: true,
             warps: 25,
+            talk: Talk::default(),
         }
     }
 }
@@ -168,6 +222,12 @@ struct Frame {
     returns: Returns,
     /// The linear index of the thread in its block, where shared memory is.
     thread: Option<Value>,
+    /// Memory over which lanes of a warp synchronize.
+    slots: Vec<Slots>,
+    /// Data behind flags that are not waited for.
+    mail: Option<Mail>,
+    /// Whether who comes by differs from run to run, so that nothing may be done that others could see.
+    unforeseen: bool,
     /// How many times the current place may be executed by one thread.
     repeats: usize,
     /// Instructions left.
@@ -191,6 +251,9 @@ impl Frame {
             members: None,
             returns: Returns::Anywhere,
             thread: None,
+            slots: Vec::new(),
+            mail: None,
+            unforeseen: false,
             repeats: 1,
             left: 0,
         }
@@ -246,6 +309,13 @@ impl Generator {
         let value = self.frame.function.insts[inst].result;
         let value = value.expect("the instruction has a result");
         self.frame.set_uniform(value, uniform);
+        value
+    }
+
+    /// As [`Generator::raw`], for results that differ between threads whatever the operands are.
+    fn raw_varying(&mut self, data: InstData, result: Type) -> Value {
+        let value = self.raw(data, result);
+        self.frame.set_uniform(value, false);
         value
     }
 

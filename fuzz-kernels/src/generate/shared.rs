@@ -10,7 +10,7 @@ use kiln_jit_core::ir::{
 };
 
 use super::launch::{Permutation, Role};
-use super::memory::{Access, Base, Place};
+use super::memory::{Access, Base, Place, SCOPES};
 use super::{Generator, control::Returns};
 
 impl Generator {
@@ -81,7 +81,7 @@ impl Generator {
     }
 
     /// A shared array, reached as an array or as a slice.
-    fn static_shared(&mut self, element: Type, len: u64) -> Place {
+    pub(super) fn static_shared(&mut self, element: Type, len: u64) -> Place {
         let ty = self.module.types.array(element, len);
         let align = self.module.types.layout(ty).map_or(16, |l| l.align) as u32;
         let align = align.max(self.random.of(&[1, 1, 16, 64]));
@@ -286,7 +286,7 @@ impl Generator {
         let place = self.frame.places[at];
         let index = self.index_below(len, false);
         let ptr = self.element_address(&place, index);
-        self.accumulate(ptr, op);
+        self.accumulate(ptr, op, &SCOPES);
         let count = self.random.below(2);
         self.statements(count);
     }

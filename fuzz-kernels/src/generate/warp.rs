@@ -48,14 +48,14 @@ pub(super) enum Members {
 
 impl Generator {
     /// Calls a row of the chapter; its result differs between threads.
-    fn warp_row(&mut self, name: &str, args: &[Value], ty: Type) -> Value {
+    pub(super) fn warp_row(&mut self, name: &str, args: &[Value], ty: Type) -> Value {
         let data = self.warp_data(name, args);
         let value = self.raw(data, ty);
         self.frame.set_uniform(value, false);
         value
     }
 
-    fn warp_data(&mut self, name: &str, args: &[Value]) -> InstData {
+    pub(super) fn warp_data(&mut self, name: &str, args: &[Value]) -> InstData {
         let row: &'static IntrinsicDef =
             kiln_device_stdlib::find(&format!("warp.{name}")).expect("the library has the row");
         let id = self.module.intrinsic(row);
@@ -64,7 +64,7 @@ impl Generator {
     }
 
     /// The member mask as a value.
-    fn member_mask(&mut self, members: Members) -> Value {
+    pub(super) fn member_mask(&mut self, members: Members) -> Value {
         match members {
             Members::Of(mask) => mask,
             Members::All => self.int(Type::U32, i128::from(u32::MAX)),
@@ -82,7 +82,7 @@ impl Generator {
     }
 
     /// The lanes that come by here, exactly.
-    fn lanes_here(&mut self, mask: Value) -> Value {
+    pub(super) fn lanes_here(&mut self, mask: Value) -> Value {
         let yes = self.raw(InstData::Const(Constant::Bool(true)), Type::BOOL);
         self.warp_row("ballot", &[mask, yes], Type::U32)
     }
