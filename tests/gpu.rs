@@ -106,19 +106,20 @@ fn wait_for_an_endless_kernel() -> suite::Outcome {
         jit.upload(&[1u32; 1000])?,
     );
     endless.launch(&jit, (1, 1), &flag, &mut out)?;
-    let waited = [
-        jit.synchronize(),
-        out.to_vec().map(drop),
-        other.to_vec().map(drop),
-    ];
-    for waited in waited {
-        let error = waited
+    println!("launched");
+    let waits: [&dyn Fn() -> kiln::Result<()>; 3] =
+        [&|| jit.synchronize(), &|| out.to_vec().map(drop), &|| {
+            other.to_vec().map(drop)
+        }];
+    for wait in waits {
+        let error = wait()
             .err()
             .ok_or("a call came back as if the kernel had ended")?;
         let text = error.to_string();
         if !text.contains("kernel `endless`") || !text.contains("the time limit") {
             return Err(text.into());
         }
+        println!("waited");
     }
     drop((flag, out, other));
     let text = jit
@@ -142,7 +143,9 @@ fn endless_kernel_in_a_process() -> suite::Outcome {
     while child.try_wait()?.is_none() {
         if started.elapsed() > WHOLE {
             child.kill()?;
-            return Err("the process did not come to its end".into());
+            let output = child.wait_with_output()?;
+            let text = String::from_utf8_lossy(&output.stdout);
+            return Err(format!("the process did not come to its end: {text}").into());
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -27,7 +27,7 @@ use kiln_random::{Budget, Case, Runner, generate, hooks_of, reduce, sound};
 use planted::Planted;
 
 /// Cases that a GPU, or a backend, once got wrong, by name.
-const KNOWN: [(&str, &str); 12] = [
+const KNOWN: [(&str, &str); 13] = [
     (
         "float_stored_as_16_bits",
         include_str!("../../docs/upstream/float_stored_as_16_bits.kir"),
@@ -51,6 +51,10 @@ const KNOWN: [(&str, &str); 12] = [
     (
         "negated_zero_of_bf16",
         include_str!("../../docs/upstream/negated_zero_of_bf16.kir"),
+    ),
+    (
+        "sum_of_16_bits",
+        include_str!("../../docs/upstream/sum_of_16_bits.kir"),
     ),
     (
         "truth_as_float_beside_a_vote",

@@ -56,7 +56,13 @@ fn ptx_that_is_assembled_wrong_is_not_written() {
     known.dedup();
     assert_eq!(
         known,
-        [Kind::Boolean, Kind::Narrow, Kind::Short, Kind::Unused]
+        [
+            Kind::Boolean,
+            Kind::Narrow,
+            Kind::Pair,
+            Kind::Short,
+            Kind::Unused
+        ]
     );
 }
 
@@ -65,6 +71,7 @@ fn ptx_that_is_assembled_wrong_is_not_written() {
 enum Kind {
     Boolean,
     Narrow,
+    Pair,
     Short,
     Unused,
 }
@@ -114,6 +121,15 @@ fn offences_of_function(text: &str) -> Vec<(Kind, String)> {
             });
             let unused = registers(line).iter().any(alone);
             return (unused && !fixed).then_some(Kind::Unused);
+        }
+        if opcode.starts_with("ld.acquire") {
+            return operands.first().is_some_and(alone).then_some(Kind::Unused);
+        }
+        if opcode.ends_with("16x2") && types[0] != "ld" {
+            let number = |of: &Vec<&str>| of.get(1).is_some_and(|n| n.parse::<i64>().is_ok());
+            let fixed = |(by, of): &(&str, Vec<&str>)| *by == "mov.b32" && number(of);
+            let mut made = operands.iter().filter_map(|from| made_by.get(from));
+            return made.any(fixed).then_some(Kind::Pair);
         }
         if types[0] == "cvt" && types.iter().any(|name| is_float(name)) {
             let (by, of) = source?;

@@ -858,7 +858,10 @@ const BLOCKS: &[Case] = &[
         "a flag of another block that is not waited for",
         Shape::GRID,
         WR,
-        |k, wrong| flag(k, wrong, Scope::Device, k.global_id().x()),
+        |k, wrong| {
+            let b = k.block_idx().x();
+            k.if_(me(k).eq(0), || flag(k, wrong, Scope::Device, b));
+        },
     ),
     Case(
         "the last block adds up, with a relaxed ticket",

@@ -251,17 +251,18 @@ fn a_fault_names_the_line_and_column() -> kiln::Result<()> {
 }
 
 #[kernel]
-fn remainder_of_floats(x: &mut [f32]) {
-    x[0] = x[0] % 2.0;
+fn too_many(x: &mut [f32]) {
+    let list = [x[0]; 1000];
+    x[1] = list[3];
 }
 
 #[test]
 fn a_build_error_names_the_line() {
     let jit = exact(Device::cpu());
     let mut x = jit.zeros::<f32>(1).expect("memory");
-    let error = jit.launch(&remainder_of_floats, 1, 1, args!(&mut x));
-    let error = error.expect_err("floats have no remainder").to_string();
-    let at = format!("values.rs:{}:12", line_of("x[0] % 2.0;"));
+    let error = jit.launch(&too_many, 1, 1, args!(&mut x));
+    let error = error.expect_err("the list is too long").to_string();
+    let at = format!("values.rs:{}:16", line_of("[x[0]; 1000];"));
     assert!(error.contains(&at), "{at} is not in: {error}");
 }
 

@@ -9,10 +9,12 @@
 //! | `short` | `abs.s16` and `neg.s16` of the smallest integer |
 //! | `boolean` | conversions between integers and floats of what is 0 or 1 |
 //! | `narrow` | stores of a part of a register that holds a float |
-//! | `unused` | votes, matches and reductions of a warp whose result nobody uses |
+//! | `pairs` | pairs of 16-bit integers with a constant |
+//! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
 
 mod boolean;
 mod narrow;
+mod pairs;
 mod short;
 mod text;
 mod unused;
@@ -39,7 +41,7 @@ pub(crate) fn write_around<'ctx>(
 
 /// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong.
 pub(crate) fn write_around_in_text(ptx: &str) -> String {
-    short::widen(&unused::drop_unused(ptx)).into_owned()
+    pairs::split(&short::widen(&unused::drop_unused(ptx))).into_owned()
 }
 
 /// All instructions of a module that are one of these.
