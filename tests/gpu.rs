@@ -116,10 +116,10 @@ fn wait_for_an_endless_kernel() -> suite::Outcome {
             .err()
             .ok_or("a call came back as if the kernel had ended")?;
         let text = error.to_string();
+        println!("waited: {text}");
         if !text.contains("kernel `endless`") || !text.contains("the time limit") {
             return Err(text.into());
         }
-        println!("waited");
     }
     drop((flag, out, other));
     let text = jit

@@ -133,7 +133,7 @@ impl Backend for CudaDevice {
             });
         };
         let module = self.context.load_module(text.as_bytes(), &kernel.name)?;
-        let function = module.function(&kernel.entry)?;
+        let function = module.function_of(&kernel.entry, &kernel.name)?;
         let limit = u64::from(self.info.limits.shared_bytes);
         if limit > SHARED_WITHOUT_OPT_IN && kernel.shared_bytes <= limit {
             function.allow_dynamic_shared((limit - kernel.shared_bytes) as u32)?;

@@ -79,6 +79,21 @@ fn memory_is_kept_while_a_kernel_may_use_it() {
     assert_eq!(fake.ledger().memory, before);
 }
 
+/// Unloading a module would wait for the kernel, too.
+#[test]
+fn modules_stay_loaded_while_a_kernel_may_be_of_them() {
+    let fake = Fake::new();
+    let context = context(&fake);
+    context.set_wait_limit(Some(LIMIT));
+    let [saxpy, other] = ["saxpy"; 2].map(|name| function(&context, name));
+    fake.set_busy(true);
+    drop(saxpy);
+    assert_eq!(fake.ledger().modules, 2);
+    fake.set_busy(false);
+    drop(other);
+    assert_eq!(fake.ledger().modules, 1);
+}
+
 /// Releasing the context would wait for the kernel, so it is left to the end of the process.
 #[test]
 fn the_end_of_a_context_does_not_wait() {

@@ -23,6 +23,7 @@ mod signature;
 mod slice;
 mod value;
 
+#[cfg(feature = "gpu-on-host")]
 pub(in crate::codegen) use atomic::HIDDEN_ADDRESS;
 
 use std::cell::OnceCell;

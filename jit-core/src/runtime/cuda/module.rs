@@ -181,14 +181,26 @@ impl CudaModule {
     /// [`DriverError::SymbolNotFound`], [`DriverError::NulByte`], [`DriverError::OutOfMemory`],
     /// [`DriverError::Poisoned`].
     pub fn function(self: &Arc<Self>, name: &str) -> Result<CudaFunction, DriverError> {
+        self.function_of(name, name)
+    }
+
+    /// The kernel of this symbol, by the name that errors call it.
+    ///
+    /// # Errors
+    /// As [`CudaModule::function`].
+    pub fn function_of(
+        self: &Arc<Self>,
+        symbol: &str,
+        name: &str,
+    ) -> Result<CudaFunction, DriverError> {
         let table = self.context.enter()?;
-        let symbol = terminated(name.as_bytes(), &self.kernel)?;
+        let terminated = terminated(symbol.as_bytes(), &self.kernel)?;
         let mut handle: sys::CUfunction = ptr::null_mut();
         // SAFETY: the module is loaded, the name ends with NUL, `handle` outlives the call.
         let code =
-            unsafe { (table.cuModuleGetFunction)(&mut handle, self.handle, symbol.as_ptr()) };
+            unsafe { (table.cuModuleGetFunction)(&mut handle, self.handle, terminated.as_ptr()) };
         if code == 500 {
-            return Err(self.not_found(name));
+            return Err(self.not_found(symbol));
         }
         self.context.check("cuModuleGetFunction", code)?;
         if let Some(load) = table.cuFuncLoad {
@@ -283,6 +295,10 @@ impl CudaModule {
 impl Drop for CudaModule {
     fn drop(&mut self) {
         let handle = self.handle;
+        if !self.context.may_free() {
+            // The driver would wait for a kernel that may never end.
+            return;
+        }
         self.context.release("cuModuleUnload", |table| {
             // SAFETY: loaded once, unloaded once; no function handle outlives the module.
             unsafe { (table.cuModuleUnload)(handle) }
