@@ -417,7 +417,7 @@ fn atomics_say_their_order_and_scope() {
     for scope in Scope::ALL {
         let ordering = Ordering::AcquireRelease;
         b.stmt(InstData::Fence { ordering, scope });
-        b.value(
+        let loaded = b.value(
             InstData::AtomicLoad {
                 ptr,
                 ordering: Ordering::Acquire,
@@ -427,9 +427,10 @@ fn atomics_say_their_order_and_scope() {
         );
         let ordering = Ordering::SequentiallyConsistent;
         b.stmt(InstData::Fence { ordering, scope });
+        // Stored, since a load whose value nothing uses becomes a fence (`codegen/ptxas/unused.rs`).
         b.stmt(InstData::AtomicStore {
             ptr,
-            value,
+            value: loaded,
             ordering: Ordering::Release,
             scope,
         });
