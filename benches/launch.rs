@@ -92,7 +92,9 @@ fn beside_driver(
     const BATCH: u32 = 200;
     let prepared = jit.compile(kernel, args!(2.0f32, x, &mut *y))?;
     let ptx = jit.inspect(kernel, args!(2.0f32, x, &mut *y))?;
-    let function = driver::load(ptx.ptx()?.as_bytes(), &ptx.compiled().entry);
+    let code = ptx.compiled().and_then(|kernel| kernel.code.ptx());
+    let code = code.expect("a GPU runs PTX");
+    let function = driver::load(code.text.as_bytes(), &code.entry);
     // The same code with the same arguments: a, x, x.len, y, y.len, and no fault channel, which
     // this launch does not touch.
     let (mut a, mut xs, mut n, mut ys, mut channel) =

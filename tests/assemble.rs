@@ -12,10 +12,11 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kiln::core::codegen::{CodegenOptions, LoweringHooks, NoHooks, emit_ptx};
-use kiln::core::compile::{Stage, StageObserver};
+use kiln::core::compile::{NoObserver, Stage, StageObserver, compile};
+use kiln::core::hook::HookSet;
 use kiln::core::ir::{Module, parse};
-use kiln::core::target::PtxTarget;
+use kiln::core::job::{CompileJob, CompileOptions};
+use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
 const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
@@ -32,6 +33,10 @@ impl StageObserver for LegalModules {
                 .expect("no panic while it is held")
                 .insert(text());
         }
+    }
+
+    fn wants_text(&self) -> bool {
+        false
     }
 }
 
@@ -82,13 +87,14 @@ fn every_kernel_of_the_suite_assembles() {
         modules.len()
     );
     let ptxas = std::env::var_os("KILN_PTXAS");
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
-    let options = CodegenOptions::default();
+    let (hooks, options) = (HookSet::new(), CompileOptions::default());
     let mut wrong = Vec::new();
     for module in &modules {
         for sm in ARCHITECTURES {
-            let ptx = match emit_ptx(module, PtxTarget::for_sm(sm), &options, &hooks) {
-                Ok(ptx) => ptx,
+            let target = Target::Ptx(PtxTarget::for_sm(sm));
+            let job = CompileJob::new(Module::clone(module), target, options.clone());
+            let ptx = match compile(job, &hooks, &NoObserver) {
+                Ok(compiled) => compiled.code.ptx().expect("PTX").text.clone(),
                 Err(error) => {
                     wrong.push(format!("{} for sm_{sm}: {error}", module.name));
                     continue;

@@ -16,8 +16,8 @@ mod bench;
 use std::collections::{HashMap, HashSet};
 
 use kiln::core::args::Arg;
-use kiln::core::codegen::Barriers;
-use kiln::core::inspect::HostListing;
+use kiln::core::inspect::Inspection;
+use kiln::core::target::Barriers;
 use kiln::prelude::*;
 use suite::{kernels, tricky_barriers as tricky};
 
@@ -33,10 +33,10 @@ struct Buffers {
 }
 
 /// Chooses a kernel's arguments from the buffers.
-type Args = fn(&mut Buffers, &dyn Fn(&[Arg<'_>]) -> HostListing) -> HostListing;
+type Args = fn(&mut Buffers, &dyn Fn(&[Arg<'_>]) -> Inspection) -> Inspection;
 
 /// What runs a kernel for blocks of a shape.
-fn listing(describe: Describe, block: impl Into<Dim3>, args: Args) -> HostListing {
+fn listing(describe: Describe, block: impl Into<Dim3>, args: Args) -> Inspection {
     let jit = Jit::on(Device::cpu());
     let kernel = Kernel::build("listed", describe).expect("a kernel without mistakes");
     let numbers = || jit.zeros::<u32>(1).expect("memory");
@@ -50,8 +50,8 @@ fn listing(describe: Describe, block: impl Into<Dim3>, args: Args) -> HostListin
     };
     let block = block.into();
     args(&mut buffers, &|args| {
-        let inspection = jit.inspect(&kernel, args).expect("arguments that fit");
-        inspection.host_code(block).expect("code for this CPU")
+        let inspection = jit.inspect_block(&kernel, block, args);
+        inspection.expect("code for this CPU")
     })
 }
 
@@ -122,8 +122,8 @@ fn only_barriers_that_cannot_be_placed_take_coroutines() {
         for block in [1, 32, 100, 256, 1024] {
             let args: Args = |b, list| list(args!(&mut b.counts, &mut b.more));
             let listing = listing(describe, block, args);
-            let found = (listing.interpreted.as_deref(), listing.barriers);
-            if found != (None, want) || listing.optimized_llvm().is_empty() {
+            let found = listing.host_code().map(|code| code.barriers);
+            if !matches!(found, Ok(found) if found == want) {
                 wrong.push(format!(
                     "{name}, {block} threads: {found:?} and not {want:?}"
                 ));
@@ -213,12 +213,16 @@ fn measured_kernels_are_vectors() {
     let mut wrong = Vec::new();
     for case in all_measured() {
         let listing = listing(case.describe, case.block, case.args);
-        if let Some(why) = &listing.interpreted {
+        if let Some(why) = listing.interpreted() {
             wrong.push(format!("{}: interpreted, {why}", case.name));
             continue;
         }
-        let text = listing.optimized_llvm();
-        let vector = format!("<{} x {}>", listing.lanes, case.element);
+        let text = listing.llvm().expect("code");
+        let vector = format!(
+            "<{} x {}>",
+            listing.host_code().expect("code").lanes,
+            case.element
+        );
         wrong.extend(problems(&case, text, &vector).map(|what| format!("{}: {what}", case.name)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -236,8 +240,8 @@ fn a_gather_that_is_needed_is_found() {
         list(args!(&mut b.out, &b.keys, &b.x))
     });
     let listing = listing(case.describe, case.block, case.args);
-    let vector = format!("<{} x float>", listing.lanes);
-    let found: Vec<String> = problems(&case, listing.optimized_llvm(), &vector).collect();
+    let vector = format!("<{} x float>", listing.host_code().expect("code").lanes);
+    let found: Vec<String> = problems(&case, listing.llvm().expect("code"), &vector).collect();
     assert_eq!(found[0], "1 gathers in hot code", "{found:?}");
 }
 
@@ -286,7 +290,7 @@ fn shuffles_by_constants_are_vectors() {
     };
     for (name, describe) in [("down", down), ("xor", xor), ("in a loop", in_a_loop)] {
         let listing = listing(describe, 1024, |b, list| list(args!(&b.x, &mut b.out)));
-        let hot = hot_lines(listing.optimized_llvm());
+        let hot = hot_lines(listing.llvm().expect("code"));
         let shuffle = |line: &&&str| line.contains("= shufflevector <32 x float>");
         let shuffles = hot.iter().filter(shuffle).count();
         assert!(shuffles >= 10, "{name}: {shuffles} vector shuffles");

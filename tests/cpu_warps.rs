@@ -8,12 +8,12 @@ use std::cell::Cell;
 
 use half::{bf16, f16};
 use kiln::core::args::{Arg, IntoArg};
-use kiln::core::codegen::Barriers;
 use kiln::core::ir::{
     Effects, IntrinsicDef, Lanes, Meaning, PtxCell, PtxLowering, Scalar, TypePattern, Uniformity,
     WARP_LANES, WarpArgs,
 };
 use kiln::core::runtime::CpuOptions;
+use kiln::core::target::Barriers;
 use kiln::prelude::*;
 
 /// Whole warps; a short last warp of a block with several dimensions.

@@ -97,10 +97,12 @@ fn written(jit: &Jit, name: &str, describe: Family, size: u32) -> usize {
     let x = jit.zeros::<f64>(1).expect("memory");
     let mut y = jit.zeros::<f64>(1).expect("memory");
     let mut z = jit.zeros::<u32>(1).expect("memory");
-    let inspection = jit.inspect(&kernel, args!(&x, &mut y, &mut z));
-    let listing = inspection.expect("arguments that fit").host_code(256);
-    let listing = listing.expect("code for this CPU");
-    let lines = listing.llvm().lines();
+    let inspection = jit.inspect_block(&kernel, 256, args!(&x, &mut y, &mut z));
+    let inspection = inspection.expect("arguments that fit");
+    let lines = inspection
+        .unoptimized_llvm()
+        .expect("code for this CPU")
+        .lines();
     lines.filter(|line| line.starts_with("  ")).count()
 }
 

@@ -6,8 +6,8 @@
 
 use std::process::{Command, Stdio};
 
-use kiln::core::codegen::Barriers;
 use kiln::core::runtime::CpuOptions;
+use kiln::core::target::Barriers;
 use kiln::prelude::*;
 
 /// Set where a process is the limited one: to what it is to do.

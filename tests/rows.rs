@@ -7,12 +7,12 @@
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use kiln::core::codegen::{CodegenOptions, LoweringHooks, NoHooks, emit_ptx};
-use kiln::core::expand::expand;
-use kiln::core::ir::{IntrinsicDef, Scalar, TypePattern, parse, verify};
-use kiln::core::target::PtxTarget;
+use kiln::core::compile::{self, NoObserver};
+use kiln::core::hook::HookSet;
+use kiln::core::ir::{IntrinsicDef, Scalar, TypePattern, parse};
+use kiln::core::job::{CompileJob, CompileOptions};
+use kiln::core::target::{PtxTarget, Target};
 
 const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
 
@@ -90,12 +90,12 @@ fn assemble(ptx: &str, sm: u32) -> Result<(), String> {
 
 /// The PTX of a module.
 fn compile(text: &str, sm: u32) -> Result<String, String> {
-    let mut module = parse(text, &kiln::stdlib::find).map_err(|e| e.to_string())?;
-    expand(&mut module).map_err(|e| e.to_string())?;
-    verify(&module).map_err(|e| e.to_string())?;
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
-    let (target, options) = (PtxTarget::for_sm(sm), CodegenOptions::default());
-    emit_ptx(&Arc::new(module), target, &options, &hooks).map_err(|e| e.to_string())
+    let module = parse(text, &kiln::stdlib::find).map_err(|e| e.to_string())?;
+    let target = Target::Ptx(PtxTarget::for_sm(sm));
+    let job = CompileJob::new(module, target, CompileOptions::default());
+    let compiled = compile::compile(job, &HookSet::new(), &NoObserver);
+    let compiled = compiled.map_err(|e| e.to_string())?;
+    Ok(compiled.code.ptx().expect("PTX").text.to_string())
 }
 
 /// Compiles a row for an open type and assembles it.

@@ -14,8 +14,8 @@ mod private_memory;
 #[path = "safe_code/stopping.rs"]
 mod stopping;
 
-use kiln::core::codegen::Barriers;
 use kiln::core::runtime::CpuOptions;
+use kiln::core::target::Barriers;
 use kiln::prelude::*;
 
 /// A `Jit` for each way in which a CPU device runs kernels.

@@ -14,8 +14,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kiln_jit_core::codegen::{Barriers, Bug};
+use kiln_jit_core::planted::Bug;
 use kiln_jit_core::runtime::BlockOrder;
+use kiln_jit_core::target::Barriers;
 
 use crate::random::Random;
 use crate::run::{

@@ -5,7 +5,7 @@ use kiln_jit_core::abi::ParamLayout;
 use kiln_jit_core::hook::{HookContext, HookSet};
 use kiln_jit_core::ir::verify;
 use kiln_jit_core::job::CompileOptions;
-use kiln_jit_core::target::Target;
+use kiln_jit_core::target::{CpuTarget, Target};
 
 use crate::case::Case;
 use crate::run::by_value;
@@ -36,7 +36,7 @@ pub fn hooks_of(case: &Case) -> HookSet {
 /// A hook that fails, or leaves a module that does not verify.
 pub fn hooked(case: &Case, hooks: &HookSet) -> Result<Case, String> {
     let mut case = case.clone();
-    let (target, options) = (Target::Cpu, CompileOptions::default());
+    let (target, options) = (Target::Cpu(CpuTarget::host()), CompileOptions::default());
     let cx = HookContext {
         kernel: "random",
         target: &target,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use kiln_jit_core::codegen::Bug;
+use kiln_jit_core::planted::Bug;
 use kiln_random::run::{OnHostRunner, reference};
 use kiln_random::{Budget, Campaign, Case, compare, generate, runners, sound};
 

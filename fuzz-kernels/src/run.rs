@@ -1,16 +1,19 @@
 //! Running a case, and comparing what runs gave.
 
 use std::fmt;
-use std::sync::Arc;
 
 use kiln_jit_core::abi::{ParamKind, ParamLayout, ParamSlot};
 use kiln_jit_core::checks::Checks;
-use kiln_jit_core::codegen::{Barriers, Bug, OptLevel};
+use kiln_jit_core::codegen::OptLevel;
+use kiln_jit_core::compile::{NoObserver, compile};
 use kiln_jit_core::fault::FaultRecord;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
-use kiln_jit_core::job::CompileOptions;
-use kiln_jit_core::runtime::{BlockOrder, HostModule, HostOptions, OnHostModule, Schedule};
+use kiln_jit_core::job::{CompileJob, CompileOptions};
+use kiln_jit_core::legal::Legal;
+use kiln_jit_core::planted::Bug;
+use kiln_jit_core::runtime::{BlockOrder, HostModule, OnHostModule, Schedule};
+use kiln_jit_core::target::{Barriers, CpuTarget, Target};
 
 use crate::case::{Arg, Case};
 use crate::hooked::{hook_sets, hooked};
@@ -167,17 +170,22 @@ impl Runner for HostRunner {
     }
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
-        let options = HostOptions {
-            block: case.block,
-            lanes: if case.uses_warps() { WARP } else { self.lanes },
+        let target = Target::Cpu(CpuTarget {
+            block: Some(case.block),
+            lanes: Some(self.lanes),
+            barriers: self.barriers,
+            bug: self.bug,
+            ..CpuTarget::host()
+        });
+        let options = CompileOptions {
             // Fused operations round once, which is another result.
             contract: false,
             opt_level: self.opt_level,
-            barriers: self.barriers,
-            bug: self.bug,
+            ..CompileOptions::default()
         };
-        let module = Arc::new(case.module.clone());
-        let module = HostModule::compile(&module, &options).map_err(|e| e.to_string())?;
+        let job = CompileJob::new(case.module.clone(), target, options);
+        let compiled = compile(job, &HookSet::new(), &NoObserver).map_err(|e| e.to_string())?;
+        let module = HostModule::load(&compiled).map_err(|e| e.to_string())?;
         let module = module.ok_or("its barriers are for the interpreter only")?;
         let mut memory = DeviceMemory::new(case);
         let addresses: Vec<u64> = memory.ranges().iter().map(|r| r.0).collect();
@@ -317,7 +325,8 @@ pub(crate) fn interpret(
     checks: &Checks,
     order: BlockOrder,
 ) -> Result<Vec<Vec<u8>>, String> {
-    let kernel = InterpretedKernel::new(&case.module).map_err(|e| e.to_string())?;
+    let legal = Legal::new(case.module.clone()).map_err(|e| e.to_string())?;
+    let kernel = InterpretedKernel::new(&legal).map_err(|e| e.to_string())?;
     let mut memory = DeviceMemory::new(case);
     let ranges = memory.ranges();
     let addresses: Vec<u64> = ranges.iter().map(|r| r.0).collect();

@@ -7,14 +7,12 @@
 #[path = "../../jit-core/tests/mutation/mod.rs"]
 mod mutation;
 
-use std::sync::Arc;
-
-use kiln_jit_core::codegen::{
-    CodegenOptions, LoweringHooks, NoHooks, OptLevel, PtxError, emit_ptx,
-};
+use kiln_jit_core::compile::{NoObserver, compile};
+use kiln_jit_core::error::Error;
+use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::verify;
-use kiln_jit_core::runtime::{HostModule, HostOptions};
-use kiln_jit_core::target::PtxTarget;
+use kiln_jit_core::job::{CompileJob, CompileOptions, OptLevel};
+use kiln_jit_core::target::{CpuTarget, PtxTarget, Target};
 use kiln_random::{Budget, generate};
 use mutation::{Random, mutate};
 
@@ -24,7 +22,7 @@ const COMPILED: u64 = 400;
 #[test]
 fn mutated_kernels_are_compiled_or_refused() {
     let mut random = Random::seeded();
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
+    let hooks = HookSet::new();
     let budget = Budget {
         instructions: 25,
         ..Budget::default()
@@ -42,27 +40,33 @@ fn mutated_kernels_are_compiled_or_refused() {
             continue;
         }
         accepted += 1;
-        let module = Arc::new(module);
         let target = PtxTarget::for_sm([75, 80, 90, 120][accepted as usize % 4]);
-        let options = CodegenOptions {
+        let options = CompileOptions {
             opt_level: [OptLevel::O0, OptLevel::O1, OptLevel::O3][accepted as usize % 3],
-            ..CodegenOptions::default()
+            ..CompileOptions::default()
         };
-        match emit_ptx(&module, target, &options, &hooks) {
-            Ok(ptx) => assert!(ptx.contains(".entry"), "{module}"),
-            Err(PtxError::Illegal(_)) => refused += 1,
+        let job = CompileJob::new(module.clone(), Target::Ptx(target), options);
+        match compile(job, &hooks, &NoObserver) {
+            Ok(compiled) => assert!(compiled.code.ptx().is_some(), "{module}"),
+            Err(Error::Illegal(_)) => refused += 1,
             Err(error) => panic!("{error}\n{module}"),
         }
-        let options = HostOptions {
-            block: case.block,
-            lanes: 32,
+        let target = Target::Cpu(CpuTarget {
+            block: Some(case.block),
+            lanes: Some(32),
+            ..CpuTarget::host()
+        });
+        let options = CompileOptions {
             contract: false,
             opt_level: OptLevel::O1,
-            barriers: None,
-            bug: None,
+            ..CompileOptions::default()
         };
-        // A module of another phase, or an operation that the CPU does not have, is an error.
-        let _ = HostModule::compile(&module, &options);
+        // What the CPU cannot have, such as calls that cannot be inlined, is an error.
+        let _ = compile(
+            CompileJob::new(module, target, options),
+            &hooks,
+            &NoObserver,
+        );
     }
     println!("{tried} modules, {accepted} verify, {refused} refused for GPUs");
     assert!(

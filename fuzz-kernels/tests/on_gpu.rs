@@ -16,10 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use kiln_jit_core::code::{Code, CompiledKernel};
 use kiln_jit_core::codegen::OptLevel;
 use kiln_jit_core::compile::{NoObserver, compile};
 use kiln_jit_core::hook::HookSet;
-use kiln_jit_core::job::{Code, CompileJob, CompileOptions, CompiledKernel};
+use kiln_jit_core::job::{CompileJob, CompileOptions};
 use kiln_jit_core::runtime::cuda::CudaContext;
 use kiln_jit_core::target::{PtxTarget, Target};
 use kiln_random::run::{by_value, difference, param_block, reference};
@@ -100,20 +101,13 @@ struct Gpu {
 
 impl Gpu {
     fn compile(&self, case: &Case, hooks: &HookSet) -> Result<CompiledKernel, String> {
-        let mut module = case.module.clone();
-        // As in a launch, where the symbol is made of either name.
-        module.name = case.kernel().name.clone();
-        let job = CompileJob {
-            module,
-            target: Target::Ptx(self.target),
-            options: CompileOptions {
-                // Fused operations round once, which is another result.
-                contract: false,
-                opt_level: self.opt_level,
-                ..CompileOptions::default()
-            },
-            kernel_tag: 0,
+        let options = CompileOptions {
+            // Fused operations round once, which is another result.
+            contract: false,
+            opt_level: self.opt_level,
+            ..CompileOptions::default()
         };
+        let job = CompileJob::new(case.module.clone(), Target::Ptx(self.target), options);
         compile(job, hooks, &NoObserver).map_err(|e| e.to_string())
     }
 
@@ -123,9 +117,9 @@ impl Gpu {
         };
         let context = &self.context;
         let module = context
-            .load_module(ptx.as_bytes(), &kernel.name)
+            .load_module(ptx.text.as_bytes(), &kernel.info.name)
             .map_err(|e| e.to_string())?;
-        let function = module.function(&kernel.entry).map_err(|e| e.to_string())?;
+        let function = module.function(&ptx.entry).map_err(|e| e.to_string())?;
         if case.dynamic_shared > 48 << 10 {
             let allowed = function.allow_dynamic_shared(case.dynamic_shared);
             allowed.map_err(|e| e.to_string())?;
@@ -143,7 +137,7 @@ impl Gpu {
             }
             addresses.push(address);
         }
-        let layout = &kernel.layout;
+        let layout = &kernel.info.layout;
         let case = &by_value(case, layout);
         let mut params = param_block(case, &layout.params, layout.size, &addresses)?;
         let channel = layout.fault_channel().offset as usize;

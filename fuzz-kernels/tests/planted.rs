@@ -6,7 +6,7 @@
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use kiln_jit_core::codegen::Bug;
+use kiln_jit_core::planted::Bug;
 use kiln_random::{Campaign, generate};
 
 /// Kernels that a bug has to be found by.

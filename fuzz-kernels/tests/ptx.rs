@@ -2,24 +2,21 @@
 //! what `ptxas` is known to get wrong. No GPU is needed.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use kiln_jit_core::codegen::{CodegenOptions, LoweringHooks, NoHooks, emit_ptx};
-use kiln_jit_core::target::PtxTarget;
+use kiln_jit_core::compile::{NoObserver, compile};
+use kiln_jit_core::hook::HookSet;
+use kiln_jit_core::job::{CompileJob, CompileOptions};
+use kiln_jit_core::target::{PtxTarget, Target};
 use kiln_random::{Budget, Case, generate, hooked, hooks_of};
 
 fn ptx_of(case: &Case, sm: u32) -> String {
     let seed = case.seed;
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
     let case = hooked(case, &hooks_of(case)).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-    let options = CodegenOptions::default();
-    let ptx = emit_ptx(
-        &Arc::new(case.module),
-        PtxTarget::for_sm(sm),
-        &options,
-        &hooks,
-    );
-    ptx.unwrap_or_else(|e| panic!("seed {seed}, sm_{sm}: {e}"))
+    let target = Target::Ptx(PtxTarget::for_sm(sm));
+    let job = CompileJob::new(case.module, target, CompileOptions::default());
+    let compiled = compile(job, &HookSet::new(), &NoObserver);
+    let compiled = compiled.unwrap_or_else(|e| panic!("seed {seed}, sm_{sm}: {e}"));
+    compiled.code.ptx().expect("PTX").text.to_string()
 }
 
 #[test]

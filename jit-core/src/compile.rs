@@ -1,4 +1,8 @@
-//! The pipeline: one function that reads like the picture in ARCHITECTURE.md, top to bottom.
+//! The pipeline: it reads like the picture in ARCHITECTURE.md, top to bottom, for every target.
+//!
+//! [`Compiler::compile`] is the whole way. It has two parts: [`Compiler::legalize`] goes from the
+//! specialized module to the legal one, [`Compiler::generate`] from there to code. Where code depends on
+//! the shape of blocks, only the second is done again for another shape.
 //!
 //! Nothing else knows the order of the stages. Observing a stage (dump it, time it, compare it) is
 //! not hooking: that is a [`StageObserver`], and it is no part of the cache key.
@@ -6,17 +10,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::abi::ParamLayout;
-use crate::codegen::PtxJob;
+use inkwell::context::Context;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::BasicValueEnum;
+use parking_lot::Mutex;
+
+use crate::code::{Code, CompiledKernel, HostCode, KernelInfo};
+use crate::codegen::{
+    BackendError, FunctionLowering, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered,
+    LoweringHooks, Session, compile_module,
+};
 use crate::contract::{Checked, Contract};
 use crate::error::{Error, Result};
 use crate::expand::expand;
-use crate::fault::fault_sites;
-use crate::hook::{Changed, Hook, HookContext, HookErrorKind, HookPoint, HookResult, HookSet};
-use crate::ir::{Module, Phase, Verified, verify};
-use crate::job::{Code, CompileJob, CompiledKernel, CpuCode};
+use crate::hook::{
+    Changed, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet,
+};
+use crate::ir::{InstNode, IntrinsicDef, Module, Phase, verify};
+use crate::job::{CompileJob, LegalJob};
+use crate::legal::Legal;
 use crate::lower_abi::lower_abi;
-use crate::target::{PtxTarget, Target};
 
 /// A named point of the pipeline with an output one can look at.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -83,127 +96,322 @@ impl StageObserver for NoObserver {
     }
 }
 
-/// Tells an observer how long each stage took.
-pub(crate) struct StageClock<'a> {
-    observer: &'a dyn StageObserver,
-    kernel: &'a str,
-    last: Instant,
-}
+/// Time since the stage before.
+struct Clock(Instant);
 
-impl<'a> StageClock<'a> {
-    fn new(observer: &'a dyn StageObserver, kernel: &'a str) -> Self {
-        Self {
-            observer,
-            kernel,
-            last: Instant::now(),
-        }
+impl Clock {
+    fn start() -> Clock {
+        Clock(Instant::now())
     }
 
-    /// Reports stages that passed on another thread; the last one's output is `ptx` by now.
-    fn replay(&mut self, stages: Vec<(Stage, Duration, String)>, ptx: &str) {
-        for (stage, took, text) in stages {
-            let text = if stage == Stage::Ptx {
-                ptx.to_owned()
-            } else {
-                text
-            };
-            self.observer
-                .stage(self.kernel, stage, took, &|| text.clone());
-        }
-        self.last = Instant::now();
-    }
-
-    fn done(&mut self, stage: Stage, text: &dyn Fn() -> String) {
-        self.observer
-            .stage(self.kernel, stage, self.last.elapsed(), text);
-        self.last = Instant::now();
+    fn lap(&mut self) -> Duration {
+        std::mem::replace(&mut self.0, Instant::now()).elapsed()
     }
 }
 
-/// Compiles a job.
+/// Compiles jobs: hooks, what makes code for the targets, and who looks on.
+#[derive(Copy, Clone)]
+pub struct Compiler<'a> {
+    /// The hooks, in order.
+    pub hooks: &'a HookSet,
+    /// What makes code.
+    pub isas: &'a Isas,
+    /// Who looks on.
+    pub observer: &'a dyn StageObserver,
+}
+
+impl Compiler<'_> {
+    /// Compiles a job, all the way.
+    ///
+    /// # Errors
+    /// A module that does not verify, a hook that fails, an operation the target does not have, a
+    /// libLLVM that cannot be used. Nothing is left behind.
+    pub fn compile(&self, job: CompileJob) -> Result<CompiledKernel> {
+        let legal = self.legalize(job)?;
+        self.generate(&legal)
+    }
+
+    /// The way on the IR: to the legal module, which is the same for blocks of all shapes.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`], but for those of the target.
+    pub fn legalize(&self, mut job: CompileJob) -> Result<LegalJob> {
+        let kernel = job.module.name.clone();
+        let mut clock = Clock::start();
+        let mut passed = |stage, module: &Module| {
+            let text = || module.to_string();
+            self.observer.stage(&kernel, stage, clock.lap(), &text);
+        };
+
+        verify(&job.module)?;
+        let mut contract = Contract::of(&job.module);
+        self.hooks.run(HookPoint::PrepareJob, &kernel, |hook| {
+            let checked = Checked::of(&job.module);
+            failed(hook.prepare_job(&mut job))?;
+            keeps(hook, &job.module, &mut contract, &checked)
+        })?;
+        let CompileJob {
+            mut module,
+            target,
+            options,
+            kernel_tag,
+        } = job;
+        passed(Stage::Specialized, &module);
+
+        let cx = HookContext {
+            kernel: &kernel,
+            target: &target,
+            options: &options,
+        };
+        let mut rewritten = Rewritten {
+            hooks: self.hooks,
+            kernel: &kernel,
+            module: &mut module,
+            contract,
+        };
+        rewritten.by(HookPoint::RewriteIr, |h, m| h.rewrite_ir(&cx, m))?;
+        expand(rewritten.module)?;
+        lower_abi(rewritten.module);
+        rewritten.contract = rewritten.contract.in_phase(Phase::Legal);
+        rewritten.by(HookPoint::LowerAbi, |h, m| h.lower_abi(&cx, m))?;
+        let legal = Legal::new(module)?;
+        passed(Stage::Legal, &legal);
+
+        Ok(LegalJob {
+            info: Arc::new(KernelInfo::new(&legal, kernel_tag)),
+            legal: Arc::new(legal),
+            target,
+            options,
+        })
+    }
+
+    /// The way from the legal module to code, for the shape of block that the target says.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn generate(&self, job: &LegalJob) -> Result<CompiledKernel> {
+        let kernel = &job.info.name;
+        let isa = self.isas.of(&job.target).ok_or_else(|| Error::NoIsa {
+            kernel: kernel.clone(),
+            target: job.target.to_string(),
+        })?;
+        isa.check(&job.legal)?;
+        let options = job.codegen_options();
+        let code = match isa.generator() {
+            Generator::Direct(direct) => direct.emit(&job.legal, &options)?,
+            Generator::Llvm(_) => {
+                let way = ThroughLlvm {
+                    job: job.clone(),
+                    isa: isa.clone(),
+                    hooks: self.hooks.clone(),
+                    keep_text: self.observer.wants_text(),
+                };
+                let (code, stages) = compile_module(&job.legal, move || way.walk())??;
+                for (stage, took, text) in stages {
+                    self.observer.stage(kernel, stage, took, &|| text.clone());
+                }
+                code
+            }
+        };
+        Ok(CompiledKernel {
+            info: job.info.clone(),
+            target: job.target.clone(),
+            code,
+        })
+    }
+}
+
+/// Compiles a job for one of Kiln's own targets, all the way.
 ///
 /// # Errors
-/// A module that does not verify, a hook that fails, an operation the target does not have, a
-/// libLLVM that cannot be used. Nothing is left behind.
+/// As [`Compiler::compile`].
 pub fn compile(
-    mut job: CompileJob,
+    job: CompileJob,
     hooks: &HookSet,
     observer: &dyn StageObserver,
 ) -> Result<CompiledKernel> {
-    let kernel = job.module.name.clone();
-    let kernel_tag = job.kernel_tag;
-    let mut clock = StageClock::new(observer, &kernel);
-    verify(&job.module)?;
-    let mut contract = Contract::of(&job.module);
-    hooks.run(HookPoint::PrepareJob, &kernel, |hook| {
-        let checked = Checked::of(&job.module);
-        failed(hook.prepare_job(&mut job))?;
-        keeps(hook, &job.module, &mut contract, &checked)
-    })?;
-    let CompileJob {
-        mut module,
-        target,
-        options,
-        ..
-    } = job;
-    let cx = HookContext {
-        kernel: &kernel,
-        target: &target,
-        options: &options,
-    };
-
-    clock.done(Stage::Specialized, &|| module.to_string());
-    let mut rewritten = Rewritten {
+    let isas = &Isas::default();
+    let compiler = Compiler {
         hooks,
-        kernel: &kernel,
-        module: &mut module,
-        contract,
+        isas,
+        observer,
     };
-    rewritten.by(HookPoint::RewriteIr, |h, m| h.rewrite_ir(&cx, m))?;
-    expand(rewritten.module)?;
-    lower_abi(rewritten.module);
-    rewritten.contract = rewritten.contract.in_phase(Phase::Legal);
-    rewritten.by(HookPoint::LowerAbi, |h, m| h.lower_abi(&cx, m))?;
-    let module = Arc::new(Verified::new(module)?);
-    clock.done(Stage::Legal, &|| module.to_string());
-
-    let (entry, code) = match &target {
-        Target::Interpreter => (kernel.clone(), Code::Ir(Arc::new(Module::clone(&module)))),
-        Target::Cpu => {
-            let module = Arc::new(Module::clone(&module));
-            (kernel.clone(), Code::Cpu(CpuCode::new(module, &options)))
-        }
-        Target::Ptx(ptx) => {
-            let (entry, text) = emit_ptx(&module, *ptx, kernel_tag, &cx, hooks, &mut clock)?;
-            (entry, Code::Ptx(text.into()))
-        }
-    };
-    describe(&module, &kernel, entry, code, kernel_tag)
+    compiler.compile(job)
 }
 
-/// From the legal module to PTX.
-fn emit_ptx(
-    module: &Arc<Verified<Module>>,
-    target: PtxTarget,
-    kernel_tag: u64,
-    cx: &HookContext<'_>,
-    hooks: &HookSet,
-    clock: &mut StageClock<'_>,
-) -> Result<(String, String)> {
-    let output = crate::codegen::compile_ptx(PtxJob {
-        module: module.clone(),
-        target,
-        options: cx.options.clone(),
-        hooks: hooks.clone(),
-        kernel_tag,
-        keep_text: clock.observer.wants_text(),
-    })?;
-    let mut text = output.ptx;
-    hooks.run(HookPoint::RewritePtx, cx.kernel, |h| {
-        failed(h.rewrite_ptx(cx, &mut text))
-    })?;
-    clock.replay(output.stages, &text);
-    Ok((output.entry, text))
+/// A stage that has passed, how long it took, and its output if it was to be kept.
+type Passed = (Stage, Duration, String);
+
+/// The way through LLVM, as data that a compile thread takes along; only data comes back.
+struct ThroughLlvm {
+    job: LegalJob,
+    isa: Arc<dyn Isa>,
+    hooks: HookSet,
+    /// Whether the outputs of the stages are to be kept as text.
+    keep_text: bool,
+}
+
+impl ThroughLlvm {
+    fn walk(&self) -> Result<(Code, Vec<Passed>)> {
+        let Generator::Llvm(isa) = self.isa.generator() else {
+            return Err(Error::Internal("an `Isa` that has changed its generator"));
+        };
+        let (mut clock, mut stages) = (Clock::start(), Vec::new());
+        let mut passed = |stage, text: &dyn Fn() -> String| {
+            let text = if self.keep_text {
+                text()
+            } else {
+                String::new()
+            };
+            stages.push((stage, clock.lap(), text));
+        };
+        let kernel = self.job.info.name.as_str();
+        let cx = HookContext {
+            kernel,
+            target: &self.job.target,
+            options: &self.job.options,
+        };
+
+        let context = Context::create();
+        let session = Session::new(&context);
+        let asked = HooksAsked::new(&self.hooks, kernel);
+        let options = self.job.codegen_options();
+        let lowered = isa.lower(LlvmJob {
+            context: &context,
+            session: &session,
+            legal: &self.job.legal,
+            options: &options,
+            hooks: &asked,
+        });
+        let mut llvm = match asked.outcome(lowered)? {
+            Lowered::Module(module) => module,
+            Lowered::Interpret(why) => {
+                let (legal, why) = (self.job.legal.clone(), Some(why));
+                return Ok((Code::Interpreted { legal, why }, stages));
+            }
+        };
+        session.verify(llvm.module())?;
+        self.hooks.run(HookPoint::FinishModule, kernel, |h| {
+            failed(h.finish_module(&cx, llvm.module()))?;
+            still_verifies(&session, llvm.as_ref())
+        })?;
+        passed(Stage::Llvm, &|| llvm.module().print_to_string().to_string());
+
+        let mut passes = llvm.passes();
+        self.hooks.run(HookPoint::PassPipeline, kernel, |h| {
+            failed(h.pass_pipeline(&cx, &mut passes))
+        })?;
+        llvm.optimize(&passes)?;
+        session.verify(llvm.module())?;
+        self.hooks
+            .run(HookPoint::FinishOptimizedModule, kernel, |h| {
+                failed(h.finish_optimized_module(&cx, llvm.module()))?;
+                still_verifies(&session, llvm.as_ref())
+            })?;
+        passed(Stage::OptimizedLlvm, &|| {
+            llvm.module().print_to_string().to_string()
+        });
+
+        let mut code = llvm.emit()?;
+        session.check("emit")?;
+        match &mut code {
+            Code::Ptx(ptx) => {
+                let mut text = ptx.text.to_string();
+                self.hooks.run(HookPoint::RewritePtx, kernel, |h| {
+                    failed(h.rewrite_ptx(&cx, &mut text))
+                })?;
+                ptx.text = text.into();
+                passed(Stage::Ptx, &|| ptx.text.to_string());
+            }
+            Code::Host(HostCode { object: bytes, .. }) | Code::Custom(bytes) => {
+                passed(Stage::Object, &|| format!("{} bytes", bytes.len()));
+            }
+            Code::Interpreted { .. } => {}
+        }
+        drop(llvm);
+        Ok((code, stages))
+    }
+}
+
+/// Whether a hook has left a module that LLVM accepts.
+fn still_verifies(session: &Session<'_>, llvm: &dyn LlvmKernel<'_>) -> Result<(), HookErrorKind> {
+    // A hook may have left a diagnostic handler of its own.
+    session.install();
+    session
+        .verify(llvm.module())
+        .map_err(|e| HookErrorKind::BrokeLlvm(e.message))
+}
+
+/// Asks a [`HookSet`] whether one of its hooks lowers an operation, and keeps the first failure.
+struct HooksAsked<'a> {
+    hooks: &'a HookSet,
+    kernel: &'a str,
+    failure: Mutex<Option<HookError>>,
+}
+
+impl<'a> HooksAsked<'a> {
+    fn new(hooks: &'a HookSet, kernel: &'a str) -> Self {
+        HooksAsked {
+            hooks,
+            kernel,
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// What lowering gave, if no hook has failed.
+    fn outcome<T>(&self, lowered: Result<T, BackendError>) -> Result<T> {
+        match self.failure.lock().take() {
+            Some(failure) => Err(failure.into()),
+            None => Ok(lowered?),
+        }
+    }
+
+    /// The first value that a hook gives.
+    fn ask<'ctx>(
+        &self,
+        mut f: impl FnMut(&dyn Hook) -> HookResult<Option<BasicValueEnum<'ctx>>>,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let mut value = None;
+        let run = self.hooks.run(HookPoint::Lowering, self.kernel, |hook| {
+            if value.is_none() {
+                value = failed(f(hook))?;
+            }
+            Ok(())
+        });
+        match run {
+            Ok(()) => Ok(value),
+            Err(error) => {
+                let stop = BackendError::new("lower", error.to_string());
+                self.failure.lock().get_or_insert(error);
+                Err(stop)
+            }
+        }
+    }
+}
+
+impl LoweringHooks for HooksAsked<'_> {
+    fn active(&self) -> bool {
+        self.hooks.iter().any(|h| h.lowers_operations())
+    }
+
+    fn lower_inst<'ctx>(
+        &self,
+        cx: &mut FunctionLowering<'_, 'ctx>,
+        inst: &InstNode,
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        self.ask(|hook| hook.lower_inst(cx, inst, args))
+    }
+
+    fn lower_intrinsic<'ctx>(
+        &self,
+        cx: &mut FunctionLowering<'_, 'ctx>,
+        def: &IntrinsicDef,
+        args: &[BasicValueEnum<'ctx>],
+        _result: BasicTypeEnum<'ctx>,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        self.ask(|hook| hook.lower_intrinsic(cx, def, args))
+    }
 }
 
 /// A module under its hooks.
@@ -248,38 +456,4 @@ fn keeps(
 
 pub(crate) fn failed<T>(result: HookResult<T>) -> Result<T, HookErrorKind> {
     result.map_err(HookErrorKind::Failed)
-}
-
-/// The portable result.
-fn describe(
-    module: &Module,
-    name: &str,
-    entry: String,
-    code: Code,
-    kernel_tag: u64,
-) -> Result<CompiledKernel> {
-    let layout = ParamLayout::of(module).ok_or(Error::NoKernel {
-        module: name.to_owned(),
-    })?;
-    let kernel = module.kernel().map(|id| &module.functions[id]);
-    let shared = module.functions.values().flat_map(|f| f.shared.values());
-    let shared_bytes = shared.fold(0u64, |total, s| {
-        let bytes = module.types.layout(s.ty).map_or(0, |l| l.size);
-        total.next_multiple_of(u64::from(s.align.max(1))) + bytes
-    });
-    Ok(CompiledKernel {
-        name: name.to_owned(),
-        entry,
-        code,
-        param_names: kernel
-            .iter()
-            .flat_map(|k| &k.params)
-            .map(|p| p.name.clone())
-            .collect(),
-        layout,
-        fault_sites: fault_sites(module),
-        kernel_tag,
-        launch_bounds: kernel.and_then(|k| k.launch_bounds),
-        shared_bytes,
-    })
 }

@@ -14,6 +14,7 @@ use crate::hook::HookError;
 use crate::interp::InterpretError;
 use crate::ir::{VerifyErrors, readable};
 use crate::launch::{KernelFault, LaunchError, LaunchStopped};
+use crate::legal::NotLegal;
 use crate::row_panic::RowPanic;
 use crate::runtime::ObjectError;
 use crate::runtime::cuda::DriverError;
@@ -63,11 +64,6 @@ pub enum Error {
     },
     /// The function of an intrinsic's row panicked.
     RowPanic(RowPanic),
-    /// A number of lanes that no vector has.
-    Lanes {
-        /// What was asked for.
-        lanes: u32,
-    },
     /// The interpreter met something that ends the launch.
     Interpret(InterpretError),
     /// A check found something; see [`crate::checks`].
@@ -118,6 +114,13 @@ pub enum Error {
         /// The target.
         target: &'static str,
     },
+    /// A stage that depends on the shape of blocks, and none was given.
+    NoBlock {
+        /// The kernel.
+        kernel: String,
+        /// The stage.
+        stage: &'static str,
+    },
     /// A program outside of Kiln that cannot be used.
     Tool {
         /// Which.
@@ -127,10 +130,14 @@ pub enum Error {
         /// What it said.
         message: String,
     },
-    /// A module without a kernel.
-    NoKernel {
-        /// The module.
-        module: String,
+    /// A module that no code is made of.
+    NotLegal(NotLegal),
+    /// A target that nothing makes code for.
+    NoIsa {
+        /// The kernel.
+        kernel: String,
+        /// The target.
+        target: String,
     },
     /// Code for a GPU did on this CPU what ends a launch.
     #[cfg(feature = "gpu-on-host")]
@@ -170,6 +177,7 @@ subjects! {
     Bind(BindError),
     Specialize(SpecializeError),
     Verify(VerifyErrors),
+    NotLegal(NotLegal),
     Illegal(IllegalOperations),
     Hook(HookError),
     CompileThread(CompileThreadError),
@@ -204,6 +212,7 @@ impl fmt::Display for Whole<'_> {
             Error::Bind(subject) => subject.fmt(f),
             Error::Specialize(subject) => subject.fmt(f),
             Error::Verify(subject) => subject.fmt(f),
+            Error::NotLegal(subject) => subject.fmt(f),
             Error::Illegal(subject) => subject.fmt(f),
             Error::Hook(subject) => subject.fmt(f),
             Error::CompileThread(subject) => subject.fmt(f),
@@ -223,10 +232,6 @@ impl fmt::Display for Whole<'_> {
                 f,
                 "{device} cannot end a kernel before its time; set `JitOptions::time_limit`, so that waiting \
                  for it ends"
-            ),
-            Error::Lanes { lanes } => write!(
-                f,
-                "vectors of {lanes} lanes were asked for; a vector has 1, 8, 16, 32 or 64"
             ),
             Error::NoChecks { kernel, device } => write!(
                 f,
@@ -267,6 +272,11 @@ impl fmt::Display for Whole<'_> {
                 "kernel `{kernel}` was compiled for {target}, which has no stage `{stage}`; set \
                  `JitOptions::target` to look at another target's code"
             ),
+            Error::NoBlock { kernel, stage } => write!(
+                f,
+                "kernel `{kernel}`: its code for this machine's CPU depends on the shape of blocks, and so \
+                 does its stage `{stage}`; use `Jit::inspect_block`"
+            ),
             Error::Tool {
                 tool,
                 path,
@@ -277,9 +287,11 @@ impl fmt::Display for Whole<'_> {
                  NVIDIA's tools, or run `cargo xtask setup`",
                 path.display()
             ),
-            Error::NoKernel { module } => {
-                write!(f, "module `{module}` has no kernel that can be launched")
-            }
+            Error::NoIsa { kernel, target } => write!(
+                f,
+                "kernel `{kernel}`: nothing makes code for the target `{target}`; add what does to \
+                 `JitOptions::isas`"
+            ),
             Error::Internal(what) => write!(f, "internal error, please report it: {what}"),
         }
     }
@@ -388,7 +400,11 @@ mod tests {
             LaunchStopped::Cancelled { kernel: own() }.into(),
             BackendError::new("verify", text).into(),
             Error::tool("ptxas", Path::new(text), own()),
-            Error::NoKernel { module: own() },
+            NotLegal::NoKernel { module: own() }.into(),
+            Error::NoIsa {
+                kernel: own(),
+                target: own(),
+            },
             Error::NoChecks {
                 kernel: own(),
                 device: own(),

@@ -17,6 +17,9 @@
 //! must verify, be in the phase that it was in, take the arguments that were bound, and have lost no
 //! bounds check unless the hook says that it removes them.
 //!
+//! Where code depends on the shape of blocks, as for a CPU, the methods on LLVM's module run once for each
+//! shape, those before once.
+//!
 //! | method | stage | what it sees |
 //! |---|---|---|
 //! | [`Hook::convert_argument`] | launch | a host value that is no argument by itself |
@@ -27,7 +30,7 @@
 //! | [`Hook::finish_module`] | LLVM | the module before optimization |
 //! | [`Hook::pass_pipeline`] | LLVM | the text of the pass pipeline |
 //! | [`Hook::finish_optimized_module`] | LLVM | the module after optimization |
-//! | [`Hook::rewrite_ptx`] | PTX | the text before it is loaded |
+//! | [`Hook::rewrite_ptx`] | PTX | the text before it is loaded; no other target has it |
 //! | [`Hook::before_launch`], [`Hook::after_launch`] | run | kernel, grid, block |
 
 use std::any::Any;

@@ -2,6 +2,9 @@
 
 use std::ffi::c_void;
 
+/// The symbol of the function that runs blocks.
+pub(crate) const ENTRY: &str = "kiln_blocks";
+
 /// What all blocks of a launch share. The layout is part of the code.
 #[derive(Debug)]
 #[repr(C)]

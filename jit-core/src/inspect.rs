@@ -7,13 +7,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::cache::CacheKey;
-use crate::codegen::{Barriers, HostOutput};
+use crate::code::{Code, CompiledKernel, HostCode, KernelInfo};
 use crate::compile::{Stage, StageObserver};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::job::{Code, CompiledKernel};
-use crate::launch::{Dim3, LaunchLimits, check_block};
-use crate::runtime::list_host_code;
+use crate::job::LegalJob;
 use crate::target::Target;
 
 /// Keeps every stage's output.
@@ -28,28 +26,28 @@ impl StageObserver for Recorder {
     }
 }
 
-/// What a kernel becomes for certain argument types: made by [`crate::jit::Jit::inspect`], by
-/// compiling afresh.
+/// What a kernel becomes for certain argument types: made by [`crate::jit::Jit::inspect`] and
+/// [`crate::jit::Jit::inspect_block`], by compiling afresh.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     stages: Vec<(Stage, Duration, String)>,
-    compiled: CompiledKernel,
+    job: LegalJob,
+    compiled: Option<CompiledKernel>,
     key: CacheKey,
-    target: Target,
 }
 
 impl Inspection {
     pub(crate) fn new(
         recorder: Recorder,
-        compiled: CompiledKernel,
+        job: LegalJob,
+        compiled: Option<CompiledKernel>,
         key: CacheKey,
-        target: Target,
     ) -> Self {
         Self {
             stages: recorder.stages.into_inner(),
+            job,
             compiled,
             key,
-            target,
         }
     }
 
@@ -71,13 +69,20 @@ impl Inspection {
         self.stage(Stage::Legal).unwrap_or_default()
     }
 
+    /// The LLVM IR before optimization.
+    ///
+    /// # Errors
+    /// The target is not compiled through LLVM, or only for blocks of one shape.
+    pub fn unoptimized_llvm(&self) -> Result<&str> {
+        self.needed(Stage::Llvm)
+    }
+
     /// The optimized LLVM IR.
     ///
     /// # Errors
-    /// The target is not compiled through LLVM.
+    /// As [`Inspection::unoptimized_llvm`].
     pub fn llvm(&self) -> Result<&str> {
-        self.stage(Stage::OptimizedLlvm)
-            .ok_or_else(|| self.no_stage(Stage::OptimizedLlvm))
+        self.needed(Stage::OptimizedLlvm)
     }
 
     /// The PTX text.
@@ -85,38 +90,28 @@ impl Inspection {
     /// # Errors
     /// The target is not a GPU.
     pub fn ptx(&self) -> Result<&str> {
-        self.stage(Stage::Ptx)
-            .ok_or_else(|| self.no_stage(Stage::Ptx))
+        self.needed(Stage::Ptx)
     }
 
-    /// What the CPU runs for blocks of a shape: the code depends on it.
+    /// What the CPU runs for blocks of the shape: its object file, for a disassembler, with the number
+    /// of lanes and what happens at barriers.
     ///
     /// # Errors
-    /// The target is not this machine's CPU, a block that it does not have, or code that cannot be
-    /// compiled.
-    pub fn host_code(&self, block: impl Into<Dim3>) -> Result<HostListing> {
-        let Code::Cpu(code) = &self.compiled.code else {
-            return Err(self.no_stage(Stage::Object));
-        };
-        let block = block.into();
-        check_block(block, &LaunchLimits::CPU, &self.compiled.name)?;
-        let (lanes, output) = list_host_code(code, block.to_array())?;
-        Ok(match output {
-            HostOutput::Code(code) => HostListing {
-                lanes: code.lanes,
-                barriers: code.barriers,
-                interpreted: None,
-                stages: code.stages,
-                object: code.object,
-            },
-            HostOutput::Interpret(why) => HostListing {
-                lanes,
-                barriers: Barriers::default(),
-                interpreted: Some(why),
-                stages: Vec::new(),
-                object: Vec::new(),
-            },
-        })
+    /// The target is not this machine's CPU, [`Jit::inspect_block`](crate::jit::Jit::inspect_block) was
+    /// not asked, or the interpreter runs the kernel.
+    pub fn host_code(&self) -> Result<&HostCode> {
+        match self.code() {
+            Some(Code::Host(code)) => Ok(code),
+            _ => Err(self.no_stage(Stage::Object)),
+        }
+    }
+
+    /// Why the interpreter runs the kernel, where the target has machine code.
+    pub fn interpreted(&self) -> Option<&str> {
+        match self.code()? {
+            Code::Interpreted { why, .. } => why.as_deref(),
+            _ => None,
+        }
     }
 
     /// The machine code as text (SASS), by NVIDIA's `ptxas` and `nvdisasm`.
@@ -124,7 +119,7 @@ impl Inspection {
     /// # Errors
     /// The target is not a GPU, or a tool is not found or fails.
     pub fn sass(&self) -> Result<String> {
-        let (ptx, Target::Ptx(target)) = (self.ptx()?, &self.target) else {
+        let (ptx, Target::Ptx(target)) = (self.ptx()?, &self.job.target) else {
             return Err(self.no_stage(Stage::Ptx));
         };
         let folder = tempfolder()?;
@@ -134,9 +129,14 @@ impl Inspection {
         result
     }
 
-    /// What was compiled.
-    pub fn compiled(&self) -> &CompiledKernel {
-        &self.compiled
+    /// What launches need to know of it.
+    pub fn info(&self) -> &KernelInfo {
+        &self.job.info
+    }
+
+    /// What was compiled; `None` where code is for blocks of one shape, and none was given.
+    pub fn compiled(&self) -> Option<&CompiledKernel> {
+        self.compiled.as_ref()
     }
 
     /// The cache key, field by field.
@@ -144,57 +144,24 @@ impl Inspection {
         &self.key
     }
 
+    fn code(&self) -> Option<&Code> {
+        self.compiled.as_ref().map(|kernel| &kernel.code)
+    }
+
+    fn needed(&self, stage: Stage) -> Result<&str> {
+        self.stage(stage).ok_or_else(|| self.no_stage(stage))
+    }
+
     fn no_stage(&self, stage: Stage) -> Error {
-        let target = match self.compiled.code {
-            Code::Ptx(_) => "a GPU",
-            Code::Ir(_) => "the interpreter",
-            Code::Cpu(_) => "the CPU",
-        };
-        Error::NoStage {
-            kernel: self.compiled.name.clone(),
-            stage: stage.name(),
-            target,
+        let (kernel, stage) = (self.job.info.name.clone(), stage.name());
+        match self.code() {
+            Some(code) => Error::NoStage {
+                kernel,
+                stage,
+                target: code.kind(),
+            },
+            None => Error::NoBlock { kernel, stage },
         }
-    }
-}
-
-/// The CPU's code for one shape of block, stage by stage.
-#[derive(Clone, Debug)]
-pub struct HostListing {
-    /// Lanes of a vector.
-    pub lanes: u32,
-    /// What happens at barriers.
-    pub barriers: Barriers,
-    /// Why the interpreter runs the kernel, if it has to.
-    pub interpreted: Option<String>,
-    stages: Vec<(Stage, Duration, String)>,
-    object: Vec<u8>,
-}
-
-impl HostListing {
-    /// The LLVM IR before optimization; empty if the kernel is interpreted.
-    pub fn llvm(&self) -> &str {
-        self.text(Stage::Llvm)
-    }
-
-    /// The optimized LLVM IR; empty if the kernel is interpreted.
-    pub fn optimized_llvm(&self) -> &str {
-        self.text(Stage::OptimizedLlvm)
-    }
-
-    /// The object file, for a disassembler; empty if the kernel is interpreted.
-    pub fn object(&self) -> &[u8] {
-        &self.object
-    }
-
-    /// How long each stage took.
-    pub fn timings(&self) -> impl Iterator<Item = (Stage, Duration)> {
-        self.stages.iter().map(|(stage, took, _)| (*stage, *took))
-    }
-
-    fn text(&self, stage: Stage) -> &str {
-        let found = self.stages.iter().find(|(s, ..)| *s == stage);
-        found.map_or("", |(_, _, text)| text)
     }
 }
 

@@ -1,11 +1,12 @@
-//! Compile jobs and their results: all that decides the code, and the code.
+//! Compile jobs: all that decides the code, as data.
 
 use std::sync::Arc;
 
-use crate::abi::ParamLayout;
+use crate::code::KernelInfo;
+use crate::codegen::CodegenOptions;
 pub use crate::codegen::OptLevel;
-use crate::fault::FaultSite;
-use crate::ir::{LaunchBounds, Module};
+use crate::ir::Module;
+use crate::legal::Legal;
 use crate::target::Target;
 
 /// Options of a compilation; part of the cache key.
@@ -43,58 +44,47 @@ pub struct CompileJob {
     pub kernel_tag: u64,
 }
 
-/// What a compilation gives: plain data, without any handle of a device or of LLVM.
-#[derive(Clone, Debug)]
-pub struct CompiledKernel {
-    /// The kernel's name as its author wrote it.
-    pub name: String,
-    /// The symbol to load.
-    pub entry: String,
-    /// The code.
-    pub code: Code,
-    /// The names of the kernel's parameters, for errors.
-    pub param_names: Vec<String>,
-    /// How to pass arguments.
-    pub layout: ParamLayout,
-    /// Where the code can fault.
-    pub fault_sites: Vec<FaultSite>,
-    /// Identifies the code in fault records.
-    pub kernel_tag: u64,
-    /// What the kernel promises about its launches.
-    pub launch_bounds: Option<LaunchBounds>,
-    /// Static shared memory in bytes, as the IR declares it.
-    pub shared_bytes: u64,
-}
-
-/// Code for one target.
-#[derive(Clone, Debug)]
-pub enum Code {
-    /// PTX text.
-    Ptx(Arc<str>),
-    /// The legal module itself, for the interpreter.
-    Ir(Arc<Module>),
-    /// The legal module, to be compiled for each shape of block it is launched with.
-    Cpu(CpuCode),
-}
-
-/// What the CPU device compiles: machine code depends on the shape of the blocks.
-#[derive(Clone, Debug)]
-pub struct CpuCode {
-    /// The legal module.
-    pub module: Arc<Module>,
-    /// Whether a multiplication and a following addition may be fused.
-    pub contract: bool,
-    /// How hard LLVM tries.
-    pub opt_level: OptLevel,
-}
-
-impl CpuCode {
-    /// The code of a module, compiled with these options.
-    pub fn new(module: Arc<Module>, options: &CompileOptions) -> CpuCode {
-        CpuCode {
+impl CompileJob {
+    /// A job of its own, under no key.
+    pub fn new(module: Module, target: Target, options: CompileOptions) -> CompileJob {
+        CompileJob {
             module,
-            contract: options.contract,
-            opt_level: options.opt_level,
+            target,
+            options,
+            kernel_tag: 0,
+        }
+    }
+}
+
+/// A job whose module is legal: what the code for each shape of block is made of.
+#[derive(Clone, Debug)]
+pub struct LegalJob {
+    /// The module.
+    pub legal: Arc<Legal>,
+    /// What machine the code is for.
+    pub target: Target,
+    /// Options.
+    pub options: CompileOptions,
+    /// What launches need to know.
+    pub info: Arc<KernelInfo>,
+}
+
+impl LegalJob {
+    /// The same for blocks of a shape.
+    pub(crate) fn for_block(&self, block: [u32; 3]) -> LegalJob {
+        LegalJob {
+            target: self.target.for_block(block),
+            ..self.clone()
+        }
+    }
+
+    /// What decides the code besides the module and the target.
+    pub(crate) fn codegen_options(&self) -> CodegenOptions {
+        CodegenOptions {
+            kernel_tag: self.info.kernel_tag,
+            contract: self.options.contract,
+            opt_level: self.options.opt_level,
+            line_info: self.options.line_info,
         }
     }
 }

@@ -128,7 +128,7 @@ impl LaunchLimits {
         block: [1024, 1024, 64],
         grid: [i32::MAX as u32, 65_535, 65_535],
         shared_bytes: 227 << 10,
-        param_bytes: crate::target::Target::Cpu.max_param_bytes(),
+        param_bytes: crate::target::MAX_PARAM_BYTES,
     };
 }
 
@@ -343,7 +343,7 @@ fn within(
 pub(crate) fn check_config(
     config: &LaunchConfig,
     limits: &LaunchLimits,
-    kernel: &crate::job::CompiledKernel,
+    kernel: &crate::code::KernelInfo,
 ) -> Result<(), LaunchError> {
     if config.grid.count() == 0 {
         return Err(LaunchError::Zero {

@@ -8,8 +8,8 @@
 //!   -> specialize(argument types)               args, specialize
 //!   -> CompileJob: all that decides the code    job
 //!   -> hooks, verify, lower_abi                 compile, hook, ir::verify, lower_abi
-//!   -> Verified<Module>
-//!   -> PTX through LLVM, or the interpreter     codegen, interp
+//!   -> Legal: the proof that code can be made   legal
+//!   -> the Isa of the target                    codegen
 //!   -> CompiledKernel <-> KernelCache           cache
 //!   -> LoadedKernel -> launch                   jit, runtime
 //! ```
@@ -22,6 +22,7 @@ mod block_order;
 pub mod build;
 pub mod cache;
 pub mod checks;
+pub mod code;
 pub mod codegen;
 pub mod compile;
 mod contract;
@@ -39,7 +40,9 @@ pub mod ir;
 pub mod jit;
 pub mod job;
 pub mod launch;
+pub mod legal;
 pub mod lower_abi;
+pub mod planted;
 pub mod rounding;
 pub mod row_panic;
 pub mod runtime;

@@ -4,14 +4,15 @@
 use expect_test::{Expect, expect};
 use kiln_jit_core::checks::Checks;
 use kiln_jit_core::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
-use kiln_jit_core::ir::{parse, verify};
+use kiln_jit_core::ir::parse;
+use kiln_jit_core::legal::Legal;
 use kiln_jit_core::runtime::BlockOrder;
 
 /// Runs a kernel of one thread on `memory`, whose address is its first parameter.
 fn run(text: &str, memory: &mut [u64], step_limit: Option<u64>) -> Result<(), InterpretError> {
     let module = parse(text, &|_| None).expect("the text parses");
-    verify(&module).expect("the module verifies");
-    let kernel = InterpretedKernel::new(&module)?;
+    let legal = Legal::new(module).expect("the module verifies");
+    let kernel = InterpretedKernel::new(&legal)?;
     let address = memory.as_mut_ptr().expose_provenance() as u64;
     let mut params = address.to_le_bytes().to_vec();
     params.resize(kernel.layout().size as usize, 0);
@@ -115,7 +116,8 @@ fn launches_that_no_kernel_could_run() {
           return
         }";
     let module = parse(text, &|_| None).expect("the text parses");
-    let kernel = InterpretedKernel::new(&module).expect("the module is fine");
+    let legal = Legal::new(module).expect("the module verifies");
+    let kernel = InterpretedKernel::new(&legal).expect("the module is fine");
     check(
         launch(&kernel, &mut [], [1; 3], &[0; 4], None),
         expect![
@@ -193,7 +195,8 @@ fn a_race_in_memory_without_a_name() {
           return
         }";
     let module = parse(text, &|_| None).expect("the text parses");
-    let kernel = InterpretedKernel::new(&module).expect("the module is fine");
+    let legal = Legal::new(module).expect("the module verifies");
+    let kernel = InterpretedKernel::new(&legal).expect("the module is fine");
     let mut memory = [0u64; 3];
     let address = memory.as_mut_ptr().expose_provenance() as u64;
     let mut params = address.to_le_bytes().to_vec();

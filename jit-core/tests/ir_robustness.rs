@@ -518,9 +518,7 @@ fn errors_are_shown_in_the_text() {
         \x20   return\n  }\n  barrier\n  barrier\n  barrier\n  barrier\n}\n";
     let module = ir::parse_file("k.kir", text, &find).expect("it can be read");
     assert_eq!(module.phase, Phase::Specialized);
-    let errors = ir::Verified::new(module)
-        .expect_err("two errors")
-        .to_string();
+    let errors = ir::verify(&module).expect_err("two errors").to_string();
     let wanted = "\
 `m` breaks 2 rules of the IR
   k.kir:8:3: in `k`: it gives a `f32`, and its result is a `u32`

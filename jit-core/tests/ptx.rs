@@ -4,21 +4,20 @@
 
 mod kernels;
 
-use std::sync::Arc;
 use std::thread;
 
 use inkwell::values::BasicValueEnum;
 use kernels::programs::{reduction, saxpy, tiled_matmul};
 use kernels::*;
-use kiln_jit_core::codegen::{
-    BackendError, CodegenOptions, FunctionLowering, LoweringHooks, OptLevel, emit_ptx,
-    kernel_entry_name,
-};
+use kiln_jit_core::codegen::{FunctionLowering, kernel_entry_name};
+use kiln_jit_core::compile::{self, NoObserver};
+use kiln_jit_core::hook::{Hook, HookResult, HookSet};
 use kiln_jit_core::ir::{
     AddressSpace, AtomicOp, BinaryOp, FunctionKind, GlobalData, InstData, InstNode, Module,
     Ordering, Passing, Scalar, Scope, StructData, Type, Unroll,
 };
-use kiln_jit_core::target::PtxTarget;
+use kiln_jit_core::job::{CompileJob, CompileOptions, OptLevel};
+use kiln_jit_core::target::{PtxTarget, Target};
 
 /// The lines of the PTX that hold `what`.
 fn count(ptx: &str, what: &str) -> usize {
@@ -66,9 +65,9 @@ fn only_memory_that_nobody_writes_is_read_through_the_read_only_path() {
 
 #[test]
 fn contraction_can_be_switched_off() {
-    let options = CodegenOptions {
+    let options = CompileOptions {
         contract: false,
-        ..CodegenOptions::default()
+        ..CompileOptions::default()
     };
     let ptx = compile_with(saxpy(true), 90, &options).unwrap();
     assert_has(&ptx, &["mul.rn.f32", "add.rn.f32"]);
@@ -93,9 +92,9 @@ fn multiply_add(ty: Type) -> Module {
 
 #[test]
 fn halves_round_after_each_operation_unless_contracted() {
-    let options = CodegenOptions {
+    let options = CompileOptions {
         contract: false,
-        ..CodegenOptions::default()
+        ..CompileOptions::default()
     };
     for sm in ARCHITECTURES {
         for ty in [Type::F16, Type::BF16] {
@@ -115,14 +114,16 @@ fn halves_round_after_each_operation_unless_contracted() {
 
 #[test]
 fn a_failed_check_records_the_fault_and_ends_the_thread() {
-    let options = CodegenOptions {
+    let target = Target::Ptx(PtxTarget::for_sm(90));
+    let job = CompileJob {
         kernel_tag: 0x1234_5678_9abc_def0,
-        ..CodegenOptions::default()
+        ..CompileJob::new(saxpy(true), target, CompileOptions::default())
     };
-    let ptx = compile_with(saxpy(true), 90, &options).unwrap();
-    assemble(&ptx, 90);
+    let compiled = compile::compile(job, &HookSet::new(), &NoObserver).unwrap();
+    let ptx = &compiled.code.ptx().expect("PTX").text;
+    assemble(ptx, 90);
     assert_has(
-        &ptx,
+        ptx,
         &[
             ".entry saxpy_123456789abcdef0(",
             "kiln_fault",
@@ -362,9 +363,9 @@ fn a_device_function_takes_slices_and_the_fault_channel() {
     b.store(to, total);
     m.functions.push(b.f);
     for opt_level in OptLevel::ALL {
-        let options = CodegenOptions {
+        let options = CompileOptions {
             opt_level,
-            ..CodegenOptions::default()
+            ..CompileOptions::default()
         };
         let ptx = compile_with(m.clone(), 80, &options).unwrap();
         assemble(&ptx, 80);
@@ -465,9 +466,9 @@ fn atomics_say_their_order_and_scope() {
 
 #[test]
 fn lines_appear_when_asked_for() {
-    let options = CodegenOptions {
+    let options = CompileOptions {
         line_info: true,
-        ..CodegenOptions::default()
+        ..CompileOptions::default()
     };
     for sm in ARCHITECTURES {
         let ptx = compile_with(saxpy(true), sm, &options).unwrap();
@@ -583,13 +584,21 @@ fn an_intrinsic_that_a_gpu_lacks_is_refused_before_llvm() {
 /// Lowers every `f32` division to a multiplication.
 struct Multiplies;
 
-impl LoweringHooks for Multiplies {
+impl Hook for Multiplies {
+    fn name(&self) -> &'static str {
+        "multiplies"
+    }
+
+    fn lowers_operations(&self) -> bool {
+        true
+    }
+
     fn lower_inst<'ctx>(
         &self,
         cx: &mut FunctionLowering<'_, 'ctx>,
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
         let InstData::Binary {
             op: BinaryOp::Mul, ..
         } = inst.data
@@ -609,28 +618,34 @@ impl LoweringHooks for Multiplies {
 /// Gives a value of another type than the instruction's.
 struct Wrong;
 
-impl LoweringHooks for Wrong {
+impl Hook for Wrong {
+    fn name(&self) -> &'static str {
+        "wrong"
+    }
+
+    fn lowers_operations(&self) -> bool {
+        true
+    }
+
     fn lower_inst<'ctx>(
         &self,
         cx: &mut FunctionLowering<'_, 'ctx>,
         _: &InstNode,
         _: &[BasicValueEnum<'ctx>],
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
         Ok(Some(cx.context().i8_type().const_zero().into()))
     }
 }
 
 #[test]
 fn a_hook_replaces_the_lowering_of_an_instruction() {
-    let module = Arc::new(saxpy(true));
-    let target = PtxTarget::for_sm(90);
-    let options = CodegenOptions::default();
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(Multiplies);
-    let ptx = emit_ptx(&module, target, &options, &hooks).unwrap();
+    let options = CompileOptions::default();
+    let hooks = HookSet::new().with(Multiplies);
+    let ptx = compile_hooked(saxpy(true), 90, &options, &hooks).unwrap();
     assemble(&ptx, 90);
     assert_has(&ptx, &["div.rn.f32"]);
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(Wrong);
-    let error = emit_ptx(&module, target, &options, &hooks).unwrap_err();
+    let hooks = HookSet::new().with(Wrong);
+    let error = compile_hooked(saxpy(true), 90, &options, &hooks).unwrap_err();
     assert!(
         error.to_string().contains("LLVM type \"i8\" where"),
         "{error}"

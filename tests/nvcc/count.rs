@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use kiln::core::codegen::{CodegenOptions, LoweringHooks, NoHooks, emit_ptx, kernel_entry_name};
+use kiln::core::compile::{NoObserver, compile};
+use kiln::core::hook::HookSet;
 use kiln::core::ir::Module;
-use kiln::core::target::PtxTarget;
+use kiln::core::job::{CompileJob, CompileOptions};
+use kiln::core::target::{PtxTarget, Target};
 
 /// How many instructions a kernel has.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -19,14 +21,15 @@ pub struct Counts {
 
 /// What Kiln makes of a legal module.
 pub fn of_module(module: &Arc<Module>, sm: u32) -> Counts {
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
-    let options = CodegenOptions::default();
-    let ptx = emit_ptx(module, PtxTarget::for_sm(sm), &options, &hooks);
-    let ptx = ptx.unwrap_or_else(|error| panic!("{}: {error}", module.name));
-    let name = kernel_entry_name(&module.name, options.kernel_tag);
+    let target = Target::Ptx(PtxTarget::for_sm(sm));
+    let job = CompileJob::new(Module::clone(module), target, CompileOptions::default());
+    let compiled = compile(job, &HookSet::new(), &NoObserver);
+    let compiled = compiled.unwrap_or_else(|error| panic!("{}: {error}", module.name));
+    let code = compiled.code.ptx().expect("PTX");
+    let (ptx, name) = (&*code.text, &*code.entry);
     let folder = Folder::new(&format!("{name}-{sm}"));
     let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
-    std::fs::write(&source, &ptx).expect("the temporary folder can be written");
+    std::fs::write(&source, ptx).expect("the temporary folder can be written");
     let sass = std::env::var_os("KILN_PTXAS").and_then(|ptxas| {
         let arch = format!("-arch=sm_{sm}");
         let mut command = Command::new(ptxas);
@@ -34,8 +37,8 @@ pub fn of_module(module: &Arc<Module>, sm: u32) -> Counts {
         disassemble(&cubin)
     });
     Counts {
-        ptx: of_ptx(&ptx, &name),
-        sass: sass.map(|text| of_sass(&text, &name)),
+        ptx: of_ptx(ptx, name),
+        sass: sass.map(|text| of_sass(&text, name)),
     }
 }
 

@@ -110,6 +110,10 @@ impl StageObserver for Legal {
             *self.0.lock().expect("no panic while it is held") = Some(text());
         }
     }
+
+    fn wants_text(&self) -> bool {
+        false
+    }
 }
 
 impl Pair {

@@ -104,9 +104,8 @@ fn blocks_to_prepare_that_no_device_has() {
             prepared.prepare_block(block),
             Err(kiln::Error::Launch(_))
         ));
-        let inspection = jit.inspect(&count, args).expect("a kernel");
         assert!(matches!(
-            inspection.host_code(block),
+            jit.inspect_block(&count, block, args),
             Err(kiln::Error::Launch(_))
         ));
     }
@@ -125,7 +124,7 @@ fn lanes_that_no_vector_has() {
             .expect_err("no such vector");
         let want =
             format!("vectors of {lanes} lanes were asked for; a vector has 1, 8, 16, 32 or 64");
-        assert_eq!(error.to_string(), want);
+        assert!(error.to_string().ends_with(&want), "{error}");
     }
 }
 

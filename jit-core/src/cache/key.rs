@@ -1,11 +1,14 @@
 //! Cache keys: everything that can change the code, by name, and its digest.
 //!
 //! What is in: the kernel's content with everything it calls, argument types, argument facts and
-//! const arguments, the target, the options, the hooks, and the versions of Kiln and LLVM. What is
-//! deliberately out: grid and block sizes, values of arguments beyond their facts, the device's
+//! const arguments, the target (of a CPU with the shape of blocks and the processor's features), the
+//! options, the hooks, and the versions of Kiln and of what generates the code. What is
+//! deliberately out: grid sizes, and block sizes where code does not depend on them, values of arguments beyond their facts, the device's
 //! name, time, and the environment.
 
 use std::fmt;
+
+use crate::target::Target;
 
 /// Everything that decides the code of one compilation. The fields are kept undigested, so that
 /// two keys can be compared field by field.
@@ -20,6 +23,26 @@ impl CacheKey {
     pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.fields.push((name, value.to_string()));
         self
+    }
+
+    /// Adds fields.
+    #[must_use]
+    pub(crate) fn with_all(self, fields: Vec<(&'static str, String)>) -> Self {
+        let add = |key: CacheKey, (name, value)| key.with(name, value);
+        fields.into_iter().fold(self, add)
+    }
+
+    /// The key with what it says of the target said of this one, of the same kind.
+    #[must_use]
+    pub(crate) fn for_target(&self, target: &Target) -> Self {
+        let mut key = self.clone();
+        for (name, value) in target.settings() {
+            let mut fields = key.fields.iter_mut();
+            if let Some(field) = fields.find(|(known, _)| *known == name) {
+                field.1 = value;
+            }
+        }
+        key
     }
 
     /// The fields, in order.

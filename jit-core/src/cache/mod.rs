@@ -1,12 +1,13 @@
 //! The kernel cache: from a launch's signature to code that is loaded and ready.
 //!
-//! Two maps. The launch map goes from what a launch is (kernel content, argument signatures) to a
-//! loaded kernel; a hit is one look-up, allocates nothing and touches no IR. The code map goes
-//! from the digest of everything that decides the code to a [`CompiledKernel`]; it is asked only
-//! when the launch map misses, so that a kernel that goes back to an earlier body, or two host
-//! types with one IR type, find their code again.
+//! Three maps. The launch map goes from what a launch is (kernel content, argument signatures) to a
+//! specialized kernel with its code, for each shape of block where code depends on it; a hit is one
+//! look-up, allocates nothing and touches no IR. The code map goes from the digest of everything that
+//! decides the code to a [`CompiledKernel`]; it is asked only when the launch map has no code, so that a
+//! kernel that goes back to an earlier body, or two host types with one IR type, find their code again.
+//! The legal map does the same for what all shapes of block have in common.
 //!
-//! Both hold `Arc<OnceCell>`: whoever comes first compiles, whoever comes meanwhile waits for the
+//! All hold `Arc<OnceCell>`: whoever comes first compiles, whoever comes meanwhile waits for the
 //! same result, and no map guard is held while compiling. A failed compilation leaves the cell
 //! empty, so an error is never cached.
 
@@ -19,13 +20,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use once_cell::sync::OnceCell;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 
 use crate::args::{Arg, ArgSignature};
+use crate::code::{CompiledKernel, KernelInfo};
 use crate::definition::Fingerprint;
 use crate::error::Result;
-use crate::job::CompiledKernel;
+use crate::job::LegalJob;
+use crate::launch::Dim3;
 use crate::runtime::LoadedCode;
 
 pub use key::{CacheKey, FieldChange, RecompileReport};
@@ -92,10 +95,83 @@ impl Hasher for WordHasher {
     }
 }
 
-/// A kernel ready to launch on one device.
+/// Code ready to launch on one device.
 pub(crate) struct LoadedKernel {
     pub(crate) compiled: Arc<CompiledKernel>,
     pub(crate) code: Box<dyn LoadedCode>,
+}
+
+/// A kernel specialized for the arguments of launches, with its code.
+pub(crate) struct Specialized {
+    info: Arc<KernelInfo>,
+    code: SpecializedCode,
+}
+
+enum SpecializedCode {
+    /// For blocks of all shapes.
+    Whole(Arc<LoadedKernel>),
+    /// For blocks of one shape each, as launches have asked for them.
+    ByBlock {
+        legal: Arc<LegalJob>,
+        key: CacheKey,
+        shapes: RwLock<HashMap<Dim3, Arc<OnceCell<Arc<LoadedKernel>>>, WordHash>>,
+    },
+}
+
+impl Specialized {
+    /// Code for blocks of all shapes.
+    pub(crate) fn whole(loaded: LoadedKernel) -> Specialized {
+        Specialized {
+            info: loaded.compiled.info.clone(),
+            code: SpecializedCode::Whole(Arc::new(loaded)),
+        }
+    }
+
+    /// A legal kernel, whose code depends on the shape of blocks, and the key that says all of it but
+    /// that.
+    pub(crate) fn by_block(legal: Arc<LegalJob>, key: CacheKey) -> Specialized {
+        Specialized {
+            info: legal.info.clone(),
+            code: SpecializedCode::ByBlock {
+                legal,
+                key,
+                shapes: RwLock::default(),
+            },
+        }
+    }
+
+    /// What is known of it whatever its code is.
+    pub(crate) fn info(&self) -> &Arc<KernelInfo> {
+        &self.info
+    }
+
+    /// The code for blocks of a shape, if it is there.
+    pub(crate) fn find(&self, block: Dim3) -> Option<Arc<LoadedKernel>> {
+        match &self.code {
+            SpecializedCode::Whole(loaded) => Some(loaded.clone()),
+            SpecializedCode::ByBlock { shapes, .. } => shapes.read().get(&block)?.get().cloned(),
+        }
+    }
+
+    /// The code for blocks of a shape, made by `make` if it is not there. However many threads ask, one
+    /// makes it.
+    pub(crate) fn for_block(
+        &self,
+        block: Dim3,
+        make: impl FnOnce(&LegalJob, CacheKey) -> Result<LoadedKernel>,
+    ) -> Result<Arc<LoadedKernel>> {
+        let (legal, key, shapes) = match &self.code {
+            SpecializedCode::Whole(loaded) => return Ok(loaded.clone()),
+            SpecializedCode::ByBlock { legal, key, shapes } => (legal, key, shapes),
+        };
+        let cell = shapes.write().entry(block).or_default().clone();
+        let make = || {
+            let job = legal.for_block(block.to_array());
+            let key = key.for_target(&job.target);
+            make(&job, key).map(Arc::new)
+        };
+        cell.get_or_try_init(make).cloned()
+    }
 }
 
 /// How often the cache was asked, and what it had.
@@ -109,15 +185,19 @@ pub struct CacheStats {
     pub code_hits: u64,
     /// Compilations.
     pub compiles: u64,
+    /// Kernels whose IR was specialized, rewritten by hooks and verified for code that depends on the
+    /// shape of blocks: each serves the compilations for all shapes.
+    pub legalizations: u64,
 }
 
-type LaunchMap =
-    DashMap<LaunchKey, Arc<OnceCell<Arc<LoadedKernel>>>, BuildHasherDefault<WordHasher>>;
+type WordHash = BuildHasherDefault<WordHasher>;
+type LaunchMap = DashMap<LaunchKey, Arc<OnceCell<Arc<Specialized>>>, WordHash>;
 
 /// The cache of one [`crate::jit::Jit`].
 #[derive(Default)]
 pub(crate) struct KernelCache {
     launches: LaunchMap,
+    legal: DashMap<[u8; 32], Arc<OnceCell<Arc<LegalJob>>>>,
     code: DashMap<[u8; 32], Arc<OnceCell<Arc<CompiledKernel>>>>,
     /// The keys each kernel was compiled under, by name, the latest last.
     history: Mutex<HashMap<String, Vec<Arc<CacheKey>>>>,
@@ -125,26 +205,56 @@ pub(crate) struct KernelCache {
     misses: AtomicU64,
     code_hits: AtomicU64,
     compiles: AtomicU64,
+    legalizations: AtomicU64,
 }
 
 impl KernelCache {
-    /// The loaded kernel for `key`, if it is there. The hot path: no allocation, no IR.
-    pub(crate) fn get(&self, key: &LaunchKey) -> Option<Arc<LoadedKernel>> {
-        let found = self.launches.get(key)?.value().get().cloned()?;
-        self.hits.fetch_add(1, Ordering::Relaxed);
-        Some(found)
+    /// The code for a launch, if it is there. The hot path: no allocation, no IR.
+    pub(crate) fn get(&self, key: &LaunchKey, block: Dim3) -> Option<Arc<LoadedKernel>> {
+        let entry = self.launches.get(key);
+        let specialized = entry.as_ref().and_then(|cell| cell.value().get());
+        self.counted(specialized.and_then(|kernel| kernel.find(block)))
     }
 
-    /// The loaded kernel for `key`, loaded by `load` if it is not there. However many threads ask,
-    /// one loads.
-    pub(crate) fn get_or_load(
+    /// The specialized kernel for `key`, if it is there.
+    pub(crate) fn find(&self, key: &LaunchKey) -> Option<Arc<Specialized>> {
+        let entry = self.launches.get(key);
+        self.counted(entry.and_then(|cell| cell.value().get().cloned()))
+    }
+
+    fn counted<T>(&self, found: Option<T>) -> Option<T> {
+        let count = if found.is_some() {
+            &self.hits
+        } else {
+            &self.misses
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    /// The specialized kernel for `key`, made by `make` if it is not there. However many threads ask, one
+    /// makes it.
+    pub(crate) fn get_or_specialize(
         &self,
         key: LaunchKey,
-        load: impl FnOnce() -> Result<LoadedKernel>,
-    ) -> Result<Arc<LoadedKernel>> {
+        make: impl FnOnce() -> Result<Specialized>,
+    ) -> Result<Arc<Specialized>> {
         let cell = self.launches.entry(key).or_default().value().clone();
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        cell.get_or_try_init(|| load().map(Arc::new)).cloned()
+        cell.get_or_try_init(|| make().map(Arc::new)).cloned()
+    }
+
+    /// The legal kernel for `key`, made by `legalize` if it is not there.
+    pub(crate) fn get_or_legalize(
+        &self,
+        key: &CacheKey,
+        legalize: impl FnOnce() -> Result<LegalJob>,
+    ) -> Result<Arc<LegalJob>> {
+        let cell = self.legal.entry(key.digest()).or_default().value().clone();
+        let make = || {
+            self.legalizations.fetch_add(1, Ordering::Relaxed);
+            legalize().map(Arc::new)
+        };
+        cell.get_or_try_init(make).cloned()
     }
 
     /// The code for `key`, compiled by `compile` if it is not there. However many threads ask, one
@@ -188,6 +298,7 @@ impl KernelCache {
             misses: self.misses.load(Ordering::Relaxed),
             code_hits: self.code_hits.load(Ordering::Relaxed),
             compiles: self.compiles.load(Ordering::Relaxed),
+            legalizations: self.legalizations.load(Ordering::Relaxed),
         }
     }
 }

@@ -1,19 +1,17 @@
 //! The table of what the PTX target has: (operation, type, architecture).
 //!
 //! LLVM ends the process when it meets an operation it cannot select, so nothing outside this table
-//! reaches it. Passing the IR's verifier is assumed; what is refused here is correct IR that this
-//! target has no instruction for. Every cell of the table is compiled and assembled in
+//! reaches it. What is refused here is legal IR that this target has no instruction or no room for. Every cell of the table is compiled and assembled in
 //! `tests/ptx_grid.rs`.
 
 use std::fmt;
 
 use super::intrinsic;
-use crate::abi::ParamLayout;
 use crate::ir::{
-    AddressSpace, ArrayLen, AtomicOp, BinaryOp, Function, FunctionKind, InstData, IntrinsicDef,
-    Location, Module, Passing, Phase, PtxLowering, Scalar, Type, TypeData, TypeTable, UnaryOp,
-    Value,
+    ArrayLen, Function, InstData, IntrinsicDef, Location, Module, PtxLowering, Scalar, Type,
+    TypeData, TypeTable,
 };
+use crate::legal::Legal;
 use crate::target::{PtxTarget, Target};
 
 /// The largest number of scalars in a value that is not behind a pointer. LLVM handles each as a
@@ -48,14 +46,14 @@ impl fmt::Display for Illegal {
     }
 }
 
-/// Everything in a module that a target does not have.
+/// Everything of a kernel that a target does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{module}` cannot be compiled for sm_{sm}:\n{}", lines(.list))]
+#[error("kernel `{module}` cannot be compiled for {target}:\n{}", lines(.list))]
 pub struct IllegalOperations {
     /// The module.
     pub module: String,
-    /// The architecture.
-    pub sm: u32,
+    /// The target.
+    pub target: String,
     /// What it holds that is not legal; not empty.
     pub list: Vec<Illegal>,
 }
@@ -65,11 +63,11 @@ fn lines(list: &[Illegal]) -> String {
     lines.join("\n")
 }
 
-/// Whether a verified module of [`Phase::Legal`] can be compiled for a target.
+/// Whether a kernel can be compiled for a target.
 ///
 /// # Errors
 /// All operations that cannot, each with its line and a way out.
-pub fn check_legal(module: &Module, target: &PtxTarget) -> Result<(), IllegalOperations> {
+pub(super) fn check_legal(module: &Legal, target: &PtxTarget) -> Result<(), IllegalOperations> {
     let mut list = Vec::new();
     let mut refuse = |function: &str, location: Location, message: String| {
         list.push(Illegal {
@@ -95,41 +93,28 @@ pub fn check_legal(module: &Module, target: &PtxTarget) -> Result<(), IllegalOpe
             }
         });
     }
-    let kernel = module.kernel().map(|id| &module.functions[id]);
-    let (name, location) = match kernel {
-        Some(kernel) => (kernel.name.as_str(), kernel.location),
-        None => (module.name.as_str(), Location::unknown()),
-    };
+    let kernel = module.kernel();
     for message in check_module(module, target) {
-        refuse(name, location, message);
+        refuse(&kernel.name, kernel.location, message);
     }
     if list.is_empty() {
         return Ok(());
     }
     Err(IllegalOperations {
         module: module.name.clone(),
-        sm: target.sm,
+        target: format!("sm_{}", target.sm),
         list,
     })
 }
 
 /// What the module as a whole breaks.
-fn check_module(module: &Module, target: &PtxTarget) -> Vec<String> {
+fn check_module(module: &Legal, target: &PtxTarget) -> Vec<String> {
     let mut messages = Vec::new();
-    if module.phase != Phase::Legal {
-        let phase = module.phase.name();
+    let (given, limit) = (module.layout().size, Target::Ptx(*target).max_param_bytes());
+    if given > limit {
         messages.push(format!(
-            "the module is in phase `{phase}`; specialize it and lower its ABI first"
+            "the parameters take {given} bytes, of at most {limit}; pass large values by reference"
         ));
-    }
-    let max_params = Target::Ptx(*target).max_param_bytes();
-    match ParamLayout::of(module) {
-        None => messages.push("there is no kernel with concrete parameters".to_owned()),
-        Some(layout) if layout.size > max_params => messages.push(format!(
-            "the parameters take {} bytes, of at most {max_params}; pass large values by reference",
-            layout.size
-        )),
-        Some(_) => {}
     }
     let constants: u64 = module.globals.values().map(|g| g.bytes.len() as u64).sum();
     if constants > MAX_CONSTANT_BYTES {
@@ -157,23 +142,6 @@ fn check_module(module: &Module, target: &PtxTarget) -> Vec<String> {
 /// What a function's parameters and variables break.
 fn check_signature(module: &Module, function: &Function) -> Option<String> {
     let types = &module.types;
-    for param in &function.params {
-        let ty = function.type_of(param.value);
-        let space = match *types.data(ty) {
-            TypeData::Pointer { space, .. } | TypeData::Slice { space, .. } => space,
-            _ => AddressSpace::Generic,
-        };
-        let from_host = matches!(space, AddressSpace::Generic | AddressSpace::Global);
-        let by_value = param.passing == Passing::ByValue;
-        if function.kind == FunctionKind::Kernel && !from_host && !by_value {
-            return Some(format!(
-                "parameter `{}` points into {} memory, which the host cannot pass; pass global \
-                 memory",
-                param.name,
-                space.name()
-            ));
-        }
-    }
     let params = function.params.iter().map(|p| function.type_of(p.value));
     let vars = function.vars.values().map(|var| var.ty);
     params
@@ -221,232 +189,23 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn type_of(&self, value: Value) -> Type {
-        self.function.type_of(value)
-    }
-
-    fn name(&self, ty: Type) -> String {
-        self.module.types.display(ty)
-    }
-
-    fn space(&self, ty: Type) -> Option<AddressSpace> {
-        match *self.module.types.data(ty) {
-            TypeData::Pointer { space, .. } | TypeData::Slice { space, .. } => Some(space),
-            _ => None,
-        }
-    }
-
-    /// The list of all instructions.
     fn inst(&self, data: &InstData, result: Type) -> Result<(), String> {
-        if let Some(message) = too_large(&self.module.types, result) {
+        let type_of = |value| self.function.type_of(value);
+        let mut types = vec![result];
+        data.for_each_operand(|value| types.push(type_of(value)));
+        let mut sizes = types
+            .into_iter()
+            .map(|ty| too_large(&self.module.types, ty));
+        if let Some(message) = sizes.find_map(|message| message) {
             return Err(message);
         }
-        match *data {
-            InstData::Unary { op, arg } => self.unary(op, self.type_of(arg)),
-            InstData::Binary { op, args } => self.binary(op, self.type_of(args[0])),
-            InstData::Compare { args, .. } => self.compare(self.type_of(args[0])),
-            InstData::Cast { arg } => self.cast(self.type_of(arg), result),
-            InstData::Bitcast { arg } => self.bitcast(self.type_of(arg), result),
-            InstData::SpaceCast { arg } => self.space_cast(self.type_of(arg), result),
-            InstData::Store { ptr, value, .. } => {
-                if let Some(message) = too_large(&self.module.types, self.type_of(value)) {
-                    return Err(message);
-                }
-                self.store(self.type_of(ptr))
-            }
-            InstData::AtomicLoad { ptr, .. } | InstData::AtomicStore { ptr, .. } => {
-                self.atomic_space(self.type_of(ptr))
-            }
-            InstData::AtomicRmw { op, ptr, value, .. } => {
-                self.atomic_rmw(op, self.type_of(value))?;
-                self.atomic_space(self.type_of(ptr))
-            }
-            InstData::AtomicCas { ptr, new, .. } => {
-                self.atomic_cas(self.type_of(new))?;
-                self.atomic_space(self.type_of(ptr))
-            }
-            InstData::Intrinsic { id, ref args } => {
-                let args: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
-                self.intrinsic(self.module.intrinsics[id], &args, result)
-            }
-            InstData::Const(_)
-            | InstData::ConstParam(_)
-            | InstData::Select { .. }
-            | InstData::Construct { .. }
-            | InstData::Extract { .. }
-            | InstData::Insert { .. }
-            | InstData::VarGet(_)
-            | InstData::VarSet(..)
-            | InstData::Load { .. }
-            | InstData::PtrOffset { .. }
-            | InstData::FieldPtr { .. }
-            | InstData::ElementPtr { .. }
-            | InstData::SliceNew { .. }
-            | InstData::SliceLen { .. }
-            | InstData::SlicePtr { .. }
-            | InstData::SliceIndex { .. }
-            | InstData::SharedAddr(_)
-            | InstData::DynamicShared
-            | InstData::LocalAlloc
-            | InstData::GlobalAddr(_)
-            | InstData::Barrier
-            | InstData::Fence { .. }
-            | InstData::Call { .. }
-            | InstData::If { .. }
-            | InstData::Loop { .. }
-            | InstData::For { .. }
-            | InstData::Break { .. }
-            | InstData::Continue { .. }
-            | InstData::Return { .. } => Ok(()),
-        }
-    }
-
-    /// The scalar that arithmetic on `ty` works on: of a scalar itself, of a vector its lanes'.
-    fn lane(&self, ty: Type) -> Option<Scalar> {
-        match *self.module.types.data(ty) {
-            TypeData::Scalar(scalar) => Some(scalar),
-            TypeData::Vector { element, .. } => Some(element),
-            _ => None,
-        }
-    }
-
-    fn unary(&self, op: UnaryOp, ty: Type) -> Result<(), String> {
-        let legal = self.lane(ty).is_some_and(|scalar| match op {
-            UnaryOp::Neg => scalar.is_int() || scalar.is_float(),
-            UnaryOp::Not => scalar.is_int() || scalar == Scalar::Bool,
-        });
-        legal
-            .then_some(())
-            .ok_or_else(|| format!("there is no `{op:?}` of `{}`", self.name(ty)))
-    }
-
-    fn binary(&self, op: BinaryOp, ty: Type) -> Result<(), String> {
-        let legal = self.lane(ty).is_some_and(|scalar| match op {
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Div
-            | BinaryOp::Min
-            | BinaryOp::Max => scalar.is_int() || scalar.is_float(),
-            BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => scalar.is_int(),
-            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
-                scalar.is_int() || scalar == Scalar::Bool
-            }
-        });
-        legal
-            .then_some(())
-            .ok_or_else(|| format!("there is no `{op:?}` of `{}`", self.name(ty)))
-    }
-
-    fn compare(&self, ty: Type) -> Result<(), String> {
-        match self.module.types.data(ty) {
-            TypeData::Scalar(_) | TypeData::Pointer { .. } => Ok(()),
-            _ => Err(format!(
-                "`{}` has no comparison; compare its parts",
-                self.name(ty)
-            )),
-        }
-    }
-
-    fn cast(&self, from: Type, to: Type) -> Result<(), String> {
-        let legal = match (from.as_scalar(), to.as_scalar()) {
-            (Some(from), Some(Scalar::Bool)) => from == Scalar::Bool,
-            (Some(_), Some(_)) => true,
-            _ => false,
-        };
-        legal.then_some(()).ok_or_else(|| {
-            let (from, to) = (self.name(from), self.name(to));
-            format!("there is no conversion from `{from}` to `{to}`; a number is compared with 0")
-        })
-    }
-
-    fn bitcast(&self, from: Type, to: Type) -> Result<(), String> {
-        let types = &self.module.types;
-        let flat = |ty: Type| {
-            let data = types.data(ty);
-            let kinds = matches!(
-                data,
-                TypeData::Scalar(_) | TypeData::Vector { .. } | TypeData::Pointer { .. }
-            );
-            kinds && ty != Type::BOOL
-        };
-        let size = |ty| types.layout(ty).map(|layout| layout.size);
-        let spaces = match (self.space(from), self.space(to)) {
-            (Some(from), Some(to)) => from == to,
-            _ => true,
-        };
-        if flat(from) && flat(to) && size(from) == size(to) && spaces {
-            return Ok(());
-        }
-        let (from, to) = (self.name(from), self.name(to));
-        Err(format!(
-            "the bits of `{from}` are not those of a `{to}`; both have to be numbers, vectors or \
-             pointers of one size, pointers of one address space"
-        ))
-    }
-
-    fn space_cast(&self, from: Type, to: Type) -> Result<(), String> {
-        let generic = Some(AddressSpace::Generic);
-        let (a, b) = (self.space(from), self.space(to));
-        if a.is_some() && b.is_some() && (a == b || a == generic || b == generic) {
-            return Ok(());
-        }
-        let (from, to) = (self.name(from), self.name(to));
-        Err(format!(
-            "`{from}` and `{to}` are in two address spaces, and an address of one is none of the \
-             other"
-        ))
-    }
-
-    fn store(&self, ptr: Type) -> Result<(), String> {
-        match self.space(ptr) {
-            Some(space @ (AddressSpace::Constant | AddressSpace::Param)) => {
-                Err(format!("{} memory is read-only", space.name()))
+        match data {
+            InstData::Intrinsic { id, args } => {
+                let args: Vec<Type> = args.iter().map(|&arg| type_of(arg)).collect();
+                self.intrinsic(self.module.intrinsics[*id], &args, result)
             }
             _ => Ok(()),
         }
-    }
-
-    fn atomic_space(&self, ptr: Type) -> Result<(), String> {
-        match self.space(ptr) {
-            Some(AddressSpace::Global | AddressSpace::Shared | AddressSpace::Generic) => Ok(()),
-            _ => Err(format!(
-                "there are no atomics through `{}`; only in global and shared memory",
-                self.name(ptr)
-            )),
-        }
-    }
-
-    fn atomic_rmw(&self, op: AtomicOp, ty: Type) -> Result<(), String> {
-        let legal = ty.as_scalar().is_some_and(|scalar| {
-            let number = scalar.bits() >= 32;
-            match op {
-                AtomicOp::Add | AtomicOp::Exchange => number,
-                AtomicOp::Min | AtomicOp::Max | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => {
-                    number && scalar.is_int()
-                }
-            }
-        });
-        legal.then_some(()).ok_or_else(|| {
-            format!(
-                "there is no atomic `{op:?}` of `{}`; there are additions and exchanges of 32- and \
-                 64-bit numbers, and the rest for integers of these widths",
-                self.name(ty)
-            )
-        })
-    }
-
-    fn atomic_cas(&self, ty: Type) -> Result<(), String> {
-        let legal = ty
-            .as_scalar()
-            .is_some_and(|scalar| scalar.is_int() && scalar.bits() >= 16);
-        legal.then_some(()).ok_or_else(|| {
-            format!(
-                "there is no compare-and-swap of `{}`; there is one of integers of 16, 32 and 64 \
-                 bits",
-                self.name(ty)
-            )
-        })
     }
 
     fn intrinsic(&self, def: &IntrinsicDef, args: &[Type], result: Type) -> Result<(), String> {

@@ -38,6 +38,7 @@ use once_cell::sync::OnceCell;
 use super::error::BackendError;
 use super::line_info::keep_directives;
 use super::session::Session;
+use crate::target::CpuFeatures;
 
 /// A processor and the oldest PTX version that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +89,6 @@ struct Host {
     cpu: String,
     /// A processor that has nothing that the host lacks, if one is known.
     base: Option<&'static str>,
-    /// What it has, as `+a,-b`; on top of a base only what is there needs to be said, which is half
-    /// as long, and LLVM reads the list several times a compilation.
-    features: String,
 }
 
 impl Host {
@@ -98,16 +96,10 @@ impl Host {
     fn get() -> &'static Host {
         static HOST: OnceCell<Host> = OnceCell::new();
         HOST.get_or_init(|| {
-            let base = cfg!(target_arch = "x86_64").then_some("x86-64");
-            let features = TargetMachine::get_host_cpu_features();
-            let features = features.to_string_lossy();
-            let needed = |feature: &&str| base.is_none() || feature.starts_with('+');
-            let features: Vec<&str> = features.split(',').filter(needed).collect();
             let cpu = TargetMachine::get_host_cpu_name();
             Host {
                 cpu: cpu.to_string_lossy().into_owned(),
-                base,
-                features: features.join(","),
+                base: cfg!(target_arch = "x86_64").then_some("x86-64"),
             }
         })
     }
@@ -118,8 +110,6 @@ pub(crate) struct Machine {
     machine: TargetMachine,
     triple: TargetTriple,
     loop_vectorizer: bool,
-    /// The features asked for, as `+a,-b`.
-    features: String,
 }
 
 impl Machine {
@@ -156,17 +146,20 @@ impl Machine {
         Machine::new(triple, &cpu, &features, level, false)
     }
 
-    /// The processor this program runs on, with all its features, position-independent. To be
-    /// called on a compile thread.
+    /// A processor of the host's kind with these features, position-independent. To be called on a
+    /// compile thread.
     ///
     /// # Errors
     /// If this libLLVM was built without the host's target.
-    pub(crate) fn host(level: OptimizationLevel) -> Result<Machine, BackendError> {
+    pub(crate) fn host(
+        features: &CpuFeatures,
+        level: OptimizationLevel,
+    ) -> Result<Machine, BackendError> {
         let host = Host::get();
         Machine::new(
             TargetMachine::get_default_triple(),
             host.base.unwrap_or(&host.cpu),
-            &host.features,
+            &features.to_string(),
             level,
             // Kernels come as vectors; what is left is scalar for a reason.
             false,
@@ -178,7 +171,7 @@ impl Machine {
     ///
     /// # Errors
     /// If this libLLVM was built without the host's target.
-    #[cfg(feature = "gpu-on-host")]
+    #[cfg(any(test, feature = "gpu-on-host"))]
     pub(crate) fn plain_host() -> Result<Machine, BackendError> {
         let triple = TargetMachine::get_default_triple();
         let cpu = Host::get().base.unwrap_or("generic");
@@ -191,28 +184,6 @@ impl Machine {
         let attribute = context.create_string_attribute("tune-cpu", &Host::get().cpu);
         for function in module.get_functions() {
             function.add_attribute(AttributeLoc::Function, attribute);
-        }
-    }
-
-    fn has(&self, feature: &str) -> bool {
-        self.features
-            .split(',')
-            .any(|f| f.strip_prefix('+') == Some(feature))
-    }
-
-    /// Whether the host converts between `f16` and `f32` itself.
-    pub(crate) fn converts_f16(&self) -> bool {
-        self.has("f16c") || cfg!(target_arch = "aarch64")
-    }
-
-    /// How many 32-bit numbers a register of the host holds.
-    pub(crate) fn native_lanes(&self) -> u32 {
-        if self.has("avx512f") {
-            16
-        } else if self.has("avx2") {
-            8
-        } else {
-            4
         }
     }
 
@@ -238,7 +209,6 @@ impl Machine {
                 machine,
                 triple,
                 loop_vectorizer,
-                features: features.to_owned(),
             }),
             None => Err(BackendError::new(
                 "target",
@@ -260,21 +230,6 @@ impl Machine {
     pub(crate) fn prepare(&self, module: &Module<'_>) {
         module.set_triple(&self.triple);
         module.set_data_layout(&self.target_data().get_data_layout());
-    }
-
-    /// LLVM's own rules for modules. Passing them does not mean the back end can compile it.
-    ///
-    /// # Errors
-    /// Every broken rule, one a line.
-    pub(crate) fn verify(
-        &self,
-        session: &Session<'_>,
-        module: &Module<'_>,
-    ) -> Result<(), BackendError> {
-        module
-            .verify()
-            .map_err(|error| BackendError::new("verify", error.to_string_lossy()))?;
-        session.check("verify")
     }
 
     /// Runs a pass pipeline in the syntax of `opt -passes=`.

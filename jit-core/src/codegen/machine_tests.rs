@@ -56,7 +56,7 @@ fn ptx(text: &str, sm: u32, version: u32) -> Result<String, CompileThreadError> 
         let machine = Machine::nvptx(sm, version)?;
         let module = parse(&context, &text);
         machine.prepare(&module);
-        machine.verify(&session, &module)?;
+        session.verify(&module)?;
         machine.run_passes(&session, &module, OptLevel::O3.ptx_pipeline())?;
         machine.emit_assembly(&session, &module)
     };
@@ -198,11 +198,10 @@ fn a_broken_module_fails_verification_with_llvm_s_text() {
     let verify = || {
         let context = Context::create();
         let session = Session::new(&context);
-        let machine = Machine::nvptx(90, 83).unwrap();
         let module = context.create_module("broken");
         let function = module.add_function("f", context.void_type().fn_type(&[], false), None);
         context.append_basic_block(function, "entry");
-        machine.verify(&session, &module)
+        session.verify(&module)
     };
     let error = on_compile_thread("broken", verify)
         .unwrap()
@@ -247,13 +246,13 @@ fn the_host_has_assembly_and_an_object() {
     let compile = || -> Result<(String, Vec<u8>), BackendError> {
         let context = Context::create();
         let session = Session::new(&context);
-        let machine = Machine::host(OptimizationLevel::Default)?;
+        let machine = Machine::host(&CpuFeatures::host(), OptimizationLevel::Default)?;
         let module = parse(&context, "define i32 @seven() { ret i32 7 }");
         machine.prepare(&module);
         machine.run_passes(&session, &module, "default<O3>")?;
         let object = machine.emit_object(&session, &module)?;
         let assembly = machine.emit_assembly(&session, &module)?;
-        session.finish("emit")?;
+        session.check("emit")?;
         Ok((assembly, object))
     };
     let (assembly, object) = on_compile_thread("seven", compile).unwrap().unwrap();
@@ -341,7 +340,7 @@ fn line_tables_become_loc_lines_and_nothing_else() {
             .build_return(None)
             .expect("the builder is in a block");
         lines.finalize();
-        machine.verify(&session, &module)?;
+        session.verify(&module)?;
         machine.run_passes(&session, &module, OptLevel::O3.ptx_pipeline())?;
         machine.emit_assembly(&session, &module)
     };

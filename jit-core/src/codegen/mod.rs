@@ -4,11 +4,12 @@
 //! opens libLLVM, `session` runs a compile and collects its diagnostics, `machine` knows the
 //! targets.
 
+mod cpu;
 mod effort;
 mod error;
-mod host;
 mod inline_ptx;
 mod intrinsic;
+mod isa;
 mod legal;
 mod library;
 mod line_info;
@@ -21,7 +22,6 @@ mod operations;
 mod optimize;
 mod options;
 mod park;
-mod pipeline;
 mod placeless;
 mod private;
 mod provenance;
@@ -32,11 +32,11 @@ mod split;
 mod types;
 mod vector;
 
-pub(crate) use host::{HostCode, HostJob, HostOutput, compile_host, host_vector_lanes};
-pub(crate) use pipeline::{PtxJob, compile_ptx};
+pub(crate) use session::compile_module;
 
 pub use error::{BackendError, CompileThreadError};
-pub use legal::{Illegal, IllegalOperations, check_legal};
+pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
+pub use legal::{Illegal, IllegalOperations};
 pub use library::{LlvmLibrary, LlvmLibraryError, Place, Searched, find_library, library};
 pub use lower::{FunctionLowering, LoweringHooks, NoHooks, kernel_entry_name};
 /// The LLVM release that code is generated with; part of the cache key.
@@ -45,6 +45,4 @@ pub const LLVM_VERSION: u32 = 22;
 pub use machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
 pub use optimize::OptLevel;
 pub use options::CodegenOptions;
-pub use ptx::{PtxError, emit_ptx};
-pub(crate) use vector::ENTRY as HOST_ENTRY;
-pub use vector::{Barriers, Bug};
+pub use session::Session;

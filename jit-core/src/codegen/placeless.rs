@@ -279,7 +279,7 @@ mod tests {
                 .map_err(|error| BackendError::new("parse", error.to_string_lossy()))?;
             let pipeline = "function(infer-address-spaces)";
             run_freezing(&machine, &session, (&context, &module), pipeline)?;
-            machine.verify(&session, &module)?;
+            session.verify(&module)?;
             freeze_placeless(&context, &module)?;
             machine.emit_assembly(&session, &module)
         };

@@ -1,75 +1,87 @@
-//! A verified module to PTX text: the stages in their order, on a compile thread.
-//!
-//! The compile pipeline runs the same stages with its hooks in between; [`emit_ptx`] is the plain
-//! way through, for tests, tools and inspection.
+//! PTX for NVIDIA's GPUs.
 
-use std::sync::Arc;
-
-use inkwell::context::Context;
+use inkwell::module::Module as LlvmModule;
 
 use super::effort::passes_for_ptx;
-use super::error::{BackendError, CompileThreadError};
+use super::error::BackendError;
+use super::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
 use super::legal::{IllegalOperations, check_legal};
-use super::lower::{LoweringHooks, lower};
+use super::lower::{kernel_entry_name, lower};
 use super::machine::Machine;
-use super::options::CodegenOptions;
 use super::placeless::{prepare_emission, run_ptx_passes};
-use super::ptxas;
-use super::session::{Session, on_compile_thread};
-use crate::ir::Module;
+use super::{LLVM_VERSION, ptxas};
+use crate::code::{Code, PtxCode};
+use crate::legal::Legal;
 use crate::target::PtxTarget;
 
-/// Why a module did not become PTX.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PtxError {
-    /// It holds operations that the target does not have.
-    #[error(transparent)]
-    Illegal(#[from] IllegalOperations),
-    /// LLVM refused a stage.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// The compile did not come to an end of its own, or there is no LLVM.
-    #[error(transparent)]
-    Thread(#[from] CompileThreadError),
+/// Makes PTX.
+pub(crate) struct PtxIsa {
+    target: PtxTarget,
 }
 
-/// The PTX text of a verified module of [`crate::ir::Phase::Legal`].
-///
-/// # Errors
-/// If the target lacks an operation, a hook or LLVM refuses, or there is no LLVM.
-pub fn emit_ptx(
-    module: &Arc<Module>,
-    target: PtxTarget,
-    options: &CodegenOptions,
-    hooks: &Arc<dyn LoweringHooks + Send + Sync>,
-) -> Result<String, PtxError> {
-    check_legal(module, &target)?;
-    let name = module.name.clone();
-    let (module, options, hooks) = (Arc::clone(module), options.clone(), Arc::clone(hooks));
-    let compile = move || {
-        let context = Context::create();
-        let session = Session::new(&context);
-        compile_in(&session, &context, &module, target, &options, &*hooks)
-    };
-    Ok(on_compile_thread(&name, compile)??)
+impl PtxIsa {
+    /// For an architecture and a version of PTX.
+    pub(crate) fn new(target: PtxTarget) -> PtxIsa {
+        PtxIsa { target }
+    }
 }
 
-fn compile_in(
-    session: &Session<'_>,
-    context: &Context,
-    module: &Module,
-    target: PtxTarget,
-    options: &CodegenOptions,
-    hooks: &dyn LoweringHooks,
-) -> Result<String, BackendError> {
-    let machine = Machine::nvptx(target.sm, target.ptx)?;
-    let llvm = lower(context, module, &machine, target, options, hooks)?;
-    let pipeline = passes_for_ptx(module, options.opt_level);
-    machine.verify(session, &llvm)?;
-    run_ptx_passes(&machine, session, (context, &llvm), &module.types, pipeline)?;
-    ptxas::write_around(context, &llvm)?;
-    prepare_emission(&machine, session, (context, &llvm), &module.types)?;
-    let ptx = machine.emit_assembly(session, &llvm)?;
-    Ok(ptxas::write_around_in_text(&ptx))
+impl Isa for PtxIsa {
+    fn fingerprint(&self) -> String {
+        format!("LLVM {LLVM_VERSION}")
+    }
+
+    fn check(&self, legal: &Legal) -> Result<(), IllegalOperations> {
+        check_legal(legal, &self.target)
+    }
+
+    fn generator(&self) -> Generator<'_> {
+        Generator::Llvm(self)
+    }
+}
+
+impl LlvmIsa for PtxIsa {
+    fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
+        let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
+        let module = lower(&job, &machine, self.target)?;
+        Ok(Lowered::Module(Box::new(PtxKernel {
+            job,
+            machine,
+            module,
+        })))
+    }
+}
+
+/// A kernel on its way to PTX.
+struct PtxKernel<'a> {
+    job: LlvmJob<'a>,
+    machine: Machine,
+    module: LlvmModule<'a>,
+}
+
+impl<'a> LlvmKernel<'a> for PtxKernel<'a> {
+    fn module(&self) -> &LlvmModule<'a> {
+        &self.module
+    }
+
+    fn passes(&self) -> String {
+        passes_for_ptx(self.job.legal, self.job.options.opt_level).to_owned()
+    }
+
+    fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
+        let (job, module) = (&self.job, (self.job.context, &self.module));
+        let types = &job.legal.types;
+        run_ptx_passes(&self.machine, job.session, module, types, passes)?;
+        ptxas::write_around(job.context, &self.module)
+    }
+
+    fn emit(&mut self) -> Result<Code, BackendError> {
+        let (job, module) = (&self.job, (self.job.context, &self.module));
+        prepare_emission(&self.machine, job.session, module, &job.legal.types)?;
+        let text = self.machine.emit_assembly(job.session, &self.module)?;
+        Ok(Code::Ptx(PtxCode {
+            text: ptxas::write_around_in_text(&text).into(),
+            entry: kernel_entry_name(&job.legal.kernel().name, job.options.kernel_tag),
+        }))
+    }
 }

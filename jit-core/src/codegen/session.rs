@@ -67,6 +67,7 @@ enum Outcome<R> {
 /// # Errors
 /// [`CompileThreadError`] if LLVM is missing, no thread can be had, `work` panics or does not end, or
 /// LLVM meets a fatal error.
+#[cfg(any(test, feature = "gpu-on-host"))]
 pub(crate) fn on_compile_thread<R: Send + 'static>(
     kernel: &str,
     work: impl FnOnce() -> R + Send + 'static,
@@ -259,7 +260,7 @@ struct Collector {
 ///
 /// Made right after the context and kept while anything is done with it: without a handler LLVM
 /// exits the process on an error diagnostic.
-pub(crate) struct Session<'ctx> {
+pub struct Session<'ctx> {
     context: &'ctx Context,
     /// Boxed: LLVM holds its address.
     collector: Box<Collector>,
@@ -267,9 +268,15 @@ pub(crate) struct Session<'ctx> {
     not_send: PhantomData<*mut ()>,
 }
 
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.diagnostics()).finish()
+    }
+}
+
 impl<'ctx> Session<'ctx> {
     /// Starts to collect the context's diagnostics.
-    pub(crate) fn new(context: &'ctx Context) -> Session<'ctx> {
+    pub fn new(context: &'ctx Context) -> Session<'ctx> {
         let session = Session {
             context,
             collector: Box::default(),
@@ -297,7 +304,10 @@ impl<'ctx> Session<'ctx> {
 
     /// `Ok` if no error has been reported so far; else an error of `stage` with all of them.
     /// Errors stay: once one was reported, nothing made in this session is to be used.
-    pub(crate) fn check(&self, stage: &'static str) -> Result<(), BackendError> {
+    ///
+    /// # Errors
+    /// Every error diagnostic, one a line.
+    pub fn check(&self, stage: &'static str) -> Result<(), BackendError> {
         let diagnostics = self.collector.diagnostics.borrow();
         let errors: Vec<&str> = diagnostics
             .iter()
@@ -311,10 +321,20 @@ impl<'ctx> Session<'ctx> {
         }
     }
 
-    /// [`Session::check`] at the end; the warnings, remarks and notes are handed back.
-    pub(crate) fn finish(self, stage: &'static str) -> Result<Vec<Diagnostic>, BackendError> {
-        self.check(stage)?;
-        Ok(self.collector.diagnostics.take())
+    /// LLVM's own rules for modules. Passing them does not mean the back end can compile it.
+    ///
+    /// # Errors
+    /// Every broken rule, one a line.
+    pub fn verify(&self, module: &Module<'_>) -> Result<(), BackendError> {
+        module
+            .verify()
+            .map_err(|error| BackendError::new("verify", error.to_string_lossy()))?;
+        self.check("verify")
+    }
+
+    /// What has been reported so far.
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.collector.diagnostics.borrow().clone()
     }
 
     /// Links a bitcode module into `module`, which belongs to this session's context.

@@ -193,7 +193,7 @@ mod tests {
             let context = Context::create();
             let module = context.create_module("m");
             long_loop(&context, &module, length)?;
-            let machine = Machine::host(inkwell::OptimizationLevel::None)?;
+            let machine = Machine::plain_host()?;
             split_long_blocks(&context, &module, &machine.target_data())?;
             let verified = module.verify();
             verified.map_err(|e| BackendError::new("verify", e.to_string_lossy()))?;

@@ -26,7 +26,7 @@ use crate::abi::ParamLayout;
 use crate::block_order::BlockOrder;
 use crate::checks::{Checks, Finding};
 use crate::fault::FaultRecord;
-use crate::ir::Module;
+use crate::legal::Legal;
 use crate::row_panic::RowPanic;
 use crate::stop::Stop;
 
@@ -185,16 +185,13 @@ pub enum InterpretError {
 }
 
 impl InterpretedKernel {
-    /// Prepares the kernel of a module, which must have passed the verifier.
+    /// Prepares a kernel.
     ///
     /// # Errors
-    /// No kernel, types that are still generic, or a size beyond the interpreter's.
-    pub fn new(module: &Module) -> Result<Self, InterpretError> {
-        let program = flatten::flatten(module)?;
-        let layout = ParamLayout::of(module).ok_or_else(|| InterpretError::Unverified {
-            module: module.name.clone(),
-            what: "it has no kernel, or one with open types".to_owned(),
-        })?;
+    /// A size beyond the interpreter's.
+    pub fn new(legal: &Legal) -> Result<Self, InterpretError> {
+        let program = flatten::flatten(legal)?;
+        let layout = legal.layout().clone();
         Ok(Self { program, layout })
     }
 

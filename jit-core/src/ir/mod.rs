@@ -85,4 +85,4 @@ pub use types::{
     AddressSpace, ArrayLen, ConstParam, Layout, Scalar, StructData, StructId, Type, TypeData,
     TypeParam, TypeTable,
 };
-pub use verify::{Verified, VerifyError, VerifyErrors, verify};
+pub use verify::{VerifyError, VerifyErrors, verify};

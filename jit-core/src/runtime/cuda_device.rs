@@ -13,8 +13,8 @@ use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream};
 use super::device::{
     Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, describe_fault,
 };
+use crate::code::{Code, CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
-use crate::job::{Code, CompiledKernel};
 use crate::launch::{LaunchConfig, LaunchLimits};
 use crate::target::{PtxTarget, Target};
 
@@ -28,7 +28,7 @@ pub(super) struct CudaDevice {
     context: Arc<CudaContext>,
     stream: CudaStream,
     /// Kernels by tag, for turning a fault record into an error.
-    kernels: RwLock<HashMap<u64, CompiledKernel>>,
+    kernels: RwLock<HashMap<u64, Arc<KernelInfo>>>,
 }
 
 impl CudaDevice {
@@ -125,29 +125,28 @@ impl Backend for CudaDevice {
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
-        let Code::Ptx(text) = &kernel.code else {
+        let info = &kernel.info;
+        let Code::Ptx(code) = &kernel.code else {
             let device = self.info.name.clone();
             return Err(Error::WrongTarget {
-                kernel: kernel.name.clone(),
+                kernel: info.name.clone(),
                 device,
             });
         };
-        let module = self.context.load_module(text.as_bytes(), &kernel.name)?;
-        let function = module.function_of(&kernel.entry, &kernel.name)?;
+        let module = self.context.load_module(code.text.as_bytes(), &info.name)?;
+        let function = module.function_of(&code.entry, &info.name)?;
         let limit = u64::from(self.info.limits.shared_bytes);
-        if limit > SHARED_WITHOUT_OPT_IN && kernel.shared_bytes <= limit {
-            function.allow_dynamic_shared((limit - kernel.shared_bytes) as u32)?;
+        if limit > SHARED_WITHOUT_OPT_IN && info.shared_bytes <= limit {
+            function.allow_dynamic_shared((limit - info.shared_bytes) as u32)?;
         }
-        self.kernels
-            .write()
-            .insert(kernel.kernel_tag, kernel.clone());
+        self.kernels.write().insert(info.kernel_tag, info.clone());
         Ok(Box::new(Loaded { function }))
     }
 
     fn launch(
         &self,
         code: &dyn LoadedCode,
-        kernel: &Arc<CompiledKernel>,
+        kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
         params: &mut [std::mem::MaybeUninit<u8>],
         limit: Option<Duration>,

@@ -9,11 +9,11 @@ use std::time::Duration;
 use super::cpu::CpuOptions;
 use super::cuda::DriverError;
 use crate::checks::Checks;
+use crate::code::{CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::ir::AddressSpace;
-use crate::job::CompiledKernel;
-use crate::launch::{Dim3, KernelFault, LaunchConfig, LaunchLimits};
+use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
 use crate::target::Target;
 
 /// Which device of this process.
@@ -23,6 +23,8 @@ pub enum DeviceId {
     Cpu(u32),
     /// A CUDA device, by ordinal.
     Cuda(u32),
+    /// A device of a backend that Kiln does not know; each has a number of its own.
+    Custom(u32),
 }
 
 impl std::fmt::Display for DeviceId {
@@ -30,6 +32,7 @@ impl std::fmt::Display for DeviceId {
         match self {
             DeviceId::Cpu(n) => write!(f, "CPU device {n}"),
             DeviceId::Cuda(n) => write!(f, "CUDA device {n}"),
+            DeviceId::Custom(n) => write!(f, "device {n}"),
         }
     }
 }
@@ -41,6 +44,8 @@ pub enum DeviceKind {
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
+    /// A device of a backend that Kiln does not know.
+    Custom,
 }
 
 impl fmt::Display for DeviceKind {
@@ -48,6 +53,7 @@ impl fmt::Display for DeviceKind {
         f.write_str(match self {
             DeviceKind::Cpu => "CPU",
             DeviceKind::Cuda => "CUDA GPU",
+            DeviceKind::Custom => "device of its own kind",
         })
     }
 }
@@ -72,20 +78,20 @@ pub struct DeviceInfo {
 }
 
 /// A kernel loaded on a device.
-pub(crate) trait LoadedCode: Any + Send + Sync {
+pub trait LoadedCode: Any + Send + Sync {
     /// For the backend that made it to get its own type back.
     fn as_any(&self) -> &dyn Any;
 }
 
 /// A point in the order of a device's work.
-pub(crate) trait Marker: Send + Sync {
+pub trait Marker: Send + Sync {
     /// For the backend that made it to get its own type back.
     fn as_any(&self) -> &dyn Any;
 }
 
 /// What a backend does. Addresses are device addresses; memory comes from `alloc` and is not
 /// initialized.
-pub(crate) trait Backend: Send + Sync {
+pub trait Backend: Send + Sync {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
     /// Allocates device memory, aligned to 256 bytes. Zero bytes give any address.
@@ -114,13 +120,9 @@ pub(crate) trait Backend: Send + Sync {
     /// none.
     fn load_checked(&self, kernel: &CompiledKernel, _: &Checks) -> Result<Box<dyn LoadedCode>> {
         Err(Error::NoChecks {
-            kernel: kernel.name.clone(),
+            kernel: kernel.info.name.clone(),
             device: self.info().name.clone(),
         })
-    }
-    /// Makes ready what a launch with blocks of this shape needs, where that depends on it.
-    fn prepare(&self, _code: &dyn LoadedCode, _block: Dim3) -> Result<()> {
-        Ok(())
     }
     /// Hands a launch to the device, which may run for as long as `limit` says, where it can be
     /// ended. `params` is laid out as the kernel's
@@ -128,7 +130,7 @@ pub(crate) trait Backend: Send + Sync {
     fn launch(
         &self,
         code: &dyn LoadedCode,
-        kernel: &Arc<CompiledKernel>,
+        kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
         limit: Option<Duration>,
@@ -202,8 +204,9 @@ impl Device {
         }
     }
 
-    #[cfg(feature = "gpu-on-host")]
-    pub(super) fn of(backend: Arc<dyn Backend>) -> Device {
+    /// A device of a backend's. A program that brings one brings an [`Isa`](crate::codegen::Isa) for its
+    /// target, too, if Kiln has none.
+    pub fn of(backend: Arc<dyn Backend>) -> Device {
         Device { backend }
     }
 
@@ -218,7 +221,7 @@ impl Device {
 }
 
 /// The error value for a fault record of `kernel`.
-pub(crate) fn describe_fault(kernel: &CompiledKernel, record: &FaultRecord) -> KernelFault {
+pub(crate) fn describe_fault(kernel: &KernelInfo, record: &FaultRecord) -> KernelFault {
     let site = kernel.fault_sites.get(record.site as usize);
     let signed = site.is_some_and(|s| s.signed_index);
     let index = if signed {

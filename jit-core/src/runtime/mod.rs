@@ -14,11 +14,8 @@ mod on_host;
 
 pub use crate::block_order::BlockOrder;
 pub use buffer::Buffer;
-pub use cpu::{CpuOptions, HostModule, HostOptions, ObjectError};
-pub use device::{Device, DeviceId, DeviceInfo, DeviceKind};
+pub use cpu::{CpuOptions, HostModule, ObjectError};
+pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 pub use event::Event;
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{GpuOnHost, OnHostError, OnHostModule, OnHostOptions, Schedule};
-
-pub(crate) use cpu::list_host_code;
-pub(crate) use device::LoadedCode;

@@ -9,15 +9,17 @@ pub(crate) mod programs;
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use kiln_jit_core::codegen::{CodegenOptions, LoweringHooks, NoHooks, PtxError, emit_ptx};
+use kiln_jit_core::compile::{self, NoObserver};
+use kiln_jit_core::error::Error;
+use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::{
     AddressSpace, BinaryOp, CompareOp, Constant, Effects, FileId, Function, FunctionKind, InstData,
     IntrinsicDef, Location, Meaning, Module, Phase, PtxCell, PtxLowering, Region, Scalar, Type,
     TypePattern, Uniformity, Unroll, Value, Var, VarData,
 };
-use kiln_jit_core::target::PtxTarget;
+use kiln_jit_core::job::{CompileJob, CompileOptions};
+use kiln_jit_core::target::{PtxTarget, Target};
 
 /// The architectures that everything is assembled for.
 pub(crate) const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
@@ -342,18 +344,26 @@ pub(crate) static TANH: IntrinsicDef = IntrinsicDef {
 };
 
 /// Compiles for an architecture, with its oldest PTX version and the default options.
-pub(crate) fn compile(m: Module, sm: u32) -> Result<String, PtxError> {
-    compile_with(m, sm, &CodegenOptions::default())
+pub(crate) fn compile(m: Module, sm: u32) -> Result<String, Error> {
+    compile_with(m, sm, &CompileOptions::default())
 }
 
 /// Compiles with options.
-pub(crate) fn compile_with(
+pub(crate) fn compile_with(m: Module, sm: u32, options: &CompileOptions) -> Result<String, Error> {
+    compile_hooked(m, sm, options, &HookSet::new())
+}
+
+/// Compiles with options and hooks.
+pub(crate) fn compile_hooked(
     m: Module,
     sm: u32,
-    options: &CodegenOptions,
-) -> Result<String, PtxError> {
-    let hooks: Arc<dyn LoweringHooks + Send + Sync> = Arc::new(NoHooks);
-    emit_ptx(&Arc::new(m), PtxTarget::for_sm(sm), options, &hooks)
+    options: &CompileOptions,
+    hooks: &HookSet,
+) -> Result<String, Error> {
+    let target = Target::Ptx(PtxTarget::for_sm(sm));
+    let job = CompileJob::new(m, target, options.clone());
+    let compiled = compile::compile(job, hooks, &NoObserver)?;
+    Ok(compiled.code.ptx().expect("PTX").text.to_string())
 }
 
 /// Fails with the PTX and what `ptxas` says, unless `ptxas` accepts the text.

@@ -36,13 +36,14 @@ use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::values::{FunctionValue, GlobalValue, PointerValue};
 
 use super::error::BackendError;
+use super::isa::LlvmJob;
 use super::machine::Machine;
 use super::options::CodegenOptions;
 use super::types::{TypeLowering, space_number};
-use crate::fault::fault_insts;
 use crate::ir::{
     AddressSpace, Effects, Entity as _, FuncId, GlobalId, Inst, InstData, Module, SharedVar,
 };
+use crate::legal::Legal;
 use crate::target::PtxTarget;
 
 pub use function::FunctionLowering;
@@ -86,19 +87,17 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     line_info: Option<line_info::LineInfo<'ctx>>,
 }
 
-/// Lowers a verified module of [`crate::ir::Phase::Legal`], checked by
-/// [`super::legal::check_legal`] for this target. To be called on a compile thread.
+/// Lowers a kernel that [`super::legal::check_legal`] has passed for this target. To be called on a
+/// compile thread.
 ///
 /// # Errors
-/// Of stage `lower`, if a hook refused or the module is not what the verifier accepts.
-pub(crate) fn lower<'ctx>(
-    context: &'ctx Context,
-    module: &Module,
+/// Of stage `lower`, if a hook refused or something is not as the proof says.
+pub(super) fn lower<'a>(
+    job: &LlvmJob<'a>,
     machine: &Machine,
     target: PtxTarget,
-    options: &CodegenOptions,
-    hooks: &dyn LoweringHooks,
-) -> Result<LlvmModule<'ctx>, BackendError> {
+) -> Result<LlvmModule<'a>, BackendError> {
+    let (context, module) = (job.context, job.legal.module());
     let llvm = context.create_module(&names::sanitize(&module.name));
     machine.prepare(&llvm);
     let mut lowering = ModuleLowering {
@@ -106,20 +105,21 @@ pub(crate) fn lower<'ctx>(
         module,
         types: TypeLowering::new(context, &module.types, machine.target_data()),
         target,
-        options,
-        hooks,
+        options: job.options,
+        hooks: job.hooks,
         functions: Vec::new(),
         constants: Vec::new(),
         shared: HashMap::new(),
         dynamic_shared: OnceCell::new(),
         fault_function: OnceCell::new(),
         fault_sites: (0..)
-            .zip(fault_insts(module))
-            .map(|(site, key)| (key, site))
+            .zip(job.legal.fault_insts())
+            .map(|(site, &key)| (key, site))
             .collect(),
-        can_fault: can_fault(module),
+        can_fault: can_fault(job.legal),
         orders_memory: orders_memory(module),
-        line_info: options
+        line_info: job
+            .options
             .line_info
             .then(|| line_info::LineInfo::new(&llvm, module)),
         llvm,
@@ -154,9 +154,9 @@ fn orders_memory(module: &Module) -> bool {
 
 /// For each function, whether it or one it calls has a checked access: those are handed the
 /// address of the fault channel.
-fn can_fault(module: &Module) -> Vec<bool> {
+fn can_fault(module: &Legal) -> Vec<bool> {
     let mut faults = vec![false; module.functions.len()];
-    for (function, _) in fault_insts(module) {
+    for (function, _) in module.fault_insts() {
         faults[function.index()] = true;
     }
     let mut calls = Vec::new();

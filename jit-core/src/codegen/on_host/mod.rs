@@ -96,9 +96,9 @@ fn run(job: &OnHostJob) -> Result<OnHostCode, BackendError> {
     let machine = Machine::plain_host()?;
     machine.prepare(&module);
     let rewritten = rewrite::rewrite(&context, &module, &machine.target_data(), job)?;
-    machine.verify(&session, &module)?;
+    session.verify(&module)?;
     let object = machine.emit_object(&session, &module)?;
-    session.finish("emit")?;
+    session.check("emit")?;
     Ok(OnHostCode {
         object,
         sites: rewritten.sites,

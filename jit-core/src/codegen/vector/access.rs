@@ -10,11 +10,11 @@ use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Leaf, LeafType, Wide, leaves};
 use crate::codegen::error::BackendError;
 use crate::ir::{Scalar, Type, Value};
+use crate::planted::Bug;
 
 /// How an address can be accessed.
 #[derive(Copy, Clone)]

@@ -10,12 +10,12 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Element, Even, Indexed, Leaf, Part, Wide};
 use crate::codegen::error::BackendError;
 use crate::codegen::lower::bindings::build_freeze;
 use crate::ir::{ArrayLen, Inst, Type, TypeData, Value};
+use crate::planted::Bug;
 
 /// An index to be checked.
 #[derive(Copy, Clone)]

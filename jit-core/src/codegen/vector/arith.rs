@@ -7,12 +7,12 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Even, Leaf, Wide, leaves, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::codegen::operations::{by_sign, float_predicate, int_predicate};
 use crate::ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
+use crate::planted::Bug;
 use crate::rounding::{bf16_from_f64, f16_from_f64};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {

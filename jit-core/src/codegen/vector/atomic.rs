@@ -9,12 +9,12 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Leaf, Wide, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::codegen::operations::llvm_operation;
 use crate::ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Type, Value};
+use crate::planted::Bug;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn atomic_rmw(

@@ -11,7 +11,6 @@ use inkwell::values::{
     BasicValueEnum, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
 
-use super::bug::Bug;
 use super::emit::{Built, Emit, unexpected};
 use super::entry::Entry;
 use super::leaf::{Leaf, Wide};
@@ -19,6 +18,7 @@ use super::plan::Plan;
 use super::warp::Warp;
 use crate::codegen::error::BackendError;
 use crate::ir::{Inst, InstData, Value, ValueDef, Var};
+use crate::planted::Bug;
 use crate::simt::{Item, Shape};
 
 /// A variable of the block: its value before a segment, and after.

@@ -9,11 +9,11 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Even, Leaf, Wide, leaves, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::ir::{Scalar, Type, Value};
+use crate::planted::Bug;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn cast(&self, arg: Value, result: Type) -> Result<Leaf<'ctx>, BackendError> {

@@ -13,16 +13,16 @@ use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, FunctionValue, GlobalValue, IntValue, PointerValue};
 
-use super::ENTRY;
 use super::block::BlockWriter;
 use super::coroutine::{Coroutine, write_coroutine};
 use super::emit::{Built, Emit};
 use super::leaf::Wide;
-use super::plan::{ALIGN, Barriers, Plan};
+use super::plan::{ALIGN, Plan};
 use super::warp::param_values;
 use crate::codegen::error::BackendError;
-use crate::host_abi::HostLaunch;
+use crate::host_abi::{ENTRY, HostLaunch};
 use crate::ir::{GlobalId, Inst, Module, Value};
+use crate::target::Barriers;
 
 /// What is there in the whole function.
 pub(super) struct Entry<'ctx> {

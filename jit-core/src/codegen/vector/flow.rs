@@ -13,11 +13,11 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::unexpected;
 use super::leaf::{Leaf, Wide};
 use crate::codegen::error::BackendError;
 use crate::ir::{Constant, Inst, InstData, Region, Value, ValueDef};
+use crate::planted::Bug;
 use crate::simt::Shape;
 
 /// A part of the kernel that some lanes run.

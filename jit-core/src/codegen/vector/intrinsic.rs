@@ -10,12 +10,12 @@ use inkwell::types::BasicType as _;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::unexpected;
 use super::leaf::{Leaf, Wide, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::host_abi::HostLaunch;
 use crate::ir::{IntrinsicDef, Meaning, PtxLowering, Scalar, Type, Value};
+use crate::planted::Bug;
 
 /// LLVM's functions that are instructions on every host, or that lower to ones that are.
 const HOST_FUNCTIONS: [&str; 7] = [

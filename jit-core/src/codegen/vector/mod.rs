@@ -7,6 +7,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `lanes` | how many lanes a vector has |
 //! | `plan` | all that is known of a kernel before a line is written: analyses, memory of a block |
 //! | `entry` | the function and what is there in all of it |
 //! | `block`, `run` | blocks of a grid, branches and loops of a block; warps of a segment |
@@ -19,20 +20,19 @@
 //! | `address`, `access`, `atomic` | bounds checks, loads and stores, atomics |
 //! | `look` | where code looks whether its launch is to end |
 //! | `emit` | LLVM instructions on scalars and vectors alike |
-//! | `bug` | bugs to be planted by tests |
 
 mod access;
 mod address;
 mod arith;
 mod atomic;
 mod block;
-mod bug;
 mod cast;
 mod coroutine;
 mod emit;
 mod entry;
 mod flow;
 mod intrinsic;
+mod lanes;
 mod leaf;
 mod look;
 mod plan;
@@ -43,12 +43,8 @@ mod warp_group;
 mod warp_op;
 mod warp_shuffle;
 
-pub use bug::Bug;
 pub(super) use coroutine::take_frame_bytes;
 pub(super) use entry::write_kernel;
-pub use plan::Barriers;
+pub(super) use lanes::{choose_lanes, uses_warps};
 pub(crate) use plan::{Plan, PlanOptions, Unplannable};
 use warp::Warp;
-
-/// The symbol of the function that runs blocks.
-pub(crate) const ENTRY: &str = "kiln_blocks";

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::bug::Bug;
 use super::emit::unexpected;
 use super::leaf::{LeafType, leaves};
 use crate::abi::ParamLayout;
@@ -10,7 +9,10 @@ use crate::codegen::error::BackendError;
 use crate::codegen::private::needs_zeros;
 use crate::codegen::provenance::Provenance;
 use crate::ir::{Inst, InstData, Module, SharedVar, Type, Value, Var};
+use crate::legal::Legal;
+use crate::planted::Bug;
 use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Shape, Shapes, Unfit, inline};
+use crate::target::Barriers;
 
 /// Alignment of everything in a block's memory, in bytes: that of the widest vector, twice.
 pub(super) const ALIGN: u64 = 128;
@@ -20,16 +22,6 @@ const MAX_STACK_BYTES: u64 = 16 << 10;
 
 /// All private arrays on the stack together: those that come after are in the block's memory.
 const STACK_BUDGET: u64 = 64 << 10;
-
-/// What happens at barriers.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Barriers {
-    /// The kernel is cut at its barriers into segments that run warp by warp.
-    #[default]
-    Segments,
-    /// A warp is a coroutine that waits at barriers.
-    Coroutines,
-}
 
 /// What else decides the code.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -106,12 +98,13 @@ pub(crate) struct Plan<'m> {
 }
 
 impl<'m> Plan<'m> {
-    /// Plans a legal module for blocks of a shape.
+    /// Plans a kernel for blocks of a shape.
     pub(crate) fn new(
-        module: &'m Module,
+        legal: &'m Legal,
         block: BlockShape,
         options: PlanOptions,
     ) -> Result<Plan<'m>, Unplannable> {
+        let module = legal.module();
         let flat = inline(module)?;
         let scopes = Scopes::of(&flat.function);
         let shapes = Shapes::of(module, &flat, &scopes, block);
@@ -126,7 +119,7 @@ impl<'m> Plan<'m> {
                 location: module.display_location(at),
             }
         })?;
-        let layout = ParamLayout::of(module).ok_or_else(|| unexpected("no kernel"))?;
+        let layout = legal.layout().clone();
         let spread = spread_memory(module, &flat);
         let provenance = Provenance::of(&module.types, &flat.function);
         let mut used = HashSet::new();
@@ -177,6 +170,11 @@ impl<'m> Plan<'m> {
     /// Lanes of a vector.
     pub(crate) fn lanes(&self) -> u32 {
         self.block.lanes
+    }
+
+    /// Threads of a block in x, y and z.
+    pub(crate) fn block_threads(&self) -> [u32; 3] {
+        self.block.threads
     }
 
     /// What happens at barriers.

@@ -5,13 +5,13 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{IntValue, PointerValue};
 
 use super::block::{BlockVar, BlockWriter, slot_type};
-use super::bug::Bug;
 use super::emit::Built;
 use super::flow::Level;
 use super::leaf::{Leaf, LeafType, Wide};
 use super::warp::Warp;
 use crate::codegen::error::BackendError;
 use crate::ir::{Value, Var};
+use crate::planted::Bug;
 use crate::simt::{SegmentId, Shape};
 
 impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {

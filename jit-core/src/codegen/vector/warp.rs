@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
-use super::bug::Bug;
 use super::emit::{Emit, unexpected};
 use super::entry::Entry;
 use super::flow::{Level, LoopState};
@@ -12,6 +11,7 @@ use super::leaf::{Leaf, Wide};
 use super::plan::Plan;
 use crate::codegen::error::BackendError;
 use crate::ir::{Function, Inst, InstData, Passing, Scalar, Type, TypeData, TypeTable, Value, Var};
+use crate::planted::Bug;
 
 /// A warp while its part of a segment is written.
 pub(super) struct Warp<'w, 'm, 'ctx> {

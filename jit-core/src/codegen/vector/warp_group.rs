@@ -8,11 +8,11 @@ use inkwell::types::VectorType;
 use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::unexpected;
 use super::leaf::{Leaf, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::ir::{Scalar, Type, Value};
+use crate::planted::Bug;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     /// An operation on the values of all active lanes by its name, if there is code for it.

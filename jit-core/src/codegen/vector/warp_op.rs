@@ -14,12 +14,12 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, VectorValue};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::{Built, unexpected};
 use super::leaf::{Leaf, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::host_abi::HostLaunch;
 use crate::ir::{IntrinsicDef, Scalar, Type, Uniformity, Value, WARP_LANES};
+use crate::planted::Bug;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     /// A warp operation for lanes of any member masks, by its name, if there is code for it.

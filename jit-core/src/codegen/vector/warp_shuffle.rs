@@ -12,11 +12,11 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, VectorValue};
 
 use super::Warp;
-use super::bug::Bug;
 use super::emit::Built;
 use super::leaf::Leaf;
 use crate::codegen::error::BackendError;
 use crate::ir::{IntrinsicDef, Lanes, Meaning, Scalar, Value, WARP_LANES, WarpArgs};
+use crate::planted::Bug;
 
 /// How the source is found.
 #[derive(Copy, Clone, PartialEq, Eq)]

@@ -80,7 +80,6 @@ mod signature;
 mod table;
 
 use std::fmt;
-use std::ops::Deref;
 
 #[cfg(doc)]
 use super::Phase;
@@ -164,33 +163,6 @@ impl fmt::Display for VerifyErrors {
 }
 
 impl std::error::Error for VerifyErrors {}
-
-/// Evidence that a module was verified: the only door to code generation.
-#[derive(Clone, Debug)]
-pub struct Verified<M>(M);
-
-impl Verified<Module> {
-    /// Verifies a module.
-    ///
-    /// # Errors
-    /// Every broken rule.
-    pub fn new(module: Module) -> Result<Self, VerifyErrors> {
-        verify(&module)?;
-        Ok(Verified(module))
-    }
-
-    /// The module, no longer verified.
-    pub fn into_inner(self) -> Module {
-        self.0
-    }
-}
-
-impl<M> Deref for Verified<M> {
-    type Target = M;
-    fn deref(&self) -> &M {
-        &self.0
-    }
-}
 
 /// Checks all rules.
 ///

@@ -1,80 +1,50 @@
-//! Host code without a device: a module compiled and run on the calling thread, as the interpreter
-//! runs one. It is what tests compare with the interpreter.
+//! Host code without a device: loaded and run on the calling thread, as the interpreter runs a module. It
+//! is what tests compare with the interpreter.
 
 use std::sync::Arc;
 
-use super::check_lanes;
-use super::compiled::{HostKernel, load, uses_warps};
+use super::kernel::HostKernel;
 use super::pool::{Failed, Run, RunSpec};
 use crate::abi::ParamLayout;
 use crate::block_order::BlockOrder;
-use crate::codegen::{Barriers, Bug, HostJob, HostOutput, OptLevel, compile_host};
+use crate::code::{Code, CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
-use crate::ir::Module;
-use crate::simt::BlockShape;
 
-/// How a module is compiled for the host.
-#[derive(Clone, Debug)]
-pub struct HostOptions {
-    /// Threads of a block in x, y and z.
-    pub block: [u32; 3],
-    /// Lanes of a vector: 1, 8, 16, 32 or 64. Warp operations need 32.
-    pub lanes: u32,
-    /// Whether a multiplication and a following addition may be fused.
-    pub contract: bool,
-    /// How hard LLVM tries.
-    pub opt_level: OptLevel,
-    /// What happens at barriers; by default what suits the kernel.
-    pub barriers: Option<Barriers>,
-    /// A bug to plant, in builds with the feature `planted-bugs`.
-    pub bug: Option<Bug>,
-}
-
-/// A legal module compiled for this machine and one shape of block.
+/// A kernel that is compiled for this machine and one shape of block, loaded.
 pub struct HostModule {
     kernel: Arc<HostKernel>,
-    layout: ParamLayout,
+    info: Arc<KernelInfo>,
     block: [u32; 3],
 }
 
 impl HostModule {
-    /// Compiles a module of the legal phase that has passed the verifier; `None` if its barriers
-    /// lie where only the interpreter can run it.
+    /// Loads a kernel; `None` if its barriers lie where only the interpreter can run it.
     ///
     /// # Errors
-    /// There is no libLLVM, or the module is not what the verifier accepts.
-    pub fn compile(module: &Arc<Module>, options: &HostOptions) -> Result<Option<HostModule>> {
-        check_lanes(options.lanes)?;
-        let layout = ParamLayout::of(module).ok_or_else(|| Error::NoKernel {
-            module: module.name.clone(),
-        })?;
-        let output = compile_host(HostJob {
-            module: module.clone(),
-            block: BlockShape {
-                threads: options.block,
-                lanes: options.lanes,
-            },
-            contract: options.contract,
-            opt_level: options.opt_level,
-            barriers: options.barriers,
-            warps_matter: uses_warps(module),
-            bug: options.bug,
-            keep_text: false,
-        })?;
-        let HostOutput::Code(code) = output else {
-            return Ok(None);
+    /// Code for another machine, or code that cannot be loaded.
+    pub fn load(kernel: &CompiledKernel) -> Result<Option<HostModule>> {
+        let name = &kernel.info.name;
+        let code = match &kernel.code {
+            Code::Host(code) => code,
+            Code::Interpreted { .. } => return Ok(None),
+            Code::Ptx(_) | Code::Custom(_) => {
+                return Err(Error::WrongTarget {
+                    kernel: name.clone(),
+                    device: "this machine's CPU".to_owned(),
+                });
+            }
         };
         Ok(Some(HostModule {
-            kernel: Arc::new(load(&module.name, &code)?),
-            layout,
-            block: options.block,
+            kernel: Arc::new(HostKernel::load(name, code)?),
+            info: kernel.info.clone(),
+            block: code.block,
         }))
     }
 
     /// How arguments are passed.
     pub fn layout(&self) -> &ParamLayout {
-        &self.layout
+        &self.info.layout
     }
 
     /// Runs all blocks of a grid, in this order. Gives the record of the first fault, if there was one.
@@ -92,7 +62,7 @@ impl HostModule {
         params: &[u8],
         order: BlockOrder,
     ) -> Result<Option<FaultRecord>> {
-        if params.len() < self.layout.size as usize {
+        if params.len() < self.info.layout.size as usize {
             return Err(Error::Internal("fewer parameters than the kernel has"));
         }
         let params: Vec<_> = params

@@ -3,8 +3,8 @@
 //! | file | subject |
 //! |---|---|
 //! | `memory` | allocations |
-//! | `compiled` | a kernel's code, for each shape of block |
-//! | `direct` | compiling and running a module without a device |
+//! | `kernel` | machine code of a kernel |
+//! | `direct` | running machine code without a device |
 //! | `object`, `symbols` | loading machine code, and what it may call |
 //! | `pool` | the queue of launches, and the threads that run blocks |
 //! | `watch` | time limits |
@@ -12,9 +12,9 @@
 //! | `stack` | how much stack a thread has left |
 //! | `meaning` | intrinsics without host code |
 
-mod compiled;
 mod direct;
 mod failures;
+mod kernel;
 mod meaning;
 pub(super) mod memory;
 pub(super) mod object;
@@ -30,28 +30,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
-pub(crate) use compiled::list_host_code;
-pub use direct::{HostModule, HostOptions};
+pub use direct::HostModule;
 pub use object::ObjectError;
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::abi::ParamKind;
 use crate::block_order::BlockOrder;
 use crate::checks::Checks;
-use crate::codegen::{Barriers, Bug, host_vector_lanes};
+use crate::code::{Code, CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
 use crate::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
-use crate::ir::Module;
-use crate::job::{Code, CompiledKernel};
-use crate::launch::{Dim3, LaunchConfig, LaunchLimits, LaunchStopped};
+use crate::launch::{LaunchConfig, LaunchLimits, LaunchStopped};
+use crate::legal::Legal;
+use crate::planted::Bug;
 use crate::runtime::device::describe_fault;
 use crate::stop::Stop;
-use crate::target::Target;
-use compiled::{Compiled, Settings, Variant};
+use crate::target::{Barriers, CpuTarget, Target};
 use failures::{Failures, Given};
+use kernel::HostKernel;
 use memory::DeviceMemory;
 use pool::{Failed, Pool, Run, RunSpec};
 
@@ -107,7 +105,12 @@ impl CpuDevice {
             target: if options.interpret || !HAS_CODE {
                 Target::Interpreter
             } else {
-                Target::Cpu
+                Target::Cpu(CpuTarget {
+                    lanes: options.lanes,
+                    barriers: options.barriers,
+                    bug: options.bug,
+                    ..CpuTarget::host()
+                })
             },
             limits: LaunchLimits::CPU,
         };
@@ -135,64 +138,40 @@ impl CpuDevice {
         alloc()
     }
 
-    fn settings(&self) -> Result<Settings> {
-        if let Some(lanes) = self.options.lanes {
-            check_lanes(lanes)?;
-        }
-        Ok(Settings {
-            lanes: self.options.lanes,
-            native_lanes: host_vector_lanes()?,
-            barriers: self.options.barriers,
-            bug: self.options.bug,
-        })
-    }
-
-    fn launch_compiled(
+    fn run(
         &self,
-        code: &CompiledCode,
-        kernel: &Arc<CompiledKernel>,
+        host: &Arc<HostKernel>,
+        kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
         limit: Option<Duration>,
     ) -> Result<()> {
-        let block = config.block.to_array();
-        code.kernel
-            .variant(block, self.settings()?, |variant| match variant {
-                Variant::Code(host) => {
-                    let spec = RunSpec {
-                        params,
-                        grid: config.grid.to_array(),
-                        block,
-                        dynamic_shared: config.shared_bytes,
-                        kernel_tag: kernel.kernel_tag,
-                        order: self.options.block_order,
-                        limit,
-                    };
-                    let given = given(kernel, params);
-                    let (failures, kernel) = (self.failures.clone(), kernel.clone());
-                    let report = move |failed: Failed| {
-                        let error = match failed {
-                            Failed::Fault(record) => describe_fault(&kernel, &record).into(),
-                            Failed::Error(error) => error,
-                        };
-                        failures.add(given.clone(), error);
-                    };
-                    self.pool
-                        .launch(Run::new(host.clone(), &spec, Box::new(report))?)
-                }
-                Variant::Interpret => {
-                    let interpreted = code.fallback.get_or_try_init(|| {
-                        Interpreted::new(code.kernel.module(), kernel, &Checks::none())
-                    })?;
-                    self.interpret(interpreted, kernel, config, params, limit)
-                }
-            })
+        let spec = RunSpec {
+            params,
+            grid: config.grid.to_array(),
+            block: config.block.to_array(),
+            dynamic_shared: config.shared_bytes,
+            kernel_tag: kernel.kernel_tag,
+            order: self.options.block_order,
+            limit,
+        };
+        let given = given(kernel, params);
+        let (failures, kernel) = (self.failures.clone(), kernel.clone());
+        let report = move |failed: Failed| {
+            let error = match failed {
+                Failed::Fault(record) => describe_fault(&kernel, &record).into(),
+                Failed::Error(error) => error,
+            };
+            failures.add(given.clone(), error);
+        };
+        self.pool
+            .launch(Run::new(host.clone(), &spec, Box::new(report))?)
     }
 
     fn interpret(
         &self,
         code: &Interpreted,
-        kernel: &CompiledKernel,
+        kernel: &KernelInfo,
         config: &LaunchConfig,
         params: &[MaybeUninit<u8>],
         limit: Option<Duration>,
@@ -238,7 +217,7 @@ impl CpuDevice {
 }
 
 /// The device addresses among a launch's parameters.
-fn given(kernel: &CompiledKernel, params: &[MaybeUninit<u8>]) -> Given {
+fn given(kernel: &KernelInfo, params: &[MaybeUninit<u8>]) -> Given {
     let addresses = kernel.layout.params.iter().filter_map(|kind| {
         let (ParamKind::Slice { address, .. } | ParamKind::Reference { address, .. }) = kind else {
             return None;
@@ -252,14 +231,6 @@ fn given(kernel: &CompiledKernel, params: &[MaybeUninit<u8>]) -> Given {
     addresses.collect()
 }
 
-/// Refuses what no vector has.
-fn check_lanes(lanes: u32) -> Result<()> {
-    match lanes {
-        1 | 8 | 16 | 32 | 64 => Ok(()),
-        lanes => Err(Error::Lanes { lanes }),
-    }
-}
-
 struct Interpreted {
     kernel: InterpretedKernel,
     checks: Checks,
@@ -268,11 +239,11 @@ struct Interpreted {
 }
 
 impl Interpreted {
-    fn new(module: &Module, kernel: &CompiledKernel, checks: &Checks) -> Result<Interpreted> {
+    fn new(legal: &Legal, checks: &Checks) -> Result<Interpreted> {
         Ok(Interpreted {
-            kernel: InterpretedKernel::new(module)?,
+            kernel: InterpretedKernel::new(legal)?,
             checks: *checks,
-            defined: kernel.layout.defined_ranges(module),
+            defined: legal.layout().defined_ranges(legal),
         })
     }
 }
@@ -283,13 +254,13 @@ impl LoadedCode for Interpreted {
     }
 }
 
-/// Host code, and the interpreter's form for shapes that have none.
-struct CompiledCode {
-    kernel: Compiled,
-    fallback: OnceCell<Interpreted>,
+/// Host code for one shape of block.
+struct Compiled {
+    kernel: Arc<HostKernel>,
+    block: [u32; 3],
 }
 
-impl LoadedCode for CompiledCode {
+impl LoadedCode for Compiled {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -366,38 +337,34 @@ impl Backend for CpuDevice {
         kernel: &CompiledKernel,
         checks: &Checks,
     ) -> Result<Box<dyn LoadedCode>> {
+        let name = &kernel.info.name;
         match &kernel.code {
-            Code::Ir(module) => Ok(Box::new(Interpreted::new(module, kernel, checks)?)),
+            Code::Interpreted { legal, .. } => Ok(Box::new(Interpreted::new(legal, checks)?)),
             // Host code makes no checks; a `JitOptions::target` may ask for both.
-            Code::Cpu(code) if checks.is_none() => Ok(Box::new(CompiledCode {
-                kernel: Compiled::new(&kernel.name, code),
-                fallback: OnceCell::new(),
+            Code::Host(code) if checks.is_none() => Ok(Box::new(Compiled {
+                kernel: Arc::new(HostKernel::load(name, code)?),
+                block: code.block,
             })),
-            Code::Cpu(_) | Code::Ptx(_) => Err(Error::WrongTarget {
-                kernel: kernel.name.clone(),
+            Code::Host(_) | Code::Ptx(_) | Code::Custom(_) => Err(Error::WrongTarget {
+                kernel: name.clone(),
                 device: self.info.name.clone(),
             }),
         }
     }
 
-    fn prepare(&self, code: &dyn LoadedCode, block: Dim3) -> Result<()> {
-        let Some(code) = code.as_any().downcast_ref::<CompiledCode>() else {
-            return Ok(());
-        };
-        let settings = self.settings()?;
-        code.kernel.variant(block.to_array(), settings, |_| Ok(()))
-    }
-
     fn launch(
         &self,
         code: &dyn LoadedCode,
-        kernel: &Arc<CompiledKernel>,
+        kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
         limit: Option<Duration>,
     ) -> Result<()> {
-        if let Some(code) = code.as_any().downcast_ref::<CompiledCode>() {
-            return self.launch_compiled(code, kernel, config, params, limit);
+        if let Some(code) = code.as_any().downcast_ref::<Compiled>() {
+            if code.block != config.block.to_array() {
+                return Err(Error::Internal("code for another shape of block"));
+            }
+            return self.run(&code.kernel, kernel, config, params, limit);
         }
         match code.as_any().downcast_ref::<Interpreted>() {
             Some(code) => self.interpret(code, kernel, config, params, limit),

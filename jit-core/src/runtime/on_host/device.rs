@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use super::OnHostOptions;
 use super::kernel::{BlockMemory, Loaded, OnHostLaunch, SHARED_BYTES};
 use super::recorder::Recorder;
+use crate::code::{CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
-use crate::job::{Code, CompiledKernel};
 use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
 use crate::runtime::cpu::memory::DeviceMemory;
 use crate::runtime::device::{
@@ -109,24 +109,18 @@ impl Backend for OnHostDevice {
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
-        match &kernel.code {
-            Code::Ptx(_) => Ok(Box::new(Loaded::new(
-                kernel,
-                PtxTarget::for_sm(self.options.sm),
-                &self.recorder,
-                self.block()?,
-            )?)),
-            Code::Cpu(_) | Code::Ir(_) => Err(Error::WrongTarget {
-                kernel: kernel.name.clone(),
-                device: self.info.name.clone(),
-            }),
-        }
+        Ok(Box::new(Loaded::new(
+            kernel,
+            PtxTarget::for_sm(self.options.sm),
+            &self.recorder,
+            self.block()?,
+        )?))
     }
 
     fn launch(
         &self,
         code: &dyn LoadedCode,
-        kernel: &Arc<CompiledKernel>,
+        kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
         params: &mut [MaybeUninit<u8>],
         // What does not end is an error by the number of its turns.

@@ -12,11 +12,11 @@ use super::recorder::Recorder;
 use super::symbols;
 use super::thread::{ThreadFn, operate};
 use super::{OnHostError, Schedule};
+use crate::code::{Code, CompiledKernel};
 use crate::codegen::on_host::{OnHostJob, Site, THREAD_ENTRY, compile_on_host};
 use crate::error::{Error, Result};
 use crate::fault::{FaultChannel, FaultRecord};
 use crate::ir::ThreadPosition;
-use crate::job::CompiledKernel;
 use crate::runtime::cpu::memory::Allocation;
 use crate::runtime::cpu::object::LoadedObject;
 use crate::runtime::device::LoadedCode;
@@ -93,7 +93,14 @@ impl Loaded {
         recorder: &Recorder,
         memory: &BlockMemory,
     ) -> Result<Loaded> {
-        let (bitcode, rows) = recorder.take(&kernel.entry).ok_or(Error::Internal(
+        let Code::Ptx(ptx) = &kernel.code else {
+            return Err(Error::WrongTarget {
+                kernel: kernel.info.name.clone(),
+                device: "code for GPUs on this CPU".to_owned(),
+            });
+        };
+        let kernel = &kernel.info;
+        let (bitcode, rows) = recorder.take(&ptx.entry).ok_or(Error::Internal(
             "a kernel was compiled without the hooks of `GpuOnHost::hooks`",
         ))?;
         let callback = operate as unsafe extern "C" fn(*const Site, *const u64) -> u64;

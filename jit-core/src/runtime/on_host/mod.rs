@@ -35,6 +35,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::device::Device;
+use crate::code::KernelInfo;
 use crate::compile::{NoObserver, compile};
 use crate::error::Result;
 use crate::fault::FaultRecord;
@@ -129,7 +130,7 @@ impl GpuOnHost {
 /// A module as code for a GPU, without a device.
 pub struct OnHostModule {
     kernel: Loaded,
-    layout: crate::abi::ParamLayout,
+    info: Arc<KernelInfo>,
     memory: BlockMemory,
     sm: u32,
 }
@@ -147,23 +148,13 @@ impl OnHostModule {
     ) -> Result<OnHostModule> {
         let recorder = Recorder::default();
         let target = PtxTarget::for_sm(sm);
-        let mut module = module.clone();
-        if let Some(kernel) = module.kernel() {
-            // As in a launch, where the symbol is made of either name.
-            module.name = module.functions[kernel].name.clone();
-        }
-        let job = CompileJob {
-            module,
-            target: Target::Ptx(target),
-            options: options.clone(),
-            kernel_tag: 0,
-        };
+        let job = CompileJob::new(module.clone(), Target::Ptx(target), options.clone());
         let hooks = hooks.clone().with(recorder.clone());
         let compiled = compile(job, &hooks, &NoObserver)?;
         let memory = BlockMemory::new()?;
         Ok(OnHostModule {
             kernel: Loaded::new(&compiled, target, &recorder, &memory)?,
-            layout: compiled.layout,
+            info: compiled.info,
             memory,
             sm,
         })
@@ -171,7 +162,7 @@ impl OnHostModule {
 
     /// How arguments are passed.
     pub fn layout(&self) -> &crate::abi::ParamLayout {
-        &self.layout
+        &self.info.layout
     }
 
     /// Runs all blocks of a grid in order. Gives the record of the first fault, if there was one.
@@ -190,7 +181,7 @@ impl OnHostModule {
         params: &[u8],
         schedule: Schedule,
     ) -> Result<Option<FaultRecord>> {
-        if params.len() < self.layout.size as usize {
+        if params.len() < self.info.layout.size as usize {
             return Err(crate::error::Error::Internal(
                 "fewer parameters than the kernel has",
             ));

@@ -1,4 +1,4 @@
-//! Planted bugs: each makes the backend wrong in one place, so that a test can see whether it
+//! Planted bugs: each makes code for CPUs wrong in one place, so that a test can see whether it
 //! would be found. Each has to give wrong results rather than wild accesses, and has to be wrong for
 //! kernels without races. They can be planted in builds with the feature `planted-bugs` only.
 

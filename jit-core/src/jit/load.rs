@@ -1,0 +1,265 @@
+//! From a launch's arguments to code that is loaded: look-up, specialization, compilation.
+
+use std::sync::Arc;
+
+use super::Jit;
+use crate::args::{Arg, Payload};
+use crate::build::Kernel;
+use crate::cache::{CacheKey, LaunchKey, LoadedKernel, Specialized};
+use crate::code::KernelInfo;
+use crate::compile::{Compiler, NoObserver, StageObserver, failed};
+use crate::definition::{Fingerprint, Snapshot};
+use crate::error::Result;
+use crate::hook::HookPoint;
+use crate::job::{CompileJob, LegalJob};
+use crate::launch::{LaunchConfig, LaunchError, check_config};
+use crate::specialize::{ParamSpec, Specialization, bind, specialize};
+
+impl Jit {
+    /// The code for a launch.
+    pub(super) fn loaded(
+        &self,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<Arc<LoadedKernel>> {
+        let key = self.launch_key(kernel, kernel.fingerprint()?, args);
+        match self.0.cache.get(&key, config.block) {
+            Some(loaded) => Ok(loaded),
+            None => self.load(kernel, config, args),
+        }
+    }
+
+    #[cold]
+    fn load(
+        &self,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<Arc<LoadedKernel>> {
+        let specialized = self.specialized(kernel, args)?;
+        self.code_for(&specialized, config)
+    }
+
+    /// The code of a specialized kernel for a launch.
+    pub(super) fn code_for(
+        &self,
+        specialized: &Specialized,
+        config: &LaunchConfig,
+    ) -> Result<Arc<LoadedKernel>> {
+        // Before anything is compiled for a block that cannot be.
+        check_config(config, &self.0.device.info().limits, specialized.info())?;
+        specialized.for_block(config.block, |job, key| self.compile_and_load(job, key))
+    }
+
+    /// The kernel specialized for arguments of these types. The snapshot is taken once, so that key and
+    /// code are of one content whatever is redefined meanwhile.
+    pub(super) fn specialized(
+        &self,
+        kernel: &Kernel,
+        args: &[Arg<'_>],
+    ) -> Result<Arc<Specialized>> {
+        let checks = &self.0.options.checks;
+        checks.accept(&kernel.name(), self.0.device.info())?;
+        let snapshot = &*kernel.snapshot()?;
+        let launch_key = self.launch_key(kernel, snapshot.fingerprint, args);
+        self.0.cache.get_or_specialize(launch_key, || {
+            let spec = self.bind(kernel, snapshot, args)?;
+            let key = self.key(kernel, snapshot, args, &spec);
+            let job = || self.job(snapshot, &spec, key.tag());
+            if self.0.target.wants_block() {
+                let legalize = || self.compiler(self.observer()).legalize(job()?);
+                let legal = self.0.cache.get_or_legalize(&key, legalize)?;
+                self.check_params(&legal.info)?;
+                return Ok(Specialized::by_block(legal, key));
+            }
+            let compiled = self
+                .0
+                .cache
+                .get_or_compile(&kernel.name(), key.clone(), || {
+                    self.compiler(self.observer()).compile(job()?)
+                })?;
+            self.check_params(&compiled.info)?;
+            Ok(Specialized::whole(self.load_code(compiled)?))
+        })
+    }
+
+    /// The code of a legal kernel for the shape of block that its target says.
+    fn compile_and_load(&self, job: &LegalJob, key: CacheKey) -> Result<LoadedKernel> {
+        let generate = || self.compiler(self.observer()).generate(job);
+        let compiled = self.0.cache.get_or_compile(&job.info.name, key, generate)?;
+        self.load_code(compiled)
+    }
+
+    fn load_code(&self, compiled: Arc<crate::code::CompiledKernel>) -> Result<LoadedKernel> {
+        let (backend, checks) = (self.0.device.backend(), &self.0.options.checks);
+        let code = if checks.is_none() {
+            backend.load(&compiled)?
+        } else {
+            backend.load_checked(&compiled, checks)?
+        };
+        Ok(LoadedKernel { compiled, code })
+    }
+
+    /// Compiles with this `Jit`'s hooks and code generators.
+    pub(super) fn compiler<'a>(&'a self, observer: &'a dyn StageObserver) -> Compiler<'a> {
+        Compiler {
+            hooks: &self.0.hooks,
+            isas: &self.0.options.isas,
+            observer,
+        }
+    }
+
+    fn observer(&self) -> &dyn StageObserver {
+        match &self.0.options.observer {
+            Some(observer) => observer.as_ref(),
+            None => &NoObserver,
+        }
+    }
+
+    pub(super) fn launch_key(
+        &self,
+        kernel: &Kernel,
+        content: Fingerprint,
+        args: &[Arg<'_>],
+    ) -> LaunchKey {
+        let facts = self.0.options.specialize_facts;
+        LaunchKey::new(content, kernel.consts_digest(), args, facts)
+    }
+
+    fn check_params(&self, info: &KernelInfo) -> Result<(), LaunchError> {
+        let (given, limit) = (info.layout.size, self.0.device.info().limits.param_bytes);
+        if given <= limit {
+            return Ok(());
+        }
+        Err(LaunchError::OverLimit {
+            kernel: info.name.clone(),
+            what: "size of the parameters in bytes",
+            given: given.into(),
+            limit: limit.into(),
+            fix: "pass large values in a buffer",
+        })
+    }
+
+    pub(super) fn bind(
+        &self,
+        kernel: &Kernel,
+        snapshot: &Snapshot,
+        args: &[Arg<'_>],
+    ) -> Result<Specialization> {
+        let types: Vec<_> = args.iter().map(Arg::argument_type).collect();
+        let facts: Vec<_> = args.iter().map(|a| self.param_spec(a)).collect();
+        let body = &snapshot.bodies[0].1;
+        let function = &body.module.functions[body.function];
+        Ok(bind(
+            function,
+            &body.module,
+            &types,
+            kernel.consts(),
+            &facts,
+        )?)
+    }
+
+    /// The facts of an argument that this `Jit` compiles in. A slice passed in safe Rust is
+    /// aliased by no other argument, unless both are read-only.
+    fn param_spec(&self, arg: &Arg<'_>) -> ParamSpec {
+        let facts = arg.signature.facts;
+        let mut spec = ParamSpec {
+            wide: facts.wide,
+            noalias: true,
+            ..ParamSpec::default()
+        };
+        if self.0.options.specialize_facts {
+            spec.align = if facts.aligned_16 { 16 } else { 0 };
+            spec.divisor = if facts.divisible_by_16 { 16 } else { 0 };
+            spec.equal_one = facts.equal_one;
+        }
+        spec
+    }
+
+    /// Everything that decides the code.
+    pub(super) fn key(
+        &self,
+        kernel: &Kernel,
+        snapshot: &Snapshot,
+        args: &[Arg<'_>],
+        spec: &Specialization,
+    ) -> CacheKey {
+        let isa = self.0.options.isas.of(&self.0.target);
+        let generator = isa.map(|isa| isa.fingerprint());
+        CacheKey::default()
+            .with("kernel", kernel.name())
+            .with("content", snapshot.fingerprint)
+            .with("argument types", type_forms(args))
+            .with("type arguments", format_args!("{:?}", spec.type_args))
+            .with("facts", format_args!("{:?}", spec.params))
+            .with("const arguments", format_args!("{:?}", kernel.consts()))
+            .with_all(self.0.target.settings())
+            .with("options", format_args!("{:?}", self.0.options.compile))
+            .with("hooks", self.0.hooks.fingerprint())
+            .with("kiln", env!("CARGO_PKG_VERSION"))
+            .with("code generator", generator.unwrap_or_default())
+    }
+
+    pub(super) fn job(
+        &self,
+        snapshot: &Snapshot,
+        spec: &Specialization,
+        tag: u64,
+    ) -> Result<CompileJob> {
+        Ok(CompileJob {
+            module: specialize(snapshot, spec)?,
+            target: self.0.target.clone(),
+            options: self.0.options.compile.clone(),
+            kernel_tag: tag,
+        })
+    }
+
+    /// The arguments with host values converted by hooks, if there are any.
+    pub(super) fn convert<'a>(
+        &self,
+        kernel: &Kernel,
+        args: &'a [Arg<'_>],
+    ) -> Result<Option<Vec<Arg<'a>>>> {
+        if !args.iter().any(|a| matches!(a.payload, Payload::Host(_))) {
+            return Ok(None);
+        }
+        let convert = |(position, arg): (usize, &'a Arg<'_>)| match arg.payload {
+            Payload::Host(value) => self.convert_one(kernel, position, value),
+            _ => Ok(arg.reborrow()),
+        };
+        args.iter()
+            .enumerate()
+            .map(convert)
+            .collect::<Result<_>>()
+            .map(Some)
+    }
+
+    fn convert_one<'a>(
+        &self,
+        kernel: &Kernel,
+        position: usize,
+        value: &'a (dyn std::any::Any + Send + Sync),
+    ) -> Result<Arg<'a>> {
+        let mut converted = None;
+        let name = kernel.name();
+        self.0
+            .hooks
+            .run(HookPoint::ConvertArgument, &name, |hook| {
+                if converted.is_none() {
+                    converted = failed(hook.convert_argument(value))?;
+                }
+                Ok(())
+            })?;
+        Ok(converted.ok_or(LaunchError::NoConversion {
+            kernel: name,
+            position,
+        })?)
+    }
+}
+
+/// The types of a list of arguments, as the IR has them.
+pub(super) fn type_forms(args: &[Arg<'_>]) -> String {
+    let forms: Vec<String> = args.iter().map(Arg::type_form).collect();
+    forms.join(", ")
+}

@@ -1,0 +1,315 @@
+//! The `Jit`: a device, its hooks and options, and the kernels compiled for it.
+//!
+//! ```text
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&vec![1.0f32; n])?;
+//! let mut y = jit.upload(&vec![2.0f32; n])?;
+//! jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
+//! ```
+
+mod load;
+mod prepared;
+mod submit;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::args::Arg;
+use crate::build::Kernel;
+use crate::cache::{CacheStats, KernelCache, RecompileReport, Specialized};
+use crate::checks::Checks;
+use crate::codegen::Isas;
+use crate::compile::StageObserver;
+use crate::error::Result;
+use crate::front::AsKernel;
+use crate::hook::HookSet;
+use crate::inspect::{Inspection, Recorder};
+use crate::job::CompileOptions;
+use crate::launch::{Dim3, LaunchConfig, check_block};
+use crate::runtime::{Buffer, Device, Event};
+use crate::target::Target;
+use crate::value::KernelType;
+use load::type_forms;
+pub use prepared::Prepared;
+
+/// Settings of a [`Jit`].
+#[derive(Clone, Default)]
+pub struct JitOptions {
+    /// Compile options.
+    pub compile: CompileOptions,
+    /// Whether facts about arguments (16-byte alignment, integers equal to 1 or divisible by 16)
+    /// are compiled in. A launch whose arguments have other facts is another specialization.
+    pub specialize_facts: bool,
+    /// Code for this target instead of what the device reports; for inspecting code of machines
+    /// that are not here.
+    pub target: Option<Target>,
+    /// What launches are checked for, on a CPU device; kernels are then compiled for the
+    /// interpreter.
+    pub checks: Checks,
+    /// How long a launch may run. A CPU device then ends it, with
+    /// [`LaunchStopped::TimeLimit`](crate::launch::LaunchStopped), and goes on with the next; time
+    /// counts from the launch's first block on. On a GPU it is how long a call waits: that of the
+    /// latest launch counts. By default launches may run as long as they like.
+    pub time_limit: Option<Duration>,
+    /// What makes code for machines that Kiln does not know.
+    pub isas: Isas,
+    /// Looks on while kernels are compiled.
+    pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
+}
+
+/// Compiles and launches kernels on one device. Clones share everything; any thread may use them.
+#[derive(Clone)]
+pub struct Jit(Arc<State>);
+
+struct State {
+    device: Device,
+    hooks: HookSet,
+    observes_launches: bool,
+    options: JitOptions,
+    target: Target,
+    cache: KernelCache,
+}
+
+impl std::fmt::Debug for Jit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Jit({:?}, hooks {:?})", self.0.device, self.0.hooks)
+    }
+}
+
+impl Jit {
+    /// A `Jit` for a device with these hooks and options.
+    pub fn with(device: Device, hooks: HookSet, options: JitOptions) -> Jit {
+        let target = options.target.clone().unwrap_or_else(|| {
+            if options.checks.is_none() {
+                device.info().target.clone()
+            } else {
+                Target::Interpreter
+            }
+        });
+        let observes_launches = hooks.iter().any(|h| h.observes_launches());
+        let cache = KernelCache::default();
+        Jit(Arc::new(State {
+            device,
+            hooks,
+            observes_launches,
+            options,
+            target,
+            cache,
+        }))
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// The hooks, in order.
+    pub fn hooks(&self) -> &HookSet {
+        &self.0.hooks
+    }
+
+    /// The settings it was made with.
+    pub fn options(&self) -> &JitOptions {
+        &self.0.options
+    }
+
+    /// What code is compiled for.
+    pub fn target(&self) -> &Target {
+        &self.0.target
+    }
+
+    /// A buffer on the device holding a copy of `values`.
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub fn upload<T: KernelType>(&self, values: &[T]) -> Result<Buffer<T>> {
+        Buffer::from_slice(&self.0.device, values)
+    }
+
+    /// A buffer of `len` zeros on the device.
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub fn zeros<T: KernelType>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::zeros(&self.0.device, len)
+    }
+
+    /// Marks the current end of the device's work; two events give the time between them.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn record(&self) -> Result<Event> {
+        Event::record(&self.0.device)
+    }
+
+    /// Waits until everything launched is done.
+    ///
+    /// # Errors
+    /// A fault that a kernel left, or a device that has failed. It speaks for all threads: a fault is
+    /// told once, by this or where a buffer is read that the launch was given, and the first one is
+    /// told for all that were left.
+    pub fn synchronize(&self) -> Result<()> {
+        self.0.device.backend().synchronize()
+    }
+
+    /// Ends all launches on the device that have been made and have not ended; any thread may call
+    /// it, while others launch or wait. What is launched later runs as usual.
+    ///
+    /// The threads of a launch end where they are, and its buffers hold what they wrote until then.
+    /// [`LaunchStopped::Cancelled`](crate::launch::LaunchStopped) comes back from the launch itself if
+    /// it has not returned, else from the next call that waits. A thread sees the call at the next turn
+    /// of a loop; where the innermost loop counts with 32 bits, after that loop.
+    ///
+    /// # Errors
+    /// The device cannot end launches: a GPU.
+    pub fn cancel(&self) -> Result<()> {
+        self.0.device.backend().cancel()
+    }
+
+    /// Launches a kernel: specializes and compiles it if it was not launched with such arguments
+    /// before. On a GPU this returns before the kernel ends; faults are reported by the next
+    /// synchronizing call.
+    ///
+    /// # Errors
+    /// Arguments that do not fit the kernel, a shape the device does not have, a kernel that cannot
+    /// be compiled, a device that has failed.
+    pub fn launch(
+        &self,
+        kernel: &(impl AsKernel + ?Sized),
+        grid: impl Into<Dim3>,
+        block: impl Into<Dim3>,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        self.launch_with(kernel, LaunchConfig::new(grid, block), args)
+    }
+
+    /// [`Jit::launch`] with dynamic shared memory.
+    ///
+    /// # Errors
+    /// As [`Jit::launch`].
+    pub fn launch_with(
+        &self,
+        kernel: &(impl AsKernel + ?Sized),
+        config: LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        self.launch_kernel(kernel.as_kernel()?, config, args)
+    }
+
+    fn launch_kernel(&self, kernel: &Kernel, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        let converted;
+        let args = match self.convert(kernel, args)? {
+            None => args,
+            Some(list) => {
+                converted = list;
+                &converted
+            }
+        };
+        let loaded = self.loaded(kernel, &config, args)?;
+        self.launch_loaded(&loaded, &config, args)
+    }
+
+    /// Compiles and loads a kernel for arguments of these types, and gives it back ready: its
+    /// launches skip the look-up. A later redefinition does not reach it.
+    ///
+    /// # Errors
+    /// As [`Jit::launch`].
+    pub fn compile(&self, kernel: &(impl AsKernel + ?Sized), args: &[Arg<'_>]) -> Result<Prepared> {
+        let kernel = kernel.as_kernel()?;
+        let converted = self.convert(kernel, args)?;
+        let args = converted.as_deref().unwrap_or(args);
+        let signature = args.iter().map(|a| a.signature).collect();
+        Ok(Prepared {
+            jit: self.clone(),
+            specialized: self.prepare(kernel, args)?,
+            signature,
+            types: type_forms(args),
+        })
+    }
+
+    /// What a kernel becomes for arguments of these types, stage by stage. Where code depends on the
+    /// shape of blocks, as for a CPU, that is its legal IR; [`Jit::inspect_block`] goes on from there.
+    ///
+    /// # Errors
+    /// As [`Jit::launch`], as far as compilation goes.
+    pub fn inspect(
+        &self,
+        kernel: &(impl AsKernel + ?Sized),
+        args: &[Arg<'_>],
+    ) -> Result<Inspection> {
+        self.inspect_for(kernel.as_kernel()?, None, args)
+    }
+
+    /// What a kernel becomes for arguments of these types and blocks of a shape, stage by stage.
+    ///
+    /// # Errors
+    /// As [`Jit::inspect`]; a block that the device does not have.
+    pub fn inspect_block(
+        &self,
+        kernel: &(impl AsKernel + ?Sized),
+        block: impl Into<Dim3>,
+        args: &[Arg<'_>],
+    ) -> Result<Inspection> {
+        self.inspect_for(kernel.as_kernel()?, Some(block.into()), args)
+    }
+
+    fn inspect_for(
+        &self,
+        kernel: &Kernel,
+        block: Option<Dim3>,
+        args: &[Arg<'_>],
+    ) -> Result<Inspection> {
+        if let Some(block) = block {
+            check_block(block, &self.0.device.info().limits, &kernel.name())?;
+        }
+        let converted = self.convert(kernel, args)?;
+        let args = converted.as_deref().unwrap_or(args);
+        let snapshot = kernel.snapshot()?;
+        let spec = self.bind(kernel, &snapshot, args)?;
+        let mut key = self.key(kernel, &snapshot, args, &spec);
+        let recorder = Recorder::default();
+        let compiler = self.compiler(&recorder);
+        let mut job = compiler.legalize(self.job(&snapshot, &spec, key.tag())?)?;
+        if let Some(block) = block {
+            job = job.for_block(block.to_array());
+            key = key.for_target(&job.target);
+        }
+        let compiled = match job.target.wants_block() {
+            true => None,
+            false => Some(compiler.generate(&job)?),
+        };
+        Ok(Inspection::new(recorder, job, compiled, key))
+    }
+
+    /// Why the latest compilation of a kernel was needed: the fields of the cache key that differ
+    /// from the most similar earlier compilation. `None` if it was never compiled.
+    pub fn explain_recompile(&self, kernel: &Kernel) -> Option<RecompileReport> {
+        self.0.cache.explain(&kernel.name())
+    }
+
+    /// How often the cache was asked, and what it had.
+    pub fn cache_stats(&self) -> CacheStats {
+        self.0.cache.stats()
+    }
+
+    /// Whether a launch with these arguments would find its kernel ready: the look-up alone, for
+    /// measuring it.
+    ///
+    /// # Errors
+    /// A kernel that calls itself.
+    #[doc(hidden)]
+    pub fn look_up(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<bool> {
+        let key = self.launch_key(kernel, kernel.fingerprint()?, args);
+        Ok(self.0.cache.find(&key).is_some())
+    }
+
+    /// The kernel specialized for arguments of these types, its code loaded where that does not depend
+    /// on the shape of blocks.
+    fn prepare(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<Arc<Specialized>> {
+        let key = self.launch_key(kernel, kernel.fingerprint()?, args);
+        match self.0.cache.find(&key) {
+            Some(specialized) => Ok(specialized),
+            None => self.specialized(kernel, args),
+        }
+    }
+}

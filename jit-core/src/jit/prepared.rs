@@ -1,0 +1,95 @@
+//! Kernels made ready, whose launches skip the look-up.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::Jit;
+use super::load::type_forms;
+use crate::args::{Arg, ArgSignature};
+use crate::cache::Specialized;
+use crate::code::KernelInfo;
+use crate::error::Result;
+use crate::launch::{Dim3, LaunchConfig, LaunchError};
+
+/// A kernel compiled for arguments of certain types, loaded on a device.
+pub struct Prepared {
+    pub(super) jit: Jit,
+    pub(super) specialized: Arc<Specialized>,
+    pub(super) signature: SmallVec<[ArgSignature; 8]>,
+    pub(super) types: String,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Prepared({}({}))",
+            self.specialized.info().name,
+            self.types
+        )
+    }
+}
+
+impl Prepared {
+    /// What is known of it whatever its code is.
+    pub fn info(&self) -> &KernelInfo {
+        self.specialized.info()
+    }
+
+    /// Makes the code for blocks of a shape, where it depends on that, as on a CPU device; otherwise
+    /// the first launch with the shape does so.
+    ///
+    /// # Errors
+    /// A block that the device does not have, or code that cannot be compiled.
+    pub fn prepare_block(self, block: impl Into<Dim3>) -> Result<Prepared> {
+        let config = LaunchConfig::new(1, block);
+        self.jit.code_for(&self.specialized, &config)?;
+        Ok(self)
+    }
+
+    /// Launches it.
+    ///
+    /// # Errors
+    /// Arguments of other types or facts than it was prepared for, a shape the device does not
+    /// have, a device that has failed.
+    pub fn launch(
+        &self,
+        grid: impl Into<Dim3>,
+        block: impl Into<Dim3>,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        self.launch_with(LaunchConfig::new(grid, block), args)
+    }
+
+    /// [`Prepared::launch`] with dynamic shared memory.
+    ///
+    /// # Errors
+    /// As [`Prepared::launch`].
+    pub fn launch_with(&self, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        let fits = args.len() == self.signature.len()
+            && args
+                .iter()
+                .zip(&self.signature)
+                .all(|(a, s)| self.accepts(a, s));
+        if !fits {
+            return Err(LaunchError::OtherSignature {
+                kernel: self.specialized.info().name.clone(),
+                prepared: self.types.clone(),
+                given: type_forms(args),
+            }
+            .into());
+        }
+        let loaded = match self.specialized.find(config.block) {
+            Some(loaded) => loaded,
+            None => self.jit.code_for(&self.specialized, &config)?,
+        };
+        self.jit.launch_loaded(&loaded, &config, args)
+    }
+
+    /// Whether `arg` has the type it was prepared for, and the facts if they were compiled in.
+    fn accepts(&self, arg: &Arg<'_>, prepared: &ArgSignature) -> bool {
+        let keep = self.jit.0.options.specialize_facts;
+        arg.signature.keeping_facts(keep) == prepared.keeping_facts(keep)
+    }
+}

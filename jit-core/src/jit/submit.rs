@@ -1,0 +1,123 @@
+//! From arguments to a launch: the parameter block, hooks of launches, the device.
+
+use std::mem::MaybeUninit;
+
+use smallvec::SmallVec;
+
+use super::Jit;
+use crate::abi::{ParamKind, ParamSlot};
+use crate::args::{Arg, Payload};
+use crate::cache::LoadedKernel;
+use crate::code::KernelInfo;
+use crate::compile::failed;
+use crate::error::{Error, Result};
+use crate::hook::{HookPoint, LaunchEvent};
+use crate::launch::{LaunchConfig, LaunchError, check_config};
+use crate::runtime::Buffer;
+
+impl Jit {
+    pub(super) fn launch_loaded(
+        &self,
+        loaded: &LoadedKernel,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        check_config(config, &self.0.device.info().limits, &loaded.compiled.info)?;
+        if self.0.observes_launches {
+            return self.launch_observed(loaded, config, args);
+        }
+        self.submit(loaded, config, args)
+    }
+
+    #[cold]
+    fn launch_observed(
+        &self,
+        loaded: &LoadedKernel,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let kernel = loaded.compiled.info.name.as_str();
+        let event = LaunchEvent { kernel, config };
+        self.0.hooks.run(HookPoint::BeforeLaunch, kernel, |h| {
+            failed(h.before_launch(&event))
+        })?;
+        let result = self.submit(loaded, config, args);
+        self.0.hooks.run(HookPoint::AfterLaunch, kernel, |h| {
+            h.after_launch(&event, &result);
+            Ok(())
+        })?;
+        result
+    }
+
+    /// Packs the parameter block and hands the launch to the device.
+    fn submit(&self, loaded: &LoadedKernel, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        let info = &loaded.compiled.info;
+        let device = self.0.device.info().id;
+        let mut params: SmallVec<[MaybeUninit<u8>; 256]> =
+            SmallVec::from_elem(MaybeUninit::new(0), info.layout.size as usize);
+        let mut copies: SmallVec<[Buffer<u8>; 0]> = SmallVec::new();
+        for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
+            if arg.device.is_some_and(|owner| owner != device) {
+                return Err(foreign_buffer(info, position, arg, self).into());
+            }
+            match (&arg.payload, kind) {
+                (Payload::Bytes(bytes), ParamKind::Value(slot)) => {
+                    put(&mut params, slot.offset, bytes);
+                }
+                (
+                    Payload::Slice { address, length },
+                    ParamKind::Slice {
+                        address: a,
+                        length: l,
+                    },
+                ) => {
+                    put_number(&mut params, *a, *address);
+                    put_number(&mut params, *l, *length);
+                }
+                (Payload::Slice { address, .. }, ParamKind::Value(slot)) => {
+                    put_number(&mut params, *slot, *address);
+                }
+                (Payload::Bytes(bytes), ParamKind::Reference { address, .. }) => {
+                    let copy = Buffer::from_bytes(&self.0.device, bytes)?;
+                    put_number(&mut params, *address, copy.address());
+                    copies.push(copy);
+                }
+                _ => {
+                    return Err(Error::Internal(
+                        "an argument that binding accepted has no slot",
+                    ));
+                }
+            }
+        }
+        let backend = self.0.device.backend();
+        let limit = self.0.options.time_limit;
+        backend.launch(loaded.code.as_ref(), info, config, &mut params, limit)
+        // `copies` are freed here; freeing waits for the launch that uses them.
+    }
+}
+
+fn put(params: &mut [MaybeUninit<u8>], offset: u32, bytes: &[MaybeUninit<u8>]) {
+    let offset = offset as usize;
+    params[offset..offset + bytes.len()].copy_from_slice(bytes);
+}
+
+/// Writes the low bytes of `number` into a slot.
+fn put_number(params: &mut [MaybeUninit<u8>], slot: ParamSlot, number: u64) {
+    let bytes = number.to_le_bytes().map(MaybeUninit::new);
+    put(params, slot.offset, &bytes[..slot.size as usize]);
+}
+
+#[cold]
+fn foreign_buffer(kernel: &KernelInfo, position: usize, arg: &Arg<'_>, jit: &Jit) -> LaunchError {
+    LaunchError::ForeignBuffer {
+        kernel: kernel.name.clone(),
+        position,
+        argument: kernel
+            .param_names
+            .get(position)
+            .cloned()
+            .unwrap_or_default(),
+        owner: arg.device.map(|d| d.to_string()).unwrap_or_default(),
+        device: jit.0.device.info().id.to_string(),
+    }
+}

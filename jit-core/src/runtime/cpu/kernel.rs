@@ -1,0 +1,55 @@
+//! Machine code of a kernel, loaded.
+
+use std::sync::atomic::AtomicU64;
+
+use super::object::{LoadedObject, ObjectError};
+use super::pool::Blocks;
+use super::symbols;
+use crate::code::HostCode;
+use crate::host_abi::{BlocksFn, ENTRY};
+
+/// Machine code, loaded.
+pub(super) struct HostKernel {
+    name: String,
+    object: LoadedObject,
+    arena_bytes: [usize; 2],
+    stack_bytes: usize,
+    cost: AtomicU64,
+}
+
+impl HostKernel {
+    /// Makes code runnable.
+    pub(super) fn load(name: &str, code: &HostCode) -> Result<HostKernel, ObjectError> {
+        Ok(HostKernel {
+            name: name.to_owned(),
+            object: LoadedObject::load(name, &code.object, ENTRY, symbols::find)?,
+            arena_bytes: code.arena_bytes.map(|bytes| bytes as usize),
+            stack_bytes: code.stack_bytes as usize,
+            cost: AtomicU64::new(0),
+        })
+    }
+}
+
+impl Blocks for HostKernel {
+    fn entry(&self) -> BlocksFn {
+        // SAFETY: the symbol is the function that `codegen::vector` declares with this signature;
+        // the caller keeps `self` while it runs.
+        unsafe { std::mem::transmute::<*const u8, BlocksFn>(self.object.entry()) }
+    }
+
+    fn arena_bytes(&self) -> [usize; 2] {
+        self.arena_bytes
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn stack_bytes(&self) -> usize {
+        self.stack_bytes
+    }
+
+    fn cost(&self) -> &AtomicU64 {
+        &self.cost
+    }
+}

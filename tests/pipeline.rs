@@ -1,0 +1,217 @@
+//! One way for every target: what hooks, observers, the cache and its explanations see of a kernel for
+//! this machine's CPU, whose code depends on the shape of blocks.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kiln::core::compile::{Stage, StageObserver};
+use kiln::core::front::AsKernel;
+use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet};
+use kiln::core::inkwell;
+use kiln::core::ir::Module;
+use kiln::prelude::*;
+
+#[kernel]
+fn count(y: &mut [u32]) {
+    let i = global_id().x;
+    if i < y.len() {
+        y[i] += block_dim().x as u32;
+    }
+}
+
+/// Notes what is called, in order.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<&'static str>>>);
+
+impl Notes {
+    fn note(&self, what: &'static str) {
+        self.0.lock().expect("nothing panics here").push(what);
+    }
+
+    fn take(&self) -> Vec<&'static str> {
+        std::mem::take(&mut *self.0.lock().expect("nothing panics here"))
+    }
+}
+
+impl Hook for Notes {
+    fn name(&self) -> &'static str {
+        "notes"
+    }
+
+    fn prepare_job(&self, _: &mut kiln::core::job::CompileJob) -> HookResult<()> {
+        self.note("prepare_job");
+        Ok(())
+    }
+
+    fn rewrite_ir(&self, _: &HookContext<'_>, _: &mut Module) -> HookResult<Changed> {
+        self.note("rewrite_ir");
+        Ok(Changed::No)
+    }
+
+    fn lower_abi(&self, _: &HookContext<'_>, _: &mut Module) -> HookResult<Changed> {
+        self.note("lower_abi");
+        Ok(Changed::No)
+    }
+
+    fn finish_module(
+        &self,
+        _: &HookContext<'_>,
+        _: &inkwell::module::Module<'_>,
+    ) -> HookResult<()> {
+        self.note("finish_module");
+        Ok(())
+    }
+
+    fn pass_pipeline(&self, _: &HookContext<'_>, _: &mut String) -> HookResult<()> {
+        self.note("pass_pipeline");
+        Ok(())
+    }
+
+    fn finish_optimized_module(
+        &self,
+        _: &HookContext<'_>,
+        _: &inkwell::module::Module<'_>,
+    ) -> HookResult<()> {
+        self.note("finish_optimized_module");
+        Ok(())
+    }
+}
+
+impl StageObserver for Notes {
+    fn stage(&self, _: &str, stage: Stage, _: Duration, _: &dyn Fn() -> String) {
+        self.note(stage.name());
+    }
+
+    fn wants_text(&self) -> bool {
+        false
+    }
+}
+
+const IR_HALF: [&str; 5] = [
+    "prepare_job",
+    "specialized",
+    "rewrite_ir",
+    "lower_abi",
+    "legal",
+];
+const CODE_HALF: [&str; 3] = ["finish_module", "pass_pipeline", "finish_optimized_module"];
+const CODE_STAGES: [&str; 3] = ["llvm", "optimized-llvm", "object"];
+
+fn noting(notes: &Notes) -> Jit {
+    let observer: Arc<dyn StageObserver + Send + Sync> = Arc::new(notes.clone());
+    let options = JitOptions {
+        observer: Some(observer),
+        ..JitOptions::default()
+    };
+    Jit::with(Device::cpu(), HookSet::new().with(notes.clone()), options)
+}
+
+#[test]
+fn another_shape_of_block_repeats_nothing_on_the_ir() -> kiln::Result<()> {
+    let notes = Notes::default();
+    let jit = noting(&notes);
+    let mut y = jit.zeros::<u32>(256)?;
+    count.launch(&jit, (1, 256), &mut y)?;
+    assert_eq!(
+        notes.take(),
+        [&IR_HALF[..], &CODE_HALF, &CODE_STAGES].concat()
+    );
+    count.launch(&jit, (2, 128), &mut y)?;
+    assert_eq!(notes.take(), [CODE_HALF, CODE_STAGES].concat());
+    count.launch(&jit, (1, 256), &mut y)?;
+    count.launch(&jit, (2, 128), &mut y)?;
+    assert_eq!(notes.take(), [""; 0]);
+    assert_eq!(y.to_vec()?, [768; 256]);
+
+    let stats = jit.cache_stats();
+    assert_eq!((stats.legalizations, stats.compiles), (1, 2));
+    assert_eq!((stats.hits, stats.misses), (2, 2));
+    let why = jit
+        .explain_recompile(count.as_kernel()?)
+        .expect("it was compiled");
+    assert_eq!(
+        why.to_string(),
+        "`count` was compiled 2 times; the latest differs in\n  block: 256x1x1 -> 128x1x1"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_prepared_kernel_has_code_for_the_blocks_that_it_was_prepared_for() -> kiln::Result<()> {
+    let notes = Notes::default();
+    let jit = noting(&notes);
+    let mut y = jit.zeros::<u32>(64)?;
+    let prepared = jit.compile(count.as_kernel()?, args!(&mut y))?;
+    assert_eq!(notes.take(), IR_HALF);
+    let prepared = prepared.prepare_block(64)?;
+    assert_eq!(notes.take(), [CODE_HALF, CODE_STAGES].concat());
+    prepared.launch(1, 64, args!(&mut y))?;
+    count.launch(&jit, (1, 64), &mut y)?;
+    assert_eq!(notes.take(), [""; 0]);
+    assert_eq!(y.to_vec()?, [128; 64]);
+    Ok(())
+}
+
+#[test]
+fn the_key_says_what_the_code_depends_on() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let mut y = jit.zeros::<u32>(1)?;
+    let kernel = count.as_kernel()?;
+    let fields = |inspection: &kiln::core::inspect::Inspection| -> Vec<String> {
+        let names = ["block", "lanes", "barriers", "code generator"];
+        let fields = inspection.key().fields();
+        let fields = fields.filter(|(name, _)| names.contains(name));
+        fields
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect()
+    };
+    let any = jit.inspect(kernel, args!(&mut y))?;
+    let rest = ["lanes: auto", "barriers: auto", "code generator: LLVM 22"];
+    assert_eq!(fields(&any), [&["block: any"], &rest[..]].concat());
+    assert!(any.compiled().is_none());
+    assert_eq!(
+        any.llvm().expect_err("no block was given").to_string(),
+        "kernel `count`: its code for this machine's CPU depends on the shape of blocks, and so does its \
+         stage `optimized-llvm`; use `Jit::inspect_block`"
+    );
+    let one = jit.inspect_block(kernel, (32, 2), args!(&mut y))?;
+    assert_eq!(fields(&one), [&["block: 32x2x1"], &rest[..]].concat());
+    assert_eq!(one.host_code()?.block, [32, 2, 1]);
+    assert!(one.llvm()?.contains("define"), "{}", one.llvm()?);
+    Ok(())
+}
+
+/// Has no block run, by what it does to LLVM's module.
+struct NoBlocks;
+
+impl Hook for NoBlocks {
+    fn name(&self) -> &'static str {
+        "no-blocks"
+    }
+
+    fn finish_optimized_module(
+        &self,
+        _: &HookContext<'_>,
+        module: &inkwell::module::Module<'_>,
+    ) -> HookResult<()> {
+        let entry = module
+            .get_function("kiln_blocks")
+            .ok_or("there is no entry")?;
+        let first = entry.get_first_basic_block().ok_or("it has no body")?;
+        let builder = module.get_context().create_builder();
+        let before = module.get_context().prepend_basic_block(first, "before");
+        builder.position_at_end(before);
+        builder.build_return(None)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_hook_makes_of_the_optimized_module_is_what_runs() -> kiln::Result<()> {
+    let hooks = HookSet::new().with(NoBlocks);
+    let jit = Jit::with(Device::cpu(), hooks, JitOptions::default());
+    let mut y = jit.zeros::<u32>(64)?;
+    count.launch(&jit, (1, 64), &mut y)?;
+    assert_eq!(y.to_vec()?, [0; 64]);
+    Ok(())
+}
