@@ -1,9 +1,13 @@
 //! One way for every target: what hooks, observers, the cache and its explanations see of a kernel for
 //! this machine's CPU, whose code depends on the shape of blocks.
 
+#[path = "pipeline/tape.rs"]
+mod tape;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kiln::core::codegen::Isas;
 use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::front::AsKernel;
 use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet};
@@ -213,5 +217,78 @@ fn what_a_hook_makes_of_the_optimized_module_is_what_runs() -> kiln::Result<()> 
     let mut y = jit.zeros::<u32>(64)?;
     count.launch(&jit, (1, 64), &mut y)?;
     assert_eq!(y.to_vec()?, [0; 64]);
+    Ok(())
+}
+
+/// Each number becomes three times itself and the index.
+#[kernel]
+fn triple(x: &mut [u32]) {
+    let i = thread_idx().x;
+    x[i] = x[i] * 3 + i as u32;
+}
+
+fn tapes() -> Jit {
+    let options = JitOptions {
+        isas: Isas::default().with(tape::FAMILY, |_| Arc::new(tape::TapeIsa)),
+        ..JitOptions::default()
+    };
+    let device = Device::of(Arc::new(tape::TapeDevice::new()));
+    Jit::with(device, HookSet::new(), options)
+}
+
+#[test]
+fn a_program_brings_a_machine_of_its_own() -> kiln::Result<()> {
+    let jit = tapes();
+    let mut x = jit.zeros::<u32>(4)?;
+    triple.launch(&jit, (1, 4), &mut x)?;
+    triple.launch(&jit, (1, 3), &mut x)?;
+    assert_eq!(x.to_vec()?, [0, 4, 8, 3]);
+    assert_eq!(
+        jit.cache_stats().compiles,
+        1,
+        "its code is for blocks of all shapes"
+    );
+    triple.launch(&jit, (1, 5), &mut x)?;
+    let fault = jit.synchronize().expect_err("thread 4 has no number");
+    assert!(
+        fault
+            .to_string()
+            .contains("index 4 is out of bounds for length 4"),
+        "{fault}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_machine_refuses_what_it_does_not_have() -> kiln::Result<()> {
+    let jit = tapes();
+    let mut x = jit.zeros::<u32>(4)?;
+    let error = count
+        .launch(&jit, (1, 4), &mut x)
+        .expect_err("it has an `if`");
+    let error = error.to_string();
+    assert!(
+        error.starts_with("kernel `count` cannot be compiled for tape:"),
+        "{error}"
+    );
+    assert!(
+        error.contains("in `count`: a tape has no such instruction"),
+        "{error}"
+    );
+    Ok(())
+}
+
+#[test]
+fn nothing_makes_code_for_an_unknown_machine() -> kiln::Result<()> {
+    let device = Device::of(Arc::new(tape::TapeDevice::new()));
+    let jit = Jit::with(device, HookSet::new(), JitOptions::default());
+    let mut x = jit.zeros::<u32>(4)?;
+    let error = triple
+        .launch(&jit, (1, 4), &mut x)
+        .expect_err("there is no `Isa`");
+    assert_eq!(
+        error.to_string(),
+        "kernel `triple`: nothing makes code for the target `tape`; add what does to `JitOptions::isas`"
+    );
     Ok(())
 }

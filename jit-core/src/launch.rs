@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::code::KernelInfo;
+use crate::fault::FaultRecord;
 use crate::ir::AddressSpace;
 use crate::stop::{Stop, StopReason};
 
@@ -289,6 +291,34 @@ pub struct KernelFault {
     pub inside: String,
 }
 
+impl KernelInfo {
+    /// The error for a fault record of this kernel.
+    pub fn fault(&self, record: &FaultRecord) -> KernelFault {
+        let site = self.fault_sites.get(record.site as usize);
+        let signed = site.is_some_and(|s| s.signed_index);
+        let index = if signed {
+            i128::from(record.index as i64)
+        } else {
+            i128::from(record.index)
+        };
+        KernelFault {
+            kernel: self.name.clone(),
+            location: site.map_or_else(|| "unknown".to_owned(), |s| s.location.clone()),
+            index,
+            length: record.length,
+            space: site.map_or(AddressSpace::Generic, |s| s.space),
+            block: record.block.into(),
+            thread: record.thread.into(),
+            inside: match site {
+                Some(site) if site.function != self.name => {
+                    format!(", in device function `{}`", site.function)
+                }
+                _ => String::new(),
+            },
+        }
+    }
+}
+
 fn in_space(space: AddressSpace) -> String {
     match space {
         AddressSpace::Generic => String::new(),
@@ -343,7 +373,7 @@ fn within(
 pub(crate) fn check_config(
     config: &LaunchConfig,
     limits: &LaunchLimits,
-    kernel: &crate::code::KernelInfo,
+    kernel: &KernelInfo,
 ) -> Result<(), LaunchError> {
     if config.grid.count() == 0 {
         return Err(LaunchError::Zero {

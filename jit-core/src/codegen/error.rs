@@ -19,7 +19,7 @@ pub struct BackendError {
 
 impl BackendError {
     /// An error of `stage` with LLVM's text.
-    pub(crate) fn new(stage: &'static str, message: impl Into<String>) -> BackendError {
+    pub fn new(stage: &'static str, message: impl Into<String>) -> BackendError {
         BackendError {
             stage,
             message: message.into(),

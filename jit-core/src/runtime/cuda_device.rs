@@ -10,9 +10,7 @@ use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream};
-use super::device::{
-    Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, describe_fault,
-};
+use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::code::{Code, CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
 use crate::launch::{LaunchConfig, LaunchLimits};
@@ -187,7 +185,7 @@ impl Backend for CudaDevice {
         };
         let kernels = self.kernels.read();
         match kernels.get(&record.kernel_tag) {
-            Some(kernel) => Err(describe_fault(kernel, &record).into()),
+            Some(kernel) => Err(kernel.fault(&record).into()),
             None => Err(Error::Internal(
                 "a fault record names a kernel that was never loaded",
             )),

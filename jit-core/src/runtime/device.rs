@@ -11,9 +11,7 @@ use super::cuda::DriverError;
 use crate::checks::Checks;
 use crate::code::{CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
-use crate::fault::FaultRecord;
-use crate::ir::AddressSpace;
-use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
+use crate::launch::{LaunchConfig, LaunchLimits};
 use crate::target::Target;
 
 /// Which device of this process.
@@ -217,31 +215,5 @@ impl Device {
 
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
-    }
-}
-
-/// The error value for a fault record of `kernel`.
-pub(crate) fn describe_fault(kernel: &KernelInfo, record: &FaultRecord) -> KernelFault {
-    let site = kernel.fault_sites.get(record.site as usize);
-    let signed = site.is_some_and(|s| s.signed_index);
-    let index = if signed {
-        i128::from(record.index as i64)
-    } else {
-        i128::from(record.index)
-    };
-    KernelFault {
-        kernel: kernel.name.clone(),
-        location: site.map_or_else(|| "unknown".to_owned(), |s| s.location.clone()),
-        index,
-        length: record.length,
-        space: site.map_or(AddressSpace::Generic, |s| s.space),
-        block: record.block.into(),
-        thread: record.thread.into(),
-        inside: match site {
-            Some(site) if site.function != kernel.name => {
-                format!(", in device function `{}`", site.function)
-            }
-            _ => String::new(),
-        },
     }
 }

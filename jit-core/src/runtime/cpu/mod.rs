@@ -45,7 +45,6 @@ use crate::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
 use crate::launch::{LaunchConfig, LaunchLimits, LaunchStopped};
 use crate::legal::Legal;
 use crate::planted::Bug;
-use crate::runtime::device::describe_fault;
 use crate::stop::Stop;
 use crate::target::{Barriers, CpuTarget, Target};
 use failures::{Failures, Given};
@@ -159,7 +158,7 @@ impl CpuDevice {
         let (failures, kernel) = (self.failures.clone(), kernel.clone());
         let report = move |failed: Failed| {
             let error = match failed {
-                Failed::Fault(record) => describe_fault(&kernel, &record).into(),
+                Failed::Fault(record) => kernel.fault(&record).into(),
                 Failed::Error(error) => error,
             };
             failures.add(given.clone(), error);
@@ -203,7 +202,7 @@ impl CpuDevice {
         match result {
             Ok(None) => Ok(()),
             Ok(Some(record)) => {
-                let fault = describe_fault(kernel, &record).into();
+                let fault = kernel.fault(&record).into();
                 self.failures.add(given(kernel, params), fault);
                 Ok(())
             }

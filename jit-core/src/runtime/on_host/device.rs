@@ -16,9 +16,7 @@ use crate::code::{CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
 use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
 use crate::runtime::cpu::memory::DeviceMemory;
-use crate::runtime::device::{
-    Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, describe_fault,
-};
+use crate::runtime::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::target::{PtxTarget, Target};
 
 /// Tells these devices apart from each other, and from GPUs.
@@ -143,7 +141,7 @@ impl Backend for OnHostDevice {
         // launch borrows the buffers it is given, and runs while the memory of blocks is held.
         if let Some(record) = unsafe { code.run(&launch, self.block()?)? } {
             let mut fault = self.fault.lock();
-            fault.get_or_insert_with(|| describe_fault(kernel, &record));
+            fault.get_or_insert_with(|| kernel.fault(&record));
         }
         Ok(())
     }
