@@ -11,14 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inkwell::context::Context;
-use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
 use parking_lot::Mutex;
 
 use crate::code::{Code, CompiledKernel, HostCode, KernelInfo};
 use crate::codegen::{
-    BackendError, FunctionLowering, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered,
-    LoweringHooks, Session, compile_module,
+    BackendError, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered, LoweringHooks,
+    OperationLowering, Session, compile_module,
 };
 use crate::contract::{Checked, Contract};
 use crate::error::{Error, Result};
@@ -396,7 +395,7 @@ impl LoweringHooks for HooksAsked<'_> {
 
     fn lower_inst<'ctx>(
         &self,
-        cx: &mut FunctionLowering<'_, 'ctx>,
+        cx: &OperationLowering<'_, 'ctx>,
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
@@ -405,10 +404,9 @@ impl LoweringHooks for HooksAsked<'_> {
 
     fn lower_intrinsic<'ctx>(
         &self,
-        cx: &mut FunctionLowering<'_, 'ctx>,
+        cx: &OperationLowering<'_, 'ctx>,
         def: &IntrinsicDef,
         args: &[BasicValueEnum<'ctx>],
-        _result: BasicTypeEnum<'ctx>,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         self.ask(|hook| hook.lower_intrinsic(cx, def, args))
     }

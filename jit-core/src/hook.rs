@@ -40,7 +40,7 @@ use std::sync::Arc;
 use inkwell::values::BasicValueEnum;
 
 use crate::args::Arg;
-use crate::codegen::FunctionLowering;
+use crate::codegen::OperationLowering;
 use crate::error::Error;
 use crate::ir::{InstNode, IntrinsicDef, Module, VerifyErrors};
 use crate::job::{CompileJob, CompileOptions};
@@ -160,9 +160,14 @@ pub trait Hook: Send + Sync {
     /// `None` to leave it. Asked for every instruction that defines a value other than a slice, if
     /// [`Hook::lowers_operations`] says so. `args` are the operands' LLVM values, in order; a slice
     /// is two, address and length.
+    ///
+    /// The code is one thread's, on a CPU too, where it is run for each lane that executes the
+    /// instruction. There calls of device functions are gone by then, and what the threads of a warp do
+    /// together cannot be lowered by a hook. Lanes that have the same operands have to get the same value,
+    /// as with the instruction's own meaning.
     fn lower_inst<'ctx>(
         &self,
-        cx: &mut FunctionLowering<'_, 'ctx>,
+        cx: &OperationLowering<'_, 'ctx>,
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
     ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
@@ -172,7 +177,7 @@ pub trait Hook: Send + Sync {
     /// Lowers one call of an intrinsic instead of the compiler, as [`Hook::lower_inst`].
     fn lower_intrinsic<'ctx>(
         &self,
-        cx: &mut FunctionLowering<'_, 'ctx>,
+        cx: &OperationLowering<'_, 'ctx>,
         intrinsic: &IntrinsicDef,
         args: &[BasicValueEnum<'ctx>],
     ) -> HookResult<Option<BasicValueEnum<'ctx>>> {

@@ -9,7 +9,7 @@ use std::thread;
 use inkwell::values::BasicValueEnum;
 use kernels::programs::{reduction, saxpy, tiled_matmul};
 use kernels::*;
-use kiln_jit_core::codegen::{FunctionLowering, kernel_entry_name};
+use kiln_jit_core::codegen::{OperationLowering, kernel_entry_name};
 use kiln_jit_core::compile::{self, NoObserver};
 use kiln_jit_core::hook::{Hook, HookResult, HookSet};
 use kiln_jit_core::ir::{
@@ -595,7 +595,7 @@ impl Hook for Multiplies {
 
     fn lower_inst<'ctx>(
         &self,
-        cx: &mut FunctionLowering<'_, 'ctx>,
+        cx: &OperationLowering<'_, 'ctx>,
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
     ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
@@ -629,7 +629,7 @@ impl Hook for Wrong {
 
     fn lower_inst<'ctx>(
         &self,
-        cx: &mut FunctionLowering<'_, 'ctx>,
+        cx: &OperationLowering<'_, 'ctx>,
         _: &InstNode,
         _: &[BasicValueEnum<'ctx>],
     ) -> HookResult<Option<BasicValueEnum<'ctx>>> {

@@ -11,7 +11,8 @@ use super::machine::Machine;
 use super::session::stack_bytes;
 use super::split::split_long_blocks;
 use super::vector::{
-    Plan, PlanOptions, Unplannable, choose_lanes, take_frame_bytes, uses_warps, write_kernel,
+    HOOKED, Plan, PlanOptions, Unplannable, choose_lanes, take_frame_bytes, uses_warps,
+    write_kernel,
 };
 use crate::code::{Code, HostCode};
 use crate::legal::Legal;
@@ -117,7 +118,7 @@ impl LlvmIsa for CpuIsa {
         let machine = Machine::host(&self.target.features, level)?;
         let module = job.context.create_module("kernel");
         machine.prepare(&module);
-        write_kernel(job.context, &module, &plan)?;
+        write_kernel(job.context, &module, &plan, job.hooks)?;
         machine.tune(&module);
         let effort = Effort::of(&module, &machine.target_data(), job.options.opt_level);
         Ok(Lowered::Module(Box::new(CpuKernel {
@@ -155,6 +156,9 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
         let (machine, session) = (&self.machine, self.job.session);
+        if self.module.get_function(HOOKED).is_some() {
+            machine.run_passes(session, &self.module, "always-inline")?;
+        }
         if self.plan.barriers() == Barriers::Coroutines {
             machine.run_passes(session, &self.module, SPLIT_COROUTINES)?;
             self.arena_bytes[0] += self.plan.frame_bytes(take_frame_bytes(&self.module)?);

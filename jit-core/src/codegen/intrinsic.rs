@@ -48,10 +48,13 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             values.push(self.one(arg)?);
         }
         if result != Type::UNIT && self.module.hooks.active() {
-            let ty = self.types().value(result)?;
-            let hooks = self.module.hooks;
-            if let Some(replaced) = hooks.lower_intrinsic(self, def, &values, ty)? {
-                self.check_hook_result(replaced, result)?;
+            let operation = self.operation();
+            let replaced = self
+                .module
+                .hooks
+                .lower_intrinsic(&operation, def, &values)?;
+            if let Some(replaced) = replaced {
+                operation.check_result(replaced, self.types().value(result)?)?;
                 return Ok(Some(Lowered::One(replaced)));
             }
         }

@@ -11,8 +11,8 @@ use inkwell::module::Module as LlvmModule;
 
 use super::cpu::CpuIsa;
 use super::error::BackendError;
+use super::hooks::LoweringHooks;
 use super::legal::IllegalOperations;
-use super::lower::LoweringHooks;
 use super::options::CodegenOptions;
 use super::ptx::PtxIsa;
 use super::session::Session;

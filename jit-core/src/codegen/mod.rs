@@ -7,6 +7,7 @@
 mod cpu;
 mod effort;
 mod error;
+mod hooks;
 mod inline_ptx;
 mod intrinsic;
 mod isa;
@@ -35,10 +36,11 @@ mod vector;
 pub(crate) use session::compile_module;
 
 pub use error::{BackendError, CompileThreadError};
+pub use hooks::{LoweringHooks, NoHooks, OperationLowering};
 pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
 pub use legal::{Illegal, IllegalOperations};
 pub use library::{LlvmLibrary, LlvmLibraryError, Place, Searched, find_library, library};
-pub use lower::{FunctionLowering, LoweringHooks, NoHooks, kernel_entry_name};
+pub use lower::kernel_entry_name;
 /// The LLVM release that code is generated with; part of the cache key.
 pub const LLVM_VERSION: u32 = 22;
 

@@ -148,7 +148,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     /// takes it, so that anything which touches unknown memory may be an access through it, whereas
     /// two parameters remain two places.
     pub(super) fn let_memory_escape(&self) -> Result<(), BackendError> {
-        let function = self.function();
+        let function = self.function;
         let reachable = |param: &&ParamData| {
             param.facts.noalias
                 && self

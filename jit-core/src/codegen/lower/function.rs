@@ -9,7 +9,6 @@ use std::collections::{HashMap, HashSet};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
-use inkwell::module::Module as LlvmModule;
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
 use super::control::LoopBlocks;
@@ -17,6 +16,7 @@ use super::signature::Arrival;
 use super::value::{Lowered, as_int, as_pointer};
 use super::{ModuleLowering, unexpected};
 use crate::codegen::error::BackendError;
+use crate::codegen::hooks::OperationLowering;
 use crate::codegen::private::needs_zeros;
 use crate::codegen::provenance::Provenance;
 use crate::codegen::types::TypeLowering;
@@ -34,8 +34,8 @@ pub(super) enum VarSlot<'ctx> {
     Slice(PointerValue<'ctx>, PointerValue<'ctx>),
 }
 
-/// A function while its body is lowered. LLVM-level hooks are given it.
-pub struct FunctionLowering<'a, 'ctx> {
+/// A function while its body is lowered.
+pub(in crate::codegen) struct FunctionLowering<'a, 'ctx> {
     pub(in crate::codegen) module: &'a ModuleLowering<'a, 'ctx>,
     pub(super) id: FuncId,
     pub(super) function: &'a Function,
@@ -83,34 +83,25 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         })
     }
 
-    /// The LLVM context.
-    pub fn context(&self) -> &'ctx Context {
+    pub(in crate::codegen) fn context(&self) -> &'ctx Context {
         self.module.context
     }
 
     /// The builder, at the place of the instruction being lowered.
-    pub fn builder(&self) -> &Builder<'ctx> {
+    pub(in crate::codegen) fn builder(&self) -> &Builder<'ctx> {
         &self.builder
     }
 
-    /// The LLVM module being built.
-    pub fn llvm_module(&self) -> &LlvmModule<'ctx> {
-        &self.module.llvm
-    }
-
-    /// The LLVM function being built.
-    pub fn llvm_function(&self) -> FunctionValue<'ctx> {
-        self.llvm_function
-    }
-
-    /// The IR function being lowered.
-    pub fn function(&self) -> &Function {
-        self.function
-    }
-
-    /// The IR module being lowered.
-    pub fn module(&self) -> &crate::ir::Module {
-        self.module.module
+    /// What a hook is given to lower the instruction.
+    pub(in crate::codegen) fn operation(&self) -> OperationLowering<'_, 'ctx> {
+        OperationLowering {
+            context: self.module.context,
+            builder: &self.builder,
+            llvm_module: &self.module.llvm,
+            llvm_function: self.llvm_function,
+            module: self.module.module,
+            function: self.function,
+        }
     }
 
     pub(in crate::codegen) fn types(&self) -> &TypeLowering<'a, 'ctx> {
@@ -325,33 +316,12 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         for operand in operands {
             self.get(operand)?.flatten(&mut args);
         }
-        let replaced = hooks.lower_inst(self, node, &args)?;
+        let operation = self.operation();
+        let replaced = hooks.lower_inst(&operation, node, &args)?;
         if let Some(value) = replaced {
-            self.check_hook_result(value, ty)?;
+            operation.check_result(value, self.types().value(ty)?)?;
         }
         Ok(replaced)
-    }
-
-    /// A hook's value must have the type of the result it stands for.
-    pub(in crate::codegen) fn check_hook_result(
-        &self,
-        value: BasicValueEnum<'ctx>,
-        ty: Type,
-    ) -> Result<(), BackendError> {
-        let expected = self.types().value(ty)?;
-        if value.get_type() == expected {
-            return Ok(());
-        }
-        Err(BackendError::new(
-            "lower",
-            format!(
-                "a hook lowered an instruction of function `{}` to a value of LLVM type {} where \
-                 {} is needed",
-                self.function.name,
-                value.get_type().print_to_string(),
-                expected.print_to_string()
-            ),
-        ))
     }
 
     /// The list of all instructions.

@@ -93,7 +93,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     }
 
     pub(super) fn lower_var_get(&self, var: Var) -> Result<Lowered<'ctx>, BackendError> {
-        let ty = self.function().vars[var].ty;
+        let ty = self.function.vars[var].ty;
         let read = |ty, slot| {
             self.builder()
                 .build_load::<inkwell::types::BasicTypeEnum<'ctx>>(ty, slot, "")

@@ -15,7 +15,6 @@ mod cast;
 mod control;
 mod fault;
 mod function;
-mod hooks;
 mod line_info;
 mod memory;
 mod names;
@@ -36,6 +35,7 @@ use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::values::{FunctionValue, GlobalValue, PointerValue};
 
 use super::error::BackendError;
+use super::hooks::LoweringHooks;
 use super::isa::LlvmJob;
 use super::machine::Machine;
 use super::options::CodegenOptions;
@@ -46,8 +46,7 @@ use crate::ir::{
 use crate::legal::Legal;
 use crate::target::PtxTarget;
 
-pub use function::FunctionLowering;
-pub use hooks::{LoweringHooks, NoHooks};
+pub(super) use function::FunctionLowering;
 pub use names::kernel_entry_name;
 pub(super) use value::Lowered;
 

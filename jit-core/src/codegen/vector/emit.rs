@@ -24,6 +24,7 @@ use inkwell::values::{
 use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
 use crate::codegen::error::BackendError;
+use crate::codegen::hooks::LoweringHooks;
 
 /// A builder for `lanes` lanes.
 pub(super) struct Emit<'a, 'ctx> {
@@ -31,6 +32,8 @@ pub(super) struct Emit<'a, 'ctx> {
     pub(super) module: &'a LlvmModule<'ctx>,
     pub(super) builder: Builder<'ctx>,
     pub(super) lanes: u32,
+    /// Who may lower operations instead.
+    pub(super) hooks: &'a dyn LoweringHooks,
 }
 
 pub(super) type Built<'ctx> = Result<BasicValueEnum<'ctx>, BackendError>;

@@ -20,6 +20,7 @@ use super::leaf::Wide;
 use super::plan::{ALIGN, Plan};
 use super::warp::param_values;
 use crate::codegen::error::BackendError;
+use crate::codegen::hooks::LoweringHooks;
 use crate::host_abi::{ENTRY, HostLaunch};
 use crate::ir::{GlobalId, Inst, Module, Value};
 use crate::target::Barriers;
@@ -154,8 +155,10 @@ pub(in crate::codegen) fn write_kernel<'ctx>(
     context: &'ctx Context,
     module: &LlvmModule<'ctx>,
     plan: &Plan<'_>,
+    hooks: &dyn LoweringHooks,
 ) -> Result<(), BackendError> {
     let emit = Emit {
+        hooks,
         context,
         module,
         builder: context.create_builder(),

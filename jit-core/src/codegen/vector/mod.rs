@@ -16,6 +16,7 @@
 //! | `flow`, `single` | branches, loops and masks; branches that one lane takes |
 //! | `leaf` | what a value is: uniform, even, or any vector |
 //! | `arith`, `cast`, `intrinsic` | operations |
+//! | `hooked` | operations that hooks lower |
 //! | `warp_op`, `warp_shuffle`, `warp_group` | operations that lanes execute together |
 //! | `address`, `access`, `atomic` | bounds checks, loads and stores, atomics |
 //! | `look` | where code looks whether its launch is to end |
@@ -31,6 +32,7 @@ mod coroutine;
 mod emit;
 mod entry;
 mod flow;
+mod hooked;
 mod intrinsic;
 mod lanes;
 mod leaf;
@@ -45,6 +47,7 @@ mod warp_shuffle;
 
 pub(super) use coroutine::take_frame_bytes;
 pub(super) use entry::write_kernel;
+pub(super) use hooked::HOOKED;
 pub(super) use lanes::{choose_lanes, uses_warps};
 pub(crate) use plan::{Plan, PlanOptions, Unplannable};
 use warp::Warp;

@@ -101,6 +101,11 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         let node = &self.function().insts[inst];
         let result = node.result.map_or(Type::UNIT, |r| self.type_of(r));
         let one = |leaf: Leaf<'ctx>| Some(Wide::from_elem(leaf, 1));
+        if let (Some(result), Some(wide)) = (node.result, self.ask_hooks(node)?) {
+            let wide = self.normalize(wide)?;
+            self.define(result, wide);
+            return Ok(());
+        }
         let value = match node.data {
             InstData::Const(constant) => Some(self.constant(constant, result)?),
             InstData::Unary { op, arg } if !self.is_vector(arg) => one(self.unary(op, arg)?),
