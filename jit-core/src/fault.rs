@@ -10,7 +10,7 @@
 //! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
 //! host (PTX `fence.sys`) and stores `state` = 1 last.
 
-use crate::ir::{AddressSpace, FuncId, Inst, InstData, Module, TypeData};
+use crate::ir::{AddressSpace, Check, FuncId, Inst, Module, TypeData};
 
 /// Device-side head of the fault channel.
 #[derive(Copy, Clone, Debug, Default)]
@@ -64,12 +64,7 @@ pub fn fault_insts(module: &Module) -> Vec<(FuncId, Inst)> {
     let mut sites = Vec::new();
     for (id, function) in module.functions.iter() {
         function.for_each_inst(|_, inst| {
-            let checked = matches!(
-                function.insts[inst].data,
-                InstData::SliceIndex { checked: true, .. }
-                    | InstData::ElementPtr { checked: true, .. }
-            );
-            if checked {
+            if function.insts[inst].data.check().is_some() {
                 sites.push((id, inst));
             }
         });
@@ -82,33 +77,20 @@ pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
     let describe = |(id, inst): (FuncId, Inst)| {
         let function = &module.functions[id];
         let node = &function.insts[inst];
-        let signed_index = match node.data {
-            InstData::SliceIndex { index, .. } | InstData::ElementPtr { index, .. } => function
-                .type_of(index)
-                .as_scalar()
-                .is_some_and(|s| s.is_signed_int()),
-            _ => false,
-        };
-        FaultSite {
+        let Check { base, index } = node.data.check()?;
+        let index = function.type_of(index).as_scalar();
+        Some(FaultSite {
             function: function.name.clone(),
             location: module.display_location(node.location),
-            signed_index,
-            space: space_of(module, (id, inst)),
-        }
+            signed_index: index.is_some_and(|scalar| scalar.is_signed_int()),
+            space: match module.types.data(function.type_of(base)) {
+                TypeData::Slice { space, .. } | TypeData::Pointer { space, .. } => *space,
+                _ => AddressSpace::Generic,
+            },
+        })
     };
-    fault_insts(module).into_iter().map(describe).collect()
-}
-
-/// The address space of what an instruction indexes.
-fn space_of(module: &Module, (id, inst): (FuncId, Inst)) -> AddressSpace {
-    let function = &module.functions[id];
-    let indexed = match function.insts[inst].data {
-        InstData::SliceIndex { slice, .. } => slice,
-        InstData::ElementPtr { ptr, .. } => ptr,
-        _ => return AddressSpace::Generic,
-    };
-    match module.types.data(function.type_of(indexed)) {
-        TypeData::Slice { space, .. } | TypeData::Pointer { space, .. } => *space,
-        _ => AddressSpace::Generic,
-    }
+    fault_insts(module)
+        .into_iter()
+        .filter_map(describe)
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! Control flow of the kernel being built. A closure describes a region; it runs once, now.
 
-use crate::ir::{BinaryOp, Effects, Entity, Inst, InstData, RegionData, Type, Unroll};
+use crate::ir::{BinaryOp, Entity, Inst, InstData, RegionData, Type, Unroll};
 
 use super::{BuildErrorKind, IntoVal, KernelBuilder, OpenRegion, ScopeId, State, Val, Var};
 
@@ -325,21 +325,11 @@ impl State {
     /// that is quick and executing it where it was not asked for makes no difference.
     fn join_if_quick(&mut self, region: crate::ir::Region) -> bool {
         let insts = self.function.regions[region].insts.clone();
-        let pure = |&inst: &Inst| match &self.function.insts[inst].data {
-            InstData::Const(_)
-            | InstData::ConstParam(_)
-            | InstData::Unary { .. }
-            | InstData::Binary { .. }
-            | InstData::Compare { .. }
-            | InstData::Select { .. }
-            | InstData::Cast { .. }
-            | InstData::Extract { .. }
-            | InstData::VarGet(_)
-            | InstData::SliceLen { .. } => true,
-            InstData::Intrinsic { id, .. } => self.module.intrinsics[*id].effects == Effects::None,
-            _ => false,
+        let harmless = |&inst: &Inst| {
+            let data = &self.function.insts[inst].data;
+            data.facts(&self.module.intrinsics).is_harmless()
         };
-        if self.here() != region || insts.len() > QUICK || !insts.iter().all(pure) {
+        if self.here() != region || insts.len() > QUICK || !insts.iter().all(harmless) {
             return false;
         }
         self.open.pop();

@@ -6,9 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::entity::PrimaryMap;
 use super::function::{Region, Value, Var};
-use super::intrinsic::IntrinsicDef;
 use super::module::{FuncId, GlobalId, IntrinsicId};
 use super::types::{ConstParam, Type};
 use super::{Location, SharedVar};
@@ -577,48 +575,44 @@ impl InstData {
                 ..
             } => std::iter::once(*then_region).chain(*else_region).collect(),
             InstData::Loop { body } | InstData::For { body, .. } => SmallVec::from_iter([*body]),
-            _ => SmallVec::new(),
+            InstData::Const(_)
+            | InstData::ConstParam(_)
+            | InstData::Unary { .. }
+            | InstData::Binary { .. }
+            | InstData::Compare { .. }
+            | InstData::Select { .. }
+            | InstData::Cast { .. }
+            | InstData::Bitcast { .. }
+            | InstData::Construct { .. }
+            | InstData::Extract { .. }
+            | InstData::Insert { .. }
+            | InstData::VarGet(_)
+            | InstData::VarSet(..)
+            | InstData::Load { .. }
+            | InstData::Store { .. }
+            | InstData::PtrOffset { .. }
+            | InstData::FieldPtr { .. }
+            | InstData::ElementPtr { .. }
+            | InstData::SpaceCast { .. }
+            | InstData::SliceNew { .. }
+            | InstData::SliceLen { .. }
+            | InstData::SlicePtr { .. }
+            | InstData::SliceIndex { .. }
+            | InstData::SharedAddr(_)
+            | InstData::DynamicShared
+            | InstData::LocalAlloc
+            | InstData::GlobalAddr(_)
+            | InstData::AtomicLoad { .. }
+            | InstData::AtomicStore { .. }
+            | InstData::AtomicRmw { .. }
+            | InstData::AtomicCas { .. }
+            | InstData::Barrier
+            | InstData::Fence { .. }
+            | InstData::Call { .. }
+            | InstData::Intrinsic { .. }
+            | InstData::Break { .. }
+            | InstData::Continue { .. }
+            | InstData::Return { .. } => SmallVec::new(),
         }
-    }
-
-    /// Among which threads it orders accesses to memory: here, and nowhere else, writes of other
-    /// threads may become visible to this one, or its writes to them. Every pass and backend that
-    /// moves, merges or drops an access to memory that other threads can reach asks this; across
-    /// such an operation a value in memory is not known any more.
-    ///
-    /// A warp's synchronization is of block scope. Of a call it says nothing: the callee's
-    /// operations do.
-    pub fn orders_memory(
-        &self,
-        intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
-    ) -> Option<Scope> {
-        match *self {
-            InstData::Barrier => Some(Scope::Block),
-            InstData::Fence { scope, .. } => Some(scope),
-            InstData::AtomicLoad {
-                ordering, scope, ..
-            }
-            | InstData::AtomicStore {
-                ordering, scope, ..
-            }
-            | InstData::AtomicRmw {
-                ordering, scope, ..
-            }
-            | InstData::AtomicCas {
-                ordering, scope, ..
-            } => (ordering != Ordering::Relaxed).then_some(scope),
-            InstData::Intrinsic { id, .. } => {
-                intrinsics[id].orders_memory().then_some(Scope::Block)
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether nothing of its region can be executed after it.
-    pub fn is_terminator(&self) -> bool {
-        matches!(
-            self,
-            InstData::Break { .. } | InstData::Continue { .. } | InstData::Return { .. }
-        )
     }
 }

@@ -224,6 +224,11 @@ impl IntrinsicDef {
         })
     }
 
+    /// Whether the lanes of a warp are told apart by it, or execute it together.
+    pub fn is_of_warp(&self) -> bool {
+        self.effects == Effects::Convergent || self.name.starts_with("warp.")
+    }
+
     /// The scalar type that selects a cell, for arguments of these types and this result: that of
     /// the first parameter that leaves a choice, or else of the first one; of the result when
     /// there is no argument.

@@ -46,6 +46,7 @@
 
 mod bounded;
 pub mod entity;
+mod facts;
 mod form;
 mod function;
 mod inst;
@@ -62,6 +63,7 @@ pub mod verify;
 pub(crate) use bounded::READABLE;
 pub(crate) use bounded::{first_of, readable, shortened, shortened_listing, write_rest};
 pub use entity::{Entity, PrimaryMap};
+pub use facts::{Check, Facts, Flow, Source};
 pub use form::{FieldForm, TypeDigest, TypeForm};
 pub use function::{
     ConstParamData, Function, FunctionKind, Inline, Inst, LaunchBounds, ParamData, ParamFacts,

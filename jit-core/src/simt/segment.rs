@@ -11,8 +11,7 @@ use super::scope::Scopes;
 use super::shape::{Shape, Shapes, defining_inst};
 use super::{BlockShape, Flat};
 use crate::ir::{
-    Effects, Entity as _, Function, Inst, InstData, Module, Region, Uniformity, Value, ValueDef,
-    Var,
+    Entity as _, Function, Inst, InstData, Module, Region, Source, Uniformity, Value, ValueDef, Var,
 };
 
 /// The largest number of operations computed again instead of kept.
@@ -255,9 +254,10 @@ impl Cutter<'_> {
         match node.data {
             InstData::VarSet(var, value) => self.shapes.var(var) == Shape::Block && same(value),
             InstData::VarGet(_) => node.result.is_some_and(same),
-            // It stores zeros, for each thread.
-            InstData::LocalAlloc => false,
-            _ => is_pure(self.module, &node.data) && node.result.is_some_and(same),
+            ref data => {
+                let harmless = data.facts(&self.module.intrinsics).is_harmless();
+                harmless && is_repeatable(self.module, data) && node.result.is_some_and(same)
+            }
         }
     }
 
@@ -347,12 +347,8 @@ fn can_end(function: &Function, region: Region) -> bool {
 
 fn inst_can_end(function: &Function, inst: Inst) -> bool {
     let data = &function.insts[inst].data;
-    matches!(
-        data,
-        InstData::Return { .. }
-            | InstData::SliceIndex { checked: true, .. }
-            | InstData::ElementPtr { checked: true, .. }
-    ) || data.regions().iter().any(|&r| can_end(function, r))
+    let here = data.check().is_some() || matches!(data, InstData::Return { .. });
+    here || data.regions().iter().any(|&r| can_end(function, r))
 }
 
 /// Values that cost little to compute again and give the same wherever that is done.
@@ -367,7 +363,7 @@ fn rematerializable(module: &Module, function: &Function) -> HashSet<Value> {
             costs.insert(index, 0);
         }
         let Some(result) = node.result else { return };
-        if !is_pure(module, &node.data) {
+        if !is_repeatable(module, &node.data) {
             return;
         }
         let mut cost = Some(u32::from(!matches!(node.data, InstData::Const(_))));
@@ -383,33 +379,23 @@ fn rematerializable(module: &Module, function: &Function) -> HashSet<Value> {
     costs.into_keys().collect()
 }
 
-fn is_pure(module: &Module, data: &InstData) -> bool {
-    match data {
-        InstData::Const(_)
-        | InstData::Unary { .. }
-        | InstData::Binary { .. }
-        | InstData::Compare { .. }
-        | InstData::Select { .. }
-        | InstData::Cast { .. }
-        | InstData::Bitcast { .. }
-        | InstData::PtrOffset { .. }
-        | InstData::FieldPtr { .. }
-        | InstData::SpaceCast { .. }
-        | InstData::SliceNew { .. }
-        | InstData::SliceLen { .. }
-        | InstData::SlicePtr { .. }
-        | InstData::SliceIndex { checked: false, .. }
-        | InstData::ElementPtr { checked: false, .. }
-        | InstData::SharedAddr(_)
-        | InstData::DynamicShared
-        | InstData::LocalAlloc
-        | InstData::GlobalAddr(_) => true,
-        InstData::Intrinsic { id, args } => {
-            let def = module.intrinsics[*id];
-            def.effects == Effects::None
-                && (args.is_empty() || def.uniformity == Uniformity::Function)
+/// Whether it gives the same in every segment.
+fn is_repeatable(module: &Module, data: &InstData) -> bool {
+    let facts = data.facts(&module.intrinsics);
+    match facts.source {
+        Source::Operands => facts.is_harmless(),
+        // What it does besides is done where it is first executed.
+        Source::Own => true,
+        Source::Row(row) => {
+            let mut args = false;
+            data.for_each_operand(|_| args = true);
+            facts.is_harmless() && (!args || row.uniformity == Uniformity::Function)
         }
-        _ => false,
+        Source::None
+        | Source::Variable(_)
+        | Source::Memory { .. }
+        | Source::Execution
+        | Source::Callee => false,
     }
 }
 

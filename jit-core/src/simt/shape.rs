@@ -14,7 +14,8 @@
 use super::scope::Scopes;
 use super::{BlockShape, Flat};
 use crate::ir::{
-    Entity as _, Function, Inst, InstData, IntrinsicDef, Module, Uniformity, Value, ValueDef, Var,
+    Entity as _, Function, Inst, InstData, IntrinsicDef, Module, Source, Uniformity, Value,
+    ValueDef, Var,
 };
 
 /// How far a value is the same.
@@ -166,28 +167,26 @@ impl Analysis<'_> {
     }
 
     fn result(&self, data: &InstData) -> Shape {
-        match data {
-            InstData::VarGet(var) => self.shapes.var(*var),
-            // Each thread has its own; each atomic sees another value.
-            InstData::LocalAlloc | InstData::AtomicRmw { .. } | InstData::AtomicCas { .. } => {
-                lane_shape(self.block)
-            }
-            InstData::Load { ptr, volatile } => {
-                let same = self.only_barriers && !*volatile;
+        let mut operands = Shape::Block;
+        data.for_each_operand(|v| operands = operands.max(self.shapes.value(v)));
+        match data.facts(&self.module.intrinsics).source {
+            Source::None => Shape::Block,
+            Source::Operands => operands,
+            Source::Variable(var) => self.shapes.var(var),
+            // Each thread has its own; each execution sees another value.
+            Source::Own | Source::Execution | Source::Callee => lane_shape(self.block),
+            Source::Memory { ptr, steady } => {
+                let same = self.only_barriers && steady;
                 let least = if same { Shape::Block } else { Shape::Warp };
-                self.shapes.value(*ptr).max(least)
+                self.shapes.value(ptr).max(least)
             }
-            InstData::AtomicLoad { ptr, .. } => self.shapes.value(*ptr).max(Shape::Warp),
-            InstData::Intrinsic { id, args } => {
-                let args = args.iter().map(|&a| self.shapes.value(a));
-                let mask = args.clone().next().unwrap_or(Shape::Block);
-                let args = args.max().unwrap_or(Shape::Block);
-                intrinsic_shape(self.module.intrinsics[*id], mask, args, self.block)
-            }
-            _ => {
-                let mut shape = Shape::Block;
-                data.for_each_operand(|v| shape = shape.max(self.shapes.value(v)));
-                shape
+            Source::Row(row) => {
+                let mut first = None;
+                data.for_each_operand(|v| {
+                    first.get_or_insert(v);
+                });
+                let mask = first.map_or(Shape::Block, |mask| self.shapes.value(mask));
+                intrinsic_shape(row, mask, operands, self.block)
             }
         }
     }

@@ -232,11 +232,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         function.regions[region].insts.iter().any(|&inst| {
             let data = &function.insts[inst].data;
             data.is_terminator()
-                || matches!(
-                    data,
-                    InstData::SliceIndex { checked: true, .. }
-                        | InstData::ElementPtr { checked: true, .. }
-                )
+                || data.check().is_some()
                 || data.regions().iter().any(|&r| self.can_leave(r))
         })
     }

@@ -1,6 +1,6 @@
 //! How many lanes a vector has.
 
-use crate::ir::{Effects, InstData, Module};
+use crate::ir::{InstData, Module};
 use crate::target::CpuTarget;
 
 /// Threads of a warp, as in CUDA.
@@ -26,10 +26,7 @@ pub(in crate::codegen) fn choose_lanes(
 
 /// Whether a kernel has operations that the lanes of a warp execute together.
 pub(in crate::codegen) fn uses_warps(module: &Module) -> bool {
-    module
-        .intrinsics
-        .values()
-        .any(|def| def.effects == Effects::Convergent || def.name.starts_with("warp."))
+    module.intrinsics.values().any(|row| row.is_of_warp())
 }
 
 /// Whether a thread does little: a few accesses, no loop, and no barrier, which is a loop over

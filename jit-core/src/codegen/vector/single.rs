@@ -11,7 +11,7 @@ use super::Warp;
 use super::emit::Built;
 use super::leaf::{Leaf, Wide};
 use crate::codegen::error::BackendError;
-use crate::ir::{BinaryOp, CompareOp, Effects, InstData, Region, Value, ValueDef};
+use crate::ir::{BinaryOp, CompareOp, InstData, Region, Source, Value, ValueDef};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     /// The lane that alone can take a branch, of 64 bits, if the condition names one and the branch
@@ -62,13 +62,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let function = self.function();
         function.regions[region].insts.iter().any(|&inst| {
             let data = &function.insts[inst].data;
-            let asks = match *data {
-                InstData::Intrinsic { id, .. } => {
-                    let def = &self.kernel.module.intrinsics[id];
-                    def.effects == Effects::Convergent || def.name.starts_with("warp.")
-                }
-                InstData::Barrier => true,
-                _ => false,
+            let facts = data.facts(&self.kernel.module.intrinsics);
+            let asks = match facts.source {
+                Source::Row(row) => row.is_of_warp(),
+                _ => facts.meets,
             };
             asks || data.regions().iter().any(|&r| self.asks_other_lanes(r))
         })

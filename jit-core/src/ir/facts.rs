@@ -1,0 +1,277 @@
+//! What every analysis asks of an operation, said once.
+
+use super::{
+    Effects, InstData, IntrinsicDef, IntrinsicId, Ordering, PrimaryMap, Scope, Value, Var,
+};
+
+/// What an operation is, whatever its operands are.
+#[derive(Copy, Clone, Debug)]
+pub struct Facts {
+    /// What decides the result.
+    pub source: Source,
+    /// Whether it reads memory that other threads may write, or a device function or row may.
+    pub reads: bool,
+    /// Whether it writes memory or a variable.
+    pub writes: bool,
+    /// The check of an index that ends the thread if it fails.
+    pub check: Option<Check>,
+    /// Where control goes after it.
+    pub flow: Flow,
+    /// Whether threads execute it together: those of a block, or the lanes of a warp.
+    pub meets: bool,
+    /// Among which threads it orders accesses to memory; see [`InstData::orders_memory`].
+    pub orders: Option<Scope>,
+}
+
+/// What decides the result of an operation.
+#[derive(Copy, Clone, Debug)]
+pub enum Source {
+    /// It has none.
+    None,
+    /// Its operands alone: it gives the same wherever and however often it is executed.
+    Operands,
+    /// A variable.
+    Variable(Var),
+    /// What is in memory.
+    Memory {
+        /// Where.
+        ptr: Value,
+        /// Whether it stays as it is until something orders accesses to memory.
+        steady: bool,
+    },
+    /// A place that each thread has to itself, one for all executions.
+    Own,
+    /// Each execution gives another.
+    Execution,
+    /// A row.
+    Row(&'static IntrinsicDef),
+    /// A device function.
+    Callee,
+}
+
+/// A check of an index.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// The slice, or the address of an array.
+    pub base: Value,
+    /// The index.
+    pub index: Value,
+}
+
+/// Where control goes after an operation.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// To the next one.
+    Next,
+    /// Into its regions, and then to the next one if they do not leave.
+    Regions,
+    /// Out of its region, into one around it.
+    Leaves,
+    /// Out of the function.
+    Returns,
+}
+
+impl Facts {
+    /// An operation that gives a value and does nothing else.
+    const fn value(source: Source) -> Facts {
+        Facts {
+            source,
+            reads: false,
+            writes: false,
+            check: None,
+            flow: Flow::Next,
+            meets: false,
+            orders: None,
+        }
+    }
+
+    /// An operation that gives no value.
+    const fn flow(flow: Flow) -> Facts {
+        Facts {
+            flow,
+            ..Facts::value(Source::None)
+        }
+    }
+
+    fn address(check: Option<Check>) -> Facts {
+        Facts {
+            check,
+            ..Facts::value(Source::Operands)
+        }
+    }
+
+    fn atomic(source: Source, writes: bool, ordering: Ordering, scope: Scope) -> Facts {
+        Facts {
+            reads: !matches!(source, Source::None),
+            writes,
+            orders: (ordering != Ordering::Relaxed).then_some(scope),
+            ..Facts::value(source)
+        }
+    }
+
+    fn row(row: &'static IntrinsicDef) -> Facts {
+        let touches_memory = row.effects == Effects::Memory;
+        Facts {
+            reads: touches_memory,
+            writes: touches_memory,
+            meets: row.effects == Effects::Convergent,
+            orders: row.orders_memory().then_some(Scope::Block),
+            ..Facts::value(Source::Row(row))
+        }
+    }
+
+    /// Whether executing it where it was not asked for makes no difference.
+    pub fn is_harmless(&self) -> bool {
+        let Facts {
+            source,
+            reads,
+            writes,
+            check,
+            flow,
+            meets,
+            orders,
+        } = *self;
+        let quiet = !reads && !writes && !meets && check.is_none() && orders.is_none();
+        quiet && flow == Flow::Next && !matches!(source, Source::Callee | Source::Execution)
+    }
+
+    /// Whether its thread can end here: by a check, or in a kernel by returning.
+    pub fn can_end(&self) -> bool {
+        self.check.is_some() || self.flow == Flow::Returns
+    }
+}
+
+impl InstData {
+    /// What is known of the operation.
+    pub fn facts(&self, intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>) -> Facts {
+        match *self {
+            InstData::Const(_)
+            | InstData::ConstParam(_)
+            | InstData::Unary { .. }
+            | InstData::Binary { .. }
+            | InstData::Compare { .. }
+            | InstData::Select { .. }
+            | InstData::Cast { .. }
+            | InstData::Bitcast { .. }
+            | InstData::Construct { .. }
+            | InstData::Extract { .. }
+            | InstData::Insert { .. }
+            | InstData::PtrOffset { .. }
+            | InstData::FieldPtr { .. }
+            | InstData::SpaceCast { .. }
+            | InstData::SliceNew { .. }
+            | InstData::SliceLen { .. }
+            | InstData::SlicePtr { .. }
+            | InstData::SharedAddr(_)
+            | InstData::DynamicShared
+            | InstData::GlobalAddr(_) => Facts::value(Source::Operands),
+            InstData::ElementPtr {
+                ptr: base,
+                index,
+                checked,
+            }
+            | InstData::SliceIndex {
+                slice: base,
+                index,
+                checked,
+            } => Facts::address(checked.then_some(Check { base, index })),
+            InstData::VarGet(var) => Facts::value(Source::Variable(var)),
+            InstData::VarSet(..) => Facts {
+                writes: true,
+                ..Facts::value(Source::None)
+            },
+            // It holds zeros whenever control comes to it.
+            InstData::LocalAlloc => Facts {
+                writes: true,
+                ..Facts::value(Source::Own)
+            },
+            InstData::Load { ptr, volatile } => Facts {
+                reads: true,
+                ..Facts::value(Source::Memory {
+                    ptr,
+                    steady: !volatile,
+                })
+            },
+            InstData::Store { .. } => Facts {
+                writes: true,
+                ..Facts::value(Source::None)
+            },
+            InstData::AtomicLoad {
+                ptr,
+                ordering,
+                scope,
+            } => {
+                let steady = false;
+                Facts::atomic(Source::Memory { ptr, steady }, false, ordering, scope)
+            }
+            InstData::AtomicStore {
+                ordering, scope, ..
+            } => Facts::atomic(Source::None, true, ordering, scope),
+            InstData::AtomicRmw {
+                ordering, scope, ..
+            }
+            | InstData::AtomicCas {
+                ordering, scope, ..
+            } => Facts::atomic(Source::Execution, true, ordering, scope),
+            InstData::Barrier => Facts {
+                meets: true,
+                orders: Some(Scope::Block),
+                ..Facts::value(Source::None)
+            },
+            InstData::Fence { scope, .. } => Facts {
+                orders: Some(scope),
+                ..Facts::value(Source::None)
+            },
+            InstData::Call { .. } => Facts {
+                reads: true,
+                writes: true,
+                ..Facts::value(Source::Callee)
+            },
+            InstData::Intrinsic { id, .. } => Facts::row(intrinsics[id]),
+            InstData::If { .. } | InstData::Loop { .. } | InstData::For { .. } => {
+                Facts::flow(Flow::Regions)
+            }
+            InstData::Break { .. } | InstData::Continue { .. } => Facts::flow(Flow::Leaves),
+            InstData::Return { .. } => Facts::flow(Flow::Returns),
+        }
+    }
+
+    /// The check of an index, if it makes one.
+    pub fn check(&self) -> Option<Check> {
+        match *self {
+            InstData::ElementPtr {
+                ptr: base,
+                index,
+                checked: true,
+            }
+            | InstData::SliceIndex {
+                slice: base,
+                index,
+                checked: true,
+            } => Some(Check { base, index }),
+            _ => None,
+        }
+    }
+
+    /// Among which threads it orders accesses to memory: here, and nowhere else, writes of other
+    /// threads may become visible to this one, or its writes to them. Every pass and backend that
+    /// moves, merges or drops an access to memory that other threads can reach asks this; across
+    /// such an operation a value in memory is not known any more.
+    ///
+    /// A warp's synchronization is of block scope. Of a call it says nothing: the callee's
+    /// operations do.
+    pub fn orders_memory(
+        &self,
+        intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+    ) -> Option<Scope> {
+        self.facts(intrinsics).orders
+    }
+
+    /// Whether nothing of its region can be executed after it.
+    pub fn is_terminator(&self) -> bool {
+        matches!(
+            self,
+            InstData::Break { .. } | InstData::Continue { .. } | InstData::Return { .. }
+        )
+    }
+}
