@@ -332,13 +332,15 @@ impl ThroughLlvm {
     }
 }
 
-/// Whether a hook has left a module that LLVM accepts.
+/// Whether a hook has left a module that LLVM accepts, and that can become code.
 fn still_verifies(session: &Session<'_>, llvm: &dyn LlvmKernel<'_>) -> Result<(), HookErrorKind> {
     // A hook may have left a diagnostic handler of its own.
     session.install();
     session
         .verify(llvm.module())
-        .map_err(|e| HookErrorKind::BrokeLlvm(e.message))
+        .map_err(|e| HookErrorKind::BrokeLlvm(e.message))?;
+    let admitted = llvm.admitted().check(llvm.module(), &llvm.entry());
+    admitted.map_err(HookErrorKind::NotAdmitted)
 }
 
 /// Asks a [`HookSet`] whether one of its hooks lowers an operation, and keeps the first failure.

@@ -184,8 +184,9 @@ pub trait Hook: Send + Sync {
         Ok(None)
     }
 
-    /// Changes the LLVM module before it is optimized; link bitcode here. Must hold after: LLVM's
-    /// verifier accepts it; the compiler checks.
+    /// Changes the LLVM module before it is optimized; link bitcode here. Must hold after, which the
+    /// compiler checks: LLVM's verifier accepts it; the kernel is still there; what it calls is in it, or
+    /// an intrinsic that the target's back end has an instruction for. Inline assembly is not looked into.
     fn finish_module(
         &self,
         cx: &HookContext<'_>,
@@ -199,7 +200,8 @@ pub trait Hook: Send + Sync {
         Ok(())
     }
 
-    /// Inspects or changes the LLVM module after it was optimized; LLVM's verifier must accept it.
+    /// Inspects or changes the LLVM module after it was optimized. Must hold after: what holds after
+    /// [`Hook::finish_module`].
     fn finish_optimized_module(
         &self,
         cx: &HookContext<'_>,
@@ -324,6 +326,9 @@ pub enum HookErrorKind {
     /// It left an LLVM module that LLVM's verifier rejects.
     #[error("left an LLVM module that LLVM rejects; this is a bug in the hook\n{0}")]
     BrokeLlvm(String),
+    /// It left an LLVM module that cannot become code.
+    #[error("left an LLVM module that cannot become code: {0}")]
+    NotAdmitted(String),
 }
 
 /// The hooks of a [`crate::jit::Jit`], in the order they run.

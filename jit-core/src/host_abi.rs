@@ -5,6 +5,12 @@ use std::ffi::c_void;
 /// The symbol of the function that runs blocks.
 pub(crate) const ENTRY: &str = "kiln_blocks";
 
+/// The C functions that host code may call, which whoever loads it resolves.
+pub(crate) const FUNCTIONS: [&str; 17] = [
+    "memcpy", "memmove", "memset", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf", "trunc",
+    "truncf", "rint", "rintf", "fmin", "fminf", "fmax", "fmaxf",
+];
+
 /// What all blocks of a launch share. The layout is part of the code.
 #[derive(Debug)]
 #[repr(C)]

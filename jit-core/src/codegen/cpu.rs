@@ -3,6 +3,7 @@
 use inkwell::module::Module as LlvmModule;
 
 use super::LLVM_VERSION;
+use super::admitted::{Admitted, Float};
 use super::effort::Effort;
 use super::error::BackendError;
 use super::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
@@ -11,10 +12,11 @@ use super::machine::Machine;
 use super::session::stack_bytes;
 use super::split::split_long_blocks;
 use super::vector::{
-    HOOKED, Plan, PlanOptions, Unplannable, choose_lanes, take_frame_bytes, uses_warps,
-    write_kernel,
+    FRAME_BYTES, HOOKED, Plan, PlanOptions, Unplannable, choose_lanes, take_frame_bytes,
+    uses_warps, write_kernel,
 };
 use crate::code::{Code, HostCode};
+use crate::host_abi::{ENTRY, FUNCTIONS};
 use crate::legal::Legal;
 use crate::simt::BlockShape;
 use crate::target::{Barriers, CpuTarget};
@@ -150,6 +152,18 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
         &self.module
     }
 
+    fn entry(&self) -> String {
+        ENTRY.to_owned()
+    }
+
+    fn admitted(&self) -> Admitted<'_> {
+        Admitted {
+            family: HOST_FAMILY,
+            intrinsic: has_instruction,
+            symbol: |name| FUNCTIONS.contains(&name) || name == FRAME_BYTES,
+        }
+    }
+
     fn passes(&self) -> String {
         self.effort.pipeline().to_owned()
     }
@@ -187,3 +201,50 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
         }))
     }
 }
+
+/// LLVM's name of this machine's kind, as its intrinsics have it.
+const HOST_FAMILY: &str = if cfg!(target_arch = "x86_64") {
+    "x86"
+} else {
+    "aarch64"
+};
+
+/// Whether an intrinsic becomes instructions, or calls of [`FUNCTIONS`].
+fn has_instruction(name: &str, _: Option<Float>) -> bool {
+    let operation = name.split('.').nth(1).unwrap_or_default();
+    !LIBRARY_CALLS.contains(&operation)
+}
+
+/// Intrinsics that become calls of the C library's functions.
+const LIBRARY_CALLS: [&str; 30] = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "cosh",
+    "exp",
+    "exp10",
+    "exp2",
+    "frexp",
+    "ldexp",
+    "llrint",
+    "llround",
+    "log",
+    "log10",
+    "log2",
+    "lrint",
+    "lround",
+    "modf",
+    "nearbyint",
+    "pow",
+    "powi",
+    "round",
+    "roundeven",
+    "sin",
+    "sincos",
+    "sincospi",
+    "sinh",
+    "tan",
+    "tanh",
+];

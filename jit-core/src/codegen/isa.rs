@@ -9,6 +9,7 @@ use std::sync::Arc;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
+use super::admitted::Admitted;
 use super::cpu::CpuIsa;
 use super::error::BackendError;
 use super::hooks::LoweringHooks;
@@ -90,6 +91,12 @@ pub enum Lowered<'a> {
 pub trait LlvmKernel<'a> {
     /// The module.
     fn module(&self) -> &LlvmModule<'a>;
+
+    /// The name of the function where launches begin.
+    fn entry(&self) -> String;
+
+    /// What the module may refer to besides what is in it, whatever a hook has made of it.
+    fn admitted(&self) -> Admitted<'_>;
 
     /// The pass pipeline, in the notation of LLVM's `opt -passes`.
     fn passes(&self) -> String;

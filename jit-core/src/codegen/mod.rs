@@ -4,6 +4,7 @@
 //! opens libLLVM, `session` runs a compile and collects its diagnostics, `machine` knows the
 //! targets.
 
+mod admitted;
 mod cpu;
 mod effort;
 mod error;
@@ -35,6 +36,7 @@ mod vector;
 
 pub(crate) use session::compile_module;
 
+pub use admitted::{Admitted, Float};
 pub use error::{BackendError, CompileThreadError};
 pub use hooks::{LoweringHooks, NoHooks, OperationLowering};
 pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};

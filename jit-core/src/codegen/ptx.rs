@@ -2,11 +2,12 @@
 
 use inkwell::module::Module as LlvmModule;
 
+use super::admitted::{Admitted, Float};
 use super::effort::passes_for_ptx;
 use super::error::BackendError;
 use super::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
 use super::legal::{IllegalOperations, check_legal};
-use super::lower::{kernel_entry_name, lower};
+use super::lower::{DYNAMIC_SHARED, kernel_entry_name, lower};
 use super::machine::Machine;
 use super::placeless::{prepare_emission, run_ptx_passes};
 use super::{LLVM_VERSION, ptxas};
@@ -64,6 +65,18 @@ impl<'a> LlvmKernel<'a> for PtxKernel<'a> {
         &self.module
     }
 
+    fn entry(&self) -> String {
+        kernel_entry_name(&self.job.legal.kernel().name, self.job.options.kernel_tag)
+    }
+
+    fn admitted(&self) -> Admitted<'_> {
+        Admitted {
+            family: "nvvm",
+            intrinsic: has_instruction,
+            symbol: |name| SYSTEM_CALLS.contains(&name) || name == DYNAMIC_SHARED,
+        }
+    }
+
     fn passes(&self) -> String {
         passes_for_ptx(self.job.legal, self.job.options.opt_level).to_owned()
     }
@@ -81,7 +94,23 @@ impl<'a> LlvmKernel<'a> for PtxKernel<'a> {
         let text = self.machine.emit_assembly(job.session, &self.module)?;
         Ok(Code::Ptx(PtxCode {
             text: ptxas::write_around_in_text(&text).into(),
-            entry: kernel_entry_name(&job.legal.kernel().name, job.options.kernel_tag),
+            entry: self.entry(),
         }))
+    }
+}
+
+/// Functions that the driver adds to the code it loads (PTX Writer's Guide, "System Calls").
+const SYSTEM_CALLS: [&str; 4] = ["__assertfail", "free", "malloc", "vprintf"];
+
+/// Whether LLVM's back end selects an intrinsic; see [`super::machine`] for what was tried.
+fn has_instruction(name: &str, float: Option<Float>) -> bool {
+    let operation = name.split('.').nth(1).unwrap_or_default();
+    match operation {
+        // Of `f32` there are approximations, which take the flag `afn`.
+        "sin" | "cos" => float == Some(Float::F32),
+        "tan" | "pow" | "tanh" | "exp" | "log" | "log2" | "log10" => false,
+        "exp2" => float != Some(Float::F64),
+        "canonicalize" => float != Some(Float::BF16),
+        _ => true,
     }
 }

@@ -64,6 +64,9 @@ fn unexpected(what: &str) -> BackendError {
     )
 }
 
+/// The name of a launch's dynamic shared memory.
+pub(super) const DYNAMIC_SHARED: &str = "dynamic_shared";
+
 /// What the functions of one module share while they are lowered.
 pub(super) struct ModuleLowering<'a, 'ctx> {
     pub(super) context: &'ctx Context,
@@ -226,7 +229,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         let declare = || {
             let ty = self.context.i8_type().array_type(0);
             let space = LlvmSpace::from(space_number(AddressSpace::Shared));
-            let global = self.llvm.add_global(ty, Some(space), "dynamic_shared");
+            let global = self.llvm.add_global(ty, Some(space), DYNAMIC_SHARED);
             global.set_linkage(Linkage::External);
             global.set_alignment(16);
             global

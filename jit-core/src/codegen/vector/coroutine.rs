@@ -80,7 +80,7 @@ impl<'ctx> Emit<'_, 'ctx> {
 
 /// A function that is never called: the call that names it is taken out again, with the number that
 /// LLVM has put there.
-const FRAME_BYTES: &str = "kiln_frame_bytes";
+pub(in crate::codegen) const FRAME_BYTES: &str = "kiln_frame_bytes";
 
 /// The bytes that a warp keeps while it waits, once coroutines are split; 0 if there are none.
 pub(in crate::codegen) fn take_frame_bytes(module: &LlvmModule<'_>) -> Result<u64, BackendError> {

@@ -45,7 +45,7 @@ mod warp_group;
 mod warp_op;
 mod warp_shuffle;
 
-pub(super) use coroutine::take_frame_bytes;
+pub(super) use coroutine::{FRAME_BYTES, take_frame_bytes};
 pub(super) use entry::write_kernel;
 pub(super) use hooked::HOOKED;
 pub(super) use lanes::{choose_lanes, uses_warps};

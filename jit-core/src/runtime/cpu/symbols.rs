@@ -61,3 +61,15 @@ math! {
     fmin, fminf, (a, b) min;
     fmax, fmaxf, (a, b) max;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::TABLE;
+    use crate::host_abi::FUNCTIONS;
+
+    #[test]
+    fn what_code_may_call_is_there() {
+        let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, FUNCTIONS);
+    }
+}

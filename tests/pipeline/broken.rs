@@ -1,0 +1,162 @@
+//! What hooks on LLVM's level may not leave behind: each would end the process, or the launch, later.
+
+use kiln::core::hook::{Hook, HookContext, HookResult, HookSet};
+use kiln::core::inkwell::module::{Linkage, Module};
+use kiln::core::inkwell::types::BasicType as _;
+use kiln::core::target::{PtxTarget, Target};
+use kiln::prelude::*;
+
+/// Changes the module, before or after LLVM's passes.
+struct Breaks {
+    after_passes: bool,
+    how: fn(&Module<'_>) -> HookResult<()>,
+}
+
+impl Hook for Breaks {
+    fn name(&self) -> &'static str {
+        "breaks"
+    }
+
+    fn finish_module(&self, _: &HookContext<'_>, module: &Module<'_>) -> HookResult<()> {
+        match self.after_passes {
+            true => Ok(()),
+            false => (self.how)(module),
+        }
+    }
+
+    fn finish_optimized_module(&self, _: &HookContext<'_>, module: &Module<'_>) -> HookResult<()> {
+        match self.after_passes {
+            true => (self.how)(module),
+            false => Ok(()),
+        }
+    }
+}
+
+#[kernel]
+fn zeros(y: &mut [u32]) {
+    let i = thread_idx().x;
+    if i < y.len() {
+        y[i] = 0;
+    }
+}
+
+/// A function beside the kernel that calls `callee` with a 16-bit float.
+fn call(module: &Module<'_>, callee: &str) -> HookResult<()> {
+    let context = module.get_context();
+    let half = context.f16_type();
+    let ty = half.fn_type(&[half.into()], false);
+    let callee = module.add_function(callee, ty, None);
+    let caller = module.add_function("caller", ty, None);
+    let builder = context.create_builder();
+    builder.position_at_end(context.append_basic_block(caller, "entry"));
+    let arg = caller.get_first_param().ok_or("no parameter")?;
+    let result = builder.build_call(callee, &[arg.into()], "")?;
+    let result = result.try_as_basic_value().basic().ok_or("no result")?;
+    builder.build_return(Some(&result))?;
+    Ok(())
+}
+
+/// The same that reads an Intel clock.
+fn read_time(module: &Module<'_>) -> HookResult<()> {
+    let context = module.get_context();
+    let ty = context.i64_type().fn_type(&[], false);
+    let callee = module.add_function("llvm.x86.rdtsc", ty, None);
+    let caller = module.add_function("caller", ty, None);
+    let builder = context.create_builder();
+    builder.position_at_end(context.append_basic_block(caller, "entry"));
+    let time = builder.build_call(callee, &[], "")?.try_as_basic_value();
+    builder.build_return(Some(&time.basic().ok_or("no result")?))?;
+    Ok(())
+}
+
+fn lose_entry(module: &Module<'_>) -> HookResult<()> {
+    let mut functions = module.get_functions();
+    let entry =
+        functions.find(|f| f.count_basic_blocks() > 0 && f.get_linkage() == Linkage::External);
+    entry
+        .ok_or("no entry")?
+        .as_global_value()
+        .set_name("elsewhere");
+    Ok(())
+}
+
+fn error(target: Option<Target>, breaks: Breaks) -> String {
+    let options = JitOptions {
+        target,
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu(), HookSet::new().with(breaks), options);
+    let mut y = jit.zeros::<u32>(1).expect("memory");
+    let inspected = jit.inspect_block(&zeros, 32, args!(&mut y));
+    inspected.expect_err("the hook is at fault").to_string()
+}
+
+/// What is done, and what the error says of it for a GPU and for a CPU; nothing where it is right.
+type Case = (
+    fn(&Module<'_>) -> HookResult<()>,
+    &'static str,
+    &'static str,
+);
+
+const CASES: &[Case] = &[
+    (
+        lose_entry,
+        "there is no function `zeros_",
+        "there is no function `kiln_blocks` any more, where launches begin",
+    ),
+    (
+        |module| call(module, "somewhere"),
+        "it calls `somewhere`, which is not in the module",
+        "it calls `somewhere`, which is not in the module",
+    ),
+    (
+        |module| call(module, "llvm.no.such.thing"),
+        "LLVM has no intrinsic `llvm.no.such.thing`",
+        "LLVM has no intrinsic `llvm.no.such.thing`",
+    ),
+    // It crashes LLVM 22's back end for NVPTX.
+    (
+        |module| call(module, "llvm.exp.f16"),
+        "no instruction for `llvm.exp.f16`",
+        "no instruction for `llvm.exp.f16`",
+    ),
+    (
+        read_time,
+        "`llvm.x86.rdtsc` is an intrinsic of another machine",
+        "",
+    ),
+    (
+        |module| call(module, "llvm.nvvm.ex2.approx.f16"),
+        "",
+        "`llvm.nvvm.ex2.approx.f16` is an intrinsic of another machine",
+    ),
+    (
+        |module| {
+            let ty = module.get_context().i32_type().array_type(4);
+            module.add_global(ty.as_basic_type_enum(), None, "table");
+            Ok(())
+        },
+        "the variable `table` has no value; give it an initializer",
+        "the variable `table` has no value; give it an initializer",
+    ),
+];
+
+#[test]
+fn the_hook_is_named_and_the_process_lives() {
+    let ptx = Target::Ptx(PtxTarget::for_sm(90));
+    for &(how, for_gpu, for_cpu) in CASES {
+        for after_passes in [false, true] {
+            for (target, want) in [(Some(ptx.clone()), for_gpu), (None, for_cpu)] {
+                if want.is_empty() {
+                    continue;
+                }
+                let error = error(target, Breaks { after_passes, how });
+                assert!(
+                    error.starts_with("hook `breaks` left an LLVM module that "),
+                    "{error}"
+                );
+                assert!(error.contains(want), "{error}\nand not\n{want}");
+            }
+        }
+    }
+}
