@@ -16,7 +16,7 @@ use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::front::AsKernel;
 use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet};
 use kiln::core::inkwell;
-use kiln::core::ir::Module;
+use kiln::core::ir::{Effects, IntrinsicDef, Meaning, Module, Scalar, TypePattern, Uniformity};
 use kiln::prelude::*;
 
 #[kernel]
@@ -294,5 +294,42 @@ fn nothing_makes_code_for_an_unknown_machine() -> kiln::Result<()> {
         error.to_string(),
         "kernel `triple`: nothing makes code for the target `tape`; add what does to `JitOptions::isas`"
     );
+    Ok(())
+}
+
+/// A row without machine code of its own.
+static POPC: IntrinsicDef = IntrinsicDef {
+    name: "bits.popc",
+    params: &[TypePattern::Exact(Scalar::U32)],
+    result: TypePattern::Exact(Scalar::U32),
+    uniformity: Uniformity::Function,
+    effects: Effects::None,
+    result_below: 0,
+    ptx: &[],
+    meaning: Meaning::Pure(|_, args| args[0].count_ones().into()),
+    version: 1,
+};
+
+#[test]
+fn code_for_a_cpu_says_no_address_of_this_process() -> kiln::Result<()> {
+    let kernel = Kernel::build("bits", |k: &KernelBuilder| {
+        let y = k.slice_mut("y", Type::U32);
+        let i = k.thread_idx().x();
+        y.at(i).set(k.intrinsic(&POPC, &[i]));
+    })?;
+    let mut objects = Vec::new();
+    for _ in 0..2 {
+        let jit = Jit::on(Device::cpu());
+        let mut y = jit.zeros::<u32>(32)?;
+        jit.launch(&kernel, 1, 32, args!(&mut y))?;
+        assert_eq!(y.to_vec()?[..8], [0, 1, 1, 2, 1, 2, 2, 3]);
+        let inspection = jit.inspect_block(&kernel, 32, args!(&mut y))?;
+        objects.push(inspection.host_code()?.object.clone());
+    }
+    let address = (std::ptr::from_ref(&POPC).addr() as u64).to_le_bytes();
+    for object in &objects {
+        assert!(!object.windows(8).any(|bytes| bytes == address));
+    }
+    assert!(objects[0] == objects[1], "code of one key differs");
     Ok(())
 }

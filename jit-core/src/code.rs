@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::abi::ParamLayout;
 use crate::fault::FaultSite;
-use crate::ir::LaunchBounds;
+use crate::ir::{IntrinsicDef, LaunchBounds};
 use crate::legal::Legal;
 use crate::target::{Barriers, Target};
 
@@ -99,6 +99,8 @@ pub struct HostCode {
     pub lanes: u32,
     /// What happens at barriers.
     pub barriers: Barriers,
+    /// The rows of the kernel's module: the code calls their meanings by their numbers.
+    pub rows: Vec<&'static IntrinsicDef>,
     /// Bytes of what is kept for a block while it runs, and of its memory without dynamic shared
     /// memory.
     pub arena_bytes: [u64; 2],

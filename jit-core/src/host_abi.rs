@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use crate::ir::IntrinsicDef;
+
 /// The symbol of the function that runs blocks.
 pub(crate) const ENTRY: &str = "kiln_blocks";
 
@@ -25,6 +27,8 @@ pub(crate) struct HostLaunch {
     pub(crate) fault: FaultFn,
     /// Handed to `fault`.
     pub(crate) sink: *const c_void,
+    /// The rows of the kernel's module, by their numbers there.
+    pub(crate) rows: *const &'static IntrinsicDef,
     /// Computes an intrinsic that has no host code from its meaning.
     pub(crate) meaning: MeaningFn,
     /// Computes a warp operation that has no host code from its meaning.

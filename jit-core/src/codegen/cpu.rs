@@ -196,6 +196,7 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
             block: self.plan.block_threads(),
             lanes: self.plan.lanes(),
             barriers: self.plan.barriers(),
+            rows: self.job.legal.intrinsics.values().copied().collect(),
             arena_bytes: self.arena_bytes,
             stack_bytes,
         }))

@@ -10,7 +10,7 @@ use inkwell::types::BasicType as _;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use super::Warp;
-use super::emit::unexpected;
+use super::emit::{Built, unexpected};
 use super::leaf::{Leaf, Wide, scalar_type};
 use crate::codegen::error::BackendError;
 use crate::host_abi::HostLaunch;
@@ -217,15 +217,17 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }))
     }
 
-    /// The address of a row, which is a static of this process, as the code is of it.
-    pub(super) fn row_address(
-        &self,
-        def: &'static IntrinsicDef,
-    ) -> Result<inkwell::values::PointerValue<'ctx>, BackendError> {
-        let row = std::ptr::from_ref(def).expose_provenance() as u64;
-        let row = self.emit.int(64).const_int(row, false);
-        let ptr = self.entry.launch.get_type();
-        Ok(self.emit.builder.build_int_to_ptr(row, ptr, "")?)
+    /// The address of a row, which the launch knows by its number.
+    pub(super) fn row_address(&self, def: &'static IntrinsicDef) -> Built<'ctx> {
+        let mut rows = self.kernel.module.intrinsics.values();
+        let number = rows.position(|&row| std::ptr::eq(row, def));
+        let number = number.ok_or_else(|| unexpected("a row that is not the module's"))?;
+        let ptr = self.entry.launch.get_type().into();
+        let rows = offset_of!(HostLaunch, rows) as u64;
+        let rows = self.emit.offset_const(self.entry.launch, rows)?;
+        let rows = self.emit.load(ptr, rows, 8, false)?.into_pointer_value();
+        let row = self.emit.offset_const(rows, 8 * number as u64)?;
+        self.emit.load(ptr, row, 8, false)
     }
 
     fn call_meaning(
@@ -235,7 +237,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         scalars: &[Scalar],
         args: &[BasicValueEnum<'ctx>],
         to: Scalar,
-    ) -> super::emit::Built<'ctx> {
+    ) -> Built<'ctx> {
         let word = self.emit.int(64);
         let slots = self
             .entry

@@ -7,11 +7,13 @@ use super::pool::Blocks;
 use super::symbols;
 use crate::code::HostCode;
 use crate::host_abi::{BlocksFn, ENTRY};
+use crate::ir::IntrinsicDef;
 
 /// Machine code, loaded.
 pub(super) struct HostKernel {
     name: String,
     object: LoadedObject,
+    rows: Vec<&'static IntrinsicDef>,
     arena_bytes: [usize; 2],
     stack_bytes: usize,
     cost: AtomicU64,
@@ -23,6 +25,7 @@ impl HostKernel {
         Ok(HostKernel {
             name: name.to_owned(),
             object: LoadedObject::load(name, &code.object, ENTRY, symbols::find)?,
+            rows: code.rows.clone(),
             arena_bytes: code.arena_bytes.map(|bytes| bytes as usize),
             stack_bytes: code.stack_bytes as usize,
             cost: AtomicU64::new(0),
@@ -39,6 +42,10 @@ impl Blocks for HostKernel {
 
     fn arena_bytes(&self) -> [usize; 2] {
         self.arena_bytes
+    }
+
+    fn rows(&self) -> &[&'static IntrinsicDef] {
+        &self.rows
     }
 
     fn name(&self) -> &str {

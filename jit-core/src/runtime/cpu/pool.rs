@@ -24,6 +24,7 @@ use crate::block_order::{BlockOrder, Shuffle};
 use crate::error::{Error, Result};
 use crate::fault::FaultRecord;
 use crate::host_abi::{BlocksFn, HostLaunch};
+use crate::ir::IntrinsicDef;
 use crate::launch::LaunchStopped;
 use crate::stop::{Stop, StopReason};
 
@@ -40,6 +41,8 @@ pub(super) trait Blocks: Send + Sync {
     /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
     /// memory.
     fn arena_bytes(&self) -> [usize; 2];
+    /// The rows that its code has calls of, by their numbers.
+    fn rows(&self) -> &[&'static IntrinsicDef];
     /// The kernel's name.
     fn name(&self) -> &str;
     /// Bytes of stack that the function takes.
@@ -192,6 +195,7 @@ impl Run {
             dynamic_shared: self.dynamic_shared,
             fault: note_fault,
             sink: ptr::from_ref(self).cast(),
+            rows: self.code.rows().as_ptr(),
             meaning: meaning::pure,
             warp_meaning: meaning::warp,
             stop: self.stop.as_ptr(),
@@ -616,6 +620,10 @@ mod tests {
         fn arena_bytes(&self) -> [usize; 2] {
             [0, 0]
         }
+        fn rows(&self) -> &[&'static IntrinsicDef] {
+            &[]
+        }
+
         fn name(&self) -> &str {
             "nothing"
         }
