@@ -231,8 +231,8 @@ fn comparisons_and_choices() {
         };
         cells.push(cell(format!("select {ty:?}"), &[bool, ty, ty], ty, data));
     }
-    // Comparisons of 12 numbers, 2 of bools, choices of all 29 + 1 types.
-    check(&cells, 12 * 6 + 2 + 30);
+    // Comparisons of 12 numbers and a pointer, 2 of bools, choices of all 29 + 1 types.
+    check(&cells, 13 * 6 + 2 + 30);
 }
 
 #[test]

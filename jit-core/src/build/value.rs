@@ -392,7 +392,8 @@ impl KernelBuilder {
         let name = format!("{op:?}").to_lowercase();
         let (x, y) = self.pair(&name, left, right);
         let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
-        if !(self.is_number(x.ty) || (equality && x.ty == Type::BOOL)) {
+        let address = matches!(self.type_data(x.ty), TypeData::Pointer { .. });
+        if !(self.is_number(x.ty) || address || (equality && x.ty == Type::BOOL)) {
             return self.wrong_type(&format!("`{name}`"), "numbers", x, Type::BOOL);
         }
         self.emit(

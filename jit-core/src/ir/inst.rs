@@ -193,7 +193,8 @@ pub enum InstData {
         /// Left and right operand.
         args: [Value; 2],
     },
-    /// A comparison of two values of one type.
+    /// A comparison of two values of one type: numbers, bools for equality, or addresses. Which of two
+    /// addresses is less says something only where both are of one allocation.
     Compare {
         /// Which.
         op: CompareOp,

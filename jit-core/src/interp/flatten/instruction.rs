@@ -41,7 +41,11 @@ impl<'m> Flattener<'m> {
                 self.push(Op::Binary { f, d, a, b });
             }
             InstData::Compare { op, args: [a, b] } => {
-                let f = ops::compare(*op, self.scalar(function, *a)?);
+                let scalar = match self.module.types.data(function.type_of(*a)) {
+                    TypeData::Pointer { .. } => Scalar::U64,
+                    _ => self.scalar(function, *a)?,
+                };
+                let f = ops::compare(*op, scalar);
                 let (a, b) = (self.reg(frame, *a)?, self.reg(frame, *b)?);
                 self.push(Op::Binary { f, d, a, b });
             }

@@ -61,13 +61,14 @@ impl Rules<'_> {
 
     pub(super) fn compare(&self, op: CompareOp, [a, _]: [Value; 2]) -> Rule {
         let ty = self.ty(a);
+        let ordered = self.is_number(ty) || matches!(self.types.data(ty), TypeData::Pointer { .. });
         match op {
             CompareOp::Eq | CompareOp::Ne => {
-                let holds = self.is_number(ty) || ty == Type::BOOL;
-                self.expect(holds, "numbers and bools are compared", ty)?;
+                let holds = ordered || ty == Type::BOOL;
+                self.expect(holds, "numbers, bools and addresses are compared", ty)?;
             }
             CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
-                self.expect(self.is_number(ty), "numbers are ordered", ty)?;
+                self.expect(ordered, "numbers and addresses are ordered", ty)?;
             }
         }
         Ok(Type::BOOL)
