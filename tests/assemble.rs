@@ -1,13 +1,12 @@
 //! Assembles every kernel of the suite with NVIDIA's `ptxas`, for the oldest, two middle and the
 //! newest architecture it and Kiln share.
 //!
-//! The suite runs on the CPU; an observer keeps the legal module of every kernel it compiles, as
+//! A case runs on the CPU; an observer keeps the legal module of every kernel that it compiles, as
 //! text. Each is parsed, compiled to PTX for each architecture and assembled. Needs `KILN_PTXAS`,
 //! which `cargo xtask test` sets; without it the kernels are compiled and not assembled.
 
-mod suite;
-
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +17,23 @@ use kiln::core::ir::{Module, parse};
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
+use libtest_mimic::Trial;
+use suite::{Case, Outcome};
+
+use crate::{each_case, test};
+
+/// The tests.
+pub fn tests() -> Vec<Trial> {
+    let mut tests = each_case("assembled", |case| {
+        let wrong: Vec<String> = modules(case).iter().flat_map(refusals).collect();
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(wrong.join("\n").into()),
+        }
+    });
+    tests.push(test("assembled::modules_are_kept", modules_are_kept));
+    tests
+}
 
 const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
 
@@ -40,22 +56,27 @@ impl StageObserver for LegalModules {
     }
 }
 
-fn suite_modules() -> Vec<Arc<Module>> {
+/// The modules that a case compiles. Whether it passes is the subject of another test.
+fn modules(case: &Case) -> Vec<Module> {
     let modules = Arc::new(LegalModules::default());
-    let device = Device::cpu();
-    for (_, case) in suite::cases() {
-        let observer: Arc<dyn StageObserver + Send + Sync> = modules.clone();
-        let options = JitOptions {
-            observer: Some(observer),
-            ..JitOptions::default()
-        };
-        let jit = Jit::with(device.clone(), kiln::hooks::standard(), options);
-        // Whether the case passes is the subject of another test.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(&jit)));
-    }
+    let observer: Arc<dyn StageObserver + Send + Sync> = modules.clone();
+    let options = JitOptions {
+        observer: Some(observer),
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let _ = catch_unwind(AssertUnwindSafe(|| (case.run)(&jit)));
     let texts = modules.0.lock().expect("no panic while it is held");
-    let module = |text: &String| Arc::new(parse(text, &kiln::stdlib::find).expect("it parses"));
+    let module = |text: &String| parse(text, &kiln::stdlib::find).expect("it parses");
     texts.iter().map(module).collect()
+}
+
+fn modules_are_kept() -> Outcome {
+    let cases = suite::visibility::CASES;
+    match cases.iter().all(|case| !modules(case).is_empty()) {
+        true => Ok(()),
+        false => Err("a case compiles a kernel, and its module is not kept".into()),
+    }
 }
 
 /// What `ptxas` has against a text, if anything.
@@ -78,41 +99,22 @@ fn assemble(ptxas: &std::ffi::OsStr, ptx: &str, sm: u32) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-#[test]
-fn every_kernel_of_the_suite_assembles() {
-    let modules = suite_modules();
-    assert!(
-        modules.len() > 80,
-        "the suite compiles only {} kernels",
-        modules.len()
-    );
-    let ptxas = std::env::var_os("KILN_PTXAS");
+/// Why a module is refused, by Kiln or the assembler, for which architecture.
+fn refusals(module: &Module) -> Vec<String> {
     let (hooks, options) = (HookSet::new(), CompileOptions::default());
-    let mut wrong = Vec::new();
-    for module in &modules {
-        for sm in ARCHITECTURES {
-            let target = Target::Ptx(PtxTarget::for_sm(sm));
-            let job = CompileJob::new(Module::clone(module), target, options.clone());
-            let ptx = match compile(job, &hooks, &NoObserver) {
-                Ok(compiled) => compiled.code.ptx().expect("PTX").text.clone(),
-                Err(error) => {
-                    wrong.push(format!("{} for sm_{sm}: {error}", module.name));
-                    continue;
-                }
-            };
-            let assembled = ptxas
-                .as_ref()
-                .map_or(Ok(()), |ptxas| assemble(ptxas, &ptx, sm));
-            if let Err(message) = assembled {
-                wrong.push(format!("{} for sm_{sm}: {message}", module.name));
-            }
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        modules.len(),
-        wrong.join("\n")
-    );
+    let ptxas = std::env::var_os("KILN_PTXAS");
+    let refusal = |sm: u32| {
+        let target = Target::Ptx(PtxTarget::for_sm(sm));
+        let job = CompileJob::new(module.clone(), target, options.clone());
+        let assembled = compile(job, &hooks, &NoObserver)
+            .map_err(|error| error.to_string())
+            .and_then(|compiled| match (&ptxas, compiled.code.ptx()) {
+                (_, None) => Err("it is no PTX".to_owned()),
+                (Some(ptxas), Some(ptx)) => assemble(ptxas, &ptx.text, sm),
+                (None, Some(_)) => Ok(()),
+            });
+        let why = assembled.err()?;
+        Some(format!("{} for sm_{sm}: {why}", module.name))
+    };
+    ARCHITECTURES.into_iter().filter_map(refusal).collect()
 }

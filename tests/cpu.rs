@@ -1,9 +1,7 @@
-//! Runs the suite on this machine's CPU, in the interpreter and compiled at each width, and holds every module it compiles against the text form:
-//! printed, parsed and printed again it must be the same.
+//! The suite on this machine's CPU, in the interpreter and compiled at each width. Every module that is
+//! compiled is held against the text form: printed, parsed and printed again it must be the same.
 //!
 //! `KILN_BLOCK_ORDER` sets another seed for the order in which blocks begin, where they begin in any.
-
-mod suite;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,6 +11,60 @@ use kiln::core::ir::parse;
 use kiln::core::runtime::{BlockOrder, CpuOptions};
 use kiln::core::target::Barriers;
 use kiln::prelude::*;
+use libtest_mimic::Trial;
+use suite::{Case, Outcome, WAIT_FOR_EARLIER_BLOCKS};
+
+use crate::{each_case, seed, test};
+
+/// The tests.
+pub fn tests() -> Vec<Trial> {
+    let on = |(name, options): (&str, CpuOptions)| {
+        each_case(name, move |case| run(case, &options).map(drop))
+    };
+    let mut tests: Vec<Trial> = devices().into_iter().flat_map(on).collect();
+    tests.extend([
+        test("modules_are_held_against_their_texts", texts_are_seen),
+        test(
+            "a_kernel_that_counts_on_the_order_of_blocks_is_found",
+            orders_differ,
+        ),
+    ]);
+    tests
+}
+
+/// The devices, each with a name for its tests.
+fn devices() -> Vec<(&'static str, CpuOptions)> {
+    let plain = CpuOptions::default;
+    let shuffled = || CpuOptions {
+        block_order: BlockOrder::Shuffled(seed("KILN_BLOCK_ORDER")),
+        ..plain()
+    };
+    let lanes = |lanes| CpuOptions {
+        lanes: Some(lanes),
+        ..shuffled()
+    };
+    let coroutines = |lanes| CpuOptions {
+        lanes,
+        barriers: Some(Barriers::Coroutines),
+        ..plain()
+    };
+    let interpreted = |options| CpuOptions {
+        interpret: true,
+        ..options
+    };
+    vec![
+        ("interpreted", interpreted(plain())),
+        ("interpreted_in_any_order", interpreted(shuffled())),
+        ("compiled", plain()),
+        ("compiled_for_1_lane", lanes(1)),
+        ("compiled_for_8_lanes", lanes(8)),
+        ("compiled_for_16_lanes", lanes(16)),
+        ("compiled_for_32_lanes", lanes(32)),
+        ("compiled_for_64_lanes", lanes(64)),
+        ("compiled_with_a_coroutine_a_warp", coroutines(None)),
+        ("compiled_with_a_coroutine_a_thread", coroutines(Some(1))),
+    ]
+}
 
 /// Parses and prints what it sees again.
 #[derive(Default)]
@@ -40,130 +92,39 @@ impl StageObserver for RoundTrip {
     }
 }
 
-/// The seed of the order in which blocks begin.
-fn seed() -> u64 {
-    let Ok(text) = std::env::var("KILN_BLOCK_ORDER") else {
-        return 1;
-    };
-    text.parse()
-        .unwrap_or_else(|_| panic!("KILN_BLOCK_ORDER: `{text}` is no number"))
-}
-
-/// Blocks in an order of their own.
-fn shuffled() -> CpuOptions {
-    CpuOptions {
-        block_order: BlockOrder::Shuffled(seed()),
-        ..CpuOptions::default()
+/// Runs a case on a device with these options; blocks that wait for earlier ones begin in order. Gives the
+/// number of modules that were held against their texts.
+fn run(case: &Case, options: &CpuOptions) -> Result<usize, Box<dyn std::error::Error>> {
+    let mut options = options.clone();
+    if WAIT_FOR_EARLIER_BLOCKS.contains(&case.name()) {
+        options.block_order = BlockOrder::Increasing;
     }
-}
-
-/// Runs the suite on a device with these options; blocks that wait for earlier ones begin in order.
-fn run(options: CpuOptions) {
-    let round_trip = Arc::<RoundTrip>::default();
     let order = options.block_order;
-    let in_order = Device::cpu_with(CpuOptions {
-        block_order: BlockOrder::Increasing,
-        ..options.clone()
-    });
-    let device = Device::cpu_with(options);
-    let mut failed = Vec::new();
-    for (name, case) in suite::cases() {
-        let device = match suite::WAIT_FOR_EARLIER_BLOCKS.contains(&name) {
-            true => &in_order,
-            false => &device,
-        };
-        let observer: Arc<dyn StageObserver + Send + Sync> = round_trip.clone();
-        let options = JitOptions {
-            observer: Some(observer),
-            ..JitOptions::default()
-        };
-        let jit = Jit::with(device.clone(), kiln::hooks::standard(), options);
-        let run = std::panic::AssertUnwindSafe(|| case(&jit).map_err(|e| e.to_string()));
-        match std::panic::catch_unwind(run) {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => failed.push(format!("{name}: {error}")),
-            Err(_) => failed.push(format!("{name}: panicked")),
-        }
+    let round_trip = Arc::<RoundTrip>::default();
+    let observer: Arc<dyn StageObserver + Send + Sync> = round_trip.clone();
+    let observed = JitOptions {
+        observer: Some(observer),
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu_with(options), kiln::hooks::standard(), observed);
+    (case.run)(&jit)
+        .map_err(|error| format!("blocks began {order} (KILN_BLOCK_ORDER)\n{error}"))?;
+    let wrong = round_trip.wrong.lock().expect("the case has not panicked");
+    match wrong.is_empty() {
+        true => Ok(*round_trip.seen.lock().expect("the case has not panicked")),
+        false => Err(wrong.join("\n").into()),
     }
-    assert!(
-        failed.is_empty(),
-        "blocks began {order} (KILN_BLOCK_ORDER)\n{}",
-        failed.join("\n")
-    );
-    let wrong = round_trip.wrong.lock().expect("no case panics here");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(*round_trip.seen.lock().expect("no case panics here") > 100);
 }
 
-#[test]
-fn interpreted() {
-    run(CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    });
-}
-
-#[test]
-fn interpreted_with_blocks_in_any_order() {
-    run(CpuOptions {
-        interpret: true,
-        ..shuffled()
-    });
-}
-
-#[test]
-fn compiled_as_suits_the_machine() {
-    run(CpuOptions::default());
-}
-
-/// The compiled backend with vectors of a number of lanes, blocks in any order.
-fn compiled(lanes: u32) {
-    run(CpuOptions {
-        lanes: Some(lanes),
-        ..shuffled()
-    });
-}
-
-#[test]
-fn compiled_for_1_lane() {
-    compiled(1);
-}
-
-#[test]
-fn compiled_for_8_lanes() {
-    compiled(8);
-}
-
-#[test]
-fn compiled_for_16_lanes() {
-    compiled(16);
-}
-
-#[test]
-fn compiled_for_32_lanes() {
-    compiled(32);
-}
-
-#[test]
-fn compiled_for_64_lanes() {
-    compiled(64);
-}
-
-#[test]
-fn compiled_with_a_coroutine_for_each_warp() {
-    run(CpuOptions {
-        barriers: Some(Barriers::Coroutines),
-        ..CpuOptions::default()
-    });
-}
-
-#[test]
-fn compiled_with_a_coroutine_for_each_thread() {
-    run(CpuOptions {
-        lanes: Some(1),
-        barriers: Some(Barriers::Coroutines),
-        ..CpuOptions::default()
-    });
+/// What is seen of a case that compiles a kernel.
+fn texts_are_seen() -> Outcome {
+    let [case, ..] = suite::visibility::CASES else {
+        return Err("the chapter has no cases".into());
+    };
+    match run(case, &CpuOptions::default())? {
+        0 => Err(format!("`{}` compiles, and nothing is seen", case.path()).into()),
+        _ => Ok(()),
+    }
 }
 
 /// Each block takes over what the block before has left, and does not wait for it.
@@ -187,8 +148,7 @@ fn take_over(options: CpuOptions) -> kiln::Result<Vec<u32>> {
     sums.to_vec()
 }
 
-#[test]
-fn a_kernel_that_counts_on_the_order_of_blocks_is_found() -> kiln::Result<()> {
+fn orders_differ() -> Outcome {
     for interpret in [true, false] {
         let with = |block_order| CpuOptions {
             interpret,

@@ -7,8 +7,6 @@
 //! walked from the function's start, leaving out branches that are never taken by their weights;
 //! what is reached is hot, and there no gather or scatter may be.
 
-mod suite;
-
 #[path = "../benches/cpu/kernels.rs"]
 #[allow(dead_code, reason = "benches measure more than is looked at here")]
 mod bench;

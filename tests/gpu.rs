@@ -1,81 +1,59 @@
-//! Runs the suite on the first CUDA device: a program without a harness, so that it can be carried
+//! Runs the suite on the first CUDA device: a program without Rust's harness, so that it can be carried
 //! to a machine that has a GPU and no Rust.
 //!
-//! `gpu-tests [FILTER]`. Without a CUDA device it says so and runs nothing; with `--require` it
-//! fails instead. At the end a process of its own, `gpu-tests --endless`, waits for a kernel that does
-//! not end.
+//! `gpu-tests [FILTER]`, and the other options of Rust's harness. Without a CUDA device it says so and runs
+//! nothing; with `--require` it fails instead. Cases run one after the other, as a context has one record
+//! of faults. The last test is a process of its own, `gpu-tests --endless`, which waits for a kernel that
+//! does not end.
 
-mod suite;
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use kiln::prelude::*;
+use libtest_mimic::{Arguments, Failed, Trial};
+use suite::{Case, Outcome};
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.iter().any(|a| a == ENDLESS) {
-        let outcome = wait_for_an_endless_kernel();
-        println!(
-            "{}",
-            outcome
-                .as_ref()
-                .map_or_else(ToString::to_string, |()| WAITED.to_owned())
-        );
-        std::process::exit(i32::from(outcome.is_err()));
+fn main() -> ExitCode {
+    let mut args: Vec<String> = std::env::args().collect();
+    if takes(&mut args, ENDLESS) {
+        return endless_process();
     }
-    let require = args.iter().any(|a| a == "--require");
-    let filter = args
-        .iter()
-        .find(|a| !a.starts_with("--"))
-        .cloned()
-        .unwrap_or_default();
+    let require = takes(&mut args, "--require");
+    let arguments = Arguments {
+        test_threads: Some(1),
+        ..Arguments::from_iter(args)
+    };
     let device = match Device::cuda(0) {
         Ok(device) => device,
         Err(error) => {
             println!("no CUDA device, so none of the suite was run: {error}");
-            std::process::exit(i32::from(require));
+            return u8::from(require).into();
         }
     };
     println!("running on {}", device.info().name);
-    let (mut passed, mut failed) = (0, Vec::new());
-    for (name, case) in suite::cases()
-        .into_iter()
-        .filter(|(name, _)| name.contains(&filter))
-    {
-        let jit = Jit::on(device.clone());
-        let outcome = catch_unwind(AssertUnwindSafe(|| case(&jit)));
-        let error = match outcome {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("panicked".to_owned()),
-        };
-        match error {
-            None => {
-                println!("test {name} ... ok");
-                passed += 1;
-            }
-            Some(error) => {
-                println!("test {name} ... FAILED: {error}");
-                failed.push(name);
-            }
-        }
-    }
-    if filter.is_empty() || ENDLESS.contains(&filter) {
-        match endless_kernel_in_a_process() {
-            Ok(()) => {
-                println!("test {ENDLESS} ... ok");
-                passed += 1;
-            }
-            Err(error) => {
-                println!("test {ENDLESS} ... FAILED: {error}");
-                failed.push(ENDLESS);
-            }
-        }
-    }
-    println!("{passed} passed, {} failed", failed.len());
-    std::process::exit(i32::from(!failed.is_empty()));
+    libtest_mimic::run(&arguments, tests(&device)).exit_code()
+}
+
+/// Whether an option is among the arguments, which then no longer have it.
+fn takes(args: &mut Vec<String>, option: &str) -> bool {
+    let count = args.len();
+    args.retain(|arg| arg != option);
+    args.len() < count
+}
+
+/// A test for each case, and the kernel that does not end.
+fn tests(device: &Device) -> Vec<Trial> {
+    let test = |case: Case| {
+        let device = device.clone();
+        Trial::test(format!("gpu::{}", case.path()), move || {
+            (case.run)(&Jit::on(device)).map_err(Failed::from)
+        })
+    };
+    let mut tests: Vec<Trial> = suite::cases().into_iter().map(test).collect();
+    tests.push(Trial::test("gpu::endless", || {
+        endless_kernel_in_a_process().map_err(Failed::from)
+    }));
+    tests
 }
 
 /// The argument of the process that waits for a kernel that does not end.
@@ -93,8 +71,22 @@ fn endless(flag: &[u32], out: &mut [u32]) {
     out[0] = 1;
 }
 
+/// The process that waits for a kernel that does not end.
+fn endless_process() -> ExitCode {
+    match wait_for_an_endless_kernel() {
+        Ok(()) => {
+            println!("{WAITED}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Every call that waits comes back with an error that names the kernel, and buffers are kept.
-fn wait_for_an_endless_kernel() -> suite::Outcome {
+fn wait_for_an_endless_kernel() -> Outcome {
     let options = JitOptions {
         time_limit: Some(LIMIT),
         ..JitOptions::default()
@@ -134,7 +126,7 @@ fn wait_for_an_endless_kernel() -> suite::Outcome {
 }
 
 /// Runs that in a process of its own, which the kernel would outlive otherwise.
-fn endless_kernel_in_a_process() -> suite::Outcome {
+fn endless_kernel_in_a_process() -> Outcome {
     let mut child = Command::new(std::env::current_exe()?)
         .arg(ENDLESS)
         .stdout(Stdio::piped())

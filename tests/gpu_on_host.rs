@@ -1,10 +1,7 @@
-//! Runs the suite on code for GPUs, as LLVM's passes for NVPTX leave it, on this machine's CPU, and
-//! shows with planted mistakes that it finds what those passes make of a wrong promise.
+//! The suite on code for GPUs, as LLVM's passes for NVPTX leave it, on this machine's CPU; planted mistakes
+//! show that it finds what those passes make of a wrong promise.
 //!
 //! `KILN_SCHEDULE` sets another seed for whose turn it is among the threads of a block.
-
-mod planted;
-mod suite;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,75 +9,54 @@ use expect_test::{Expect, expect};
 use kiln::core::hook::HookSet;
 use kiln::core::runtime::{GpuOnHost, OnHostOptions, Schedule};
 use kiln::prelude::*;
-use planted::Planted;
+use libtest_mimic::Trial;
+use suite::{Case, Outcome, visibility};
 
-/// Runs cases, and gives those that failed, with why.
-fn failures(options: OnHostOptions, hooks: &HookSet, cases: &[suite::Case]) -> Vec<String> {
-    let on_host = GpuOnHost::new(options);
-    let mut failed = Vec::new();
-    for (name, case) in cases {
-        let hooks = on_host.hooks(hooks.clone());
-        let jit = Jit::with(on_host.device(), hooks, JitOptions::default());
-        let outcome = catch_unwind(AssertUnwindSafe(|| case(&jit).map_err(|e| e.to_string())));
-        match outcome {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => failed.push(format!("{name}: {error}")),
-            Err(_) => failed.push(format!("{name}: panicked")),
-        }
-    }
-    failed
-}
+use crate::planted::Planted;
+use crate::{each_case, seed, test};
 
-/// Runs the suite.
-fn run(options: OnHostOptions, hooks: &HookSet) {
-    let schedule = options.schedule;
-    let failed = failures(options, hooks, &suite::cases());
-    assert!(
-        failed.is_empty(),
-        "threads took turns: {schedule} (KILN_SCHEDULE)\n{}",
-        failed.join("\n")
-    );
-}
-
-fn seed() -> u64 {
-    let Ok(text) = std::env::var("KILN_SCHEDULE") else {
-        return 1;
-    };
-    text.parse()
-        .unwrap_or_else(|_| panic!("KILN_SCHEDULE: `{text}` is no number"))
-}
-
-#[test]
-fn threads_in_turn() {
-    run(OnHostOptions::default(), &kiln::hooks::standard());
-}
-
-/// On the oldest architecture, which has other cells of rows, and without hooks.
-#[test]
-fn threads_in_any_order() {
-    let options = OnHostOptions {
+/// The tests.
+pub fn tests() -> Vec<Trial> {
+    // On the oldest architecture, which has other cells of rows, and without hooks.
+    let shuffled = OnHostOptions {
         sm: 75,
-        schedule: Schedule::Shuffled(seed()),
+        schedule: Schedule::Shuffled(seed("KILN_SCHEDULE")),
     };
-    run(options, &HookSet::new());
+    let in_turn = OnHostOptions::default();
+    let run_in_turn = move |case: &Case| run(in_turn.clone(), &kiln::hooks::standard(), case);
+    let run_shuffled = move |case: &Case| run(shuffled.clone(), &HookSet::new(), case);
+    let mut tests = each_case("gpu_on_host", run_in_turn);
+    tests.extend(each_case("gpu_on_host_in_any_order", run_shuffled));
+    tests.extend(PROMISES.iter().map(|(name, planted, cases)| {
+        test(format!("gpu_on_host_with::{name}"), || {
+            find(*planted, cases)
+        })
+    }));
+    tests.extend([
+        test("gpu_on_host::waiting_in_vain_is_an_error", waiting_in_vain),
+        test(
+            "gpu_on_host::loops_without_end_are_an_error",
+            loops_without_end,
+        ),
+    ]);
+    tests
 }
 
-/// Runs the chapter about what threads see of each other with a planted promise.
-fn find(planted: Planted, expected: &[&str]) {
-    let hooks = kiln::hooks::standard().with(planted);
-    let failed = failures(OnHostOptions::default(), &hooks, suite::visibility::CASES);
-    println!("{}", failed.join("\n"));
-    for case in expected {
-        assert!(
-            failed.iter().any(|f| f.starts_with(&format!("{case}:"))),
-            "{planted:?} breaks `{case}`, which was not found; found were {failed:#?}"
-        );
-    }
+/// Runs a case.
+fn run(options: OnHostOptions, hooks: &HookSet, case: &Case) -> Outcome {
+    let schedule = options.schedule;
+    let on_host = GpuOnHost::new(options);
+    let hooks = on_host.hooks(hooks.clone());
+    let jit = Jit::with(on_host.device(), hooks, JitOptions::default());
+    let outcome = (case.run)(&jit);
+    outcome
+        .map_err(|error| format!("threads took turns: {schedule} (KILN_SCHEDULE)\n{error}").into())
 }
 
-#[test]
-fn slices_that_are_taken_for_private_are_found() {
-    find(
+/// Planted promises, and the cases that find each.
+const PROMISES: [(&str, Planted, &[&str]); 3] = [
+    (
+        "slices_that_are_taken_for_private_are_found",
         Planted::NoAlias,
         &[
             "over_barriers",
@@ -89,12 +65,9 @@ fn slices_that_are_taken_for_private_are_found() {
             "through_variables",
             "through_functions",
         ],
-    );
-}
-
-#[test]
-fn slices_that_are_taken_for_constant_are_found() {
-    find(
+    ),
+    (
+        "slices_that_are_taken_for_constant_are_found",
         Planted::Invariant,
         &[
             "over_barriers",
@@ -106,12 +79,9 @@ fn slices_that_are_taken_for_constant_are_found() {
             "over_fences_and_atomics",
             "neighbours_round_by_round",
         ],
-    );
-}
-
-#[test]
-fn barriers_that_order_nothing_are_found() {
-    find(
+    ),
+    (
+        "barriers_that_order_nothing_are_found",
         Planted::Unordered,
         &[
             "over_barriers",
@@ -122,11 +92,33 @@ fn barriers_that_order_nothing_are_found() {
             "through_arrays_of_structs",
             "neighbours_round_by_round",
         ],
-    );
+    ),
+];
+
+/// Runs the chapter about what threads see of each other with a planted promise.
+fn find(planted: Planted, expected: &[&str]) -> Outcome {
+    let hooks = kiln::hooks::standard().with(planted);
+    let fails = |case: &&Case| {
+        let ran = AssertUnwindSafe(|| run(OnHostOptions::default(), &hooks, case).is_ok());
+        !catch_unwind(ran).unwrap_or(false)
+    };
+    let failed: Vec<&str> = visibility::CASES
+        .iter()
+        .filter(fails)
+        .map(Case::name)
+        .collect();
+    match expected.iter().find(|case| !failed.contains(case)) {
+        None => Ok(()),
+        Some(case) => {
+            let lost =
+                format!("{planted:?} breaks `{case}`, which was not found; found were {failed:?}");
+            Err(lost.into())
+        }
+    }
 }
 
 /// A launch of a kernel that does not come to its end says who waits where.
-fn refused(kernel: &Kernel, threads: u32, expected: Expect) -> kiln::Result<()> {
+fn refused(kernel: &Kernel, threads: u32, expected: Expect) -> Outcome {
     let options = OnHostOptions {
         schedule: Schedule::Shuffled(7),
         ..OnHostOptions::default()
@@ -141,8 +133,7 @@ fn refused(kernel: &Kernel, threads: u32, expected: Expect) -> kiln::Result<()> 
     Ok(())
 }
 
-#[test]
-fn waiting_in_vain_is_an_error() -> kiln::Result<()> {
+fn waiting_in_vain() -> Outcome {
     let kernel = Kernel::build("parted", |k| {
         let _out = k.slice_mut("out", Type::U32);
         k.if_(k.thread_idx().x().eq(0), || k.warp_sync(0b11))
@@ -157,8 +148,7 @@ fn waiting_in_vain_is_an_error() -> kiln::Result<()> {
     )
 }
 
-#[test]
-fn loops_without_end_are_an_error() -> kiln::Result<()> {
+fn loops_without_end() -> Outcome {
     let kernel = Kernel::build("endless", |k| {
         let out = k.slice_mut("out", Type::U32);
         k.while_(|| out.at(0).get().eq(0), || k.barrier());

@@ -15,9 +15,7 @@ use kiln::core::job::CompileJob;
 use kiln::core::runtime::CpuOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
-
-#[path = "kernels/addresses.rs"]
-mod address_kernels;
+use suite::address_kernels;
 
 kiln::core::kernel_type! {
     /// Passed by value.

@@ -1,18 +1,11 @@
 //! `#[kernel]` functions as values, and against the same kernels written with the builder. What they
 //! compute is in the chapters `rust_*` of `tests/suite`.
 
-#[path = "macros/elementwise.rs"]
 mod elementwise;
-mod kernels;
-#[path = "macros/positions.rs"]
 mod positions;
-#[path = "macros/ptx.rs"]
 mod ptx;
-#[path = "macros/same_ir.rs"]
 mod same_ir;
-#[path = "macros/values.rs"]
 mod values;
-#[path = "macros/wide.rs"]
 mod wide;
 
 use kiln::core::job::CompileOptions;

@@ -7,13 +7,11 @@
 //! same ones, written by hand.
 //!
 //! nvcc is large, so what it makes is recorded in `nvcc/recorded.txt`. Where there is an nvcc, it is held
-//! that it still does: `cargo xtask setup --nvcc`, then `UPDATE_EXPECT=1 cargo xtask test --test nvcc`
+//! that it still does: `cargo xtask setup --nvcc`, then `UPDATE_EXPECT=1 cargo xtask test -p kiln-tests nvcc`
 //! records anew. Instructions of Kiln's kernels are counted in every run; SASS needs `KILN_PTXAS` and
 //! `KILN_NVDISASM`, which `cargo xtask test` sets.
 
-#[path = "nvcc/count.rs"]
 mod count;
-#[path = "nvcc/kernels.rs"]
 mod kernels;
 
 use std::fmt::Write;

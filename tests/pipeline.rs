@@ -1,11 +1,8 @@
 //! One way for every target: what hooks, observers, the cache and its explanations see of a kernel for
 //! this machine's CPU, whose code depends on the shape of blocks.
 
-#[path = "pipeline/broken.rs"]
 mod broken;
-#[path = "pipeline/hooked.rs"]
 mod hooked;
-#[path = "pipeline/tape.rs"]
 mod tape;
 
 use std::sync::{Arc, Mutex};

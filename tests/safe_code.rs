@@ -1,17 +1,11 @@
 //! What programs in safe Rust may not do to their process, however odd: every outcome is a right
 //! result or an error value.
 
-#[path = "safe_code/bools.rs"]
 mod bools;
-#[path = "safe_code/expressions.rs"]
 mod expressions;
-#[path = "safe_code/launches.rs"]
 mod launches;
-#[path = "safe_code/null_addresses.rs"]
 mod null_addresses;
-#[path = "safe_code/private_memory.rs"]
 mod private_memory;
-#[path = "safe_code/stopping.rs"]
 mod stopping;
 
 use kiln::core::runtime::CpuOptions;

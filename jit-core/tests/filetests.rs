@@ -4,17 +4,16 @@
 //! printing it gives, it verifies, and it survives printing without loss. `; test verify`: the
 //! errors of the verifier are those that the lines announce with `; error: message`; an error
 //! about the module belongs to the line that begins it, one about a signature to the function's.
-//! With `KILN_BLESS=1` the expectations are rewritten; look at the difference before it is
+//! With `UPDATE_EXPECT=1` the expectations are rewritten; look at the difference before it is
 //! committed.
-
-mod intrinsics;
 
 use std::collections::{BTreeMap, HashSet};
 use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
-use intrinsics::find;
 use kiln_jit_core::ir::{self, Module, PrintOptions};
+
+use crate::intrinsics::find;
 
 const MARK: &str = "; error: ";
 
@@ -37,7 +36,7 @@ fn read(path: &Path, kind: &str) -> String {
 }
 
 fn blessing() -> bool {
-    std::env::var_os("KILN_BLESS").is_some_and(|value| value == "1")
+    std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1")
 }
 
 /// Compares what a file says with what it should say, or makes it say so.
@@ -56,7 +55,7 @@ fn settle(path: &Path, found: &str, wanted: &str) {
         .next()
         .unwrap_or_else(|| "one is longer than the other".to_owned());
     let path = path.display();
-    panic!("{path}: {difference}\n(KILN_BLESS=1 rewrites the file)\n\n{wanted}");
+    panic!("{path}: {difference}\n(UPDATE_EXPECT=1 rewrites the file)\n\n{wanted}");
 }
 
 fn parse(path: &Path, text: &str) -> Module {

@@ -3,18 +3,16 @@
 //! Texts and modules are the `.kir` files of `tests/filetests`, changed at random. The seed is
 //! fixed, printed, and can be given as `KILN_SEED`.
 
-mod intrinsics;
-mod mutation;
-
 use std::path::Path;
 
-use intrinsics::find;
 use kiln_jit_core::ir::{
     self, AddressSpace, BinaryOp, Effects, Entity, Function, FunctionKind, InstData, IntrinsicDef,
     Location, Meaning, Module, Phase, Scalar, StructData, StructId, Type, TypeData, TypePattern,
     TypeTable, Uniformity, Value,
 };
-use mutation::{Random, mutate};
+
+use crate::intrinsics::find;
+use crate::mutation::{Random, mutate};
 
 /// The texts of all `.kir` files.
 fn texts() -> Vec<String> {

@@ -2,13 +2,11 @@
 //!
 //! The kernels are built by hand, with checked indexing as users have it. No GPU is needed.
 
-mod kernels;
-
 use std::thread;
 
+use crate::kernels::programs::{reduction, saxpy, tiled_matmul};
+use crate::kernels::*;
 use inkwell::values::BasicValueEnum;
-use kernels::programs::{reduction, saxpy, tiled_matmul};
-use kernels::*;
 use kiln_jit_core::codegen::{OperationLowering, kernel_entry_name};
 use kiln_jit_core::compile::{self, NoObserver};
 use kiln_jit_core::hook::{Hook, HookResult, HookSet};

@@ -4,9 +4,7 @@
 //! it, or LLVM selects it and `ptxas` takes the text. Cells are compiled many to a kernel; when a
 //! kernel fails its cells are compiled one by one to name the culprit.
 
-mod kernels;
-
-use kernels::*;
+use crate::kernels::*;
 use kiln_jit_core::codegen::Isas;
 use kiln_jit_core::ir::{
     AddressSpace, AtomicOp, BinaryOp, CompareOp, Constant, InstData, Module, Ordering, Scalar,

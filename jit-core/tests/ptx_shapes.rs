@@ -1,8 +1,6 @@
 //! Values and control flow of every shape, through to `ptxas`; and what is refused for its size.
 
-mod kernels;
-
-use kernels::*;
+use crate::kernels::*;
 use kiln_jit_core::ir::{
     AddressSpace, BinaryOp, CompareOp, Constant, FunctionKind, GlobalData, InstData, Module,
     Passing, Scalar, SharedData, StructData, Type, TypeData, Unroll, Value,

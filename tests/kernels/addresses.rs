@@ -15,8 +15,11 @@ pub type Expected = fn(&[u32], &[u32], usize) -> u32;
 /// A kernel with parameters `a: &[u32]`, `b: &[u32]`, `out: &mut [u32]`, and what an element of `out`, all
 /// zeros before, is afterwards.
 pub struct Example {
+    /// What it does with addresses.
     pub name: &'static str,
+    /// The kernel.
     pub kernel: Kernel,
+    /// What it computes.
     pub expected: Expected,
 }
 

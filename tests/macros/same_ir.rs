@@ -6,8 +6,8 @@ use kiln::core::front::LazyKernel;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
-use super::kernels;
 use kernels::in_rust::{block_sum, saxpy, tiled_matmul};
+use suite::kernels;
 
 #[kernel]
 fn naive_matmul(a: &[f32], b: &[f32], c: &mut [f32], n: u32) {

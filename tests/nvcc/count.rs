@@ -45,7 +45,7 @@ pub fn of_module(module: &Arc<Module>, sm: u32) -> Counts {
 /// What nvcc makes of a kernel of a file in `benches/peers`; `None` without nvcc or `nvdisasm`.
 pub fn of_nvcc(file: &str, kernel: &str, sm: u32) -> Option<Counts> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("benches/peers")
+        .join("../benches/peers")
         .join(file);
     let folder = Folder::new(&format!("nvcc-{kernel}-{sm}"));
     let compile = |what: &str| {

@@ -8,11 +8,10 @@ use kiln::core::codegen::OptLevel;
 use kiln::core::hook::{Hook, HookContext, HookResult, HookSet};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
+use suite::address_kernels;
 
-#[path = "../kernels/addresses.rs"]
-#[allow(dead_code, reason = "other tests run the kernels")]
-mod address_kernels;
-
+/// The test that compiles, by its path in this program.
+const COMPILING_PROCESS: &str = "safe_code::null_addresses::the_compiling_process";
 /// Set in the process that compiles.
 const COMPILE: &str = "KILN_TEST_COMPILE_ADDRESSES";
 
@@ -66,11 +65,7 @@ fn the_compiling_process() -> kiln::Result<()> {
 fn addresses_that_begin_with_null_are_compiled() {
     let program = std::env::current_exe().expect("this program");
     let output = Command::new(program)
-        .args([
-            "null_addresses::the_compiling_process",
-            "--exact",
-            "--nocapture",
-        ])
+        .args([COMPILING_PROCESS, "--exact", "--nocapture"])
         .env(COMPILE, "1")
         .output()
         .expect("it starts");

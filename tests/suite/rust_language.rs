@@ -24,7 +24,7 @@ fn inputs() -> Vec<i32> {
 /// cases of the chapter.
 macro_rules! on_host_and_device {
     ($($name:ident)* $(; $($case:ident)*)?) => {
-        $crate::suite::chapter![on_the_host_and_through_the_jit $($(, $case)*)?];
+        $crate::chapter![on_the_host_and_through_the_jit $($(, $case)*)?];
 
         mod kernels {
             use kiln::prelude::*;
@@ -39,12 +39,12 @@ macro_rules! on_host_and_device {
             )*
         }
 
-        fn on_the_host_and_through_the_jit(jit: &Jit) -> $crate::suite::Outcome {
-            let jit = $crate::suite::exact(jit);
+        fn on_the_host_and_through_the_jit(jit: &Jit) -> $crate::Outcome {
+            let jit = $crate::exact(jit);
             let mut failed = Vec::new();
             $(
                 let compared =
-                    $crate::suite::rust_language::compare(&jit, &kernels::$name, $name);
+                    $crate::rust_language::compare(&jit, &kernels::$name, $name);
                 if let Err(error) = compared {
                     failed.push(format!("{}: {error}", stringify!($name)));
                 }

@@ -50,20 +50,12 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench cpu -- --quick --one-core --kernel saxpy --peer none"),
     ),
     (
-        "cargo test --test refused",
+        "cargo test -p kiln-tests --test suite compiled",
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
     (
-        "cargo test --test cpu",
+        "cargo test -p kiln-tests --test suite gpu_on_host",
         By("xtask/src/tests.rs", "\"--tests\""),
-    ),
-    (
-        "cargo test --test gpu_on_host",
-        By("xtask/src/tests.rs", "\"--tests\""),
-    ),
-    (
-        "cargo test -p kiln-guide",
-        By("xtask/src/tests.rs", "\"--workspace\""),
     ),
     (
         "cargo run",
@@ -95,7 +87,11 @@ const NAMED: &[Named] = &[
         Here("cargo xtask test -p kiln-description"),
     ),
     (
-        "cargo xtask test --test nvcc",
+        "cargo xtask test -p kiln-tests nvcc",
+        By("xtask/src/tests.rs", "\"--tests\""),
+    ),
+    (
+        "cargo xtask test refusals",
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
     ("cargo xtask bench", Here("cargo xtask bench gpu")),

@@ -49,6 +49,10 @@ const PLANTED: [&str; 7] = [
     "--no-fail-fast",
 ];
 
+/// What tests are told if the snapshots are to be rewritten, as `UPDATE_EXPECT=1` says: trybuild has a
+/// variable of its own.
+const REWRITE: (&str, &str) = ("TRYBUILD", "overwrite");
+
 /// Sums of the result lines of test programs.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 struct Totals {
@@ -70,6 +74,9 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
         let mut command = cargo();
         command.arg("test").args(step).args(args);
         tools::point_to_tools(&mut command);
+        if rewrites_snapshots() {
+            command.env(REWRITE.0, REWRITE.1);
+        }
         totals.add(&watch(&mut command, &mut std::io::stdout())?);
     }
     // The guide's programs are tests; that it becomes a book is one more.
@@ -95,6 +102,11 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
         0 => Ok(()),
         failed => Err(Error::TestsFailed { failed }),
     }
+}
+
+/// Whether snapshots are to be rewritten.
+fn rewrites_snapshots() -> bool {
+    std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1")
 }
 
 /// The options of each `cargo test` to run.

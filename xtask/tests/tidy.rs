@@ -44,8 +44,9 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "benches/",
     // A CUDA driver for tests, and tests that load it or libLLVM.
     "jit-core/tests/",
-    // Tests of unchecked accesses and of raw pointers.
+    // Tests of unchecked accesses and of raw pointers; what the macros refuse.
     "tests/",
+    "kernel-macro/tests/refused/",
 ];
 
 /// Where `TypeId` may be written: to ask for one type of Rust's own, never to tell users' types apart.

@@ -1,7 +1,7 @@
 //! The guide holds what it says: every program compiles, runs on the CPU and prints what is shown
 //! after it; what is shown as refused is refused with those words; links lead somewhere.
 //!
-//! `TRYBUILD=overwrite cargo test -p kiln-guide` writes what programs print, and what rustc says, to
+//! `UPDATE_EXPECT=1 cargo xtask test -p kiln-guide` writes what programs print, and what rustc says, to
 //! the chapters. The diff is part of the review.
 
 #[path = "../chapters.rs"]

@@ -3,8 +3,6 @@
 //! The path of `ptxas` is in `KILN_PTXAS`. Without it the tests look at the PTX text only; the
 //! project's test command sets it.
 
-#![allow(dead_code, reason = "each test program uses its own part")]
-
 pub(crate) mod programs;
 
 use std::io::Write as _;
@@ -14,7 +12,7 @@ use kiln_jit_core::compile::{self, NoObserver};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Constant, Effects, FileId, Function, FunctionKind, InstData,
+    AddressSpace, BinaryOp, CompareOp, Constant, Effects, Function, FunctionKind, InstData,
     IntrinsicDef, Location, Meaning, Module, Phase, PtxCell, PtxLowering, Region, Scalar, Type,
     TypePattern, Uniformity, Unroll, Value, Var, VarData,
 };
@@ -402,9 +400,4 @@ pub(crate) fn assemble_everywhere(m: &Module) -> String {
 /// A slice type in global memory.
 pub(crate) fn slice(m: &mut Module, element: Type, mutable: bool) -> Type {
     m.types.slice(element, AddressSpace::Global, mutable)
-}
-
-/// The file that locations name.
-pub(crate) fn file() -> FileId {
-    Location::unknown().file
 }

@@ -14,7 +14,7 @@ use kiln_jit_core::specialize::{
 };
 use kiln_jit_core::value::KernelType;
 
-use crate::build::*;
+use super::build::*;
 
 kernel_type! {
     struct Point {
@@ -291,7 +291,7 @@ fn arguments_of_the_wrong_type() {
         &[p(true), tile(), at()],
         &[],
         expect![[r#"
-            argument 3 (`at`, declared at k.rs:4:1) of kernel `k` must be `@Point` { x: f32, y: f64 }, `specialize::binding::Point` { x: f32, y: f32 } was passed: convert it, or change the kernel
+            argument 3 (`at`, declared at k.rs:4:1) of kernel `k` must be `@Point` { x: f32, y: f64 }, `stages::specialize::binding::Point` { x: f32, y: f32 } was passed: convert it, or change the kernel
         "#]],
     );
 }

@@ -11,7 +11,7 @@ use kiln_jit_core::definition::{CurrentSnapshot, Definition, Snapshot};
 use kiln_jit_core::ir::*;
 use kiln_jit_core::specialize::specialize;
 
-use crate::build::*;
+use super::build::*;
 
 /// A kernel that calls `left` and `right`, which both call `base`.
 fn diamond() -> (Arc<Definition>, Arc<Definition>) {

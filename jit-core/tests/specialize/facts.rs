@@ -10,7 +10,7 @@ use kiln_jit_core::definition::Definition;
 use kiln_jit_core::ir::*;
 use kiln_jit_core::specialize::{HostType, ParamSpec};
 
-use crate::build::*;
+use super::build::*;
 
 fn literal_kernel(constant: Constant) -> Arc<Definition> {
     let mut k = Build::kernel("k");

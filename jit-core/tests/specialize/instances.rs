@@ -9,7 +9,7 @@ use expect_test::expect;
 use kiln_jit_core::ir::*;
 use kiln_jit_core::specialize::HostType;
 
-use crate::build::*;
+use super::build::*;
 
 #[test]
 fn saxpy_at_two_types() {

@@ -1,14 +1,12 @@
-//! One suite over all devices: every case is a function of a `Jit`, run on the CPU by `tests/cpu.rs`
-//! and on a GPU by `tests/gpu.rs`. A case checks its results itself and panics if they are wrong.
+//! One suite over all devices: every case is a function of a `Jit`, run without a GPU by `tests/suite.rs`
+//! and on one by `tests/gpu.rs`. A case checks its results itself and panics if they are wrong.
+//!
+//! It is a crate, so that programs that run it share what rustc makes of it.
 //!
 //! The chapters `rust_*` are kernels as `#[kernel]` functions; the others are written with the builder.
 //! The chapters `tricky_*` are kernels as CUDA programs have them, of the kind that compilers for
 //! CPUs get wrong. What goes wrong in them by intent is elsewhere: faults in `faults`, races and
 //! divergent barriers in `tests/checks`. Printing is left out, as the IR has none.
-#![allow(
-    dead_code,
-    reason = "each program that includes this uses a part of it"
-)]
 
 #[path = "../kernels/addresses.rs"]
 pub mod address_kernels;
@@ -53,8 +51,30 @@ use kiln::prelude::*;
 /// What a case returns: an error fails it as a panic does.
 pub type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// A case: its name and what it does.
-pub type Case = (&'static str, fn(&Jit) -> Outcome);
+/// A case.
+#[derive(Copy, Clone, Debug)]
+pub struct Case {
+    /// The path of its function, from the crate on.
+    path: &'static str,
+    /// What it does.
+    pub run: fn(&Jit) -> Outcome,
+}
+
+impl Case {
+    /// Its chapter and its name, which no other case has: `control::loops_end`.
+    pub fn path(&self) -> &'static str {
+        self.path
+            .split_once("::")
+            .map_or(self.path, |(_, path)| path)
+    }
+
+    /// Its name in its chapter.
+    pub fn name(&self) -> &'static str {
+        self.path
+            .rsplit_once("::")
+            .map_or(self.path, |(_, name)| name)
+    }
+}
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
@@ -101,7 +121,11 @@ pub const WAIT_FOR_EARLIER_BLOCKS: &[&str] = &["blocks_wait_for_earlier_ones"];
 /// Names the functions of a chapter as its cases.
 macro_rules! chapter {
     ($($name:ident),* $(,)?) => {
-        pub const CASES: &[super::Case] = &[$((stringify!($name), $name)),*];
+        /// The cases of this chapter.
+        pub const CASES: &[$crate::Case] = &[$($crate::Case {
+            path: concat!(module_path!(), "::", stringify!($name)),
+            run: $name,
+        }),*];
     };
 }
 pub(crate) use chapter;

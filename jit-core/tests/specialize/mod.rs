@@ -1,6 +1,6 @@
 //! Definitions, binding and specialization, on modules built by hand.
 //!
-//! One test program, a file a subject; [`build`] is what they share.
+//! A file a subject; [`build`] is what they share.
 //! Expected texts are blessed with `UPDATE_EXPECT=1`.
 
 mod binding;

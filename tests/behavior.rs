@@ -1,0 +1,18 @@
+//! What Kiln does, as programs that use it see it: a module a subject, `cargo xtask test errors` runs one.
+//!
+//! Apart are the cases that run on every device (`tests/suite.rs`, `tests/gpu.rs`, `tests/litmus.rs`) and
+//! what is measured in a process with little memory, which must be small (`tests/memory_limits.rs`).
+
+mod checks;
+mod cpu_code;
+mod cpu_warps;
+mod errors;
+mod growth;
+mod hooks;
+mod macros;
+mod math;
+mod memory_model;
+mod nvcc;
+mod pipeline;
+mod rows;
+mod safe_code;

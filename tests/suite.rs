@@ -1,0 +1,53 @@
+//! Runs the suite without a GPU: each case is a test on each device, in the interpreter, as code for
+//! GPUs, and before NVIDIA's assembler.
+//!
+//! A test is named by the device, the chapter and the case, so a filter takes any of them:
+//! `cargo xtask test compiled_for_8_lanes`, `cargo xtask test warp::`, `cargo xtask test saxpy`. It has a
+//! device of its own, as an error is told to whoever waits for the device next.
+
+mod assemble;
+mod checked;
+mod cpu;
+mod gpu_on_host;
+mod planted;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use suite::{Case, Outcome};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let chapters = [
+        cpu::tests(),
+        checked::tests(),
+        gpu_on_host::tests(),
+        assemble::tests(),
+    ];
+    let tests = chapters.into_iter().flatten().collect();
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// A test of a name, which fails as a case does.
+fn test(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Trial {
+    Trial::test(name, move || run().map_err(Failed::from))
+}
+
+/// A test for each case of the suite, on one device.
+fn each_case(device: &str, run: impl Fn(&Case) -> Outcome + Clone + Send + 'static) -> Vec<Trial> {
+    let cases = suite::cases().into_iter();
+    let on_device = |case: Case| {
+        let run = run.clone();
+        test(format!("{device}::{}", case.path()), move || run(&case))
+    };
+    cases.map(on_device).collect()
+}
+
+/// A seed that the environment may set.
+fn seed(variable: &str) -> u64 {
+    let Ok(text) = std::env::var(variable) else {
+        return 1;
+    };
+    text.parse()
+        .unwrap_or_else(|_| panic!("{variable}: `{text}` is no number"))
+}
