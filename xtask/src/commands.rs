@@ -1,13 +1,15 @@
 //! The commands that documents name, and where each of them is run: a command that nothing runs is one
 //! that one day no longer works.
 //!
-//! A test takes the commands out of the documents and holds that each is in the list. `cargo xtask test`
-//! runs those of the list that nothing else runs, in a short form where the whole takes long.
+//! A test takes the commands out of the documents and holds that each is in the list. `cargo xtask commands`,
+//! which `cargo xtask test` starts, runs those of the list that nothing else runs, in a short form where the
+//! whole takes long.
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::tests::Totals;
 use crate::workspace::{root, target_folder};
 
 /// A command as documents have it, without variables and redirections, and where it is run.
@@ -116,11 +118,11 @@ const NAMED: &[Named] = &[
     ),
     (
         "cargo xtask notebook",
-        By("xtask/src/tests.rs", "notebook::run(&[])"),
+        By("xtask/src/tests.rs", "\"notebook\""),
     ),
     (
         "cargo xtask notebook FILES",
-        By("xtask/src/tests.rs", "notebook::run(&[])"),
+        By("xtask/src/tests.rs", "\"notebook\""),
     ),
     (
         "cargo xtask notebook --prepare",
@@ -139,9 +141,10 @@ const NAMED: &[Named] = &[
         "cargo xtask fuzz --functions",
         Here("cargo xtask fuzz --functions --count 2"),
     ),
+    ("cargo xtask guide", By("xtask/src/tests.rs", "\"guide\"")),
     (
-        "cargo xtask guide",
-        By("xtask/src/tests.rs", "guide::build()"),
+        "cargo xtask commands",
+        By("xtask/src/tests.rs", "\"commands\""),
     ),
     ("cargo xtask ci", By(".ci/run", "cargo xtask test")),
     ("cargo xtask bundle", Bundle),
@@ -161,7 +164,7 @@ const NAMED: &[Named] = &[
 
 /// Runs the commands that nothing else runs, and looks whether the others are still where the list says;
 /// tells how many of it all is as it should be, and how many is not.
-pub(crate) fn run() -> (u64, u64) {
+pub(crate) fn run() -> Totals {
     let (mut passed, mut failed) = (0, 0);
     let mut seen = Vec::new();
     for (name, place) in NAMED {
@@ -187,7 +190,7 @@ pub(crate) fn run() -> (u64, u64) {
         let seconds = started.elapsed().as_secs_f32();
         println!("command {what} ... {result} ({seconds:.1} s)");
     }
-    (passed, failed)
+    Totals { passed, failed }
 }
 
 /// Whether a file of the repository has this text.

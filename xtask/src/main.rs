@@ -31,8 +31,10 @@ Usage: cargo xtask <COMMAND>
 Commands:
   setup [--nvcc]      Install NVIDIA's ptxas, nvdisasm and cuobjdump under target/kiln-tools;
                       --nvcc adds the CUDA C++ compiler. Needs python3 and the network, no GPU
-  test [ARGS]         Set up, then run every test there is, build the benches and the guide. ARGS
-                      go to `cargo test`; if they choose packages or targets, only those run
+  test [ARGS]         Set up, then run every test there is, `notebook`, `guide` and `commands` among
+                      them. ARGS go to `cargo test`; if they choose packages or targets, only those
+                      run
+  commands            Run the commands that documents name and that nothing else runs
   bench [NAME] [-- ARGS]
                       Run all benches, or one; ARGS go to the bench. gpu measures on a GPU only
   bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
@@ -86,6 +88,10 @@ fn dispatch(args: &[String]) -> Result<()> {
         _ if asks_help => print_help(),
         "setup" => setup(flag(command, rest, "--nvcc")?),
         "test" => tests::test(rest),
+        "commands" => {
+            flag(command, rest, "")?;
+            commands::run().report()
+        }
         "notebook" => notebooks(rest),
         "bench" => bench(rest),
         "bench-peers" => {
@@ -149,10 +155,7 @@ fn notebooks(files: &[String]) -> Result<()> {
         flag("notebook", files, "--prepare")?;
         return notebook::prepare();
     }
-    match notebook::run(files)?.failed {
-        0 => Ok(()),
-        failed => Err(Error::TestsFailed { failed }),
-    }
+    notebook::run(files)?.report()
 }
 
 /// Runs one bench, or all of them.

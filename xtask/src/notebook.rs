@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
+use crate::tests::Totals;
 use crate::wheels::entries;
 use crate::workspace::root;
 use document::{Cell, Document, Outputs};
@@ -93,21 +94,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// How many notebooks ran as they should, and how many did not.
-#[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Ran {
-    /// Those that ran as they should, the planted mistakes among them.
-    pub(crate) passed: u64,
-    /// The others.
-    pub(crate) failed: u64,
-}
-
-/// Runs the planted mistakes, then these notebooks, or all of the project's.
+/// Runs the planted mistakes, then these notebooks, or all of the project's; tells how many of all these
+/// ran as they should.
 ///
 /// # Errors
 /// evcxr cannot be installed, or a notebook cannot be read. What is wrong with cells is printed and
 /// counted.
-pub(crate) fn run(files: &[String]) -> Result<Ran> {
+pub(crate) fn run(files: &[String]) -> Result<Totals> {
     let programs = evcxr::setup()?;
     let mut files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     if files.is_empty() {
@@ -116,7 +109,7 @@ pub(crate) fn run(files: &[String]) -> Result<Ran> {
         );
         files.sort();
     }
-    let mut ran = Ran::default();
+    let mut ran = Totals::default();
     let mut count = |name: &str, problems: Vec<(usize, Problem)>, started: Instant| {
         let result = if problems.is_empty() { "ok" } else { "FAILED" };
         let seconds = started.elapsed().as_secs_f32();

@@ -1,20 +1,19 @@
 //! `cargo xtask test`: every test there is, with NVIDIA's tools where tests look for them.
 //!
-//! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and benches
-//! are built but not run. Random kernels run once more in a build in which bugs can be planted. The
-//! guide is made a book. Notebooks run late, since evcxr, which runs them, is compiled first; then the
-//! commands that documents name and that nothing before has run. The output passes through, and the
-//! result lines of all test programs are summed up in one last line.
+//! Tests of libraries, programs, `tests/` and `examples/` run, and documentation tests run. Beside them, as
+//! most of them leave a processor idle at times, run other commands of xtask: the notebooks, for which
+//! evcxr is compiled first, the guide as a book, and the commands that documents name and that nothing else
+//! runs, the benches among them. The output of tests passes through, that of the others follows, and the
+//! result lines of all are summed up in one last line.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
-use crate::commands;
 use crate::error::{Error, Result};
-use crate::guide;
-use crate::notebook::{self, Ran};
 use crate::tools::{self, Kit};
-use crate::workspace::{TargetKind, cannot_start, cargo, targets};
+use crate::workspace::{cannot_start, cargo};
 
 const CARGO_HELP: &str = "Install Rust with rustup";
 
@@ -38,39 +37,62 @@ const SELECTIONS: &[&str] = &[
     "--all-targets",
 ];
 
-/// The test that plants bugs, which needs a build of its own.
-const PLANTED: [&str; 7] = [
-    "--package",
-    "kiln-random",
-    "--features",
-    "planted-bugs",
-    "--test",
-    "planted",
+/// Tests of everything, built so that tests can plant bugs: without the feature another test would need
+/// everything built once more.
+const EVERYTHING: [&str; 4] = [
+    "--workspace",
     "--no-fail-fast",
+    "--features",
+    "kiln-random/planted-bugs",
 ];
+
+/// The commands of xtask that are tests, too, each with the filter with which it runs.
+const BESIDE: [&str; 3] = ["notebook", "guide", "commands"];
 
 /// What tests are told if the snapshots are to be rewritten, as `UPDATE_EXPECT=1` says: trybuild has a
 /// variable of its own.
 const REWRITE: (&str, &str) = ("TRYBUILD", "overwrite");
 
-/// Sums of the result lines of test programs.
+/// How many tests passed and how many failed.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-struct Totals {
-    passed: u64,
-    failed: u64,
+pub(crate) struct Totals {
+    /// Those that passed.
+    pub(crate) passed: u64,
+    /// The others.
+    pub(crate) failed: u64,
 }
 
 /// Installs NVIDIA's tools, then runs the tests; the last line is `N passed, M failed`.
 ///
-/// `args` go to `cargo test`: a filter narrows every step (`notebook` is the one with which notebooks
-/// run), and if they choose packages or targets, that one `cargo test` is all that runs.
+/// `args` go to `cargo test`: a filter narrows every step (the name of a command of [`BESIDE`] is the one
+/// with which it runs), and if they choose packages or targets, that one `cargo test` is all that runs.
 ///
 /// # Errors
 /// [`Error::TestsFailed`] if any test or step failed; all steps run even so.
 pub(crate) fn test(args: &[String]) -> Result<()> {
     tools::setup(Kit::Assembler)?;
+    // Tests of this crate build this program anew, after which the system knows its file no more.
+    let this = std::env::current_exe().map_err(Error::io("find", "this program"))?;
+    let (totals, (beside, output)) = thread::scope(|scope| {
+        let beside = scope.spawn(|| run_beside(&this, args));
+        let totals = run_tests(args);
+        (
+            totals,
+            beside
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        )
+    });
+    let _ = std::io::stdout().write_all(&output);
+    let (mut totals, beside) = (totals?, beside?);
+    totals.add(&beside);
+    totals.report()
+}
+
+/// Runs the tests of cargo.
+fn run_tests(args: &[String]) -> Result<Totals> {
     let mut totals = Totals::default();
-    for step in steps(args)? {
+    for step in steps(args) {
         let mut command = cargo();
         command.arg("test").args(step).args(args);
         tools::point_to_tools(&mut command);
@@ -79,29 +101,23 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
         }
         totals.add(&watch(&mut command, &mut std::io::stdout())?);
     }
-    // The guide's programs are tests; that it becomes a book is one more.
-    if args.is_empty() {
-        let book = guide::build();
-        if let Err(error) = &book {
-            eprintln!("xtask: {error}");
+    Ok(totals)
+}
+
+/// Runs the commands that are tests, too, with one job of cargo's, as most of the time the tests need the
+/// other processors. Gives what they print.
+fn run_beside(this: &Path, args: &[String]) -> (Result<Totals>, Vec<u8>) {
+    let mut output = Vec::new();
+    let mut run = || {
+        let mut totals = Totals::default();
+        for name in BESIDE.into_iter().filter(|name| is_beside(name, args)) {
+            let mut command = Command::new(this);
+            command.arg(name).env("CARGO_BUILD_JOBS", "1");
+            totals.add(&watch(&mut command, &mut output)?.or_one_passed());
         }
-        totals.add(&Totals {
-            passed: book.is_ok().into(),
-            failed: book.is_err().into(),
-        });
-    }
-    if runs_notebooks(args) {
-        totals.add(&notebooks());
-    }
-    if args.is_empty() {
-        let (passed, failed) = commands::run();
-        totals.add(&Totals { passed, failed });
-    }
-    println!("{} passed, {} failed", totals.passed, totals.failed);
-    match totals.failed {
-        0 => Ok(()),
-        failed => Err(Error::TestsFailed { failed }),
-    }
+        Ok(totals)
+    };
+    (run(), output)
 }
 
 /// Whether snapshots are to be rewritten.
@@ -110,18 +126,17 @@ fn rewrites_snapshots() -> bool {
 }
 
 /// The options of each `cargo test` to run.
-fn steps(args: &[String]) -> Result<Vec<Vec<&'static str>>> {
+fn steps(args: &[String]) -> Vec<Vec<&'static str>> {
     if selects(args) {
-        return Ok(vec![vec!["--no-fail-fast"]]);
+        return vec![vec!["--no-fail-fast"]];
     }
-    let common = ["--workspace", "--no-fail-fast"];
-    let run = [&common[..], &["--lib", "--bins", "--tests", "--examples"]].concat();
-    let doc = [&common[..], &["--doc"]].concat();
-    let mut steps = vec![run, doc, PLANTED.to_vec()];
-    if targets()?.iter().any(|t| t.kind == TargetKind::Bench) {
-        steps.push(vec!["--workspace", "--no-run", "--bench", "*"]);
-    }
-    Ok(steps)
+    let run = [
+        &EVERYTHING[..],
+        &["--lib", "--bins", "--tests", "--examples"],
+    ]
+    .concat();
+    let doc = [&EVERYTHING[..], &["--doc"]].concat();
+    vec![run, doc]
 }
 
 /// Whether the arguments choose packages or targets. Those after `--` are for test programs.
@@ -131,25 +146,10 @@ fn selects(args: &[String]) -> bool {
     options.any(|option| SELECTIONS.contains(&option))
 }
 
-/// Whether the arguments leave notebooks in.
-fn runs_notebooks(args: &[String]) -> bool {
+/// Whether the arguments leave a command of [`BESIDE`] in.
+fn is_beside(command: &str, args: &[String]) -> bool {
     let mut filters = args.iter().filter(|arg| !arg.starts_with('-'));
-    !selects(args) && filters.all(|filter| filter == "notebook")
-}
-
-/// Runs the notebooks. That they cannot run is one failure among those of the tests.
-fn notebooks() -> Totals {
-    let ran = notebook::run(&[]).unwrap_or_else(|error| {
-        eprintln!("xtask: notebooks: {error}");
-        Ran {
-            passed: 0,
-            failed: 1,
-        }
-    });
-    Totals {
-        passed: ran.passed,
-        failed: ran.failed,
-    }
+    !selects(args) && filters.all(|filter| filter == command)
 }
 
 /// Runs a command, passing its output on to `out` and summing up what test programs report.
@@ -180,9 +180,35 @@ fn watch(command: &mut Command, out: &mut dyn Write) -> Result<Totals> {
 }
 
 impl Totals {
+    /// Prints them as a last line.
+    ///
+    /// # Errors
+    /// [`Error::TestsFailed`] if there are any that failed.
+    pub(crate) fn report(self) -> Result<()> {
+        println!("{} passed, {} failed", self.passed, self.failed);
+        match self.failed {
+            0 => Ok(()),
+            failed => Err(Error::TestsFailed { failed }),
+        }
+    }
+
     fn add(&mut self, more: &Totals) {
         self.passed += more.passed;
         self.failed += more.failed;
+    }
+
+    /// What a command that has not failed comes to, which is one test if it counts none.
+    fn or_one_passed(self) -> Totals {
+        match self {
+            Totals {
+                passed: 0,
+                failed: 0,
+            } => Totals {
+                passed: 1,
+                failed: 0,
+            },
+            counted => counted,
+        }
     }
 
     /// Reads a result line: `test result: ok. 3 passed; 0 failed; ...` from Rust's test harness, or
@@ -226,6 +252,20 @@ mod check {
     }
 
     #[test]
+    fn a_command_that_counts_nothing_is_one_test() {
+        let one = Totals {
+            passed: 1,
+            failed: 0,
+        };
+        assert_eq!(Totals::default().or_one_passed(), one);
+        let failed = Totals {
+            passed: 0,
+            failed: 1,
+        };
+        assert_eq!(failed.or_one_passed(), failed);
+    }
+
+    #[test]
     fn other_lines_are_not_counted() {
         for line in [
             "",
@@ -247,11 +287,12 @@ mod check {
     }
 
     #[test]
-    fn notebooks_run_with_everything_or_by_name() {
-        assert!(runs_notebooks(&words("")));
-        assert!(runs_notebooks(&words("notebook --release")));
-        assert!(!runs_notebooks(&words("saxpy")));
-        assert!(!runs_notebooks(&words("-p kiln-hooks")));
+    fn other_commands_run_with_everything_or_by_name() {
+        assert!(is_beside("notebook", &words("")));
+        assert!(is_beside("notebook", &words("notebook --release")));
+        assert!(!is_beside("guide", &words("notebook")));
+        assert!(!is_beside("notebook", &words("saxpy")));
+        assert!(!is_beside("notebook", &words("-p kiln-hooks")));
     }
 
     #[test]
