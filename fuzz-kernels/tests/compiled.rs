@@ -1,4 +1,4 @@
-//! The compiled CPU backend against the interpreter: ten thousand random kernels, bit by bit.
+//! The compiled CPU backend against the interpreter: five thousand random kernels, bit by bit.
 //!
 //! The seeds are always the same; `KILN_FUZZ_SEED` sets another first one, `KILN_FUZZ_COUNT` how many
 //! kernels there are. `cargo xtask fuzz` takes fresh seeds.
@@ -10,8 +10,9 @@ use std::path::Path;
 use kiln_random::run::{HostRunner, OnHostRunner, WIDTHS, reference};
 use kiln_random::{Campaign, Case, Runner, compare, sound};
 
-/// How many kernels are compared.
-const KERNELS: u64 = 10_000;
+/// How many kernels are compared: some times as many as it takes to find the planted bug that is hardest
+/// to find (`tests/planted.rs`), which is kernel 761.
+const KERNELS: u64 = 5000;
 
 #[test]
 fn random_kernels_give_the_same_on_the_cpu() {
