@@ -12,11 +12,15 @@
 //! - `--unchecked`: builds our kernels without bounds checks.
 //! - `--peers-only`: leaves our kernels out.
 //! - `--one-core`: leaves out the second measurement.
+//! - `--instructions`: times nothing, and counts the instructions that our kernels execute, at the small
+//!   sizes.
 
 #[path = "cpu/cases.rs"]
 mod cases;
 #[path = "cpu/clock.rs"]
 mod clock;
+#[path = "cpu/instructions.rs"]
+mod instructions;
 #[path = "cpu/kernels.rs"]
 mod kernels;
 #[path = "cpu/options.rs"]
@@ -39,7 +43,7 @@ use std::process::{Command, ExitCode};
 use cases::{CASES, Case};
 use clock::Sample;
 use options::{Options, PHASE_VARIABLE, Phase};
-use ours::{Checks, Workload};
+use ours::Workload;
 use peers::{PEERS, Peer};
 use reference::Expected;
 use table::{Figure, Table};
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         }
     };
     let good = match Phase::of_this_process() {
+        _ if options.instructions => count_instructions(&options),
         Some(phase) => measure(&options, phase),
         None => start_phases(&options),
     };
@@ -61,6 +66,33 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// Counts the instructions of our kernels at the small sizes. False if one cannot be run.
+fn count_instructions(options: &Options) -> bool {
+    let mut good = true;
+    let checks = options.checks();
+    let wanted = CASES.iter().filter(|case| options.wants_kernel(case.name));
+    // What compiles starts threads, and a thread that is being started cannot be stepped through.
+    for case in wanted.filter(|case| case.kernel != "compile") {
+        let counted = ours::workload(case.kernel, case.quick, checks).and_then(|workload| {
+            let Some(mut workload) = workload else {
+                return Ok(None);
+            };
+            // The first run compiles.
+            workload.run()?;
+            instructions::count(&mut *workload).map(Some)
+        });
+        match counted {
+            Ok(Some(count)) => println!("{:16} {count:12} instructions", case.name),
+            Ok(None) => {}
+            Err(error) => {
+                eprintln!("{}: {error}", case.name);
+                good = false;
+            }
+        }
+    }
+    good
 }
 
 /// Starts this program once for each phase, on the cores of the phase.
@@ -215,10 +247,7 @@ fn runners(
     folder: Option<&Path>,
 ) -> Vec<Runner> {
     let want = reference::expected(case.kernel, size);
-    let checks = match options.unchecked {
-        true => Checks::Off,
-        false => Checks::On,
-    };
+    let checks = options.checks();
     let mut runners = Vec::new();
     if !options.peers_only {
         match checked(ours::workload(case.kernel, size, checks), &want).transpose() {

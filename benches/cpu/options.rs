@@ -2,6 +2,7 @@
 
 use crate::cases::{CASES, Case};
 use crate::clock::Sample;
+use crate::ours::Checks;
 use crate::peers::PEERS;
 
 /// Names the phase to the process that measures it.
@@ -71,6 +72,8 @@ pub struct Options {
     pub peers_only: bool,
     /// Without the second phase.
     pub one_core: bool,
+    /// Instructions instead of times.
+    pub instructions: bool,
 }
 
 impl Options {
@@ -94,12 +97,13 @@ impl Options {
                 "--unchecked" => options.unchecked = true,
                 "--peers-only" => options.peers_only = true,
                 "--one-core" => options.one_core = true,
+                "--instructions" => options.instructions = true,
                 // Cargo says that this is a bench.
                 "--bench" => {}
                 _ => {
                     return Err(format!(
                         "`{arg}` is not understood; options are --kernel NAME, --peer NAME, \
-                         --quick, --unchecked, --peers-only, --one-core"
+                         --quick, --unchecked, --peers-only, --one-core, --instructions"
                     ));
                 }
             }
@@ -110,6 +114,15 @@ impl Options {
     /// Whether a kernel is to be measured.
     pub fn wants_kernel(&self, name: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|kernel| kernel == name)
+    }
+
+    /// How our kernels are built.
+    pub fn checks(&self) -> Checks {
+        if self.unchecked {
+            Checks::Off
+        } else {
+            Checks::On
+        }
     }
 
     /// Whether a peer is to be measured.
