@@ -69,6 +69,6 @@ const HOST_SHORT: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
 /// is 5 % faster at best (benches/RESULTS.md).
 const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm<allowspeculation>),\
-     gvn<>,loop(indvars,loop-unroll-full),sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
+     gvn<>,adce,loop(indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
      jump-threading,correlated-propagation,loop-mssa(licm<allowspeculation>),gvn<>,\
      instcombine<no-verify-fixpoint>,dse,simplifycfg)";

@@ -318,7 +318,9 @@ impl Function {
         self.walk(self.body, &mut f);
     }
 
-    fn walk(&self, region: Region, f: &mut impl FnMut(Region, Inst)) {
+    /// Calls `f` for the instructions of a region, those of regions within it after the one that holds
+    /// them.
+    pub(crate) fn walk(&self, region: Region, f: &mut impl FnMut(Region, Inst)) {
         for &inst in &self.regions[region].insts {
             f(region, inst);
             for inner in self.insts[inst].data.regions() {

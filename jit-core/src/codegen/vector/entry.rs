@@ -36,9 +36,10 @@ pub(super) struct Entry<'ctx> {
     pub(super) grid: [IntValue<'ctx>; 3],
     pub(super) dynamic_bytes: IntValue<'ctx>,
     pub(super) block_index: [IntValue<'ctx>; 3],
-    /// The word that is 0 as long as the launch is to go on.
+    /// A place on the stack with the address of the word that is 0 as long as the launch is to go on. In a
+    /// register it would take one from the loops, for something that is hardly ever used.
     pub(super) stop: PointerValue<'ctx>,
-    /// Where control goes when it is not.
+    /// Where control goes when the launch is to end.
     pub(super) stopped: BasicBlock<'ctx>,
     /// How a warp waits, if it is a coroutine.
     pub(super) coroutine: Option<Coroutine<'ctx>>,
@@ -74,7 +75,9 @@ impl<'ctx> Entry<'ctx> {
         let dynamic_bytes = field(offset_of!(HostLaunch, dynamic_shared), int, 4)?;
         let ptr = launch.get_type().into();
         let params = field(offset_of!(HostLaunch, params), ptr, 8)?.into_pointer_value();
-        let stop = field(offset_of!(HostLaunch, stop), ptr, 8)?.into_pointer_value();
+        let stop = slots.build_alloca(ptr, "stop")?;
+        let address = field(offset_of!(HostLaunch, stop), ptr, 8)?;
+        emit.builder.build_store(stop, address)?;
         let values = param_values(emit, plan, params)?;
         Ok(Entry {
             function,

@@ -36,7 +36,7 @@ pub(super) struct LoopState<'ctx> {
     /// If lanes leave it at different times: its level; the level above is its iteration's.
     level: Option<usize>,
     /// Where `continue` of all lanes goes.
-    next: BasicBlock<'ctx>,
+    pub(super) next: BasicBlock<'ctx>,
     /// Where `break` of all lanes goes.
     exit: BasicBlock<'ctx>,
 }
@@ -335,37 +335,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.settle(region)
     }
 
-    pub(super) fn loop_(&mut self, inst: Inst, body: Region) -> Result<(), BackendError> {
-        let (head, next, exit) = (
-            self.block("loop"),
-            self.block("next"),
-            self.block("loop_end"),
-        );
-        let divergent = self.kernel.shapes.control(inst) == Shape::Lane;
-        let looks = self.looks(body, false)?;
-        self.enter_loop(divergent, next, exit)?;
-        self.jump(head)?;
-        self.emit.builder.position_at_end(head);
-        self.start_iteration(next)?;
-        self.region(body)?;
-        self.jump(next)?;
-        self.emit.builder.position_at_end(next);
-        self.end_iteration(body)?;
-        self.look(looks)?;
-        match self.active_lanes()? {
-            Some(active) => {
-                let any = self.emit.any(active)?;
-                self.emit
-                    .builder
-                    .build_conditional_branch(any, head, exit)?;
-            }
-            None => self.jump(head)?,
-        }
-        self.leave_loop(exit, body)
-    }
-
     /// Makes the loop's level, if its lanes part.
-    fn enter_loop(
+    pub(super) fn enter_loop(
         &mut self,
         divergent: bool,
         next: BasicBlock<'ctx>,
@@ -383,21 +354,21 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// The lanes that are still in the innermost loop, if it has a level.
-    fn active_lanes(&self) -> Result<Option<VectorValue<'ctx>>, BackendError> {
+    pub(super) fn active_lanes(&self) -> Result<Option<VectorValue<'ctx>>, BackendError> {
         let level = self.loops.last().and_then(|l| l.level);
         level
             .map(|level| self.read_mask(self.levels[level].mask))
             .transpose()
     }
 
-    fn start_iteration(&mut self, next: BasicBlock<'ctx>) -> Result<(), BackendError> {
+    pub(super) fn start_iteration(&mut self, next: BasicBlock<'ctx>) -> Result<(), BackendError> {
         if let Some(active) = self.active_lanes()? {
             self.push_level(active, next)?;
         }
         Ok(())
     }
 
-    fn end_iteration(&mut self, body: Region) -> Result<(), BackendError> {
+    pub(super) fn end_iteration(&mut self, body: Region) -> Result<(), BackendError> {
         if self.loops.last().is_some_and(|l| l.level.is_some()) {
             self.levels.pop();
             self.settle(body)?;
@@ -405,7 +376,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 
-    fn leave_loop(&mut self, exit: BasicBlock<'ctx>, body: Region) -> Result<(), BackendError> {
+    pub(super) fn leave_loop(
+        &mut self,
+        exit: BasicBlock<'ctx>,
+        body: Region,
+    ) -> Result<(), BackendError> {
         let state = self.loops.pop();
         self.emit.builder.position_at_end(exit);
         if state.is_some_and(|s| s.level.is_some()) {

@@ -13,7 +13,7 @@
 //! | `block`, `run` | blocks of a grid, branches and loops of a block; warps of a segment |
 //! | `coroutine` | warps that wait at barriers no cut of the kernel reaches |
 //! | `warp` | one instruction in all lanes; the list of all instructions |
-//! | `flow`, `single` | branches, loops and masks; branches that one lane takes |
+//! | `flow`, `uncounted`, `single` | branches, counted loops and masks; other loops; branches that one lane takes |
 //! | `leaf` | what a value is: uniform, even, or any vector |
 //! | `arith`, `cast`, `intrinsic` | operations |
 //! | `hooked` | operations that hooks lower |
@@ -40,6 +40,7 @@ mod look;
 mod plan;
 mod run;
 mod single;
+mod uncounted;
 mod warp;
 mod warp_group;
 mod warp_op;
