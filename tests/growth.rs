@@ -75,6 +75,23 @@ fn variables(k: &KernelBuilder, data: &Data<'_>, size: u32) {
     }
 }
 
+/// Variables that live over the barrier of a loop, each changed at a place where threads may end.
+fn variables_of_a_loop(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let vars: Vec<_> = (0..size)
+        .map(|j| k.var("v", data.x.at(data.i + j).get()))
+        .collect();
+    k.for_range(0u32, data.z.len(), |turn| {
+        k.barrier();
+        for (j, var) in vars.iter().enumerate() {
+            let more = data.x.at(data.i + turn + j as u32).get();
+            var.set(var.get() + more);
+        }
+    });
+    for (j, var) in vars.iter().enumerate() {
+        data.y.at(data.i + j as u32).set(var.get());
+    }
+}
+
 /// Loads and stores at places of their own.
 fn accesses(_: &KernelBuilder, data: &Data<'_>, size: u32) {
     for j in 0..size {
@@ -83,27 +100,29 @@ fn accesses(_: &KernelBuilder, data: &Data<'_>, size: u32) {
     }
 }
 
-const FAMILIES: [(&str, Family); 5] = [
+const FAMILIES: [(&str, Family); 6] = [
     ("nested", nested),
     ("nested_ifs", nested_ifs),
     ("alive", alive),
     ("variables", variables),
+    ("variables_of_a_loop", variables_of_a_loop),
     ("accesses", accesses),
 ];
 
-/// LLVM's instructions, as Kiln writes them.
-fn written(jit: &Jit, name: &str, describe: Family, size: u32) -> usize {
+/// Sizes of a kernel's code: instructions as Kiln writes them, and words once LLVM has made values of
+/// variables. There an instruction may be long: it names each place where a value may come from.
+fn sizes(jit: &Jit, name: &str, describe: Family, size: u32) -> [f64; 2] {
     let kernel = kernel(name, describe, size);
     let x = jit.zeros::<f64>(1).expect("memory");
     let mut y = jit.zeros::<f64>(1).expect("memory");
     let mut z = jit.zeros::<u32>(1).expect("memory");
     let inspection = jit.inspect_block(&kernel, 256, args!(&x, &mut y, &mut z));
     let inspection = inspection.expect("arguments that fit");
-    let lines = inspection
-        .unoptimized_llvm()
-        .expect("code for this CPU")
-        .lines();
-    lines.filter(|line| line.starts_with("  ")).count()
+    let text = inspection.unoptimized_llvm().expect("code for this CPU");
+    let written = text.lines().filter(|line| line.starts_with("  ")).count();
+    let text = inspection.llvm().expect("code for this CPU");
+    let words = text.split_whitespace().count();
+    [written as f64, words as f64]
 }
 
 #[test]
@@ -118,11 +137,13 @@ fn code_grows_as_the_kernel_does() {
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let failed = RefCell::new(Vec::new());
     for (name, describe) in FAMILIES {
-        let [one, two, four] = [16, 32, 64].map(|size| written(&jit, name, describe, size) as f64);
-        let growth = (four - two) / (two - one);
-        if growth > 2.1 {
-            let line = format!("{name}: {one}, {two}, {four} instructions");
-            failed.borrow_mut().push(line);
+        let [one, two, four] = [16, 32, 64].map(|size| sizes(&jit, name, describe, size));
+        for (i, what) in ["instructions", "words of values"].into_iter().enumerate() {
+            let growth = (four[i] - two[i]) / (two[i] - one[i]);
+            if growth > 2.1 {
+                let line = format!("{name}: {}, {}, {} {what}", one[i], two[i], four[i]);
+                failed.borrow_mut().push(line);
+            }
         }
     }
     let failed = failed.into_inner();
@@ -219,4 +240,27 @@ fn many_values_live_over_a_barrier() {
         })
         .collect();
     assert_eq!(y.to_vec().expect("no thread failed"), wanted);
+}
+
+#[test]
+fn many_variables_live_over_the_barrier_of_a_loop() {
+    const VARIABLES: usize = 600;
+    const THREADS: usize = 256;
+    const TURNS: usize = 3;
+    let jit = Jit::on(Device::cpu());
+    let kernel = kernel("variables_of_a_loop", variables_of_a_loop, VARIABLES as u32);
+    let length = VARIABLES + THREADS;
+    let numbers: Vec<f64> = (0..length + TURNS).map(|i| (i * i % 97) as f64).collect();
+    let x = jit.upload(&numbers).expect("memory");
+    let mut y = jit.zeros::<f64>(length).expect("memory");
+    let mut z = jit.zeros::<u32>(TURNS).expect("memory");
+    let args = args!(&x, &mut y, &mut z);
+    // Thread i has elements i to i + VARIABLES, so neighbours write the same.
+    jit.launch(&kernel, 1, THREADS as u32, args)
+        .expect("a launch");
+    let y = y.to_vec().expect("no thread failed");
+    let wanted = |i: usize| numbers[i] + numbers[i..i + TURNS].iter().sum::<f64>();
+    for (i, &seen) in y.iter().take(length - 1).enumerate() {
+        assert_eq!(seen, wanted(i), "{i}");
+    }
 }

@@ -240,11 +240,11 @@ pub(crate) struct Diagnostic {
 }
 
 /// Bytes of stack that the functions of a module take together, from the diagnostics that the
-/// attribute `warn-stack-size` asks for: "stack frame size (120) exceeds limit (0) in function ..".
-/// A function without one takes next to nothing.
+/// attribute `warn-stack-size` asks for: "<unknown>:0:0: stack frame size (120) exceeds limit (0) in
+/// function ..". A function without one takes next to nothing.
 pub(crate) fn stack_bytes(diagnostics: &[Diagnostic]) -> u64 {
     let bytes = diagnostics.iter().filter_map(|diagnostic| {
-        let rest = diagnostic.message.strip_prefix("stack frame size (")?;
+        let (_, rest) = diagnostic.message.split_once("stack frame size (")?;
         rest.split_once(')')?.0.parse::<u64>().ok()
     });
     bytes.sum()

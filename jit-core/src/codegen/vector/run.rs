@@ -1,6 +1,5 @@
 //! Segments of a block: the loop over warps, and what each warp brings in and takes out.
 
-use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{IntValue, PointerValue};
 
@@ -62,8 +61,6 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             self.block("segment_end"),
             self.block("warp_end"),
         );
-        let segments = &self.plan.segments.segments;
-        let ends_threads = ids.iter().any(|&id| segments[id].can_end);
         let mask = match self.plan.arena.live {
             Some(offset) => {
                 let mask = self.read_live(offset, index)?;
@@ -82,9 +79,17 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         self.emit.builder.position_at_end(body);
         let mut warp = self.warp(index, first);
         let mask_slot = self.slot(mask.into())?;
+        // A warp without threads left has nothing to take out, as what it holds is of no use to the
+        // others; and were its variables brought together from each place where threads may end, code
+        // would grow with the number of variables times that of places.
+        let exit = if self.bug(Bug::VariableOfEndedWarp) {
+            end
+        } else {
+            next
+        };
         warp.levels.push(Level {
             mask: mask_slot,
-            exit: end,
+            exit,
         });
         for &id in ids {
             self.bring_in(&mut warp, id)?;
@@ -94,9 +99,6 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         }
         warp.jump(end)?;
         self.emit.builder.position_at_end(end);
-        if ends_threads && !self.bug(Bug::VariableOfEndedWarp) {
-            self.after_ends(&warp, next)?;
-        }
         for &id in ids {
             self.take_out(&warp, id)?;
         }
@@ -114,23 +116,6 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             self.segment_body(&mut warp, id)?;
             self.take_out(&warp, id)?;
         }
-        Ok(())
-    }
-
-    /// Where threads may have ended: a warp without any left has nothing to take out, as what it holds
-    /// is of no use to the others.
-    fn after_ends(
-        &self,
-        warp: &Warp<'_, 'm, 'ctx>,
-        next: BasicBlock<'ctx>,
-    ) -> Result<(), BackendError> {
-        let mask = warp.mask()?;
-        let some = self.block("some_left");
-        let any = self.emit.any(mask)?;
-        self.emit
-            .builder
-            .build_conditional_branch(any, some, next)?;
-        self.emit.builder.position_at_end(some);
         Ok(())
     }
 
