@@ -46,6 +46,7 @@ fn main() -> kiln::Result<()> {
     jit.launch(&saxpy, 1, 256, args!(2.0f32, &x, &mut y))?;
     jit.synchronize()?;
     look_up(&jit, &saxpy, &x, &mut y, &mut report)?;
+    with_consts(&jit, &mut y, &mut report)?;
     if jit.device().info().kind == DeviceKind::Cuda {
         beside_driver(&jit, &saxpy, &x, &mut y, &mut report)?;
     }
@@ -78,6 +79,40 @@ fn look_up(
     }
     report.against("cache hit look-up", median(&times), "ns", "goal", 150.0);
     report.row("allocations in 1000 hits", allocated as f64, "");
+    Ok(())
+}
+
+/// Adds a number that is compiled in, and one that is not.
+#[kernel]
+fn add_const<const N: u32>(y: &mut [f32]) {
+    y[thread_idx().x] += N as f32;
+}
+
+#[kernel]
+fn add(y: &mut [f32], n: u32) {
+    y[thread_idx().x] += n as f32;
+}
+
+/// Launches of one block whose kernel is ready, with a const argument beside those without.
+fn with_consts(jit: &Jit, y: &mut Buffer<f32>, report: &mut Report) -> kiln::Result<()> {
+    const BATCH: u32 = 1000;
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let mut time =
+        |launch: &mut dyn FnMut(&mut Buffer<f32>) -> kiln::Result<()>| -> kiln::Result<f64> {
+            let start = Instant::now();
+            for _ in 0..BATCH {
+                launch(y)?;
+            }
+            jit.synchronize()?;
+            Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH))
+        };
+    for _ in 0..200 {
+        with.push(time(&mut |y| add_const.launch::<3>(jit, (1, 32), y))?);
+        without.push(time(&mut |y| add.launch(jit, (1, 32), y, 3))?);
+    }
+    let without = median(&without);
+    let what = "launch with a const argument";
+    report.against(what, median(&with), "ns", "without", without);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `#[kernel]` functions as values, and against the same kernels written with the builder. What they
 //! compute is in the chapters `rust_*` of `tests/suite`.
 
+mod allocations;
 mod elementwise;
 mod positions;
 mod ptx;

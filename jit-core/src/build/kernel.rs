@@ -14,14 +14,8 @@ use super::{BuildErrors, BuildOptions, DescriptionId, KernelBuilder};
 pub struct Kernel {
     definition: Arc<Definition>,
     snapshot: Arc<CurrentSnapshot>,
-    consts: Arc<Consts>,
-}
-
-/// Const arguments given to a kernel.
-#[derive(Default)]
-struct Consts {
-    values: Vec<(String, i128)>,
-    digest: u64,
+    /// Const arguments given to it, by name.
+    consts: Arc<[(String, i128)]>,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -91,25 +85,18 @@ impl Kernel {
     /// kernel.
     #[must_use]
     pub fn with_const(&self, name: &str, value: i128) -> Kernel {
-        let mut values = self.consts.values.clone();
-        values.retain(|(n, _)| n != name);
-        values.push((name.to_owned(), value));
-        values.sort();
-        let digest = blake3::hash(format!("{values:?}").as_bytes());
-        let digest = u64::from_le_bytes(std::array::from_fn(|i| digest.as_bytes()[i]));
+        let mut consts = self.consts.to_vec();
+        consts.retain(|(n, _)| n != name);
+        consts.push((name.to_owned(), value));
+        consts.sort();
         Kernel {
-            consts: Arc::new(Consts { values, digest }),
+            consts: consts.into(),
             ..self.clone()
         }
     }
 
     pub(crate) fn consts(&self) -> &[(String, i128)] {
-        &self.consts.values
-    }
-
-    /// Tells sets of const arguments apart; 0 for none.
-    pub(crate) fn consts_digest(&self) -> u64 {
-        self.consts.digest
+        &self.consts
     }
 
     /// Gives this kernel another body. The next launch uses it, through whichever clone; launches

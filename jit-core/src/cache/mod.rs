@@ -1,6 +1,7 @@
 //! The kernel cache: from a launch's signature to code that is loaded and ready.
 //!
-//! Three maps. The launch map goes from what a launch is (kernel content, argument signatures) to a
+//! Three maps. The launch map goes from what a launch is (kernel content, const arguments, argument
+//! signatures) to a
 //! specialized kernel with its code, for each shape of block where code depends on it; a hit is one
 //! look-up, allocates nothing and touches no IR. The code map goes from the digest of everything that
 //! decides the code to a [`CompiledKernel`]; it is asked only when the launch map has no code, so that a
@@ -12,58 +13,26 @@
 //! empty, so an error is never cached.
 
 mod key;
+mod launched;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
-use smallvec::SmallVec;
 
-use crate::args::{Arg, ArgSignature};
 use crate::code::{CompiledKernel, KernelInfo};
-use crate::definition::Fingerprint;
 use crate::error::Result;
 use crate::job::LegalJob;
 use crate::launch::Dim3;
 use crate::runtime::LoadedCode;
 
 pub use key::{CacheKey, FieldChange, RecompileReport};
-
-/// What a launch is, as far as its code goes.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct LaunchKey {
-    pub(crate) kernel: Fingerprint,
-    pub(crate) consts: u64,
-    pub(crate) args: SmallVec<[ArgSignature; 8]>,
-}
-
-impl LaunchKey {
-    /// The key of a launch. Unless `facts` are compiled in, launches that differ only in them are
-    /// the same.
-    pub(crate) fn new(kernel: Fingerprint, consts: u64, args: &[Arg<'_>], facts: bool) -> Self {
-        let signature = |arg: &Arg<'_>| arg.signature.keeping_facts(facts);
-        Self {
-            kernel,
-            consts,
-            args: args.iter().map(signature).collect(),
-        }
-    }
-}
-
-impl Hash for LaunchKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // The fingerprint is uniform already; its first half spreads kernels over the map, and
-        // equality compares all of it.
-        state.write_u64(self.kernel.leading_bytes() ^ self.consts);
-        for arg in &self.args {
-            arg.hash(state);
-        }
-    }
-}
+use launched::{AsLaunched, LaunchKey};
+pub(crate) use launched::{Consts, Launched, Signatures};
 
 /// Multiply-and-rotate over words: the keys are hashes and small enums, and come from the program
 /// itself, so a hash that resists attack would buy nothing.
@@ -191,7 +160,11 @@ pub struct CacheStats {
 }
 
 type WordHash = BuildHasherDefault<WordHasher>;
-type LaunchMap = DashMap<LaunchKey, Arc<OnceCell<Arc<Specialized>>>, WordHash>;
+
+/// Where a specialized kernel is put by whoever comes first.
+type SpecializedCell = Arc<OnceCell<Arc<Specialized>>>;
+
+type LaunchMap = DashMap<LaunchKey, SpecializedCell, WordHash>;
 
 /// The cache of one [`crate::jit::Jit`].
 #[derive(Default)]
@@ -210,15 +183,17 @@ pub(crate) struct KernelCache {
 
 impl KernelCache {
     /// The code for a launch, if it is there. The hot path: no allocation, no IR.
-    pub(crate) fn get(&self, key: &LaunchKey, block: Dim3) -> Option<Arc<LoadedKernel>> {
-        let entry = self.launches.get(key);
+    pub(crate) fn get(&self, launched: &Launched<'_>, block: Dim3) -> Option<Arc<LoadedKernel>> {
+        let launched: &(dyn AsLaunched + '_) = launched;
+        let entry = self.launches.get(launched);
         let specialized = entry.as_ref().and_then(|cell| cell.value().get());
         self.counted(specialized.and_then(|kernel| kernel.find(block)))
     }
 
-    /// The specialized kernel for `key`, if it is there.
-    pub(crate) fn find(&self, key: &LaunchKey) -> Option<Arc<Specialized>> {
-        let entry = self.launches.get(key);
+    /// The specialized kernel of a launch, if it is there.
+    pub(crate) fn find(&self, launched: &Launched<'_>) -> Option<Arc<Specialized>> {
+        let launched: &(dyn AsLaunched + '_) = launched;
+        let entry = self.launches.get(launched);
         self.counted(entry.and_then(|cell| cell.value().get().cloned()))
     }
 
@@ -232,14 +207,19 @@ impl KernelCache {
         found
     }
 
-    /// The specialized kernel for `key`, made by `make` if it is not there. However many threads ask, one
+    /// The specialized kernel of a launch, made by `make` if it is not there. However many threads ask, one
     /// makes it.
     pub(crate) fn get_or_specialize(
         &self,
-        key: LaunchKey,
+        launched: Launched<'_>,
         make: impl FnOnce() -> Result<Specialized>,
     ) -> Result<Arc<Specialized>> {
-        let cell = self.launches.entry(key).or_default().value().clone();
+        let cell = self
+            .launches
+            .entry(launched.into())
+            .or_default()
+            .value()
+            .clone();
         cell.get_or_try_init(|| make().map(Arc::new)).cloned()
     }
 

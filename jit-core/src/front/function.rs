@@ -117,15 +117,7 @@ impl LazyKernel {
         consts: &[(&str, i128)],
         args: &[Arg<'_>],
     ) -> Result<(), Error> {
-        let kernel = self.get()?;
-        let Some(((name, value), rest)) = consts.split_first() else {
-            return jit.launch_with(kernel, config.into(), args);
-        };
-        let bound = kernel.with_const(name, *value);
-        let bound = rest.iter().fold(bound, |kernel, (name, value)| {
-            kernel.with_const(name, *value)
-        });
-        jit.launch_with(&bound, config.into(), args)
+        jit.launch_kernel(self.get()?, consts, config.into(), args)
     }
 
     /// The kernel's name.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Jit;
 use crate::args::{Arg, Payload};
 use crate::build::Kernel;
-use crate::cache::{CacheKey, LaunchKey, LoadedKernel, Specialized};
+use crate::cache::{CacheKey, Consts, Launched, LoadedKernel, Signatures, Specialized};
 use crate::code::KernelInfo;
 use crate::compile::{Compiler, NoObserver, StageObserver, failed};
 use crate::definition::{Fingerprint, Snapshot};
@@ -23,11 +23,31 @@ impl Jit {
         config: &LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<Arc<LoadedKernel>> {
-        let key = self.launch_key(kernel, kernel.fingerprint()?, args);
-        match self.0.cache.get(&key, config.block) {
+        let consts = Consts::Bound(kernel.consts());
+        let launched = self.launched(kernel.fingerprint()?, consts, args);
+        match self.0.cache.get(&launched, config.block) {
             Some(loaded) => Ok(loaded),
             None => self.load(kernel, config, args),
         }
+    }
+
+    /// The code for a launch of a kernel without const arguments of its own. One that has them is made
+    /// only where the look-up finds none.
+    pub(super) fn loaded_with(
+        &self,
+        kernel: &Kernel,
+        consts: &[(&str, i128)],
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<Arc<LoadedKernel>> {
+        let launched = self.launched(kernel.fingerprint()?, Consts::Given(consts), args);
+        if kernel.consts().is_empty()
+            && let Some(loaded) = self.0.cache.get(&launched, config.block)
+        {
+            return Ok(loaded);
+        }
+        let bind = |kernel: Kernel, &(name, value): &(&str, i128)| kernel.with_const(name, value);
+        self.load(&consts.iter().fold(kernel.clone(), bind), config, args)
     }
 
     #[cold]
@@ -62,8 +82,9 @@ impl Jit {
         let checks = &self.0.options.checks;
         checks.accept(&kernel.name(), self.0.device.info())?;
         let snapshot = &*kernel.snapshot()?;
-        let launch_key = self.launch_key(kernel, snapshot.fingerprint, args);
-        self.0.cache.get_or_specialize(launch_key, || {
+        let consts = Consts::Bound(kernel.consts());
+        let launched = self.launched(snapshot.fingerprint, consts, args);
+        self.0.cache.get_or_specialize(launched, || {
             let spec = self.bind(kernel, snapshot, args)?;
             let key = self.key(kernel, snapshot, args, &spec);
             let job = || self.job(snapshot, &spec, key.tag());
@@ -117,14 +138,20 @@ impl Jit {
         }
     }
 
-    pub(super) fn launch_key(
+    /// What a launch is looked up by.
+    pub(super) fn launched<'a>(
         &self,
-        kernel: &Kernel,
-        content: Fingerprint,
-        args: &[Arg<'_>],
-    ) -> LaunchKey {
+        kernel: Fingerprint,
+        consts: Consts<'a>,
+        args: &'a [Arg<'a>],
+    ) -> Launched<'a> {
         let facts = self.0.options.specialize_facts;
-        LaunchKey::new(content, kernel.consts_digest(), args, facts)
+        let args = Signatures::Of { args, facts };
+        Launched {
+            kernel,
+            consts,
+            args,
+        }
     }
 
     fn check_params(&self, info: &KernelInfo) -> Result<(), LaunchError> {

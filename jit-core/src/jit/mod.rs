@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::args::Arg;
 use crate::build::Kernel;
-use crate::cache::{CacheStats, KernelCache, RecompileReport, Specialized};
+use crate::cache::{CacheStats, Consts, KernelCache, RecompileReport, Specialized};
 use crate::checks::Checks;
 use crate::codegen::Isas;
 use crate::compile::StageObserver;
@@ -193,10 +193,17 @@ impl Jit {
         config: LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
-        self.launch_kernel(kernel.as_kernel()?, config, args)
+        self.launch_kernel(kernel.as_kernel()?, &[], config, args)
     }
 
-    fn launch_kernel(&self, kernel: &Kernel, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+    /// Launches a kernel, one without const arguments of its own if there are any here.
+    pub(crate) fn launch_kernel(
+        &self,
+        kernel: &Kernel,
+        consts: &[(&str, i128)],
+        config: LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
         let converted;
         let args = match self.convert(kernel, args)? {
             None => args,
@@ -205,7 +212,10 @@ impl Jit {
                 &converted
             }
         };
-        let loaded = self.loaded(kernel, &config, args)?;
+        let loaded = match consts {
+            [] => self.loaded(kernel, &config, args)?,
+            _ => self.loaded_with(kernel, consts, &config, args)?,
+        };
         self.launch_loaded(&loaded, &config, args)
     }
 
@@ -299,15 +309,17 @@ impl Jit {
     /// A kernel that calls itself.
     #[doc(hidden)]
     pub fn look_up(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<bool> {
-        let key = self.launch_key(kernel, kernel.fingerprint()?, args);
-        Ok(self.0.cache.find(&key).is_some())
+        let consts = Consts::Bound(kernel.consts());
+        let launched = self.launched(kernel.fingerprint()?, consts, args);
+        Ok(self.0.cache.find(&launched).is_some())
     }
 
     /// The kernel specialized for arguments of these types, its code loaded where that does not depend
     /// on the shape of blocks.
     fn prepare(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<Arc<Specialized>> {
-        let key = self.launch_key(kernel, kernel.fingerprint()?, args);
-        match self.0.cache.find(&key) {
+        let consts = Consts::Bound(kernel.consts());
+        let launched = self.launched(kernel.fingerprint()?, consts, args);
+        match self.0.cache.find(&launched) {
             Some(specialized) => Ok(specialized),
             None => self.specialized(kernel, args),
         }

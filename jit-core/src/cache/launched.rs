@@ -1,0 +1,211 @@
+//! What a launch is, as far as its code goes: as it is looked up, borrowed from the launch, and as it is
+//! kept, with what it needs of its own. Looking up copies nothing and allocates nothing, however many
+//! arguments and const arguments there are.
+
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
+
+use crate::args::{Arg, ArgSignature};
+use crate::definition::Fingerprint;
+
+/// A launch to be looked up.
+#[derive(Copy, Clone)]
+pub(crate) struct Launched<'a> {
+    /// The kernel's content.
+    pub(crate) kernel: Fingerprint,
+    pub(crate) consts: Consts<'a>,
+    pub(crate) args: Signatures<'a>,
+}
+
+/// Const arguments by name, in any order; no name comes twice.
+#[derive(Copy, Clone)]
+pub(crate) enum Consts<'a> {
+    /// Those of a kernel.
+    Bound(&'a [(String, i128)]),
+    /// Those that a launch gives.
+    Given(&'a [(&'a str, i128)]),
+}
+
+impl<'a> Consts<'a> {
+    fn len(self) -> usize {
+        match self {
+            Consts::Bound(list) => list.len(),
+            Consts::Given(list) => list.len(),
+        }
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = (&'a str, i128)> {
+        let (bound, given) = match self {
+            Consts::Bound(list) => (list, &[][..]),
+            Consts::Given(list) => (&[][..], list),
+        };
+        let bound = bound.iter().map(|(name, value)| (name.as_str(), *value));
+        bound.chain(given.iter().copied())
+    }
+}
+
+/// What of the arguments selects the specialization.
+#[derive(Copy, Clone)]
+pub(crate) enum Signatures<'a> {
+    Kept(&'a [ArgSignature]),
+    /// Of these arguments. Unless `facts` are compiled in, launches that differ only in them are the
+    /// same.
+    Of {
+        args: &'a [Arg<'a>],
+        facts: bool,
+    },
+}
+
+impl<'a> Signatures<'a> {
+    fn iter(self) -> impl Iterator<Item = ArgSignature> + 'a {
+        let (kept, args, facts) = match self {
+            Signatures::Kept(kept) => (kept, &[][..], false),
+            Signatures::Of { args, facts } => (&[][..], args, facts),
+        };
+        let of = move |arg: &Arg<'_>| arg.signature.keeping_facts(facts);
+        kept.iter().copied().chain(args.iter().map(of))
+    }
+}
+
+impl Hash for Launched<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // The fingerprint is uniform already; its first half spreads kernels over the map, and
+        // equality compares all of it. Values of const arguments do, in any order.
+        let values = self.consts.iter().map(|(_, value)| value as u64);
+        let consts = values.fold(0u64, |sum, value| {
+            sum.wrapping_add(value.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32))
+        });
+        state.write_u64(self.kernel.leading_bytes() ^ consts);
+        self.args.iter().for_each(|arg| arg.hash(state));
+    }
+}
+
+impl PartialEq for Launched<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let same_const = |(name, value)| other.consts.iter().any(|o| o == (name, value));
+        self.kernel == other.kernel
+            && self.args.iter().eq(other.args.iter())
+            && self.consts.len() == other.consts.len()
+            && self.consts.iter().all(same_const)
+    }
+}
+
+impl Eq for Launched<'_> {}
+
+/// A launch as it is kept: the key of the map.
+pub(crate) struct LaunchKey {
+    kernel: Fingerprint,
+    consts: Box<[(String, i128)]>,
+    args: Box<[ArgSignature]>,
+}
+
+impl From<Launched<'_>> for LaunchKey {
+    fn from(launched: Launched<'_>) -> LaunchKey {
+        let own = |(name, value): (&str, i128)| (name.to_owned(), value);
+        LaunchKey {
+            kernel: launched.kernel,
+            consts: launched.consts.iter().map(own).collect(),
+            args: launched.args.iter().collect(),
+        }
+    }
+}
+
+/// What is borrowed, and what borrows: the map looks for either among its keys.
+pub(crate) trait AsLaunched {
+    fn as_launched(&self) -> Launched<'_>;
+}
+
+impl AsLaunched for Launched<'_> {
+    fn as_launched(&self) -> Launched<'_> {
+        *self
+    }
+}
+
+impl AsLaunched for LaunchKey {
+    fn as_launched(&self) -> Launched<'_> {
+        Launched {
+            kernel: self.kernel,
+            consts: Consts::Bound(&self.consts),
+            args: Signatures::Kept(&self.args),
+        }
+    }
+}
+
+impl<'a> Borrow<dyn AsLaunched + 'a> for LaunchKey {
+    fn borrow(&self) -> &(dyn AsLaunched + 'a) {
+        self
+    }
+}
+
+impl Hash for dyn AsLaunched + '_ {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_launched().hash(state);
+    }
+}
+
+impl PartialEq for dyn AsLaunched + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_launched() == other.as_launched()
+    }
+}
+
+impl Eq for dyn AsLaunched + '_ {}
+
+impl Hash for LaunchKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_launched().hash(state);
+    }
+}
+
+impl PartialEq for LaunchKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_launched() == other.as_launched()
+    }
+}
+
+impl Eq for LaunchKey {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LaunchMap, SpecializedCell};
+    use super::*;
+    use crate::build::Kernel;
+
+    /// A launch without arguments.
+    fn launched<'a>(kernel: &Kernel, consts: Consts<'a>) -> Launched<'a> {
+        let kernel = kernel.fingerprint().expect("no recursion");
+        let args = Signatures::Kept(&[]);
+        Launched {
+            kernel,
+            consts,
+            args,
+        }
+    }
+
+    #[test]
+    fn const_arguments_are_compared_by_name_and_value_in_any_order() {
+        let map = LaunchMap::default();
+        let kernel = Kernel::build("k", |_| ()).expect("a kernel");
+        let bound = [("A".to_owned(), 1), ("B".to_owned(), -2)];
+        let key = launched(&kernel, Consts::Bound(&bound)).into();
+        map.insert(key, SpecializedCell::default());
+        let finds = |given: &[(&str, i128)]| {
+            let launched = launched(&kernel, Consts::Given(given));
+            let launched: &(dyn AsLaunched + '_) = &launched;
+            map.contains_key(launched)
+        };
+        assert!(finds(&[("A", 1), ("B", -2)]));
+        assert!(finds(&[("B", -2), ("A", 1)]));
+        // In the first the values have changed places, which the hash does not see.
+        let others: [&[(&str, i128)]; 5] = [
+            &[("A", -2), ("B", 1)],
+            &[("A", 1)],
+            &[("A", 1), ("C", -2)],
+            &[("A", 1), ("B", -2), ("C", 0)],
+            &[],
+        ];
+        for other in others {
+            assert!(!finds(other), "{other:?}");
+        }
+    }
+}
