@@ -40,7 +40,7 @@ use std::sync::Arc;
 use inkwell::values::BasicValueEnum;
 
 use crate::args::Arg;
-use crate::codegen::OperationLowering;
+use crate::codegen::{OperationLowering, in_hook};
 use crate::error::Error;
 use crate::ir::{InstNode, IntrinsicDef, Module, VerifyErrors};
 use crate::job::{CompileJob, CompileOptions};
@@ -397,7 +397,7 @@ impl HookSet {
         mut f: impl FnMut(&dyn Hook) -> Result<(), HookErrorKind>,
     ) -> Result<(), HookError> {
         for hook in &self.hooks {
-            guard(|| f(hook.as_ref())).map_err(|kind| HookError {
+            guard(|| in_hook(|| f(hook.as_ref()))).map_err(|kind| HookError {
                 hook: hook.name(),
                 kernel: kernel.to_owned(),
                 point,

@@ -34,6 +34,7 @@ mod split;
 mod types;
 mod vector;
 
+pub(crate) use park::in_hook;
 pub(crate) use session::compile_module;
 
 pub use admitted::{Admitted, Float};

@@ -41,7 +41,7 @@ use super::effort::bound_algorithms;
 use super::error::{BackendError, CompileThreadError};
 use super::library::library;
 use super::memory;
-use super::park::park;
+use super::park::{in_hook, park};
 use crate::row_panic::message as panic_message;
 
 /// Stack of a compile thread in bytes. LLVM recurses over types and expressions; the 2 MiB a Rust
@@ -103,6 +103,8 @@ pub(crate) fn compile_within<R: Send + 'static>(
             // The caller waits for the first message; if it is gone there is nobody to tell.
             let _ = fatal_sender.send(Outcome::Fatal(reason));
         };
+        // Has the thread's own memory made that a signal looks at.
+        in_hook(|| ());
         COMPILE.set(Some(Compile {
             report: Box::new(report),
             errors: RefCell::default(),
@@ -418,9 +420,9 @@ mod tests {
 
     use super::*;
 
-    /// Works for LLVM without end, and counts.
+    /// Works for LLVM until the count of its turns is set to the last number.
     fn work_forever(turns: &AtomicU64) {
-        loop {
+        while turns.load(Ordering::Relaxed) < u64::MAX / 2 {
             let context = Context::create();
             let module = context.create_module("endless");
             let void = context.void_type().fn_type(&[], false);
@@ -453,5 +455,45 @@ mod tests {
         assert_eq!(turns.load(Ordering::Relaxed), before);
         // Others compile as before.
         assert_eq!(on_compile_thread("other", || 7).expect("a result"), 7);
+    }
+
+    // SAFETY: functions of the C library that Rust links, with its signatures (setgid(2), getgid(2)).
+    #[cfg(target_os = "linux")]
+    unsafe extern "C" {
+        fn getgid() -> u32;
+        fn setgid(group: u32) -> std::ffi::c_int;
+    }
+
+    /// The C library changes the groups of a process thread by thread, and waits for each.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_parked_thread_takes_part_in_what_all_threads_do() {
+        let turns = Arc::new(AtomicU64::new(0));
+        let limit = Duration::from_millis(300);
+        let given_up = compile_within(limit, memory::least(), "k", move || work_forever(&turns));
+        given_up.expect_err("it does not end");
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            // SAFETY: the group that the process has.
+            let _ = sender.send(unsafe { setgid(getgid()) });
+        });
+        let result = receiver.recv_timeout(Duration::from_secs(60));
+        assert_eq!(result.expect("all threads answer"), 0);
+    }
+
+    /// What a hook holds is the program's.
+    #[test]
+    fn a_thread_is_not_parked_in_a_hook() {
+        let turns = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&turns);
+        let limit = Duration::from_millis(300);
+        let work = move || in_hook(|| work_forever(&counted));
+        let given_up = compile_within(limit, memory::least(), "k", work);
+        let error = given_up.expect_err("it does not end");
+        assert!(
+            matches!(error, CompileThreadError::Endless { stopped: false, .. }),
+            "{error}"
+        );
+        turns.store(u64::MAX / 2, Ordering::Relaxed);
     }
 }
