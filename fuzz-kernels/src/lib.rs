@@ -9,6 +9,7 @@
 //! hooked(case, hooks) -> the case after hooks, which gives the same hooked
 //! Case::to_text, Case::from_text                                            text
 //! Campaign::run() -> many cases on all cores, with what was found    campaign
+//! Visit::run() -> the same on a device that a case may end, as a GPU    visit, gpu
 //! coverage(case) -> which constructs, of which types, how deep, divergent   coverage
 //! ```
 //!
@@ -38,6 +39,7 @@ pub mod campaign;
 pub mod case;
 pub mod coverage;
 pub mod generate;
+pub mod gpu;
 pub mod hooked;
 pub mod memory;
 pub mod random;
@@ -45,6 +47,7 @@ pub mod reduce;
 pub mod run;
 pub mod sound;
 pub mod text;
+pub mod visit;
 
 pub use campaign::{Campaign, Failure, Report};
 pub use case::{Arg, Case};

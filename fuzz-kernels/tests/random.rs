@@ -1,5 +1,10 @@
 //! The generator, the harness and the reducer, tested on themselves.
 
+#[path = "../../jit-core/tests/fake-cuda/loading.rs"]
+mod fake;
+#[path = "random/lost_device.rs"]
+mod lost_device;
+
 use kiln_jit_core::ir::{BinaryOp, Entity, InstData, Ordering, Region, Scalar, verify};
 use kiln_random::random::Random;
 use kiln_random::run::{CheckedRunner, Difference, ReversedRunner};

@@ -38,8 +38,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     // The code that `#[derive(KernelType)]` writes makes the promise of the trait.
     "kernel-macro/src/derive.rs",
     // The promise about device memory that the interpreter is given, and a GPU.
+    "fuzz-kernels/src/gpu.rs",
     "fuzz-kernels/src/run.rs",
-    "fuzz-kernels/tests/on_gpu.rs",
     // Benches call the driver as a C program would, and count allocations.
     "benches/",
     // A CUDA driver for tests, and tests that load it or libLLVM.

@@ -1,7 +1,12 @@
 //! Builds the fake driver and gives each test a copy of its own.
 //!
 //! The library is compiled once per test process with plain `rustc`. A copy under another name has
-//! its own statics, so tests run in parallel without seeing each other's failures.
+//! its own statics, so tests run in parallel without seeing each other's failures. Tests of other
+//! packages include this file, too.
+#![allow(
+    dead_code,
+    reason = "each program that includes this uses a part of it"
+)]
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -22,7 +27,7 @@ fn fresh_path() -> PathBuf {
 
 /// Compiles the fake driver, or with `empty` a library without symbols, and gives its bytes.
 fn build(empty: bool) -> Vec<u8> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-cuda/lib.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../jit-core/tests/fake-cuda/lib.rs");
     let output = fresh_path();
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args([
