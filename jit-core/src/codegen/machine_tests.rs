@@ -11,6 +11,7 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 
 use super::super::error::{BackendError, CompileThreadError};
+use super::super::lower::HIDDEN_ADDRESS;
 use super::super::optimize::OptLevel;
 use super::super::session::{Session, compile_within, on_compile_thread};
 use super::*;
@@ -74,6 +75,25 @@ fn passes(pipeline: &'static str) -> Result<(), BackendError> {
         machine.run_passes(&session, &module, pipeline)
     };
     on_compile_thread("empty", run).expect("the thread ends by itself")
+}
+
+/// As `docs/upstream` has it the case ends LLVM; as Kiln lowers such a load it does not.
+#[test]
+fn an_atomic_load_of_unwritten_memory_is_compiled_if_its_address_is_hidden() {
+    let case = include_str!("../../../docs/upstream/atomic_of_unwritten.ll");
+    let (template, constraints) = HIDDEN_ADDRESS;
+    let hide = format!(
+        "%hidden = call ptr addrspace(1) asm \"{template}\", \"{constraints}\"(ptr addrspace(1) %in)"
+    );
+    let load = |from: &str| format!("%v = load atomic i32, ptr addrspace(1) {from} ");
+    let hidden = case.replace(&load("%in"), &format!("{hide}\n  {}", load("%hidden")));
+    assert_ne!(hidden, case);
+    let ptx = ptx(&hidden, 90, 80).expect("it is compiled");
+    assert!(
+        ptx.contains("ld.acquire.gpu.global") || ptx.contains("ld.global.acquire"),
+        "{ptx}"
+    );
+    assert!(!ptx.contains(".nc"), "{ptx}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ mod signature;
 mod slice;
 mod value;
 
-#[cfg(feature = "gpu-on-host")]
+#[cfg(any(feature = "gpu-on-host", test))]
 pub(in crate::codegen) use atomic::HIDDEN_ADDRESS;
 
 use std::cell::OnceCell;
