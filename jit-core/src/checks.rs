@@ -33,6 +33,7 @@
 
 use crate::error::Error;
 use crate::ir::AddressSpace;
+use crate::ir::{debug_as_text, error_text};
 use crate::launch::Dim3;
 use crate::runtime::DeviceInfo;
 
@@ -247,16 +248,16 @@ pub struct BarrierSite {
 }
 
 /// What a check found.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Finding {
     /// Two threads access the same memory, and nothing orders them.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`, {}: a race on {place}: thread {} of block {} {} here, thread {} of \
          block {} {} at {}, in no order; {}",
         second.location, second.thread, second.block, second.access,
         first.thread, first.block, first.access, first.location, race_fix(first, second)
-    )]
+    ))]
     Race {
         /// The kernel.
         kernel: String,
@@ -268,12 +269,12 @@ pub enum Finding {
         second: AccessSite,
     },
     /// Threads of one block wait at different barriers.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`: the threads of block {block} wait at different barriers: {}; let every \
          thread of the block come to the same `barrier()`: take it out of the `if` or the loop \
          that not all threads run alike",
         barrier_list(sites)
-    )]
+    ))]
     Barrier {
         /// The kernel.
         kernel: String,
@@ -283,11 +284,11 @@ pub enum Finding {
         sites: Vec<BarrierSite>,
     },
     /// A thread reads memory that nobody has written.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`, {location}: {place} is read and was not written before (block {block}, \
          thread {thread}); {}",
         uninitialized_fix(place)
-    )]
+    ))]
     Uninitialized {
         /// The kernel.
         kernel: String,
@@ -301,11 +302,11 @@ pub enum Finding {
         place: MemoryPlace,
     },
     /// A thread goes round in loops for too long.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`, {location}: a thread made more than {limit} loop iterations (block \
          {block}, thread {thread}); end the loop, do not wait in it for another thread of the \
          block, or raise the number of `Checks::watchdog`"
-    )]
+    ))]
     Watchdog {
         /// The kernel.
         kernel: String,
@@ -319,6 +320,8 @@ pub enum Finding {
         limit: u64,
     },
 }
+
+debug_as_text!(Finding);
 
 fn race_fix(first: &AccessSite, second: &AccessSite) -> &'static str {
     match (first.block == second.block, first.access, second.access) {

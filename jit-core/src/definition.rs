@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
-use crate::ir::{Entity, FuncId, Function, Module};
+use crate::ir::{Entity, FuncId, Function, Module, debug_as_text, error_text};
 
 pub use digest::Fingerprint;
 pub use signature::SignatureChanged;
@@ -126,17 +126,19 @@ impl fmt::Debug for Definition {
 }
 
 /// A function calls itself, directly or through others.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "`{}` calls itself: {}; a device function cannot be recursive, write a loop instead",
     self.cycle.first().map_or("", |step| &step.0),
     self.display_cycle()
-)]
+))]
 pub struct RecursionError {
     /// The functions of the cycle, each with the place where it is defined; each calls the next,
     /// and the last calls the first.
     pub cycle: Vec<(String, String)>,
 }
+
+debug_as_text!(RecursionError);
 
 impl RecursionError {
     fn display_cycle(&self) -> String {

@@ -42,7 +42,7 @@ use inkwell::values::BasicValueEnum;
 use crate::args::Arg;
 use crate::codegen::{OperationLowering, in_hook};
 use crate::error::Error;
-use crate::ir::{InstNode, IntrinsicDef, Module, VerifyErrors};
+use crate::ir::{InstNode, IntrinsicDef, Module, VerifyErrors, debug_as_text, error_text};
 use crate::job::{CompileJob, CompileOptions};
 use crate::launch::LaunchConfig;
 use crate::target::Target;
@@ -273,8 +273,8 @@ pub enum HookPoint {
 }
 
 /// A hook that did not do its work.
-#[derive(Debug, thiserror::Error)]
-#[error("hook `{hook}` {kind}\n  kernel: {kernel}, extension point: {point:?}")]
+#[derive(thiserror::Error)]
+#[error("{}", error_text!("hook `{hook}` {kind}\n  kernel: {kernel}, extension point: {point:?}"))]
 pub struct HookError {
     /// The hook's name.
     pub hook: &'static str,
@@ -287,30 +287,32 @@ pub struct HookError {
     pub kind: HookErrorKind,
 }
 
+debug_as_text!(HookError);
+
 /// What a hook did wrong.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum HookErrorKind {
     /// It returned an error.
-    #[error("failed: {0}")]
+    #[error("{}", error_text!("failed: {}", .0))]
     Failed(HookFailure),
     /// It panicked.
-    #[error("panicked: {0}\n  this is a bug in the hook; the kernel was not compiled or launched")]
+    #[error("{}", error_text!("panicked: {}\n  this is a bug in the hook; the kernel was not compiled or launched", .0))]
     Panicked(String),
     /// It left a module that does not verify.
-    #[error("left a module that does not verify; this is a bug in the hook\n{0}")]
+    #[error("{}", error_text!("left a module that does not verify; this is a bug in the hook\n{}", .0))]
     BrokeIr(VerifyErrors),
     /// It left a kernel that takes other arguments than were bound.
-    #[error(
-        "changed what the kernel's parameters are: {0}\n  a launch passes its arguments as they were \
+    #[error("{}", error_text!(
+        "changed what the kernel's parameters are: {}\n  a launch passes its arguments as they were \
          bound, whatever a hook makes of the parameters; keep their number and types, and convert in \
-         the kernel's body"
-    )]
+         the kernel's body", .0
+    ))]
     ChangedParams(String),
     /// It left a module of another phase.
-    #[error(
+    #[error("{}", error_text!(
         "changed the module's phase from `{from}` to `{to}`; only the compiler does, so leave \
          `Module::phase` as it is"
-    )]
+    ))]
     ChangedPhase {
         /// The phase before.
         from: &'static str,
@@ -318,18 +320,20 @@ pub enum HookErrorKind {
         to: &'static str,
     },
     /// It cleared the flag `checked` of an access.
-    #[error(
-        "removed the bounds check of the access at {0}; a hook that has shown accesses to be in bounds \
-         says so by `Hook::removes_checks`"
-    )]
+    #[error("{}", error_text!(
+        "removed the bounds check of the access at {}; a hook that has shown accesses to be in bounds \
+         says so by `Hook::removes_checks`", .0
+    ))]
     RemovedCheck(String),
     /// It left an LLVM module that LLVM's verifier rejects.
-    #[error("left an LLVM module that LLVM rejects; this is a bug in the hook\n{0}")]
+    #[error("{}", error_text!("left an LLVM module that LLVM rejects; this is a bug in the hook\n{}", .0))]
     BrokeLlvm(String),
     /// It left an LLVM module that cannot become code.
-    #[error("left an LLVM module that cannot become code: {0}")]
+    #[error("{}", error_text!("left an LLVM module that cannot become code: {}", .0))]
     NotAdmitted(String),
 }
+
+debug_as_text!(HookErrorKind);
 
 /// The hooks of a [`crate::jit::Jit`], in the order they run.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::code::KernelInfo;
 use crate::fault::FaultRecord;
-use crate::ir::AddressSpace;
+use crate::ir::{AddressSpace, debug_as_text, error_text};
 use crate::stop::{Stop, StopReason};
 
 /// Up to three dimensions, x first; what is not given is 1.
@@ -135,14 +135,14 @@ impl LaunchLimits {
 }
 
 /// A launch that cannot be.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// No blocks or no threads.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`: the {what} is {given}, and a launch needs at least one block and one \
          thread; skip the launch when there is nothing to do"
-    )]
+    ))]
     Zero {
         /// The kernel.
         kernel: String,
@@ -152,7 +152,7 @@ pub enum LaunchError {
         given: Dim3,
     },
     /// More than the device can do.
-    #[error("kernel `{kernel}`: the {what} is {given}, the device's limit is {limit}; {fix}")]
+    #[error("{}", error_text!("kernel `{kernel}`: the {what} is {given}, the device's limit is {limit}; {fix}"))]
     OverLimit {
         /// The kernel.
         kernel: String,
@@ -166,10 +166,10 @@ pub enum LaunchError {
         fix: &'static str,
     },
     /// More threads than the kernel promised.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}` promises at most {promised} threads a block (`launch_bounds`), and this \
          launch has {given}; use a smaller block or raise the bound"
-    )]
+    ))]
     OverLaunchBounds {
         /// The kernel.
         kernel: String,
@@ -179,11 +179,11 @@ pub enum LaunchError {
         given: u128,
     },
     /// A buffer lies on another device.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`: argument {} (`{argument}`) lies on {owner}, and the launch is on \
          {device}; copy it with `to_vec` and `upload`",
         position + 1
-    )]
+    ))]
     ForeignBuffer {
         /// The kernel.
         kernel: String,
@@ -197,11 +197,11 @@ pub enum LaunchError {
         device: String,
     },
     /// A host value that no hook converts.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`: argument {} is a host value that no hook converts; add a hook with \
          `convert_argument` for its type",
         position + 1
-    )]
+    ))]
     NoConversion {
         /// The kernel.
         kernel: String,
@@ -209,10 +209,10 @@ pub enum LaunchError {
         position: usize,
     },
     /// A prepared kernel is launched with arguments of other types than it was prepared for.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}` was prepared for other argument types ({prepared}) than it is launched \
          with ({given}); call `compile` again for these"
-    )]
+    ))]
     OtherSignature {
         /// The kernel.
         kernel: String,
@@ -223,24 +223,26 @@ pub enum LaunchError {
     },
 }
 
+debug_as_text!(LaunchError);
+
 /// A launch that was ended before its time. Its buffers hold what it wrote until then.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchStopped {
     /// Somebody called [`Jit::cancel`](crate::jit::Jit::cancel).
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}` was cancelled before it ended; its buffers hold what it wrote until then"
-    )]
+    ))]
     Cancelled {
         /// The kernel.
         kernel: String,
     },
     /// It ran longer than [`JitOptions::time_limit`](crate::jit::JitOptions::time_limit).
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}` ran longer than its time limit of {limit:?} and was ended; its buffers \
          hold what it wrote until then; look for a loop that does not end, or raise \
          `JitOptions::time_limit`"
-    )]
+    ))]
     TimeLimit {
         /// The kernel.
         kernel: String,
@@ -248,6 +250,8 @@ pub enum LaunchStopped {
         limit: Duration,
     },
 }
+
+debug_as_text!(LaunchStopped);
 
 impl LaunchStopped {
     /// Why a launch was ended, if it was and the reason is not told elsewhere.
@@ -265,13 +269,13 @@ impl LaunchStopped {
 }
 
 /// A thread ended because it did something it must not.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "kernel `{kernel}`, {location}: index {index} is out of bounds for length {length}{} \
      (block {block}, thread {thread}{inside}); the thread ended there, other threads went on; \
      check the index or guard it with `if`",
     in_space(*space)
-)]
+))]
 pub struct KernelFault {
     /// The kernel.
     pub kernel: String,
@@ -290,6 +294,8 @@ pub struct KernelFault {
     /// `, in device function ...`, or empty.
     pub inside: String,
 }
+
+debug_as_text!(KernelFault);
 
 impl KernelInfo {
     /// The error for a fault record of this kernel.

@@ -4,7 +4,9 @@ use std::ops::Deref;
 
 use crate::abi::ParamLayout;
 use crate::fault::{FaultSite, fault_insts, fault_sites};
-use crate::ir::{FuncId, Function, Inst, Module, Phase, VerifyErrors, verify};
+use crate::ir::{
+    FuncId, Function, Inst, Module, Phase, VerifyErrors, debug_as_text, error_text, verify,
+};
 
 /// A module that was verified in [`Phase::Legal`] and has a kernel, with what follows from that.
 ///
@@ -19,17 +21,17 @@ pub struct Legal {
 }
 
 /// Why a module is not legal.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotLegal {
     /// It breaks rules of the IR.
     #[error(transparent)]
     Broken(#[from] VerifyErrors),
     /// It is of another phase.
-    #[error(
+    #[error("{}", error_text!(
         "module `{module}` is in phase `{phase}`, and code is made of modules in phase `legal`; compile \
          it, which specializes it and lowers its ABI"
-    )]
+    ))]
     Phase {
         /// The module.
         module: String,
@@ -37,14 +39,16 @@ pub enum NotLegal {
         phase: &'static str,
     },
     /// It has device functions only.
-    #[error(
+    #[error("{}", error_text!(
         "module `{module}` has no kernel that can be launched; add a function of kind `kernel`"
-    )]
+    ))]
     NoKernel {
         /// The module.
         module: String,
     },
 }
+
+debug_as_text!(NotLegal);
 
 impl Legal {
     /// Verifies a module.

@@ -3,12 +3,14 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::ir::{debug_as_text, error_text};
+
 /// The function of an intrinsic's row panicked.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "kernel `{kernel}`: the function that says what the intrinsic `{row}` means panicked: {message}; \
      it must give a value for all arguments"
-)]
+))]
 pub struct RowPanic {
     /// The kernel; empty as long as it is not known.
     pub kernel: String,
@@ -17,6 +19,8 @@ pub struct RowPanic {
     /// The panic's message.
     pub message: String,
 }
+
+debug_as_text!(RowPanic);
 
 impl RowPanic {
     /// Calls a row's function.

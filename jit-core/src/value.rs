@@ -8,7 +8,7 @@
 use std::mem::MaybeUninit;
 
 use crate::error::Error;
-use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable};
+use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, error_text};
 
 /// A Rust type that can be written in a kernel: one with a counterpart in the IR.
 ///
@@ -290,17 +290,19 @@ pub(crate) fn defined_bytes<T: KernelType>(values: &[T]) -> Vec<u8> {
 }
 
 /// A value that was read back and is none of its type: a kernel stored something else there.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "element {index} of a buffer of `{ty}` holds no value of that type; initialize the buffer with \
      `upload`, and look for the kernel that wrote another number there"
-)]
+))]
 pub struct InvalidValue {
     /// The Rust type.
     pub ty: &'static str,
     /// The first element that is none.
     pub index: usize,
 }
+
+debug_as_text!(InvalidValue);
 
 /// A vector of `len` values whose bytes `fill` writes.
 ///

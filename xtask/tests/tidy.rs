@@ -95,6 +95,7 @@ const RULES: &[Rule] = &[
     allows_with_reason,
     unsafe_in_place,
     types_by_form,
+    errors_are_readable,
     is_portable,
 ];
 
@@ -214,6 +215,35 @@ fn types_by_form(file: &File<'_>) -> Vec<Problem> {
         .filter(|w| w.1 == "TypeId")
         .map(|(line, _)| (line, advice.to_owned()))
         .collect()
+}
+
+/// Errors of the compiler have texts that can be read, however long names and types are: those that
+/// have parts are made by `error_text!`, and `Debug` shows the text.
+fn errors_are_readable(file: &File<'_>) -> Vec<Problem> {
+    if !file.path.starts_with("jit-core/src/") {
+        return Vec::new();
+    }
+    let line = |at: usize| file.text[..at].matches('\n').count() + 1;
+    let mut problems = Vec::new();
+    for (at, attribute) in file.text.match_indices("#[error(") {
+        let inner = file.text[at + attribute.len()..].trim_start();
+        // What comes after a quote in the literal is not looked at.
+        let literal = inner.strip_prefix('"').and_then(|l| l.split('"').next());
+        let literal = literal.unwrap_or_default();
+        if literal.contains('{') && !inner.starts_with("\"{}\", error_text!(") {
+            let advice = "a text with parts is `\"{}\", error_text!(..)`, which bounds it";
+            problems.push((line(at), advice.to_owned()));
+        }
+    }
+    for (at, derive) in file.text.match_indices("#[derive(") {
+        let inner = &file.text[at + derive.len()..];
+        let derived = inner.split(')').next().unwrap_or_default();
+        if derived.contains("thiserror::Error") && derived.contains("Debug") {
+            let advice = "the `Debug` form of an error is its text: `debug_as_text!`";
+            problems.push((line(at), advice.to_owned()));
+        }
+    }
+    problems
 }
 
 /// No file names a folder of the machine it was written on.
@@ -352,6 +382,24 @@ fn a_type_id_is_found() {
     );
     check("jit-core/src/front/pool.rs", code, &[]);
     check("a/src/x.rs", "//! No `TypeId` here.\nfn f() {}\n", &[]);
+}
+
+#[test]
+fn an_error_without_end_is_found() {
+    let error =
+        "//! X.\n#[derive(Clone, Debug, thiserror::Error)]\n#[error(\n    \"a {name}\"\n)]\n";
+    check(
+        "jit-core/src/x.rs",
+        error,
+        &[
+            "jit-core/src/x.rs:3: a text with parts is `\"{}\", error_text!(..)`, which bounds it",
+            "jit-core/src/x.rs:2: the `Debug` form of an error is its text: `debug_as_text!`",
+        ],
+    );
+    let right =
+        "//! X.\n#[derive(Clone, thiserror::Error)]\n#[error(\"{}\", error_text!(\"a {name}\"))]\n";
+    check("jit-core/src/x.rs", right, &[]);
+    check("jit-core/src/x.rs", "//! X.\n#[error(\"none\")]\n", &[]);
 }
 
 #[test]

@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use crate::ir::{first_of, shortened, write_rest};
+use crate::ir::{debug_as_text, error_text, first_of, shortened, write_rest};
 
 /// Everything that was wrong with the description of one function.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BuildErrors {
     /// The function being built.
     pub function: String,
@@ -16,25 +16,37 @@ pub struct BuildErrors {
     pub errors: Vec<BuildError>,
 }
 
+debug_as_text!(BuildErrors);
+
 impl fmt::Display for BuildErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let n = self.errors.len();
+        f.write_str(&error_text!("{}", Whole(self)))
+    }
+}
+
+/// The text, whole.
+struct Whole<'a>(&'a BuildErrors);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BuildErrors { function, errors } = self.0;
+        let n = errors.len();
         let s = if n == 1 { "" } else { "s" };
-        write!(f, "`{}` cannot be built: {n} error{s}", self.function)?;
-        for error in first_of(&self.errors) {
+        write!(f, "`{function}` cannot be built: {n} error{s}")?;
+        for error in first_of(errors) {
             // What is wrong with a callee has lines of its own.
             let text = error.to_string();
             let lines: Vec<_> = text.lines().map(shortened).collect();
             write!(f, "\n  {}", lines.join("\n"))?;
         }
-        write_rest(f, &self.errors)
+        write_rest(f, errors)
     }
 }
 
 impl std::error::Error for BuildErrors {}
 
 /// One wrong use of a builder.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BuildError {
     /// What is wrong.
     pub kind: BuildErrorKind,
@@ -42,21 +54,23 @@ pub struct BuildError {
     pub at: String,
 }
 
+debug_as_text!(BuildError);
+
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.at, self.kind)
+        f.write_str(&error_text!("{}: {}", self.at, self.kind))
     }
 }
 
 /// What is wrong. Types are in the IR's notation; `*_at` are lines of Rust.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildErrorKind {
     /// Two operands must have one type and do not.
-    #[error(
+    #[error("{}", error_text!(
         "`{operation}` needs two operands of one type: the left one is `{left}` (built at \
          {left_at}), the right one is `{right}` (built at {right_at}); convert one with `.cast(..)`"
-    )]
+    ))]
     TypeMismatch {
         /// The operation.
         operation: String,
@@ -70,7 +84,7 @@ pub enum BuildErrorKind {
         right_at: String,
     },
     /// A value is of a type that the operation does not take.
-    #[error("{operation} needs {expected}, but the value built at {value_at} is `{found}`")]
+    #[error("{}", error_text!("{operation} needs {expected}, but the value built at {value_at} is `{found}`"))]
     WrongType {
         /// The operation.
         operation: String,
@@ -82,10 +96,10 @@ pub enum BuildErrorKind {
         value_at: String,
     },
     /// A value is used where it does not exist.
-    #[error(
+    #[error("{}", error_text!(
         "the value built at {value_at} belongs to {scope}, which has ended; declare a variable \
          with `var` before it, `set` it inside and use it here"
-    )]
+    ))]
     OutOfScope {
         /// Where it was built.
         value_at: String,
@@ -93,7 +107,7 @@ pub enum BuildErrorKind {
         scope: String,
     },
     /// A value of another builder is used.
-    #[error("this value belongs to `{owner}`, not to `{user}`; pass it as a parameter")]
+    #[error("{}", error_text!("this value belongs to `{owner}`, not to `{user}`; pass it as a parameter"))]
     ForeignValue {
         /// The function it was built in.
         owner: String,
@@ -101,7 +115,7 @@ pub enum BuildErrorKind {
         user: String,
     },
     /// A literal has no exact counterpart in the type asked for.
-    #[error("the literal {literal} is not a value of `{ty}`; {hint}")]
+    #[error("{}", error_text!("the literal {literal} is not a value of `{ty}`; {hint}"))]
     Literal {
         /// The literal.
         literal: String,
@@ -111,7 +125,7 @@ pub enum BuildErrorKind {
         hint: &'static str,
     },
     /// `break` or `continue` without a loop around it.
-    #[error("`{what}` is not inside a loop of `{function}`")]
+    #[error("{}", error_text!("`{what}` is not inside a loop of `{function}`"))]
     NoLoop {
         /// `break` or `continue`.
         what: &'static str,
@@ -119,7 +133,7 @@ pub enum BuildErrorKind {
         function: String,
     },
     /// A write through something read-only.
-    #[error("{what} is read-only; declare the parameter it comes from with `{declare}`")]
+    #[error("{}", error_text!("{what} is read-only; declare the parameter it comes from with `{declare}`"))]
     ReadOnly {
         /// What would be written.
         what: String,
@@ -127,7 +141,7 @@ pub enum BuildErrorKind {
         declare: &'static str,
     },
     /// No such field.
-    #[error("`{ty}` has no field `{field}`; it has {fields}")]
+    #[error("{}", error_text!("`{ty}` has no field `{field}`; it has {fields}"))]
     NoField {
         /// The struct.
         ty: String,
@@ -137,7 +151,7 @@ pub enum BuildErrorKind {
         fields: String,
     },
     /// A wrong number of arguments or parts.
-    #[error("{what} takes {expected}, not {found}")]
+    #[error("{}", error_text!("{what} takes {expected}, not {found}"))]
     Count {
         /// What is called or made.
         what: String,
@@ -147,10 +161,10 @@ pub enum BuildErrorKind {
         found: usize,
     },
     /// A type or const parameter of a callee that its arguments do not determine.
-    #[error(
+    #[error("{}", error_text!(
         "`{callee}` (defined at {callee_at}) has a parameter `{parameter}` that no argument \
          determines; give it with `call_with`"
-    )]
+    ))]
     NotInferred {
         /// The function called.
         callee: String,
@@ -160,7 +174,7 @@ pub enum BuildErrorKind {
         parameter: String,
     },
     /// A device function that is called cannot be described.
-    #[error("`{callee}`, which is called here, cannot be used: {error}")]
+    #[error("{}", error_text!("`{callee}`, which is called here, cannot be used: {error}"))]
     Callee {
         /// The function called.
         callee: String,
@@ -168,15 +182,17 @@ pub enum BuildErrorKind {
         error: String,
     },
     /// Something that kernels written in Rust cannot do with this value.
-    #[error("{0}")]
+    #[error("{}", error_text!("{}", .0))]
     Unsupported(String),
     /// Two parameters of one name, or a declaration that comes too late.
-    #[error("{0}")]
+    #[error("{}", error_text!("{}", .0))]
     Declaration(String),
     /// An intrinsic does not accept its arguments.
-    #[error("{0}")]
+    #[error("{}", error_text!("{}", .0))]
     Intrinsic(String),
     /// `else_` on an `if_` that is not the last thing built.
     #[error("`else_` must follow its `if_` at once")]
     DetachedElse,
 }
+
+debug_as_text!(BuildErrorKind);

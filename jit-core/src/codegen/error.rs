@@ -6,16 +6,19 @@
 use std::time::Duration;
 
 use super::library::LlvmLibraryError;
+use crate::ir::{debug_as_text, error_text};
 
 /// A stage of the LLVM back end failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("LLVM back end, {stage}: {message}")]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("LLVM back end, {stage}: {message}"))]
 pub struct BackendError {
     /// What was being done: `target`, `verify`, `link`, `optimize` or `emit`.
     pub stage: &'static str,
     /// LLVM's words, one line for each diagnostic.
     pub message: String,
 }
+
+debug_as_text!(BackendError);
 
 impl BackendError {
     /// An error of `stage` with LLVM's text.
@@ -29,17 +32,17 @@ impl BackendError {
 
 /// A compile did not come to an end of its own. Nothing was cached; later compiles are not
 /// affected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileThreadError {
     /// There is no libLLVM to compile with.
     #[error(transparent)]
     Library(#[from] LlvmLibraryError),
     /// The operating system gave no thread.
-    #[error(
+    #[error("{}", error_text!(
         "no thread could be started to compile kernel `{kernel}`: {reason}\nhelp: the process is \
          out of threads or of address space (64 MiB are needed)"
-    )]
+    ))]
     Thread {
         /// The kernel.
         kernel: String,
@@ -47,11 +50,11 @@ pub enum CompileThreadError {
         reason: String,
     },
     /// The memory is not there that LLVM would take; without it LLVM would end the process.
-    #[error(
+    #[error("{}", error_text!(
         "compiling kernel `{kernel}` needs about {} MiB of memory, and the process cannot have that \
          much more\nhelp: raise its limit (`ulimit -v`), or free memory",
         bytes >> 20
-    )]
+    ))]
     Memory {
         /// The kernel.
         kernel: String,
@@ -59,9 +62,9 @@ pub enum CompileThreadError {
         bytes: usize,
     },
     /// The code that ran panicked.
-    #[error(
+    #[error("{}", error_text!(
         "compiling kernel `{kernel}` panicked: {message}\nhelp: this is a bug in a hook or in Kiln"
-    )]
+    ))]
     Panic {
         /// The kernel.
         kernel: String,
@@ -69,10 +72,10 @@ pub enum CompileThreadError {
         message: String,
     },
     /// LLVM met what it cannot compile. Its memory for this compile is lost to the process.
-    #[error(
+    #[error("{}", error_text!(
         "LLVM cannot compile kernel `{kernel}`: {message}\nhelp: an operation reached LLVM that \
          its back end does not support on this target; if no hook made it, this is a bug in Kiln"
-    )]
+    ))]
     Fatal {
         /// The kernel.
         kernel: String,
@@ -80,13 +83,13 @@ pub enum CompileThreadError {
         message: String,
     },
     /// The work was still going on after the time limit. What it holds is lost to the process.
-    #[error(
+    #[error("{}", error_text!(
         "compiling kernel `{kernel}` was given up after {} s{}\nhelp: make the kernel smaller, or launch \
          it on the CPU with `CpuOptions::interpret`; if it is small and no hook takes this long, LLVM \
          works in a circle, which is a bug in Kiln",
         limit.as_secs_f64(),
         if *stopped { "" } else { "; a thread of the process is still busy with it" }
-    )]
+    ))]
     Endless {
         /// The kernel.
         kernel: String,
@@ -97,3 +100,5 @@ pub enum CompileThreadError {
         stopped: bool,
     },
 }
+
+debug_as_text!(CompileThreadError);

@@ -11,6 +11,7 @@ use crate::ir::{
     ArrayLen, Function, InstData, IntrinsicDef, Location, Module, PtxLowering, Scalar, Type,
     TypeData, TypeTable,
 };
+use crate::ir::{debug_as_text, error_text, first_of};
 use crate::legal::Legal;
 use crate::target::{PtxTarget, Target};
 
@@ -42,13 +43,13 @@ impl fmt::Display for Illegal {
             location,
             message,
         } = self;
-        write!(f, "{location}: in `{function}`: {message}")
+        f.write_str(&error_text!("{location}: in `{function}`: {message}"))
     }
 }
 
 /// Everything of a kernel that a target does not have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{module}` cannot be compiled for {target}:\n{}", lines(.list))]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("kernel `{module}` cannot be compiled for {target}:\n{}", lines(.list)))]
 pub struct IllegalOperations {
     /// The module.
     pub module: String,
@@ -58,8 +59,14 @@ pub struct IllegalOperations {
     pub list: Vec<Illegal>,
 }
 
+debug_as_text!(IllegalOperations);
+
 fn lines(list: &[Illegal]) -> String {
-    let lines: Vec<String> = list.iter().map(|illegal| format!("  {illegal}")).collect();
+    let first = first_of(list).iter();
+    let mut lines: Vec<String> = first.map(|illegal| format!("  {illegal}")).collect();
+    if list.len() > lines.len() {
+        lines.push(format!("  and {} more", list.len() - lines.len()));
+    }
     lines.join("\n")
 }
 

@@ -7,16 +7,19 @@
 use std::fmt::Write;
 
 use super::Body;
-use crate::ir::{Function, FunctionKind, Module, StructId, Type, TypeBound, TypeData, TypeTable};
+use crate::ir::{
+    Function, FunctionKind, Module, StructId, Type, TypeBound, TypeData, TypeTable, debug_as_text,
+    error_text,
+};
 
 /// A redefinition that callers could not accept.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "`{name}` cannot be redefined with another signature, because callers were built against it\n  \
      it is:      {current}\n  defined at: {current_location}\n  \
      it becomes: {new}\n  defined at: {new_location}\n\
      keep the signature, or make a new definition and rebuild the callers with it"
-)]
+))]
 pub struct SignatureChanged {
     /// The definition.
     pub name: String,
@@ -29,6 +32,8 @@ pub struct SignatureChanged {
     /// Where that body was defined.
     pub new_location: String,
 }
+
+debug_as_text!(SignatureChanged);
 
 /// Whether `new` may replace `current`.
 pub(super) fn check_redefinition(

@@ -26,6 +26,7 @@ use crate::abi::ParamLayout;
 use crate::block_order::BlockOrder;
 use crate::checks::{Checks, Finding};
 use crate::fault::FaultRecord;
+use crate::ir::{debug_as_text, error_text};
 use crate::legal::Legal;
 use crate::row_panic::RowPanic;
 use crate::stop::Stop;
@@ -60,15 +61,15 @@ pub struct InterpretLaunch<'a> {
 }
 
 /// Why a launch ended early, or could not start.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpretError {
     /// An unchecked access to memory that is not the launch's.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`, {location}: an access to {bytes} bytes at {address:#x}, which is no \
          memory of this launch (block {block:?}, thread {thread:?}); check pointers and unchecked \
          indices"
-    )]
+    ))]
     IllegalAddress {
         /// The kernel.
         kernel: String,
@@ -84,10 +85,10 @@ pub enum InterpretError {
         bytes: u32,
     },
     /// An access that is not aligned to its size.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`, {location}: an access to {bytes} bytes at {address:#x} is not aligned \
          to its size (block {block:?}, thread {thread:?}); check pointers and offsets"
-    )]
+    ))]
     MisalignedAddress {
         /// The kernel.
         kernel: String,
@@ -104,10 +105,10 @@ pub enum InterpretError {
     },
     /// An operation of a warp whose lanes do not come together, or with a member mask that leaves
     /// out a lane that executes it (CUDA guide, "Warp Shuffle Functions" and the sections around).
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`, {location}: `{operation}` cannot be executed (block {block:?}, thread \
          {thread:?}): {what}"
-    )]
+    ))]
     WarpOperation {
         /// The kernel.
         kernel: String,
@@ -123,10 +124,10 @@ pub enum InterpretError {
         what: String,
     },
     /// A thread exceeded the step limit.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}`, {location}: a thread made more than {limit} loop iterations; \
          end the loop or raise the limit"
-    )]
+    ))]
     StepLimit {
         /// The kernel.
         kernel: String,
@@ -136,7 +137,7 @@ pub enum InterpretError {
         limit: u64,
     },
     /// Something outside of the launch ended it.
-    #[error("kernel `{kernel}` was ended at {location}, before its time")]
+    #[error("{}", error_text!("kernel `{kernel}` was ended at {location}, before its time"))]
     Stopped {
         /// The kernel.
         kernel: String,
@@ -147,10 +148,10 @@ pub enum InterpretError {
     #[error(transparent)]
     RowPanic(#[from] RowPanic),
     /// The host has no memory left for the threads of a block.
-    #[error(
+    #[error("{}", error_text!(
         "the host has no {bytes} bytes of memory left for the threads of a block; use a smaller \
          block or less private memory"
-    )]
+    ))]
     HostMemory {
         /// What was asked for.
         bytes: usize,
@@ -159,7 +160,7 @@ pub enum InterpretError {
     #[error(transparent)]
     Finding(#[from] Box<Finding>),
     /// A kernel that needs more registers or memory than the interpreter gives.
-    #[error("kernel `{kernel}` is too large for the interpreter: {what}; split it")]
+    #[error("{}", error_text!("kernel `{kernel}` is too large for the interpreter: {what}; split it"))]
     TooLarge {
         /// The kernel.
         kernel: String,
@@ -167,7 +168,7 @@ pub enum InterpretError {
         what: String,
     },
     /// A launch that no kernel could run: parameters missing, or a block without end.
-    #[error("kernel `{kernel}` cannot be launched like this: {what}")]
+    #[error("{}", error_text!("kernel `{kernel}` cannot be launched like this: {what}"))]
     InvalidLaunch {
         /// The kernel.
         kernel: String,
@@ -175,7 +176,7 @@ pub enum InterpretError {
         what: String,
     },
     /// A module that the verifier would not have passed.
-    #[error("module `{module}` is not fit for execution: {what}")]
+    #[error("{}", error_text!("module `{module}` is not fit for execution: {what}"))]
     Unverified {
         /// The module.
         module: String,
@@ -183,6 +184,8 @@ pub enum InterpretError {
         what: String,
     },
 }
+
+debug_as_text!(InterpretError);
 
 impl InterpretedKernel {
     /// Prepares a kernel.

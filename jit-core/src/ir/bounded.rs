@@ -55,6 +55,27 @@ pub(crate) fn readable(text: String) -> String {
     format!("{}{note}{}", &text[..start], &text[end..])
 }
 
+/// What `format!` makes of its arguments, [`readable`]: the text of each error that names what a user
+/// has named, or repeats what another program said.
+macro_rules! error_text {
+    ($($part:tt)*) => {
+        $crate::ir::readable(format!($($part)*))
+    };
+}
+
+/// The `Debug` form of errors is their text, because it is what `main` and `unwrap` print.
+macro_rules! debug_as_text {
+    ($($error:ty),*) => {$(
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+
+pub(crate) use {debug_as_text, error_text};
+
 /// The first of many.
 pub(crate) fn first_of<T>(errors: &[T]) -> &[T] {
     &errors[..errors.len().min(SHOWN)]

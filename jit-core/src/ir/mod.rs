@@ -61,6 +61,7 @@ pub mod verify;
 
 #[cfg(test)]
 pub(crate) use bounded::READABLE;
+pub(crate) use bounded::{debug_as_text, error_text};
 pub(crate) use bounded::{first_of, readable, shortened, shortened_listing, write_rest};
 pub use entity::{Entity, PrimaryMap};
 pub use facts::{Check, Facts, Flow, Source};

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use crate::fault::fault_insts;
 use crate::ir::{
     Constant, FuncId, Function, Inst, InstData, Module, PrimaryMap, Region, RegionData, SharedVar,
-    Type, Value, Var, VarData,
+    Type, Value, Var, VarData, debug_as_text, error_text,
 };
 
 /// How deep calls may nest.
@@ -25,14 +25,16 @@ const MAX_DEPTH: usize = 64;
 const MAX_INSTS: usize = 200_000;
 
 /// Why a kernel cannot be inlined.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("kernel `{kernel}` cannot be inlined for the CPU: {what}")]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("kernel `{kernel}` cannot be inlined for the CPU: {what}"))]
 pub struct InlineError {
     /// The kernel.
     pub kernel: String,
     /// Why not.
     pub what: String,
 }
+
+debug_as_text!(InlineError);
 
 /// A kernel without calls.
 #[derive(Debug)]

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::ir::{debug_as_text, error_text};
+
 /// Which argument an error is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArgumentPlace {
@@ -28,25 +30,24 @@ impl fmt::Display for ArgumentPlace {
             name,
             declared_at,
         } = self;
-        write!(
-            f,
+        f.write_str(&error_text!(
             "argument {} (`{name}`, declared at {declared_at}) of kernel `{kernel}`",
             position + 1
-        )
+        ))
     }
 }
 
 /// Launch arguments that do not fit a kernel. Locations are `file:line:column`.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
     /// The wrong number of arguments.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}` (declared at {declared_at}) takes {} ({}), {}",
         count(params.len(), "argument"),
         params.join(", "),
         passed(*given)
-    )]
+    ))]
     Count {
         /// The kernel.
         kernel: String,
@@ -58,7 +59,7 @@ pub enum BindError {
         declared_at: String,
     },
     /// A value where a slice is expected, or the like.
-    #[error("{at} must be {expected}, {given} was passed: {fix}")]
+    #[error("{}", error_text!("{at} must be {expected}, {given} was passed: {fix}"))]
     Kind {
         /// The argument.
         at: Box<ArgumentPlace>,
@@ -70,7 +71,7 @@ pub enum BindError {
         fix: &'static str,
     },
     /// An argument of another type.
-    #[error("{at} must be {expected}, {given} was passed: convert it, or change the kernel")]
+    #[error("{}", error_text!("{at} must be {expected}, {given} was passed: convert it, or change the kernel"))]
     Mismatch {
         /// The argument.
         at: Box<ArgumentPlace>,
@@ -80,18 +81,18 @@ pub enum BindError {
         given: String,
     },
     /// A read-only slice or pointer for a parameter that the kernel may write through.
-    #[error("{at} is written by the kernel, it was passed read-only: pass `&mut`")]
+    #[error("{}", error_text!("{at} is written by the kernel, it was passed read-only: pass `&mut`"))]
     ReadOnly {
         /// The argument.
         at: Box<ArgumentPlace>,
     },
     /// Two arguments ask for different types of one type parameter.
-    #[error(
+    #[error("{}", error_text!(
         "`{param}` would be both `{first_type}` and `{second_type}`: {second} disagrees with \
          argument {} (`{}`): pass both with one type",
         first.position + 1,
         first.name
-    )]
+    ))]
     TypeConflict {
         /// The type parameter.
         param: String,
@@ -105,10 +106,10 @@ pub enum BindError {
         second_type: String,
     },
     /// Two values for one const parameter.
-    #[error(
+    #[error("{}", error_text!(
         "`{param}` would be both {first} and {second}: {at} has an array of {second}, but {source_of_first} \
          gives {first}: make them agree"
-    )]
+    ))]
     ConstConflict {
         /// The const parameter.
         param: String,
@@ -122,7 +123,7 @@ pub enum BindError {
         second: i128,
     },
     /// A type parameter bound to something that it excludes.
-    #[error("`{param}` must be {bound}, {at} makes it `{ty}`: pass {bound}")]
+    #[error("{}", error_text!("`{param}` must be {bound}, {at} makes it `{ty}`: pass {bound}"))]
     Bound {
         /// The type parameter.
         param: String,
@@ -134,10 +135,10 @@ pub enum BindError {
         ty: String,
     },
     /// A type parameter that occurs in no parameter's type.
-    #[error(
+    #[error("{}", error_text!(
         "no argument of kernel `{kernel}` (declared at {declared_at}) says what `{param}` is: use \
          `{param}` in the type of a parameter"
-    )]
+    ))]
     UnboundType {
         /// The kernel.
         kernel: String,
@@ -147,10 +148,10 @@ pub enum BindError {
         declared_at: String,
     },
     /// A const parameter without a value.
-    #[error(
+    #[error("{}", error_text!(
         "the const parameter `{param}: {ty}` of kernel `{kernel}` (declared at {declared_at}) has \
          no value: give it by name, as the const argument `(\"{param}\", value)`"
-    )]
+    ))]
     UnboundConst {
         /// The kernel.
         kernel: String,
@@ -162,10 +163,10 @@ pub enum BindError {
         declared_at: String,
     },
     /// A const argument for a const parameter that does not exist.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}` (declared at {declared_at}) has no const parameter `{name}`: {}",
         known(const_params)
-    )]
+    ))]
     UnknownConst {
         /// The kernel.
         kernel: String,
@@ -177,10 +178,10 @@ pub enum BindError {
         declared_at: String,
     },
     /// Two const arguments of one name.
-    #[error(
+    #[error("{}", error_text!(
         "the const argument `{name}` of kernel `{kernel}` (declared at {declared_at}) was given \
          twice: give it once"
-    )]
+    ))]
     DuplicateConst {
         /// The kernel.
         kernel: String,
@@ -190,10 +191,10 @@ pub enum BindError {
         declared_at: String,
     },
     /// A value that the const parameter's type does not have.
-    #[error(
+    #[error("{}", error_text!(
         "the const parameter `{param}: {ty}` of kernel `{kernel}` (declared at {declared_at}) \
          cannot be {value}: give a value of `{ty}`"
-    )]
+    ))]
     ConstRange {
         /// The kernel.
         kernel: String,
@@ -207,6 +208,8 @@ pub enum BindError {
         declared_at: String,
     },
 }
+
+debug_as_text!(BindError);
 
 fn count(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::ir::{debug_as_text, error_text};
+
 /// A place in a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodePlace {
@@ -18,19 +20,19 @@ pub struct CodePlace {
 
 impl fmt::Display for CodePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` ({})", self.function, self.location)
+        f.write_str(&error_text!("`{}` ({})", self.function, self.location))
     }
 }
 
 /// A kernel cannot be specialized. Locations are `file:line:column` of the host program.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecializeError {
     /// The root of the snapshot is a device function.
-    #[error(
+    #[error("{}", error_text!(
         "`{name}` ({location}) is a device function: only a kernel can be launched, call \
          `{name}` from one"
-    )]
+    ))]
     NotAKernel {
         /// The function.
         name: String,
@@ -38,7 +40,7 @@ pub enum SpecializeError {
         location: String,
     },
     /// A device function or kernel calls a kernel.
-    #[error("{at} calls the kernel `{callee}`: only device functions can be called")]
+    #[error("{}", error_text!("{at} calls the kernel `{callee}`: only device functions can be called"))]
     KernelCalled {
         /// The instruction, call or declaration.
         at: Box<CodePlace>,
@@ -46,9 +48,9 @@ pub enum SpecializeError {
         callee: String,
     },
     /// The wrong number of type arguments.
-    #[error(
+    #[error("{}", error_text!(
         "`{function}` has {expected} type parameters, {given} type arguments were given ({location})"
-    )]
+    ))]
     TypeArgumentCount {
         /// The function they are for.
         function: String,
@@ -60,10 +62,10 @@ pub enum SpecializeError {
         location: String,
     },
     /// The wrong number of const arguments.
-    #[error(
+    #[error("{}", error_text!(
         "`{function}` has {expected} const parameters, {given} const arguments were given \
          ({location})"
-    )]
+    ))]
     ConstArgumentCount {
         /// The function they are for.
         function: String,
@@ -75,7 +77,7 @@ pub enum SpecializeError {
         location: String,
     },
     /// A const parameter of the kernel without a value.
-    #[error("the const parameter `{param}` of `{function}` ({location}) has no value: give it one")]
+    #[error("{}", error_text!("the const parameter `{param}` of `{function}` ({location}) has no value: give it one"))]
     ConstArgumentMissing {
         /// The kernel.
         function: String,
@@ -85,10 +87,10 @@ pub enum SpecializeError {
         location: String,
     },
     /// A const argument of a call is not an integer or bool.
-    #[error(
+    #[error("{}", error_text!(
         "the const parameter `{param}` of `{function}` is given a float ({location}): it must be \
          an integer or a bool"
-    )]
+    ))]
     ConstArgumentKind {
         /// The callee.
         function: String,
@@ -98,7 +100,7 @@ pub enum SpecializeError {
         location: String,
     },
     /// A type argument is not what the type parameter asks for.
-    #[error("`{param}` of `{function}` must be {bound}, it is bound to `{ty}` ({location})")]
+    #[error("{}", error_text!("`{param}` of `{function}` must be {bound}, it is bound to `{ty}` ({location})"))]
     Bound {
         /// The function that has the type parameter.
         function: String,
@@ -112,10 +114,10 @@ pub enum SpecializeError {
         location: String,
     },
     /// A const argument is not a value of the const parameter's type.
-    #[error(
+    #[error("{}", error_text!(
         "the const parameter `{param}` of `{function}` is {value}, which is not a value of \
              `{ty}` ({location})"
-    )]
+    ))]
     ConstRange {
         /// The function that has the const parameter.
         function: String,
@@ -129,7 +131,7 @@ pub enum SpecializeError {
         location: String,
     },
     /// A const parameter used as the length of an array is negative or beyond 64 bits.
-    #[error("{at} has an array of length {value}: it must be 0 or more")]
+    #[error("{}", error_text!("{at} has an array of length {value}: it must be 0 or more"))]
     ArrayLength {
         /// The instruction, call or declaration.
         at: Box<CodePlace>,
@@ -137,10 +139,10 @@ pub enum SpecializeError {
         value: i128,
     },
     /// A literal is not a value of the type that its type parameter was bound to.
-    #[error(
+    #[error("{}", error_text!(
         "{at} has the literal {literal}, which {problem} `{ty}`, and `{generic}` is `{ty}` here: \
          write a literal that fits every type the function is used at, or narrow `{generic}`"
-    )]
+    ))]
     Literal {
         /// The instruction, call or declaration.
         at: Box<CodePlace>,
@@ -154,10 +156,10 @@ pub enum SpecializeError {
         generic: String,
     },
     /// A call goes to a declaration that no definition stands behind.
-    #[error(
+    #[error("{}", error_text!(
         "{at} calls `{callee}`, which is declared but linked to no definition: \
          name it in the callees of the body"
-    )]
+    ))]
     UnlinkedCallee {
         /// The instruction, call or declaration.
         at: Box<CodePlace>,
@@ -165,11 +167,11 @@ pub enum SpecializeError {
         callee: String,
     },
     /// A declaration and the definition it is linked to differ.
-    #[error(
+    #[error("{}", error_text!(
         "{at} calls `{callee}`, built against another signature of it\n  declared: {declared}\n  \
          defined:  {defined}\nrebuild `{}`",
         at.function
-    )]
+    ))]
     SignatureMismatch {
         /// The instruction, call or declaration.
         at: Box<CodePlace>,
@@ -181,7 +183,7 @@ pub enum SpecializeError {
         defined: String,
     },
     /// A fact is given for an argument that cannot have it.
-    #[error("the fact `{fact}` of argument `{param}` of `{kernel}` cannot hold: {why}")]
+    #[error("{}", error_text!("the fact `{fact}` of argument `{param}` of `{kernel}` cannot hold: {why}"))]
     Fact {
         /// The kernel.
         kernel: String,
@@ -193,10 +195,10 @@ pub enum SpecializeError {
         why: &'static str,
     },
     /// More functions than a module may have.
-    #[error(
+    #[error("{}", error_text!(
         "`{kernel}` needs more than {limit} copies of device functions, the last of `{function}`: \
          call it at fewer types"
-    )]
+    ))]
     TooManyInstances {
         /// The kernel.
         kernel: String,
@@ -206,7 +208,7 @@ pub enum SpecializeError {
         limit: usize,
     },
     /// The body names something it does not have; the verifier would have refused it.
-    #[error("{at} uses {what}, which it does not have: verify it first")]
+    #[error("{}", error_text!("{at} uses {what}, which it does not have: verify it first"))]
     Malformed {
         /// The instruction, call or declaration.
         at: Box<CodePlace>,
@@ -214,3 +216,5 @@ pub enum SpecializeError {
         what: String,
     },
 }
+
+debug_as_text!(SpecializeError);

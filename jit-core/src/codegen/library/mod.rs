@@ -13,6 +13,8 @@ mod targets;
 use std::ffi::{CStr, c_uint, c_void};
 use std::path::{Path, PathBuf};
 
+use crate::ir::{debug_as_text, error_text};
+
 use libloading::Library;
 use once_cell::sync::OnceCell;
 
@@ -42,23 +44,23 @@ pub struct Searched {
 }
 
 /// Why there is no libLLVM to compile with. Everything that needs no compile goes on working.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LlvmLibraryError {
     /// No file could be opened in any place.
-    #[error(
+    #[error("{}", error_text!(
         "libLLVM 22, which compiling a kernel needs, was not found{}\n{HELP}",
         list(searched)
-    )]
+    ))]
     NotFound {
         /// The places in the order they were tried.
         searched: Vec<Searched>,
     },
     /// Only libraries of another version were found.
-    #[error(
+    #[error("{}", error_text!(
         "{} is LLVM {}.{}.{}, but compiling a kernel needs LLVM 22{}\n{HELP}",
         path.display(), version.0, version.1, version.2, list(searched)
-    )]
+    ))]
     WrongVersion {
         /// The first library of another version.
         path: PathBuf,
@@ -68,7 +70,7 @@ pub enum LlvmLibraryError {
         searched: Vec<Searched>,
     },
     /// A libLLVM 22 was found that lacks a function of LLVM's C interface.
-    #[error("{} does not export {symbol}{}\n{HELP}", path.display(), list(searched))]
+    #[error("{}", error_text!("{} does not export {symbol}{}\n{HELP}", path.display(), list(searched)))]
     MissingSymbol {
         /// The library.
         path: PathBuf,
@@ -78,6 +80,8 @@ pub enum LlvmLibraryError {
         searched: Vec<Searched>,
     },
 }
+
+debug_as_text!(LlvmLibraryError);
 
 /// What a user can do about each of the errors.
 const HELP: &str = "help: install the Rust toolchain 1.95 (`rustup toolchain install 1.95.0`), whose \

@@ -8,7 +8,7 @@ use crate::abi::ParamLayout;
 use crate::codegen::error::BackendError;
 use crate::codegen::private::needs_zeros;
 use crate::codegen::provenance::Provenance;
-use crate::ir::{Inst, InstData, Module, SharedVar, Type, Value, Var};
+use crate::ir::{Inst, InstData, Module, SharedVar, Type, Value, Var, debug_as_text, error_text};
 use crate::legal::Legal;
 use crate::planted::Bug;
 use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Shape, Shapes, Unfit, inline};
@@ -37,10 +37,10 @@ pub(crate) struct PlanOptions {
 }
 
 /// Why there is no plan.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum Unplannable {
     /// A barrier lies where only the interpreter can run it.
-    #[error("{why}, at {location}")]
+    #[error("{}", error_text!("{why}, at {location}"))]
     Barrier {
         /// What is in the way.
         why: &'static str,
@@ -54,6 +54,8 @@ pub(crate) enum Unplannable {
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
+
+debug_as_text!(Unplannable);
 
 /// Where things lie in the memory of a block. What is kept between segments and what the kernel
 /// has addresses of are apart, so that LLVM knows that one does not change the other.

@@ -21,10 +21,11 @@ use super::keywords::Keyword;
 use super::{
     Entity, FileId, FuncId, GlobalData, GlobalId, IntrinsicDef, Location, Module, Phase, Type,
 };
+use crate::ir::{debug_as_text, error_text};
 
 /// What is wrong with a text, and where.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{line}:{column}: {message}")]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("{line}:{column}: {message}"))]
 pub struct ParseError {
     /// The line, from 1.
     pub line: u32,
@@ -33,6 +34,8 @@ pub struct ParseError {
     /// What is wrong.
     pub message: String,
 }
+
+debug_as_text!(ParseError);
 
 /// The module that `text` describes. `intrinsics` finds an intrinsic by its name.
 ///

@@ -84,6 +84,7 @@ use std::fmt;
 #[cfg(doc)]
 use super::Phase;
 use super::{FuncId, Function, Inst, Module};
+use super::{debug_as_text, error_text};
 use table::TypeFacts;
 
 /// How deep regions may nest.
@@ -119,7 +120,7 @@ pub struct VerifyError {
 }
 
 /// All broken rules of a module. Never empty.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct VerifyErrors {
     /// The module.
     pub module: String,
@@ -142,21 +143,37 @@ impl VerifyErrors {
     }
 }
 
+debug_as_text!(VerifyErrors);
+
 impl fmt::Display for VerifyErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let n = self.errors.len();
+        f.write_str(&error_text!("{}", Whole(self)))
+    }
+}
+
+/// The text, whole.
+struct Whole<'a>(&'a VerifyErrors);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let VerifyErrors {
+            module,
+            errors,
+            listing,
+        } = self.0;
+        let n = errors.len();
         let s = if n == 1 { "" } else { "s" };
-        write!(f, "`{}` breaks {n} rule{s} of the IR", self.module)?;
-        for error in super::first_of(&self.errors) {
+        write!(f, "`{module}` breaks {n} rule{s} of the IR")?;
+        for error in super::first_of(errors) {
             write!(f, "\n  {}: ", error.location)?;
             if !error.function.is_empty() {
                 write!(f, "in `{}`: ", super::shortened(&error.function))?;
             }
             f.write_str(&super::shortened(&error.message))?;
         }
-        super::write_rest(f, &self.errors)?;
-        if !self.listing.is_empty() {
-            write!(f, "\n{}", self.listing.trim_end())?;
+        super::write_rest(f, errors)?;
+        if !listing.is_empty() {
+            write!(f, "\n{}", listing.trim_end())?;
         }
         Ok(())
     }

@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use crate::ir::{debug_as_text, error_text};
+
 use memmap2::{Mmap, MmapMut};
 use object::read::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use object::{
@@ -13,14 +15,16 @@ use object::{
 };
 
 /// Why an object cannot be loaded.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("machine code of kernel `{kernel}` cannot be loaded: {what}")]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("machine code of kernel `{kernel}` cannot be loaded: {what}"))]
 pub struct ObjectError {
     /// The kernel.
     pub kernel: String,
     /// What is wrong.
     pub what: String,
 }
+
+debug_as_text!(ObjectError);
 
 /// Where functions outside are, by name.
 pub(in crate::runtime) type Symbols = fn(&str) -> Option<usize>;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::waiting::KeptMemory;
+use crate::ir::{debug_as_text, error_text};
 
 /// A driver error code with the driver's name and description of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,25 +59,25 @@ impl fmt::Display for PoisonCause {
 }
 
 /// An error of the CUDA driver, or of reaching it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
     /// No driver library could be opened.
-    #[error(
+    #[error("{}", error_text!(
         "no CUDA driver library could be opened; tried {}. Install the NVIDIA driver (in a \
          container, start it with GPU support), or set KILN_LIBCUDA to the full path of libcuda, \
          or use the CPU device",
         tried.join("; ")
-    )]
+    ))]
     LibraryNotFound {
         /// Each name or path tried, with the loader's reason.
         tried: Vec<String>,
     },
     /// The library lacks an entry point that every supported driver has.
-    #[error(
+    #[error("{}", error_text!(
         "`{library}` has no symbol `{symbol}`, so it is not a CUDA driver that Kiln can use. \
          Update the NVIDIA driver, or check KILN_LIBCUDA"
-    )]
+    ))]
     SymbolMissing {
         /// The entry point.
         symbol: &'static str,
@@ -84,11 +85,11 @@ pub enum DriverError {
         library: String,
     },
     /// The driver is older than [`super::MIN_DRIVER_VERSION`].
-    #[error(
+    #[error("{}", error_text!(
         "the CUDA driver `{library}` is of CUDA {}, and Kiln needs {} or newer. Update the NVIDIA \
          driver, or use the CPU device",
         CudaVersion(*version), CudaVersion(*required)
-    )]
+    ))]
     DriverTooOld {
         /// The driver's version, as `cuDriverGetVersion` gives it (12.8 is 12080).
         version: u32,
@@ -98,27 +99,27 @@ pub enum DriverError {
         library: String,
     },
     /// The library is the toolkit's link-time stub.
-    #[error(
+    #[error("{}", error_text!(
         "`{library}` is the CUDA toolkit's stub library, which has no driver behind it. Remove \
          the toolkit's `stubs` folder from the library search path, or set KILN_LIBCUDA to the \
          driver's own libcuda"
-    )]
+    ))]
     StubLibrary {
         /// The library's name or path.
         library: String,
     },
     /// The driver is there and sees no device.
-    #[error("the CUDA driver sees no device. {}", no_device_advice(visible_devices.as_deref()))]
+    #[error("{}", error_text!("the CUDA driver sees no device. {}", no_device_advice(visible_devices.as_deref())))]
     NoDevice {
         /// The value of CUDA_VISIBLE_DEVICES, if it is set.
         visible_devices: Option<String>,
     },
     /// A device number that does not exist.
-    #[error(
+    #[error("{}", error_text!(
         "there is no CUDA device {asked}: the driver sees {count}, numbered from 0{}. Ask for a \
          lower number",
         visible_note(visible_devices.as_deref())
-    )]
+    ))]
     InvalidDevice {
         /// The number asked for.
         asked: u32,
@@ -128,12 +129,12 @@ pub enum DriverError {
         visible_devices: Option<String>,
     },
     /// The device is there and does not accept a context of this process.
-    #[error(
+    #[error("{}", error_text!(
         "CUDA device {ordinal} ({device}) refused a context: {code}. Its compute mode is \
          {compute_mode}: in an exclusive mode end the other process that uses it, in the \
          prohibited mode ask the administrator (`nvidia-smi -c 0`); under MPS check that its \
          server runs"
-    )]
+    ))]
     DeviceUnavailable {
         /// The device's number.
         ordinal: u32,
@@ -145,11 +146,11 @@ pub enum DriverError {
         code: ErrorCode,
     },
     /// The device has not enough free memory.
-    #[error(
+    #[error("{}", error_text!(
         "out of device memory in {call}: asked for {asked} bytes, {} free of {total}. Free \
          arrays, use smaller ones, or end other processes on the device; earlier arrays are intact",
         Bytes(*free)
-    )]
+    ))]
     OutOfMemory {
         /// The driver call.
         call: &'static str,
@@ -161,12 +162,12 @@ pub enum DriverError {
         total: u64,
     },
     /// The device is at work for longer than a call may wait.
-    #[error(
+    #[error("{}", error_text!(
         "{call}: the device has not finished after {limit:?}, the time limit; {}. No call can end a \
          kernel on a GPU: look for a loop or a wait that does not end, raise \
          `JitOptions::time_limit`, or end the process. {}",
         suspect(kernel.as_deref(), *several_kernels), kept_note(kept)
-    )]
+    ))]
     StillRunning {
         /// The driver call that would have waited.
         call: &'static str,
@@ -180,10 +181,10 @@ pub enum DriverError {
         kept: KeptMemory,
     },
     /// A range of addresses that is not inside a live allocation of this context.
-    #[error(
+    #[error("{}", error_text!(
         "{call}: {bytes} bytes at device address {address:#x} are not inside a live allocation of \
          this context. Check that the array was not freed, is of this device, and is long enough"
-    )]
+    ))]
     InvalidAddress {
         /// The operation.
         call: &'static str,
@@ -193,10 +194,10 @@ pub enum DriverError {
         bytes: u64,
     },
     /// PTX text or a name with a NUL byte inside, which the driver would take for its end.
-    #[error(
+    #[error("{}", error_text!(
         "the PTX text or name for kernel `{kernel}` has a NUL byte at offset {offset}. Remove it; \
          if a hook wrote the text, look there"
-    )]
+    ))]
     NulByte {
         /// The kernel.
         kernel: String,
@@ -204,10 +205,10 @@ pub enum DriverError {
         offset: usize,
     },
     /// The driver's PTX compiler refused a kernel.
-    #[error(
+    #[error("{}", error_text!(
         "the driver refused the PTX of kernel `{kernel}`: {code}. {} Log: {log}",
         jit_advice(code.code)
-    )]
+    ))]
     JitRejected {
         /// The kernel.
         kernel: String,
@@ -217,11 +218,11 @@ pub enum DriverError {
         log: String,
     },
     /// The PTX is of a newer language version than the driver knows.
-    #[error(
+    #[error("{}", error_text!(
         "kernel `{kernel}` is PTX {ptx_version}, and the driver (CUDA {}) knows PTX up to \
          {}.{}. Compile for that PTX version, or update the NVIDIA driver. Log: {log}",
         CudaVersion(*driver_version), newest.0, newest.1
-    )]
+    ))]
     UnsupportedPtxVersion {
         /// The kernel.
         kernel: String,
@@ -235,10 +236,10 @@ pub enum DriverError {
         log: String,
     },
     /// A loaded module has no such kernel or global.
-    #[error(
+    #[error("{}", error_text!(
         "the module of kernel `{kernel}` has no symbol `{symbol}`. Use a name that its PTX \
          declares `.visible`"
-    )]
+    ))]
     SymbolNotFound {
         /// The kernel that the module was loaded for.
         kernel: Arc<str>,
@@ -246,11 +247,11 @@ pub enum DriverError {
         symbol: String,
     },
     /// The driver refused a launch. The context is still usable.
-    #[error(
+    #[error("{}", error_text!(
         "launch of kernel `{kernel}` refused: {code}; grid {grid:?}, block {block:?}, \
          {shared_bytes} bytes of dynamic shared memory. {}",
         limit.as_deref().unwrap_or("No known limit is exceeded: check the parameters")
-    )]
+    ))]
     LaunchFailed {
         /// The kernel.
         kernel: Arc<str>,
@@ -266,19 +267,19 @@ pub enum DriverError {
         limit: Option<Box<str>>,
     },
     /// A handle of another context.
-    #[error(
+    #[error("{}", error_text!(
         "the {what} belongs to another CUDA context than the one it is used with. Create both \
          from the same context"
-    )]
+    ))]
     ForeignHandle {
         /// Which handle.
         what: &'static str,
     },
     /// CUDA is used in a child of the process that initialized it.
-    #[error(
+    #[error("{}", error_text!(
         "CUDA was initialized in process {parent} and is used in its child {child}: a CUDA context \
          does not survive fork. Start workers with exec or spawn, or open the device after the fork"
-    )]
+    ))]
     ForkedProcess {
         /// The process that created the context.
         parent: u32,
@@ -286,16 +287,16 @@ pub enum DriverError {
         child: u32,
     },
     /// The context is unusable since an earlier error.
-    #[error(
+    #[error("{}", error_text!(
         "the CUDA context is unusable: {first}. {}",
         poison_advice(first.code.code)
-    )]
+    ))]
     Poisoned {
         /// The first cause.
         first: Arc<PoisonCause>,
     },
     /// Any other code.
-    #[error("{call} failed: {code}. {}", advice(code.code))]
+    #[error("{}", error_text!("{call} failed: {code}. {}", advice(code.code)))]
     Other {
         /// The driver call.
         call: &'static str,
@@ -303,6 +304,8 @@ pub enum DriverError {
         code: ErrorCode,
     },
 }
+
+debug_as_text!(DriverError);
 
 /// A CUDA version number: 12080 prints as 12.8.
 struct CudaVersion(u32);

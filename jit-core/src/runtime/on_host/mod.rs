@@ -40,7 +40,7 @@ use crate::compile::{NoObserver, compile};
 use crate::error::Result;
 use crate::fault::FaultRecord;
 use crate::hook::HookSet;
-use crate::ir::Module;
+use crate::ir::{Module, debug_as_text, error_text};
 use crate::job::{CompileJob, CompileOptions};
 use crate::target::{PtxTarget, Target};
 use kernel::{BlockMemory, Loaded, OnHostLaunch};
@@ -83,10 +83,10 @@ impl fmt::Display for Schedule {
 }
 
 /// Code for a GPU did on this CPU what ends a launch.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "kernel `{kernel}`, code for sm_{sm} on this CPU: {what}\n  threads took turns: {schedule}"
-)]
+))]
 pub struct OnHostError {
     /// The kernel.
     pub kernel: String,
@@ -97,6 +97,8 @@ pub struct OnHostError {
     /// Whose turn it was.
     pub schedule: Schedule,
 }
+
+debug_as_text!(OnHostError);
 
 /// A device that runs code for GPUs, with the hook it needs.
 #[derive(Clone)]
