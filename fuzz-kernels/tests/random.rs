@@ -7,7 +7,7 @@ mod lost_device;
 
 use kiln_jit_core::ir::{BinaryOp, Entity, InstData, Ordering, Region, Scalar, verify};
 use kiln_random::random::Random;
-use kiln_random::run::{CheckedRunner, Difference, ReversedRunner};
+use kiln_random::run::{CheckedRunner, Difference, ReversedRunner, ShuffledRunner};
 use kiln_random::{
     Budget, Case, Coverage, InterpreterRunner, Runner, Talk, compare, coverage, generate, reduce,
     sound,
@@ -389,6 +389,119 @@ fn a_mistaken_backend_is_found_and_the_case_reduced() {
         println!("{}", small.to_text());
         assert!(small.instructions() <= 16, "{}", small.to_text());
     }
+}
+
+/// A callee that returns early from a branch, which becomes a loop in the place of its call.
+const EARLY_RETURN: &str = "\
+; seed 1
+; grid 1 1 1
+; block 1 1 1
+; dynamic_shared 0
+; buffer 0 4: 00000000
+; arg buffer 0
+module early legal
+
+device @larger(%0 x: u32) -> u32 {
+  %1: u32 = const 5
+  %2: bool = lt %0, %1
+  if %2 {
+    %3: u32 = max %0, %1
+    return %3
+  }
+  return %0
+}
+
+kernel @early(%0 out: slice<global, mut u32>) {
+  %1: u32 = const zero
+  %2: ptr<global, mut u32> = slice_index %0, %1
+  %3: u32 = load %2
+  %4: u32 = call @larger(%3)
+  store %2, %4
+}
+";
+
+/// Whether there is a maximum in a branch.
+fn max_in_branch(case: &Case) -> bool {
+    case.module.functions.values().any(|function| {
+        let is_max = |inst: &kiln_jit_core::ir::Inst| {
+            let data = &function.insts[*inst].data;
+            matches!(
+                data,
+                InstData::Binary {
+                    op: BinaryOp::Max,
+                    ..
+                }
+            )
+        };
+        let mut found = false;
+        function.for_each_inst(|_, inst| {
+            if let InstData::If { then_region, .. } = function.insts[inst].data {
+                found |= function.regions[then_region].insts.iter().any(is_max);
+            }
+        });
+        found
+    })
+}
+
+#[test]
+fn a_call_is_reduced_although_its_callee_returns_early() {
+    let others: Vec<Box<dyn Runner>> = vec![Box::new(Mistaken)];
+    let differs = |case: &Case| compare(case, &InterpreterRunner, &others).is_some();
+    let case = Case::from_text(EARLY_RETURN).expect("it is a case");
+    assert!(max_in_branch(&case) && differs(&case));
+    let small = reduce(case, &|c| {
+        max_in_branch(c) && differs(c) && sound(c).is_ok()
+    });
+    let text = small.to_text();
+    assert!(!text.contains("call"), "{text}");
+    assert!(small.instructions() <= 10, "{text}");
+}
+
+/// A backend whose blocks wait for no others, and begin in any order.
+struct Hasty;
+
+impl Runner for Hasty {
+    fn name(&self) -> String {
+        "hasty".to_owned()
+    }
+
+    fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
+        let mut case = case.clone();
+        for (_, function) in case.module.functions.iter_mut() {
+            let insts = &function.insts;
+            let is_load = |inst: &kiln_jit_core::ir::Inst| {
+                matches!(insts[*inst].data, InstData::AtomicLoad { .. })
+            };
+            let waits: Vec<_> = insts
+                .iter()
+                .filter(|(_, node)| match node.data {
+                    InstData::Loop { body } => function.regions[body].insts.iter().any(is_load),
+                    _ => false,
+                })
+                .map(|(inst, _)| inst)
+                .collect();
+            for region in function.regions.keys() {
+                let list = &mut function.regions[region].insts;
+                list.retain(|inst| !waits.contains(inst));
+            }
+        }
+        ShuffledRunner.run(&case)
+    }
+}
+
+/// What a block takes over from earlier ones shows whether it has waited for them.
+#[test]
+fn a_backend_whose_blocks_do_not_wait_is_found() {
+    let others: Vec<Box<dyn Runner>> = vec![Box::new(Hasty)];
+    let cases: Vec<Case> = talking(WAYS[3]).take(40).collect();
+    assert!(cases.iter().all(Case::waits));
+    let differs = |case: &&Case| {
+        let mismatch = compare(case, &InterpreterRunner, &others);
+        mismatch.is_some_and(|m| matches!(m.difference, Difference::Bytes { .. }))
+    };
+    let found = cases.iter().filter(differs).count();
+    println!("{found} of 40 show that blocks did not wait");
+    assert!(found >= 10, "{found} of 40");
 }
 
 /// The case without what orders memory besides barriers: fences and synchronization of warps are gone, and

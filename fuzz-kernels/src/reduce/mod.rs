@@ -30,17 +30,8 @@ pub fn reduce(case: Case, still_fails: &dyn Fn(&Case) -> bool) -> Case {
     reducer.change(|_| true);
     // First, so that no bound that grows makes a backend unroll without end.
     reducer.change(edit::forget_promises);
-    loop {
-        let mut progress = reducer.shrink_launch();
-        progress |= reducer.remove_instructions();
-        progress |= reducer.splice_regions();
-        progress |= reducer.simplify_values();
-        progress |= reducer.remove_entities();
-        progress |= reducer.simplify_data();
-        if !progress {
-            return reducer.best;
-        }
-    }
+    while reducer.round() || reducer.reduce_without_calls() {}
+    reducer.best
 }
 
 struct Reducer<'f> {
@@ -89,6 +80,14 @@ fn cost(case: &Case) -> Cost {
     (code, entities, grid as usize * case.threads(), bytes)
 }
 
+/// The case with its module read from its text, which leaves out what has no place any more, and numbers
+/// the rest anew.
+fn tidied(mut case: Case) -> Option<Case> {
+    let text = print(&case.module, PrintOptions::default());
+    case.module = parse(&text, &kiln_device_stdlib::find).ok()?;
+    Some(case)
+}
+
 fn grid_of(case: &mut Case) -> &mut [u32; 3] {
     &mut case.grid
 }
@@ -106,19 +105,52 @@ impl Reducer<'_> {
         self.keep(clean) || removed && self.keep(case)
     }
 
-    fn keep(&mut self, mut case: Case) -> bool {
-        // The text leaves out what has no place any more, and numbers the rest anew.
-        let text = print(&case.module, PrintOptions::default());
-        let Ok(module) = parse(&text, &kiln_device_stdlib::find) else {
+    fn keep(&mut self, case: Case) -> bool {
+        let smaller = tidied(case).filter(|case| cost(case) < cost(&self.best));
+        match smaller.filter(|case| self.fails(case)) {
+            Some(case) => {
+                self.best = case;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn fails(&self, case: &Case) -> bool {
+        verify(&case.module).is_ok() && (self.still_fails)(case)
+    }
+
+    /// Tries each kind of change everywhere.
+    fn round(&mut self) -> bool {
+        let mut progress = self.shrink_launch();
+        progress |= self.remove_instructions();
+        progress |= self.splice_regions();
+        progress |= self.simplify_values();
+        progress |= self.remove_entities();
+        progress |= self.simplify_data();
+        progress
+    }
+
+    /// Puts callees in the place of their calls, although a callee that returns early makes the case
+    /// larger by that, and keeps what it becomes if that is smaller.
+    fn reduce_without_calls(&mut self) -> bool {
+        let mut case = self.best.clone();
+        if !edit::inline_calls(&mut case.module) {
+            return false;
+        }
+        let Some(case) = tidied(case).filter(|case| self.fails(case)) else {
             return false;
         };
-        case.module = module;
-        let smaller = cost(&case) < cost(&self.best);
-        let kept = smaller && verify(&case.module).is_ok() && (self.still_fails)(&case);
-        if kept {
-            self.best = case;
+        let mut flat = Reducer {
+            best: case,
+            still_fails: self.still_fails,
+        };
+        while flat.round() {}
+        let smaller = cost(&flat.best) < cost(&self.best);
+        if smaller {
+            self.best = flat.best;
         }
-        kept
+        smaller
     }
 
     /// Tries a change of the best case, which says whether it can be made.
