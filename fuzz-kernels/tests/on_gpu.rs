@@ -23,7 +23,11 @@ use kiln_random::{Budget, Case, generate, sound};
 use planted::Planted;
 
 /// Cases that a GPU, or a backend, once got wrong, by name.
-const KNOWN: [(&str, &str); 13] = [
+const KNOWN: [(&str, &str); 14] = [
+    (
+        "acquire_without_use",
+        include_str!("../../docs/upstream/acquire_without_use.kir"),
+    ),
     (
         "float_stored_as_16_bits",
         include_str!("../../docs/upstream/float_stored_as_16_bits.kir"),

@@ -14,6 +14,8 @@ chapter![
     parts_of_floats,
     smallest_of_16_bits,
     votes_that_nobody_reads,
+    sums_of_16_bits,
+    acquired_for_order_alone,
 ];
 
 const THREADS: usize = 64;
@@ -254,6 +256,62 @@ fn votes_that_nobody_reads(jit: &Jit) -> Outcome {
         let block = i / THREADS as u32;
         let scaled = (block * 3 + 17).wrapping_mul(0x9e37_79b1) ^ i;
         let expected = if block >= x % 5 { 0 } else { scaled };
+        assert_eq!(found, expected, "thread {i}");
+    }
+    Ok(())
+}
+
+/// Sums of rows of numbers that begin with another one: they are added in pairs, and what the first pair is
+/// added to is a constant of which one half is used.
+#[kernel]
+fn sums(rows: &[[i16; 64]], out: &mut [i16]) {
+    let i = thread_idx().x;
+    let mut sum = 1;
+    for j in 0..64 {
+        sum += rows[i][j];
+    }
+    out[i] = sum;
+}
+
+fn sums_of_16_bits(jit: &Jit) -> Outcome {
+    let number = |n: usize| (noise(n) >> 24) as i16;
+    let rows: Vec<[i16; 64]> = (0..THREADS)
+        .map(|row| std::array::from_fn(|column| number(64 * row + column)))
+        .collect();
+    let (buffer, mut out) = (jit.upload(&rows)?, jit.zeros::<i16>(THREADS)?);
+    sums.launch(jit, (1, THREADS as u32), &buffer, &mut out)?;
+    for (i, (found, row)) in out.to_vec()?.into_iter().zip(rows).enumerate() {
+        assert_eq!(found, row.iter().sum::<i16>() + 1, "row {i}");
+    }
+    Ok(())
+}
+
+/// Each thread acquires once or twice, for the order alone: what the flag is, nobody reads. What comes
+/// after it is in all memories there are.
+#[kernel]
+fn acquired(x: &[u64], flag: &[u32], out: &mut [u64]) {
+    let tile = shared!([u16; 64]);
+    let t = thread_idx().x;
+    for j in (t..64).step_by(48) {
+        atomic_load(&flag[0], Ordering::Acquire, Scope::System);
+        tile[j] = 3;
+    }
+    barrier();
+    let own = x[t];
+    let mixed = own ^ tile[t] as u64;
+    let chosen = [mixed, own, mixed + 1, own + 1];
+    out[t] = chosen[own as usize % 4];
+}
+
+fn acquired_for_order_alone(jit: &Jit) -> Outcome {
+    const LANES: usize = 48;
+    let x: Vec<u64> = (0..LANES).map(|i| noise(i).into()).collect();
+    let (buffer, flag) = (jit.upload(&x)?, jit.upload(&[1u32])?);
+    let mut out = jit.zeros::<u64>(LANES)?;
+    acquired.launch(jit, (1, LANES as u32), &buffer, &flag, &mut out)?;
+    for (i, (found, own)) in out.to_vec()?.into_iter().zip(x).enumerate() {
+        let mixed = own ^ 3;
+        let expected = [mixed, own, mixed + 1, own + 1][own as usize % 4];
         assert_eq!(found, expected, "thread {i}");
     }
     Ok(())
