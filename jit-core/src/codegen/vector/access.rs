@@ -85,7 +85,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         // Private memory with the lanes of each leaf side by side.
         let lanes = u64::from(self.emit.lanes);
         let address = self.shift(ptr, leaf.offset * lanes)?;
-        let stride = if self.bug(Bug::WrongLocalSpread) {
+        // Not of addresses: a mixture of two is none.
+        let stride = if self.bug(Bug::WrongLocalSpread) && leaf.scalar.is_some() {
             1
         } else {
             i64::from(leaf.bytes())
