@@ -114,8 +114,7 @@ pub trait Backend: Send + Sync {
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
     /// Makes a kernel launchable.
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>>;
-    /// Makes a kernel launchable with checks. [`Checks::accept`] keeps them from devices that make
-    /// none.
+    /// Makes a kernel launchable with checks. Devices of other kinds than the CPU are never asked.
     fn load_checked(&self, kernel: &CompiledKernel, _: &Checks) -> Result<Box<dyn LoadedCode>> {
         Err(Error::NoChecks {
             kernel: kernel.info.name.clone(),
