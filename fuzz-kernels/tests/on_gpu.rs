@@ -23,10 +23,14 @@ use kiln_random::{Budget, Case, generate, sound};
 use planted::Planted;
 
 /// Cases that a GPU, or a backend, once got wrong, by name.
-const KNOWN: [(&str, &str); 14] = [
+const KNOWN: [(&str, &str); 15] = [
     (
         "acquire_without_use",
         include_str!("../../docs/upstream/acquire_without_use.kir"),
+    ),
+    (
+        "compared_maximum",
+        include_str!("../../docs/upstream/compared_maximum.kir"),
     ),
     (
         "float_stored_as_16_bits",
@@ -180,6 +184,9 @@ fn keep_ended(wrong: &Wrong, folder: &str, args: &Args) {
 
 /// Writes what is wrong to a folder, reduced.
 fn keep(gpu: &Gpu, report: &Report, folder: &str, args: &Args) {
+    if let Err(error) = std::fs::create_dir_all(folder) {
+        println!("{folder}: {error}");
+    }
     for wrong in report.differing.iter().take(REDUCED) {
         let (case, name) = (wrong.case.clone(), &wrong.name);
         match report.ended {

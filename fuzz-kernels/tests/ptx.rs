@@ -55,6 +55,7 @@ fn ptx_that_is_assembled_wrong_is_not_written() {
         known,
         [
             Kind::Boolean,
+            Kind::Extremum,
             Kind::Narrow,
             Kind::Pair,
             Kind::Short,
@@ -67,6 +68,7 @@ fn ptx_that_is_assembled_wrong_is_not_written() {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Kind {
     Boolean,
+    Extremum,
     Narrow,
     Pair,
     Short,
@@ -107,7 +109,10 @@ fn offences_of_function(text: &str) -> Vec<(Kind, String)> {
         let types: Vec<&str> = opcode.split('.').collect();
         let communicates = ["vote.sync", "match.any", "match.all", "redux.sync"];
         let alone = |register: &&str| mentions.get(register) == Some(&1);
-        if opcode == "abs.s16" || opcode == "neg.s16" {
+        if ["min.s16", "max.s16", "min.u16", "max.u16"].contains(&opcode) {
+            return Some(Kind::Extremum);
+        }
+        if ["neg.s16", "abs.s16"].contains(&opcode) {
             return Some(Kind::Short);
         }
         if let Some(at) = communicates.iter().find_map(|name| line.find(name)) {

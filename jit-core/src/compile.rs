@@ -27,7 +27,7 @@ use crate::hook::{
 };
 use crate::ir::{InstNode, IntrinsicDef, Module, Phase, verify};
 use crate::job::{CompileJob, LegalJob};
-use crate::legal::Legal;
+use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
 
 /// A named point of the pipeline with an output one can look at.
@@ -143,6 +143,9 @@ impl Compiler<'_> {
         };
 
         verify(&job.module)?;
+        if job.module.phase == Phase::Generic {
+            return Err(NotLegal::phase_of(&job.module).into());
+        }
         let mut contract = Contract::of(&job.module);
         self.hooks.run(HookPoint::PrepareJob, &kernel, |hook| {
             let checked = Checked::of(&job.module);

@@ -29,8 +29,8 @@ pub enum NotLegal {
     Broken(#[from] VerifyErrors),
     /// It is of another phase.
     #[error("{}", error_text!(
-        "module `{module}` is in phase `{phase}`, and code is made of modules in phase `legal`; compile \
-         it, which specializes it and lowers its ABI"
+        "module `{module}` is in phase `{phase}`, and code is made of modules in phase `legal`; \
+         specialize it, and let `compile` lower its ABI"
     ))]
     Phase {
         /// The module.
@@ -50,6 +50,16 @@ pub enum NotLegal {
 
 debug_as_text!(NotLegal);
 
+impl NotLegal {
+    /// The module is of the wrong phase.
+    pub(crate) fn phase_of(module: &Module) -> NotLegal {
+        NotLegal::Phase {
+            phase: module.phase.name(),
+            module: module.name.clone(),
+        }
+    }
+}
+
 impl Legal {
     /// Verifies a module.
     ///
@@ -58,10 +68,7 @@ impl Legal {
     pub fn new(module: Module) -> Result<Legal, NotLegal> {
         verify(&module)?;
         if module.phase != Phase::Legal {
-            return Err(NotLegal::Phase {
-                phase: module.phase.name(),
-                module: module.name,
-            });
+            return Err(NotLegal::phase_of(&module));
         }
         let proof = (module.kernel(), ParamLayout::of(&module));
         let (Some(kernel), Some(layout)) = proof else {

@@ -6,7 +6,7 @@
 //!
 //! | file | what goes wrong |
 //! |---|---|
-//! | `short` | `abs.s16` and `neg.s16` of the smallest integer |
+//! | `short` | `abs.s16` and `neg.s16` of the smallest integer; minima and maxima of 16-bit integers that are compared |
 //! | `boolean` | conversions between integers and floats of what is 0 or 1 |
 //! | `narrow` | stores of a part of a register that holds a float |
 //! | `pairs` | pairs of 16-bit integers with a constant |
@@ -41,7 +41,8 @@ pub(crate) fn write_around<'ctx>(
 
 /// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong.
 pub(crate) fn write_around_in_text(ptx: &str) -> String {
-    pairs::split(&short::widen(&unused::drop_unused(ptx))).into_owned()
+    // Pairs in parts are operations on 16 bits.
+    short::widen(&pairs::split(&unused::drop_unused(ptx))).into_owned()
 }
 
 /// All instructions of a module that are one of these.

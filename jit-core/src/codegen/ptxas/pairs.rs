@@ -25,9 +25,11 @@ fn split_in_function(function: &str) -> String {
             Some((operation, [result, left, right]))
                 if constants.contains(left) || constants.contains(right) =>
             {
+                // A line an instruction, for what looks at the text after this.
                 text.push_str(&format!(
-                    "\t{{ .reg .b16 a, b, c, d; mov.b32 {{a, b}}, {left}; mov.b32 {{c, d}}, {right}; \
-                     {operation} a, a, c; {operation} b, b, d; mov.b32 {result}, {{a, b}}; }}\n"
+                    "\t{{ .reg .b16 a, b, c, d;\n\tmov.b32 {{a, b}}, {left};\n\
+                     \tmov.b32 {{c, d}}, {right};\n\t{operation} a, a, c;\n\t{operation} b, b, d;\n\
+                     \tmov.b32 {result}, {{a, b}};\n\t}}\n"
                 ));
             }
             _ => text.push_str(line),
