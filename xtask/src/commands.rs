@@ -48,6 +48,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench launch"),
     ),
     (
+        "cargo bench --bench cpu -- --instructions",
+        Here("cargo bench --bench cpu -- --instructions --kernel saxpy"),
+    ),
+    (
         "cargo bench --bench cpu",
         Here("cargo bench --bench cpu -- --quick --one-core --kernel saxpy --peer none"),
     ),
