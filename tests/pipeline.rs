@@ -14,6 +14,7 @@ use kiln::core::front::AsKernel;
 use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet};
 use kiln::core::inkwell;
 use kiln::core::ir::{Effects, IntrinsicDef, Meaning, Module, Scalar, TypePattern, Uniformity};
+use kiln::core::target::{CpuTarget, Target};
 use kiln::prelude::*;
 
 #[kernel]
@@ -328,5 +329,26 @@ fn code_for_a_cpu_says_no_address_of_this_process() -> kiln::Result<()> {
         assert!(!object.windows(8).any(|bytes| bytes == address));
     }
     assert!(objects[0] == objects[1], "code of one key differs");
+    Ok(())
+}
+
+#[test]
+fn code_for_one_shape_of_block_runs_with_that_alone() -> kiln::Result<()> {
+    let target = CpuTarget {
+        block: Some([32, 1, 1]),
+        ..CpuTarget::host()
+    };
+    let options = JitOptions {
+        target: Some(Target::Cpu(target)),
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu(), HookSet::new(), options);
+    let mut y = jit.zeros::<u32>(64)?;
+    count.launch(&jit, (2, 32), &mut y)?;
+    assert_eq!(y.to_vec()?, [32; 64]);
+    let error = count
+        .launch(&jit, (1, 64), &mut y)
+        .expect_err("another shape");
+    assert!(matches!(error, kiln::Error::WrongTarget { .. }), "{error}");
     Ok(())
 }

@@ -98,6 +98,7 @@ const RULES: &[Rule] = &[
     is_named_by_subject,
     allows_with_reason,
     unsafe_in_place,
+    layers_stay_apart,
     types_by_form,
     errors_are_readable,
     is_portable,
@@ -221,6 +222,44 @@ fn types_by_form(file: &File<'_>) -> Vec<Problem> {
     words(code)
         .filter(|w| w.1 == "TypeId")
         .map(|(line, _)| (line, advice.to_owned()))
+        .collect()
+}
+
+/// Layers of `jit-core`, and the modules of it that they know nothing of; see ARCHITECTURE.md. The device
+/// that runs code for GPUs on this CPU, for tests, makes that code.
+const LAYERS: [(&str, &[&str]); 3] = [
+    (
+        "jit-core/src/ir/",
+        &["codegen", "compile", "interp", "runtime"],
+    ),
+    ("jit-core/src/interp/", &["codegen", "compile", "runtime"]),
+    ("jit-core/src/runtime/", &["codegen", "compile"]),
+];
+
+/// A layer imports nothing from above it.
+fn layers_stay_apart(file: &File<'_>) -> Vec<Problem> {
+    let layer = LAYERS.iter().find(|(path, _)| file.path.starts_with(path));
+    let (Some(code), Some((_, above))) = (&file.code, layer) else {
+        return Vec::new();
+    };
+    if file.path.starts_with("jit-core/src/runtime/on_host/") {
+        return Vec::new();
+    }
+    let imports = |line: &str| {
+        let mut above = above.iter();
+        above
+            .find(|name| line.contains(&format!("crate::{name}::")))
+            .copied()
+    };
+    let lines = (1..).zip(code.lines());
+    let found = lines.filter_map(|(at, line)| Some((at, imports(line)?)));
+    found
+        .map(|(at, name)| {
+            (
+                at,
+                format!("`{name}` is above this layer; see ARCHITECTURE.md"),
+            )
+        })
         .collect()
 }
 
@@ -389,6 +428,22 @@ fn a_type_id_is_found() {
     );
     check("jit-core/src/front/pool.rs", code, &[]);
     check("a/src/x.rs", "//! No `TypeId` here.\nfn f() {}\n", &[]);
+}
+
+#[test]
+fn an_import_from_above_is_found() {
+    let code = "//! X.\nuse crate::codegen::Isa;\n";
+    for layer in ["ir", "interp", "runtime/cpu"] {
+        let path = format!("jit-core/src/{layer}/x.rs");
+        let found = format!("{path}:2: `codegen` is above this layer");
+        check(&path, code, &[&found]);
+    }
+    check("jit-core/src/jit/x.rs", code, &[]);
+    check(
+        "jit-core/src/runtime/x.rs",
+        "//! [`crate::codegen::Isa`]\n",
+        &[],
+    );
 }
 
 #[test]

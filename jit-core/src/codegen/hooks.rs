@@ -1,6 +1,6 @@
 //! Where the lowering asks whether somebody else wants to lower an instruction.
 //!
-//! The public hook interface is built on this trait; with [`NoHooks`] the lowering asks nothing.
+//! The pipeline answers for the hooks of a compilation.
 
 use inkwell::builder::Builder;
 use inkwell::context::Context;
@@ -85,9 +85,7 @@ impl<'a, 'ctx> OperationLowering<'a, 'ctx> {
 /// must have the LLVM type of the result.
 pub trait LoweringHooks {
     /// Whether to ask at all; `false` makes the lowering skip the other methods.
-    fn active(&self) -> bool {
-        true
-    }
+    fn active(&self) -> bool;
 
     /// Asked for every instruction that defines a scalar, vector or pointer. `args` are its
     /// operands in order; a slice is two arguments, address and length. `None` leaves the
@@ -100,10 +98,7 @@ pub trait LoweringHooks {
         cx: &OperationLowering<'_, 'ctx>,
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let _ = (cx, inst, args);
-        Ok(None)
-    }
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>;
 
     /// Asked for every intrinsic that gives a result, after [`LoweringHooks::lower_inst`].
     /// `None` leaves it to the intrinsic's row.
@@ -115,18 +110,5 @@ pub trait LoweringHooks {
         cx: &OperationLowering<'_, 'ctx>,
         def: &IntrinsicDef,
         args: &[BasicValueEnum<'ctx>],
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let _ = (cx, def, args);
-        Ok(None)
-    }
-}
-
-/// Leaves everything to Kiln.
-#[derive(Copy, Clone, Debug, Default)]
-pub struct NoHooks;
-
-impl LoweringHooks for NoHooks {
-    fn active(&self) -> bool {
-        false
-    }
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>;
 }

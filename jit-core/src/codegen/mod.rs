@@ -39,7 +39,7 @@ pub(crate) use session::compile_module;
 
 pub use admitted::{Admitted, Float};
 pub use error::{BackendError, CompileThreadError};
-pub use hooks::{LoweringHooks, NoHooks, OperationLowering};
+pub use hooks::{LoweringHooks, OperationLowering};
 pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
 pub use legal::{Illegal, IllegalOperations};
 pub use library::{LlvmLibrary, LlvmLibraryError, Place, Searched, find_library, library};

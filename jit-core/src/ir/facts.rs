@@ -93,13 +93,6 @@ impl Facts {
         }
     }
 
-    fn address(check: Option<Check>) -> Facts {
-        Facts {
-            check,
-            ..Facts::value(Source::Operands)
-        }
-    }
-
     fn atomic(source: Source, writes: bool, ordering: Ordering, scope: Scope) -> Facts {
         Facts {
             reads: !matches!(source, Source::None),
@@ -134,11 +127,6 @@ impl Facts {
         let quiet = !reads && !writes && !meets && check.is_none() && orders.is_none();
         quiet && flow == Flow::Next && !matches!(source, Source::Callee | Source::Execution)
     }
-
-    /// Whether its thread can end here: by a check, or in a kernel by returning.
-    pub fn can_end(&self) -> bool {
-        self.check.is_some() || self.flow == Flow::Returns
-    }
 }
 
 impl InstData {
@@ -165,16 +153,10 @@ impl InstData {
             | InstData::SharedAddr(_)
             | InstData::DynamicShared
             | InstData::GlobalAddr(_) => Facts::value(Source::Operands),
-            InstData::ElementPtr {
-                ptr: base,
-                index,
-                checked,
-            }
-            | InstData::SliceIndex {
-                slice: base,
-                index,
-                checked,
-            } => Facts::address(checked.then_some(Check { base, index })),
+            InstData::ElementPtr { .. } | InstData::SliceIndex { .. } => Facts {
+                check: self.check(),
+                ..Facts::value(Source::Operands)
+            },
             InstData::VarGet(var) => Facts::value(Source::Variable(var)),
             InstData::VarSet(..) => Facts {
                 writes: true,
@@ -251,6 +233,12 @@ impl InstData {
             } => Some(Check { base, index }),
             _ => None,
         }
+    }
+
+    /// Whether its thread can end here: by a check, or in a kernel by returning. What is in its regions
+    /// is left out.
+    pub fn can_end(&self) -> bool {
+        self.check().is_some() || matches!(self, InstData::Return { .. })
     }
 
     /// Among which threads it orders accesses to memory: here, and nowhere else, writes of other

@@ -347,8 +347,7 @@ fn can_end(function: &Function, region: Region) -> bool {
 
 fn inst_can_end(function: &Function, inst: Inst) -> bool {
     let data = &function.insts[inst].data;
-    let here = data.check().is_some() || matches!(data, InstData::Return { .. });
-    here || data.regions().iter().any(|&r| can_end(function, r))
+    data.can_end() || data.regions().iter().any(|&r| can_end(function, r))
 }
 
 /// Values that cost little to compute again and give the same wherever that is done.

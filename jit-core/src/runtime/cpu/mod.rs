@@ -361,7 +361,10 @@ impl Backend for CpuDevice {
     ) -> Result<()> {
         if let Some(code) = code.as_any().downcast_ref::<Compiled>() {
             if code.block != config.block.to_array() {
-                return Err(Error::Internal("code for another shape of block"));
+                return Err(Error::WrongTarget {
+                    kernel: kernel.name.clone(),
+                    device: self.info.name.clone(),
+                });
             }
             return self.run(&code.kernel, kernel, config, params, limit);
         }
