@@ -1,7 +1,7 @@
 //! Build script of `kiln-jit-core`.
 //!
 //! Two things are fixed when the crate is built: the table of LLVM-C forwarders, generated from
-//! `src/codegen/llvm_symbols.txt`, and the `lib` folder of the Rust toolchain that builds the
+//! `src/codegen/llvm/llvm_symbols.txt`, and the `lib` folder of the Rust toolchain that builds the
 //! crate, which is one of the places where libLLVM is looked for at run time. Nothing is linked.
 
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SYMBOLS: &str = "src/codegen/llvm_symbols.txt";
+const SYMBOLS: &str = "src/codegen/llvm/llvm_symbols.txt";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={SYMBOLS}");
     println!("cargo:rerun-if-env-changed=RUSTC");
 
-    let list = fs::read_to_string(SYMBOLS).expect("src/codegen/llvm_symbols.txt is readable");
+    let list = fs::read_to_string(SYMBOLS).expect("src/codegen/llvm/llvm_symbols.txt is readable");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::write(out.join("llvm_forwarders.rs"), forwarders(&list)).expect("OUT_DIR is writable");
 

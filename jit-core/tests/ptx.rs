@@ -426,7 +426,7 @@ fn atomics_say_their_order_and_scope() {
         );
         let ordering = Ordering::SequentiallyConsistent;
         b.stmt(InstData::Fence { ordering, scope });
-        // Stored, since a load whose value nothing uses becomes a fence (`codegen/ptxas/unused.rs`).
+        // Stored, since a load whose value nothing uses becomes a fence (`codegen/gpu/ptxas/unused.rs`).
         b.stmt(InstData::AtomicStore {
             ptr,
             value: loaded,

@@ -8,7 +8,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, FunctionValue};
 
-use super::error::BackendError;
+use crate::codegen::llvm::error::BackendError;
 use crate::ir::{Function, InstNode, IntrinsicDef, Module};
 
 /// One operation while it is lowered. Hooks on LLVM's level are given it.

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
-use super::admitted::Admitted;
-use super::cpu::CpuIsa;
-use super::error::BackendError;
-use super::hooks::LoweringHooks;
-use super::legal::IllegalOperations;
-use super::options::CodegenOptions;
-use super::ptx::PtxIsa;
-use super::session::Session;
 use crate::code::Code;
+use crate::codegen::admitted::Admitted;
+use crate::codegen::cpu::isa::CpuIsa;
+use crate::codegen::gpu::legal::IllegalOperations;
+use crate::codegen::gpu::ptx::PtxIsa;
+use crate::codegen::hooks::LoweringHooks;
+use crate::codegen::llvm::error::BackendError;
+use crate::codegen::llvm::session::Session;
+use crate::codegen::options::CodegenOptions;
 use crate::legal::Legal;
 use crate::target::{CustomTarget, Target};
 

@@ -1,53 +1,40 @@
 //! Code generation: the only part of Kiln that talks to LLVM.
 //!
-//! No inkwell type leaves this module, save the module handle given to LLVM-level hooks. `library`
-//! opens libLLVM, `session` runs a compile and collects its diagnostics, `machine` knows the
-//! targets.
+//! | folder | subject |
+//! |---|---|
+//! | `llvm` | LLVM itself, whatever it makes: opening the library, a compile and its diagnostics, target machines, passes |
+//! | `gpu` | code of one thread: lowering, legality, PTX, what `ptxas` makes wrong of it |
+//! | `cpu` | code of a block: a warp is a vector |
+//!
+//! `isa` is what the pipeline sees of them. No inkwell type leaves this module, save what LLVM-level hooks
+//! and users' own [`LlvmIsa`]s are given.
 
 mod admitted;
 mod cpu;
-mod effort;
-mod error;
+mod gpu;
 mod hooks;
-mod inline_ptx;
-mod intrinsic;
 mod isa;
-mod legal;
-mod library;
-mod line_info;
-mod lower;
-pub(crate) mod machine;
-mod memory;
-#[cfg(feature = "gpu-on-host")]
-pub(crate) mod on_host;
-mod operations;
-mod optimize;
+mod llvm;
 mod options;
-mod park;
-mod placeless;
 mod private;
 mod provenance;
-mod ptx;
-mod ptxas;
-pub(crate) mod session;
-mod split;
-mod types;
-mod vector;
 
-pub(crate) use park::in_hook;
-pub(crate) use session::compile_module;
+#[cfg(feature = "gpu-on-host")]
+pub(crate) use gpu::on_host;
+pub(crate) use llvm::park::in_hook;
+pub(crate) use llvm::session::compile_module;
 
 pub use admitted::{Admitted, Float};
-pub use error::{BackendError, CompileThreadError};
+pub use gpu::kernel_entry_name;
+pub use gpu::legal::{Illegal, IllegalOperations};
 pub use hooks::{LoweringHooks, OperationLowering};
 pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
-pub use legal::{Illegal, IllegalOperations};
-pub use library::{LlvmLibrary, LlvmLibraryError, Place, Searched, find_library, library};
-pub use lower::kernel_entry_name;
+pub use llvm::error::{BackendError, CompileThreadError};
+pub use llvm::library::{LlvmLibrary, LlvmLibraryError, Place, Searched, find_library, library};
+pub use llvm::machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
+pub use llvm::optimize::OptLevel;
+pub use llvm::session::Session;
+pub use options::CodegenOptions;
+
 /// The LLVM release that code is generated with; part of the cache key.
 pub const LLVM_VERSION: u32 = 22;
-
-pub use machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
-pub use optimize::OptLevel;
-pub use options::CodegenOptions;
-pub use session::Session;

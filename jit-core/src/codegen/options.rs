@@ -2,7 +2,7 @@
 //!
 //! All of it is plain data and part of the cache key.
 
-use super::optimize::OptLevel;
+use crate::codegen::llvm::optimize::OptLevel;
 
 /// Options of a compile to PTX.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! A block is run warp by warp, a warp as one vector of lanes (ispc's SPMD on SIMD), so the
 //! backend has to know what is the same in all lanes and where the threads of a block meet. Nothing
-//! here knows LLVM; `codegen::vector` writes what these modules find out.
+//! here knows LLVM; `codegen::cpu::vector` writes what these modules find out.
 //!
 //! | file | subject |
 //! |---|---|

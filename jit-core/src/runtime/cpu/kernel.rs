@@ -35,7 +35,7 @@ impl HostKernel {
 
 impl Blocks for HostKernel {
     fn entry(&self) -> BlocksFn {
-        // SAFETY: the symbol is the function that `codegen::vector` declares with this signature;
+        // SAFETY: the symbol is the function that `codegen::cpu::vector` declares with this signature;
         // the caller keeps `self` while it runs.
         unsafe { std::mem::transmute::<*const u8, BlocksFn>(self.object.entry()) }
     }

@@ -6,7 +6,7 @@
 //! let jit = Jit::with(on_host.device(), on_host.hooks(standard()), JitOptions::default());
 //! ```
 //! Kernels are compiled for a GPU as ever. A hook, the last one, keeps the optimized module of each;
-//! loading a kernel makes code for this machine of it (`codegen/on_host`). Blocks run one after the
+//! loading a kernel makes code for this machine of it (`codegen/gpu/on_host`). Blocks run one after the
 //! other, in increasing order; the threads of a block are coroutines that take turns, in an order
 //! that a seed decides, and change at barriers, operations of a warp and atomics. So a program
 //! without races gives what it gives on a GPU, unless a pass is wrong, or what it was told.

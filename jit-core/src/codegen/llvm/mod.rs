@@ -1,0 +1,23 @@
+//! LLVM: the library, compile threads, target machines and passes, whatever code is made.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `library` | finding and opening libLLVM, whose functions are forwarded to |
+//! | `session` | a compile on a thread of its own, with its diagnostics; `park` stops one that does not end |
+//! | `memory` | whether the memory is there that a compile takes |
+//! | `machine` | target machines: passes and emission behind error values |
+//! | `optimize`, `effort` | pass pipelines; how hard LLVM tries |
+//! | `bindings` | what inkwell does not have |
+//! | `operations` | operations of the IR by LLVM's names |
+//! | `error` | what can go wrong |
+
+pub(crate) mod bindings;
+pub(crate) mod effort;
+pub(crate) mod error;
+pub(crate) mod library;
+pub(crate) mod machine;
+pub(crate) mod memory;
+pub(crate) mod operations;
+pub(crate) mod optimize;
+pub(crate) mod park;
+pub(crate) mod session;
