@@ -64,7 +64,7 @@ fn ptx_that_is_assembled_wrong_is_not_written() {
     );
 }
 
-/// What `ptxas` gets wrong (`jit-core/src/codegen/gpu/ptxas`).
+/// What `ptxas` gets wrong (`jit-core/codegen/src/gpu/ptxas`).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Kind {
     Boolean,

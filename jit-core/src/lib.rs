@@ -16,41 +16,33 @@
 //!
 //! This crate knows no hook, no library function and no array.
 
-pub mod abi;
 pub mod args;
-mod block_order;
 pub mod build;
 pub mod cache;
-pub mod checks;
-pub mod code;
-pub mod codegen;
 pub mod compile;
 mod contract;
 pub mod definition;
-pub mod environment;
 pub mod error;
 pub mod expand;
-pub mod fault;
 pub mod front;
 pub mod hook;
-mod host_abi;
 pub mod inspect;
-pub mod interp;
-pub mod ir;
 pub mod jit;
 pub mod job;
-pub mod launch;
-pub mod legal;
 pub mod lower_abi;
-pub mod planted;
-pub mod rounding;
-pub mod row_panic;
 pub mod runtime;
-pub mod simt;
 pub mod specialize;
-mod stop;
-pub mod target;
 pub mod value;
+
+pub use kiln_codegen as codegen;
+pub use kiln_codegen::simt;
+pub use kiln_interp as interp;
+pub use kiln_interp::checks;
+pub use kiln_ir as ir;
+pub use kiln_ir::{
+    abi, code, environment, fault, launch, legal, planted, rounding, row_panic, target,
+};
+use kiln_ir::{block_order, host_abi, stop};
 
 /// inkwell, for hooks that work on LLVM modules.
 pub use inkwell;

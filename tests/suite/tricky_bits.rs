@@ -1,6 +1,6 @@
 //! Tricky kernels, bits: numbers that are 0 or 1, parts of floats, the smallest integer of 16 bits,
 //! results that nobody wants. NVIDIA's assembler gets each wrong if it is written as it comes to mind
-//! (`jit-core/src/codegen/gpu/ptxas`), so only a GPU shows whether these pass.
+//! (`jit-core/codegen/src/gpu/ptxas`), so only a GPU shows whether these pass.
 
 use half::{bf16, f16};
 use kiln::prelude::*;

@@ -80,7 +80,7 @@ impl Jit {
         args: &[Arg<'_>],
     ) -> Result<Arc<Specialized>> {
         let checks = &self.0.options.checks;
-        checks.accept(&kernel.name(), self.0.device.info())?;
+        self.0.device.info().accept(&kernel.name(), checks)?;
         let snapshot = &*kernel.snapshot()?;
         let consts = Consts::Bound(kernel.consts());
         let launched = self.launched(snapshot.fingerprint, consts, args);

@@ -75,6 +75,19 @@ pub struct DeviceInfo {
     pub limits: LaunchLimits,
 }
 
+impl DeviceInfo {
+    /// Refuses checks that the device does not make.
+    pub(crate) fn accept(&self, kernel: &str, checks: &Checks) -> Result<()> {
+        if checks.is_none() || self.kind == DeviceKind::Cpu {
+            return Ok(());
+        }
+        Err(Error::NoChecks {
+            kernel: kernel.to_owned(),
+            device: self.name.clone(),
+        })
+    }
+}
+
 /// A kernel loaded on a device.
 pub trait LoadedCode: Any + Send + Sync {
     /// For the backend that made it to get its own type back.
@@ -214,5 +227,25 @@ impl Device {
 
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_makes_no_checks() {
+        let cpu = Device::cpu();
+        let info = cpu.info().clone();
+        let gpu = DeviceInfo {
+            kind: DeviceKind::Cuda,
+            name: "NVIDIA Example".to_owned(),
+            ..info.clone()
+        };
+        assert!(info.accept("k", &Checks::all()).is_ok());
+        assert!(gpu.accept("k", &Checks::none()).is_ok());
+        let error = gpu.accept("k", &Checks::none().races());
+        expect_test::expect!["kernel `k`: NVIDIA Example makes no checks; launch it with these options on `Device::cpu()`, or run the program under NVIDIA's compute-sanitizer"].assert_eq(&error.expect_err("it is refused").to_string());
     }
 }

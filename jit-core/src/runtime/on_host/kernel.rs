@@ -112,7 +112,7 @@ impl Loaded {
             slots: kernel.layout.slots.iter().map(|s| s.offset).collect(),
             callback: (callback as *const ()).expose_provenance(),
             shared: (memory.shared, SHARED_BYTES.into()),
-        })?;
+        })??;
         Ok(Loaded {
             name: kernel.name.clone(),
             object: LoadedObject::load(&kernel.name, &code.object, THREAD_ENTRY, symbols::find)?,

@@ -1,0 +1,371 @@
+//! Constants, arithmetic, comparisons and selections, in all lanes at once.
+//!
+//! The IR's definitions hold in every lane, active or not: a divisor of 0 counts as 1, a shift
+//! amount counts modulo the width. So no lane can trap, and none has to be masked off.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, InstructionOpcode};
+
+use kiln_ir::planted::Bug;
+use kiln_ir::rounding::{bf16_from_f64, f16_from_f64};
+use kiln_ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
+
+use super::Warp;
+use super::emit::{Built, unexpected};
+use super::leaf::{Even, Leaf, Wide, leaves, scalar_type};
+use crate::llvm::error::BackendError;
+use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
+
+impl<'ctx> Warp<'_, '_, 'ctx> {
+    pub(super) fn constant(
+        &self,
+        constant: Constant,
+        ty: Type,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let Some(scalar) = ty.as_scalar() else {
+            return self.zero(ty);
+        };
+        let llvm = scalar_type(self.emit, scalar);
+        let value: BasicValueEnum<'ctx> = match (constant, scalar) {
+            (Constant::Zero, _) => return self.zero(ty),
+            (Constant::Bool(b), _) => self.emit.int(1).const_int(b.into(), false).into(),
+            (Constant::Int(n), Scalar::F16 | Scalar::BF16) => self.half_constant(scalar, n as f64),
+            (Constant::Float(x), Scalar::F16 | Scalar::BF16) => self.half_constant(scalar, x),
+            (Constant::Int(n), Scalar::F32 | Scalar::F64) => {
+                llvm.into_float_type().const_float(n as f64).into()
+            }
+            (Constant::Float(x), Scalar::F32) => {
+                // LLVM would round a double to nearest as Rust does; the bits are ours to choose.
+                llvm.into_float_type()
+                    .const_float(f64::from(x as f32))
+                    .into()
+            }
+            (Constant::Float(x), Scalar::F64) => llvm.into_float_type().const_float(x).into(),
+            (Constant::Int(n), _) => llvm.into_int_type().const_int(n as u64, false).into(),
+            (Constant::Float(_), _) => return Err(unexpected("a float of an integer type")),
+        };
+        Ok(Wide::from_elem(Leaf::Uniform(value), 1))
+    }
+
+    fn half_constant(&self, scalar: Scalar, value: f64) -> BasicValueEnum<'ctx> {
+        let bits = match scalar {
+            Scalar::F16 => f16_from_f64(value).to_bits(),
+            _ => bf16_from_f64(value).to_bits(),
+        };
+        self.emit.int(16).const_int(bits.into(), false).into()
+    }
+
+    /// The zero of a type.
+    pub(super) fn zero(&self, ty: Type) -> Result<Wide<'ctx>, BackendError> {
+        let leaves = leaves(self.types(), ty)?;
+        let zero = |leaf: &super::leaf::LeafType| Leaf::Uniform(leaf.llvm(self.emit).const_zero());
+        Ok(leaves.iter().map(zero).collect())
+    }
+
+    pub(super) fn unary(&self, op: UnaryOp, arg: Value) -> Result<Leaf<'ctx>, BackendError> {
+        let scalar = self.scalar_of(arg)?;
+        let leaf = self.leaf(arg)?;
+        if let (UnaryOp::Neg, true, Leaf::Affine { base, stride }) = (op, scalar.is_int(), leaf) {
+            let zero = self.emit.int_like(0, base);
+            return Ok(Leaf::Affine {
+                base: self.emit.sub(zero, base)?,
+                stride: stride.wrapping_neg(),
+            });
+        }
+        let value = leaf.value(self.emit)?;
+        let result = match op {
+            UnaryOp::Neg if scalar.is_half() => {
+                // The sign bit alone changes.
+                let sign = self.emit.int_like(0x8000, value);
+                self.emit.binary(InstructionOpcode::Xor, value, sign)?
+            }
+            UnaryOp::Neg if scalar.is_float() => match value {
+                BasicValueEnum::VectorValue(v) => self.emit.builder.build_float_neg(v, "")?.into(),
+                v => self
+                    .emit
+                    .builder
+                    .build_float_neg(v.into_float_value(), "")?
+                    .into(),
+            },
+            UnaryOp::Neg => self.emit.sub(self.emit.int_like(0, value), value)?,
+            UnaryOp::Not => self.emit.not(value)?,
+        };
+        Ok(Leaf::from(result))
+    }
+
+    pub(super) fn binary(
+        &self,
+        op: BinaryOp,
+        [a, b]: [Value; 2],
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let scalar = self.scalar_of(a)?;
+        let (mut left, mut right) = (self.leaf(a)?, self.leaf(b)?);
+        // Integers may be indices.
+        if self.bug(Bug::SwapSubtraction) && op == BinaryOp::Sub && scalar.is_float() {
+            std::mem::swap(&mut left, &mut right);
+        }
+        if scalar.is_int()
+            && let Some(even) = self.even_binary(op, left, right)?
+        {
+            return Ok(even);
+        }
+        let (x, y) = (left.value(self.emit)?, right.value(self.emit)?);
+        let value = if scalar.is_half() {
+            let (x, y) = (self.widen_half(scalar, x)?, self.widen_half(scalar, y)?);
+            let wide = self.float_binary(op, x, y)?;
+            self.round_to_half(scalar, wide)?
+        } else if scalar.is_float() {
+            self.float_binary(op, x, y)?
+        } else {
+            self.int_binary(op, scalar, x, y)?
+        };
+        Ok(Leaf::from(value))
+    }
+
+    /// Sums, differences and products that keep the even form; `None` if they do not.
+    fn even_binary(
+        &self,
+        op: BinaryOp,
+        left: Leaf<'ctx>,
+        right: Leaf<'ctx>,
+    ) -> Result<Option<Leaf<'ctx>>, BackendError> {
+        if let (Leaf::Uniform(_), Leaf::Uniform(_)) = (left, right) {
+            return Ok(None);
+        }
+        let (Some((a, s, when_a)), Some((b, t, when_b))) = (left.even(), right.even()) else {
+            return Ok(None);
+        };
+        let known = |value: BasicValueEnum<'ctx>| {
+            let BasicValueEnum::IntValue(value) = value else {
+                return None;
+            };
+            value.get_sign_extended_constant()
+        };
+        let (opcode, stride) = match op {
+            BinaryOp::Add => (InstructionOpcode::Add, s.wrapping_add(t)),
+            BinaryOp::Sub => (InstructionOpcode::Sub, s.wrapping_sub(t)),
+            BinaryOp::Mul => match (s, t, known(a), known(b)) {
+                (_, 0, _, Some(factor)) => (InstructionOpcode::Mul, s.wrapping_mul(factor)),
+                (0, _, Some(factor), _) => (InstructionOpcode::Mul, t.wrapping_mul(factor)),
+                _ => return Ok(None),
+            },
+            BinaryOp::Shl => match (t, known(b)) {
+                (0, Some(amount)) => {
+                    let bits = i64::from(self.emit.int_bits(a));
+                    let stride = s.wrapping_shl((amount & (bits - 1)) as u32);
+                    (InstructionOpcode::Shl, stride)
+                }
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let (a, b) = if opcode == InstructionOpcode::Shl {
+            let bits = u64::from(self.emit.int_bits(b));
+            (a, self.emit.and(b, self.emit.int_like(bits - 1, b))?)
+        } else {
+            (a, b)
+        };
+        let base = self.emit.binary(opcode, a, b)?;
+        let when = match (when_a, when_b) {
+            (None, None) => return Ok(Some(Leaf::Affine { base, stride })),
+            (Some(when), None) | (None, Some(when)) => when,
+            (Some(x), Some(y)) => self.emit.and(x.into(), y.into())?.into_int_value(),
+        };
+        let exact = |leaf: Leaf<'ctx>| leaf.value(self.emit);
+        let mut y = exact(right)?;
+        if opcode == InstructionOpcode::Shl {
+            let bits = u64::from(self.emit.int_bits(y));
+            y = self.emit.and(y, self.emit.int_like(bits - 1, y))?;
+        }
+        let lanes = self
+            .emit
+            .binary(opcode, exact(left)?, y)?
+            .into_vector_value();
+        let even = Even {
+            base,
+            stride,
+            when,
+            readable: false,
+            part: None,
+        };
+        Ok(Some(Leaf::Vector {
+            lanes,
+            even: Some(even),
+        }))
+    }
+
+    fn float_binary(
+        &self,
+        op: BinaryOp,
+        a: BasicValueEnum<'ctx>,
+        b: BasicValueEnum<'ctx>,
+    ) -> Built<'ctx> {
+        let contract = self.kernel.contract;
+        match op {
+            BinaryOp::Add => self
+                .emit
+                .float_binary(InstructionOpcode::FAdd, a, b, contract),
+            BinaryOp::Sub => self
+                .emit
+                .float_binary(InstructionOpcode::FSub, a, b, contract),
+            BinaryOp::Mul => self
+                .emit
+                .float_binary(InstructionOpcode::FMul, a, b, contract),
+            BinaryOp::Div => self.emit.float_binary(InstructionOpcode::FDiv, a, b, false),
+            BinaryOp::Min => self.pick("llvm.minnum", a, b),
+            BinaryOp::Max => self.pick("llvm.maxnum", a, b),
+            _ => Err(unexpected("an integer operation on floats")),
+        }
+    }
+
+    fn pick(&self, name: &str, a: BasicValueEnum<'ctx>, b: BasicValueEnum<'ctx>) -> Built<'ctx> {
+        let (a, b) = self.emit.same_shape(a, b)?;
+        self.emit.value(name, &[a.get_type()], &[a, b])
+    }
+
+    fn int_binary(
+        &self,
+        op: BinaryOp,
+        scalar: Scalar,
+        a: BasicValueEnum<'ctx>,
+        b: BasicValueEnum<'ctx>,
+    ) -> Built<'ctx> {
+        let signed = scalar.is_signed_int() != self.bug(Bug::WrongSign);
+        let (a, b) = self.emit.same_shape(a, b)?;
+        match op {
+            BinaryOp::Add => self.emit.add(a, b),
+            BinaryOp::Sub => self.emit.sub(a, b),
+            BinaryOp::Mul => self.emit.mul(a, b),
+            BinaryOp::Div => {
+                let b = self.safe_divisor(signed, a, b)?;
+                let opcode = by_sign(signed, InstructionOpcode::SDiv, InstructionOpcode::UDiv);
+                self.emit.binary(opcode, a, b)
+            }
+            BinaryOp::Rem => {
+                let b = self.safe_divisor(signed, a, b)?;
+                let opcode = by_sign(signed, InstructionOpcode::SRem, InstructionOpcode::URem);
+                self.emit.binary(opcode, a, b)
+            }
+            BinaryOp::Min => self.pick(by_sign(signed, "llvm.smin", "llvm.umin"), a, b),
+            BinaryOp::Max => self.pick(by_sign(signed, "llvm.smax", "llvm.umax"), a, b),
+            BinaryOp::And => self.emit.and(a, b),
+            BinaryOp::Or => self.emit.or(a, b),
+            BinaryOp::Xor => self.emit.binary(InstructionOpcode::Xor, a, b),
+            BinaryOp::Shl => {
+                let b = self.shift_amount(b)?;
+                self.emit.binary(InstructionOpcode::Shl, a, b)
+            }
+            BinaryOp::Shr => {
+                let b = self.shift_amount(b)?;
+                let opcode = by_sign(signed, InstructionOpcode::AShr, InstructionOpcode::LShr);
+                self.emit.binary(opcode, a, b)
+            }
+        }
+    }
+
+    /// A shift counts modulo the width; the widths are powers of two.
+    fn shift_amount(&self, amount: BasicValueEnum<'ctx>) -> Built<'ctx> {
+        let bits = self.emit.int_bits(amount);
+        let mask = u64::from(bits) - 1;
+        self.emit.and(amount, self.emit.int_like(mask, amount))
+    }
+
+    /// The divisor, or 1 where the division would have no result: by zero, and `MIN / -1`.
+    fn safe_divisor(
+        &self,
+        signed: bool,
+        a: BasicValueEnum<'ctx>,
+        b: BasicValueEnum<'ctx>,
+    ) -> Built<'ctx> {
+        let zero = self.emit.int_like(0, b);
+        let mut undefined = self.emit.icmp(IntPredicate::EQ, b, zero)?;
+        if signed {
+            let bits = self.emit.int_bits(a);
+            let smallest = self.emit.int_like(1 << (bits - 1), a);
+            let minus_one = self.emit.int_like(u64::MAX, b);
+            let is_smallest = self.emit.icmp(IntPredicate::EQ, a, smallest)?;
+            let is_minus_one = self.emit.icmp(IntPredicate::EQ, b, minus_one)?;
+            let overflows = self.emit.and(is_smallest, is_minus_one)?;
+            undefined = self.emit.or(undefined, overflows)?;
+        }
+        let instead = 1 + u64::from(self.bug(Bug::WrongDivisor));
+        self.emit
+            .select(undefined, self.emit.int_like(instead, b), b)
+    }
+
+    pub(super) fn compare(
+        &self,
+        op: CompareOp,
+        [a, b]: [Value; 2],
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let ty = self.type_of(a);
+        let (x, y) = (
+            self.leaf(a)?.value(self.emit)?,
+            self.leaf(b)?.value(self.emit)?,
+        );
+        if let TypeData::Pointer { .. } = self.types().data(ty) {
+            return Ok(Leaf::from(self.emit.icmp(
+                int_predicate(op, false),
+                x,
+                y,
+            )?));
+        }
+        let scalar = self.scalar_of(a)?;
+        let op = if self.bug(Bug::LessForLessOrEqual) && op == CompareOp::Le {
+            CompareOp::Lt
+        } else {
+            op
+        };
+        let value = if scalar.is_half() {
+            let (x, y) = (self.widen_half(scalar, x)?, self.widen_half(scalar, y)?);
+            self.emit.fcmp(float_predicate(op), x, y)?
+        } else if scalar.is_float() {
+            self.emit.fcmp(float_predicate(op), x, y)?
+        } else {
+            let signed = scalar.is_signed_int();
+            self.emit.icmp(int_predicate(op, signed), x, y)?
+        };
+        Ok(Leaf::from(value))
+    }
+
+    pub(super) fn select(
+        &self,
+        cond: Value,
+        if_true: Value,
+        if_false: Value,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let cond = self.leaf(cond)?.value(self.emit)?;
+        let (mut a, mut b) = (self.get(if_true)?, self.get(if_false)?);
+        if self.bug(Bug::SwapSelect) {
+            std::mem::swap(&mut a, &mut b);
+        }
+        let mut result = Wide::new();
+        for (&a, &b) in a.iter().zip(&b) {
+            result.push(self.select_leaf(cond, a, b)?);
+        }
+        Ok(result)
+    }
+
+    fn select_leaf(
+        &self,
+        cond: BasicValueEnum<'ctx>,
+        a: Leaf<'ctx>,
+        b: Leaf<'ctx>,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        if let (
+            false,
+            Leaf::Affine { base: x, stride },
+            Leaf::Affine {
+                base: y,
+                stride: other,
+            },
+        ) = (cond.is_vector_value(), a, b)
+            && stride == other
+        {
+            let base = self.emit.select(cond, x, y)?;
+            return Ok(Leaf::Affine { base, stride });
+        }
+        let (a, b) = (a.value(self.emit)?, b.value(self.emit)?);
+        Ok(Leaf::from(self.emit.select(cond, a, b)?))
+    }
+}

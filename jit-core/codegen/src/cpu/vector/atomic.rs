@@ -1,0 +1,391 @@
+//! Atomics and fences.
+//!
+//! A block runs on one thread of the host, so an atomic on shared memory is a plain read, operation
+//! and write, lane by lane. On other memory it is an atomic of the host with the order asked for.
+//! Where all lanes go to one place and nobody asks for the old values, integers are combined first;
+//! an atomic load of one place is one load.
+
+use inkwell::values::{BasicValueEnum, InstructionOpcode, PointerValue};
+use inkwell::{AtomicOrdering, AtomicRMWBinOp};
+
+use kiln_ir::planted::Bug;
+use kiln_ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Type, Value};
+
+use super::Warp;
+use super::emit::{Built, unexpected};
+use super::leaf::{Leaf, Wide, scalar_type};
+use crate::llvm::error::BackendError;
+use crate::llvm::operations::llvm_operation;
+
+impl<'ctx> Warp<'_, '_, 'ctx> {
+    pub(super) fn atomic_rmw(
+        &mut self,
+        op: AtomicOp,
+        ptr: Value,
+        value: Value,
+        ordering: Ordering,
+        used: bool,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let scalar = self.scalar_of(value)?;
+        let address = self.leaf(ptr)?;
+        let operand = self.leaf(value)?;
+        let shared = self.is_shared(ptr);
+        let ty = self.emit.vector_of(scalar_type(self.emit, scalar));
+        if let (Leaf::Uniform(at), false) = (address, used)
+            && op != AtomicOp::Exchange
+            && scalar.is_int()
+        {
+            let all = self.combine(op, scalar, operand)?;
+            self.rmw_lane(op, scalar, shared, ordering, (at.into_pointer_value(), all))?;
+            return Ok(Wide::from_elem(Leaf::from(ty.const_zero().into()), 1));
+        }
+        // A shared place is found by its index, lane by lane.
+        let indexed = match address {
+            Leaf::Indexed(indexed) => Some(indexed),
+            _ => None,
+        };
+        let place: BasicValueEnum<'ctx> = match indexed {
+            Some(indexed) => indexed.index.into(),
+            None => address.vector(self.emit)?.into(),
+        };
+        let operands = [place, operand.vector(self.emit)?.into()];
+        let act = |warp: &mut Self, lane: &[BasicValueEnum<'ctx>]| {
+            let at = match indexed {
+                Some(indexed) => indexed.address(warp.emit, lane[0])?,
+                None => lane[0],
+            };
+            let at = at.into_pointer_value();
+            let old = warp.rmw_lane(op, scalar, shared, ordering, (at, lane[1]))?;
+            Ok(used.then_some(old))
+        };
+        let result = used.then_some(ty);
+        let old = if self.bug(Bug::UnmaskedAtomic) {
+            self.with_outer_lanes(|warp| warp.each_lane(&operands, result, act))?
+        } else if shared {
+            self.each_lane_unrolled(&operands, result, act)?
+        } else {
+            self.each_lane(&operands, result, act)?
+        };
+        Ok(Wide::from_elem(
+            Leaf::from(old.unwrap_or_else(|| ty.const_zero().into())),
+            1,
+        ))
+    }
+
+    pub(super) fn atomic_load(
+        &mut self,
+        ptr: Value,
+        result: Type,
+        ordering: Ordering,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let scalar = self.atomic_scalar(result)?;
+        let order = (!self.is_shared(ptr)).then(|| host_load_ordering(ordering));
+        let bits = self.emit.int(scalar.bytes() * 8);
+        let address = self.leaf(ptr)?;
+        let raw = match address {
+            Leaf::Uniform(at) => self
+                .emit
+                .load_atomic(bits, at.into_pointer_value(), order)?,
+            _ => {
+                let addresses = address.vector(self.emit)?.into();
+                let ty = self.emit.vector_of(bits.into());
+                let lanes = self.each_lane(&[addresses], Some(ty), |warp, lane| {
+                    let at = lane[0].into_pointer_value();
+                    warp.emit.load_atomic(bits, at, order).map(Some)
+                })?;
+                lanes.ok_or_else(|| unexpected("a load without a value"))?
+            }
+        };
+        let value = match scalar {
+            Scalar::Bool => self.emit.resize(raw, 1, false)?,
+            _ => self.emit.cast(
+                InstructionOpcode::BitCast,
+                raw,
+                scalar_type(self.emit, scalar),
+            )?,
+        };
+        Ok(Wide::from_elem(Leaf::from(value), 1))
+    }
+
+    pub(super) fn atomic_store(
+        &mut self,
+        ptr: Value,
+        value: Value,
+        ordering: Ordering,
+    ) -> Result<(), BackendError> {
+        let scalar = self.atomic_scalar(self.type_of(value))?;
+        let order = (!self.is_shared(ptr)).then(|| host_store_ordering(ordering));
+        let value = self.leaf(value)?.vector(self.emit)?.into();
+        let bits = self.emit.int(scalar.bytes() * 8);
+        let value = match scalar {
+            Scalar::Bool => self.emit.resize(value, 8, false)?,
+            _ => self
+                .emit
+                .cast(InstructionOpcode::BitCast, value, bits.into())?,
+        };
+        let address = self.leaf(ptr)?.vector(self.emit)?.into();
+        self.each_lane(&[address, value], None, |warp, lane| {
+            let at = lane[0].into_pointer_value();
+            warp.emit.store_atomic(at, lane[1], scalar.bytes(), order)?;
+            Ok(None)
+        })?;
+        Ok(())
+    }
+
+    fn atomic_scalar(&self, ty: Type) -> Result<Scalar, BackendError> {
+        ty.as_scalar()
+            .ok_or_else(|| unexpected("an atomic access of no scalar"))
+    }
+
+    /// For planted bugs: for the lanes of the level around.
+    fn with_outer_lanes<R>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<R, BackendError>,
+    ) -> Result<R, BackendError> {
+        let all = self.outer_mask()?;
+        let slot = self.levels.last().map(|l| l.mask);
+        let slot = slot.ok_or_else(|| unexpected("no mask"))?;
+        let saved = self.read_mask(slot)?;
+        self.emit.builder.build_store(slot, all)?;
+        let result = f(self)?;
+        self.emit.builder.build_store(slot, saved)?;
+        Ok(result)
+    }
+
+    fn is_shared(&self, ptr: Value) -> bool {
+        let pointer = self.types().as_pointer(self.type_of(ptr));
+        pointer.is_some_and(|(_, space, _)| space == AddressSpace::Shared)
+    }
+
+    /// What the active lanes do to one place together.
+    fn combine(&self, op: AtomicOp, scalar: Scalar, operand: Leaf<'ctx>) -> Built<'ctx> {
+        let (name, identity) = reduction(op, scalar);
+        let lanes: BasicValueEnum<'ctx> = operand.vector(self.emit)?.into();
+        if self.bug(Bug::LostReduction) {
+            return self.emit.lane(lanes.into_vector_value(), self.emit.i32(0));
+        }
+        let identity = identity * u64::from(!self.bug(Bug::WrongIdentity));
+        let identity = self.emit.int_like(identity, lanes);
+        let lanes = self.emit.select(self.mask()?.into(), lanes, identity)?;
+        self.emit.value(name, &[lanes.get_type()], &[lanes])
+    }
+
+    fn rmw_lane(
+        &self,
+        op: AtomicOp,
+        scalar: Scalar,
+        shared: bool,
+        ordering: Ordering,
+        (at, operand): (PointerValue<'ctx>, BasicValueEnum<'ctx>),
+    ) -> Built<'ctx> {
+        let ty = scalar_type(self.emit, scalar);
+        if shared {
+            let old = self.emit.load(ty, at, scalar.bytes(), false)?;
+            let new = self.apply(op, scalar, old, operand)?;
+            self.emit.store(at, new, scalar.bytes(), false)?;
+            return Ok(old);
+        }
+        let order = host_ordering(ordering);
+        if !scalar.is_float() {
+            let op = llvm_operation(op, scalar.is_signed_int());
+            let operand = operand.into_int_value();
+            return Ok(self
+                .emit
+                .builder
+                .build_atomicrmw(op, at, operand, order)?
+                .into());
+        }
+        let int = self.emit.int(scalar.bits());
+        if op == AtomicOp::Exchange {
+            let bits = self
+                .emit
+                .cast(InstructionOpcode::BitCast, operand, int.into())?;
+            let old = self.emit.builder.build_atomicrmw(
+                AtomicRMWBinOp::Xchg,
+                at,
+                bits.into_int_value(),
+                order,
+            )?;
+            return self.emit.cast(InstructionOpcode::BitCast, old.into(), ty);
+        }
+        self.float_rmw(op, scalar, order, (at, operand))
+    }
+
+    /// A loop around compare-and-swap.
+    fn float_rmw(
+        &self,
+        op: AtomicOp,
+        scalar: Scalar,
+        order: AtomicOrdering,
+        (at, operand): (PointerValue<'ctx>, BasicValueEnum<'ctx>),
+    ) -> Built<'ctx> {
+        let int = self.emit.int(scalar.bits());
+        let ty = scalar_type(self.emit, scalar);
+        let (again, done) = (self.block("retry"), self.block("swapped"));
+        let first = self.emit.load(int.into(), at, scalar.bytes(), true)?;
+        let before = self.current_block()?;
+        self.emit.builder.build_unconditional_branch(again)?;
+        self.emit.builder.position_at_end(again);
+        let phi = self.emit.builder.build_phi(int, "expected")?;
+        let expected = phi.as_basic_value();
+        let old = self.emit.cast(InstructionOpcode::BitCast, expected, ty)?;
+        let new = self.apply(op, scalar, old, operand)?;
+        let new = self
+            .emit
+            .cast(InstructionOpcode::BitCast, new, int.into())?;
+        let pair = self.emit.builder.build_cmpxchg(
+            at,
+            expected.into_int_value(),
+            new.into_int_value(),
+            order,
+            failure_ordering(order),
+        )?;
+        let found = self.emit.builder.build_extract_value(pair, 0, "")?;
+        let swapped = self.emit.builder.build_extract_value(pair, 1, "")?;
+        self.emit
+            .builder
+            .build_conditional_branch(swapped.into_int_value(), done, again)?;
+        phi.add_incoming(&[(&first, before), (&found, again)]);
+        self.emit.builder.position_at_end(done);
+        Ok(old)
+    }
+
+    /// What an operation makes of the old value.
+    fn apply(
+        &self,
+        op: AtomicOp,
+        scalar: Scalar,
+        old: BasicValueEnum<'ctx>,
+        operand: BasicValueEnum<'ctx>,
+    ) -> Built<'ctx> {
+        let signed = scalar.is_signed_int();
+        let pick = |s, u| {
+            let name = if signed { s } else { u };
+            self.emit.value(name, &[old.get_type()], &[old, operand])
+        };
+        match op {
+            AtomicOp::Add if scalar.is_half() => {
+                let (a, b) = (
+                    self.widen_half(scalar, old)?,
+                    self.widen_half(scalar, operand)?,
+                );
+                let sum = self
+                    .emit
+                    .float_binary(InstructionOpcode::FAdd, a, b, false)?;
+                self.round_to_half(scalar, sum)
+            }
+            AtomicOp::Add if scalar.is_float() => {
+                self.emit
+                    .float_binary(InstructionOpcode::FAdd, old, operand, false)
+            }
+            AtomicOp::Add => self.emit.add(old, operand),
+            AtomicOp::Min => pick("llvm.smin", "llvm.umin"),
+            AtomicOp::Max => pick("llvm.smax", "llvm.umax"),
+            AtomicOp::And => self.emit.and(old, operand),
+            AtomicOp::Or => self.emit.or(old, operand),
+            AtomicOp::Xor => self.emit.binary(InstructionOpcode::Xor, old, operand),
+            AtomicOp::Exchange => Ok(operand),
+        }
+    }
+
+    pub(super) fn atomic_cas(
+        &mut self,
+        ptr: Value,
+        expected: Value,
+        new: Value,
+        ordering: Ordering,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let scalar = self.scalar_of(new)?;
+        let ty = scalar_type(self.emit, scalar);
+        let shared = self.is_shared(ptr);
+        let order = host_ordering(ordering);
+        let mut operands = Vec::new();
+        for operand in [ptr, expected, new] {
+            operands.push(self.leaf(operand)?.vector(self.emit)?.into());
+        }
+        let old = self.each_lane(&operands, Some(self.emit.vector_of(ty)), |warp, lane| {
+            let at = lane[0].into_pointer_value();
+            if shared {
+                let old = warp.emit.load(ty, at, scalar.bytes(), false)?;
+                let equal = warp.emit.icmp(inkwell::IntPredicate::EQ, old, lane[1])?;
+                let new = warp.emit.select(equal, lane[2], old)?;
+                warp.emit.store(at, new, scalar.bytes(), false)?;
+                return Ok(Some(old));
+            }
+            let pair = warp.emit.builder.build_cmpxchg(
+                at,
+                lane[1].into_int_value(),
+                lane[2].into_int_value(),
+                order,
+                failure_ordering(order),
+            )?;
+            Ok(Some(warp.emit.builder.build_extract_value(pair, 0, "")?))
+        })?;
+        let old = old.ok_or_else(|| unexpected("a swap without a value"))?;
+        Ok(Wide::from_elem(Leaf::from(old), 1))
+    }
+
+    /// Within a block program order is enough.
+    pub(super) fn fence(&self, ordering: Ordering, scope: Scope) -> Result<(), BackendError> {
+        if ordering == Ordering::Relaxed || scope == Scope::Block {
+            return Ok(());
+        }
+        let order = host_ordering(ordering);
+        self.emit.builder.build_fence(order, false, "")?;
+        Ok(())
+    }
+}
+
+/// The reduction over lanes that an atomic amounts to, and what an inactive lane gives it.
+fn reduction(op: AtomicOp, scalar: Scalar) -> (&'static str, u64) {
+    let bits = scalar.bits();
+    let (smallest, largest) = (1u64 << (bits - 1), (1u64 << (bits - 1)) - 1);
+    match (op, scalar.is_signed_int()) {
+        (AtomicOp::Min, true) => ("llvm.vector.reduce.smin", largest),
+        (AtomicOp::Min, false) => ("llvm.vector.reduce.umin", u64::MAX),
+        (AtomicOp::Max, true) => ("llvm.vector.reduce.smax", smallest),
+        (AtomicOp::Max, false) => ("llvm.vector.reduce.umax", 0),
+        (AtomicOp::And, _) => ("llvm.vector.reduce.and", u64::MAX),
+        (AtomicOp::Or, _) => ("llvm.vector.reduce.or", 0),
+        (AtomicOp::Xor, _) => ("llvm.vector.reduce.xor", 0),
+        (AtomicOp::Add | AtomicOp::Exchange, _) => ("llvm.vector.reduce.add", 0),
+    }
+}
+
+/// The host's order for an order of the IR (NVIDIA's mapping of C++ atomics, inverted).
+fn host_ordering(ordering: Ordering) -> AtomicOrdering {
+    match ordering {
+        Ordering::Relaxed => AtomicOrdering::Monotonic,
+        Ordering::Acquire => AtomicOrdering::Acquire,
+        Ordering::Release => AtomicOrdering::Release,
+        Ordering::AcquireRelease => AtomicOrdering::AcquireRelease,
+        Ordering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
+    }
+}
+
+/// That of a load, which releases nothing.
+fn host_load_ordering(ordering: Ordering) -> AtomicOrdering {
+    match ordering {
+        Ordering::Release => AtomicOrdering::Monotonic,
+        Ordering::AcquireRelease => AtomicOrdering::Acquire,
+        _ => host_ordering(ordering),
+    }
+}
+
+/// That of a store, which acquires nothing.
+fn host_store_ordering(ordering: Ordering) -> AtomicOrdering {
+    match ordering {
+        Ordering::Acquire => AtomicOrdering::Monotonic,
+        Ordering::AcquireRelease => AtomicOrdering::Release,
+        _ => host_ordering(ordering),
+    }
+}
+
+/// A failed swap writes nothing, so it releases nothing.
+fn failure_ordering(order: AtomicOrdering) -> AtomicOrdering {
+    match order {
+        AtomicOrdering::Acquire | AtomicOrdering::AcquireRelease => AtomicOrdering::Acquire,
+        AtomicOrdering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
+        _ => AtomicOrdering::Monotonic,
+    }
+}

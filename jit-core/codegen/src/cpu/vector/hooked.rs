@@ -1,0 +1,353 @@
+//! Operations that hooks lower.
+//!
+//! A hook builds code for one thread. It is put in a function of its own, which takes the operands and
+//! gives the result, and is called for each active lane, or once where all lanes have the same. It is
+//! inlined before everything else.
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::module::Linkage;
+use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType};
+use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
+
+use kiln_ir::{InstData, InstNode, Scalar, Type, TypeData, Value};
+
+use super::Warp;
+use super::emit::{Built, Emit, unexpected};
+use super::leaf::{Leaf, LeafType, Wide};
+use crate::hooks::OperationLowering;
+use crate::llvm::error::BackendError;
+use crate::simt::Shape;
+
+/// The name of the first function that holds a hook's code.
+pub(crate) const HOOKED: &str = "kiln_hooked";
+
+/// A leaf of an operand: where all lanes have it, or each its own.
+enum Operand<'ctx> {
+    Same(BasicValueEnum<'ctx>),
+    EachLane(PointerValue<'ctx>),
+}
+
+impl<'ctx> Warp<'_, '_, 'ctx> {
+    /// What a hook makes of an instruction, if there is one that wants it.
+    pub(super) fn ask_hooks(
+        &mut self,
+        node: &InstNode,
+    ) -> Result<Option<Wide<'ctx>>, BackendError> {
+        let Some(result) = node.result.filter(|_| self.emit.hooks.active()) else {
+            return Ok(None);
+        };
+        let ty = self.type_of(result);
+        if self.types().is_aggregate(ty) || matches!(self.types().data(ty), TypeData::Slice { .. })
+        {
+            return Ok(None);
+        }
+        let Some(function) = self.outline(node, ty)? else {
+            return Ok(None);
+        };
+        let mut leaves = Vec::new();
+        for operand in operands(node) {
+            let types = self.kernel.leaves(self.type_of(operand))?;
+            leaves.extend(self.get(operand)?.into_iter().zip(types));
+        }
+        let uniform = |(leaf, _): &(Leaf<'ctx>, LeafType)| matches!(leaf, Leaf::Uniform(_));
+        let alone = self.single.is_some() || self.emit.lanes == 1;
+        let same = self.kernel.shapes.value(result) != Shape::Lane && leaves.iter().all(uniform);
+        match alone || same {
+            true => self.call_once(function, &leaves).map(Some),
+            false => self.call_for_lanes(function, &leaves, ty).map(Some),
+        }
+    }
+
+    fn call_once(
+        &self,
+        function: FunctionValue<'ctx>,
+        leaves: &[(Leaf<'ctx>, LeafType)],
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let args = leaves.iter().map(|(leaf, _)| leaf.uniform());
+        let args = args.collect::<Result<Vec<_>, _>>()?;
+        let parts = self.emit.call_hooked(function, &args)?;
+        Ok(parts.into_iter().map(Leaf::Uniform).collect())
+    }
+
+    fn call_for_lanes(
+        &mut self,
+        function: FunctionValue<'ctx>,
+        leaves: &[(Leaf<'ctx>, LeafType)],
+        result: Type,
+    ) -> Result<Wide<'ctx>, BackendError> {
+        let mut operands = Vec::new();
+        for &(leaf, ty) in leaves {
+            operands.push((self.operand(leaf, ty)?, ty));
+        }
+        let results = self.kernel.leaves(result)?;
+        let mut slots = Vec::new();
+        for ty in &results {
+            let vector = self.emit.vector_of(lane_memory(self.emit, *ty));
+            let slot = self.entry.slot(self.emit, vector.into())?;
+            self.emit.builder.build_store(slot, vector.const_zero())?;
+            slots.push((slot, vector));
+        }
+        self.lane_loop(None, |warp, lane| {
+            let mut args = Vec::new();
+            for (operand, ty) in &operands {
+                args.push(match *operand {
+                    Operand::Same(value) => value,
+                    Operand::EachLane(slot) => warp.load_lane(slot, *ty, lane)?,
+                });
+            }
+            let parts = warp.emit.call_hooked(function, &args)?;
+            for ((part, ty), &(slot, _)) in parts.into_iter().zip(&results).zip(&slots) {
+                warp.store_lane(slot, *ty, lane, part)?;
+            }
+            Ok(None)
+        })?;
+        let mut wide = Wide::new();
+        for ((slot, vector), ty) in slots.into_iter().zip(&results) {
+            let value = self.emit.builder.build_load(vector, slot, "")?;
+            wide.push(Leaf::from(self.as_leaf(value, *ty)?));
+        }
+        Ok(wide)
+    }
+
+    fn operand(&self, leaf: Leaf<'ctx>, ty: LeafType) -> Result<Operand<'ctx>, BackendError> {
+        if let Leaf::Uniform(value) = leaf {
+            return Ok(Operand::Same(value));
+        }
+        let lanes: BasicValueEnum<'ctx> = leaf.vector(self.emit)?.into();
+        let lanes = self.as_byte(lanes, ty)?;
+        let slot = self.entry.slot(self.emit, lanes.get_type())?;
+        self.emit.builder.build_store(slot, lanes)?;
+        Ok(Operand::EachLane(slot))
+    }
+
+    fn load_lane(
+        &self,
+        slot: PointerValue<'ctx>,
+        ty: LeafType,
+        lane: BasicValueEnum<'ctx>,
+    ) -> Built<'ctx> {
+        let memory = lane_memory(self.emit, ty);
+        let at = self.lane_slot(slot, memory, lane)?;
+        let value = self.emit.builder.build_load(memory, at, "")?;
+        self.as_leaf(value, ty)
+    }
+
+    fn store_lane(
+        &self,
+        slot: PointerValue<'ctx>,
+        ty: LeafType,
+        lane: BasicValueEnum<'ctx>,
+        value: BasicValueEnum<'ctx>,
+    ) -> Result<(), BackendError> {
+        let at = self.lane_slot(slot, lane_memory(self.emit, ty), lane)?;
+        let value = self.as_byte(value, ty)?;
+        self.emit.builder.build_store(at, value)?;
+        Ok(())
+    }
+
+    /// Vectors of bits have no addressable parts: a bool takes a byte.
+    fn as_byte(&self, value: BasicValueEnum<'ctx>, ty: LeafType) -> Built<'ctx> {
+        match ty.scalar {
+            Some(Scalar::Bool) => self.emit.resize(value, 8, false),
+            _ => Ok(value),
+        }
+    }
+
+    fn as_leaf(&self, value: BasicValueEnum<'ctx>, ty: LeafType) -> Built<'ctx> {
+        match ty.scalar {
+            Some(Scalar::Bool) => self.emit.resize(value, 1, false),
+            _ => Ok(value),
+        }
+    }
+
+    /// The function with the code that a hook builds for the instruction, if one does. It takes and gives
+    /// leaves.
+    fn outline(
+        &self,
+        node: &InstNode,
+        result: Type,
+    ) -> Result<Option<FunctionValue<'ctx>>, BackendError> {
+        let emit = self.emit;
+        let mut params = Vec::new();
+        for operand in operands(node) {
+            params.extend(self.kernel.leaves(self.type_of(operand))?);
+        }
+        let results = self.kernel.leaves(result)?;
+        let ty = function_type(emit, &params, &results);
+        let function = emit
+            .module
+            .add_function(HOOKED, ty, Some(Linkage::Internal));
+        let inline = Attribute::get_named_enum_kind_id("alwaysinline");
+        let inline = emit.context.create_enum_attribute(inline, 0);
+        function.add_attribute(AttributeLoc::Function, inline);
+        let builder = emit.context.create_builder();
+        builder.position_at_end(emit.context.append_basic_block(function, "entry"));
+
+        let inner = Emit { builder, ..*emit };
+        let mut leaves = function.get_param_iter();
+        let mut args = Vec::new();
+        for operand in operands(node) {
+            inner.push_args(self.types(), self.type_of(operand), &mut leaves, &mut args)?;
+        }
+        let operation = OperationLowering {
+            context: emit.context,
+            builder: &inner.builder,
+            llvm_module: emit.module,
+            llvm_function: function,
+            module: self.kernel.module,
+            function: self.function(),
+        };
+        let mut value = emit.hooks.lower_inst(&operation, node, &args)?;
+        if let (None, InstData::Intrinsic { id, .. }) = (value, &node.data) {
+            let def = self.kernel.module.intrinsics[*id];
+            value = emit.hooks.lower_intrinsic(&operation, def, &args)?;
+        }
+        let Some(value) = value else {
+            // SAFETY: nothing calls it yet, and nothing holds what is in it.
+            unsafe { function.delete() };
+            return Ok(None);
+        };
+        operation.check_result(value, inner.value_type(self.types().data(result))?)?;
+        inner.return_leaves(value, &results)?;
+        Ok(Some(function))
+    }
+}
+
+fn operands(node: &InstNode) -> Vec<Value> {
+    let mut operands = Vec::new();
+    node.data.for_each_operand(|value| operands.push(value));
+    operands
+}
+
+fn lane_memory<'ctx>(emit: &Emit<'_, 'ctx>, ty: LeafType) -> BasicTypeEnum<'ctx> {
+    match ty.scalar {
+        Some(Scalar::Bool) => emit.int(8).into(),
+        _ => ty.llvm(emit),
+    }
+}
+
+fn function_type<'ctx>(
+    emit: &Emit<'_, 'ctx>,
+    params: &[LeafType],
+    results: &[LeafType],
+) -> FunctionType<'ctx> {
+    let params: Vec<BasicMetadataTypeEnum<'ctx>> =
+        params.iter().map(|leaf| leaf.llvm(emit).into()).collect();
+    let results: Vec<BasicTypeEnum<'ctx>> = results.iter().map(|leaf| leaf.llvm(emit)).collect();
+    emit.context
+        .struct_type(&results, false)
+        .fn_type(&params, false)
+}
+
+impl<'ctx> Emit<'_, 'ctx> {
+    /// Calls a function that [`Warp::outline`] has made; the leaves of its result.
+    fn call_hooked(
+        &self,
+        function: FunctionValue<'ctx>,
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<Vec<BasicValueEnum<'ctx>>, BackendError> {
+        let args: Vec<_> = args.iter().map(|&arg| arg.into()).collect();
+        let call = self.builder.build_call(function, &args, "")?;
+        let whole = call.try_as_basic_value().basic();
+        let whole = whole.ok_or_else(|| unexpected("a hook's value that is none"))?;
+        let whole = whole.into_struct_value();
+        (0..whole.get_type().count_fields())
+            .map(|i| Ok(self.builder.build_extract_value(whole, i, "")?))
+            .collect()
+    }
+
+    /// The type that hooks see a value in, as on a GPU.
+    fn value_type(&self, ty: &TypeData) -> Result<BasicTypeEnum<'ctx>, BackendError> {
+        Ok(match *ty {
+            TypeData::Scalar(scalar) => self.hook_scalar(scalar),
+            TypeData::Pointer { .. } => {
+                let space = inkwell::AddressSpace::default();
+                self.context.ptr_type(space).into()
+            }
+            TypeData::Vector { element, lanes } => match self.hook_scalar(element) {
+                BasicTypeEnum::FloatType(float) => float.vec_type(lanes.into()).into(),
+                BasicTypeEnum::IntType(int) => int.vec_type(lanes.into()).into(),
+                _ => return Err(unexpected("a vector of what is no number")),
+            },
+            _ => return Err(unexpected("a value of several parts")),
+        })
+    }
+
+    fn hook_scalar(&self, scalar: Scalar) -> BasicTypeEnum<'ctx> {
+        match scalar {
+            Scalar::F16 => self.context.f16_type().into(),
+            Scalar::BF16 => self.context.bf16_type().into(),
+            other => super::leaf::scalar_type(self, other),
+        }
+    }
+
+    /// The arguments that a hook sees of an operand: numbers, addresses and vectors, of a slice its
+    /// address and its length, of an aggregate its parts.
+    fn push_args(
+        &self,
+        types: &kiln_ir::TypeTable,
+        ty: Type,
+        leaves: &mut impl Iterator<Item = BasicValueEnum<'ctx>>,
+        args: &mut Vec<BasicValueEnum<'ctx>>,
+    ) -> Result<(), BackendError> {
+        let mut next = || {
+            leaves
+                .next()
+                .ok_or_else(|| unexpected("an operand without a leaf"))
+        };
+        match types.data(ty) {
+            TypeData::Vector { lanes, .. } => {
+                let vector = self.value_type(types.data(ty))?.into_vector_type();
+                let mut whole = vector.const_zero();
+                for lane in 0..*lanes {
+                    let part = self.as_hooks_see(next()?, vector.get_element_type())?;
+                    let lane = self.i32(lane.into());
+                    whole = self.builder.build_insert_element(whole, part, lane, "")?;
+                }
+                args.push(whole.into());
+            }
+            TypeData::Scalar(scalar) => {
+                args.push(self.as_hooks_see(next()?, self.hook_scalar(*scalar))?);
+            }
+            _ => {
+                for leaf in super::leaf::leaves(types, ty)? {
+                    let value = next()?;
+                    args.push(match leaf.scalar {
+                        Some(scalar) => self.as_hooks_see(value, self.hook_scalar(scalar))?,
+                        None => value,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// 16-bit floats are carried as their bits.
+    fn as_hooks_see(&self, value: BasicValueEnum<'ctx>, ty: BasicTypeEnum<'ctx>) -> Built<'ctx> {
+        match value.get_type() == ty {
+            true => Ok(value),
+            false => Ok(self.builder.build_bit_cast(value, ty, "")?),
+        }
+    }
+
+    /// Returns a hook's value, in leaves.
+    fn return_leaves(
+        &self,
+        value: BasicValueEnum<'ctx>,
+        results: &[LeafType],
+    ) -> Result<(), BackendError> {
+        let mut parts = Vec::new();
+        for (i, leaf) in (0..).zip(results) {
+            let part = match value {
+                BasicValueEnum::VectorValue(vector) => {
+                    self.builder
+                        .build_extract_element(vector, self.i32(i), "")?
+                }
+                whole => whole,
+            };
+            parts.push(self.as_hooks_see(part, leaf.llvm(self))?);
+        }
+        self.builder.build_aggregate_return(&parts)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,290 @@
+//! Intrinsics in all lanes.
+//!
+//! Where a thread is follows from the shape of the block, which is known. Functions that LLVM has
+//! for every type are written as such. Every other row of the table is computed from its meaning,
+//! lane by lane: slow, but the row needs nothing else to work here.
+
+use std::mem::offset_of;
+
+use inkwell::types::BasicType as _;
+use inkwell::values::{BasicValueEnum, InstructionOpcode};
+
+use kiln_ir::host_abi::HostLaunch;
+use kiln_ir::planted::Bug;
+use kiln_ir::{IntrinsicDef, Meaning, PtxLowering, Scalar, Type, Value};
+
+use super::Warp;
+use super::emit::{Built, unexpected};
+use super::leaf::{Leaf, Wide, scalar_type};
+use crate::llvm::error::BackendError;
+
+/// LLVM's functions that are instructions on every host, or that lower to ones that are.
+const HOST_FUNCTIONS: [&str; 7] = [
+    "llvm.sqrt",
+    "llvm.fabs",
+    "llvm.floor",
+    "llvm.ceil",
+    "llvm.trunc",
+    "llvm.rint",
+    "llvm.fma",
+];
+
+impl<'ctx> Warp<'_, '_, 'ctx> {
+    pub(super) fn intrinsic(
+        &mut self,
+        def: &'static IntrinsicDef,
+        args: &[Value],
+        result: Type,
+    ) -> Result<Option<Wide<'ctx>>, BackendError> {
+        if let Some(leaf) = self.position(def.name)? {
+            return Ok(Some(Wide::from_elem(leaf, 1)));
+        }
+        if let Some(leaf) = self.warp_function(def, args)? {
+            return Ok(Some(Wide::from_elem(leaf, 1)));
+        }
+        let types: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
+        let scalar = def
+            .cell_type(&types, result)
+            .ok_or_else(|| unexpected("an intrinsic of no scalar type"))?;
+        if matches!(def.meaning, Meaning::Warp(_)) {
+            let leaf = self.warp_operation(def, scalar, args, result)?;
+            return Ok(leaf.map(|leaf| Wide::from_elem(leaf, 1)));
+        }
+        let host = def.ptx.iter().find_map(|cell| match cell.lowering {
+            PtxLowering::Llvm { name, .. } if HOST_FUNCTIONS.contains(&name) => Some(name),
+            _ => None,
+        });
+        let leaf = match host {
+            Some(name) if scalar.is_float() => self.host_function(name, scalar, args)?,
+            _ => self.by_meaning(def, scalar, args, result)?,
+        };
+        Ok(Some(Wide::from_elem(leaf, 1)))
+    }
+
+    fn host_function(
+        &self,
+        name: &str,
+        scalar: Scalar,
+        args: &[Value],
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        let mut operands = Vec::new();
+        for &arg in args {
+            let value = self.leaf(arg)?.value(self.emit)?;
+            operands.push(if scalar.is_half() {
+                self.widen_half(scalar, value)?
+            } else {
+                value
+            });
+        }
+        if operands.iter().any(|o| o.is_vector_value()) {
+            for operand in &mut operands {
+                *operand = Leaf::from(*operand).vector(self.emit)?.into();
+            }
+        }
+        let ty = operands
+            .first()
+            .map(|o| o.get_type())
+            .ok_or_else(|| unexpected("a function of nothing"))?;
+        let value = self.emit.value(name, &[ty], &operands)?;
+        Ok(Leaf::from(if scalar.is_half() {
+            self.round_to_half(scalar, value)?
+        } else {
+            value
+        }))
+    }
+
+    /// Indices and extents.
+    fn position(&self, name: &str) -> Result<Option<Leaf<'ctx>>, BackendError> {
+        let Some((what, dimension)) = name.split_once('.') else {
+            return Ok(None);
+        };
+        let dimension = match dimension {
+            "x" => 0,
+            "y" => 1,
+            "z" => 2,
+            _ => return Ok(None),
+        };
+        let uniform = |value: BasicValueEnum<'ctx>| Ok(Some(Leaf::Uniform(value)));
+        match what {
+            "thread_idx" => self.thread_index(dimension).map(Some),
+            "block_idx" => uniform(self.entry.block_index[dimension].into()),
+            "block_dim" => uniform(self.emit.i32(self.kernel.block.threads[dimension]).into()),
+            "grid_dim" => uniform(self.entry.grid[dimension].into()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The index of each lane's thread.
+    fn thread_index(&self, dimension: usize) -> Result<Leaf<'ctx>, BackendError> {
+        let [x, y, _] = self.kernel.block.threads;
+        let first: BasicValueEnum<'ctx> = self.first_thread.into();
+        let below = [1, x, x * y][dimension];
+        let extent = self.kernel.block.threads[dimension];
+        if extent == 1 {
+            return Ok(Leaf::Uniform(self.emit.i32(0).into()));
+        }
+        let of = |value: BasicValueEnum<'ctx>| {
+            let row = self.emit.int_like(below.into(), value);
+            let value = self.emit.binary(InstructionOpcode::UDiv, value, row)?;
+            // The last dimension that has an extent never wraps around.
+            let wraps = self.kernel.block.threads[dimension + 1..]
+                .iter()
+                .any(|&n| n > 1);
+            if !wraps {
+                return Ok(value);
+            }
+            let extent = self.emit.int_like(extent.into(), value);
+            self.emit.binary(InstructionOpcode::URem, value, extent)
+        };
+        if self.kernel.block.warps_fit_rows() {
+            let base = of(first)?;
+            return Ok(match dimension {
+                0 if self.bug(Bug::WrongThreadRow) => Leaf::Affine {
+                    base: first,
+                    stride: 1,
+                },
+                0 => Leaf::Affine { base, stride: 1 },
+                _ => Leaf::Uniform(base),
+            });
+        }
+        let linear = Leaf::Affine {
+            base: first,
+            stride: 1,
+        };
+        Ok(Leaf::from(of(linear.vector(self.emit)?.into())?))
+    }
+
+    /// Calls the row's meaning, once or for each active lane.
+    fn by_meaning(
+        &mut self,
+        def: &'static IntrinsicDef,
+        scalar: Scalar,
+        args: &[Value],
+        result: Type,
+    ) -> Result<Leaf<'ctx>, BackendError> {
+        if !matches!(def.meaning, Meaning::Pure(_)) {
+            return Err(BackendError::new(
+                "vectorize",
+                format!("the CPU has no code for `{}`; use another device", def.name),
+            ));
+        }
+        let to = result
+            .as_scalar()
+            .ok_or_else(|| unexpected("an intrinsic without a result"))?;
+        let mut operands = Vec::new();
+        let mut lanes = false;
+        for &arg in args {
+            let leaf = self.leaf(arg)?;
+            lanes |= !matches!(leaf, Leaf::Uniform(_));
+            operands.push(leaf);
+        }
+        let scalars: Vec<Scalar> = args
+            .iter()
+            .map(|&a| self.scalar_of(a))
+            .collect::<Result<_, _>>()?;
+        if !lanes {
+            let mut values = Vec::new();
+            for operand in operands {
+                values.push(operand.uniform()?);
+            }
+            let value = self.call_meaning(def, scalar, &scalars, &values, to)?;
+            return Ok(Leaf::Uniform(value));
+        }
+        let mut vectors = Vec::new();
+        for (operand, &scalar) in operands.iter().zip(&scalars) {
+            let lanes: BasicValueEnum<'ctx> = operand.vector(self.emit)?.into();
+            // Vectors of bits have no addressable parts.
+            vectors.push(match scalar {
+                Scalar::Bool => self.emit.resize(lanes, 8, false)?,
+                _ => lanes,
+            });
+        }
+        let stored = match to {
+            Scalar::Bool => self.emit.int(8).as_basic_type_enum(),
+            _ => scalar_type(self.emit, to),
+        };
+        let ty = self.emit.vector_of(stored);
+        let value = self.each_lane(&vectors, Some(ty), |warp, lane| {
+            let value = warp.call_meaning(def, scalar, &scalars, lane, to)?;
+            Ok(Some(match to {
+                Scalar::Bool => warp.emit.resize(value, 8, false)?,
+                _ => value,
+            }))
+        })?;
+        let value = value.ok_or_else(|| unexpected("a meaning without a value"))?;
+        Ok(Leaf::from(match to {
+            Scalar::Bool => self.emit.resize(value, 1, false)?,
+            _ => value,
+        }))
+    }
+
+    /// The address of a row, which the launch knows by its number.
+    pub(super) fn row_address(&self, def: &'static IntrinsicDef) -> Built<'ctx> {
+        let mut rows = self.kernel.module.intrinsics.values();
+        let number = rows.position(|&row| std::ptr::eq(row, def));
+        let number = number.ok_or_else(|| unexpected("a row that is not the module's"))?;
+        let ptr = self.entry.launch.get_type().into();
+        let rows = offset_of!(HostLaunch, rows) as u64;
+        let rows = self.emit.offset_const(self.entry.launch, rows)?;
+        let rows = self.emit.load(ptr, rows, 8, false)?.into_pointer_value();
+        let row = self.emit.offset_const(rows, 8 * number as u64)?;
+        self.emit.load(ptr, row, 8, false)
+    }
+
+    fn call_meaning(
+        &self,
+        def: &'static IntrinsicDef,
+        scalar: Scalar,
+        scalars: &[Scalar],
+        args: &[BasicValueEnum<'ctx>],
+        to: Scalar,
+    ) -> Built<'ctx> {
+        let word = self.emit.int(64);
+        let slots = self
+            .entry
+            .slot(self.emit, word.array_type(args.len().max(1) as u32).into())?;
+        for (i, (&arg, &from)) in args.iter().zip(scalars).enumerate() {
+            let bits = match from {
+                Scalar::F32 | Scalar::F64 => {
+                    let int = self.emit.int(from.bits()).into();
+                    self.emit.cast(InstructionOpcode::BitCast, arg, int)?
+                }
+                _ => arg,
+            };
+            let bits = self.emit.resize(bits, 64, false)?;
+            let at = self.emit.offset_const(slots, i as u64 * 8)?;
+            self.emit.store(at, bits, 8, false)?;
+        }
+        let row = self.row_address(def)?;
+        let ptr = self.entry.launch.get_type();
+        let at = self
+            .emit
+            .offset_const(self.entry.launch, offset_of!(HostLaunch, meaning) as u64)?;
+        let function = self
+            .emit
+            .load(ptr.into(), at, 8, false)?
+            .into_pointer_value();
+        let int = self.emit.int(32);
+        let ty = word.fn_type(&[ptr.into(), int.into(), ptr.into(), int.into()], false);
+        let args = [
+            row.into(),
+            self.emit.i32(scalar as u32).into(),
+            slots.into(),
+            self.emit.i32(args.len() as u32).into(),
+        ];
+        let call = self
+            .emit
+            .builder
+            .build_indirect_call(ty, function, &args, "")?;
+        let bits = call.try_as_basic_value().basic();
+        let bits = bits.ok_or_else(|| unexpected("a meaning without a value"))?;
+        let bits = self.emit.resize(bits, to.bits(), false)?;
+        match to {
+            Scalar::F32 | Scalar::F64 => {
+                let ty = scalar_type(self.emit, to);
+                self.emit.cast(InstructionOpcode::BitCast, bits, ty)
+            }
+            _ => Ok(bits),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Values in all lanes of a warp.
+//!
+//! A value is taken apart into its leaves: numbers and addresses. A leaf is a scalar if it is the
+//! same in all lanes, a vector otherwise. What grows evenly from lane to lane (a thread index, the
+//! address of `x[i]`) keeps that form, as it makes the difference between one wide load and a
+//! gather.
+//!
+//! `f16` and `bf16` are carried as the 16 bits they have in memory, so that no operation on them
+//! depends on what the processor has.
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
+use smallvec::SmallVec;
+
+use kiln_ir::{ArrayLen, Scalar, Type, TypeData, TypeTable};
+
+use super::emit::{Built, Emit, unexpected};
+use crate::llvm::error::BackendError;
+
+/// A leaf of a type: where it lies in memory, and what it is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct LeafType {
+    /// Offset in bytes from the start of the value.
+    pub(super) offset: u64,
+    /// The number, or `None` for an address.
+    pub(super) scalar: Option<Scalar>,
+    /// Whether it is the length of a slice, which takes 8 bytes in memory whatever its type.
+    pub(super) is_length: bool,
+}
+
+impl LeafType {
+    /// Size in memory, in bytes.
+    pub(super) fn bytes(self) -> u32 {
+        match self.scalar {
+            Some(scalar) if !self.is_length => scalar.bytes(),
+            _ => 8,
+        }
+    }
+
+    /// The LLVM type of a lane.
+    pub(super) fn llvm<'ctx>(self, emit: &Emit<'_, 'ctx>) -> BasicTypeEnum<'ctx> {
+        match self.scalar {
+            None => emit
+                .context
+                .ptr_type(inkwell::AddressSpace::default())
+                .into(),
+            Some(scalar) => scalar_type(emit, scalar),
+        }
+    }
+
+    /// The LLVM type of a lane in memory.
+    pub(super) fn llvm_memory<'ctx>(self, emit: &Emit<'_, 'ctx>) -> BasicTypeEnum<'ctx> {
+        match self.scalar {
+            Some(Scalar::Bool) => emit.int(8).into(),
+            Some(_) if self.is_length => emit.int(64).into(),
+            _ => self.llvm(emit),
+        }
+    }
+}
+
+/// The LLVM type that a scalar is computed with.
+pub(super) fn scalar_type<'ctx>(emit: &Emit<'_, 'ctx>, scalar: Scalar) -> BasicTypeEnum<'ctx> {
+    match scalar {
+        Scalar::F32 => emit.context.f32_type().into(),
+        Scalar::F64 => emit.context.f64_type().into(),
+        _ => emit.int(scalar.bits()).into(),
+    }
+}
+
+/// The leaves of a type, in memory order.
+pub(super) fn leaves(types: &TypeTable, ty: Type) -> Result<Vec<LeafType>, BackendError> {
+    let mut out = Vec::new();
+    collect(types, ty, 0, &mut out)?;
+    Ok(out)
+}
+
+fn collect(
+    types: &TypeTable,
+    ty: Type,
+    offset: u64,
+    out: &mut Vec<LeafType>,
+) -> Result<(), BackendError> {
+    let leaf = |scalar, offset, is_length| LeafType {
+        offset,
+        scalar,
+        is_length,
+    };
+    match types.data(ty) {
+        TypeData::Unit => {}
+        TypeData::Scalar(s) => out.push(leaf(Some(*s), offset, false)),
+        TypeData::Pointer { .. } => out.push(leaf(None, offset, false)),
+        TypeData::Slice { wide, .. } => {
+            let length = if *wide { Scalar::U64 } else { Scalar::U32 };
+            out.push(leaf(None, offset, false));
+            out.push(leaf(Some(length), offset + 8, true));
+        }
+        TypeData::Vector { element, lanes } => {
+            let bytes = u64::from(element.bytes());
+            out.extend(
+                (0..u64::from(*lanes)).map(|i| leaf(Some(*element), offset + i * bytes, false)),
+            );
+        }
+        TypeData::Array {
+            element,
+            len: ArrayLen::Known(len),
+        } => {
+            let size = types.layout(*element).map_or(0, |l| l.size);
+            for i in 0..*len {
+                collect(types, *element, offset + i * size, out)?;
+            }
+        }
+        TypeData::Struct(id) => {
+            let (_, offsets) = types
+                .struct_layout(*id)
+                .ok_or_else(|| unexpected("a struct without a layout"))?;
+            for ((_, field), at) in types.struct_data(*id).fields.iter().zip(offsets) {
+                collect(types, *field, offset + at, out)?;
+            }
+        }
+        TypeData::Array { .. } | TypeData::Param(_) => {
+            return Err(unexpected("a type that is still open"));
+        }
+    }
+    Ok(())
+}
+
+/// What is known of a vector that may be even.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Even<'ctx> {
+    /// The value of lane 0.
+    pub(super) base: BasicValueEnum<'ctx>,
+    /// The difference from lane to lane.
+    pub(super) stride: i64,
+    /// When it is so.
+    pub(super) when: IntValue<'ctx>,
+    /// Whether it is then an address that all lanes may read an element at.
+    pub(super) readable: bool,
+    /// Of an address: what may be known where it is not so.
+    pub(super) part: Option<Part<'ctx>>,
+}
+
+/// What is known of an address whose active lanes are even, of the others nothing: a row at the edge
+/// of an array.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Part<'ctx> {
+    /// The address lane 0 would have; it may lie outside of the array.
+    pub(super) base: BasicValueEnum<'ctx>,
+    /// When it is so.
+    pub(super) when: IntValue<'ctx>,
+}
+
+/// The address of an element whose index is even modulo its width. The lanes are computed where
+/// they are needed, which is mostly in code that is never run.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Element<'ctx> {
+    /// The address of element 0.
+    pub(super) origin: BasicValueEnum<'ctx>,
+    /// The index of lane 0.
+    pub(super) index: BasicValueEnum<'ctx>,
+    /// How the index grows from lane to lane.
+    pub(super) step: i64,
+    /// Whether the index is of a signed type.
+    pub(super) signed: bool,
+    /// The size of an element in bytes.
+    pub(super) size: u64,
+}
+
+/// The addresses of elements with any indices.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Indexed<'ctx> {
+    /// The address of element 0.
+    pub(super) origin: BasicValueEnum<'ctx>,
+    /// The index of each lane.
+    pub(super) index: VectorValue<'ctx>,
+    /// Whether the index is of a signed type.
+    pub(super) signed: bool,
+    /// The size of an element in bytes.
+    pub(super) size: u64,
+}
+
+/// A leaf in all lanes.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Leaf<'ctx> {
+    /// The same in all lanes.
+    Uniform(BasicValueEnum<'ctx>),
+    /// An integer (modulo its width) or an address that grows by `stride` from lane to lane.
+    Affine {
+        /// The value of lane 0.
+        base: BasicValueEnum<'ctx>,
+        /// The difference from lane to lane.
+        stride: i64,
+    },
+    /// Anything, perhaps known to be even at times.
+    Vector {
+        /// The lanes.
+        lanes: VectorValue<'ctx>,
+        /// When it is even.
+        even: Option<Even<'ctx>>,
+    },
+    /// The addresses of elements; made from their indices where they are needed.
+    Indexed(Indexed<'ctx>),
+    /// The address of an element.
+    Element {
+        /// Which.
+        element: Element<'ctx>,
+        /// When it is even.
+        even: Even<'ctx>,
+    },
+}
+
+/// A value in all lanes: its leaves in memory order.
+pub(super) type Wide<'ctx> = SmallVec<[Leaf<'ctx>; 2]>;
+
+impl<'ctx> Leaf<'ctx> {
+    /// A scalar or a vector, as it is.
+    pub(super) fn from(value: BasicValueEnum<'ctx>) -> Leaf<'ctx> {
+        match value {
+            BasicValueEnum::VectorValue(lanes) => Leaf::Vector { lanes, even: None },
+            scalar => Leaf::Uniform(scalar),
+        }
+    }
+
+    /// The scalar of a uniform leaf.
+    pub(super) fn uniform(self) -> Built<'ctx> {
+        match self {
+            Leaf::Uniform(value) => Ok(value),
+            _ => Err(unexpected("a value that differs where it must not")),
+        }
+    }
+
+    /// The value for operations that know no special form: a scalar or a vector.
+    pub(super) fn value(self, emit: &Emit<'_, 'ctx>) -> Built<'ctx> {
+        Ok(match self {
+            Leaf::Uniform(value) => value,
+            other => other.vector(emit)?.into(),
+        })
+    }
+
+    /// The lanes.
+    pub(super) fn vector(self, emit: &Emit<'_, 'ctx>) -> Result<VectorValue<'ctx>, BackendError> {
+        match self {
+            Leaf::Uniform(value) => emit.splat(value),
+            Leaf::Vector { lanes, .. } => Ok(lanes),
+            Leaf::Element { element, .. } => element.lanes(emit),
+            Leaf::Indexed(indexed) => indexed.lanes(emit),
+            Leaf::Affine { base, stride } => {
+                if let BasicValueEnum::PointerValue(_) = base {
+                    let steps = emit.const_lanes(emit.int(64), |l| lane_offset(stride, l));
+                    return Ok(emit.offset(base, steps.into())?.into_vector_value());
+                }
+                let ty = base.get_type().into_int_type();
+                let steps = emit.const_lanes(ty, |l| lane_offset(stride, l));
+                let splat = emit.splat(base)?;
+                Ok(emit
+                    .binary(InstructionOpcode::Add, splat.into(), steps.into())?
+                    .into_vector_value())
+            }
+        }
+    }
+
+    /// The even form and when it holds; `None` in the place of the condition is always.
+    pub(super) fn even(self) -> Option<(BasicValueEnum<'ctx>, i64, Option<IntValue<'ctx>>)> {
+        match self {
+            Leaf::Uniform(base) => Some((base, 0, None)),
+            Leaf::Affine { base, stride } => Some((base, stride, None)),
+            Leaf::Indexed(_) => None,
+            Leaf::Vector { even, .. } => even.map(|e| (e.base, e.stride, Some(e.when))),
+            Leaf::Element { even, .. } => Some((even.base, even.stride, Some(even.when))),
+        }
+    }
+}
+
+impl<'ctx> Indexed<'ctx> {
+    /// The address of the element with this index, a scalar or a vector.
+    pub(super) fn address(self, emit: &Emit<'_, 'ctx>, index: BasicValueEnum<'ctx>) -> Built<'ctx> {
+        let index = emit.resize(index, 64, self.signed)?;
+        let bytes = emit.mul(index, emit.int_like(self.size, index))?;
+        emit.offset(self.origin, bytes)
+    }
+
+    fn lanes(self, emit: &Emit<'_, 'ctx>) -> Result<VectorValue<'ctx>, BackendError> {
+        Ok(self.address(emit, self.index.into())?.into_vector_value())
+    }
+}
+
+impl<'ctx> Element<'ctx> {
+    /// The address of one lane's element; `lane` has 64 bits.
+    pub(super) fn address_of(
+        self,
+        emit: &Emit<'_, 'ctx>,
+        lane: BasicValueEnum<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        let lane = emit.resize(lane, emit.int_bits(self.index), false)?;
+        let step = emit.int_like(self.step as u64, lane);
+        let index = emit.add(self.index, emit.mul(lane, step)?)?;
+        let index = emit.resize(index, 64, self.signed)?;
+        let bytes = emit.mul(index, emit.int_like(self.size, index))?;
+        Ok(emit.offset(self.origin, bytes)?.into_pointer_value())
+    }
+
+    fn lanes(self, emit: &Emit<'_, 'ctx>) -> Result<VectorValue<'ctx>, BackendError> {
+        let index = Leaf::Affine {
+            base: self.index,
+            stride: self.step,
+        };
+        let index = emit.resize(index.vector(emit)?.into(), 64, self.signed)?;
+        let bytes = emit.mul(index, emit.int_like(self.size, index))?;
+        Ok(emit.offset(self.origin, bytes)?.into_vector_value())
+    }
+}
+
+/// How much a lane adds to the base.
+fn lane_offset(stride: i64, lane: u32) -> u64 {
+    stride.wrapping_mul(i64::from(lane)) as u64
+}

@@ -1,0 +1,354 @@
+//! All that is known of a kernel before a line of it is written.
+
+use std::collections::{HashMap, HashSet};
+
+use kiln_ir::abi::ParamLayout;
+use kiln_ir::legal::Legal;
+use kiln_ir::planted::Bug;
+use kiln_ir::target::Barriers;
+use kiln_ir::{Inst, InstData, Module, SharedVar, Type, Value, Var, debug_as_text, error_text};
+
+use super::emit::unexpected;
+use super::leaf::{LeafType, leaves};
+use crate::llvm::error::BackendError;
+use crate::private::needs_zeros;
+use crate::provenance::Provenance;
+use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Shape, Shapes, Unfit, inline};
+
+/// Alignment of everything in a block's memory, in bytes: that of the widest vector, twice.
+pub(super) const ALIGN: u64 = 128;
+
+/// Private arrays up to this size lie on the stack, where LLVM can turn them into values.
+const MAX_STACK_BYTES: u64 = 16 << 10;
+
+/// All private arrays on the stack together: those that come after are in the block's memory.
+const STACK_BUDGET: u64 = 64 << 10;
+
+/// What else decides the code.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct PlanOptions {
+    /// Whether a multiplication and a following addition may be fused.
+    pub(crate) contract: bool,
+    /// Whether the processor converts `f16` (F16C).
+    pub(crate) has_f16c: bool,
+    /// What happens at barriers.
+    pub(crate) barriers: Barriers,
+    /// A planted bug.
+    pub(crate) bug: Option<Bug>,
+}
+
+/// Why there is no plan.
+#[derive(thiserror::Error)]
+pub(crate) enum Unplannable {
+    /// A barrier lies where only the interpreter can run it.
+    #[error("{}", error_text!("{why}, at {location}"))]
+    Barrier {
+        /// What is in the way.
+        why: &'static str,
+        /// Where.
+        location: String,
+    },
+    /// Calls that cannot be inlined.
+    #[error(transparent)]
+    Inline(#[from] InlineError),
+    /// A type without leaves.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
+debug_as_text!(Unplannable);
+
+/// Where things lie in the memory of a block. What is kept between segments and what the kernel
+/// has addresses of are apart, so that LLVM knows that one does not change the other.
+#[derive(Debug, Default)]
+pub(crate) struct ArenaLayout {
+    /// Bytes of what is kept for a block between its segments.
+    pub(super) kept: u64,
+    /// Values that live across segments: the offset of each leaf among the kept, for warp 0.
+    pub(super) values: HashMap<Value, Vec<u64>>,
+    /// Variables that live across segments.
+    pub(super) vars: HashMap<Var, Vec<u64>>,
+    /// The masks of the threads that have not ended, 4 bytes a warp.
+    pub(super) live: Option<u64>,
+    /// Private memory that is not on the stack, for warp 0.
+    pub(super) locals: HashMap<Inst, u64>,
+    /// Static shared memory.
+    pub(super) shared: HashMap<SharedVar, u64>,
+    /// Where dynamic shared memory starts: the end of the memory that is known.
+    pub(super) dynamic: u64,
+}
+
+/// A kernel, ready to be written.
+#[derive(Debug)]
+pub(crate) struct Plan<'m> {
+    pub(super) module: &'m Module,
+    pub(super) flat: Flat,
+    pub(super) scopes: Scopes,
+    pub(super) shapes: Shapes,
+    pub(super) segments: Segments,
+    pub(super) block: BlockShape,
+    pub(super) layout: ParamLayout,
+    pub(super) arena: ArenaLayout,
+    pub(super) provenance: Provenance,
+    pub(super) options: PlanOptions,
+    /// Private memory that is zeroed where it is declared.
+    pub(super) zeroed: HashSet<Inst>,
+    spread: HashSet<Value>,
+    used: HashSet<Value>,
+    pub(super) contract: bool,
+    pub(super) has_f16c: bool,
+    pub(super) barriers: Barriers,
+}
+
+impl<'m> Plan<'m> {
+    /// Plans a kernel for blocks of a shape.
+    pub(crate) fn new(
+        legal: &'m Legal,
+        block: BlockShape,
+        options: PlanOptions,
+    ) -> Result<Plan<'m>, Unplannable> {
+        let module = legal.module();
+        let flat = inline(module)?;
+        let scopes = Scopes::of(&flat.function);
+        let shapes = Shapes::of(module, &flat, &scopes, block);
+        let cut = match options.barriers {
+            Barriers::Segments => Segments::of(module, &flat, &scopes, &shapes, block),
+            Barriers::Coroutines => Segments::whole(module, &flat, &scopes, &shapes),
+        };
+        let segments = cut.map_err(|Unfit { inst, why }| {
+            let at = flat.function.insts[inst].location;
+            Unplannable::Barrier {
+                why,
+                location: module.display_location(at),
+            }
+        })?;
+        let layout = legal.layout().clone();
+        let spread = spread_memory(module, &flat);
+        let provenance = Provenance::of(&module.types, &flat.function);
+        let mut used = HashSet::new();
+        flat.function.for_each_inst(|_, inst| {
+            flat.function.insts[inst].data.for_each_operand(|v| {
+                used.insert(v);
+            });
+        });
+        let zeroed = needs_zeros(&flat.function);
+        let mut plan = Plan {
+            zeroed,
+            barriers: options.barriers,
+            contract: options.contract,
+            has_f16c: options.has_f16c,
+            module,
+            flat,
+            scopes,
+            shapes,
+            segments,
+            block,
+            layout,
+            arena: ArenaLayout::default(),
+            provenance,
+            options,
+            spread,
+            used,
+        };
+        plan.arena = plan.lay_out()?;
+        Ok(plan)
+    }
+
+    /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
+    /// memory. The frames of coroutines are kept, too, behind.
+    pub(crate) fn arena_bytes(&self) -> [u64; 2] {
+        [self.arena.kept, self.arena.dynamic]
+    }
+
+    /// Bytes of the frames of a block's warps, of which each takes this much.
+    pub(crate) fn frame_bytes(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(ALIGN) * u64::from(self.block.warps())
+    }
+
+    /// Bytes of a mask in memory.
+    pub(super) fn mask_bytes(&self) -> u64 {
+        u64::from(self.block.lanes.max(32)) / 8
+    }
+
+    /// Lanes of a vector.
+    pub(crate) fn lanes(&self) -> u32 {
+        self.block.lanes
+    }
+
+    /// Threads of a block in x, y and z.
+    pub(crate) fn block_threads(&self) -> [u32; 3] {
+        self.block.threads
+    }
+
+    /// What happens at barriers.
+    pub(crate) fn barriers(&self) -> Barriers {
+        self.barriers
+    }
+
+    /// Whether values behind this address lie lane beside lane.
+    pub(super) fn is_spread(&self, ptr: Value) -> bool {
+        self.spread.contains(&ptr)
+    }
+
+    /// Whether an instruction reads a value.
+    pub(super) fn is_used(&self, value: Value) -> bool {
+        self.used.contains(&value)
+    }
+
+    /// The fault site of a checked access.
+    pub(super) fn site(&self, inst: Inst) -> Result<u32, BackendError> {
+        let site = self.flat.sites.get(&inst).copied();
+        site.ok_or_else(|| unexpected("a checked access without a fault site"))
+    }
+
+    pub(super) fn leaves(&self, ty: Type) -> Result<Vec<LeafType>, BackendError> {
+        leaves(&self.module.types, ty)
+    }
+
+    /// Whether a variable has one value for all lanes.
+    pub(super) fn is_uniform_var(&self, var: Var) -> bool {
+        self.shapes.var(var) != Shape::Lane
+    }
+
+    /// The number of copies and the size of each, for a leaf of a shape.
+    pub(super) fn slot_bytes(&self, leaf: LeafType, shape: Shape) -> u64 {
+        // A bool in all lanes takes a byte each, as vectors of bits have no addressable parts.
+        let bytes = u64::from(leaf.bytes().max(1));
+        match shape {
+            Shape::Lane => bytes * u64::from(self.block.lanes),
+            Shape::Block | Shape::Warp => bytes,
+        }
+    }
+
+    fn lay_out(&self) -> Result<ArenaLayout, BackendError> {
+        let mut arena = ArenaLayout::default();
+        let warps = u64::from(self.block.warps());
+        let function = &self.flat.function;
+        let mut end = 0u64;
+        let mut place = |bytes: u64| {
+            let at = end;
+            end = (end + bytes).next_multiple_of(ALIGN);
+            at
+        };
+        for &value in &self.segments.kept {
+            let shape = self.shapes.value(value);
+            let mut offsets = Vec::new();
+            for leaf in self.leaves(function.type_of(value))? {
+                offsets.push(place(self.slot_bytes(leaf, shape) * warps));
+            }
+            arena.values.insert(value, offsets);
+        }
+        for &var in &self.segments.kept_vars {
+            let shape = self.shapes.var(var);
+            let mut offsets = Vec::new();
+            for leaf in self.leaves(function.vars[var].ty)? {
+                offsets.push(place(self.slot_bytes(leaf, shape) * warps));
+            }
+            arena.vars.insert(var, offsets);
+        }
+        if self.barriers == Barriers::Coroutines {
+            // The handles of the coroutines.
+            place(8 * warps);
+        }
+        let ends = self.segments.segments.iter().any(|s| s.can_end);
+        if ends && self.segments.segments.len() > 1 {
+            arena.live = Some(place(self.mask_bytes() * warps));
+        }
+        arena.kept = place(0);
+        let mut end = 0u64;
+        let mut place = |bytes: u64| {
+            let at = end;
+            end = (end + bytes).next_multiple_of(ALIGN);
+            at
+        };
+        let mut locals = Vec::new();
+        function.for_each_inst(|_, inst| {
+            if matches!(function.insts[inst].data, InstData::LocalAlloc) {
+                locals.push(inst);
+            }
+        });
+        let mut stack = 0;
+        for inst in locals {
+            let bytes = self.local_bytes(inst)?;
+            if self.may_be_on_stack(bytes) && stack + bytes <= STACK_BUDGET {
+                stack += bytes;
+            } else {
+                arena.locals.insert(inst, place(bytes * warps));
+            }
+        }
+        for (var, data) in function.shared.iter() {
+            let layout = self.module.types.layout(data.ty);
+            let size = layout
+                .ok_or_else(|| unexpected("shared memory without a size"))?
+                .size;
+            let at = place(size);
+            let first = arena.shared.values().min().copied();
+            let overlaps = self.options.bug == Some(Bug::SharedOverlap);
+            let at = first.filter(|_| overlaps).unwrap_or(at);
+            arena.shared.insert(var, at);
+        }
+        arena.dynamic = place(0);
+        Ok(arena)
+    }
+
+    /// Bytes of a private allocation for all lanes of a warp.
+    pub(super) fn local_bytes(&self, inst: Inst) -> Result<u64, BackendError> {
+        let function = &self.flat.function;
+        let result = function.insts[inst].result;
+        let pointee = result.and_then(|r| self.module.types.as_pointer(function.type_of(r)));
+        let (pointee, ..) = pointee.ok_or_else(|| unexpected("private memory of no type"))?;
+        let layout = self.module.types.layout(pointee);
+        let size = layout
+            .ok_or_else(|| unexpected("private memory without a size"))?
+            .size;
+        Ok((size * u64::from(self.block.lanes)).next_multiple_of(ALIGN))
+    }
+
+    /// Whether a private allocation could be on the stack: it must not outlive its segment.
+    fn may_be_on_stack(&self, bytes: u64) -> bool {
+        self.segments.segments.len() <= 1
+            && self.barriers == Barriers::Segments
+            && bytes <= MAX_STACK_BYTES
+    }
+}
+
+/// Private memory that is only reached through its own address, and the addresses derived from
+/// it: there the lanes can lie side by side.
+fn spread_memory(module: &Module, flat: &Flat) -> HashSet<Value> {
+    let function = &flat.function;
+    let mut derived: HashMap<Value, Value> = HashMap::new();
+    let mut escaped: HashSet<Value> = HashSet::new();
+    let root = |derived: &HashMap<Value, Value>, value: Value| derived.get(&value).copied();
+    function.for_each_inst(|_, inst| {
+        let node = &function.insts[inst];
+        let step = match (&node.data, node.result) {
+            (InstData::LocalAlloc, Some(result)) => {
+                derived.insert(result, result);
+                return;
+            }
+            (InstData::FieldPtr { ptr, .. } | InstData::ElementPtr { ptr, .. }, Some(result)) => {
+                Some((*ptr, result))
+            }
+            (InstData::Load { .. }, _) => return,
+            (InstData::Store { value, .. }, _) => {
+                escaped.extend(root(&derived, *value));
+                return;
+            }
+            _ => None,
+        };
+        if let Some((ptr, result)) = step {
+            if let Some(root) = root(&derived, ptr) {
+                derived.insert(result, root);
+            }
+            return;
+        }
+        node.data
+            .for_each_operand(|v| escaped.extend(root(&derived, v)));
+    });
+    let _ = module;
+    derived
+        .into_iter()
+        .filter(|(_, root)| !escaped.contains(root))
+        .map(|(value, _)| value)
+        .collect()
+}

@@ -1,0 +1,86 @@
+//! Calls of inline PTX, with what LLVM may take from them.
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::types::{BasicMetadataTypeEnum, BasicType as _, BasicTypeEnum};
+use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, CallSiteValue};
+
+use kiln_ir::Effects;
+
+use crate::llvm::error::BackendError;
+
+/// PTX that is written into the code (LLVM language reference, "Inline Assembler Expressions").
+#[derive(Copy, Clone, Debug)]
+pub(super) struct InlinePtx<'a> {
+    /// The instructions; `$0` is the first operand, the result if there is one.
+    pub(super) template: &'a str,
+    /// The registers of the operands, such as `=r,l`, and what is overwritten.
+    pub(super) constraints: &'a str,
+    /// What it does besides giving a result.
+    pub(super) effects: Effects,
+}
+
+impl InlinePtx<'_> {
+    /// Calls it.
+    pub(super) fn call<'ctx>(
+        self,
+        context: &'ctx Context,
+        builder: &Builder<'ctx>,
+        result: Option<BasicTypeEnum<'ctx>>,
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<CallSiteValue<'ctx>, BackendError> {
+        let params: Vec<BasicMetadataTypeEnum<'ctx>> =
+            args.iter().map(|arg| arg.get_type().into()).collect();
+        let ty = match result {
+            Some(result) => result.fn_type(&params, false),
+            None => context.void_type().fn_type(&params, false),
+        };
+        let asm = context.create_inline_asm(
+            ty,
+            self.template.to_owned(),
+            self.constraints.to_owned(),
+            self.effects != Effects::None,
+            false,
+            None,
+            false,
+        );
+        let args: Vec<BasicMetadataValueEnum<'ctx>> = args.iter().map(|&arg| arg.into()).collect();
+        let call = builder.build_indirect_call(ty, asm, &args, "")?;
+        for (name, value) in self.attributes() {
+            let attribute = enum_attribute(context, name, value);
+            call.add_attribute(AttributeLoc::Function, attribute);
+        }
+        Ok(call)
+    }
+
+    fn orders_memory(self) -> bool {
+        self.constraints.contains("~{memory}")
+    }
+
+    /// What LLVM is told (LLVM language reference, "Function Attributes"). What communicates within the
+    /// warp is neither made conditional (`convergent`) nor merged with its like in another branch
+    /// (`nomerge`), and unless it clobbers memory, loads and stores may move across it.
+    fn attributes(self) -> Vec<(&'static str, u64)> {
+        let mut attributes = vec![("nounwind", 0)];
+        match self.effects {
+            Effects::None => attributes.push(("memory", 0)),
+            Effects::Memory => {}
+            Effects::Convergent => {
+                attributes.extend([("convergent", 0), ("nomerge", 0)]);
+                if !self.orders_memory() {
+                    attributes.push(("memory", INACCESSIBLE_MEMORY));
+                }
+            }
+        }
+        attributes
+    }
+}
+
+/// `memory(inaccessiblemem: readwrite)`: two bits a kind of memory, this one the second.
+const INACCESSIBLE_MEMORY: u64 = 0b11 << 2;
+
+/// An attribute that LLVM knows by name.
+pub(super) fn enum_attribute(context: &Context, name: &str, value: u64) -> Attribute {
+    context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value)
+}

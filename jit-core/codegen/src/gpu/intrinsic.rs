@@ -1,0 +1,241 @@
+//! Intrinsics: the PTX cell of a row becomes a call of an LLVM intrinsic or inline PTX.
+//!
+//! Conventions of the cells: in inline PTX a `bool` is a 32-bit 0 or 1, a `f16` or `bf16` its 16
+//! bits, an 8-bit integer is extended to 16 bits. In LLVM intrinsics every type is itself.
+
+use inkwell::IntPredicate;
+use inkwell::attributes::AttributeLoc;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
+
+use kiln_ir::{Effects, IntrinsicDef, IntrinsicId, PtxCell, PtxLowering, Scalar, Type, Value};
+
+use super::lower::{FunctionLowering, Lowered};
+use crate::llvm::error::BackendError;
+
+/// The cell of a row for these types on an architecture, or `None` if it is not legal there. A
+/// `ViaF32` cell is legal if the `f32` cell is.
+pub(crate) fn cell(
+    def: &IntrinsicDef,
+    args: &[Type],
+    result: Type,
+    sm: u32,
+) -> Option<&'static PtxCell> {
+    let cell = def.ptx_cell(def.cell_type(args, result), sm)?;
+    match cell.lowering {
+        PtxLowering::ViaF32 => {
+            let wide = def.ptx_cell(Some(Scalar::F32), sm)?;
+            (wide.lowering != PtxLowering::ViaF32).then_some(cell)
+        }
+        PtxLowering::Llvm { .. } | PtxLowering::Asm { .. } => Some(cell),
+    }
+}
+
+fn refused(def: &IntrinsicDef, what: &str) -> BackendError {
+    BackendError::new("lower", format!("intrinsic `{}` {what}", def.name))
+}
+
+impl<'ctx> FunctionLowering<'_, 'ctx> {
+    pub(super) fn lower_intrinsic(
+        &mut self,
+        id: IntrinsicId,
+        args: &[Value],
+        result: Type,
+    ) -> Result<Option<Lowered<'ctx>>, BackendError> {
+        let def = self.module.module.intrinsics[id];
+        let types: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
+        let mut values = Vec::with_capacity(args.len());
+        for &arg in args {
+            values.push(self.one(arg)?);
+        }
+        if result != Type::UNIT && self.module.hooks.active() {
+            let operation = self.operation();
+            let replaced = self
+                .module
+                .hooks
+                .lower_intrinsic(&operation, def, &values)?;
+            if let Some(replaced) = replaced {
+                operation.check_result(replaced, self.types().value(result)?)?;
+                return Ok(Some(Lowered::One(replaced)));
+            }
+        }
+        let sm = self.module.target.sm;
+        let cell = cell(def, &types, result, sm)
+            .ok_or_else(|| refused(def, "is not legal here; `check_legal` refuses it"))?;
+        let value = match cell.lowering {
+            PtxLowering::ViaF32 => self.via_f32(def, &types, &values, result)?,
+            lowering => self.cell_call(def, lowering, &types, &values, result)?,
+        };
+        Ok(value.map(Lowered::One))
+    }
+
+    /// The `f32` cell on widened halves, its result rounded.
+    fn via_f32(
+        &self,
+        def: &'static IntrinsicDef,
+        types: &[Type],
+        values: &[BasicValueEnum<'ctx>],
+        result: Type,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let sm = self.module.target.sm;
+        let wide = def
+            .ptx_cell(Some(Scalar::F32), sm)
+            .ok_or_else(|| refused(def, "has no f32 cell to go through"))?;
+        let is_half = |ty: Type| ty.as_scalar().is_some_and(Scalar::is_half);
+        let widened = |ty: Type| if is_half(ty) { Type::F32 } else { ty };
+        let wide_types: Vec<Type> = types.iter().copied().map(widened).collect();
+        let mut wide_values = Vec::with_capacity(values.len());
+        for (&ty, &value) in types.iter().zip(values) {
+            wide_values.push(if is_half(ty) {
+                self.widen_half(value)?
+            } else {
+                value
+            });
+        }
+        let value = self.cell_call(
+            def,
+            wide.lowering,
+            &wide_types,
+            &wide_values,
+            widened(result),
+        )?;
+        match (value, result.as_scalar()) {
+            (Some(value), Some(half)) if half.is_half() => {
+                self.round_to_half(value, half).map(Some)
+            }
+            (value, _) => Ok(value),
+        }
+    }
+
+    fn cell_call(
+        &self,
+        def: &'static IntrinsicDef,
+        lowering: PtxLowering,
+        types: &[Type],
+        values: &[BasicValueEnum<'ctx>],
+        result: Type,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        match lowering {
+            PtxLowering::Llvm { name, overloaded } => {
+                let overloads = if overloaded {
+                    let selecting = def.selecting_type(types, result);
+                    vec![self.types().value(selecting)?]
+                } else {
+                    Vec::new()
+                };
+                let builder = self.builder();
+                let call = self
+                    .module
+                    .call_llvm_site(builder, name, &overloads, values)?;
+                if def.effects == Effects::Convergent {
+                    for name in ["convergent", "nomerge"] {
+                        let attribute = self.module.enum_attribute(name, 0);
+                        call.add_attribute(AttributeLoc::Function, attribute);
+                    }
+                }
+                let value = call.try_as_basic_value().basic();
+                if let Some(call) = value.and_then(|v| v.as_instruction_value()) {
+                    self.bound_result(def, call, result);
+                }
+                Ok(value)
+            }
+            PtxLowering::Asm {
+                template,
+                constraints,
+            } => self.cell_asm(def, (template, constraints), types, values, result),
+            PtxLowering::ViaF32 => Err(refused(def, "goes through f32 in its f32 cell")),
+        }
+    }
+
+    /// Tells LLVM the bound of an integer result (`!range`).
+    fn bound_result(&self, def: &IntrinsicDef, call: InstructionValue<'ctx>, result: Type) {
+        let Some(scalar) = result.as_scalar().filter(|s| s.is_int()) else {
+            return;
+        };
+        let fits = scalar.bits() == 64 || def.result_below < 1 << (scalar.bits() - 1);
+        if def.result_below == 0 || !fits {
+            return;
+        }
+        let int = self.types().int(scalar.bits());
+        let bound = int.const_int(def.result_below, false);
+        let range = self
+            .context()
+            .metadata_node(&[int.const_zero().into(), bound.into()]);
+        // Only a string is refused here.
+        let _ = call.set_metadata(range, self.context().get_kind_id("range"));
+    }
+
+    fn cell_asm(
+        &self,
+        def: &IntrinsicDef,
+        (template, constraints): (&str, &str),
+        types: &[Type],
+        values: &[BasicValueEnum<'ctx>],
+        result: Type,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let mut args = Vec::with_capacity(values.len());
+        for (&ty, &value) in types.iter().zip(values) {
+            args.push(self.to_register(ty, value)?);
+        }
+        let register = match result.as_scalar() {
+            Some(scalar) => Some(self.register_type(scalar)),
+            None if result == Type::UNIT => None,
+            None => return Err(refused(def, "gives a value that no register holds")),
+        };
+        let value = self.call_asm(template, constraints, register, &args, def.effects)?;
+        match value {
+            Some(value) => self.value_from_register(result, value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The type of the PTX register that holds a scalar in inline PTX.
+    fn register_type(&self, scalar: Scalar) -> BasicTypeEnum<'ctx> {
+        match scalar {
+            Scalar::Bool => self.types().int(32).into(),
+            Scalar::I8 | Scalar::U8 | Scalar::F16 | Scalar::BF16 => self.types().int(16).into(),
+            _ => self.types().scalar(scalar),
+        }
+    }
+
+    fn to_register(
+        &self,
+        ty: Type,
+        value: BasicValueEnum<'ctx>,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let Some(scalar) = ty.as_scalar() else {
+            return Ok(value);
+        };
+        let to = self.register_type(scalar);
+        match (value, to) {
+            (BasicValueEnum::IntValue(int), BasicTypeEnum::IntType(to)) => {
+                let signed = scalar.is_signed_int();
+                let builder = self.builder();
+                Ok(builder
+                    .build_int_cast_sign_flag(int, to, signed, "")?
+                    .into())
+            }
+            _ => Ok(self.builder().build_bit_cast(value, to, "")?),
+        }
+    }
+
+    fn value_from_register(
+        &self,
+        ty: Type,
+        value: BasicValueEnum<'ctx>,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let builder = self.builder();
+        let to = self.types().value(ty)?;
+        match (value, to) {
+            (BasicValueEnum::IntValue(int), _) if ty == Type::BOOL => {
+                let zero = int.get_type().const_zero();
+                let set = builder.build_int_compare(IntPredicate::NE, int, zero, "")?;
+                Ok(set.into())
+            }
+            (BasicValueEnum::IntValue(int), BasicTypeEnum::IntType(to)) => {
+                Ok(builder.build_int_cast_sign_flag(int, to, false, "")?.into())
+            }
+            _ => Ok(builder.build_bit_cast(value, to, "")?),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The table of what the PTX target has: (operation, type, architecture).
+//!
+//! LLVM ends the process when it meets an operation it cannot select, so nothing outside this table
+//! reaches it. What is refused here is legal IR that this target has no instruction or no room for. Every cell of the table is compiled and assembled in
+//! `tests/ptx_grid.rs`.
+
+use std::fmt;
+
+use kiln_ir::legal::Legal;
+use kiln_ir::target::{PtxTarget, Target};
+use kiln_ir::{
+    ArrayLen, Function, InstData, IntrinsicDef, Location, Module, PtxLowering, Scalar, Type,
+    TypeData, TypeTable,
+};
+use kiln_ir::{debug_as_text, error_text, first_of};
+
+use super::intrinsic;
+
+/// The largest number of scalars in a value that is not behind a pointer. LLVM handles each as a
+/// value of its own.
+const MAX_VALUE_LEAVES: u64 = 4096;
+
+/// Bytes of constants in a module (CUDA guide, "Compute Capabilities").
+const MAX_CONSTANT_BYTES: u64 = 64 << 10;
+
+/// Bytes of static shared memory in a block; more has to be dynamic (CUDA guide, the same table).
+const MAX_STATIC_SHARED_BYTES: u64 = 48 << 10;
+
+/// Something a target does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Illegal {
+    /// The function it is in.
+    pub function: String,
+    /// The line that built it, as `file:line:column`.
+    pub location: String,
+    /// What it is, and how to do without.
+    pub message: String,
+}
+
+impl fmt::Display for Illegal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Illegal {
+            function,
+            location,
+            message,
+        } = self;
+        f.write_str(&error_text!("{location}: in `{function}`: {message}"))
+    }
+}
+
+/// Everything of a kernel that a target does not have.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("kernel `{module}` cannot be compiled for {target}:\n{}", lines(.list)))]
+pub struct IllegalOperations {
+    /// The module.
+    pub module: String,
+    /// The target.
+    pub target: String,
+    /// What it holds that is not legal; not empty.
+    pub list: Vec<Illegal>,
+}
+
+debug_as_text!(IllegalOperations);
+
+fn lines(list: &[Illegal]) -> String {
+    let first = first_of(list).iter();
+    let mut lines: Vec<String> = first.map(|illegal| format!("  {illegal}")).collect();
+    if list.len() > lines.len() {
+        lines.push(format!("  and {} more", list.len() - lines.len()));
+    }
+    lines.join("\n")
+}
+
+/// Whether a kernel can be compiled for a target.
+///
+/// # Errors
+/// All operations that cannot, each with its line and a way out.
+pub(super) fn check_legal(module: &Legal, target: &PtxTarget) -> Result<(), IllegalOperations> {
+    let mut list = Vec::new();
+    let mut refuse = |function: &str, location: Location, message: String| {
+        list.push(Illegal {
+            function: function.to_owned(),
+            location: module.display_location(location),
+            message,
+        });
+    };
+    for function in module.functions.values() {
+        if let Some(message) = check_signature(module, function) {
+            refuse(&function.name, function.location, message);
+        }
+        function.for_each_inst(|_, inst| {
+            let node = &function.insts[inst];
+            let result = node.result.map_or(Type::UNIT, |r| function.type_of(r));
+            let check = Check {
+                module,
+                function,
+                target: *target,
+            };
+            if let Err(message) = check.inst(&node.data, result) {
+                refuse(&function.name, node.location, message);
+            }
+        });
+    }
+    let kernel = module.kernel();
+    for message in check_module(module, target) {
+        refuse(&kernel.name, kernel.location, message);
+    }
+    if list.is_empty() {
+        return Ok(());
+    }
+    Err(IllegalOperations {
+        module: module.name.clone(),
+        target: format!("sm_{}", target.sm),
+        list,
+    })
+}
+
+/// What the module as a whole breaks.
+fn check_module(module: &Legal, target: &PtxTarget) -> Vec<String> {
+    let mut messages = Vec::new();
+    let (given, limit) = (module.layout().size, Target::Ptx(*target).max_param_bytes());
+    if given > limit {
+        messages.push(format!(
+            "the parameters take {given} bytes, of at most {limit}; pass large values by reference"
+        ));
+    }
+    let constants: u64 = module.globals.values().map(|g| g.bytes.len() as u64).sum();
+    if constants > MAX_CONSTANT_BYTES {
+        messages.push(format!(
+            "the constants take {constants} bytes, of at most {MAX_CONSTANT_BYTES}; pass them as \
+             a slice"
+        ));
+    }
+    let size = |ty| module.types.layout(ty).map_or(0, |layout| layout.size);
+    let shared: u64 = module
+        .functions
+        .values()
+        .flat_map(|function| function.shared.values())
+        .map(|data| size(data.ty))
+        .fold(0, u64::saturating_add);
+    if shared > MAX_STATIC_SHARED_BYTES {
+        messages.push(format!(
+            "the shared variables take {shared} bytes, of at most {MAX_STATIC_SHARED_BYTES}; use \
+             dynamic shared memory"
+        ));
+    }
+    messages
+}
+
+/// What a function's parameters and variables break.
+fn check_signature(module: &Module, function: &Function) -> Option<String> {
+    let types = &module.types;
+    let params = function.params.iter().map(|p| function.type_of(p.value));
+    let vars = function.vars.values().map(|var| var.ty);
+    params
+        .chain(vars)
+        .chain([function.result])
+        .find_map(|ty| too_large(types, ty))
+}
+
+/// The number of scalars in a value.
+fn leaves(types: &TypeTable, ty: Type) -> u64 {
+    match *types.data(ty) {
+        TypeData::Unit | TypeData::Param(_) => 0,
+        TypeData::Scalar(_) | TypeData::Pointer { .. } => 1,
+        TypeData::Slice { .. } => 2,
+        TypeData::Vector { lanes, .. } => lanes.into(),
+        TypeData::Array { element, len } => match len {
+            ArrayLen::Known(len) => leaves(types, element).saturating_mul(len),
+            ArrayLen::Param(_) => 0,
+        },
+        TypeData::Struct(id) => types
+            .struct_data(id)
+            .fields
+            .iter()
+            .map(|(_, field)| leaves(types, *field))
+            .fold(0, u64::saturating_add),
+    }
+}
+
+fn too_large(types: &TypeTable, ty: Type) -> Option<String> {
+    let leaves = leaves(types, ty);
+    (leaves > MAX_VALUE_LEAVES).then(|| {
+        format!(
+            "a value of type `{}` has {leaves} numbers, of at most {MAX_VALUE_LEAVES}; keep it in \
+             memory and go through a pointer to its parts",
+            types.display(ty)
+        )
+    })
+}
+
+/// The instruction checks of one function.
+struct Check<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    target: PtxTarget,
+}
+
+impl Check<'_> {
+    fn inst(&self, data: &InstData, result: Type) -> Result<(), String> {
+        let type_of = |value| self.function.type_of(value);
+        let mut types = vec![result];
+        data.for_each_operand(|value| types.push(type_of(value)));
+        let mut sizes = types
+            .into_iter()
+            .map(|ty| too_large(&self.module.types, ty));
+        if let Some(message) = sizes.find_map(|message| message) {
+            return Err(message);
+        }
+        match data {
+            InstData::Intrinsic { id, args } => {
+                let args: Vec<Type> = args.iter().map(|&arg| type_of(arg)).collect();
+                self.intrinsic(self.module.intrinsics[*id], &args, result)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn intrinsic(&self, def: &IntrinsicDef, args: &[Type], result: Type) -> Result<(), String> {
+        let sm = self.target.sm;
+        if intrinsic::cell(def, args, result, sm).is_some() {
+            return Ok(());
+        }
+        let ty = def.cell_type(args, result);
+        let of = ty.map_or(String::new(), |ty| format!(" of `{}`", ty.name()));
+        let through = |c: &&kiln_ir::PtxCell| match c.lowering {
+            PtxLowering::ViaF32 => Some(Scalar::F32),
+            PtxLowering::Llvm { .. } | PtxLowering::Asm { .. } => ty,
+        };
+        let newer = def
+            .ptx
+            .iter()
+            .filter(|cell| cell.ty.is_none() || cell.ty == ty)
+            .filter_map(|cell| {
+                let through = through(&cell);
+                let last = def.ptx.iter().filter(|c| c.ty.is_none() || c.ty == through);
+                last.map(|c| c.min_sm.max(cell.min_sm)).min()
+            })
+            .min();
+        Err(match newer {
+            Some(newer) if newer > sm => {
+                format!("`{}`{of} exists from sm_{newer} on", def.name)
+            }
+            _ => {
+                let types: Vec<&str> = def
+                    .ptx
+                    .iter()
+                    .filter_map(|cell| cell.ty.map(Scalar::name))
+                    .collect();
+                format!(
+                    "there is no `{}`{of} on NVIDIA GPUs; it exists for: {}",
+                    def.name,
+                    types.join(", ")
+                )
+            }
+        })
+    }
+}

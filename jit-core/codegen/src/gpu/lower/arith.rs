@@ -1,0 +1,312 @@
+//! Constants, arithmetic, comparisons and selections.
+//!
+//! Everything is lowered for scalars; a vector is its lanes one by one, which is how PTX computes
+//! (LLVM packs pairs of halves again where that pays). `f16` and `bf16` are computed in `f32` and
+//! rounded: for `+ - * /` and `sqrt` that gives the correctly rounded result, since `f32` has more
+//! than twice their digits plus two.
+
+use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{
+    BasicValue as _, BasicValueEnum, FastMathFlags, InstructionOpcode, IntValue,
+};
+
+use kiln_ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
+
+use super::value::{Lowered, as_float, as_int, as_pointer, as_vector, undef};
+use super::{FunctionLowering, unexpected};
+use crate::llvm::error::BackendError;
+use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
+
+impl<'ctx> FunctionLowering<'_, 'ctx> {
+    pub(super) fn lower_const(
+        &self,
+        constant: Constant,
+        ty: Type,
+    ) -> Result<Lowered<'ctx>, BackendError> {
+        let Some(scalar) = ty.as_scalar() else {
+            return match constant {
+                Constant::Zero => self.zero(ty),
+                _ => Err(unexpected("a number of a type that is not a scalar")),
+            };
+        };
+        let value: BasicValueEnum<'ctx> = match constant {
+            Constant::Zero => return self.zero(ty),
+            Constant::Bool(b) => self.types().int(1).const_int(b.into(), false).into(),
+            Constant::Int(n) if scalar.is_float() => {
+                self.types().float(scalar).const_float(n as f64).into()
+            }
+            Constant::Int(n) => self
+                .types()
+                .int(scalar.bits())
+                .const_int(n as u64, false)
+                .into(),
+            Constant::Float(x) if scalar.is_float() => {
+                self.types().float(scalar).const_float(x).into()
+            }
+            Constant::Float(_) => return Err(unexpected("a float of an integer type")),
+        };
+        Ok(Lowered::One(value))
+    }
+
+    pub(super) fn lower_unary(
+        &self,
+        op: UnaryOp,
+        arg: Value,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let value = self.one(arg)?;
+        self.by_lane(self.type_of(arg), &[value], |scalar, args| {
+            self.unary_scalar(op, scalar, args[0])
+        })
+    }
+
+    pub(super) fn lower_binary(
+        &self,
+        op: BinaryOp,
+        [a, b]: [Value; 2],
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let args = [self.one(a)?, self.one(b)?];
+        self.by_lane(self.type_of(a), &args, |scalar, args| {
+            self.binary_scalar(op, scalar, args[0], args[1])
+        })
+    }
+
+    /// Applies `f` to scalars of type `ty`, or to the lanes of vectors of that type.
+    fn by_lane(
+        &self,
+        ty: Type,
+        args: &[BasicValueEnum<'ctx>],
+        f: impl Fn(Scalar, &[BasicValueEnum<'ctx>]) -> Result<BasicValueEnum<'ctx>, BackendError>,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        match *self.types().table().data(ty) {
+            TypeData::Scalar(scalar) => f(scalar, args),
+            TypeData::Vector { element, lanes } => {
+                let mut result = as_vector(undef(self.types().value(ty)?))?;
+                for lane in 0..u32::from(lanes) {
+                    let mut parts = Vec::with_capacity(args.len());
+                    for &arg in args {
+                        parts.push(self.lane(as_vector(arg)?, lane)?);
+                    }
+                    result = self.with_lane(result, lane, f(element, &parts)?)?;
+                }
+                Ok(result.into())
+            }
+            _ => Err(unexpected("arithmetic on what is not a number")),
+        }
+    }
+
+    fn unary_scalar(
+        &self,
+        op: UnaryOp,
+        scalar: Scalar,
+        value: BasicValueEnum<'ctx>,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let builder = self.builder();
+        Ok(match op {
+            // The sign bit alone changes, which needs no wider type.
+            UnaryOp::Neg if scalar.is_half() => {
+                let bits = self.types().int(16);
+                let value = as_int(builder.build_bit_cast(value, bits, "")?)?;
+                let flipped = builder.build_xor(value, bits.const_int(0x8000, false), "")?;
+                builder.build_bit_cast(flipped, self.types().float(scalar), "")?
+            }
+            UnaryOp::Neg if scalar.is_float() => {
+                builder.build_float_neg(as_float(value)?, "")?.into()
+            }
+            UnaryOp::Neg => builder.build_int_neg(as_int(value)?, "")?.into(),
+            UnaryOp::Not => builder.build_not(as_int(value)?, "")?.into(),
+        })
+    }
+
+    fn binary_scalar(
+        &self,
+        op: BinaryOp,
+        scalar: Scalar,
+        a: BasicValueEnum<'ctx>,
+        b: BasicValueEnum<'ctx>,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        if scalar.is_half() {
+            let (a, b) = (self.widen_half(a)?, self.widen_half(b)?);
+            let wide = self.float_binary(op, a, b)?;
+            return self.round_to_half(wide, scalar);
+        }
+        if scalar.is_float() {
+            return self.float_binary(op, a, b);
+        }
+        let signed = scalar.is_signed_int();
+        Ok(self.int_binary(op, signed, as_int(a)?, as_int(b)?)?.into())
+    }
+
+    /// `f16` or `bf16` as `f32`, which is exact.
+    pub(crate) fn widen_half(
+        &self,
+        value: BasicValueEnum<'ctx>,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let wide = self.types().float(Scalar::F32);
+        let value = as_float(value)?;
+        Ok(self.builder().build_float_ext(value, wide, "")?.into())
+    }
+
+    /// A float of more digits as `f16` or `bf16`, rounded to nearest-even.
+    pub(crate) fn round_to_half(
+        &self,
+        value: BasicValueEnum<'ctx>,
+        scalar: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let half = self.types().float(scalar);
+        let value = as_float(value)?;
+        Ok(self.builder().build_float_trunc(value, half, "")?.into())
+    }
+
+    fn float_binary(
+        &self,
+        op: BinaryOp,
+        a: BasicValueEnum<'ctx>,
+        b: BasicValueEnum<'ctx>,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let opcode = match op {
+            BinaryOp::Add => InstructionOpcode::FAdd,
+            BinaryOp::Sub => InstructionOpcode::FSub,
+            BinaryOp::Mul => InstructionOpcode::FMul,
+            BinaryOp::Div => InstructionOpcode::FDiv,
+            BinaryOp::Min => return self.llvm_value("llvm.minnum", &[a.get_type()], &[a, b]),
+            BinaryOp::Max => return self.llvm_value("llvm.maxnum", &[a.get_type()], &[a, b]),
+            BinaryOp::Rem
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => return Err(unexpected("an integer operation on floats")),
+        };
+        let value = self.builder().build_binop(opcode, a, b, "")?;
+        if self.module.options.contract
+            && op != BinaryOp::Div
+            && let Some(instruction) = value.as_instruction_value()
+        {
+            // These three take the flag, which is all that can be refused.
+            let _ = instruction.set_fast_math_flags(FastMathFlags::AllowContract);
+        }
+        Ok(value)
+    }
+
+    fn int_binary(
+        &self,
+        op: BinaryOp,
+        signed: bool,
+        a: IntValue<'ctx>,
+        b: IntValue<'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let builder = self.builder();
+        let pick = |name| -> Result<IntValue<'ctx>, BackendError> {
+            let ty: BasicTypeEnum<'ctx> = a.get_type().into();
+            as_int(self.llvm_value(name, &[ty], &[a.into(), b.into()])?)
+        };
+        Ok(match op {
+            BinaryOp::Add => builder.build_int_add(a, b, "")?,
+            BinaryOp::Sub => builder.build_int_sub(a, b, "")?,
+            BinaryOp::Mul => builder.build_int_mul(a, b, "")?,
+            BinaryOp::Div => {
+                let b = self.safe_divisor(signed, a, b)?;
+                let opcode = by_sign(signed, InstructionOpcode::SDiv, InstructionOpcode::UDiv);
+                as_int(builder.build_binop(opcode, a, b, "")?)?
+            }
+            BinaryOp::Rem => {
+                let b = self.safe_divisor(signed, a, b)?;
+                let opcode = by_sign(signed, InstructionOpcode::SRem, InstructionOpcode::URem);
+                as_int(builder.build_binop(opcode, a, b, "")?)?
+            }
+            BinaryOp::Min => pick(by_sign(signed, "llvm.smin", "llvm.umin"))?,
+            BinaryOp::Max => pick(by_sign(signed, "llvm.smax", "llvm.umax"))?,
+            BinaryOp::And => builder.build_and(a, b, "")?,
+            BinaryOp::Or => builder.build_or(a, b, "")?,
+            BinaryOp::Xor => builder.build_xor(a, b, "")?,
+            BinaryOp::Shl => {
+                let b = self.shift_amount(b)?;
+                builder.build_left_shift(a, b, "")?
+            }
+            BinaryOp::Shr => {
+                let b = self.shift_amount(b)?;
+                builder.build_right_shift(a, b, signed, "")?
+            }
+        })
+    }
+
+    /// A shift counts modulo the width; the widths are powers of two.
+    fn shift_amount(&self, amount: IntValue<'ctx>) -> Result<IntValue<'ctx>, BackendError> {
+        let ty = amount.get_type();
+        let mask = ty.const_int(u64::from(ty.get_bit_width()) - 1, false);
+        Ok(self.builder().build_and(amount, mask, "")?)
+    }
+
+    /// The divisor, or 1 where the division would have no result: by zero, and `MIN / -1`.
+    fn safe_divisor(
+        &self,
+        signed: bool,
+        dividend: IntValue<'ctx>,
+        divisor: IntValue<'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let builder = self.builder();
+        let ty = divisor.get_type();
+        let is = |a, b| builder.build_int_compare(IntPredicate::EQ, a, b, "");
+        let mut undefined = is(divisor, ty.const_zero())?;
+        if signed {
+            let smallest = ty.const_int(1 << (ty.get_bit_width() - 1), false);
+            let minus_one = is(divisor, ty.const_all_ones())?;
+            let overflows = builder.build_and(is(dividend, smallest)?, minus_one, "")?;
+            undefined = builder.build_or(undefined, overflows, "")?;
+        }
+        as_int(builder.build_select(undefined, ty.const_int(1, false), divisor, "")?)
+    }
+
+    pub(super) fn lower_compare(
+        &self,
+        op: CompareOp,
+        [a, b]: [Value; 2],
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let ty = self.type_of(a);
+        let (a, b) = (self.one(a)?, self.one(b)?);
+        let builder = self.builder();
+        if let TypeData::Pointer { .. } = self.types().table().data(ty) {
+            let (a, b) = (as_pointer(a)?, as_pointer(b)?);
+            let predicate = int_predicate(op, false);
+            return Ok(builder.build_int_compare(predicate, a, b, "")?.into());
+        }
+        let scalar = ty
+            .as_scalar()
+            .ok_or_else(|| unexpected("a comparison of what has no order"))?;
+        if !scalar.is_float() {
+            let predicate = int_predicate(op, scalar.is_signed_int());
+            let (a, b) = (as_int(a)?, as_int(b)?);
+            return Ok(builder.build_int_compare(predicate, a, b, "")?.into());
+        }
+        let (a, b) = if scalar.is_half() {
+            (self.widen_half(a)?, self.widen_half(b)?)
+        } else {
+            (a, b)
+        };
+        let (a, b) = (as_float(a)?, as_float(b)?);
+        Ok(builder
+            .build_float_compare(float_predicate(op), a, b, "")?
+            .into())
+    }
+
+    pub(super) fn lower_select(
+        &self,
+        cond: Value,
+        if_true: Value,
+        if_false: Value,
+    ) -> Result<Lowered<'ctx>, BackendError> {
+        let cond = as_int(self.one(cond)?)?;
+        let builder = self.builder();
+        match (self.get(if_true)?, self.get(if_false)?) {
+            (Lowered::One(a), Lowered::One(b)) => {
+                Ok(Lowered::One(builder.build_select(cond, a, b, "")?))
+            }
+            (Lowered::Slice(ptr_a, len_a), Lowered::Slice(ptr_b, len_b)) => Ok(Lowered::Slice(
+                as_pointer(builder.build_select(cond, ptr_a, ptr_b, "")?)?,
+                as_int(builder.build_select(cond, len_a, len_b, "")?)?,
+            )),
+            _ => Err(unexpected("a choice between values of two types")),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Calls of LLVM intrinsics and inline PTX.
+
+use inkwell::builder::Builder;
+use inkwell::intrinsics::Intrinsic;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, CallSiteValue};
+
+use kiln_ir::Effects;
+
+use super::value::call_arguments;
+use super::{FunctionLowering, ModuleLowering};
+use crate::gpu::inline_ptx::InlinePtx;
+use crate::llvm::error::BackendError;
+
+impl<'ctx> ModuleLowering<'_, 'ctx> {
+    /// Calls an LLVM intrinsic; `overloads` are the types that select it if it is overloaded.
+    pub(super) fn call_llvm(
+        &self,
+        builder: &Builder<'ctx>,
+        name: &str,
+        overloads: &[BasicTypeEnum<'ctx>],
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let call = self.call_llvm_site(builder, name, overloads, args)?;
+        Ok(call.try_as_basic_value().basic())
+    }
+
+    /// As [`ModuleLowering::call_llvm`], giving the call itself.
+    pub(crate) fn call_llvm_site(
+        &self,
+        builder: &Builder<'ctx>,
+        name: &str,
+        overloads: &[BasicTypeEnum<'ctx>],
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<CallSiteValue<'ctx>, BackendError> {
+        let declaration = Intrinsic::find(name)
+            .and_then(|intrinsic| intrinsic.get_declaration(&self.llvm, overloads));
+        let Some(declaration) = declaration else {
+            return Err(BackendError::new(
+                "lower",
+                format!("LLVM 22 has no intrinsic `{name}` for these types"),
+            ));
+        };
+        Ok(builder.build_call(declaration, &call_arguments(args), "")?)
+    }
+
+    /// Inline PTX without operands that must stay where it is.
+    pub(super) fn build_asm_statement(
+        &self,
+        builder: &Builder<'ctx>,
+        template: &str,
+    ) -> Result<(), BackendError> {
+        self.build_asm(builder, template, "~{memory}", None, &[], Effects::Memory)?;
+        Ok(())
+    }
+
+    pub(super) fn build_asm(
+        &self,
+        builder: &Builder<'ctx>,
+        template: &str,
+        constraints: &str,
+        result: Option<BasicTypeEnum<'ctx>>,
+        args: &[BasicValueEnum<'ctx>],
+        effects: Effects,
+    ) -> Result<CallSiteValue<'ctx>, BackendError> {
+        let ptx = InlinePtx {
+            template,
+            constraints,
+            effects,
+        };
+        ptx.call(self.context, builder, result, args)
+    }
+}
+
+impl<'ctx> FunctionLowering<'_, 'ctx> {
+    /// Calls an LLVM intrinsic here.
+    pub(crate) fn call_llvm(
+        &self,
+        name: &str,
+        overloads: &[BasicTypeEnum<'ctx>],
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        self.module.call_llvm(self.builder(), name, overloads, args)
+    }
+
+    /// Calls an LLVM intrinsic that gives a value.
+    pub(crate) fn llvm_value(
+        &self,
+        name: &str,
+        overloads: &[BasicTypeEnum<'ctx>],
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        self.call_llvm(name, overloads, args)?
+            .ok_or_else(|| BackendError::new("lower", format!("`{name}` gives no value")))
+    }
+
+    /// Inline PTX (LLVM language reference, "Inline Assembler Expressions").
+    pub(crate) fn call_asm(
+        &self,
+        template: &str,
+        constraints: &str,
+        result: Option<BasicTypeEnum<'ctx>>,
+        args: &[BasicValueEnum<'ctx>],
+        effects: Effects,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let call =
+            self.module
+                .build_asm(self.builder(), template, constraints, result, args, effects)?;
+        Ok(call.try_as_basic_value().basic())
+    }
+}

@@ -1,0 +1,168 @@
+//! Conversions between scalars, and reinterpretation of bits.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use kiln_ir::{Scalar, Type, TypeData, Value};
+
+use super::value::{as_float, as_int, as_pointer};
+use super::{FunctionLowering, unexpected};
+use crate::llvm::error::BackendError;
+
+/// The digits of an `f32`: an integer of as many bits converts exactly.
+const F32_DIGITS: u32 = 24;
+
+impl<'ctx> FunctionLowering<'_, 'ctx> {
+    pub(super) fn lower_cast(
+        &self,
+        arg: Value,
+        result: Type,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let from = self.scalar_of(arg)?;
+        let to = result
+            .as_scalar()
+            .ok_or_else(|| unexpected("a conversion to what is not a scalar"))?;
+        let value = self.one(arg)?;
+        match (from.is_float(), to.is_float()) {
+            _ if from == to => Ok(value),
+            (false, false) if to == Scalar::Bool => Err(unexpected("a conversion to bool")),
+            (false, false) => {
+                let signed = from.is_signed_int();
+                Ok(self.resize(as_int(value)?, to.bits(), signed)?.into())
+            }
+            (false, true) => self.int_to_float(as_int(value)?, from, to),
+            (true, false) => self.float_to_int(value, from, to),
+            (true, true) => self.float_to_float(value, from, to),
+        }
+    }
+
+    fn int_to_float(
+        &self,
+        value: IntValue<'ctx>,
+        from: Scalar,
+        to: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        if !to.is_half() {
+            return self.convert_int(value, from, to);
+        }
+        // Through f32. For f16 that cannot round twice: integers f32 has to round are beyond the
+        // range of f16. bf16 has that range, so there the first step keeps what was lost.
+        let wide = if to == Scalar::BF16 && from.bits() > F32_DIGITS {
+            self.int_to_odd_f32(value, from)?
+        } else {
+            self.convert_int(value, from, Scalar::F32)?
+        };
+        self.round_to_half(wide, to)
+    }
+
+    fn convert_int(
+        &self,
+        value: IntValue<'ctx>,
+        from: Scalar,
+        to: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let ty = self.types().float(to);
+        let builder = self.builder();
+        Ok(if from.is_signed_int() {
+            builder.build_signed_int_to_float(value, ty, "")?.into()
+        } else {
+            builder.build_unsigned_int_to_float(value, ty, "")?.into()
+        })
+    }
+
+    /// An integer as `f32` rounded to odd: towards zero, with the last digit set if anything was
+    /// lost. Rounding that to fewer digits gives the same as rounding the integer (Boldo and
+    /// Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+    fn int_to_odd_f32(
+        &self,
+        value: IntValue<'ctx>,
+        from: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let towards_zero = match from {
+            Scalar::I32 => "llvm.nvvm.i2f.rz",
+            Scalar::U32 => "llvm.nvvm.ui2f.rz",
+            Scalar::I64 => "llvm.nvvm.ll2f.rz",
+            _ => "llvm.nvvm.ull2f.rz",
+        };
+        let ty = self.types().float(Scalar::F32);
+        let builder = self.builder();
+        let rounded = self.llvm_value(towards_zero, &[], &[value.into()])?;
+        let back = as_int(self.float_to_int(rounded, Scalar::F32, from)?)?;
+        let lost = builder.build_int_compare(IntPredicate::NE, back, value, "")?;
+        let int = self.types().int(32);
+        let bits = as_int(builder.build_bit_cast(rounded, int, "")?)?;
+        let last = builder.build_int_z_extend(lost, int, "")?;
+        let odd = builder.build_or(bits, last, "")?;
+        Ok(builder.build_bit_cast(odd, ty, "")?)
+    }
+
+    /// Saturating, NaN to 0.
+    fn float_to_int(
+        &self,
+        value: BasicValueEnum<'ctx>,
+        from: Scalar,
+        to: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        if to == Scalar::Bool {
+            return Err(unexpected("a conversion to bool"));
+        }
+        let value = if from.is_half() {
+            self.widen_half(value)?
+        } else {
+            value
+        };
+        let name = if to.is_signed_int() {
+            "llvm.fptosi.sat"
+        } else {
+            "llvm.fptoui.sat"
+        };
+        let ty = self.types().scalar(to);
+        self.llvm_value(name, &[ty, value.get_type()], &[value])
+    }
+
+    fn float_to_float(
+        &self,
+        value: BasicValueEnum<'ctx>,
+        from: Scalar,
+        to: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let builder = self.builder();
+        let (value, from) = if from.is_half() {
+            (self.widen_half(value)?, Scalar::F32)
+        } else {
+            (value, from)
+        };
+        let ty = self.types().float(to);
+        Ok(match (from, to) {
+            _ if from == to => value,
+            (_, Scalar::F16 | Scalar::BF16) => self.round_to_half(value, to)?,
+            (_, Scalar::F64) => builder.build_float_ext(as_float(value)?, ty, "")?.into(),
+            _ => builder.build_float_trunc(as_float(value)?, ty, "")?.into(),
+        })
+    }
+
+    pub(super) fn lower_bitcast(
+        &self,
+        arg: Value,
+        result: Type,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let builder = self.builder();
+        let value = self.one(arg)?;
+        let is_pointer = |ty| matches!(self.types().table().data(ty), TypeData::Pointer { .. });
+        let to = self.types().value(result)?;
+        let word = self.types().int(64);
+        Ok(match (is_pointer(self.type_of(arg)), is_pointer(result)) {
+            (true, true) => value,
+            (true, false) => {
+                let bits = builder.build_ptr_to_int(as_pointer(value)?, word, "")?;
+                builder.build_bit_cast(bits, to, "")?
+            }
+            (false, true) => {
+                let bits = as_int(builder.build_bit_cast(value, word, "")?)?;
+                let ty = to.into_pointer_type();
+                builder.build_int_to_ptr(bits, ty, "")?.into()
+            }
+            (false, false) => builder.build_bit_cast(value, to, "")?,
+        })
+    }
+}

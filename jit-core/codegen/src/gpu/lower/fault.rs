@@ -1,0 +1,167 @@
+//! The end of a thread whose index is out of bounds.
+//!
+//! Every failed check calls one internal function, so that the kernel's code holds no more than a
+//! compare, a branch and a call that is never taken. It records the fault as [`kiln_ir::fault`]
+//! describes and ends the thread with `exit` (PTX ISA, "Control Flow Instructions"): no trap, so
+//! the other threads and the context live on.
+
+use std::mem::offset_of;
+
+use inkwell::attributes::AttributeLoc;
+use inkwell::builder::Builder;
+use inkwell::module::Linkage;
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
+use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
+
+use kiln_ir::fault::{FaultChannel, FaultRecord};
+use kiln_ir::{AddressSpace, Inst};
+
+use super::value::{as_int, as_pointer};
+use super::{FunctionLowering, ModuleLowering, unexpected};
+use crate::llvm::bindings::{Wrap, build_gep};
+use crate::llvm::error::BackendError;
+
+/// The special registers that go into a record, with where they go.
+const POSITION: [(&str, usize); 6] = [
+    (
+        "llvm.nvvm.read.ptx.sreg.ctaid.x",
+        offset_of!(FaultRecord, block),
+    ),
+    (
+        "llvm.nvvm.read.ptx.sreg.ctaid.y",
+        offset_of!(FaultRecord, block) + 4,
+    ),
+    (
+        "llvm.nvvm.read.ptx.sreg.ctaid.z",
+        offset_of!(FaultRecord, block) + 8,
+    ),
+    (
+        "llvm.nvvm.read.ptx.sreg.tid.x",
+        offset_of!(FaultRecord, thread),
+    ),
+    (
+        "llvm.nvvm.read.ptx.sreg.tid.y",
+        offset_of!(FaultRecord, thread) + 4,
+    ),
+    (
+        "llvm.nvvm.read.ptx.sreg.tid.z",
+        offset_of!(FaultRecord, thread) + 8,
+    ),
+];
+
+impl<'ctx> FunctionLowering<'_, 'ctx> {
+    /// Ends the thread in the current block.
+    pub(super) fn call_fault(
+        &self,
+        inst: Inst,
+        index: IntValue<'ctx>,
+        length: IntValue<'ctx>,
+    ) -> Result<(), BackendError> {
+        let channel = self
+            .channel
+            .ok_or_else(|| unexpected("a checked access without the fault channel"))?;
+        let site = self
+            .module
+            .fault_sites
+            .get(&(self.id, inst))
+            .ok_or_else(|| unexpected("a checked access without a fault site"))?;
+        let site = self.types().int(32).const_int(u64::from(*site), false);
+        let function = self.module.fault_function()?;
+        let args = [site.into(), index.into(), length.into(), channel.into()];
+        self.builder().build_call(function, &args, "")?;
+        self.builder().build_unreachable()?;
+        Ok(())
+    }
+}
+
+impl<'ctx> ModuleLowering<'_, 'ctx> {
+    fn fault_function(&self) -> Result<FunctionValue<'ctx>, BackendError> {
+        if let Some(&known) = self.fault_function.get() {
+            return Ok(known);
+        }
+        let int = self.types.int(32);
+        let long = self.types.int(64);
+        let channel = self.types.pointer(AddressSpace::Global);
+        let params = [int.into(), long.into(), long.into(), channel.into()];
+        let ty = self.context.void_type().fn_type(&params, false);
+        let function = self
+            .llvm
+            .add_function("kiln_fault", ty, Some(Linkage::Internal));
+        for attribute in ["cold", "noinline", "noreturn", "nounwind"] {
+            function.add_attribute(AttributeLoc::Function, self.enum_attribute(attribute, 0));
+        }
+        self.fault_body(function)?;
+        Ok(*self.fault_function.get_or_init(|| function))
+    }
+
+    fn fault_body(&self, function: FunctionValue<'ctx>) -> Result<(), BackendError> {
+        let builder = self.context.create_builder();
+        let [entry, first, end] =
+            ["entry", "first", "end"].map(|name| self.context.append_basic_block(function, name));
+        let params = function.get_params();
+        let [site, index, length, channel] = params[..] else {
+            return Err(unexpected("a fault function of another signature"));
+        };
+        let channel = as_pointer(channel)?;
+        builder.position_at_end(entry);
+        let int = self.types.int(32);
+        let claimed = self.field(&builder, channel, offset_of!(FaultChannel, claimed));
+        let before = builder.build_atomicrmw(
+            AtomicRMWBinOp::Xchg,
+            claimed,
+            int.const_int(1, false),
+            AtomicOrdering::Monotonic,
+        )?;
+        let is_first = builder.build_int_compare(IntPredicate::EQ, before, int.const_zero(), "")?;
+        builder.build_conditional_branch(is_first, first, end)?;
+        builder.position_at_end(first);
+        self.write_record(&builder, channel, [site, index, length])?;
+        builder.build_unconditional_branch(end)?;
+        builder.position_at_end(end);
+        self.build_asm_statement(&builder, "exit;")?;
+        builder.build_unreachable()?;
+        Ok(())
+    }
+
+    fn write_record(
+        &self,
+        builder: &Builder<'ctx>,
+        channel: PointerValue<'ctx>,
+        [site, index, length]: [BasicValueEnum<'ctx>; 3],
+    ) -> Result<(), BackendError> {
+        let at = self.field(builder, channel, offset_of!(FaultChannel, record));
+        let record = builder.build_load(self.types.pointer(AddressSpace::Global), at, "")?;
+        let record = as_pointer(record)?;
+        // Volatile: the host watches, and LLVM must keep `state` last.
+        let write = |offset: usize, value: BasicValueEnum<'ctx>| -> Result<(), BackendError> {
+            let store = builder.build_store(self.field(builder, record, offset), value)?;
+            // A store can be volatile, which is all that is asked.
+            let _ = store.set_volatile(true);
+            Ok(())
+        };
+        let tag = self.types.int(64).const_int(self.options.kernel_tag, false);
+        write(offset_of!(FaultRecord, site), site)?;
+        write(offset_of!(FaultRecord, kernel_tag), tag.into())?;
+        write(offset_of!(FaultRecord, index), index)?;
+        write(offset_of!(FaultRecord, length), length)?;
+        for (register, offset) in POSITION {
+            let value = self.call_llvm(builder, register, &[], &[])?;
+            let value = as_int(value.ok_or_else(|| unexpected("a register without a value"))?)?;
+            write(offset, value.into())?;
+        }
+        self.call_llvm(builder, "llvm.nvvm.membar.sys", &[], &[])?;
+        let valid = self.types.int(32).const_int(1, false);
+        write(offset_of!(FaultRecord, state), valid.into())
+    }
+
+    fn field(
+        &self,
+        builder: &Builder<'ctx>,
+        base: PointerValue<'ctx>,
+        offset: usize,
+    ) -> PointerValue<'ctx> {
+        let index = self.types.int(64).const_int(offset as u64, false);
+        let byte = self.types.int(8).into();
+        build_gep(builder, byte, base, &[index], Wrap::InBoundsForward)
+    }
+}

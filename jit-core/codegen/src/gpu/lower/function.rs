@@ -1,0 +1,456 @@
+//! One function's body: the list of all instructions, and the state while they are lowered.
+//!
+//! The function starts with a block of stack slots (variables and local memory, variables set to
+//! zero), which is closed when the rest is done. Slots of variables become LLVM values in the first
+//! optimization pass.
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
+
+use kiln_ir::{
+    AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inst, InstData, InstNode, ParamData,
+    Scalar, Type, TypeData, Value, Var,
+};
+
+use super::control::LoopBlocks;
+use super::signature::Arrival;
+use super::value::{Lowered, as_int, as_pointer};
+use super::{ModuleLowering, unexpected};
+use crate::gpu::types::TypeLowering;
+use crate::hooks::OperationLowering;
+use crate::llvm::error::BackendError;
+use crate::private::needs_zeros;
+use crate::provenance::Provenance;
+
+/// Where a mutable variable lives.
+#[derive(Copy, Clone)]
+pub(super) enum VarSlot<'ctx> {
+    /// One stack slot.
+    One(PointerValue<'ctx>),
+    /// A slice: its address and its length apart, so that each becomes a value.
+    Slice(PointerValue<'ctx>, PointerValue<'ctx>),
+}
+
+/// A function while its body is lowered.
+pub(crate) struct FunctionLowering<'a, 'ctx> {
+    pub(crate) module: &'a ModuleLowering<'a, 'ctx>,
+    pub(super) id: FuncId,
+    pub(super) function: &'a Function,
+    pub(super) llvm_function: FunctionValue<'ctx>,
+    builder: Builder<'ctx>,
+    slot_builder: Builder<'ctx>,
+    values: Vec<Option<Lowered<'ctx>>>,
+    pub(super) vars: Vec<VarSlot<'ctx>>,
+    pub(super) locals: HashMap<Inst, PointerValue<'ctx>>,
+    /// Local memory that is zeroed where it is declared.
+    pub(super) zeroed: HashSet<Inst>,
+    pub(super) loops: Vec<LoopBlocks<'ctx>>,
+    pub(super) channel: Option<PointerValue<'ctx>>,
+    /// Which memory nobody writes, and which values a race may have left undetermined.
+    pub(super) provenance: Provenance,
+    /// Whether the current region was left: what follows is never executed.
+    pub(super) left: bool,
+}
+
+impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
+    pub(super) fn new(
+        module: &'a ModuleLowering<'a, 'ctx>,
+        id: FuncId,
+    ) -> Result<Self, BackendError> {
+        let function = &module.module.functions[id];
+        let llvm_function = module.function_value(id)?;
+        let slot_block = module.context.append_basic_block(llvm_function, "slots");
+        let slot_builder = module.context.create_builder();
+        slot_builder.position_at_end(slot_block);
+        Ok(FunctionLowering {
+            module,
+            id,
+            function,
+            llvm_function,
+            builder: module.context.create_builder(),
+            slot_builder,
+            values: vec![None; function.values.len()],
+            vars: Vec::new(),
+            locals: HashMap::new(),
+            zeroed: needs_zeros(function),
+            loops: Vec::new(),
+            channel: None,
+            provenance: Provenance::of(&module.module.types, function),
+            left: false,
+        })
+    }
+
+    pub(crate) fn context(&self) -> &'ctx Context {
+        self.module.context
+    }
+
+    /// The builder, at the place of the instruction being lowered.
+    pub(crate) fn builder(&self) -> &Builder<'ctx> {
+        &self.builder
+    }
+
+    /// What a hook is given to lower the instruction.
+    pub(crate) fn operation(&self) -> OperationLowering<'_, 'ctx> {
+        OperationLowering {
+            context: self.module.context,
+            builder: &self.builder,
+            llvm_module: &self.module.llvm,
+            llvm_function: self.llvm_function,
+            module: self.module.module,
+            function: self.function,
+        }
+    }
+
+    pub(crate) fn types(&self) -> &TypeLowering<'a, 'ctx> {
+        &self.module.types
+    }
+
+    /// Lowers the whole body.
+    pub(super) fn lower_body(mut self) -> Result<(), BackendError> {
+        if self.function.is_declaration {
+            return Err(unexpected("a function without a body"));
+        }
+        let body = self.append_block("body");
+        self.builder.position_at_end(body);
+        self.locate(self.function.location);
+        self.bind_params()?;
+        self.declare_vars()?;
+        self.lower_region(self.function.body)?;
+        if !self.left {
+            if self.function.result == Type::UNIT {
+                self.builder.build_return(None)?;
+            } else {
+                self.builder.build_unreachable()?;
+            }
+        }
+        self.slot_builder.build_unconditional_branch(body)?;
+        Ok(())
+    }
+
+    fn bind_params(&mut self) -> Result<(), BackendError> {
+        if let Some(line_info) = &self.module.line_info {
+            line_info.attach(self.id, self.llvm_function);
+        }
+        let arguments = self.llvm_function.get_params();
+        let mut rest = arguments.iter().copied();
+        let mut next = || rest.next().ok_or_else(|| unexpected("a missing parameter"));
+        let function = self.function;
+        for param in &function.params {
+            let ty = function.type_of(param.value);
+            let arrived = match self.module.arrival(function, param) {
+                Arrival::Value | Arrival::ParamAddress(_) => Lowered::One(next()?),
+                Arrival::Memory => {
+                    let value = next()?;
+                    self.value_from_memory(value, ty)?
+                }
+                Arrival::ParamLoad(ty) => {
+                    let address = as_pointer(next()?)?;
+                    self.load(address, ty, false, true)?
+                }
+                Arrival::Slice => Lowered::Slice(as_pointer(next()?)?, as_int(next()?)?),
+            };
+            self.define(param.value, arrived);
+            self.apply_facts(param, arrived)?;
+        }
+        self.channel = match rest.next() {
+            Some(channel) => Some(as_pointer(channel)?),
+            None => None,
+        };
+        if self.function.kind == FunctionKind::Kernel {
+            self.let_memory_escape()?;
+        }
+        Ok(())
+    }
+
+    /// Tells LLVM what is known about a kernel's argument beyond its attributes.
+    fn apply_facts(
+        &mut self,
+        param: &ParamData,
+        arrived: Lowered<'ctx>,
+    ) -> Result<(), BackendError> {
+        if self.function.kind != FunctionKind::Kernel {
+            return Ok(());
+        }
+        let ty = self.function.type_of(param.value);
+        let divisor = param.facts.divisor;
+        if divisor > 1 && divisor.is_power_of_two() && ty.is_int() {
+            let value = as_int(arrived.one()?)?;
+            let ty = value.get_type();
+            let low = ty.const_int(u64::from(divisor) - 1, false);
+            let remainder = self.builder.build_and(value, low, "")?;
+            let equal = inkwell::IntPredicate::EQ;
+            let known = self
+                .builder
+                .build_int_compare(equal, remainder, ty.const_zero(), "")?;
+            self.call_llvm("llvm.assume", &[], &[known.into()])?;
+        }
+        Ok(())
+    }
+
+    fn declare_vars(&mut self) -> Result<(), BackendError> {
+        for data in self.function.vars.values() {
+            let zero = self.zero(data.ty)?;
+            let slot = match zero {
+                Lowered::One(zero) => VarSlot::One(self.zeroed_slot(zero)?),
+                Lowered::Slice(ptr, len) => {
+                    VarSlot::Slice(self.zeroed_slot(ptr.into())?, self.zeroed_slot(len.into())?)
+                }
+            };
+            self.vars.push(slot);
+        }
+        Ok(())
+    }
+
+    fn zeroed_slot(&self, zero: BasicValueEnum<'ctx>) -> Result<PointerValue<'ctx>, BackendError> {
+        let slot = self.slot_builder.build_alloca(zero.get_type(), "")?;
+        self.slot_builder.build_store(slot, zero)?;
+        Ok(slot)
+    }
+
+    /// Stack memory for one value, living as long as the call, as a local pointer.
+    pub(super) fn local_memory(&self, ty: Type) -> Result<PointerValue<'ctx>, BackendError> {
+        let slot = self
+            .slot_builder
+            .build_alloca(self.types().memory(ty)?, "")?;
+        let align = self.types().layout(ty)?.align;
+        if let Some(alloca) = slot.as_instruction() {
+            // Alignments are powers of two, which is all that can be refused.
+            let _ = alloca.set_alignment(align as u32);
+        }
+        let local = self.types().pointer(AddressSpace::Local);
+        Ok(self
+            .slot_builder
+            .build_address_space_cast(slot, local, "")?)
+    }
+
+    pub(super) fn append_block(&self, name: &str) -> BasicBlock<'ctx> {
+        self.module
+            .context
+            .append_basic_block(self.llvm_function, name)
+    }
+
+    /// Makes the builder attribute what follows to a source location.
+    pub(super) fn locate(&self, location: kiln_ir::Location) {
+        if let Some(line_info) = &self.module.line_info {
+            line_info.locate(self.module.context, &self.builder, self.id, location);
+        }
+    }
+
+    pub(super) fn define(&mut self, value: Value, lowered: Lowered<'ctx>) {
+        if let Some(slot) = self.values.get_mut(value.index()) {
+            *slot = Some(lowered);
+        }
+    }
+
+    /// The LLVM form of an operand.
+    pub(super) fn get(&self, value: Value) -> Result<Lowered<'ctx>, BackendError> {
+        self.values
+            .get(value.index())
+            .copied()
+            .flatten()
+            .ok_or_else(|| unexpected("a value used before its definition"))
+    }
+
+    pub(crate) fn one(&self, value: Value) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        self.get(value)?.one()
+    }
+
+    pub(super) fn pointer(&self, value: Value) -> Result<PointerValue<'ctx>, BackendError> {
+        as_pointer(self.one(value)?)
+    }
+
+    pub(crate) fn type_of(&self, value: Value) -> Type {
+        self.function.type_of(value)
+    }
+
+    /// The scalar type of an operand.
+    pub(super) fn scalar_of(&self, value: Value) -> Result<Scalar, BackendError> {
+        self.type_of(value)
+            .as_scalar()
+            .ok_or_else(|| unexpected("an operand that is not a scalar"))
+    }
+
+    pub(super) fn var(&self, var: Var) -> Result<VarSlot<'ctx>, BackendError> {
+        self.vars
+            .get(var.index())
+            .copied()
+            .ok_or_else(|| unexpected("a variable that is not declared"))
+    }
+
+    /// Lowers one instruction: a hook's way if it has one, else ours.
+    pub(super) fn lower_inst(&mut self, inst: Inst) -> Result<(), BackendError> {
+        let function = self.function;
+        let node = &function.insts[inst];
+        self.locate(node.location);
+        let lowered = match self.ask_hooks(node)? {
+            Some(replaced) => Some(Lowered::One(replaced)),
+            None => self.lower_data(inst, node)?,
+        };
+        match (node.result, lowered) {
+            (Some(result), Some(lowered)) => self.define(result, lowered),
+            (Some(_), None) => return Err(unexpected("an instruction without its result")),
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    fn ask_hooks(&mut self, node: &InstNode) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let hooks = self.module.hooks;
+        let Some(result) = node.result.filter(|_| hooks.active()) else {
+            return Ok(None);
+        };
+        let table = self.types().table();
+        let ty = self.type_of(result);
+        if table.is_aggregate(ty) || matches!(table.data(ty), TypeData::Slice { .. }) {
+            return Ok(None);
+        }
+        let mut operands = Vec::new();
+        node.data.for_each_operand(|value| operands.push(value));
+        let mut args = Vec::new();
+        for operand in operands {
+            self.get(operand)?.flatten(&mut args);
+        }
+        let operation = self.operation();
+        let replaced = hooks.lower_inst(&operation, node, &args)?;
+        if let Some(value) = replaced {
+            operation.check_result(value, self.types().value(ty)?)?;
+        }
+        Ok(replaced)
+    }
+
+    /// The list of all instructions.
+    fn lower_data(
+        &mut self,
+        inst: Inst,
+        node: &InstNode,
+    ) -> Result<Option<Lowered<'ctx>>, BackendError> {
+        let result = node.result.map_or(Type::UNIT, |r| self.type_of(r));
+        let one = |value: BasicValueEnum<'ctx>| Ok(Some(Lowered::One(value)));
+        match node.data {
+            InstData::Const(constant) => self.lower_const(constant, result).map(Some),
+            InstData::ConstParam(_) => Err(unexpected("an open const parameter")),
+            InstData::Unary { op, arg } => one(self.lower_unary(op, arg)?),
+            InstData::Binary { op, args } => one(self.lower_binary(op, args)?),
+            InstData::Compare { op, args } => one(self.lower_compare(op, args)?),
+            InstData::Select {
+                cond,
+                if_true,
+                if_false,
+            } => self.lower_select(cond, if_true, if_false).map(Some),
+            InstData::Cast { arg } => one(self.lower_cast(arg, result)?),
+            InstData::Bitcast { arg } => one(self.lower_bitcast(arg, result)?),
+            InstData::Construct { ref parts } => self.lower_construct(parts, result).map(Some),
+            InstData::Extract { aggregate, index } => {
+                self.lower_extract(aggregate, index, result).map(Some)
+            }
+            InstData::Insert {
+                aggregate,
+                index,
+                value,
+            } => one(self.lower_insert(aggregate, index, value)?),
+            InstData::VarGet(var) => self.lower_var_get(var).map(Some),
+            InstData::VarSet(var, value) => self.lower_var_set(var, value).map(|()| None),
+            InstData::Load { ptr, volatile } => {
+                let address = self.pointer(ptr)?;
+                let unchanging = self.provenance.is_unchanging(ptr);
+                self.load(address, result, volatile, unchanging).map(Some)
+            }
+            InstData::Store {
+                ptr,
+                value,
+                volatile,
+            } => self.lower_store(ptr, value, volatile).map(|()| None),
+            InstData::PtrOffset { ptr, index } => one(self.lower_ptr_offset(ptr, index)?),
+            InstData::FieldPtr { ptr, field } => one(self.lower_field_ptr(ptr, field)?),
+            InstData::ElementPtr {
+                ptr,
+                index,
+                checked,
+            } => one(self.lower_element_ptr(inst, ptr, index, checked)?),
+            InstData::SpaceCast { arg } => self.lower_space_cast(arg, result).map(Some),
+            InstData::SliceNew { ptr, len } => self.lower_slice_new(ptr, len, result).map(Some),
+            InstData::SliceLen { slice } => one(self.lower_slice_len(slice, result)?),
+            InstData::SlicePtr { slice } => one(self.get(slice)?.slice()?.0.into()),
+            InstData::SliceIndex {
+                slice,
+                index,
+                checked,
+            } => one(self.lower_slice_index(inst, slice, index, checked)?),
+            InstData::SharedAddr(var) => one(self.module.shared_address(self.id, var)?.into()),
+            InstData::DynamicShared => self.lower_dynamic_shared(result).map(Some),
+            InstData::LocalAlloc => one(self.lower_local_alloc(inst, result)?),
+            InstData::GlobalAddr(id) => one(self.module.constant_address(id)?.into()),
+            InstData::AtomicLoad {
+                ptr,
+                ordering,
+                scope,
+            } => self
+                .lower_atomic_load(ptr, result, (ordering, scope))
+                .map(Some),
+            InstData::AtomicStore {
+                ptr,
+                value,
+                ordering,
+                scope,
+            } => self
+                .lower_atomic_store(ptr, value, (ordering, scope))
+                .map(|()| None),
+            InstData::AtomicRmw {
+                op,
+                ptr,
+                value,
+                ordering,
+                scope,
+            } => one(self.lower_atomic_rmw(op, ptr, value, (ordering, scope))?),
+            InstData::AtomicCas {
+                ptr,
+                expected,
+                new,
+                ordering,
+                scope,
+            } => one(self.lower_atomic_cas(ptr, expected, new, (ordering, scope))?),
+            InstData::Barrier => self.lower_barrier().map(|()| None),
+            InstData::Fence { ordering, scope } => {
+                self.lower_fence(ordering, scope);
+                Ok(None)
+            }
+            InstData::Call {
+                callee, ref args, ..
+            } => self.lower_call(callee, args, result),
+            InstData::Intrinsic { id, ref args } => self.lower_intrinsic(id, args, result),
+            InstData::If {
+                cond,
+                then_region,
+                else_region,
+            } => self.lower_if(cond, then_region, else_region).map(|()| None),
+            InstData::Loop { body } => self.lower_loop(body).map(|()| None),
+            InstData::For {
+                index,
+                start,
+                end,
+                step,
+                body,
+                unroll,
+            } => {
+                let bounds = super::control::ForBounds { start, end, step };
+                self.lower_for(index, bounds, body, unroll).map(|()| None)
+            }
+            InstData::Break { depth } => self.lower_break(depth).map(|()| None),
+            InstData::Continue { depth } => self.lower_continue(depth).map(|()| None),
+            InstData::Return { value } => self.lower_return(value).map(|()| None),
+        }
+    }
+
+    /// The integer constant that defines `value`, if one does.
+    pub(super) fn known_int(&self, value: Value) -> Option<i128> {
+        match self.function.constant(value)? {
+            kiln_ir::Constant::Int(number) => Some(number),
+            kiln_ir::Constant::Zero => Some(0),
+            _ => None,
+        }
+    }
+}

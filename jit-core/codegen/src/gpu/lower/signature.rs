@@ -1,0 +1,239 @@
+//! Signatures of kernels and device functions, and what is promised about their parameters.
+//!
+//! A kernel's parameters follow [`kiln_ir::abi::ParamLayout`]: one `.param` variable for each slot,
+//! the fault channel last. A device function takes the same values, a slice as two of them, and the
+//! fault channel if it can fault.
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::module::Linkage;
+use inkwell::types::{
+    AnyType as _, BasicMetadataTypeEnum, BasicType as _, BasicTypeEnum, FunctionType,
+};
+use inkwell::values::FunctionValue;
+
+use kiln_ir::{
+    AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inline, ParamData, Passing, Type,
+    TypeData,
+};
+
+use super::{ModuleLowering, names};
+use crate::gpu::inline_ptx::enum_attribute;
+use crate::llvm::error::BackendError;
+
+/// LLVM's calling convention of a kernel (`ptx_kernel`).
+const PTX_KERNEL: u32 = 71;
+
+/// How one IR parameter arrives.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Arrival {
+    /// One LLVM parameter in value form.
+    Value,
+    /// One LLVM parameter in memory form, a `bool` of a kernel.
+    Memory,
+    /// An address in the parameter block; the IR value is that address.
+    ParamAddress(Type),
+    /// An address in the parameter block; the IR value is what lies there.
+    ParamLoad(Type),
+    /// Two LLVM parameters.
+    Slice,
+}
+
+impl<'ctx> ModuleLowering<'_, 'ctx> {
+    pub(super) fn arrival(&self, function: &Function, param: &ParamData) -> Arrival {
+        let ty = function.type_of(param.value);
+        let kernel = function.kind == FunctionKind::Kernel;
+        match *self.types.table().data(ty) {
+            TypeData::Slice { .. } => Arrival::Slice,
+            TypeData::Pointer { pointee, .. } if param.passing == Passing::ByValue => {
+                Arrival::ParamAddress(pointee)
+            }
+            // LLVM would align such a vector, and a struct that holds one, to its size.
+            TypeData::Vector { element, lanes }
+                if kernel && self.types.lanes_per_piece(element, lanes).is_some() =>
+            {
+                Arrival::ParamLoad(ty)
+            }
+            _ if kernel && self.types.table().is_aggregate(ty) => Arrival::ParamLoad(ty),
+            _ if kernel => Arrival::Memory,
+            _ => Arrival::Value,
+        }
+    }
+
+    fn param_types(
+        &self,
+        function: &Function,
+        param: &ParamData,
+        into: &mut Vec<BasicMetadataTypeEnum<'ctx>>,
+    ) -> Result<(), BackendError> {
+        let ty = function.type_of(param.value);
+        match self.arrival(function, param) {
+            Arrival::Value => into.push(self.types.value(ty)?.into()),
+            Arrival::Memory => into.push(self.types.memory(ty)?.into()),
+            Arrival::ParamAddress(_) | Arrival::ParamLoad(_) => {
+                into.push(self.types.pointer(AddressSpace::Param).into());
+            }
+            Arrival::Slice => {
+                if let TypeData::Slice { space, wide, .. } = *self.types.table().data(ty) {
+                    into.push(self.types.pointer(space).into());
+                    into.push(self.types.slice_length(wide).into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn function_type(
+        &self,
+        id: FuncId,
+        function: &Function,
+    ) -> Result<FunctionType<'ctx>, BackendError> {
+        let mut params = Vec::new();
+        for param in &function.params {
+            self.param_types(function, param, &mut params)?;
+        }
+        if function.kind == FunctionKind::Kernel || self.can_fault[id.index()] {
+            params.push(self.types.pointer(AddressSpace::Global).into());
+        }
+        Ok(match self.result_type(function.result)? {
+            None => self.context.void_type().fn_type(&params, false),
+            Some(result) => result.fn_type(&params, false),
+        })
+    }
+
+    /// The LLVM type of a device function's result: value form, or a slice's memory form.
+    pub(super) fn result_type(
+        &self,
+        ty: Type,
+    ) -> Result<Option<BasicTypeEnum<'ctx>>, BackendError> {
+        match *self.types.table().data(ty) {
+            TypeData::Unit => Ok(None),
+            TypeData::Slice { space, .. } => Ok(Some(self.types.slice_memory(space).into())),
+            _ => Ok(Some(self.types.value(ty)?)),
+        }
+    }
+
+    pub(crate) fn enum_attribute(&self, name: &str, value: u64) -> Attribute {
+        enum_attribute(self.context, name, value)
+    }
+
+    /// Declares a function with its attributes; its body follows.
+    pub(super) fn declare_function(&self, id: FuncId) -> Result<FunctionValue<'ctx>, BackendError> {
+        let function = &self.module.functions[id];
+        let ty = self.function_type(id, function)?;
+        let kernel = function.kind == FunctionKind::Kernel;
+        let (name, linkage) = if kernel {
+            let name = names::kernel_entry_name(&function.name, self.options.kernel_tag);
+            (name, Linkage::External)
+        } else {
+            let name = names::device_function_name(&function.name, id.index());
+            (name, Linkage::Internal)
+        };
+        let declared = self.llvm.add_function(&name, ty, Some(linkage));
+        // Barriers and shuffles must not be moved across branches; LLVM drops `convergent` where it
+        // sees that there are none.
+        for attribute in ["convergent", "nounwind"] {
+            declared.add_attribute(AttributeLoc::Function, self.enum_attribute(attribute, 0));
+        }
+        let inline = match function.inline {
+            Inline::Auto => None,
+            Inline::Hint => Some("inlinehint"),
+            Inline::Always => Some("alwaysinline"),
+            Inline::Never => Some("noinline"),
+        };
+        if let Some(inline) = inline {
+            declared.add_attribute(AttributeLoc::Function, self.enum_attribute(inline, 0));
+        }
+        if kernel {
+            self.kernel_attributes(function, declared)?;
+        }
+        Ok(declared)
+    }
+
+    fn kernel_attributes(
+        &self,
+        function: &Function,
+        declared: FunctionValue<'ctx>,
+    ) -> Result<(), BackendError> {
+        declared.set_call_conventions(PTX_KERNEL);
+        if let Some(bounds) = function.launch_bounds {
+            let promise = |key: &str, number: u32| {
+                let attribute = self
+                    .context
+                    .create_string_attribute(key, &number.to_string());
+                declared.add_attribute(AttributeLoc::Function, attribute);
+            };
+            if bounds.max_threads > 0 {
+                promise("nvvm.maxntid", bounds.max_threads);
+            }
+            if bounds.min_blocks > 0 {
+                promise("nvvm.minctasm", bounds.min_blocks);
+            }
+        }
+        let mut index = 0;
+        for param in &function.params {
+            let arrival = self.arrival(function, param);
+            match arrival {
+                Arrival::ParamAddress(ty) | Arrival::ParamLoad(ty) => {
+                    self.by_value_attributes(declared, index, ty)?;
+                }
+                Arrival::Value | Arrival::Memory | Arrival::Slice => {
+                    self.pointer_attributes(function, param, declared, index);
+                }
+            }
+            index += if arrival == Arrival::Slice { 2 } else { 1 };
+        }
+        let channel = AttributeLoc::Param(index);
+        declared.add_attribute(channel, self.enum_attribute("align", 8));
+        Ok(())
+    }
+
+    /// The value lies in the parameter block and nobody writes to it: read in place.
+    fn by_value_attributes(
+        &self,
+        declared: FunctionValue<'ctx>,
+        index: u32,
+        ty: Type,
+    ) -> Result<(), BackendError> {
+        let at = AttributeLoc::Param(index);
+        let memory = self.types.memory(ty)?;
+        let byval = Attribute::get_named_enum_kind_id("byval");
+        let byval = self
+            .context
+            .create_type_attribute(byval, memory.as_any_type_enum());
+        declared.add_attribute(at, byval);
+        let align = self.types.layout(ty)?.align;
+        declared.add_attribute(at, self.enum_attribute("align", align));
+        declared.add_attribute(at, self.enum_attribute("readonly", 0));
+        let constant = self
+            .context
+            .create_string_attribute("nvvm.grid_constant", "");
+        declared.add_attribute(at, constant);
+        Ok(())
+    }
+
+    /// What the facts and the type of a pointer or slice parameter promise.
+    fn pointer_attributes(
+        &self,
+        function: &Function,
+        param: &ParamData,
+        declared: FunctionValue<'ctx>,
+        index: u32,
+    ) {
+        let ty = function.type_of(param.value);
+        let mutable = match *self.types.table().data(ty) {
+            TypeData::Pointer { mutable, .. } | TypeData::Slice { mutable, .. } => mutable,
+            _ => return,
+        };
+        let at = AttributeLoc::Param(index);
+        if param.facts.noalias {
+            declared.add_attribute(at, self.enum_attribute("noalias", 0));
+        }
+        if !mutable {
+            declared.add_attribute(at, self.enum_attribute("readonly", 0));
+        }
+        let align = u64::from(param.facts.align);
+        if align > 1 && align.is_power_of_two() {
+            declared.add_attribute(at, self.enum_attribute("align", align));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Slices, index arithmetic and bounds checks.
+//!
+//! A checked index is compared once, unsigned, in the wider of its own type and the length's. A
+//! negative index is then beyond every length, save a 32-bit length of 2^31 or more: for signed
+//! indices of that width the length is capped at 2^31 first, which is hoisted out of loops.
+
+use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use kiln_ir::{Effects, Inst, Type, TypeData, Value};
+
+use super::value::{Lowered, as_int, as_pointer};
+use super::{FunctionLowering, unexpected};
+use crate::llvm::bindings::{Wrap, build_freeze, build_gep};
+use crate::llvm::error::BackendError;
+
+/// How much likelier an index is in bounds than not, for LLVM's block placement.
+const IN_BOUNDS_WEIGHT: u64 = 1 << 20;
+
+impl<'ctx> FunctionLowering<'_, 'ctx> {
+    pub(super) fn lower_slice_new(
+        &self,
+        ptr: Value,
+        len: Value,
+        result: Type,
+    ) -> Result<Lowered<'ctx>, BackendError> {
+        let TypeData::Slice { wide, .. } = *self.types().table().data(result) else {
+            return Err(unexpected("a slice of another type"));
+        };
+        let len = as_int(self.one(len)?)?;
+        let len = self.resize_unsigned(len, self.types().slice_length(wide).into())?;
+        Ok(Lowered::Slice(self.pointer(ptr)?, len))
+    }
+
+    pub(super) fn lower_slice_len(
+        &self,
+        slice: Value,
+        result: Type,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let (_, len) = self.get(slice)?.slice()?;
+        Ok(self
+            .resize_unsigned(len, self.types().value(result)?)?
+            .into())
+    }
+
+    fn resize_unsigned(
+        &self,
+        value: IntValue<'ctx>,
+        ty: BasicTypeEnum<'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let BasicTypeEnum::IntType(ty) = ty else {
+            return Err(unexpected("a length that is not an integer"));
+        };
+        Ok(self
+            .builder()
+            .build_int_cast_sign_flag(value, ty, false, "")?)
+    }
+
+    pub(super) fn lower_space_cast(
+        &self,
+        arg: Value,
+        result: Type,
+    ) -> Result<Lowered<'ctx>, BackendError> {
+        let space = match *self.types().table().data(result) {
+            TypeData::Pointer { space, .. } | TypeData::Slice { space, .. } => space,
+            _ => return Err(unexpected("an address space of what has none")),
+        };
+        let ty = self.types().pointer(space);
+        let cast = |ptr| self.builder().build_address_space_cast(ptr, ty, "");
+        Ok(match self.get(arg)? {
+            Lowered::One(ptr) => Lowered::One(cast(as_pointer(ptr)?)?.into()),
+            Lowered::Slice(ptr, len) => Lowered::Slice(cast(ptr)?, len),
+        })
+    }
+
+    /// All dynamic shared memory; the size is a special register (PTX ISA, `%dynamic_smem_size`).
+    pub(super) fn lower_dynamic_shared(&self, result: Type) -> Result<Lowered<'ctx>, BackendError> {
+        let TypeData::Slice { element, wide, .. } = *self.types().table().data(result) else {
+            return Err(unexpected("dynamic shared memory that is not a slice"));
+        };
+        let int = self.types().int(32);
+        let bytes = self.call_asm(
+            "mov.u32 $0, %dynamic_smem_size;",
+            "=r",
+            Some(int.into()),
+            &[],
+            Effects::None,
+        )?;
+        let bytes = as_int(bytes.ok_or_else(|| unexpected("a register without a value"))?)?;
+        let size = int.const_int(self.byte_size(element)?.max(1), false);
+        let len = self.builder().build_int_unsigned_div(bytes, size, "")?;
+        let len = self.resize_unsigned(len, self.types().slice_length(wide).into())?;
+        Ok(Lowered::Slice(self.module.dynamic_shared(), len))
+    }
+
+    pub(super) fn lower_slice_index(
+        &mut self,
+        inst: Inst,
+        slice: Value,
+        index: Value,
+        checked: bool,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let TypeData::Slice { element, .. } = *self.types().table().data(self.type_of(slice))
+        else {
+            return Err(unexpected("an element of what is not a slice"));
+        };
+        let (ptr, len) = self.get(slice)?.slice()?;
+        let (index, wrap) = self.checked_index(inst, index, len, checked)?;
+        let element = self.types().memory(element)?;
+        Ok(build_gep(self.builder(), element, ptr, &[index], wrap).into())
+    }
+
+    /// An index as 64 bits, sign- or zero-extended by its type.
+    pub(super) fn wide_index(&self, index: Value) -> Result<IntValue<'ctx>, BackendError> {
+        let signed = self.is_signed(index)?;
+        let value = as_int(self.one(index)?)?;
+        self.resize(value, 64, signed)
+    }
+
+    pub(super) fn resize(
+        &self,
+        value: IntValue<'ctx>,
+        bits: u32,
+        signed: bool,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let ty = self.types().int(bits);
+        Ok(self
+            .builder()
+            .build_int_cast_sign_flag(value, ty, signed, "")?)
+    }
+
+    /// The index as 64 bits, after a bounds check if `checked`, and what is then known of it.
+    pub(super) fn checked_index(
+        &mut self,
+        inst: Inst,
+        index: Value,
+        len: IntValue<'ctx>,
+        checked: bool,
+    ) -> Result<(IntValue<'ctx>, Wrap), BackendError> {
+        let signed = self.is_signed(index)?;
+        let mut value = as_int(self.one(index)?)?;
+        if checked {
+            if self.provenance.may_race(index) {
+                value = build_freeze(self.builder(), value.into()).into_int_value();
+            }
+            self.check_bounds(inst, value, signed, len)?;
+        }
+        let wrap = if checked || !signed {
+            Wrap::InBoundsForward
+        } else {
+            Wrap::InBounds
+        };
+        Ok((self.resize(value, 64, signed)?, wrap))
+    }
+
+    fn check_bounds(
+        &mut self,
+        inst: Inst,
+        index: IntValue<'ctx>,
+        signed: bool,
+        len: IntValue<'ctx>,
+    ) -> Result<(), BackendError> {
+        let bits = index.get_type().get_bit_width();
+        let narrow_len = match len.get_zero_extended_constant() {
+            // A known length is compared in the type of the index where it fits.
+            Some(known) if known < 1 << 31 => self.types().int(32).const_int(known, false),
+            _ => len,
+        };
+        let width = bits.max(narrow_len.get_type().get_bit_width());
+        let wide = self.resize(index, width, signed)?;
+        let mut limit = self.resize(narrow_len, width, false)?;
+        if signed && width == 32 && !limit.is_constant_int() {
+            let cap = limit.get_type().const_int(1 << 31, false);
+            let ty = limit.get_type().into();
+            let capped = self.call_llvm("llvm.umin", &[ty], &[limit.into(), cap.into()])?;
+            limit = as_int(capped.ok_or_else(|| unexpected("a minimum without a value"))?)?;
+        }
+        let in_bounds =
+            self.builder()
+                .build_int_compare(IntPredicate::ULT, wide, limit, "in_bounds")?;
+        if in_bounds.get_zero_extended_constant() == Some(1) {
+            return Ok(());
+        }
+        let next = self.append_block("in_bounds");
+        let fault = self.append_block("out_of_bounds");
+        let branch = self
+            .builder()
+            .build_conditional_branch(in_bounds, next, fault)?;
+        let int = self.types().int(32);
+        let weights = self.context().metadata_node(&[
+            self.context().metadata_string("branch_weights").into(),
+            int.const_int(IN_BOUNDS_WEIGHT, false).into(),
+            int.const_int(1, false).into(),
+        ]);
+        // Only a string is refused here.
+        let _ = branch.set_metadata(weights, self.context().get_kind_id("prof"));
+        self.builder().position_at_end(fault);
+        let index = self.resize(index, 64, signed)?;
+        let len = self.resize(len, 64, false)?;
+        self.call_fault(inst, index, len)?;
+        self.builder().position_at_end(next);
+        Ok(())
+    }
+}

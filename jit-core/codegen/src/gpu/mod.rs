@@ -1,0 +1,28 @@
+//! Code for GPUs: the code of one thread, which the machine runs for all.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `ptx` | the Isa for NVIDIA's GPUs |
+//! | `legal` | what the machine has; nothing else reaches LLVM |
+//! | `lower`, `types` | a legal module as a module of LLVM |
+//! | `intrinsic`, `inline_ptx` | rows by their cells |
+//! | `placeless` | addresses that LLVM's inference of address spaces forgets |
+//! | `line_info` | source lines in PTX |
+//! | `ptxas` | what `ptxas` makes wrong of right PTX, written in another way |
+//! | `on_host` | the code made to run on this CPU, for tests |
+
+mod inline_ptx;
+mod intrinsic;
+pub(crate) mod legal;
+pub(crate) mod line_info;
+mod lower;
+#[cfg(feature = "gpu-on-host")]
+pub mod on_host;
+pub(crate) mod placeless;
+pub(crate) mod ptx;
+mod ptxas;
+mod types;
+
+#[cfg(test)]
+pub(crate) use lower::HIDDEN_ADDRESS;
+pub use lower::kernel_entry_name;

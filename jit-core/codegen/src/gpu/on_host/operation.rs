@@ -1,0 +1,286 @@
+//! What a call that only a GPU has stands for.
+//!
+//! Most of it is in the rows of intrinsics: a call that is what a row's cell says, the same LLVM
+//! intrinsic or the same inline PTX, has the row's meaning, so that a new row comes along by itself.
+//! The rest is what code generation writes of its own: barriers, fences, the end of a thread,
+//! conversions and atomics.
+
+use kiln_ir::{IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern};
+
+use crate::gpu::lower::HIDDEN_ADDRESS;
+
+use super::access::{self, Access};
+use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
+
+/// A call that was replaced, or a place where a thread may be made to wait.
+#[derive(Debug)]
+pub struct Site {
+    /// What it stands for.
+    pub operation: Operation,
+    /// Its place in the order of all sites in the code.
+    pub number: usize,
+    /// How many arguments it has.
+    pub arguments: usize,
+}
+
+/// What a call stands for. Arguments and results are the bits of registers, in the low bits of
+/// words.
+#[derive(Debug)]
+pub enum Operation {
+    /// Nothing that shows here: fences, and what only LLVM's passes are to see.
+    Nothing,
+    /// The end of the thread.
+    Exit,
+    /// The barrier of the block.
+    Barrier,
+    /// Bytes of dynamic shared memory.
+    DynamicSharedBytes,
+    /// Where the thread is.
+    Position(fn(&ThreadPosition) -> u64),
+    /// A function of its argument.
+    Function(fn(u64) -> u64),
+    /// A row that means a function of its arguments.
+    Pure(RowCall, fn(Scalar, &[u64]) -> u64),
+    /// A row that lanes execute together.
+    Warp(RowCall),
+    /// Inline PTX that accesses memory.
+    Accesses(Vec<Access>),
+    /// No call: a turn of a loop.
+    Turn,
+    /// No call: an access is done that other threads may wait for.
+    Accessed,
+}
+
+/// A row, and the types of one of its cells.
+#[derive(Clone, Debug)]
+pub struct RowCall {
+    /// The row.
+    pub row: &'static IntrinsicDef,
+    /// The type that selects the cell.
+    pub scalar: Scalar,
+    /// The types of the parameters.
+    params: Vec<Scalar>,
+}
+
+impl RowCall {
+    /// What registers hold, as a [`Meaning`] wants it.
+    pub fn arguments(&self, registers: &[u64]) -> Vec<u64> {
+        let value = |(&scalar, &bits): (&Scalar, &u64)| match scalar {
+            Scalar::Bool => u64::from(bits != 0),
+            _ if scalar.bits() == 64 => bits,
+            _ => bits & ((1 << scalar.bits()) - 1),
+        };
+        self.params.iter().zip(registers).map(value).collect()
+    }
+}
+
+/// The types in the order in which they stand for a cell of inline PTX that several have: what PTX
+/// sees is registers, and an integer is all of its register.
+const WHOLE_REGISTERS_FIRST: [Scalar; 13] = [
+    Scalar::U32,
+    Scalar::I32,
+    Scalar::U64,
+    Scalar::I64,
+    Scalar::U16,
+    Scalar::I16,
+    Scalar::F32,
+    Scalar::F64,
+    Scalar::F16,
+    Scalar::BF16,
+    Scalar::U8,
+    Scalar::I8,
+    Scalar::Bool,
+];
+
+/// The operation of a row's cell; `None` for a row that has none here.
+fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation> {
+    let named = |at: usize| match row.params.get(at) {
+        Some(TypePattern::Exact(scalar)) => Some(*scalar),
+        _ => None,
+    };
+    // As `IntrinsicDef::cell_type`, of the patterns alone.
+    let choice = |pattern: &TypePattern| matches!(pattern, TypePattern::OneOf(_));
+    let at = row.params.iter().position(choice).unwrap_or(0);
+    let scalar = cell.or(named(at)).unwrap_or(Scalar::U32);
+    let mut params: Vec<Scalar> = Vec::new();
+    for (n, pattern) in row.params.iter().enumerate() {
+        params.push(match *pattern {
+            TypePattern::Exact(scalar) => scalar,
+            TypePattern::SameAs(other) => *params.get(usize::from(other))?,
+            TypePattern::OneOf(_) if n == at => scalar,
+            TypePattern::OneOf(_) | TypePattern::Unit => return None,
+        });
+    }
+    let call = RowCall {
+        row,
+        scalar,
+        params,
+    };
+    match row.meaning {
+        Meaning::Pure(f) => Some(Operation::Pure(call, f)),
+        Meaning::Position(f) => Some(Operation::Position(f)),
+        Meaning::Warp(_) => Some(Operation::Warp(call)),
+        Meaning::Body(_) => None,
+    }
+}
+
+/// The operation of the first row with a cell that `chosen` takes, whole registers before parts.
+fn of_rows(rows: &[&'static IntrinsicDef], chosen: impl Fn(&PtxCell) -> bool) -> Option<Operation> {
+    let types = WHOLE_REGISTERS_FIRST.map(Some).into_iter().chain([None]);
+    let cells = types.flat_map(|ty| rows.iter().map(move |&row| (row, ty)));
+    let mut fitting =
+        cells.filter(|&(row, ty)| row.ptx.iter().any(|cell| cell.ty == ty && chosen(cell)));
+    fitting.find_map(|(row, ty)| of_row(row, ty))
+}
+
+/// What inline PTX stands for.
+///
+/// # Errors
+/// It is not known.
+pub(super) fn of_assembly(
+    rows: &[&'static IntrinsicDef],
+    wanted: (&str, &str),
+) -> Result<Operation, String> {
+    let (template, constraints) = wanted;
+    let same = |cell: &PtxCell| match cell.lowering {
+        PtxLowering::Asm {
+            template,
+            constraints,
+        } => (template, constraints) == wanted,
+        PtxLowering::Llvm { .. } | PtxLowering::ViaF32 => false,
+    };
+    if let Some(operation) = of_rows(rows, same) {
+        return Ok(operation);
+    }
+    let known = match template {
+        "" => Some(Operation::Nothing),
+        _ if wanted == HIDDEN_ADDRESS => Some(Operation::Function(|x| x)),
+        "exit;" => Some(Operation::Exit),
+        "mov.u32 $0, %dynamic_smem_size;" => Some(Operation::DynamicSharedBytes),
+        WORD_OF_64 => Some(Operation::Function(|x| x & 0xffff_ffff)),
+        SHORT_OF_64 | SHORT_OF_32 => Some(Operation::Function(|x| x & 0xffff)),
+        BYTE_OF_16 => Some(Operation::Function(|x| x & 0xff)),
+        _ => {
+            let results = usize::from(constraints.starts_with('='));
+            access::parse(template, results).map(Operation::Accesses)
+        }
+    };
+    known.ok_or_else(|| {
+        format!(
+            "inline PTX `{template}` with the constraints `{constraints}` is the cell of no row of \
+             the kernel and not known otherwise; what code generation writes of its own needs a \
+             line in codegen/on_host/operation.rs"
+        )
+    })
+}
+
+/// What an LLVM intrinsic of NVPTX stands for.
+///
+/// # Errors
+/// It is not known.
+pub(super) fn of_intrinsic(
+    rows: &[&'static IntrinsicDef],
+    wanted: &str,
+) -> Result<Operation, String> {
+    let same = |cell: &PtxCell| match cell.lowering {
+        PtxLowering::Llvm {
+            name,
+            overloaded: false,
+        } => name == wanted,
+        PtxLowering::Llvm {
+            name,
+            overloaded: true,
+        } => {
+            let suffix = wanted.strip_prefix(name).and_then(|s| s.strip_prefix('.'));
+            suffix.is_some() && suffix == cell.ty.map(llvm_suffix)
+        }
+        PtxLowering::Asm { .. } | PtxLowering::ViaF32 => false,
+    };
+    if let Some(operation) = of_rows(rows, same) {
+        return Ok(operation);
+    }
+    let known = match wanted {
+        "llvm.nvvm.barrier.cta.sync.aligned.all" => Some(Operation::Barrier),
+        "llvm.nvvm.membar.cta" | "llvm.nvvm.membar.gl" | "llvm.nvvm.membar.sys" => {
+            Some(Operation::Nothing)
+        }
+        "llvm.nvvm.i2f.rz" => Some(Operation::Function(|x| {
+            towards_zero(i128::from(x as u32 as i32))
+        })),
+        "llvm.nvvm.ui2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x as u32)))),
+        "llvm.nvvm.ll2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x as i64)))),
+        "llvm.nvvm.ull2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x)))),
+        _ => wanted
+            .strip_prefix("llvm.nvvm.read.ptx.sreg.")
+            .and_then(special_register)
+            .map(Operation::Position),
+    };
+    known.ok_or_else(|| {
+        format!(
+            "`{wanted}` is the cell of no row of the kernel and not known otherwise; what code \
+             generation calls of its own needs a line in codegen/on_host/operation.rs"
+        )
+    })
+}
+
+/// How LLVM names a type in an overloaded intrinsic.
+fn llvm_suffix(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::Bool => "i1",
+        Scalar::I8 | Scalar::U8 => "i8",
+        Scalar::I16 | Scalar::U16 => "i16",
+        Scalar::I32 | Scalar::U32 => "i32",
+        Scalar::I64 | Scalar::U64 => "i64",
+        Scalar::F16 => "f16",
+        Scalar::BF16 => "bf16",
+        Scalar::F32 => "f32",
+        Scalar::F64 => "f64",
+    }
+}
+
+/// The special registers that code generation reads whether a row does or not (PTX ISA, "Special
+/// Registers").
+fn special_register(name: &str) -> Option<fn(&ThreadPosition) -> u64> {
+    Some(match name {
+        "tid.x" => |at| at.thread[0].into(),
+        "tid.y" => |at| at.thread[1].into(),
+        "tid.z" => |at| at.thread[2].into(),
+        "ctaid.x" => |at| at.block[0].into(),
+        "ctaid.y" => |at| at.block[1].into(),
+        "ctaid.z" => |at| at.block[2].into(),
+        _ => return None,
+    })
+}
+
+/// The bits of an integer as `f32`, rounded towards zero.
+fn towards_zero(value: i128) -> u64 {
+    let magnitude = value.unsigned_abs();
+    let lost = (u128::BITS - magnitude.leading_zeros()).saturating_sub(f32::MANTISSA_DIGITS);
+    let kept = (magnitude >> lost << lost) as f32;
+    let result = if value < 0 { -kept } else { kept };
+    result.to_bits().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_cut_to_floats() {
+        let float = |x| f32::from_bits(towards_zero(x) as u32);
+        assert_eq!(float(0), 0.0);
+        assert_eq!(float(16_777_217), 16_777_216.0);
+        assert_eq!(float(-16_777_219), -16_777_218.0);
+        assert_eq!(float(i128::from(u64::MAX)), 18_446_742_974_197_923_840.0);
+        assert_eq!(float(i128::from(i64::MIN)), -9_223_372_036_854_775_808.0);
+    }
+
+    #[test]
+    fn what_is_not_known_is_named() {
+        let refused = |result: Result<Operation, String>| result.expect_err("it is not known");
+        let text = refused(of_intrinsic(&[], "llvm.nvvm.bar.warp.sync"));
+        assert!(text.contains("`llvm.nvvm.bar.warp.sync`"), "{text}");
+        let text = refused(of_assembly(&[], ("brkpt;", "")));
+        assert!(text.contains("`brkpt;`"), "{text}");
+    }
+}

@@ -1,0 +1,111 @@
+//! What `ptxas` makes wrong of right PTX, written in another way.
+//!
+//! Found by random kernels on a GPU, and understood from SASS (`docs/upstream` has a case of each). It
+//! is done after LLVM's passes, some of which would make the first form of it again, half in LLVM's
+//! IR and half in the text, after its code generator.
+//!
+//! | file | what goes wrong |
+//! |---|---|
+//! | `short` | `abs.s16` and `neg.s16` of the smallest integer; minima and maxima of 16-bit integers that are compared |
+//! | `boolean` | conversions between integers and floats of what is 0 or 1 |
+//! | `narrow` | stores of a part of a register that holds a float |
+//! | `pairs` | pairs of 16-bit integers with a constant |
+//! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
+
+mod boolean;
+mod narrow;
+mod pairs;
+mod short;
+mod text;
+mod unused;
+
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::values::{
+    BasicValue as _, BasicValueEnum, InstructionOpcode, InstructionValue, PhiValue,
+};
+
+use crate::llvm::error::BackendError;
+
+#[cfg(feature = "gpu-on-host")]
+pub(crate) use narrow::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
+
+/// Rewrites a module, after the passes, so that `ptxas` makes of it what it says.
+pub(crate) fn write_around<'ctx>(
+    context: &'ctx Context,
+    module: &Module<'ctx>,
+) -> Result<(), BackendError> {
+    boolean::convert_by_selecting(context, module)?;
+    narrow::cut_before_storing(context, module)
+}
+
+/// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong.
+pub(crate) fn write_around_in_text(ptx: &str) -> String {
+    // Pairs in parts are operations on 16 bits.
+    short::widen(&pairs::split(&unused::drop_unused(ptx))).into_owned()
+}
+
+/// All instructions of a module that are one of these.
+fn instructions<'ctx>(
+    module: &Module<'ctx>,
+    wanted: &[InstructionOpcode],
+) -> Vec<InstructionValue<'ctx>> {
+    let blocks = module
+        .get_functions()
+        .flat_map(|f| f.get_basic_block_iter());
+    let all = blocks.flat_map(|block| block.get_instructions());
+    all.filter(|instruction| wanted.contains(&instruction.get_opcode()))
+        .collect()
+}
+
+/// A replaced instruction's uses become the replacement's, and it goes.
+fn replace(old: InstructionValue<'_>, new: InstructionValue<'_>) {
+    old.replace_all_uses_with(&new);
+    old.erase_from_basic_block();
+}
+
+/// How many instructions are looked at to know where a value comes from.
+const LOOKED_AT: usize = 256;
+
+/// Where a value comes from, seen through choices and through operations that `passed` names; `None`
+/// if that is too much to look at.
+fn sources<'ctx>(
+    value: BasicValueEnum<'ctx>,
+    passed: &dyn Fn(InstructionValue<'ctx>) -> bool,
+) -> Option<Vec<BasicValueEnum<'ctx>>> {
+    let mut sources = Vec::new();
+    let mut seen: Vec<InstructionValue<'ctx>> = Vec::new();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value.as_instruction_value() {
+            Some(instruction) if seen.contains(&instruction) => {}
+            Some(instruction) if passed(instruction) => {
+                seen.push(instruction);
+                left.extend(chosen_from(instruction));
+            }
+            _ => sources.push(value),
+        }
+        if seen.len() > LOOKED_AT {
+            return None;
+        }
+    }
+    Some(sources)
+}
+
+/// Whether an instruction gives one of its operands as it is.
+fn is_choice(instruction: InstructionValue<'_>) -> bool {
+    matches!(
+        instruction.get_opcode(),
+        InstructionOpcode::Phi | InstructionOpcode::Select | InstructionOpcode::Freeze
+    )
+}
+
+/// The operands that an instruction's value is made of.
+fn chosen_from<'ctx>(instruction: InstructionValue<'ctx>) -> Vec<BasicValueEnum<'ctx>> {
+    if let Ok(phi) = PhiValue::try_from(instruction) {
+        return phi.get_incomings().map(|(value, _)| value).collect();
+    }
+    let condition = usize::from(instruction.get_opcode() == InstructionOpcode::Select);
+    let operands = instruction.get_operands().skip(condition);
+    operands.filter_map(|operand| operand?.value()).collect()
+}

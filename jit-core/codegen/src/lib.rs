@@ -1,0 +1,41 @@
+//! Code generation: the only part of Kiln that talks to LLVM.
+//!
+//! | folder | subject |
+//! |---|---|
+//! | `llvm` | LLVM itself, whatever it makes: opening the library, a compile and its diagnostics, target machines, passes |
+//! | `gpu` | code of one thread: lowering, legality, PTX, what `ptxas` makes wrong of it |
+//! | `cpu` | code of a block: a warp is a vector |
+//!
+//! `isa` is what the pipeline sees of them. No inkwell type leaves this module, save what LLVM-level hooks
+//! and users' own [`LlvmIsa`]s are given.
+
+mod admitted;
+mod cpu;
+mod gpu;
+mod hooks;
+mod isa;
+mod llvm;
+mod options;
+mod private;
+mod provenance;
+pub mod simt;
+
+#[cfg(feature = "gpu-on-host")]
+pub use gpu::on_host;
+pub use llvm::park::in_hook;
+pub use llvm::session::compile_module;
+
+pub use admitted::{Admitted, Float};
+pub use gpu::kernel_entry_name;
+pub use gpu::legal::{Illegal, IllegalOperations};
+pub use hooks::{LoweringHooks, OperationLowering};
+pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
+pub use llvm::error::{BackendError, CompileThreadError};
+pub use llvm::library::{LlvmLibrary, LlvmLibraryError, Place, Searched, find_library, library};
+pub use llvm::machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
+pub use llvm::optimize::OptLevel;
+pub use llvm::session::Session;
+pub use options::CodegenOptions;
+
+/// The LLVM release that code is generated with; part of the cache key.
+pub const LLVM_VERSION: u32 = 22;

@@ -1,0 +1,142 @@
+//! How hard LLVM tries: as hard as it can for ordinary kernels, and less for large ones, so that what a
+//! compile takes grows about as the kernel does.
+//!
+//! Much of LLVM takes time that grows with the square of a function's size or faster. Three things are
+//! done about it, on a CPU:
+//! - The knobs of LLVM that bound single algorithms are set lower ([`bound_algorithms`]).
+//! - Long blocks are cut (`split.rs`), as what schedules instructions compares those of a block in pairs.
+//! - A kernel of more than [`LARGE`] is compiled with few passes and the quick code generator
+//!   ([`Effort::Quick`]), which take time that grows as the kernel does.
+//!
+//! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested: kernels with
+//! loops deeper than [`DEEP`] get few passes, too ([`passes_for_ptx`]). Sizes are a matter of `ptxas`.
+
+use std::ffi::{CStr, c_int};
+
+use inkwell::OptimizationLevel;
+use inkwell::llvm_sys::LLVMTypeKind;
+use inkwell::llvm_sys::core::{LLVMGetTypeKind, LLVMTypeOf};
+use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
+use inkwell::llvm_sys::target::LLVMSizeOfTypeInBits;
+use inkwell::module::Module;
+use inkwell::targets::TargetData;
+use inkwell::values::{AsValueRef as _, InstructionValue};
+
+use kiln_ir::{Function, InstData, Region};
+
+use super::optimize::OptLevel;
+
+/// Arguments as of a command line, the first of which is the program's name.
+///
+/// The first knob bounds how far the register allocator looks for the region in which a value is to have a
+/// register: with LLVM's 10000, most of the time of a kernel with 100 checked stores went there, for code
+/// that was longer. The second bounds how many accesses to memory a scheduler compares in pairs (1000).
+const BOUNDS: [&CStr; 3] = [
+    c"kiln",
+    c"-grow-region-complexity-budget=1000",
+    c"-dag-maps-huge-region=300",
+];
+
+/// Sets LLVM's knobs, which are global. To be called once LLVM is open, and again at will.
+pub(crate) fn bound_algorithms() {
+    let arguments = BOUNDS.map(CStr::as_ptr);
+    // SAFETY: LLVM reads the arguments, which are static, during the call; what it does not know it
+    // leaves out.
+    unsafe {
+        LLVMParseCommandLineOptions(BOUNDS.len() as c_int, arguments.as_ptr(), std::ptr::null());
+    }
+}
+
+/// The largest kernel that is compiled with all effort, in registers that its instructions fill: a vector
+/// of 64 `f64` fills eight of 512 bits, a number one. Counted in LLVM's instructions as Kiln writes them.
+const LARGE: u64 = 40_000;
+
+/// Bits of the widest register that there is.
+const REGISTER_BITS: u64 = 512;
+
+/// How hard LLVM tries.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Effort {
+    /// As the kernel's options say.
+    Asked(OptLevel),
+    /// As for [`OptLevel::O0`].
+    Quick,
+}
+
+impl Effort {
+    /// For a module as Kiln writes it.
+    pub(crate) fn of(module: &Module<'_>, target: &TargetData, asked: OptLevel) -> Effort {
+        if size(module, target) > LARGE {
+            Effort::Quick
+        } else {
+            Effort::Asked(asked)
+        }
+    }
+
+    fn level(self) -> OptLevel {
+        match self {
+            Effort::Asked(level) => level,
+            Effort::Quick => OptLevel::O0,
+        }
+    }
+
+    /// The passes.
+    pub(crate) fn pipeline(self) -> &'static str {
+        self.level().host_pipeline()
+    }
+
+    /// How hard the code generator tries.
+    pub(crate) fn emission(self) -> OptimizationLevel {
+        self.level().host_emission()
+    }
+}
+
+/// The deepest nest of loops that LLVM's pipelines for GPUs are used for: 64 take a second, 127 twelve.
+const DEEP: usize = 64;
+
+/// The passes for PTX.
+pub(crate) fn passes_for_ptx(module: &kiln_ir::Module, asked: OptLevel) -> &'static str {
+    let depths = module.functions.values();
+    let deepest = depths.map(|function| loops_around(function, function.body));
+    if deepest.max() > Some(DEEP) {
+        OptLevel::O0.host_pipeline()
+    } else {
+        asked.ptx_pipeline()
+    }
+}
+
+/// How deep loops are nested in a region.
+fn loops_around(function: &Function, region: Region) -> usize {
+    let insts = function.regions[region].insts.iter();
+    let depths = insts.flat_map(|&inst| {
+        let data = &function.insts[inst].data;
+        let is_loop = matches!(data, InstData::Loop { .. } | InstData::For { .. });
+        let inner = data.regions().into_iter();
+        inner.map(move |inner| usize::from(is_loop) + loops_around(function, inner))
+    });
+    depths.max().unwrap_or(0)
+}
+
+/// Registers that the instructions of a module fill.
+fn size(module: &Module<'_>, target: &TargetData) -> u64 {
+    let blocks = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_block_iter());
+    blocks
+        .flat_map(|block| block.get_instructions())
+        .map(|instruction| registers(instruction, target))
+        .sum()
+}
+
+/// Registers that the result of an instruction fills; 1 for one without a result.
+pub(crate) fn registers(instruction: InstructionValue<'_>, target: &TargetData) -> u64 {
+    // SAFETY: the instruction belongs to a live module. inkwell would panic at the tokens of coroutines.
+    let bits = unsafe {
+        let ty = LLVMTypeOf(instruction.as_value_ref());
+        match LLVMGetTypeKind(ty) {
+            LLVMTypeKind::LLVMVectorTypeKind => LLVMSizeOfTypeInBits(target.as_mut_ptr(), ty),
+            _ => 0,
+        }
+    };
+    bits.div_ceil(REGISTER_BITS).max(1)
+}

@@ -1,0 +1,182 @@
+//! Where libLLVM is looked for.
+//!
+//! One known list of places, in order; nothing else is searched. A place is a folder in which the
+//! file names of LLVM 22 are tried, a file, or a name left to the dynamic linker. Places that cost
+//! something to find out (running `rustc`) are resolved only when their turn comes.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use kiln_ir::environment::Environment;
+
+/// A place where libLLVM may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file, or a folder holding the file: what a user names.
+    Path(PathBuf),
+    /// A folder that may hold the file.
+    Folder(PathBuf),
+    /// The `lib` folder of the toolchain whose `rustc` is found on `PATH`.
+    ToolchainOnPath,
+    /// A file name that the dynamic linker looks up in the system's folders.
+    SystemName(&'static str),
+}
+
+impl Place {
+    /// The list [`super::library`] goes through: `KILN_LIBLLVM` alone if it is set, since who names a
+    /// library means that one; otherwise the program's own folder, its
+    /// `lib` folder and the `lib` folder beside it; the toolchain that built this crate; the
+    /// toolchain on `PATH`; with the feature `system-llvm` the system's libraries.
+    pub fn known() -> Vec<Place> {
+        if let Some(named) = Environment::get().libllvm.clone() {
+            return vec![Place::Path(named)];
+        }
+        let mut places = Vec::new();
+        if let Ok(program) = env::current_exe()
+            && let Some(folder) = program.parent()
+        {
+            places.push(Place::Folder(folder.to_path_buf()));
+            places.push(Place::Folder(folder.join("lib")));
+            places.extend(
+                folder
+                    .parent()
+                    .map(|parent| Place::Folder(parent.join("lib"))),
+            );
+        }
+        let built_with = env!("KILN_BUILD_TOOLCHAIN_LIB");
+        if !built_with.is_empty() {
+            places.push(Place::Folder(PathBuf::from(built_with)));
+        }
+        places.push(Place::ToolchainOnPath);
+        if cfg!(feature = "system-llvm") {
+            places.push(Place::SystemName("libLLVM-22.so"));
+            places.push(Place::SystemName("libLLVM.so.22.1"));
+            places.push(Place::Folder(PathBuf::from("/usr/lib/llvm-22/lib")));
+        }
+        places
+    }
+
+    /// The paths to open for this place, best first, or the reason why there is none.
+    pub(super) fn candidates(&self) -> Result<Vec<PathBuf>, String> {
+        match self {
+            Place::Path(path) if path.is_dir() => in_folder(path),
+            Place::Path(path) if path.exists() => {
+                Ok(vec![behind_script(path).unwrap_or_else(|| path.clone())])
+            }
+            Place::Path(_) => Err("there is no such file or folder".to_owned()),
+            Place::Folder(folder) => in_folder(folder),
+            Place::ToolchainOnPath => in_folder(&toolchain_on_path()?),
+            Place::SystemName(name) => Ok(vec![PathBuf::from(name)]),
+        }
+    }
+
+    /// How error texts call the place.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Place::Path(path) | Place::Folder(path) => path.display().to_string(),
+            Place::ToolchainOnPath => "the toolchain of the `rustc` on PATH".to_owned(),
+            Place::SystemName(name) => format!("{name} (dynamic linker)"),
+        }
+    }
+}
+
+/// The file that a linker script of one line names (`INPUT(libLLVM.so.22.1-rust-1.95.0-stable)`): the Rust
+/// toolchain's `libLLVM-22-rust-*.so` is one, which a linker reads and the system cannot open.
+fn behind_script(path: &Path) -> Option<PathBuf> {
+    const LONGEST: u64 = 1000;
+    if fs::metadata(path).ok()?.len() > LONGEST {
+        return None;
+    }
+    let text = fs::read_to_string(path).ok()?;
+    let name = text.trim().strip_prefix("INPUT(")?.strip_suffix(')')?;
+    Some(path.parent()?.join(name.trim()))
+}
+
+/// The files in `folder` that are named like libLLVM 22, best first.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+        _ => error.to_string(),
+    })?;
+    let mut ranked: Vec<(usize, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            Some((rank(path.file_name()?)?, path))
+        })
+        .collect();
+    if ranked.is_empty() {
+        return Err("no file is named like libLLVM 22".to_owned());
+    }
+    ranked.sort();
+    Ok(ranked.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The order in which a file of this name is tried; `None` if it is not named like libLLVM 22.
+///
+/// The Rust toolchain's versioned name comes first: beside it lies `libLLVM-22-rust-*.so`, which
+/// on Linux is a linker script of one line and cannot be opened.
+fn rank(name: &OsStr) -> Option<usize> {
+    let name = name.to_str()?;
+    let names: [(&str, &str); 6] = [
+        ("libLLVM.so.22.1-rust-", ""),
+        ("libLLVM-22-rust-", ".so"),
+        ("libLLVM.so.22.1", ""),
+        ("libLLVM-22.so", ""),
+        ("libLLVM-22.dylib", ""),
+        ("libLLVM.dylib", ""),
+    ];
+    names.iter().position(|&(start, end)| {
+        let exact = !start.ends_with('-');
+        name == start
+            || (!exact
+                && name
+                    .strip_prefix(start)
+                    .is_some_and(|rest| rest.ends_with(end)))
+    })
+}
+
+/// The `lib` folder of the toolchain on `PATH`.
+fn toolchain_on_path() -> Result<PathBuf, String> {
+    let output = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("`rustc` cannot be run: {error}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "`rustc --print sysroot` failed ({})",
+            output.status
+        ));
+    }
+    let sysroot = String::from_utf8(output.stdout)
+        .map_err(|_| "`rustc --print sysroot` gave a path that is not UTF-8".to_owned())?;
+    Ok(Path::new(sysroot.trim()).join("lib"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_llvm_22_are_ranked() {
+        let rank = |name: &str| rank(OsStr::new(name));
+        assert_eq!(rank("libLLVM.so.22.1-rust-1.95.0-stable"), Some(0));
+        assert_eq!(rank("libLLVM-22-rust-1.95.0-stable.so"), Some(1));
+        assert_eq!(rank("libLLVM.so.22.1"), Some(2));
+        assert_eq!(rank("libLLVM-22.so"), Some(3));
+        assert_eq!(rank("libLLVM-22-rust-1.95.0-stable.so.bak"), None);
+        assert_eq!(rank("libLLVM.so.19.1"), None);
+        assert_eq!(rank("librustc_driver.so"), None);
+    }
+
+    #[test]
+    fn a_missing_folder_says_so() {
+        let place = Place::Folder(PathBuf::from("/nonexistent/kiln"));
+        assert_eq!(
+            place.candidates(),
+            Err("there is no such folder".to_owned())
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Operations of the IR by LLVM's names, for every target.
+
+use inkwell::{AtomicRMWBinOp, FloatPredicate, IntPredicate};
+
+use kiln_ir::{AtomicOp, CompareOp};
+
+/// The one for signed or the one for unsigned integers.
+pub(crate) fn by_sign<T>(signed: bool, when_signed: T, when_unsigned: T) -> T {
+    if signed { when_signed } else { when_unsigned }
+}
+
+/// A comparison of integers or addresses.
+pub(crate) fn int_predicate(op: CompareOp, signed: bool) -> IntPredicate {
+    match (op, signed) {
+        (CompareOp::Eq, _) => IntPredicate::EQ,
+        (CompareOp::Ne, _) => IntPredicate::NE,
+        (CompareOp::Lt, true) => IntPredicate::SLT,
+        (CompareOp::Lt, false) => IntPredicate::ULT,
+        (CompareOp::Le, true) => IntPredicate::SLE,
+        (CompareOp::Le, false) => IntPredicate::ULE,
+        (CompareOp::Gt, true) => IntPredicate::SGT,
+        (CompareOp::Gt, false) => IntPredicate::UGT,
+        (CompareOp::Ge, true) => IntPredicate::SGE,
+        (CompareOp::Ge, false) => IntPredicate::UGE,
+    }
+}
+
+/// A comparison of floats; NaN is unequal to everything and has no order.
+pub(crate) fn float_predicate(op: CompareOp) -> FloatPredicate {
+    match op {
+        CompareOp::Eq => FloatPredicate::OEQ,
+        CompareOp::Ne => FloatPredicate::UNE,
+        CompareOp::Lt => FloatPredicate::OLT,
+        CompareOp::Le => FloatPredicate::OLE,
+        CompareOp::Gt => FloatPredicate::OGT,
+        CompareOp::Ge => FloatPredicate::OGE,
+    }
+}
+
+/// An atomic operation on integers.
+pub(crate) fn llvm_operation(op: AtomicOp, signed: bool) -> AtomicRMWBinOp {
+    match (op, signed) {
+        (AtomicOp::Add, _) => AtomicRMWBinOp::Add,
+        (AtomicOp::Min, true) => AtomicRMWBinOp::Min,
+        (AtomicOp::Min, false) => AtomicRMWBinOp::UMin,
+        (AtomicOp::Max, true) => AtomicRMWBinOp::Max,
+        (AtomicOp::Max, false) => AtomicRMWBinOp::UMax,
+        (AtomicOp::And, _) => AtomicRMWBinOp::And,
+        (AtomicOp::Or, _) => AtomicRMWBinOp::Or,
+        (AtomicOp::Xor, _) => AtomicRMWBinOp::Xor,
+        (AtomicOp::Exchange, _) => AtomicRMWBinOp::Xchg,
+    }
+}

@@ -1,0 +1,522 @@
+//! The pieces of a kernel between its barriers, and what lives from one to another.
+//!
+//! A segment is a run of instructions without a barrier; it is executed warp by warp. What holds a
+//! barrier is executed once for the whole block, which needs its condition to be the same in all
+//! threads (MCUDA calls this deep fission; Stratton et al., LCPC 2008). A kernel that does not let
+//! itself be cut like this is [`Unfit`].
+
+use std::collections::{HashMap, HashSet};
+
+use kiln_ir::{
+    Entity as _, Function, Inst, InstData, Module, Region, Source, Uniformity, Value, ValueDef, Var,
+};
+
+use super::scope::Scopes;
+use super::shape::{Shape, Shapes, defining_inst};
+use super::{BlockShape, Flat};
+
+/// The largest number of operations computed again instead of kept.
+const MAX_REMATERIALIZED: u32 = 12;
+
+/// A segment, by position in [`Segments::segments`].
+pub(crate) type SegmentId = usize;
+
+/// A step of a block.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// Run a segment, warp by warp.
+    Run(SegmentId),
+    /// An `if` of the whole block.
+    If {
+        /// The instruction.
+        inst: Inst,
+        /// When the condition holds.
+        then_items: Vec<Item>,
+        /// When it does not.
+        else_items: Vec<Item>,
+    },
+    /// A `loop` or `for` of the whole block.
+    Loop {
+        /// The instruction.
+        inst: Inst,
+        /// Its body.
+        body: Vec<Item>,
+        /// Whether threads can end inside, so that nobody may be left to leave it.
+        can_end: bool,
+        /// Whether that can be so from the start: threads can end, but not inside.
+        can_start_empty: bool,
+    },
+    /// A `break` or `continue` of the whole block.
+    Leave(Inst),
+}
+
+/// A run of instructions without a barrier, all in one region.
+#[derive(Debug, Default)]
+pub(crate) struct Segment {
+    /// The instructions, in order.
+    pub(crate) insts: Vec<Inst>,
+    /// Values of other segments that it uses and does not compute again.
+    pub(crate) needs: Vec<Value>,
+    /// Values of other segments that it computes again.
+    pub(crate) again: Vec<Value>,
+    /// Variables it reads or writes that live across segments.
+    pub(crate) vars: Vec<Var>,
+    /// Variables that only it reads or writes, anew each time it is run.
+    pub(crate) own: Vec<Var>,
+    /// Whether a thread can end in it: by `return`, or by a checked access.
+    pub(crate) can_end: bool,
+    /// Whether it only computes what is the same in all threads of the block.
+    pub(crate) is_uniform: bool,
+}
+
+/// A kernel cut at its barriers.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    /// What a block does.
+    pub(crate) items: Vec<Item>,
+    /// The segments.
+    pub(crate) segments: Vec<Segment>,
+    /// Values computed in one segment and used in another, or by an item.
+    pub(crate) kept: Vec<Value>,
+    /// Variables that live across segments.
+    pub(crate) kept_vars: Vec<Var>,
+    is_kept: HashSet<Value>,
+    rematerialized: HashSet<Value>,
+}
+
+/// Why a kernel cannot be cut at its barriers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unfit {
+    /// The instruction that is in the way.
+    pub(crate) inst: Inst,
+    /// What about it.
+    pub(crate) why: &'static str,
+}
+
+impl Segments {
+    /// Cuts a kernel.
+    pub(crate) fn of(
+        module: &Module,
+        flat: &Flat,
+        scopes: &Scopes,
+        shapes: &Shapes,
+        block: BlockShape,
+    ) -> Result<Segments, Unfit> {
+        let function = &flat.function;
+        let mut cutter = Cutter {
+            module,
+            function,
+            shapes,
+            meets: meeting_places(function, scopes, block),
+            segments: Vec::new(),
+        };
+        if block.warps() == 1 {
+            cutter.check_lanes_meet(scopes)?;
+        }
+        let items = cutter.items(function.body)?;
+        let mut segments = Segments {
+            items,
+            segments: cutter.segments,
+            kept: Vec::new(),
+            kept_vars: Vec::new(),
+            is_kept: HashSet::new(),
+            rematerialized: rematerializable(module, function),
+        };
+        Crossing::new(function, scopes, &segments).find(&mut segments);
+        Ok(segments)
+    }
+
+    /// A kernel as one segment, for warps that wait at barriers themselves. The lanes of a warp have
+    /// to come to a barrier together.
+    pub(crate) fn whole(
+        module: &Module,
+        flat: &Flat,
+        scopes: &Scopes,
+        shapes: &Shapes,
+    ) -> Result<Segments, Unfit> {
+        let function = &flat.function;
+        let mut cutter = Cutter {
+            module,
+            function,
+            shapes,
+            meets: HashSet::new(),
+            segments: Vec::new(),
+        };
+        cutter.check_lanes_meet(scopes)?;
+        let items = cutter.items(function.body)?;
+        if cutter.segments.is_empty() {
+            cutter.segments.push(Segment::default());
+        }
+        let mut segments = Segments {
+            items,
+            segments: cutter.segments,
+            kept: Vec::new(),
+            kept_vars: Vec::new(),
+            is_kept: HashSet::new(),
+            rematerialized: rematerializable(module, function),
+        };
+        Crossing::new(function, scopes, &segments).find(&mut segments);
+        Ok(segments)
+    }
+
+    /// Whether a value is one of those that are kept.
+    pub(crate) fn is_kept(&self, value: Value) -> bool {
+        self.is_kept.contains(&value)
+    }
+
+    /// Whether a value is computed again where another segment needs it.
+    pub(crate) fn is_rematerialized(&self, value: Value) -> bool {
+        self.rematerialized.contains(&value)
+    }
+}
+
+/// The instructions that are executed for the block as a whole: barriers, what holds them, and
+/// what leaves a loop that does.
+fn meeting_places(function: &Function, scopes: &Scopes, block: BlockShape) -> HashSet<Inst> {
+    let mut meets = HashSet::new();
+    if block.warps() == 1 {
+        return meets;
+    }
+    let mut leaves = Vec::new();
+    function.for_each_inst(|_, inst| match function.insts[inst].data {
+        InstData::Barrier => {
+            meets.insert(inst);
+            meets.extend(scopes.around(inst, function.body));
+        }
+        InstData::Break { depth } | InstData::Continue { depth } => leaves.push((inst, depth)),
+        _ => {}
+    });
+    // Pulling in an `if` never makes a loop a meeting place that was none, save loops between a
+    // `break` and the one it leaves: repeat until nothing is added.
+    loop {
+        let before = meets.len();
+        for &(inst, depth) in &leaves {
+            let Some((target, between)) = scopes.loop_around(function, inst, depth) else {
+                continue;
+            };
+            if meets.contains(&target) {
+                meets.insert(inst);
+                meets.extend(between);
+            }
+        }
+        if meets.len() == before {
+            return meets;
+        }
+    }
+}
+
+struct Cutter<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    shapes: &'a Shapes,
+    meets: HashSet<Inst>,
+    segments: Vec<Segment>,
+}
+
+impl Cutter<'_> {
+    fn items(&mut self, region: Region) -> Result<Vec<Item>, Unfit> {
+        let function = self.function;
+        let mut items = Vec::new();
+        let mut run = Vec::new();
+        for &inst in &function.regions[region].insts {
+            if !self.meets.contains(&inst) {
+                run.push(inst);
+                continue;
+            }
+            self.flush(&mut run, &mut items);
+            if let Some(item) = self.item(inst)? {
+                items.push(item);
+            }
+        }
+        self.flush(&mut run, &mut items);
+        Ok(items)
+    }
+
+    fn flush(&mut self, run: &mut Vec<Inst>, items: &mut Vec<Item>) {
+        if run.is_empty() {
+            return;
+        }
+        items.push(Item::Run(self.segments.len()));
+        let can_end = run.iter().any(|&inst| inst_can_end(self.function, inst));
+        let is_uniform = run.iter().all(|&inst| self.is_uniform(inst));
+        self.segments.push(Segment {
+            insts: std::mem::take(run),
+            can_end,
+            is_uniform,
+            ..Segment::default()
+        });
+    }
+
+    /// Whether an instruction gives the same in all threads and does nothing else. Memory is left
+    /// out: there must be a thread for it to be accessed at all.
+    fn is_uniform(&self, inst: Inst) -> bool {
+        let node = &self.function.insts[inst];
+        let same = |value| self.shapes.value(value) == Shape::Block;
+        match node.data {
+            InstData::VarSet(var, value) => self.shapes.var(var) == Shape::Block && same(value),
+            InstData::VarGet(_) => node.result.is_some_and(same),
+            ref data => {
+                let harmless = data.facts(&self.module.intrinsics).is_harmless();
+                harmless && is_repeatable(self.module, data) && node.result.is_some_and(same)
+            }
+        }
+    }
+
+    fn item(&mut self, inst: Inst) -> Result<Option<Item>, Unfit> {
+        Ok(match self.function.insts[inst].data {
+            InstData::If {
+                cond,
+                then_region,
+                else_region,
+            } => {
+                self.require_uniform(inst, cond)?;
+                Some(Item::If {
+                    inst,
+                    then_items: self.items(then_region)?,
+                    else_items: match else_region {
+                        Some(region) => self.items(region)?,
+                        None => Vec::new(),
+                    },
+                })
+            }
+            InstData::Loop { body } => Some(self.looping(inst, body)?),
+            InstData::For {
+                start,
+                end,
+                step,
+                body,
+                ..
+            } => {
+                for bound in [start, end, step] {
+                    self.require_uniform(inst, bound)?;
+                }
+                Some(self.looping(inst, body)?)
+            }
+            InstData::Break { .. } | InstData::Continue { .. } => Some(Item::Leave(inst)),
+            _ => None,
+        })
+    }
+
+    fn looping(&mut self, inst: Inst, body: Region) -> Result<Item, Unfit> {
+        let ends_inside = can_end(self.function, body);
+        // A counted loop ends without anyone.
+        let is_counted = matches!(self.function.insts[inst].data, InstData::For { .. });
+        let ends_elsewhere = can_end(self.function, self.function.body);
+        Ok(Item::Loop {
+            inst,
+            body: self.items(body)?,
+            can_end: ends_inside,
+            can_start_empty: !is_counted && !ends_inside && ends_elsewhere,
+        })
+    }
+
+    fn require_uniform(&self, inst: Inst, value: Value) -> Result<(), Unfit> {
+        if self.shapes.value(value) == Shape::Block {
+            return Ok(());
+        }
+        Err(Unfit {
+            inst,
+            why: "a barrier inside depends on a value that may differ between threads",
+        })
+    }
+
+    /// Within a warp a barrier is nothing, if all lanes come to it together.
+    fn check_lanes_meet(&self, scopes: &Scopes) -> Result<(), Unfit> {
+        let function = self.function;
+        let mut found = Ok(());
+        function.for_each_inst(|_, inst| {
+            if !matches!(function.insts[inst].data, InstData::Barrier) {
+                return;
+            }
+            let mut around = scopes.around(inst, function.body);
+            if let Some(inst) = around.find(|&i| self.shapes.control(i) == Shape::Lane) {
+                found = Err(Unfit {
+                    inst,
+                    why: "a barrier inside depends on a value that differs between lanes",
+                });
+            }
+        });
+        found
+    }
+}
+
+/// Whether a thread can end in a region: by `return`, or by a checked access.
+fn can_end(function: &Function, region: Region) -> bool {
+    let insts = &function.regions[region].insts;
+    insts.iter().any(|&inst| inst_can_end(function, inst))
+}
+
+fn inst_can_end(function: &Function, inst: Inst) -> bool {
+    let data = &function.insts[inst].data;
+    data.can_end() || data.regions().iter().any(|&r| can_end(function, r))
+}
+
+/// Values that cost little to compute again and give the same wherever that is done.
+fn rematerializable(module: &Module, function: &Function) -> HashSet<Value> {
+    let mut costs: HashMap<Value, u32> = HashMap::new();
+    for param in &function.params {
+        costs.insert(param.value, 0);
+    }
+    function.for_each_inst(|_, inst| {
+        let node = &function.insts[inst];
+        if let InstData::For { index, .. } = node.data {
+            costs.insert(index, 0);
+        }
+        let Some(result) = node.result else { return };
+        if !is_repeatable(module, &node.data) {
+            return;
+        }
+        let mut cost = Some(u32::from(!matches!(node.data, InstData::Const(_))));
+        node.data.for_each_operand(|operand| {
+            cost = cost.zip(costs.get(&operand)).map(|(a, b)| a + b);
+        });
+        if let Some(cost) = cost.filter(|&c| c <= MAX_REMATERIALIZED) {
+            costs.insert(result, cost);
+        }
+    });
+    // Parameters and indices are there already.
+    costs.retain(|&value, _| matches!(function.values[value].def, ValueDef::Inst(_)));
+    costs.into_keys().collect()
+}
+
+/// Whether it gives the same in every segment.
+fn is_repeatable(module: &Module, data: &InstData) -> bool {
+    let facts = data.facts(&module.intrinsics);
+    match facts.source {
+        Source::Operands => facts.is_harmless(),
+        // What it does besides is done where it is first executed.
+        Source::Own => true,
+        Source::Row(row) => {
+            let mut args = false;
+            data.for_each_operand(|_| args = true);
+            facts.is_harmless() && (!args || row.uniformity == Uniformity::Function)
+        }
+        Source::None
+        | Source::Variable(_)
+        | Source::Memory { .. }
+        | Source::Execution
+        | Source::Callee => false,
+    }
+}
+
+/// Finds what lives across segments.
+struct Crossing<'a> {
+    function: &'a Function,
+    scopes: &'a Scopes,
+    /// The segment of each instruction, nested ones included.
+    segment: HashMap<Inst, SegmentId>,
+    /// Segments inside a loop of the block: they run more than once.
+    repeated: HashSet<SegmentId>,
+}
+
+impl<'a> Crossing<'a> {
+    fn new(function: &'a Function, scopes: &'a Scopes, segments: &Segments) -> Crossing<'a> {
+        let mut crossing = Crossing {
+            function,
+            scopes,
+            segment: HashMap::new(),
+            repeated: HashSet::new(),
+        };
+        for (id, segment) in segments.segments.iter().enumerate() {
+            for &inst in &segment.insts {
+                crossing.note(id, inst);
+            }
+        }
+        crossing.note_repeated(&segments.items, false);
+        crossing
+    }
+
+    fn note(&mut self, id: SegmentId, inst: Inst) {
+        self.segment.insert(inst, id);
+        for region in self.function.insts[inst].data.regions() {
+            for &inner in &self.function.regions[region].insts {
+                self.note(id, inner);
+            }
+        }
+    }
+
+    fn note_repeated(&mut self, items: &[Item], repeated: bool) {
+        for item in items {
+            match item {
+                Item::Run(id) if repeated => {
+                    self.repeated.insert(*id);
+                }
+                Item::If {
+                    then_items,
+                    else_items,
+                    ..
+                } => {
+                    self.note_repeated(then_items, repeated);
+                    self.note_repeated(else_items, repeated);
+                }
+                Item::Loop { body, .. } => self.note_repeated(body, true),
+                Item::Run(_) | Item::Leave(_) => {}
+            }
+        }
+    }
+
+    fn find(&self, segments: &mut Segments) {
+        self.find_values(segments);
+        self.find_vars(segments);
+    }
+
+    fn find_values(&self, segments: &mut Segments) {
+        let function = self.function;
+        let mut needed = HashSet::new();
+        function.for_each_inst(|_, inst| {
+            let user = self.segment.get(&inst).copied();
+            function.insts[inst].data.for_each_operand(|value| {
+                let def = defining_inst(function, value);
+                let Some(home) = def.and_then(|d| self.segment.get(&d).copied()) else {
+                    return;
+                };
+                if user == Some(home) {
+                    return;
+                }
+                if segments.is_rematerialized(value) {
+                    if let Some(user) = user {
+                        segments.segments[user].again.push(value);
+                    }
+                    return;
+                }
+                if segments.is_kept.insert(value) {
+                    segments.kept.push(value);
+                }
+                if let Some(user) = user
+                    && needed.insert((user, value))
+                {
+                    segments.segments[user].needs.push(value);
+                }
+            });
+        });
+    }
+
+    fn find_vars(&self, segments: &mut Segments) {
+        let function = self.function;
+        let mut users: Vec<Vec<SegmentId>> = vec![Vec::new(); function.vars.len()];
+        function.for_each_inst(|_, inst| {
+            if let InstData::VarGet(var) | InstData::VarSet(var, _) = function.insts[inst].data
+                && let Some(&id) = self.segment.get(&inst)
+                // Segments are come by in order.
+                && users[var.index()].last() != Some(&id)
+            {
+                users[var.index()].push(id);
+            }
+        });
+        for (var, users) in function.vars.keys().zip(users) {
+            let home = self.scopes.home(var);
+            match users[..] {
+                [] => {}
+                [id] if home.assigned_first || !self.repeated.contains(&id) => {
+                    segments.segments[id].own.push(var);
+                }
+                _ => {
+                    segments.kept_vars.push(var);
+                    for id in users {
+                        segments.segments[id].vars.push(var);
+                    }
+                }
+            }
+        }
+    }
+}

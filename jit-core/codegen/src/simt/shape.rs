@@ -1,0 +1,231 @@
+//! What is the same in all threads of a block, in all lanes of a warp, or differs.
+//!
+//! The analysis starts with everything uniform and lowers what it must until nothing changes. A
+//! value's shape follows its operands. A variable's shape follows what it is assigned, and what
+//! lies between its home and the assignment: under a condition that differs from lane to lane, or
+//! in a loop that lanes leave at different times, some lanes keep the old value. Threads that have
+//! ended do not count, as they never read again.
+//!
+//! A load through a uniform address is uniform: threads that read one place between two barriers
+//! read the same, or the kernel has a data race. Where fences or atomics order accesses, too, two
+//! warps may read one place before and after another thread writes it, without a race; the lanes of
+//! a warp read it at once. An atomic load is never the same in two warps.
+
+use kiln_ir::{
+    Entity as _, Function, Inst, InstData, IntrinsicDef, Module, Source, Uniformity, Value,
+    ValueDef, Var,
+};
+
+use super::scope::Scopes;
+use super::{BlockShape, Flat};
+
+/// How far a value is the same.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Shape {
+    /// In all threads of the block.
+    Block,
+    /// In all lanes of a warp.
+    Warp,
+    /// It differs from lane to lane.
+    Lane,
+}
+
+/// The shapes of a function.
+#[derive(Debug)]
+pub(crate) struct Shapes {
+    values: Vec<Shape>,
+    vars: Vec<Shape>,
+    /// Of `if`: how the condition differs. Of loops: when lanes leave or skip iterations.
+    control: Vec<Shape>,
+}
+
+impl Shapes {
+    /// The shapes of a kernel run with blocks of this shape.
+    pub(crate) fn of(module: &Module, flat: &Flat, scopes: &Scopes, block: BlockShape) -> Shapes {
+        let function = &flat.function;
+        let shapes = Shapes {
+            values: vec![Shape::Block; function.values.len()],
+            vars: vec![Shape::Block; function.vars.len()],
+            control: vec![Shape::Block; function.insts.len()],
+        };
+        let mut analysis = Analysis {
+            module,
+            function,
+            scopes,
+            block,
+            shapes,
+            only_barriers: only_barriers(module, function),
+            changed: true,
+        };
+        while std::mem::take(&mut analysis.changed) {
+            function.for_each_inst(|_, inst| analysis.visit(inst));
+        }
+        analysis.shapes
+    }
+
+    /// The shape of a value.
+    pub(crate) fn value(&self, value: Value) -> Shape {
+        self.values[value.index()]
+    }
+
+    /// The shape of a variable.
+    pub(crate) fn var(&self, var: Var) -> Shape {
+        self.vars[var.index()]
+    }
+
+    /// For an `if`, the shape of its condition; for a loop, whether lanes leave it or skip
+    /// iterations apart from each other.
+    pub(crate) fn control(&self, inst: Inst) -> Shape {
+        self.control[inst.index()]
+    }
+
+    /// Whether some lanes may keep the old value when `inst` assigns a variable that lives in
+    /// `home`.
+    pub(crate) fn blends(&self, scopes: &Scopes, inst: Inst, home: kiln_ir::Region) -> bool {
+        scopes
+            .around(inst, home)
+            .any(|holder| self.control(holder) == Shape::Lane)
+    }
+}
+
+struct Analysis<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    scopes: &'a Scopes,
+    block: BlockShape,
+    shapes: Shapes,
+    /// Whether nothing but barriers orders accesses of different warps.
+    only_barriers: bool,
+    changed: bool,
+}
+
+/// Whether nothing but barriers orders accesses of different warps.
+fn only_barriers(module: &Module, function: &Function) -> bool {
+    let mut all = true;
+    function.for_each_inst(|_, inst| {
+        let data = &function.insts[inst].data;
+        // What orders the lanes of a warp orders no two warps.
+        let of_warps = !matches!(data, InstData::Barrier | InstData::Intrinsic { .. });
+        all &= !(of_warps && data.orders_memory(&module.intrinsics).is_some());
+    });
+    all
+}
+
+impl Analysis<'_> {
+    fn lower(slot: &mut Shape, to: Shape, changed: &mut bool) {
+        if to > *slot {
+            *slot = to;
+            *changed = true;
+        }
+    }
+
+    fn visit(&mut self, inst: Inst) {
+        let function = self.function;
+        let node = &function.insts[inst];
+        if let Some(result) = node.result {
+            let shape = self.result(&node.data);
+            let slot = &mut self.shapes.values[result.index()];
+            Self::lower(slot, shape, &mut self.changed);
+        }
+        match node.data {
+            InstData::VarSet(var, value) => {
+                let home = self.scopes.home(var).region;
+                let around = self.scopes.around(inst, home);
+                let crossed = around.map(|holder| self.shapes.control(holder)).max();
+                let shape = self
+                    .shapes
+                    .value(value)
+                    .max(crossed.unwrap_or(Shape::Block));
+                let slot = &mut self.shapes.vars[var.index()];
+                Self::lower(slot, shape, &mut self.changed);
+            }
+            InstData::If { cond, .. } => self.lower_control(inst, self.shapes.value(cond)),
+            InstData::For {
+                index,
+                start,
+                end,
+                step,
+                ..
+            } => {
+                let first = self.shapes.value(start).max(self.shapes.value(step));
+                let slot = &mut self.shapes.values[index.index()];
+                Self::lower(slot, first, &mut self.changed);
+                self.lower_control(inst, first.max(self.shapes.value(end)));
+            }
+            InstData::Break { depth } | InstData::Continue { depth } => {
+                if let Some((target, between)) = self.scopes.loop_around(function, inst, depth) {
+                    let crossed = between.iter().map(|&i| self.shapes.control(i)).max();
+                    self.lower_control(target, crossed.unwrap_or(Shape::Block));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn lower_control(&mut self, inst: Inst, shape: Shape) {
+        let slot = &mut self.shapes.control[inst.index()];
+        Self::lower(slot, shape, &mut self.changed);
+    }
+
+    fn result(&self, data: &InstData) -> Shape {
+        let mut operands = Shape::Block;
+        data.for_each_operand(|v| operands = operands.max(self.shapes.value(v)));
+        match data.facts(&self.module.intrinsics).source {
+            Source::None => Shape::Block,
+            Source::Operands => operands,
+            Source::Variable(var) => self.shapes.var(var),
+            // Each thread has its own; each execution sees another value.
+            Source::Own | Source::Execution | Source::Callee => lane_shape(self.block),
+            Source::Memory { ptr, steady } => {
+                let same = self.only_barriers && steady;
+                let least = if same { Shape::Block } else { Shape::Warp };
+                self.shapes.value(ptr).max(least)
+            }
+            Source::Row(row) => {
+                let mut first = None;
+                data.for_each_operand(|v| {
+                    first.get_or_insert(v);
+                });
+                let mask = first.map_or(Shape::Block, |mask| self.shapes.value(mask));
+                intrinsic_shape(row, mask, operands, self.block)
+            }
+        }
+    }
+}
+
+/// What differs from thread to thread: of a single lane it is the warp's.
+fn lane_shape(block: BlockShape) -> Shape {
+    if block.lanes == 1 {
+        Shape::Warp
+    } else {
+        Shape::Lane
+    }
+}
+
+/// The shape of an intrinsic's result, for arguments of a shape and the first of them, which is the
+/// member mask of an operation of a warp.
+fn intrinsic_shape(def: &IntrinsicDef, mask: Shape, args: Shape, block: BlockShape) -> Shape {
+    match def.uniformity {
+        Uniformity::Function => args,
+        Uniformity::Block => Shape::Block,
+        // Lanes of another mask have another result.
+        Uniformity::Warp => Shape::Warp.max(mask),
+        Uniformity::Lane => {
+            let [_, y, z] = block.threads;
+            match def.name {
+                "thread_idx.y" if y == 1 => Shape::Block,
+                "thread_idx.z" if z == 1 => Shape::Block,
+                "thread_idx.y" | "thread_idx.z" if block.warps_fit_rows() => Shape::Warp,
+                _ => lane_shape(block),
+            }
+        }
+    }
+}
+
+/// The instruction that defines a value, if one does.
+pub(crate) fn defining_inst(function: &Function, value: Value) -> Option<Inst> {
+    match function.values[value].def {
+        ValueDef::Inst(inst) => Some(inst),
+        ValueDef::Param(_) | ValueDef::Index(_) => None,
+    }
+}

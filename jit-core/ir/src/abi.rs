@@ -1,0 +1,143 @@
+//! The kernel ABI: which bytes a launch passes, in which order.
+//!
+//! A kernel parameter becomes one or two slots of the parameter block: a slice is an address and a
+//! length, everything else is one slot. Slots follow each other at their natural alignment, as
+//! PTX lays out `.param` variables, and a hidden last slot holds the address of the fault channel
+//! (see [`crate::fault`]). Code generation, the interpreter and the launch all read this layout,
+//! so they cannot disagree.
+
+use std::ops::Range;
+
+use crate::{Module, Passing, TypeData};
+
+/// One value in the parameter block.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ParamSlot {
+    /// Offset from the start of the block, in bytes.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+}
+
+/// How one kernel parameter is passed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ParamKind {
+    /// Its bytes are in the slot.
+    Value(ParamSlot),
+    /// The slot holds the device address of its bytes.
+    Reference {
+        /// Where the address goes.
+        address: ParamSlot,
+        /// How many bytes the value has.
+        bytes: u32,
+    },
+    /// A slice: the address of the first element, and the number of elements in 4 bytes, or 8 for
+    /// a wide slice.
+    Slice {
+        /// Where the address goes.
+        address: ParamSlot,
+        /// Where the length goes.
+        length: ParamSlot,
+    },
+}
+
+/// The parameter block of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ParamLayout {
+    /// The kernel's parameters, in order.
+    pub params: Vec<ParamKind>,
+    /// All slots in order, the fault channel last.
+    pub slots: Vec<ParamSlot>,
+    /// Size of the block in bytes.
+    pub size: u32,
+}
+
+impl ParamLayout {
+    /// The layout for the kernel of a module whose types are concrete; `None` when it has no
+    /// kernel or a parameter has no layout.
+    pub fn of(module: &Module) -> Option<ParamLayout> {
+        let kernel = &module.functions[module.kernel()?];
+        let mut layout = ParamLayout::default();
+        for param in &kernel.params {
+            let ty = kernel.type_of(param.value);
+            let kind = match (param.passing, module.types.data(ty)) {
+                (Passing::Direct, TypeData::Slice { wide, .. }) => ParamKind::Slice {
+                    address: layout.slot(8, 8),
+                    length: if *wide {
+                        layout.slot(8, 8)
+                    } else {
+                        layout.slot(4, 4)
+                    },
+                },
+                (Passing::Direct, _) => {
+                    let value = module.types.layout(ty)?;
+                    ParamKind::Value(layout.slot(value.size, value.align))
+                }
+                (passing, _) => {
+                    let (pointee, _, _) = module.types.as_pointer(ty)?;
+                    let value = module.types.layout(pointee)?;
+                    if passing == Passing::ByValue {
+                        ParamKind::Value(layout.slot(value.size, value.align))
+                    } else {
+                        let bytes = value.size as u32;
+                        ParamKind::Reference {
+                            address: layout.slot(8, 8),
+                            bytes,
+                        }
+                    }
+                }
+            };
+            layout.params.push(kind);
+        }
+        layout.slot(8, 8);
+        Some(layout)
+    }
+
+    /// The slot of the fault channel's address.
+    pub fn fault_channel(&self) -> ParamSlot {
+        self.slots[self.slots.len() - 1]
+    }
+
+    /// The bytes of the block that are not padding, as ranges; the fault channel is left out.
+    pub fn defined_ranges(&self, module: &Module) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        let Some(kernel) = module.kernel().map(|id| &module.functions[id]) else {
+            return ranges;
+        };
+        for (param, kind) in kernel.params.iter().zip(&self.params) {
+            let ty = kernel.type_of(param.value);
+            let whole = |s: &ParamSlot| s.offset as usize..(s.offset + s.size) as usize;
+            match kind {
+                ParamKind::Value(slot) => {
+                    let value = match param.passing {
+                        Passing::Direct => ty,
+                        _ => module
+                            .types
+                            .as_pointer(ty)
+                            .map_or(ty, |(pointee, ..)| pointee),
+                    };
+                    let start = slot.offset as usize;
+                    let inner = module.types.defined_ranges(value).into_iter();
+                    ranges.extend(inner.map(|r| r.start + start..r.end + start));
+                }
+                ParamKind::Reference { address, .. } => ranges.push(whole(address)),
+                ParamKind::Slice { address, length } => {
+                    ranges.extend([whole(address), whole(length)]);
+                }
+            }
+        }
+        ranges
+    }
+
+    fn slot(&mut self, size: u64, align: u64) -> ParamSlot {
+        let offset = u64::from(self.size).next_multiple_of(align);
+        // A layout beyond 4 GiB is refused by the parameter size limit before it is used.
+        self.size = u32::try_from(offset + size).unwrap_or(u32::MAX);
+        let slot = ParamSlot {
+            offset: offset as u32,
+            size: size as u32,
+        };
+        self.slots.push(slot);
+        slot
+    }
+}

@@ -1,0 +1,128 @@
+//! What compilations give: code, and what launches need to know of it. Plain data, without any handle of
+//! a device or of LLVM.
+
+use std::sync::Arc;
+
+use crate::abi::ParamLayout;
+use crate::fault::FaultSite;
+use crate::legal::Legal;
+use crate::target::{Barriers, Target};
+use crate::{IntrinsicDef, LaunchBounds};
+
+/// What is known of a compiled kernel whatever its code is: what launches and errors need.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelInfo {
+    /// The kernel's name as its author wrote it.
+    pub name: String,
+    /// The names of the kernel's parameters, for errors.
+    pub param_names: Vec<String>,
+    /// How to pass arguments.
+    pub layout: ParamLayout,
+    /// Where the code can fault.
+    pub fault_sites: Vec<FaultSite>,
+    /// Identifies the code in fault records.
+    pub kernel_tag: u64,
+    /// What the kernel promises about its launches.
+    pub launch_bounds: Option<LaunchBounds>,
+    /// Static shared memory in bytes, as the IR declares it.
+    pub shared_bytes: u64,
+}
+
+impl KernelInfo {
+    /// What is known of a legal module's kernel.
+    pub fn new(legal: &Legal, kernel_tag: u64) -> KernelInfo {
+        let kernel = legal.kernel();
+        let shared = legal.functions.values().flat_map(|f| f.shared.values());
+        let shared_bytes = shared.fold(0u64, |total, s| {
+            let bytes = legal.types.layout(s.ty).map_or(0, |l| l.size);
+            total.next_multiple_of(u64::from(s.align.max(1))) + bytes
+        });
+        KernelInfo {
+            name: kernel.name.clone(),
+            param_names: kernel.params.iter().map(|p| p.name.clone()).collect(),
+            layout: legal.layout().clone(),
+            fault_sites: legal.fault_sites(),
+            kernel_tag,
+            launch_bounds: kernel.launch_bounds,
+            shared_bytes,
+        }
+    }
+}
+
+/// What a compilation gives: plain data, without any handle of a device or of LLVM.
+#[derive(Clone, Debug)]
+pub struct CompiledKernel {
+    /// What launches need to know.
+    pub info: Arc<KernelInfo>,
+    /// The target of the code.
+    pub target: Target,
+    /// The code.
+    pub code: Code,
+}
+
+/// Code for one target.
+#[derive(Clone, Debug)]
+pub enum Code {
+    /// PTX.
+    Ptx(PtxCode),
+    /// Machine code of the host.
+    Host(HostCode),
+    /// No code: the interpreter runs the legal module.
+    Interpreted {
+        /// The module.
+        legal: Arc<Legal>,
+        /// Why there is no code, where the target has some.
+        why: Option<String>,
+    },
+    /// Bytes that an `Isa` has made for its own device.
+    Custom(Arc<[u8]>),
+}
+
+/// PTX.
+#[derive(Clone, Debug)]
+pub struct PtxCode {
+    /// The text.
+    pub text: Arc<str>,
+    /// The kernel's symbol.
+    pub entry: String,
+}
+
+/// Code for the host and one shape of block.
+#[derive(Clone, Debug)]
+pub struct HostCode {
+    /// The object file.
+    pub object: Arc<[u8]>,
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Lanes of a vector.
+    pub lanes: u32,
+    /// What happens at barriers.
+    pub barriers: Barriers,
+    /// The rows of the kernel's module: the code calls their meanings by their numbers.
+    pub rows: Vec<&'static IntrinsicDef>,
+    /// Bytes of what is kept for a block while it runs, and of its memory without dynamic shared
+    /// memory.
+    pub arena_bytes: [u64; 2],
+    /// Bytes of stack that the code takes.
+    pub stack_bytes: u64,
+}
+
+impl Code {
+    /// The text, if it is PTX.
+    pub fn ptx(&self) -> Option<&PtxCode> {
+        match self {
+            Code::Ptx(ptx) => Some(ptx),
+            _ => None,
+        }
+    }
+
+    /// What kind of machine runs it, for errors.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Code::Ptx(_) => "a GPU",
+            Code::Host(_) => "the CPU",
+            Code::Interpreted { .. } => "the interpreter",
+            Code::Custom(_) => "a machine of its own",
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Faults: how a kernel says that a thread did something it must not.
+//!
+//! A checked access whose index is out of bounds ends its thread and claims the launch's fault
+//! record; the first thread to claim it writes where it was and what it asked for. The next
+//! synchronizing call returns the record as an error value. No trap is involved: the other
+//! threads go on and the device stays usable.
+//!
+//! On the GPU, the hidden last kernel parameter is the address of a [`FaultChannel`] in device
+//! memory; its `record` points at a [`FaultRecord`] in host memory that the device can reach. A
+//! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
+//! host (PTX `fence.sys`) and stores `state` = 1 last.
+
+use crate::{AddressSpace, Check, FuncId, Inst, Module, TypeData};
+
+/// Device-side head of the fault channel.
+#[derive(Copy, Clone, Debug, Default)]
+#[repr(C)]
+pub struct FaultChannel {
+    /// 0, or 1 once a thread has claimed the record.
+    pub claimed: u32,
+    /// Unused.
+    pub padding: u32,
+    /// Device-visible address of the record.
+    pub record: u64,
+}
+
+/// What a faulting thread leaves behind. The layout is part of the kernel ABI.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct FaultRecord {
+    /// 0: nothing; 1: the rest is valid.
+    pub state: u32,
+    /// Which access, as an index into the kernel's fault sites.
+    pub site: u32,
+    /// Which kernel: the tag that was compiled in.
+    pub kernel_tag: u64,
+    /// The index asked for, sign-extended to 64 bits if its type is signed.
+    pub index: u64,
+    /// The number of elements there are.
+    pub length: u64,
+    /// Index of the block in the grid.
+    pub block: [u32; 3],
+    /// Index of the thread in its block.
+    pub thread: [u32; 3],
+    /// Unused.
+    pub padding: [u32; 2],
+}
+
+/// A place in a kernel's code that can fault.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FaultSite {
+    /// The function it is in.
+    pub function: String,
+    /// The line that built it, as `file:line:column`.
+    pub location: String,
+    /// Whether the index is of a signed type.
+    pub signed_index: bool,
+    /// Where the slice or array lies, as far as its type says.
+    pub space: AddressSpace,
+}
+
+/// The instructions of a module that can fault, in the order of their site numbers.
+pub fn fault_insts(module: &Module) -> Vec<(FuncId, Inst)> {
+    let mut sites = Vec::new();
+    for (id, function) in module.functions.iter() {
+        function.for_each_inst(|_, inst| {
+            if function.insts[inst].data.check().is_some() {
+                sites.push((id, inst));
+            }
+        });
+    }
+    sites
+}
+
+/// The fault sites of a module, for turning a record into an error.
+pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
+    let describe = |(id, inst): (FuncId, Inst)| {
+        let function = &module.functions[id];
+        let node = &function.insts[inst];
+        let Check { base, index } = node.data.check()?;
+        let index = function.type_of(index).as_scalar();
+        Some(FaultSite {
+            function: function.name.clone(),
+            location: module.display_location(node.location),
+            signed_index: index.is_some_and(|scalar| scalar.is_signed_int()),
+            space: match module.types.data(function.type_of(base)) {
+                TypeData::Slice { space, .. } | TypeData::Pointer { space, .. } => *space,
+                _ => AddressSpace::Generic,
+            },
+        })
+    };
+    fault_insts(module)
+        .into_iter()
+        .filter_map(describe)
+        .collect()
+}

@@ -1,0 +1,619 @@
+//! Instructions: what there is, and the facts about each that analyses ask for.
+//!
+//! An instruction reads values, may hold regions, and defines at most one value. [`InstData`] is
+//! the whole list; operand visiting and effects are the only places outside the verifier, the
+//! printer, the parser and the backends that enumerate it.
+
+use smallvec::SmallVec;
+
+use super::function::{Region, Value, Var};
+use super::module::{FuncId, GlobalId, IntrinsicId};
+use super::types::{ConstParam, Type};
+use super::{Location, SharedVar};
+
+/// A short list of operands.
+pub type ValueList = SmallVec<[Value; 4]>;
+
+/// A constant scalar; its type is the type of the value it defines.
+#[derive(Copy, Clone, Debug)]
+pub enum Constant {
+    /// `bool`
+    Bool(bool),
+    /// An integer, or an exact integer in a float type or in a generic type.
+    Int(i128),
+    /// A float, rounded to nearest-even when the type is narrower than `f64`.
+    Float(f64),
+    /// The zero of any type: 0, 0.0, false, all fields zero, a null pointer.
+    Zero,
+}
+
+impl PartialEq for Constant {
+    /// Floats compare by their bits, so that NaN equals itself and 0.0 differs from -0.0.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Constant::Bool(a), Constant::Bool(b)) => a == b,
+            (Constant::Int(a), Constant::Int(b)) => a == b,
+            (Constant::Float(a), Constant::Float(b)) => a.to_bits() == b.to_bits(),
+            (Constant::Zero, Constant::Zero) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Operations with one operand of the result's type.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum UnaryOp {
+    /// Negation; integers wrap.
+    Neg,
+    /// Bitwise complement of an integer, logical complement of a bool.
+    Not,
+}
+
+/// Operations with two operands of the result's type. See the module doc of [`crate`] for
+/// what overflow, a zero divisor and a large shift amount do.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum BinaryOp {
+    /// Addition.
+    Add,
+    /// Subtraction.
+    Sub,
+    /// Multiplication.
+    Mul,
+    /// Division; integers truncate towards zero.
+    Div,
+    /// Remainder of integer division, with the sign of the dividend.
+    Rem,
+    /// The smaller; of floats the number when the other is NaN (IEEE 754-2008 minNum).
+    Min,
+    /// The larger; of floats the number when the other is NaN.
+    Max,
+    /// Bitwise and, logical and.
+    And,
+    /// Bitwise or, logical or.
+    Or,
+    /// Bitwise exclusive or, inequality of bools.
+    Xor,
+    /// Shift left by the second operand modulo the width.
+    Shl,
+    /// Shift right, arithmetic for signed integers, by the second operand modulo the width.
+    Shr,
+}
+
+/// Comparisons; the result is a `bool`.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum CompareOp {
+    /// Equal; false when a float operand is NaN.
+    Eq,
+    /// Not equal; true when a float operand is NaN.
+    Ne,
+    /// Less; false when a float operand is NaN, like the following.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+}
+
+/// Atomic read-modify-write operations (PTX ISA, "atom"). The result is the old value.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum AtomicOp {
+    /// Addition, of integers and floats.
+    Add,
+    /// Smaller of two integers.
+    Min,
+    /// Larger of two integers.
+    Max,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Exchange.
+    Exchange,
+}
+
+/// Which threads an atomic or a fence is ordered with (PTX ISA, "Scope"), from few to many.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Scope {
+    /// The threads of the block (PTX `.cta`).
+    Block,
+    /// All threads of the device (PTX `.gpu`).
+    Device,
+    /// Host and all devices (PTX `.sys`).
+    System,
+}
+
+/// Memory order of an atomic or a fence (PTX ISA, "Memory Consistency Model").
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Ordering {
+    /// Atomic, orders nothing else.
+    Relaxed,
+    /// Later accesses stay later.
+    Acquire,
+    /// Earlier accesses stay earlier.
+    Release,
+    /// Both.
+    AcquireRelease,
+    /// Both, and all threads of the scope see all operations of this ordering in one order.
+    SequentiallyConsistent,
+}
+
+impl Scope {
+    /// Every scope, from few threads to many.
+    pub const ALL: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
+}
+
+impl Ordering {
+    /// Whether what another thread released becomes visible.
+    pub fn acquires(self) -> bool {
+        !matches!(self, Ordering::Relaxed | Ordering::Release)
+    }
+
+    /// Whether earlier writes become visible to a thread that acquires.
+    pub fn releases(self) -> bool {
+        !matches!(self, Ordering::Relaxed | Ordering::Acquire)
+    }
+}
+
+/// How a counted loop is to be unrolled.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Unroll {
+    /// As the optimizer judges.
+    #[default]
+    Auto,
+    /// Not at all.
+    Never,
+    /// Completely, when the trip count is known.
+    Full,
+    /// By this factor.
+    By(u32),
+}
+
+/// What an instruction does. Types of operands are in the verifier's rule list.
+#[derive(Clone, PartialEq, Debug)]
+pub enum InstData {
+    /// A constant of the result's type.
+    Const(Constant),
+    /// The value of a const parameter; generic phase only.
+    ConstParam(ConstParam),
+    /// An operation on one value.
+    Unary {
+        /// Which.
+        op: UnaryOp,
+        /// Its operand.
+        arg: Value,
+    },
+    /// An operation on two values of one type.
+    Binary {
+        /// Which.
+        op: BinaryOp,
+        /// Left and right operand.
+        args: [Value; 2],
+    },
+    /// A comparison of two values of one type: numbers, bools for equality, or addresses. Which of two
+    /// addresses is less says something only where both are of one allocation.
+    Compare {
+        /// Which.
+        op: CompareOp,
+        /// Left and right operand.
+        args: [Value; 2],
+    },
+    /// `if_true` or `if_false`, both evaluated.
+    Select {
+        /// A bool.
+        cond: Value,
+        /// The result when it is true.
+        if_true: Value,
+        /// The result when it is false.
+        if_false: Value,
+    },
+    /// Conversion between scalar types with the meaning of Rust's `as`: integers truncate or
+    /// extend, floats to integers saturate with NaN to 0, integers and floats to floats round to
+    /// nearest-even, bool to a number is 0 or 1.
+    Cast {
+        /// The value to convert.
+        arg: Value,
+    },
+    /// The same bits as another scalar, vector or pointer type of equal size.
+    Bitcast {
+        /// The value to reinterpret.
+        arg: Value,
+    },
+    /// A struct, array or vector from all its parts.
+    Construct {
+        /// Fields, elements or lanes, in order.
+        parts: ValueList,
+    },
+    /// A part of a struct, array or vector value.
+    Extract {
+        /// The whole.
+        aggregate: Value,
+        /// Which field, element or lane.
+        index: u32,
+    },
+    /// The whole with one part replaced.
+    Insert {
+        /// The whole.
+        aggregate: Value,
+        /// Which field, element or lane.
+        index: u32,
+        /// The new part.
+        value: Value,
+    },
+    /// The current value of a mutable variable.
+    VarGet(Var),
+    /// Assigns a mutable variable.
+    VarSet(Var, Value),
+    /// Reads the value at an address.
+    Load {
+        /// The address.
+        ptr: Value,
+        /// Whether the access must happen exactly as written.
+        volatile: bool,
+    },
+    /// Writes a value at an address.
+    Store {
+        /// The address; mutable.
+        ptr: Value,
+        /// What to write.
+        value: Value,
+        /// Whether the access must happen exactly as written.
+        volatile: bool,
+    },
+    /// The address `index` elements after `ptr`, unchecked.
+    PtrOffset {
+        /// A pointer to the first of several values.
+        ptr: Value,
+        /// A count of elements, of any integer type.
+        index: Value,
+    },
+    /// The address of a field.
+    FieldPtr {
+        /// A pointer to a struct.
+        ptr: Value,
+        /// Which field.
+        field: u32,
+    },
+    /// The address of an element of a fixed array.
+    ElementPtr {
+        /// A pointer to an array.
+        ptr: Value,
+        /// Which element, of any integer type.
+        index: Value,
+        /// Whether an index out of bounds ends the thread with a fault record; otherwise it is
+        /// undefined behaviour.
+        checked: bool,
+    },
+    /// The same address seen as another address space, one of the two generic, or as read-only.
+    SpaceCast {
+        /// The pointer or slice.
+        arg: Value,
+    },
+    /// A slice from an address and a length.
+    SliceNew {
+        /// The address of the first element.
+        ptr: Value,
+        /// The number of elements; `u32`, or `u64` for a wide slice.
+        len: Value,
+    },
+    /// The number of elements: `u32` (narrow slices only) or `u64` (any), by the result type.
+    SliceLen {
+        /// The slice.
+        slice: Value,
+    },
+    /// The address of the first element.
+    SlicePtr {
+        /// The slice.
+        slice: Value,
+    },
+    /// The address of an element of a slice.
+    SliceIndex {
+        /// The slice.
+        slice: Value,
+        /// Which element, of any integer type.
+        index: Value,
+        /// As in [`InstData::ElementPtr`].
+        checked: bool,
+    },
+    /// The address of a shared variable.
+    SharedAddr(SharedVar),
+    /// All the dynamic shared memory of the launch, as a slice of the result's element type.
+    DynamicShared,
+    /// Memory of this thread for one value of the result's pointee type, uninitialized, living as
+    /// long as the function call. One place however often the instruction is executed.
+    LocalAlloc,
+    /// The address of a constant of the module.
+    GlobalAddr(GlobalId),
+    /// An atomic read of a scalar.
+    AtomicLoad {
+        /// The address; global, shared or generic.
+        ptr: Value,
+        /// Its ordering; one that does not only release.
+        ordering: Ordering,
+        /// Its scope.
+        scope: Scope,
+    },
+    /// An atomic write of a scalar.
+    AtomicStore {
+        /// The address; mutable, global, shared or generic.
+        ptr: Value,
+        /// What to write.
+        value: Value,
+        /// Its ordering; one that does not acquire only.
+        ordering: Ordering,
+        /// Its scope.
+        scope: Scope,
+    },
+    /// An atomic read-modify-write; the result is the old value.
+    AtomicRmw {
+        /// Which.
+        op: AtomicOp,
+        /// The address; mutable, global, shared or generic.
+        ptr: Value,
+        /// The operand.
+        value: Value,
+        /// Its ordering.
+        ordering: Ordering,
+        /// Its scope.
+        scope: Scope,
+    },
+    /// An atomic compare-and-swap of an integer; the result is the old value.
+    AtomicCas {
+        /// The address; mutable, global, shared or generic.
+        ptr: Value,
+        /// What must be there for the swap to happen.
+        expected: Value,
+        /// What is written then.
+        new: Value,
+        /// Its ordering.
+        ordering: Ordering,
+        /// Its scope.
+        scope: Scope,
+    },
+    /// Waits until all threads of the block that have not ended are here, and makes their earlier
+    /// writes visible to each other (CUDA guide, `__syncthreads`). See [`InstData::orders_memory`].
+    Barrier,
+    /// Orders memory accesses of this thread as seen by the others (CUDA guide, `__threadfence`).
+    Fence {
+        /// How.
+        ordering: Ordering,
+        /// For whom.
+        scope: Scope,
+    },
+    /// Calls a device function.
+    Call {
+        /// Which.
+        callee: FuncId,
+        /// Its type arguments; empty after specialization.
+        type_args: Vec<Type>,
+        /// Its const arguments; empty after specialization.
+        const_args: Vec<ConstArg>,
+        /// Its arguments.
+        args: ValueList,
+    },
+    /// An operation known by name (see [`super::IntrinsicDef`]).
+    Intrinsic {
+        /// Which.
+        id: IntrinsicId,
+        /// Its arguments.
+        args: ValueList,
+    },
+    /// Executes one of two regions.
+    If {
+        /// A bool.
+        cond: Value,
+        /// Executed when it is true.
+        then_region: Region,
+        /// Executed when it is false.
+        else_region: Option<Region>,
+    },
+    /// Executes a region again and again until a `break` or `return`.
+    Loop {
+        /// What is repeated.
+        body: Region,
+    },
+    /// Executes a region for `index` = `start`, `start + step`, ... while it is below `end`
+    /// (above it, for a negative step). The bounds are read once. A step of zero does nothing,
+    /// and an index that would overflow its type ends the loop.
+    For {
+        /// The induction value, defined in `body`; of the type of the bounds, an integer.
+        index: Value,
+        /// The first index.
+        start: Value,
+        /// The bound, not reached.
+        end: Value,
+        /// The increment.
+        step: Value,
+        /// What is repeated.
+        body: Region,
+        /// How to unroll.
+        unroll: Unroll,
+    },
+    /// Leaves the loop `depth` loops out (0 is the innermost). Ends its region.
+    Break {
+        /// How many loops out.
+        depth: u32,
+    },
+    /// Goes on with the next iteration of the loop `depth` loops out. Ends its region.
+    Continue {
+        /// How many loops out.
+        depth: u32,
+    },
+    /// Leaves the function; in a kernel, ends the thread. Ends its region.
+    Return {
+        /// The result, unless the function returns nothing.
+        value: Option<Value>,
+    },
+}
+
+/// A const argument of a call.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum ConstArg {
+    /// A number.
+    Known(Constant),
+    /// A const parameter of the caller.
+    Param(ConstParam),
+}
+
+/// An instruction in place: what it does, what it defines, where it was built.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InstNode {
+    /// What it does.
+    pub data: InstData,
+    /// The value it defines.
+    pub result: Option<Value>,
+    /// The line of Rust (or of a `.kir` file) it comes from.
+    pub location: Location,
+}
+
+impl InstData {
+    /// Calls `f` on every operand, in order.
+    pub fn for_each_operand(&self, mut f: impl FnMut(Value)) {
+        // One walk serves reading and rewriting: operands are copied out of a clone.
+        self.clone().map_operands(|v| {
+            f(v);
+            v
+        });
+    }
+
+    /// Replaces every operand by what `f` makes of it. The induction value of a `for` is a
+    /// definition, not an operand.
+    pub fn map_operands(&mut self, mut f: impl FnMut(Value) -> Value) {
+        match self {
+            InstData::Const(_)
+            | InstData::ConstParam(_)
+            | InstData::VarGet(_)
+            | InstData::SharedAddr(_)
+            | InstData::DynamicShared
+            | InstData::LocalAlloc
+            | InstData::GlobalAddr(_)
+            | InstData::Barrier
+            | InstData::Fence { .. }
+            | InstData::Loop { .. }
+            | InstData::Break { .. }
+            | InstData::Continue { .. } => {}
+            InstData::Unary { arg, .. }
+            | InstData::Cast { arg }
+            | InstData::Bitcast { arg }
+            | InstData::SpaceCast { arg } => *arg = f(*arg),
+            InstData::Binary { args, .. } | InstData::Compare { args, .. } => {
+                args.iter_mut().for_each(|a| *a = f(*a));
+            }
+            InstData::Select {
+                cond,
+                if_true,
+                if_false,
+            } => {
+                for v in [cond, if_true, if_false] {
+                    *v = f(*v);
+                }
+            }
+            InstData::Construct { parts: list }
+            | InstData::Call { args: list, .. }
+            | InstData::Intrinsic { args: list, .. } => list.iter_mut().for_each(|a| *a = f(*a)),
+            InstData::Extract { aggregate, .. } => *aggregate = f(*aggregate),
+            InstData::Insert {
+                aggregate, value, ..
+            } => {
+                *aggregate = f(*aggregate);
+                *value = f(*value);
+            }
+            InstData::VarSet(_, value) => *value = f(*value),
+            InstData::Load { ptr, .. }
+            | InstData::AtomicLoad { ptr, .. }
+            | InstData::FieldPtr { ptr, .. } => *ptr = f(*ptr),
+            InstData::Store { ptr, value, .. }
+            | InstData::AtomicStore { ptr, value, .. }
+            | InstData::AtomicRmw { ptr, value, .. } => {
+                *ptr = f(*ptr);
+                *value = f(*value);
+            }
+            InstData::PtrOffset { ptr, index } | InstData::ElementPtr { ptr, index, .. } => {
+                *ptr = f(*ptr);
+                *index = f(*index);
+            }
+            InstData::SliceNew { ptr, len } => {
+                *ptr = f(*ptr);
+                *len = f(*len);
+            }
+            InstData::SliceLen { slice } | InstData::SlicePtr { slice } => *slice = f(*slice),
+            InstData::SliceIndex { slice, index, .. } => {
+                *slice = f(*slice);
+                *index = f(*index);
+            }
+            InstData::AtomicCas {
+                ptr, expected, new, ..
+            } => {
+                for v in [ptr, expected, new] {
+                    *v = f(*v);
+                }
+            }
+            InstData::If { cond, .. } => *cond = f(*cond),
+            InstData::For {
+                start, end, step, ..
+            } => {
+                for v in [start, end, step] {
+                    *v = f(*v);
+                }
+            }
+            InstData::Return { value } => {
+                if let Some(v) = value {
+                    *v = f(*v);
+                }
+            }
+        }
+    }
+
+    /// The regions of this instruction, in the order they are printed.
+    pub fn regions(&self) -> SmallVec<[Region; 2]> {
+        match self {
+            InstData::If {
+                then_region,
+                else_region,
+                ..
+            } => std::iter::once(*then_region).chain(*else_region).collect(),
+            InstData::Loop { body } | InstData::For { body, .. } => SmallVec::from_iter([*body]),
+            InstData::Const(_)
+            | InstData::ConstParam(_)
+            | InstData::Unary { .. }
+            | InstData::Binary { .. }
+            | InstData::Compare { .. }
+            | InstData::Select { .. }
+            | InstData::Cast { .. }
+            | InstData::Bitcast { .. }
+            | InstData::Construct { .. }
+            | InstData::Extract { .. }
+            | InstData::Insert { .. }
+            | InstData::VarGet(_)
+            | InstData::VarSet(..)
+            | InstData::Load { .. }
+            | InstData::Store { .. }
+            | InstData::PtrOffset { .. }
+            | InstData::FieldPtr { .. }
+            | InstData::ElementPtr { .. }
+            | InstData::SpaceCast { .. }
+            | InstData::SliceNew { .. }
+            | InstData::SliceLen { .. }
+            | InstData::SlicePtr { .. }
+            | InstData::SliceIndex { .. }
+            | InstData::SharedAddr(_)
+            | InstData::DynamicShared
+            | InstData::LocalAlloc
+            | InstData::GlobalAddr(_)
+            | InstData::AtomicLoad { .. }
+            | InstData::AtomicStore { .. }
+            | InstData::AtomicRmw { .. }
+            | InstData::AtomicCas { .. }
+            | InstData::Barrier
+            | InstData::Fence { .. }
+            | InstData::Call { .. }
+            | InstData::Intrinsic { .. }
+            | InstData::Break { .. }
+            | InstData::Continue { .. }
+            | InstData::Return { .. } => SmallVec::new(),
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Launch configuration and what can be wrong with a launch.
+
+use std::time::Duration;
+
+use crate::code::KernelInfo;
+use crate::fault::FaultRecord;
+use crate::stop::{Stop, StopReason};
+use crate::{AddressSpace, debug_as_text, error_text};
+
+/// Up to three dimensions, x first; what is not given is 1.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Dim3 {
+    /// The fastest dimension.
+    pub x: u32,
+    /// The middle dimension.
+    pub y: u32,
+    /// The slowest dimension.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// Dimensions as an array, x first.
+    pub fn to_array(self) -> [u32; 3] {
+        [self.x, self.y, self.z]
+    }
+
+    /// The product of the dimensions.
+    pub fn count(self) -> u128 {
+        u128::from(self.x) * u128::from(self.y) * u128::from(self.z)
+    }
+}
+
+impl From<u32> for Dim3 {
+    fn from(x: u32) -> Self {
+        Dim3 { x, y: 1, z: 1 }
+    }
+}
+
+impl From<(u32, u32)> for Dim3 {
+    fn from((x, y): (u32, u32)) -> Self {
+        Dim3 { x, y, z: 1 }
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim3 {
+    fn from((x, y, z): (u32, u32, u32)) -> Self {
+        Dim3 { x, y, z }
+    }
+}
+
+impl From<[u32; 3]> for Dim3 {
+    fn from([x, y, z]: [u32; 3]) -> Self {
+        Dim3 { x, y, z }
+    }
+}
+
+impl std::fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}x{}", self.x, self.y, self.z)
+    }
+}
+
+/// The number of blocks of `block` threads that cover `n` elements, at least 1.
+///
+/// A grid has at most 2^31 - 1 blocks in x. If more are needed, this gives a number that is above, so
+/// that the launch is refused rather than done in part: have each thread of a smaller grid take
+/// several elements.
+pub fn grid_for(n: usize, block: u32) -> u32 {
+    let blocks = n.div_ceil(block.max(1) as usize).max(1);
+    u32::try_from(blocks).unwrap_or(u32::MAX)
+}
+
+/// The shape of a launch.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LaunchConfig {
+    /// Blocks of the grid.
+    pub grid: Dim3,
+    /// Threads of a block.
+    pub block: Dim3,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+}
+
+impl<G: Into<Dim3>, B: Into<Dim3>> From<(G, B)> for LaunchConfig {
+    /// Grid and block, without dynamic shared memory.
+    fn from((grid, block): (G, B)) -> Self {
+        Self::new(grid, block)
+    }
+}
+
+impl LaunchConfig {
+    /// Without dynamic shared memory.
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
+        Self {
+            grid: grid.into(),
+            block: block.into(),
+            shared_bytes: 0,
+        }
+    }
+
+    /// With this much dynamic shared memory a block, in bytes.
+    #[must_use]
+    pub fn shared_bytes(self, bytes: u32) -> Self {
+        Self {
+            shared_bytes: bytes,
+            ..self
+        }
+    }
+}
+
+/// What a device can be asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaunchLimits {
+    /// Threads of a block.
+    pub block_threads: u32,
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// Blocks of a grid in each dimension.
+    pub grid: [u32; 3],
+    /// Static and dynamic shared memory of a block together, in bytes.
+    pub shared_bytes: u32,
+    /// Bytes of the parameter block.
+    pub param_bytes: u32,
+}
+
+impl LaunchLimits {
+    /// A CPU device's, which are those of a GPU.
+    pub const CPU: LaunchLimits = LaunchLimits {
+        block_threads: 1024,
+        block: [1024, 1024, 64],
+        grid: [i32::MAX as u32, 65_535, 65_535],
+        shared_bytes: 227 << 10,
+        param_bytes: crate::target::MAX_PARAM_BYTES,
+    };
+}
+
+/// A launch that cannot be.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// No blocks or no threads.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: the {what} is {given}, and a launch needs at least one block and one \
+         thread; skip the launch when there is nothing to do"
+    ))]
+    Zero {
+        /// The kernel.
+        kernel: String,
+        /// `grid` or `block`.
+        what: &'static str,
+        /// What was asked for.
+        given: Dim3,
+    },
+    /// More than the device can do.
+    #[error("{}", error_text!("kernel `{kernel}`: the {what} is {given}, the device's limit is {limit}; {fix}"))]
+    OverLimit {
+        /// The kernel.
+        kernel: String,
+        /// Which quantity.
+        what: &'static str,
+        /// What was asked for.
+        given: u128,
+        /// What the device can do.
+        limit: u64,
+        /// What to do.
+        fix: &'static str,
+    },
+    /// More threads than the kernel promised.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` promises at most {promised} threads a block (`launch_bounds`), and this \
+         launch has {given}; use a smaller block or raise the bound"
+    ))]
+    OverLaunchBounds {
+        /// The kernel.
+        kernel: String,
+        /// What it promises.
+        promised: u32,
+        /// What was asked for.
+        given: u128,
+    },
+    /// A buffer lies on another device.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: argument {} (`{argument}`) lies on {owner}, and the launch is on \
+         {device}; copy it with `to_vec` and `upload`",
+        position + 1
+    ))]
+    ForeignBuffer {
+        /// The kernel.
+        kernel: String,
+        /// Position of the argument, from 0.
+        position: usize,
+        /// The parameter's name.
+        argument: String,
+        /// Where the buffer lies.
+        owner: String,
+        /// Where the launch is.
+        device: String,
+    },
+    /// A host value that no hook converts.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: argument {} is a host value that no hook converts; add a hook with \
+         `convert_argument` for its type",
+        position + 1
+    ))]
+    NoConversion {
+        /// The kernel.
+        kernel: String,
+        /// Position of the argument, from 0.
+        position: usize,
+    },
+    /// A prepared kernel is launched with arguments of other types than it was prepared for.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` was prepared for other argument types ({prepared}) than it is launched \
+         with ({given}); call `compile` again for these"
+    ))]
+    OtherSignature {
+        /// The kernel.
+        kernel: String,
+        /// What it was prepared for.
+        prepared: String,
+        /// What it is given.
+        given: String,
+    },
+}
+
+debug_as_text!(LaunchError);
+
+/// A launch that was ended before its time. Its buffers hold what it wrote until then.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchStopped {
+    /// Somebody called `Jit::cancel`.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` was cancelled before it ended; its buffers hold what it wrote until then"
+    ))]
+    Cancelled {
+        /// The kernel.
+        kernel: String,
+    },
+    /// It ran longer than `JitOptions::time_limit`.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` ran longer than its time limit of {limit:?} and was ended; its buffers \
+         hold what it wrote until then; look for a loop that does not end, or raise \
+         `JitOptions::time_limit`"
+    ))]
+    TimeLimit {
+        /// The kernel.
+        kernel: String,
+        /// How long it may run.
+        limit: Duration,
+    },
+}
+
+debug_as_text!(LaunchStopped);
+
+impl LaunchStopped {
+    /// Why a launch was ended, if it was and the reason is not told elsewhere.
+    pub fn of(stop: &Stop, kernel: &str, limit: Option<Duration>) -> Option<LaunchStopped> {
+        let kernel = kernel.to_owned();
+        match stop.reason()? {
+            StopReason::Cancelled => Some(LaunchStopped::Cancelled { kernel }),
+            StopReason::TimeLimit => Some(LaunchStopped::TimeLimit {
+                kernel,
+                limit: limit.unwrap_or_default(),
+            }),
+            StopReason::Failed => None,
+        }
+    }
+}
+
+/// A thread ended because it did something it must not.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
+    "kernel `{kernel}`, {location}: index {index} is out of bounds for length {length}{} \
+     (block {block}, thread {thread}{inside}); the thread ended there, other threads went on; \
+     check the index or guard it with `if`",
+    in_space(*space)
+))]
+pub struct KernelFault {
+    /// The kernel.
+    pub kernel: String,
+    /// The line of Rust, as `file:line:column`.
+    pub location: String,
+    /// The index, as the kernel computed it.
+    pub index: i128,
+    /// The number of elements.
+    pub length: u64,
+    /// Which memory the elements are in; generic where the kernel's code does not say.
+    pub space: AddressSpace,
+    /// Index of the block in the grid.
+    pub block: Dim3,
+    /// Index of the thread in its block.
+    pub thread: Dim3,
+    /// `, in device function ...`, or empty.
+    pub inside: String,
+}
+
+debug_as_text!(KernelFault);
+
+impl KernelInfo {
+    /// The error for a fault record of this kernel.
+    pub fn fault(&self, record: &FaultRecord) -> KernelFault {
+        let site = self.fault_sites.get(record.site as usize);
+        let signed = site.is_some_and(|s| s.signed_index);
+        let index = if signed {
+            i128::from(record.index as i64)
+        } else {
+            i128::from(record.index)
+        };
+        KernelFault {
+            kernel: self.name.clone(),
+            location: site.map_or_else(|| "unknown".to_owned(), |s| s.location.clone()),
+            index,
+            length: record.length,
+            space: site.map_or(AddressSpace::Generic, |s| s.space),
+            block: record.block.into(),
+            thread: record.thread.into(),
+            inside: match site {
+                Some(site) if site.function != self.name => {
+                    format!(", in device function `{}`", site.function)
+                }
+                _ => String::new(),
+            },
+        }
+    }
+}
+
+fn in_space(space: AddressSpace) -> String {
+    match space {
+        AddressSpace::Generic => String::new(),
+        space => format!(" in {} memory", space.name()),
+    }
+}
+
+/// Checks a shape of block against a device's limits.
+pub fn check_block(block: Dim3, limits: &LaunchLimits, kernel: &str) -> Result<(), LaunchError> {
+    if block.count() == 0 {
+        return Err(LaunchError::Zero {
+            kernel: kernel.to_owned(),
+            what: "block",
+            given: block,
+        });
+    }
+    let fix = "use a smaller block and a larger grid";
+    let threads = ("number of threads of a block", block.count());
+    within(threads, limits.block_threads, kernel, fix)?;
+    let names = ["block's x", "block's y", "block's z"];
+    let given = block.to_array().map(u128::from);
+    for (given, limit) in names.into_iter().zip(given).zip(limits.block) {
+        within(given, limit, kernel, fix)?;
+    }
+    Ok(())
+}
+
+/// Checks a named quantity against its limit.
+fn within(
+    (what, given): (&'static str, u128),
+    limit: u32,
+    kernel: &str,
+    fix: &'static str,
+) -> Result<(), LaunchError> {
+    if given <= u128::from(limit) {
+        return Ok(());
+    }
+    Err(LaunchError::OverLimit {
+        kernel: kernel.to_owned(),
+        what,
+        given,
+        limit: limit.into(),
+        fix,
+    })
+}
+
+/// Checks a launch shape against a device's limits and a kernel's promises.
+pub fn check_config(
+    config: &LaunchConfig,
+    limits: &LaunchLimits,
+    kernel: &KernelInfo,
+) -> Result<(), LaunchError> {
+    if config.grid.count() == 0 {
+        return Err(LaunchError::Zero {
+            kernel: kernel.name.clone(),
+            what: "grid",
+            given: config.grid,
+        });
+    }
+    check_block(config.block, limits, &kernel.name)?;
+    let names = ["grid's x", "grid's y", "grid's z"];
+    let given = config.grid.to_array().map(u128::from);
+    for (given, limit) in names.into_iter().zip(given).zip(limits.grid) {
+        let fix = "use a larger block or a loop over the grid in the kernel";
+        within(given, limit, &kernel.name, fix)?;
+    }
+    let shared = u128::from(kernel.shared_bytes) + u128::from(config.shared_bytes);
+    let fix = "use smaller tiles, or fewer elements a block";
+    let shared = ("shared memory of a block in bytes", shared);
+    within(shared, limits.shared_bytes, &kernel.name, fix)?;
+    match kernel.launch_bounds {
+        Some(bounds) if config.block.count() > u128::from(bounds.max_threads) => {
+            Err(LaunchError::OverLaunchBounds {
+                kernel: kernel.name.clone(),
+                promised: bounds.max_threads,
+                given: config.block.count(),
+            })
+        }
+        _ => Ok(()),
+    }
+}

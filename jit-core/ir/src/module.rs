@@ -1,0 +1,179 @@
+//! Modules: a kernel with everything it needs, and the source files its locations name.
+
+use std::sync::Arc;
+
+use super::entity::{Entity, PrimaryMap, entity};
+use super::function::Function;
+use super::intrinsic::IntrinsicDef;
+use super::types::{Type, TypeTable};
+
+entity! {
+    /// A function of a module.
+    FuncId = "func";
+    /// A constant of a module.
+    GlobalId = "global";
+    /// An intrinsic used by a module.
+    IntrinsicId = "intrinsic";
+    /// A source file named by locations of a module.
+    FileId = "file";
+}
+
+/// A place in a source file. Line and column start at 1; line 0 means unknown.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Location {
+    /// Which file of the module.
+    pub file: FileId,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl Location {
+    /// No place known.
+    pub fn unknown() -> Location {
+        Location {
+            file: FileId::from_index(0),
+            line: 0,
+            column: 0,
+        }
+    }
+
+    /// Whether a place is known.
+    pub fn is_known(self) -> bool {
+        self.line != 0
+    }
+}
+
+/// Which constructs are allowed, and what has been done.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Phase {
+    /// Type and const parameters may be open; callees may be declarations.
+    Generic,
+    /// All types are concrete, all callees have bodies.
+    Specialized,
+    /// Kernel parameters are as they are passed: no aggregate is `Direct`. What is written in the IR, the
+    /// remainder of floats, is a call.
+    Legal,
+}
+
+impl Phase {
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Generic => "generic",
+            Phase::Specialized => "specialized",
+            Phase::Legal => "legal",
+        }
+    }
+}
+
+/// A read-only value that is part of the code, in the constant address space.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GlobalData {
+    /// Its name, unique in its module.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// Its bytes in memory order, as many as the type has.
+    pub bytes: Arc<[u8]>,
+}
+
+/// A kernel with everything it needs: a unit of specialization and compilation.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// A name for dumps: the kernel's.
+    pub name: String,
+    /// How far it has come.
+    pub phase: Phase,
+    /// Types.
+    pub types: TypeTable,
+    /// Source files. File 0 is always there.
+    pub files: PrimaryMap<FileId, Arc<str>>,
+    /// Intrinsics used.
+    pub intrinsics: PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+    /// Constants.
+    pub globals: PrimaryMap<GlobalId, GlobalData>,
+    /// Functions.
+    pub functions: PrimaryMap<FuncId, Function>,
+}
+
+impl Module {
+    /// An empty module in the generic phase.
+    pub fn new(name: impl Into<String>) -> Self {
+        let mut files = PrimaryMap::new();
+        files.push("unknown".into());
+        Self {
+            name: name.into(),
+            phase: Phase::Generic,
+            types: TypeTable::new(),
+            files,
+            intrinsics: PrimaryMap::new(),
+            globals: PrimaryMap::new(),
+            functions: PrimaryMap::new(),
+        }
+    }
+
+    /// The entity of a source file, entered if it is new.
+    pub fn file(&mut self, path: &str) -> FileId {
+        let known = self
+            .files
+            .iter()
+            .find(|(_, p)| ***p == *path)
+            .map(|(id, _)| id);
+        known.unwrap_or_else(|| self.files.push(path.into()))
+    }
+
+    /// The entity of a location of the host program, entered if its file is new.
+    pub fn location(&mut self, file: &str, line: u32, column: u32) -> Location {
+        Location {
+            file: self.file(file),
+            line,
+            column,
+        }
+    }
+
+    /// The entity of an intrinsic, entered if it is new.
+    pub fn intrinsic(&mut self, def: &'static IntrinsicDef) -> IntrinsicId {
+        let known = self
+            .intrinsics
+            .iter()
+            .find(|(_, d)| d.name == def.name)
+            .map(|(id, _)| id);
+        known.unwrap_or_else(|| self.intrinsics.push(def))
+    }
+
+    /// The kernel of this module: its only kernel.
+    pub fn kernel(&self) -> Option<FuncId> {
+        let mut kernels = self
+            .functions
+            .iter()
+            .filter(|(_, f)| f.kind == super::FunctionKind::Kernel);
+        kernels.next().map(|(id, _)| id)
+    }
+
+    /// The function with this name.
+    pub fn function_named(&self, name: &str) -> Option<FuncId> {
+        self.functions
+            .iter()
+            .find(|(_, f)| f.name == name)
+            .map(|(id, _)| id)
+    }
+
+    /// A location as `file:line:column`, or `unknown`.
+    pub fn display_location(&self, at: Location) -> String {
+        if !at.is_known() {
+            return "unknown".to_owned();
+        }
+        let file = self.files.get(at.file).map_or("unknown", |f| f);
+        format!("{file}:{}:{}", at.line, at.column)
+    }
+}
+
+/// `name`, or else the first of `name.2`, `name.3` ... that is not taken.
+pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2u64..).map(|number| format!("{name}.{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let free = names.find(|name| !is_taken(name));
+    free.unwrap_or_else(|| name.to_owned())
+}

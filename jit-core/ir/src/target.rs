@@ -1,0 +1,247 @@
+//! What machine code is for: everything about the target that decides the code, as data.
+
+use std::fmt;
+
+use crate::planted::Bug;
+
+/// The target of a compilation.
+///
+/// It is data alone: what makes code for it is an `Isa`, and what runs that code
+/// a device.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Target {
+    /// An NVIDIA GPU, through PTX.
+    Ptx(PtxTarget),
+    /// A CPU of this machine's kind, a warp as a vector.
+    Cpu(CpuTarget),
+    /// This machine's CPU, through the interpreter.
+    Interpreter,
+    /// A machine that Kiln does not know; see `JitOptions::isas`.
+    Custom(CustomTarget),
+}
+
+/// An NVIDIA architecture and the PTX language version to write.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct PtxTarget {
+    /// Compute capability times ten: 75 is sm_75, 120 is sm_120.
+    pub sm: u32,
+    /// PTX ISA version times ten: 83 is `.version 8.3`.
+    pub ptx: u32,
+}
+
+impl PtxTarget {
+    /// The oldest architecture Kiln compiles for: Turing, the oldest that ptxas 13 knows.
+    pub const MIN_SM: u32 = 75;
+
+    /// The newest architecture that LLVM 22 writes for. Newer devices run its PTX.
+    pub const MAX_SM: u32 = 120;
+
+    /// The target for an architecture, in the oldest PTX version Kiln writes that knows it
+    /// (PTX ISA, "Release Notes").
+    pub fn for_sm(sm: u32) -> PtxTarget {
+        let ptx = match sm {
+            0..=89 => 78,
+            90..=99 => 80,
+            100..=102 => 86,
+            103 => 88,
+            104..=120 => 87,
+            _ => 88,
+        };
+        PtxTarget { sm, ptx }
+    }
+}
+
+/// A CPU, and how kernels are compiled for it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct CpuTarget {
+    /// Threads of a block in x, y and z, which decide the code; `None` until a launch says so.
+    pub block: Option<[u32; 3]>,
+    /// Lanes of a vector: 1, 8, 16, 32 or 64; by default what suits the machine and the block. Kernels
+    /// with warp operations always have 32.
+    pub lanes: Option<u32>,
+    /// What happens at barriers; by default what suits the kernel.
+    pub barriers: Option<Barriers>,
+    /// What the processor has.
+    pub features: CpuFeatures,
+    /// A bug to plant, in builds with the feature `planted-bugs`.
+    pub bug: Option<Bug>,
+}
+
+impl CpuTarget {
+    /// This machine's processor, for blocks of any shape.
+    pub fn host() -> CpuTarget {
+        CpuTarget {
+            features: CpuFeatures::host(),
+            ..CpuTarget::default()
+        }
+    }
+}
+
+/// What happens at barriers on a CPU.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Barriers {
+    /// The kernel is cut at its barriers into segments that run warp by warp.
+    #[default]
+    Segments,
+    /// A warp is a coroutine that waits at barriers.
+    Coroutines,
+}
+
+/// Extensions of a processor's instruction set, by the names that LLVM gives them.
+///
+/// Only those that code for kernels may use are looked for, so that code which was made for one
+/// processor runs on another with the same ones.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct CpuFeatures(Vec<&'static str>);
+
+macro_rules! detected {
+    ($detect:ident: $($llvm:literal = $rust:tt),* $(,)?) => {
+        [$(($llvm, std::arch::$detect!($rust))),*]
+    };
+}
+
+impl CpuFeatures {
+    /// Those of the processor this program runs on.
+    #[cfg(target_arch = "x86_64")]
+    pub fn host() -> CpuFeatures {
+        let known = detected!(is_x86_feature_detected:
+            "sse3" = "sse3", "ssse3" = "ssse3", "sse4.1" = "sse4.1", "sse4.2" = "sse4.2",
+            "popcnt" = "popcnt", "cx16" = "cmpxchg16b", "avx" = "avx", "avx2" = "avx2",
+            "bmi" = "bmi1", "bmi2" = "bmi2", "f16c" = "f16c", "fma" = "fma", "lzcnt" = "lzcnt",
+            "movbe" = "movbe", "avx512f" = "avx512f", "avx512bw" = "avx512bw",
+            "avx512cd" = "avx512cd", "avx512dq" = "avx512dq", "avx512vl" = "avx512vl",
+            "avx512ifma" = "avx512ifma", "avx512vbmi" = "avx512vbmi",
+            "avx512vbmi2" = "avx512vbmi2", "avx512vnni" = "avx512vnni",
+            "avx512bitalg" = "avx512bitalg", "avx512vpopcntdq" = "avx512vpopcntdq",
+            "avx512bf16" = "avx512bf16", "avx512fp16" = "avx512fp16", "gfni" = "gfni",
+        );
+        CpuFeatures::of(&known)
+    }
+
+    /// Those of the processor this program runs on.
+    #[cfg(target_arch = "aarch64")]
+    pub fn host() -> CpuFeatures {
+        let known = detected!(is_aarch64_feature_detected:
+            "neon" = "neon", "lse" = "lse", "fullfp16" = "fp16", "bf16" = "bf16",
+            "dotprod" = "dotprod", "rdm" = "rdm",
+        );
+        CpuFeatures::of(&known)
+    }
+
+    /// Those of the processor this program runs on: none are known of its kind.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub fn host() -> CpuFeatures {
+        CpuFeatures::default()
+    }
+
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn of(known: &[(&'static str, bool)]) -> CpuFeatures {
+        let there = known.iter().filter(|(_, there)| *there);
+        CpuFeatures(there.map(|(name, _)| *name).collect())
+    }
+
+    /// Whether the processor has one, by LLVM's name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(&name)
+    }
+
+    /// How many 32-bit numbers a register holds.
+    pub fn lanes(&self) -> u32 {
+        if self.has("avx512f") {
+            16
+        } else if self.has("avx2") {
+            8
+        } else {
+            4
+        }
+    }
+
+    /// Whether the processor converts between `f16` and `f32` itself.
+    pub fn converts_f16(&self) -> bool {
+        self.has("f16c") || self.has("neon")
+    }
+}
+
+/// `+a,+b`, as LLVM reads it.
+impl fmt::Display for CpuFeatures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            write!(f, "{comma}+{name}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A machine that Kiln does not know, for an `Isa` that a program brings.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CustomTarget {
+    /// What kind of machine; by it an `Isa` is found.
+    pub family: &'static str,
+    /// All else that decides the code, as the `Isa` reads it.
+    pub settings: String,
+}
+
+impl Target {
+    /// How many bytes of parameters a kernel can have (PTX ISA, "Kernel Function Parameters").
+    pub const fn max_param_bytes(&self) -> u32 {
+        match self {
+            Target::Ptx(PtxTarget { ptx: 0..81, .. }) => 4096,
+            Target::Ptx(_) | Target::Cpu(_) | Target::Interpreter | Target::Custom(_) => {
+                MAX_PARAM_BYTES
+            }
+        }
+    }
+
+    /// Whether code is for blocks of one shape, which the target does not say yet.
+    pub fn wants_block(&self) -> bool {
+        matches!(self, Target::Cpu(CpuTarget { block: None, .. }))
+    }
+
+    /// The target for blocks of a shape: `self` where code does not depend on it.
+    #[must_use]
+    pub fn for_block(&self, block: [u32; 3]) -> Target {
+        let mut target = self.clone();
+        if let Target::Cpu(cpu) = &mut target {
+            cpu.block.get_or_insert(block);
+        }
+        target
+    }
+
+    /// What decides the code, by name, the kind of machine first.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = vec![("target", self.to_string())];
+        match self {
+            Target::Ptx(_) | Target::Interpreter => {}
+            Target::Cpu(cpu) => {
+                let auto = |set: Option<String>| set.unwrap_or_else(|| "auto".to_owned());
+                let block = cpu.block.map(|[x, y, z]| format!("{x}x{y}x{z}"));
+                settings.extend([
+                    ("block", block.unwrap_or_else(|| "any".to_owned())),
+                    ("lanes", auto(cpu.lanes.map(|lanes| lanes.to_string()))),
+                    ("barriers", auto(cpu.barriers.map(|b| format!("{b:?}")))),
+                    ("processor", cpu.features.to_string()),
+                    ("planted bug", format!("{:?}", cpu.bug)),
+                ]);
+            }
+            Target::Custom(custom) => settings.push(("settings", custom.settings.clone())),
+        }
+        settings
+    }
+}
+
+/// The most bytes of parameters that any target has.
+pub const MAX_PARAM_BYTES: u32 = 32_764;
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Ptx(PtxTarget { sm, ptx }) => {
+                write!(f, "sm_{sm}, PTX {}.{}", ptx / 10, ptx % 10)
+            }
+            Target::Cpu(_) => f.write_str("this machine's CPU"),
+            Target::Interpreter => f.write_str("interpreter"),
+            Target::Custom(custom) => f.write_str(custom.family),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Rules about numbers: constants, arithmetic, comparisons, conversions, counted loops.
+
+use super::MAX_UNROLL;
+use super::rules::{Rule, Rules};
+use crate::{
+    BinaryOp, CompareOp, Constant, Phase, Scalar, Type, TypeBound, TypeData, UnaryOp, Unroll, Value,
+};
+
+impl Rules<'_> {
+    pub(super) fn constant(&self, constant: Constant, ty: Type) -> Rule {
+        let fits = match (constant, self.types.data(ty)) {
+            (_, TypeData::Unit) => false,
+            (Constant::Zero, _) => true,
+            (Constant::Int(_), TypeData::Param(_)) => self.is_number(ty),
+            (Constant::Float(_), TypeData::Param(_)) => self.bound(ty) == Some(TypeBound::Float),
+            (constant, TypeData::Scalar(scalar)) => scalar_holds(*scalar, constant),
+            _ => false,
+        };
+        if fits {
+            return Ok(ty);
+        }
+        let constant = crate::print::constant_text(constant);
+        Err(format!("`{constant}` is no value of `{}`", self.name(ty)))
+    }
+
+    pub(super) fn unary(&self, op: UnaryOp, ty: Type) -> Rule {
+        match op {
+            UnaryOp::Neg => self.expect(self.is_number(ty), "it takes a number", ty)?,
+            UnaryOp::Not => self.bits(ty)?,
+        }
+        Ok(ty)
+    }
+
+    pub(super) fn binary(&self, op: BinaryOp, [a, _]: [Value; 2]) -> Rule {
+        let ty = self.ty(a);
+        match op {
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Min
+            | BinaryOp::Max => self.expect(self.is_number(ty), "it takes numbers", ty)?,
+            BinaryOp::Rem => {
+                self.expect(self.is_number(ty), "it takes numbers", ty)?;
+                if ty.is_float() && self.module.phase == Phase::Legal {
+                    return Err("the remainder of floats is a call in a legal module".to_owned());
+                }
+            }
+            BinaryOp::Shl | BinaryOp::Shr => {
+                self.expect(self.is_integer(ty), "it takes integers", ty)?;
+            }
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => self.bits(ty)?,
+        }
+        Ok(ty)
+    }
+
+    fn bits(&self, ty: Type) -> Result<(), String> {
+        let holds = self.is_integer(ty) || ty == Type::BOOL;
+        self.expect(holds, "it takes integers or bools", ty)
+    }
+
+    pub(super) fn compare(&self, op: CompareOp, [a, _]: [Value; 2]) -> Rule {
+        let ty = self.ty(a);
+        let ordered = self.is_number(ty) || matches!(self.types.data(ty), TypeData::Pointer { .. });
+        match op {
+            CompareOp::Eq | CompareOp::Ne => {
+                let holds = ordered || ty == Type::BOOL;
+                self.expect(holds, "numbers, bools and addresses are compared", ty)?;
+            }
+            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
+                self.expect(ordered, "numbers and addresses are ordered", ty)?;
+            }
+        }
+        Ok(Type::BOOL)
+    }
+
+    pub(super) fn cast(&self, from: Type, to: Type) -> Rule {
+        let from_scalar = self.is_number(from) || from == Type::BOOL;
+        self.expect(from_scalar, "a number or a bool is cast", from)?;
+        let to_scalar = self.is_number(to) || to == Type::BOOL && from == Type::BOOL;
+        let taken = "a cast gives a number; for a bool, compare with zero";
+        self.expect(to_scalar, taken, to)?;
+        Ok(to)
+    }
+
+    pub(super) fn bitcast(&self, from: Type, to: Type) -> Rule {
+        for ty in [from, to] {
+            let data = self.types.data(ty);
+            let number = ty != Type::BOOL && matches!(data, TypeData::Scalar(_));
+            let flat = matches!(data, TypeData::Vector { .. } | TypeData::Pointer { .. });
+            let taken = "the bits of numbers, vectors and pointers can be cast";
+            self.expect(number || flat, taken, ty)?;
+        }
+        let size = |ty| self.types.layout(ty).map(|layout| layout.size);
+        if size(from) != size(to) {
+            let (from, to) = (self.name(from), self.name(to));
+            return Err(format!("`{from}` and `{to}` differ in size"));
+        }
+        let (source, target) = (self.types.as_pointer(from), self.types.as_pointer(to));
+        if let (Some((_, space, mutable)), Some((_, other, gets_mutable))) = (source, target)
+            && (space != other || gets_mutable && !mutable)
+        {
+            return Err(format!(
+                "`{}` does not become `{}`: a bit cast keeps the address space and makes nothing \
+                 mutable",
+                self.name(from),
+                self.name(to)
+            ));
+        }
+        Ok(to)
+    }
+
+    pub(super) fn counted_loop(&self, ty: Type, unroll: Unroll) -> Rule {
+        self.expect(self.is_integer(ty), "a `for` counts in integers", ty)?;
+        match unroll {
+            Unroll::By(factor) if !(1..=MAX_UNROLL).contains(&factor) => Err(format!(
+                "an unroll factor is 1 to {MAX_UNROLL}, not {factor}"
+            )),
+            _ => Ok(Type::UNIT),
+        }
+    }
+}
+
+/// Whether a constant that is not [`Constant::Zero`] is a value of a scalar type.
+pub(super) fn scalar_holds(scalar: Scalar, constant: Constant) -> bool {
+    match constant {
+        Constant::Zero => true,
+        Constant::Bool(_) => scalar == Scalar::Bool,
+        Constant::Float(_) => scalar.is_float(),
+        Constant::Int(n) => match scalar {
+            Scalar::Bool => false,
+            // Digits of the significand, and the bits of the largest integer.
+            Scalar::F16 => is_exact(n, 11, 16),
+            Scalar::BF16 => is_exact(n, 8, 128),
+            Scalar::F32 => is_exact(n, 24, 128),
+            Scalar::F64 => is_exact(n, 53, 128),
+            _ => int_holds(scalar, n),
+        },
+    }
+}
+
+fn int_holds(scalar: Scalar, n: i128) -> bool {
+    let bits = scalar.bits();
+    let (low, high) = match scalar.is_signed_int() {
+        true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        false => (0, (1i128 << bits) - 1),
+    };
+    (low..=high).contains(&n)
+}
+
+/// Whether `n` has at most `digits` significant binary digits and at most `bits` bits.
+fn is_exact(n: i128, digits: u32, bits: u32) -> bool {
+    let magnitude = n.unsigned_abs();
+    let length = u128::BITS - magnitude.leading_zeros();
+    n == 0 || length - magnitude.trailing_zeros() <= digits && length <= bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_of_float_types_are_exact() {
+        for (scalar, n, exact) in [
+            (Scalar::F32, 1 << 24, true),
+            (Scalar::F32, (1 << 24) + 1, false),
+            (Scalar::F32, -((1 << 24) + 2), true),
+            (Scalar::F16, 65504, true),
+            (Scalar::F16, 65536, false),
+            (Scalar::BF16, 257, false),
+            (Scalar::F64, i128::MIN, true),
+            (Scalar::F64, i128::MAX, false),
+        ] {
+            assert_eq!(
+                scalar_holds(scalar, Constant::Int(n)),
+                exact,
+                "{scalar:?} {n}"
+            );
+        }
+    }
+
+    #[test]
+    fn integers_are_in_range() {
+        for (scalar, n, holds) in [
+            (Scalar::I8, -128, true),
+            (Scalar::I8, 128, false),
+            (Scalar::U8, -1, false),
+            (Scalar::U64, u64::MAX.into(), true),
+            (Scalar::I64, i64::MIN.into(), true),
+            (Scalar::I64, 1 << 63, false),
+        ] {
+            assert_eq!(
+                scalar_holds(scalar, Constant::Int(n)),
+                holds,
+                "{scalar:?} {n}"
+            );
+        }
+    }
+}

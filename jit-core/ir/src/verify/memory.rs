@@ -1,0 +1,259 @@
+//! Rules about addresses and memory: pointers, slices, stores, atomics, fences.
+
+use super::MAX_LOCAL_BYTES;
+use super::rules::{Rule, Rules};
+use crate::{AddressSpace, AtomicOp, Ordering, Scalar, Type, TypeBound, TypeData, Value};
+
+/// A pointer or slice type in parts: what is pointed at, where, mutable, and of slices whether
+/// they are wide.
+type Address = (Type, AddressSpace, bool, Option<bool>);
+
+impl Rules<'_> {
+    /// `result` if it is the pointer type that is given.
+    pub(super) fn gives_pointer(
+        &self,
+        (pointee, space, mutable): (Type, AddressSpace, bool),
+        result: Type,
+    ) -> Rule {
+        if self.types.as_pointer(result) == Some((pointee, space, mutable)) {
+            return Ok(result);
+        }
+        let mutable = if mutable { "mut " } else { "" };
+        Err(format!(
+            "it gives a `ptr<{}, {mutable}{}>`, and its result is a `{}`",
+            space.name(),
+            self.name(pointee),
+            self.name(result)
+        ))
+    }
+
+    /// What is behind a pointer one may store through.
+    fn writable(&self, ptr: Value) -> Result<(Type, AddressSpace), String> {
+        let (pointee, space, mutable) = self.pointer(ptr)?;
+        let name = self.name(self.ty(ptr));
+        match mutable {
+            true => Ok((pointee, space)),
+            false => Err(format!(
+                "the memory behind a `{name}` is read-only; take a mutable one"
+            )),
+        }
+    }
+
+    pub(super) fn store(&self, ptr: Value) -> Rule {
+        self.writable(ptr)?;
+        Ok(Type::UNIT)
+    }
+
+    pub(super) fn field_ptr(&self, ptr: Value, field: u32, result: Type) -> Rule {
+        let (pointee, space, mutable) = self.pointer(ptr)?;
+        let fields = self.types.as_struct(pointee).map(|s| &s.fields);
+        match fields.and_then(|fields| fields.get(field as usize)) {
+            Some((_, ty)) => self.gives_pointer((*ty, space, mutable), result),
+            None => Err(format!("`{}` has no field {field}", self.name(pointee))),
+        }
+    }
+
+    pub(super) fn element_ptr(&self, ptr: Value, index: Value, result: Type) -> Rule {
+        let (pointee, space, mutable) = self.pointer(ptr)?;
+        self.index(index)?;
+        match *self.types.data(pointee) {
+            TypeData::Array { element, .. } => {
+                self.gives_pointer((element, space, mutable), result)
+            }
+            _ => Err(format!(
+                "an array has elements, not a `{}`",
+                self.name(pointee)
+            )),
+        }
+    }
+
+    fn address(&self, ty: Type) -> Option<Address> {
+        match *self.types.data(ty) {
+            TypeData::Pointer {
+                pointee,
+                space,
+                mutable,
+            } => Some((pointee, space, mutable, None)),
+            TypeData::Slice {
+                element,
+                space,
+                mutable,
+                wide,
+            } => Some((element, space, mutable, Some(wide))),
+            _ => None,
+        }
+    }
+
+    pub(super) fn space_cast(&self, from: Type, to: Type) -> Rule {
+        let (Some(source), Some(target)) = (self.address(from), self.address(to)) else {
+            let (from, to) = (self.name(from), self.name(to));
+            return Err(format!(
+                "pointers and slices are cast, not `{from}` to `{to}`"
+            ));
+        };
+        let broken = if (source.0, source.3) != (target.0, target.3) {
+            "a space cast keeps what is pointed at"
+        } else if target.2 && !source.2 {
+            "a space cast makes nothing mutable"
+        } else if source.1 != target.1
+            && source.1 != AddressSpace::Generic
+            && target.1 != AddressSpace::Generic
+        {
+            "an address of one space is none of another; one of the two has to be generic"
+        } else if target.1 == AddressSpace::Param {
+            "parameter memory is only reached through parameters"
+        } else {
+            return Ok(to);
+        };
+        let (from, to) = (self.name(from), self.name(to));
+        Err(format!("`{from}` does not become `{to}`: {broken}"))
+    }
+
+    pub(super) fn slice_new(&self, ptr: Value, result: Type) -> Rule {
+        let (pointee, space, mutable) = self.pointer(ptr)?;
+        match self.address(result) {
+            Some((element, s, m, Some(_))) if (element, s, m) == (pointee, space, mutable) => {
+                Ok(result)
+            }
+            _ => Err(format!(
+                "a `{}` begins no `{}`",
+                self.name(self.ty(ptr)),
+                self.name(result)
+            )),
+        }
+    }
+
+    pub(super) fn slice_len(&self, slice: Value, result: Type) -> Rule {
+        let (.., wide) = self.slice(slice)?;
+        match result {
+            Type::U64 => Ok(result),
+            Type::U32 if !wide => Ok(result),
+            Type::U32 => {
+                Err("a wide slice has 2^32 elements or more; take its length as `u64`".to_owned())
+            }
+            _ => Err(format!(
+                "a length is a `u32` or `u64`, not `{}`",
+                self.name(result)
+            )),
+        }
+    }
+
+    pub(super) fn dynamic_shared(&self, result: Type) -> Rule {
+        match self.address(result) {
+            Some((_, AddressSpace::Shared, true, Some(false))) => Ok(result),
+            _ => Err(format!(
+                "it gives a mutable slice in shared memory, not `{}`",
+                self.name(result)
+            )),
+        }
+    }
+
+    pub(super) fn local_alloc(&self, result: Type) -> Rule {
+        let Some((pointee, AddressSpace::Local, true)) = self.types.as_pointer(result) else {
+            let result = self.name(result);
+            return Err(format!(
+                "it gives a mutable pointer into local memory, not `{result}`"
+            ));
+        };
+        let size = self.types.layout(pointee).map_or(0, |layout| layout.size);
+        if size <= MAX_LOCAL_BYTES {
+            return Ok(result);
+        }
+        Err(format!(
+            "a thread has {MAX_LOCAL_BYTES} bytes of local memory, and `{}` takes {size}",
+            self.name(pointee)
+        ))
+    }
+
+    /// The type of what an atomic works on, once its address is one for atomics.
+    fn atomic_place(&self, ptr: Value) -> Rule {
+        let (ty, space) = self.writable(ptr)?;
+        self.atomic_space(space)?;
+        Ok(ty)
+    }
+
+    fn atomic_space(&self, space: AddressSpace) -> Result<(), String> {
+        match space.has_atomics() {
+            true => Ok(()),
+            false => Err(format!("there are no atomics in {} memory", space.name())),
+        }
+    }
+
+    pub(super) fn atomic_load(&self, ptr: Value, ordering: Ordering) -> Rule {
+        let (ty, space, _) = self.pointer(ptr)?;
+        self.atomic_space(space)?;
+        if matches!(ordering, Ordering::Release | Ordering::AcquireRelease) {
+            return Err("a load releases nothing; it is `relaxed`, `acquire` or \
+                        `sequentially_consistent`"
+                .to_owned());
+        }
+        self.atomic_scalar(ty)
+    }
+
+    pub(super) fn atomic_store(&self, ptr: Value, ordering: Ordering) -> Rule {
+        let ty = self.atomic_place(ptr)?;
+        if matches!(ordering, Ordering::Acquire | Ordering::AcquireRelease) {
+            return Err("a store acquires nothing; it is `relaxed`, `release` or \
+                        `sequentially_consistent`"
+                .to_owned());
+        }
+        self.atomic_scalar(ty)?;
+        Ok(Type::UNIT)
+    }
+
+    /// What is read or written in one piece: a scalar, or a type that is bound to one.
+    fn atomic_scalar(&self, ty: Type) -> Rule {
+        let holds = ty.as_scalar().is_some() || self.bound(ty).is_some();
+        self.expect(
+            holds,
+            "atomic loads and stores are of numbers and `bool`",
+            ty,
+        )?;
+        Ok(ty)
+    }
+
+    pub(super) fn atomic_rmw(&self, op: AtomicOp, ptr: Value) -> Rule {
+        let ty = self.atomic_place(ptr)?;
+        let floats = matches!(op, AtomicOp::Add | AtomicOp::Exchange);
+        let holds = match ty.as_scalar() {
+            Some(Scalar::F32 | Scalar::F64) => floats,
+            Some(scalar) => is_atomic_int(scalar),
+            None if floats => self.is_number(ty),
+            None => matches!(self.bound(ty), Some(TypeBound::Int | TypeBound::Num)),
+        };
+        let taken = match floats {
+            true => "the atomic is on `i32`, `u32`, `i64`, `u64`, `f32` and `f64`",
+            false => "the atomic is on `i32`, `u32`, `i64` and `u64`",
+        };
+        self.expect(holds, taken, ty)?;
+        Ok(ty)
+    }
+
+    pub(super) fn atomic_cas(&self, ptr: Value) -> Rule {
+        let ty = self.atomic_place(ptr)?;
+        let holds = match ty.as_scalar() {
+            Some(scalar) => is_atomic_int(scalar),
+            None => self.is_integer(ty),
+        };
+        let taken = "compare-and-swap is on `i32`, `u32`, `i64` and `u64`";
+        self.expect(holds, taken, ty)?;
+        Ok(ty)
+    }
+
+    pub(super) fn fence(&self, ordering: Ordering) -> Rule {
+        match ordering {
+            Ordering::Relaxed => Err("a relaxed fence orders nothing".to_owned()),
+            Ordering::Acquire
+            | Ordering::Release
+            | Ordering::AcquireRelease
+            | Ordering::SequentiallyConsistent => Ok(Type::UNIT),
+        }
+    }
+}
+
+fn is_atomic_int(scalar: Scalar) -> bool {
+    matches!(
+        scalar,
+        Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64
+    )
+}

@@ -1,0 +1,166 @@
+//! Rules about the module as a whole: names, kernels, constants, intrinsic rows, recursion.
+
+use std::collections::HashSet;
+
+use super::Checker;
+use crate::{FuncId, FunctionKind, InstData, Meaning, Module, Phase, Scalar, TypePattern};
+
+/// Checks what concerns the module.
+pub(super) fn check(checker: &mut Checker<'_>) {
+    names(checker);
+    kernels(checker);
+    globals(checker);
+    recursion(checker);
+}
+
+/// Rows of intrinsics come from anywhere; those that contradict themselves are refused. Whether
+/// there is none.
+pub(super) fn check_intrinsics(checker: &mut Checker<'_>) -> bool {
+    let before = checker.errors.len();
+    for def in checker.module.intrinsics.values() {
+        let params = def.params.len();
+        let refers = |pattern: TypePattern| match pattern {
+            TypePattern::SameAs(i) => usize::from(i) < params,
+            TypePattern::OneOf(list) => !list.is_empty(),
+            TypePattern::Exact(_) | TypePattern::Unit => true,
+        };
+        if !def.params.iter().copied().chain([def.result]).all(refers) {
+            let message = format!("the row of intrinsic `{}` refers to no parameter", def.name);
+            checker.report_module(message);
+        }
+        let warp = matches!(def.meaning, Meaning::Warp(_));
+        let mask = TypePattern::Exact(Scalar::U32);
+        if warp && def.params.first().is_some_and(|&first| first != mask) {
+            let message = format!(
+                "the row of intrinsic `{}` is of a warp, and its first parameter is no `u32`, the \
+                 member mask",
+                def.name
+            );
+            checker.report_module(message);
+        }
+    }
+    checker.errors.len() == before
+}
+
+fn names(checker: &mut Checker<'_>) {
+    let module = checker.module;
+    let mut known = HashSet::new();
+    for function in module.functions.values() {
+        let name = &function.name;
+        if !known.insert(name) {
+            let message = format!("there are two functions named `{name}`");
+            checker.report(function, None, message);
+        }
+    }
+    known.clear();
+    for global in module.globals.values() {
+        let name = &global.name;
+        if !known.insert(name) {
+            checker.report_module(format!("there are two constants named `{name}`"));
+        }
+    }
+}
+
+fn kernels(checker: &mut Checker<'_>) {
+    let module = checker.module;
+    let is_kernel = |f: &&crate::Function| f.kind == FunctionKind::Kernel;
+    let count = module.functions.values().filter(is_kernel).count();
+    if count > 1 {
+        checker.report_module(format!("a module has one kernel, and here are {count}"));
+    }
+    if count == 0 && module.phase >= Phase::Specialized {
+        checker.report_module("there is no kernel".to_owned());
+    }
+}
+
+fn globals(checker: &mut Checker<'_>) {
+    let module = checker.module;
+    for global in module.globals.values() {
+        let (name, bytes) = (&global.name, global.bytes.len());
+        let layout = module
+            .types
+            .contains(global.ty)
+            .then(|| module.types.layout(global.ty));
+        let ty = module.types.display(global.ty);
+        let message = match layout {
+            None => format!("the type of constant `{name}` is not of this module"),
+            Some(None) => format!("constant `{name}` of type `{ty}` has no fixed size"),
+            Some(Some(layout)) if layout.size != bytes as u64 => {
+                format!(
+                    "constant `{name}` of type `{ty}` has {bytes} bytes, not {}",
+                    layout.size
+                )
+            }
+            Some(Some(_)) => continue,
+        };
+        checker.report_module(message);
+    }
+}
+
+/// How far the search for recursion has come with a function.
+#[derive(Copy, Clone, PartialEq)]
+enum Search {
+    New,
+    Open,
+    Done,
+}
+
+/// No function calls itself: one message for each call that closes a circle.
+fn recursion(checker: &mut Checker<'_>) {
+    use crate::Entity;
+    let module = checker.module;
+    let mut search = vec![Search::New; module.functions.len()];
+    for start in module.functions.keys() {
+        if search[start.index()] != Search::New {
+            continue;
+        }
+        search[start.index()] = Search::Open;
+        // The path from `start`, each function with the callees still to visit. A list, not
+        // recursion: a chain of calls has any length.
+        let mut path = vec![(start, callees(checker, start))];
+        while let Some((at, pending)) = path.last_mut() {
+            let Some(next) = pending.pop() else {
+                search[at.index()] = Search::Done;
+                path.pop();
+                continue;
+            };
+            match search[next.index()] {
+                Search::Done => {}
+                Search::New => {
+                    search[next.index()] = Search::Open;
+                    path.push((next, callees(checker, next)));
+                }
+                Search::Open => {
+                    let circle = path.iter().map(|(id, _)| *id);
+                    let circle: Vec<FuncId> = circle.skip_while(|id| *id != next).collect();
+                    let message = format!("{}; use a loop", circle_text(module, &circle));
+                    checker.report(&module.functions[next], None, message);
+                }
+            }
+        }
+    }
+}
+
+/// Whom a function calls; of one that cannot be walked, nobody.
+fn callees(checker: &Checker<'_>, id: FuncId) -> Vec<FuncId> {
+    let mut list = Vec::new();
+    if !checker.is_sound(id) {
+        return list;
+    }
+    let function = &checker.module.functions[id];
+    function.for_each_inst(|_, inst| {
+        if let InstData::Call { callee, .. } = function.insts[inst].data {
+            list.push(callee);
+        }
+    });
+    list.reverse();
+    list
+}
+
+fn circle_text(module: &Module, circle: &[FuncId]) -> String {
+    let ids = circle.iter().chain(circle.first());
+    let names: Vec<String> = ids
+        .map(|id| format!("`{}`", module.functions[*id].name))
+        .collect();
+    format!("it calls itself: {}", names.join(" -> "))
+}
