@@ -27,7 +27,12 @@ fn fresh_path() -> PathBuf {
 
 /// Compiles the fake driver, or with `empty` a library without symbols, and gives its bytes.
 fn build(empty: bool) -> Vec<u8> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../jit-core/tests/fake-cuda/lib.rs");
+    // Packages of several folders include this file.
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let source = folders
+        .map(|folder| folder.join("jit-core/tests/fake-cuda/lib.rs"))
+        .find(|source| source.exists())
+        .expect("the source of the fake driver");
     let output = fresh_path();
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args([

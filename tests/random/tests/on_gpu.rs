@@ -8,7 +8,7 @@
 //! be carried to a machine that has a GPU and no Rust; there `--require` makes it fail without a CUDA
 //! device.
 
-#[path = "../../tests/planted/mod.rs"]
+#[path = "../../planted/mod.rs"]
 mod planted;
 
 use std::path::PathBuf;
@@ -26,43 +26,43 @@ use planted::Planted;
 const KNOWN: [(&str, &str); 15] = [
     (
         "acquire_without_use",
-        include_str!("../../docs/upstream/acquire_without_use.kir"),
+        include_str!("../../../docs/upstream/acquire_without_use.kir"),
     ),
     (
         "compared_maximum",
-        include_str!("../../docs/upstream/compared_maximum.kir"),
+        include_str!("../../../docs/upstream/compared_maximum.kir"),
     ),
     (
         "float_stored_as_16_bits",
-        include_str!("../../docs/upstream/float_stored_as_16_bits.kir"),
+        include_str!("../../../docs/upstream/float_stored_as_16_bits.kir"),
     ),
     (
         "float_stored_as_8_bits",
-        include_str!("../../docs/upstream/float_stored_as_8_bits.kir"),
+        include_str!("../../../docs/upstream/float_stored_as_8_bits.kir"),
     ),
     (
         "lanes_that_end_after_a_vote",
-        include_str!("../../docs/upstream/lanes_that_end_after_a_vote.kir"),
+        include_str!("../../../docs/upstream/lanes_that_end_after_a_vote.kir"),
     ),
     (
         "negated_16_bits",
-        include_str!("../../docs/upstream/negated_16_bits.kir"),
+        include_str!("../../../docs/upstream/negated_16_bits.kir"),
     ),
     (
         "negated_zero_of_a_bool",
-        include_str!("../../docs/upstream/negated_zero_of_a_bool.kir"),
+        include_str!("../../../docs/upstream/negated_zero_of_a_bool.kir"),
     ),
     (
         "negated_zero_of_bf16",
-        include_str!("../../docs/upstream/negated_zero_of_bf16.kir"),
+        include_str!("../../../docs/upstream/negated_zero_of_bf16.kir"),
     ),
     (
         "sum_of_16_bits",
-        include_str!("../../docs/upstream/sum_of_16_bits.kir"),
+        include_str!("../../../docs/upstream/sum_of_16_bits.kir"),
     ),
     (
         "truth_as_float_beside_a_vote",
-        include_str!("../../docs/upstream/truth_as_float_beside_a_vote.kir"),
+        include_str!("../../../docs/upstream/truth_as_float_beside_a_vote.kir"),
     ),
     (
         "condition_of_another_segment",

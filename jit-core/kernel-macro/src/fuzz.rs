@@ -217,11 +217,11 @@ fn token_soup() {
 #[test]
 fn mutated_kernels() {
     let texts = [
-        include_str!("../../tests/suite/rust_closures.rs"),
-        include_str!("../../tests/suite/rust_language.rs"),
-        include_str!("../../tests/suite/rust_methods.rs"),
-        include_str!("../../tests/suite/rust_papers.rs"),
-        include_str!("../../tests/suite/rust_values.rs"),
+        include_str!("../../../tests/suite/rust_closures.rs"),
+        include_str!("../../../tests/suite/rust_language.rs"),
+        include_str!("../../../tests/suite/rust_methods.rs"),
+        include_str!("../../../tests/suite/rust_papers.rs"),
+        include_str!("../../../tests/suite/rust_values.rs"),
     ];
     let parsed = |text| syn::parse_file(text).expect("the suite parses").items;
     let functions: Vec<TokenStream> = (texts.into_iter().flat_map(parsed))

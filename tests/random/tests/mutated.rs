@@ -4,7 +4,7 @@
 //!
 //! Nothing is run: a changed kernel may read and write anywhere.
 
-#[path = "../../jit-core/tests/mutation/mod.rs"]
+#[path = "../../../jit-core/tests/mutation/mod.rs"]
 mod mutation;
 
 use kiln_jit_core::compile::{NoObserver, compile};

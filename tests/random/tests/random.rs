@@ -1,6 +1,6 @@
 //! The generator, the harness and the reducer, tested on themselves.
 
-#[path = "../../jit-core/tests/fake-cuda/loading.rs"]
+#[path = "../../../jit-core/tests/fake-cuda/loading.rs"]
 mod fake;
 #[path = "random/lost_device.rs"]
 mod lost_device;

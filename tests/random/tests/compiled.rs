@@ -51,7 +51,7 @@ fn what_failed_before_works() {
 /// What only a GPU gets wrong, after LLVM's passes.
 #[test]
 fn what_is_wrong_on_a_gpu_is_right_here() {
-    agree("../docs/upstream");
+    agree("../../docs/upstream");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! kernels there are. `cargo xtask fuzz --on-host` takes fresh seeds.
 
 mod campaign;
-#[path = "../../tests/planted/mod.rs"]
+#[path = "../../planted/mod.rs"]
 mod planted;
 
 use kiln_jit_core::hook::HookSet;

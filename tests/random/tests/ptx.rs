@@ -35,7 +35,7 @@ fn random_kernels_become_ptx() {
 #[test]
 fn ptx_that_is_assembled_wrong_is_not_written() {
     let mut known = Vec::new();
-    for entry in std::fs::read_dir("../docs/upstream").expect("the folder of cases") {
+    for entry in std::fs::read_dir("../../docs/upstream").expect("the folder of cases") {
         let path = entry.expect("a file").path();
         let text = std::fs::read_to_string(&path).expect("a text");
         let extension = path.extension().and_then(|e| e.to_str());
