@@ -4,10 +4,16 @@
 //! `KILN_SCHEDULE` sets another seed for whose turn it is among the threads of a block.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use kiln::core::abi::ParamKind;
+use kiln::core::compile::{NoObserver, Stage, StageObserver, compile};
 use kiln::core::hook::HookSet;
-use kiln::core::runtime::{GpuOnHost, OnHostOptions, Schedule};
+use kiln::core::ir::parse;
+use kiln::core::job::{CompileJob, CompileOptions};
+use kiln::core::runtime::{OnHostModule, OnHostOptions, Schedule};
 use kiln::prelude::*;
 use libtest_mimic::Trial;
 use suite::{Case, Outcome, visibility};
@@ -38,6 +44,8 @@ pub fn tests() -> Vec<Trial> {
             "gpu_on_host::loops_without_end_are_an_error",
             loops_without_end,
         ),
+        test("gpu_on_host::code_is_made_by_the_pipeline", one_pipeline),
+        test("gpu_on_host::code_is_data", code_is_data),
     ]);
     tests
 }
@@ -45,9 +53,7 @@ pub fn tests() -> Vec<Trial> {
 /// Runs a case.
 fn run(options: OnHostOptions, hooks: &HookSet, case: &Case) -> Outcome {
     let schedule = options.schedule;
-    let on_host = GpuOnHost::new(options);
-    let hooks = on_host.hooks(hooks.clone());
-    let jit = Jit::with(on_host.device(), hooks, JitOptions::default());
+    let jit = Jit::with(options.device(), hooks.clone(), JitOptions::default());
     let outcome = (case.run)(&jit);
     outcome
         .map_err(|error| format!("threads took turns: {schedule} (KILN_SCHEDULE)\n{error}").into())
@@ -123,9 +129,8 @@ fn refused(kernel: &Kernel, threads: u32, expected: Expect) -> Outcome {
         schedule: Schedule::Shuffled(7),
         ..OnHostOptions::default()
     };
-    let on_host = GpuOnHost::new(options);
-    let hooks = on_host.hooks(kiln::hooks::standard());
-    let jit = Jit::with(on_host.device(), hooks, JitOptions::default());
+    let hooks = kiln::hooks::standard();
+    let jit = Jit::with(options.device(), hooks, JitOptions::default());
     let mut out = jit.zeros::<u32>(64)?;
     let result = jit.launch(kernel, 1, threads, args!(&mut out));
     let error = result.expect_err("it cannot end").to_string();
@@ -160,4 +165,76 @@ fn loops_without_end() -> Outcome {
         kernel `endless`, code for sm_90 on this CPU: thread [0, 0, 0] of block [0, 0, 0] is in a loop that does not end
           threads took turns: shuffled by seed 7"#]],
     )
+}
+
+/// Keeps the stages that pass, with what comes out.
+#[derive(Default)]
+struct Stages(Mutex<Vec<(Stage, String)>>);
+
+impl StageObserver for Stages {
+    fn stage(&self, _: &str, stage: Stage, _: Duration, text: &dyn Fn() -> String) {
+        let mut stages = self.0.lock().expect("no panic while it is held");
+        stages.push((stage, text()));
+    }
+}
+
+/// Launches a kernel that needs its block's memory, twice. Gives the stages that have passed.
+fn reverse() -> kiln::Result<Vec<(Stage, String)>> {
+    let kernel = Kernel::build("reversed", |k| {
+        let out = k.slice_mut("out", Type::U32);
+        let tile = k.shared_array("tile", Type::U32, 64);
+        let i = k.thread_idx().x();
+        tile.at(i).set(i);
+        k.barrier();
+        out.at(i).set(tile.at(k.lit(Type::U32, 63) - i).get());
+    });
+    let stages = Arc::new(Stages::default());
+    let observer: Arc<dyn StageObserver + Send + Sync> = stages.clone();
+    let options = JitOptions {
+        observer: Some(observer),
+        ..JitOptions::default()
+    };
+    let device = OnHostOptions::default().device();
+    let jit = Jit::with(device, HookSet::new(), options);
+    let (kernel, mut out) = (kernel?, jit.zeros::<u32>(64)?);
+    for _ in 0..2 {
+        jit.launch(&kernel, 1, 64, args!(&mut out))?;
+    }
+    assert!(out.to_vec()?.into_iter().eq((0..64).rev()));
+    let mut stages = stages.0.lock().expect("no panic while it is held");
+    Ok(std::mem::take(&mut stages))
+}
+
+fn one_pipeline() -> Outcome {
+    let names: Vec<&str> = reverse()?.iter().map(|(stage, _)| stage.name()).collect();
+    let way = ["specialized", "legal", "llvm", "optimized-llvm", "object"];
+    assert_eq!(names, way, "once, and to no PTX");
+    Ok(())
+}
+
+/// Code has no address of a device that it runs on.
+fn code_is_data() -> Outcome {
+    let options = OnHostOptions::default();
+    let module = parse(&reverse()?[0].1, &kiln::stdlib::find)?;
+    let job = CompileJob::new(module, options.target(), CompileOptions::default());
+    let code = compile(job, &HookSet::new(), &NoObserver)?;
+    let one = OnHostModule::load(&code, options.clone())?;
+    let other = OnHostModule::load(&code, options)?;
+    drop(code);
+    for module in [&one, &other] {
+        let mut out = [0u32; 64];
+        let layout = module.layout();
+        let ParamKind::Slice { address, length } = layout.params[0] else {
+            return Err("a slice is passed as something else".into());
+        };
+        let mut params = vec![0; layout.size as usize];
+        let start = out.as_mut_ptr().expose_provenance() as u64;
+        params[address.offset as usize..][..8].copy_from_slice(&start.to_ne_bytes());
+        params[length.offset as usize..][..4].copy_from_slice(&64u32.to_ne_bytes());
+        // SAFETY: the kernel accesses the slice alone, which lives until the run is over.
+        let fault = unsafe { module.run([[1; 3], [64, 1, 1]], 0, &params) }?;
+        assert!(fault.is_none());
+        assert!(out.into_iter().eq((0..64).rev()), "{out:?}");
+    }
+    Ok(())
 }

@@ -325,9 +325,10 @@ impl ThroughLlvm {
                 ptx.text = text.into();
                 passed(Stage::Ptx, &|| ptx.text.to_string());
             }
-            Code::Host(HostCode { object: bytes, .. }) | Code::Custom(bytes) => {
-                passed(Stage::Object, &|| format!("{} bytes", bytes.len()));
+            Code::Host(HostCode { object, .. }) => {
+                passed(Stage::Object, &|| format!("{} bytes", object.len()));
             }
+            Code::Custom(code) => passed(Stage::Object, &|| format!("{} bytes", code.size())),
             Code::Interpreted { .. } => {}
         }
         drop(llvm);

@@ -39,6 +39,8 @@ pub use kiln_codegen::simt;
 pub use kiln_interp as interp;
 pub use kiln_interp::checks;
 pub use kiln_ir as ir;
+#[cfg(feature = "gpu-on-host")]
+use kiln_ir::gpu_on_host;
 pub use kiln_ir::{
     abi, code, environment, fault, launch, legal, planted, rounding, row_panic, target,
 };

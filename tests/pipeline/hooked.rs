@@ -7,7 +7,7 @@ use kiln::core::hook::{Hook, HookResult, HookSet};
 use kiln::core::inkwell::FloatPredicate;
 use kiln::core::inkwell::values::BasicValueEnum::{self, FloatValue, IntValue, PointerValue};
 use kiln::core::ir::{BinaryOp, CompareOp, InstData, InstNode, IntrinsicDef, Type};
-use kiln::core::runtime::{CpuOptions, GpuOnHost, OnHostOptions};
+use kiln::core::runtime::{CpuOptions, OnHostOptions};
 use kiln::core::target::Barriers;
 use kiln::prelude::*;
 
@@ -196,9 +196,9 @@ fn on_a_cpu_of_any_width() -> kiln::Result<()> {
 
 #[test]
 fn in_code_for_gpus() -> kiln::Result<()> {
-    let on_host = GpuOnHost::new(OnHostOptions::default());
-    let hooks = on_host.hooks(HookSet::new().with(Changes));
-    let jit = Jit::with(on_host.device(), hooks, JitOptions::default());
+    let device = OnHostOptions::default().device();
+    let hooks = HookSet::new().with(Changes);
+    let jit = Jit::with(device, hooks, JitOptions::default());
     check("sm_90 on this CPU", &jit)
 }
 

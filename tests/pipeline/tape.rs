@@ -128,7 +128,7 @@ impl DirectIsa for TapeIsa {
             .iter()
             .filter_map(|&inst| Self::step(legal, inst)?);
         let bytes = steps.flatten().flat_map(u32::to_le_bytes);
-        Ok(Code::Custom(bytes.collect()))
+        Ok(Code::Custom(Arc::new(bytes.collect::<Vec<u8>>())))
     }
 }
 
@@ -284,7 +284,7 @@ impl Backend for TapeDevice {
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
-        let Code::Custom(bytes) = &kernel.code else {
+        let Some(bytes) = kernel.code.custom::<Vec<u8>>() else {
             return Err(Error::WrongTarget {
                 kernel: kernel.info.name.clone(),
                 device: self.info.name.clone(),

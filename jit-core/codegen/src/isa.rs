@@ -16,6 +16,8 @@ use kiln_ir::target::{CustomTarget, Target};
 use crate::admitted::Admitted;
 use crate::cpu::isa::CpuIsa;
 use crate::gpu::legal::IllegalOperations;
+#[cfg(feature = "gpu-on-host")]
+use crate::gpu::on_host::OnHostIsa;
 use crate::gpu::ptx::PtxIsa;
 use crate::hooks::LoweringHooks;
 use crate::llvm::error::BackendError;
@@ -153,10 +155,21 @@ impl Isas {
             Target::Interpreter => Arc::new(Interpreted),
             Target::Custom(custom) => {
                 let mut known = self.custom.iter();
-                let (_, make) = known.find(|(family, _)| *family == custom.family)?;
-                make(custom)
+                match known.find(|(family, _)| *family == custom.family) {
+                    Some((_, make)) => make(custom),
+                    None => own(custom)?,
+                }
             }
         })
+    }
+}
+
+/// What Kiln itself has for a machine that a family and settings say all about.
+fn own(target: &CustomTarget) -> Option<Arc<dyn Isa>> {
+    match target.family {
+        #[cfg(feature = "gpu-on-host")]
+        kiln_ir::gpu_on_host::FAMILY => Some(Arc::new(OnHostIsa::new(target)?)),
+        _ => None,
     }
 }
 

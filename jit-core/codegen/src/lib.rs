@@ -20,8 +20,6 @@ mod private;
 mod provenance;
 pub mod simt;
 
-#[cfg(feature = "gpu-on-host")]
-pub use gpu::on_host;
 pub use llvm::park::in_hook;
 pub use llvm::session::compile_module;
 

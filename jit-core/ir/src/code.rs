@@ -1,6 +1,8 @@
 //! What compilations give: code, and what launches need to know of it. Plain data, without any handle of
 //! a device or of LLVM.
 
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::ParamLayout;
@@ -74,8 +76,21 @@ pub enum Code {
         /// Why there is no code, where the target has some.
         why: Option<String>,
     },
-    /// Bytes that an `Isa` has made for its own device.
-    Custom(Arc<[u8]>),
+    /// What an `Isa` has made for its own device.
+    Custom(Arc<dyn CustomCode>),
+}
+
+/// Code that only an `Isa` and the devices it is for know the form of: data alone,
+/// no handle of LLVM or of a device.
+pub trait CustomCode: Any + fmt::Debug + Send + Sync {
+    /// How many bytes of code it is, for those who look on.
+    fn size(&self) -> usize;
+}
+
+impl CustomCode for Vec<u8> {
+    fn size(&self) -> usize {
+        self.len()
+    }
 }
 
 /// PTX.
@@ -112,6 +127,14 @@ impl Code {
     pub fn ptx(&self) -> Option<&PtxCode> {
         match self {
             Code::Ptx(ptx) => Some(ptx),
+            _ => None,
+        }
+    }
+
+    /// The code of an `Isa` in its own form, if it is that.
+    pub fn custom<T: CustomCode>(&self) -> Option<&T> {
+        match self {
+            Code::Custom(code) => (&**code as &dyn Any).downcast_ref(),
             _ => None,
         }
     }

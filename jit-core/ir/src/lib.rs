@@ -8,6 +8,7 @@
 //! | [`abi`], [`host_abi`] | what a launch passes: between code and whoever launches it |
 //! | [`fault`], [`stop`], [`row_panic`] | how a thread ends early, and how a launch does |
 //! | [`launch`], [`block_order`] | grids and blocks, limits, what is wrong with a launch |
+//! | `gpu_on_host` | code for GPUs that runs on this CPU, for tests: between code and its device |
 //! | [`rounding`] | numbers as 16-bit floats |
 //! | [`environment`] | the environment variables that Kiln reads |
 //!
@@ -65,6 +66,8 @@ mod facts;
 pub mod fault;
 mod form;
 mod function;
+#[cfg(feature = "gpu-on-host")]
+pub mod gpu_on_host;
 pub mod host_abi;
 mod inst;
 mod intrinsic;

@@ -16,7 +16,7 @@ pub enum Target {
     Cpu(CpuTarget),
     /// This machine's CPU, through the interpreter.
     Interpreter,
-    /// A machine that Kiln does not know; see `JitOptions::isas`.
+    /// A machine that is told by a name; a program can bring what makes code for it, see `JitOptions::isas`.
     Custom(CustomTarget),
 }
 
@@ -173,7 +173,7 @@ impl fmt::Display for CpuFeatures {
     }
 }
 
-/// A machine that Kiln does not know, for an `Isa` that a program brings.
+/// A machine of which only its `Isa` and its devices know more than this.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CustomTarget {
     /// What kind of machine; by it an `Isa` is found.

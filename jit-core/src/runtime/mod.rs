@@ -18,4 +18,4 @@ pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 pub use event::Event;
 #[cfg(feature = "gpu-on-host")]
-pub use on_host::{GpuOnHost, OnHostError, OnHostModule, OnHostOptions, Schedule};
+pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};

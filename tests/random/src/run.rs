@@ -12,7 +12,7 @@ use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
 use kiln_jit_core::job::{CompileJob, CompileOptions};
 use kiln_jit_core::legal::Legal;
 use kiln_jit_core::planted::Bug;
-use kiln_jit_core::runtime::{BlockOrder, HostModule, OnHostModule, Schedule};
+use kiln_jit_core::runtime::{BlockOrder, HostModule, OnHostModule, OnHostOptions, Schedule};
 use kiln_jit_core::target::{Barriers, CpuTarget, Target};
 
 use crate::case::{Arg, Case};
@@ -265,7 +265,10 @@ impl Runner for OnHostRunner {
         let failed = |error: kiln_jit_core::error::Error| {
             format!("{error}\n  sm_{sm}, hooks {hooks:?}, {schedule}")
         };
-        let module = OnHostModule::compile(&case.module, sm, &options, &hooks).map_err(failed)?;
+        let on_host = OnHostOptions { sm, schedule };
+        let job = CompileJob::new(case.module.clone(), on_host.target(), options);
+        let compiled = compile(job, &hooks, &NoObserver).map_err(failed)?;
+        let module = OnHostModule::load(&compiled, on_host).map_err(failed)?;
         let mut memory = DeviceMemory::new(case);
         let addresses: Vec<u64> = memory.ranges().iter().map(|r| r.0).collect();
         let layout = module.layout();
@@ -274,7 +277,7 @@ impl Runner for OnHostRunner {
         let shape = [case.grid, case.block];
         // SAFETY: generated kernels access their buffers only, which `memory` holds until the run
         // is over.
-        let fault = unsafe { module.run(shape, case.dynamic_shared, &params, schedule) };
+        let fault = unsafe { module.run(shape, case.dynamic_shared, &params) };
         describe(fault.map_err(failed)?)?;
         memory.into_buffers()
     }

@@ -28,7 +28,7 @@ pub(super) fn expected(module: &Module) -> usize {
 }
 
 /// What compiling something small is expected to take.
-#[cfg(any(test, feature = "gpu-on-host"))]
+#[cfg(test)]
 pub(super) const fn least() -> usize {
     SMALLEST
 }

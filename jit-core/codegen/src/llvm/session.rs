@@ -68,7 +68,7 @@ enum Outcome<R> {
 /// # Errors
 /// [`CompileThreadError`] if LLVM is missing, no thread can be had, `work` panics or does not end, or
 /// LLVM meets a fatal error.
-#[cfg(any(test, feature = "gpu-on-host"))]
+#[cfg(test)]
 pub(crate) fn on_compile_thread<R: Send + 'static>(
     kernel: &str,
     work: impl FnOnce() -> R + Send + 'static,

@@ -24,7 +24,7 @@ impl HostKernel {
     pub(super) fn load(name: &str, code: &HostCode) -> Result<HostKernel, ObjectError> {
         Ok(HostKernel {
             name: name.to_owned(),
-            object: LoadedObject::load(name, &code.object, ENTRY, symbols::find)?,
+            object: LoadedObject::load(name, &code.object, ENTRY, &symbols::find)?,
             rows: code.rows.clone(),
             arena_bytes: code.arena_bytes.map(|bytes| bytes as usize),
             stack_bytes: code.stack_bytes as usize,

@@ -26,8 +26,8 @@ pub struct ObjectError {
 
 debug_as_text!(ObjectError);
 
-/// Where functions outside are, by name.
-pub(in crate::runtime) type Symbols = fn(&str) -> Option<usize>;
+/// Where functions and memory outside are, by name.
+pub(in crate::runtime) type Symbols<'a> = &'a dyn Fn(&str) -> Option<usize>;
 
 /// An object in memory.
 #[derive(Debug)]
@@ -39,13 +39,16 @@ pub(in crate::runtime) struct LoadedObject {
 /// A jump to an address far away: `jmp [rip + 0]` and the address (x86-64).
 const STUB_BYTES: usize = 16;
 
+/// Where a stub holds the address.
+const STUB_ADDRESS: usize = 6;
+
 impl LoadedObject {
     /// Loads an object and finds the function `entry`.
     pub(in crate::runtime) fn load(
         kernel: &str,
         bytes: &[u8],
         entry: &str,
-        symbols: Symbols,
+        symbols: Symbols<'_>,
     ) -> Result<Self, ObjectError> {
         Loader::load(bytes, entry, symbols).map_err(|what| ObjectError {
             kernel: kernel.to_owned(),
@@ -59,6 +62,14 @@ impl LoadedObject {
     }
 }
 
+/// Relocations that want the place of an address, which a linker would put in a table (System V ABI, AMD64
+/// supplement, "Global Offset Table").
+const ADDRESS_OF_OUTSIDE: [elf::RelocationType; 3] = [
+    elf::R_X86_64_GOTPCREL,
+    elf::R_X86_64_GOTPCRELX,
+    elf::R_X86_64_REX_GOTPCRELX,
+];
+
 struct Loader<'d> {
     file: object::File<'d>,
     /// Offsets of sections in the memory.
@@ -67,14 +78,14 @@ struct Loader<'d> {
     stubs: HashMap<String, usize>,
     /// Where the next stub goes.
     next_stub: usize,
-    symbols: Symbols,
+    symbols: Symbols<'d>,
     memory: MmapMut,
 }
 
 type Result<T, E = String> = std::result::Result<T, E>;
 
 impl<'d> Loader<'d> {
-    fn load(bytes: &'d [u8], entry: &str, symbols: Symbols) -> Result<LoadedObject> {
+    fn load(bytes: &'d [u8], entry: &str, symbols: Symbols<'d>) -> Result<LoadedObject> {
         let file = object::File::parse(bytes).map_err(|e| e.to_string())?;
         if file.architecture() != Architecture::X86_64 {
             return Err(format!(
@@ -153,8 +164,17 @@ impl<'d> Loader<'d> {
             let RelocationTarget::Symbol(symbol) = relocation.target() else {
                 return Err("a relocation without a symbol".to_owned());
             };
-            let target = self.target(symbol)?;
-            self.apply(place, relocation.flags(), target, relocation.addend())?;
+            let (flags, target) = match relocation.flags() {
+                RelocationFlags::Elf { r_type } if ADDRESS_OF_OUTSIDE.contains(&r_type) => {
+                    let r_type = elf::R_X86_64_PC32;
+                    (
+                        RelocationFlags::Elf { r_type },
+                        self.address_of_outside(symbol)?,
+                    )
+                }
+                flags => (flags, self.target(symbol)?),
+            };
+            self.apply(place, flags, target, relocation.addend())?;
         }
         Ok(())
     }
@@ -177,12 +197,21 @@ impl<'d> Loader<'d> {
         let stub = self.next_stub;
         let mut code = [0u8; STUB_BYTES];
         code[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
-        code[6..14].copy_from_slice(&(address as u64).to_le_bytes());
+        code[STUB_ADDRESS..][..8].copy_from_slice(&(address as u64).to_le_bytes());
         let place = self.memory.get_mut(stub..stub + STUB_BYTES);
         place.ok_or("no place for a stub")?.copy_from_slice(&code);
         self.next_stub += STUB_BYTES;
         self.stubs.insert(name, stub);
         Ok(stub)
+    }
+
+    /// The offset of the address of a symbol that is not in the object.
+    fn address_of_outside(&mut self, index: object::SymbolIndex) -> Result<usize> {
+        let symbol = self.file.symbol_by_index(index);
+        match symbol.map_err(|e| e.to_string())?.is_undefined() {
+            true => Ok(self.target(index)? + STUB_ADDRESS),
+            false => Err("an address of its own in a table".to_owned()),
+        }
     }
 
     /// Writes an address (System V ABI, AMD64 supplement, "Relocation Types").

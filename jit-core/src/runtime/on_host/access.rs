@@ -1,6 +1,6 @@
 //! Memory accesses that are inline PTX.
 
-use crate::codegen::on_host::{Access, AccessKind, Element};
+use crate::gpu_on_host::{Access, AccessKind, Element};
 use crate::ir::AtomicOp;
 
 /// Performs accesses one after the other; gives what the last one that reads has read.

@@ -13,12 +13,14 @@ use corosensei::stack::DefaultStack;
 
 use super::Schedule;
 use super::thread::{MAX_ARGS, Thread, ThreadFn, Wish};
-use crate::codegen::on_host::{Operation, RowCall, Site};
+use crate::gpu_on_host::{Operation, RowCall, Site};
 use crate::ir::{Lanes, Meaning, ThreadPosition, WARP_LANES, WarpArgs};
 
 /// A block to be run.
-pub(super) struct BlockRun {
+pub(super) struct BlockRun<'a> {
     pub(super) entry: ThreadFn,
+    /// What its calls stand for.
+    pub(super) sites: &'a [Site],
     pub(super) params: *const u8,
     pub(super) stack_bytes: usize,
     pub(super) dynamic_shared: u32,
@@ -68,7 +70,7 @@ enum State {
 /// # Safety
 /// The code may be run with these parameters by nobody but this block.
 pub(super) unsafe fn run(
-    block: &BlockRun,
+    block: &BlockRun<'_>,
     stacks: &mut Vec<DefaultStack>,
     chooser: &mut Chooser,
 ) -> Result<(), String> {
@@ -86,9 +88,8 @@ pub(super) unsafe fn run(
                 format!("no stack for thread {n}: {e}; the process has too many mappings")
             })?,
         };
-        let (entry, params) = (block.entry, block.params);
         // SAFETY: the caller's promise; the threads are stopped below.
-        let thread = unsafe { Thread::new(stack, entry, params, position, block.dynamic_shared) };
+        let thread = unsafe { Thread::new(stack, block, position) };
         threads.push(thread);
     }
     let mut running = Block {

@@ -11,13 +11,11 @@ use parking_lot::Mutex;
 
 use super::OnHostOptions;
 use super::kernel::{BlockMemory, Loaded, OnHostLaunch, SHARED_BYTES};
-use super::recorder::Recorder;
 use crate::code::{CompiledKernel, KernelInfo};
 use crate::error::{Error, Result};
 use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
 use crate::runtime::cpu::memory::DeviceMemory;
 use crate::runtime::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
-use crate::target::{PtxTarget, Target};
 
 /// Tells these devices apart from each other, and from GPUs.
 static NEXT_ID: AtomicU32 = AtomicU32::new(1 << 16);
@@ -25,21 +23,20 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(1 << 16);
 pub(super) struct OnHostDevice {
     info: DeviceInfo,
     options: OnHostOptions,
-    recorder: Recorder,
     memory: DeviceMemory,
     block: OnceCell<BlockMemory>,
     fault: Mutex<Option<KernelFault>>,
 }
 
 impl OnHostDevice {
-    pub(super) fn new(options: OnHostOptions, recorder: Recorder) -> OnHostDevice {
+    pub(super) fn new(options: OnHostOptions) -> OnHostDevice {
         let info = DeviceInfo {
             id: DeviceId::Cuda(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
             kind: DeviceKind::Cuda,
             name: format!("code for sm_{} on this CPU", options.sm),
             multiprocessors: 1,
             memory_bytes: 0,
-            target: Target::Ptx(PtxTarget::for_sm(options.sm)),
+            target: options.target(),
             limits: LaunchLimits {
                 block_threads: 1024,
                 block: [1024, 1024, 64],
@@ -51,7 +48,6 @@ impl OnHostDevice {
         OnHostDevice {
             info,
             options,
-            recorder,
             memory: DeviceMemory::default(),
             block: OnceCell::new(),
             fault: Mutex::new(None),
@@ -107,12 +103,7 @@ impl Backend for OnHostDevice {
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
-        Ok(Box::new(Loaded::new(
-            kernel,
-            PtxTarget::for_sm(self.options.sm),
-            &self.recorder,
-            self.block()?,
-        )?))
+        Ok(Box::new(Loaded::new(kernel, self.block()?)?))
     }
 
     fn launch(

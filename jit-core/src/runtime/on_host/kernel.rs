@@ -8,19 +8,17 @@ use corosensei::stack::DefaultStack;
 use parking_lot::Mutex;
 
 use super::block::{self, BlockRun, Chooser};
-use super::recorder::Recorder;
 use super::symbols;
 use super::thread::{ThreadFn, operate};
 use super::{OnHostError, Schedule};
-use crate::code::{Code, CompiledKernel};
-use crate::codegen::on_host::{OnHostJob, Site, THREAD_ENTRY, compile_on_host};
+use crate::code::CompiledKernel;
 use crate::error::{Error, Result};
 use crate::fault::{FaultChannel, FaultRecord};
+use crate::gpu_on_host::{OPERATE, OnHostCode, SHARED, Site, THREAD_ENTRY};
 use crate::ir::ThreadPosition;
 use crate::runtime::cpu::memory::Allocation;
 use crate::runtime::cpu::object::LoadedObject;
 use crate::runtime::device::LoadedCode;
-use crate::target::PtxTarget;
 
 /// Shared memory of a block, static and dynamic, in bytes: what the largest GPUs have (CUDA guide,
 /// "Technical Specifications per Compute Capability").
@@ -72,8 +70,7 @@ pub(super) struct OnHostLaunch<'a> {
 pub(super) struct Loaded {
     name: String,
     object: LoadedObject,
-    /// The code has their addresses.
-    _sites: Vec<Arc<Site>>,
+    sites: Arc<[Site]>,
     /// Where the parameter block has the address of the fault channel.
     channel: usize,
     static_shared: u64,
@@ -87,37 +84,30 @@ impl LoadedCode for Loaded {
 }
 
 impl Loaded {
-    pub(super) fn new(
-        kernel: &CompiledKernel,
-        target: PtxTarget,
-        recorder: &Recorder,
-        memory: &BlockMemory,
-    ) -> Result<Loaded> {
-        let Code::Ptx(ptx) = &kernel.code else {
-            return Err(Error::WrongTarget {
-                kernel: kernel.info.name.clone(),
-                device: "code for GPUs on this CPU".to_owned(),
-            });
+    /// Makes a kernel runnable with this memory.
+    ///
+    /// # Errors
+    /// Code of another kind, or such as cannot be loaded.
+    pub(super) fn new(kernel: &CompiledKernel, memory: &BlockMemory) -> Result<Loaded> {
+        let code = kernel.code.custom::<OnHostCode>();
+        let code = code.ok_or_else(|| Error::WrongTarget {
+            kernel: kernel.info.name.clone(),
+            device: "code for GPUs on this CPU".to_owned(),
+        })?;
+        let outside = |name: &str| match name {
+            OPERATE => {
+                let operate = operate as unsafe extern "C" fn(usize, *const u64) -> u64;
+                Some((operate as *const ()).expose_provenance())
+            }
+            SHARED => Some(memory.shared as usize),
+            _ => symbols::find(name),
         };
-        let kernel = &kernel.info;
-        let (bitcode, rows) = recorder.take(&ptx.entry).ok_or(Error::Internal(
-            "a kernel was compiled without the hooks of `GpuOnHost::hooks`",
-        ))?;
-        let callback = operate as unsafe extern "C" fn(*const Site, *const u64) -> u64;
-        let code = compile_on_host(OnHostJob {
-            kernel: kernel.name.clone(),
-            target,
-            bitcode,
-            rows,
-            slots: kernel.layout.slots.iter().map(|s| s.offset).collect(),
-            callback: (callback as *const ()).expose_provenance(),
-            shared: (memory.shared, SHARED_BYTES.into()),
-        })??;
+        let info = &kernel.info;
         Ok(Loaded {
-            name: kernel.name.clone(),
-            object: LoadedObject::load(&kernel.name, &code.object, THREAD_ENTRY, symbols::find)?,
-            _sites: code.sites,
-            channel: kernel.layout.fault_channel().offset as usize,
+            name: info.name.clone(),
+            object: LoadedObject::load(&info.name, &code.object, THREAD_ENTRY, &outside)?,
+            channel: info.layout.fault_channel().offset as usize,
+            sites: code.sites.clone(),
             static_shared: code.static_shared,
             stack_bytes: USUAL_STACK.max(code.stack_bytes as usize),
         })
@@ -158,7 +148,7 @@ impl Loaded {
         };
         let address = (&raw mut channel).expose_provenance() as u64;
         let params = self.param_block(launch.params, address);
-        // SAFETY: `codegen::on_host` has made it with this signature.
+        // SAFETY: `codegen::gpu::on_host` has made it with this signature.
         let entry = unsafe { std::mem::transmute::<*const u8, ThreadFn>(self.object.entry()) };
         let mut chooser = Chooser::new(launch.schedule);
         let mut larger = Vec::new();
@@ -174,6 +164,7 @@ impl Loaded {
             }
             let run = BlockRun {
                 entry,
+                sites: &self.sites,
                 params: params.as_ptr().cast(),
                 stack_bytes: self.stack_bytes,
                 dynamic_shared: launch.dynamic_shared,

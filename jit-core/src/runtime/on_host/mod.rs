@@ -2,11 +2,10 @@
 //! kernel, on any machine.
 //!
 //! ```text
-//! let on_host = GpuOnHost::new(OnHostOptions::default());
-//! let jit = Jit::with(on_host.device(), on_host.hooks(standard()), JitOptions::default());
+//! let jit = Jit::with(OnHostOptions::default().device(), standard(), JitOptions::default());
 //! ```
-//! Kernels are compiled for a GPU as ever. A hook, the last one, keeps the optimized module of each;
-//! loading a kernel makes code for this machine of it (`codegen/gpu/on_host`). Blocks run one after the
+//! Kernels are compiled as for a GPU up to the end of LLVM's passes, and to code for this machine from
+//! there on (`codegen/gpu/on_host`). Blocks run one after the
 //! other, in increasing order; the threads of a block are coroutines that take turns, in an order
 //! that a seed decides, and change at barriers, operations of a warp and atomics. So a program
 //! without races gives what it gives on a GPU, unless a pass is wrong, or what it was told.
@@ -15,7 +14,6 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `recorder` | the hook that keeps optimized modules |
 //! | `device` | the device |
 //! | `kernel` | a kernel made runnable; launches |
 //! | `block` | the threads of a block, whose turn it is, and where they meet |
@@ -27,7 +25,6 @@ mod access;
 mod block;
 mod device;
 mod kernel;
-mod recorder;
 mod symbols;
 mod thread;
 
@@ -35,16 +32,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::device::Device;
-use crate::code::KernelInfo;
-use crate::compile::{NoObserver, compile};
+use crate::code::{CompiledKernel, KernelInfo};
 use crate::error::Result;
 use crate::fault::FaultRecord;
-use crate::hook::HookSet;
-use crate::ir::{Module, debug_as_text, error_text};
-use crate::job::{CompileJob, CompileOptions};
-use crate::target::{PtxTarget, Target};
+use crate::gpu_on_host;
+use crate::ir::{debug_as_text, error_text};
+use crate::target::Target;
 use kernel::{BlockMemory, Loaded, OnHostLaunch};
-use recorder::Recorder;
 
 /// How code is made and run.
 #[derive(Clone, Debug)]
@@ -53,6 +47,18 @@ pub struct OnHostOptions {
     pub sm: u32,
     /// Whose turn it is.
     pub schedule: Schedule,
+}
+
+impl OnHostOptions {
+    /// What kernels are compiled for.
+    pub fn target(&self) -> Target {
+        gpu_on_host::target(self.sm)
+    }
+
+    /// A device of its own.
+    pub fn device(self) -> Device {
+        Device::of(Arc::new(device::OnHostDevice::new(self)))
+    }
 }
 
 impl Default for OnHostOptions {
@@ -100,65 +106,26 @@ pub struct OnHostError {
 
 debug_as_text!(OnHostError);
 
-/// A device that runs code for GPUs, with the hook it needs.
-#[derive(Clone)]
-pub struct GpuOnHost {
-    recorder: Recorder,
-    device: Device,
-}
-
-impl GpuOnHost {
-    /// A device of its own.
-    pub fn new(options: OnHostOptions) -> GpuOnHost {
-        let recorder = Recorder::default();
-        let backend = device::OnHostDevice::new(options, recorder.clone());
-        GpuOnHost {
-            recorder,
-            device: Device::of(Arc::new(backend)),
-        }
-    }
-
-    /// The device.
-    pub fn device(&self) -> Device {
-        self.device.clone()
-    }
-
-    /// Hooks, and the one that the device needs behind them.
-    pub fn hooks(&self, hooks: HookSet) -> HookSet {
-        hooks.with(self.recorder.clone())
-    }
-}
-
-/// A module as code for a GPU, without a device.
+/// A kernel as code for a GPU, without a device.
 pub struct OnHostModule {
     kernel: Loaded,
     info: Arc<KernelInfo>,
     memory: BlockMemory,
-    sm: u32,
+    options: OnHostOptions,
 }
 
 impl OnHostModule {
-    /// Compiles a module, specialized or legal, as a launch on a GPU would.
+    /// Loads a kernel that was compiled for [`OnHostOptions::target`].
     ///
     /// # Errors
-    /// As compiling for a GPU; and code that has something in it which is not known here.
-    pub fn compile(
-        module: &Module,
-        sm: u32,
-        options: &CompileOptions,
-        hooks: &HookSet,
-    ) -> Result<OnHostModule> {
-        let recorder = Recorder::default();
-        let target = PtxTarget::for_sm(sm);
-        let job = CompileJob::new(module.clone(), Target::Ptx(target), options.clone());
-        let hooks = hooks.clone().with(recorder.clone());
-        let compiled = compile(job, &hooks, &NoObserver)?;
+    /// Code for another target; no memory for blocks.
+    pub fn load(kernel: &CompiledKernel, options: OnHostOptions) -> Result<OnHostModule> {
         let memory = BlockMemory::new()?;
         Ok(OnHostModule {
-            kernel: Loaded::new(&compiled, target, &recorder, &memory)?,
-            info: compiled.info,
+            kernel: Loaded::new(kernel, &memory)?,
+            info: kernel.info.clone(),
             memory,
-            sm,
+            options,
         })
     }
 
@@ -181,7 +148,6 @@ impl OnHostModule {
         launch: [[u32; 3]; 2],
         dynamic_shared: u32,
         params: &[u8],
-        schedule: Schedule,
     ) -> Result<Option<FaultRecord>> {
         if params.len() < self.info.layout.size as usize {
             return Err(crate::error::Error::Internal(
@@ -198,8 +164,8 @@ impl OnHostModule {
             block,
             dynamic_shared,
             params: &params,
-            schedule,
-            sm: self.sm,
+            schedule: self.options.schedule,
+            sm: self.options.sm,
         };
         // SAFETY: the caller's promise.
         unsafe { self.kernel.run(&launch, &self.memory) }

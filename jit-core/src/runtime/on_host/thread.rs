@@ -10,7 +10,8 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::access::perform;
-use crate::codegen::on_host::{Operation, Site};
+use super::block::BlockRun;
+use crate::gpu_on_host::{Operation, Site};
 use crate::ir::ThreadPosition;
 
 /// The most arguments of an operation of a warp.
@@ -42,6 +43,7 @@ pub(super) enum Wish {
 /// What the code finds out about its thread.
 struct Running {
     position: ThreadPosition,
+    sites: *const [Site],
     dynamic_shared: u32,
     turns: Cell<u32>,
     yielder: Cell<*const Yielder<u64, Wish>>,
@@ -65,17 +67,18 @@ impl Thread {
     /// A thread at its beginning.
     ///
     /// # Safety
-    /// The code may be run with these parameters, and is there until the thread is stopped.
+    /// The block's code may be run with its parameters, and is there with its sites until the thread is
+    /// stopped.
     pub(super) unsafe fn new(
         stack: DefaultStack,
-        entry: ThreadFn,
-        params: *const u8,
+        block: &BlockRun<'_>,
         position: ThreadPosition,
-        dynamic_shared: u32,
     ) -> Thread {
+        let (entry, params) = (block.entry, block.params);
         let running = Box::new(Running {
             position,
-            dynamic_shared,
+            sites: block.sites,
+            dynamic_shared: block.dynamic_shared,
             turns: Cell::new(0),
             yielder: Cell::new(ptr::null()),
         });
@@ -119,18 +122,19 @@ impl Thread {
 /// What the code calls. `args` are as many words as the site has arguments.
 ///
 /// # Safety
-/// Called by the code of a thread that runs, with a site that its code was made with.
-pub(super) unsafe extern "C" fn operate(site: *const Site, args: *const u64) -> u64 {
+/// Called by the code of a thread that runs, with the number of a site of its code.
+pub(super) unsafe extern "C" fn operate(site: usize, args: *const u64) -> u64 {
+    // SAFETY: a thread runs, so that it is there.
+    let running = unsafe { &*CURRENT.get() };
     // SAFETY: the sites of code live as long as it does, which outlives its threads; nobody keeps
     // one longer than a thread.
-    let site: &'static Site = unsafe { &*site };
+    let sites: &'static [Site] = unsafe { &*running.sites };
+    let site = &sites[site];
     let args = match site.arguments {
         0 => &[],
         // SAFETY: the code has put that many words there.
         count => unsafe { std::slice::from_raw_parts(args, count) },
     };
-    // SAFETY: a thread runs, so that it is there.
-    let running = unsafe { &*CURRENT.get() };
     let result = match &site.operation {
         Operation::Nothing => 0,
         Operation::Position(f) => return f(&running.position),

@@ -6,49 +6,13 @@
 //! host, and each sees what those before it did.
 
 use kiln_ir::AtomicOp;
+use kiln_ir::gpu_on_host::{Access, AccessKind, Element};
 
-/// One statement.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Access {
-    /// What it does.
-    pub kind: AccessKind,
-    /// What it does it to.
-    pub element: Element,
-    /// Which argument is the address.
-    pub address: usize,
-    /// Which arguments are the values: stored, combined, or expected and new.
-    pub values: Vec<usize>,
-}
-
-/// What a statement does.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum AccessKind {
-    /// Gives what is there.
-    Load,
-    /// Puts a value there.
-    Store,
-    /// Combines what is there with a value, and gives what was there.
-    Modify(AtomicOp),
-    /// Puts a value there if another one is there, and gives what was there.
-    CompareAndSwap,
-}
-
-/// The type of an instruction.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Element {
-    /// `s`, `u`, `f` or `b`.
-    pub class: char,
-    /// 8 to 64.
-    pub bits: u32,
-}
-
-impl Element {
-    fn parse(text: &str) -> Option<Element> {
-        let class = text.chars().next().filter(|c| "sufb".contains(*c))?;
-        let bits = text.get(1..)?.parse().ok()?;
-        let known = matches!(bits, 8 | 16 | 32 | 64) && !(class == 'f' && bits < 32);
-        known.then_some(Element { class, bits })
-    }
+fn element(text: &str) -> Option<Element> {
+    let class = text.chars().next().filter(|c| "sufb".contains(*c))?;
+    let bits = text.get(1..)?.parse().ok()?;
+    let known = matches!(bits, 8 | 16 | 32 | 64) && !(class == 'f' && bits < 32);
+    known.then_some(Element { class, bits })
 }
 
 /// Orders, scopes and places, which make no difference here.
@@ -125,7 +89,7 @@ fn access(instruction: &str, words: &[&str], operands: &str, results: usize) -> 
     (values.len() == wanted).then_some(())?;
     Some(Access {
         kind,
-        element: Element::parse(ty)?,
+        element: element(ty)?,
         address: argument(address)?,
         values,
     })

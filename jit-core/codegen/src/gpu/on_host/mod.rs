@@ -1,17 +1,19 @@
 //! Code for a GPU, as LLVM's passes have left it, made into an object file of this machine.
 //!
-//! It is how tests run what the passes for NVPTX make of a kernel without a GPU. The module comes as
-//! bitcode, taken where PTX would be written from it. What only a GPU has (`llvm.nvvm.*`, inline
-//! PTX, shared memory, the kernel's calling convention) is replaced then, so that the passes saw it
-//! as it is; the rest, atomics with their scopes, address spaces and halves among it, the host's
-//! back end takes as it comes. Each call that is replaced becomes one of a function of the runtime,
-//! with a [`Site`] that says what it stands for. What is not known is an error that names it.
+//! It is how tests run what the passes for NVPTX make of a kernel without a GPU. Up to the end of those
+//! passes a kernel goes the way of PTX; then what only a GPU has (`llvm.nvvm.*`, inline PTX, shared memory,
+//! the kernel's calling convention) is replaced, so that the passes saw it as it is; the rest, atomics
+//! with their scopes, address spaces and halves among it, the host's back end takes as it comes. Each
+//! call that is replaced becomes one of a function of the runtime, with the number of a [`Site`] that
+//! says what it stands for. What is not known is an error that names it.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `operation` | what a call of an intrinsic or inline PTX stands for |
 //! | `access` | inline PTX that reads and writes memory |
 //! | `rewrite` | the module's calls, globals, entry |
+//!
+//! [`Site`]: crate::gpu_on_host::Site
 
 mod access;
 mod operation;
@@ -19,24 +21,20 @@ mod rewrite;
 
 use std::sync::Arc;
 
-use inkwell::context::Context;
-use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::Module;
+use inkwell::module::Module as LlvmModule;
 
-use kiln_ir::IntrinsicDef;
-use kiln_ir::target::PtxTarget;
+use kiln_ir::code::Code;
+use kiln_ir::gpu_on_host::architecture;
+use kiln_ir::legal::Legal;
+use kiln_ir::target::{CustomTarget, PtxTarget};
 
-use super::placeless::run_freezing;
+use crate::admitted::Admitted;
+use crate::gpu::legal::IllegalOperations;
+use crate::gpu::placeless::run_freezing;
+use crate::gpu::ptx::PtxIsa;
+use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
+use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
-use crate::llvm::session::{Session, on_compile_thread};
-use crate::{BackendError, CompileThreadError};
-
-pub use access::{Access, AccessKind, Element};
-pub use operation::{Operation, RowCall, Site};
-pub use rewrite::kernel_symbol;
-
-/// The symbol of the function that runs a thread of a kernel, `fn(parameter block)`.
-pub const THREAD_ENTRY: &str = "kiln_thread";
 
 /// Passes over LLVM's IR that the code generator for NVPTX runs before it selects instructions
 /// (`NVPTXPassConfig::addIRPasses`), as far as they have no form of their own for PTX: accesses side
@@ -45,66 +43,86 @@ const GENERATOR_PASSES: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>,\
      load-store-vectorizer,sroa<modify-cfg>)";
 
-/// A module to be made runnable, as data that a thread of its own can take along.
-pub struct OnHostJob {
-    /// The kernel's name, for errors.
-    pub kernel: String,
-    /// What it was compiled for.
-    pub target: PtxTarget,
-    /// The optimized module.
-    pub bitcode: Vec<u8>,
-    /// The rows whose cells may be in it.
-    pub rows: Vec<&'static IntrinsicDef>,
-    /// Where each slot of the parameter block is, in bytes.
-    pub slots: Vec<u32>,
-    /// The address of the runtime's `fn(&Site, args: *const u64) -> u64`.
-    pub callback: usize,
-    /// The address of the block's shared memory, and how many bytes there are.
-    pub shared: (u64, u64),
+/// Makes objects of this machine.
+pub(crate) struct OnHostIsa {
+    target: PtxTarget,
+    ptx: PtxIsa,
 }
 
-/// What comes out.
-pub struct OnHostCode {
-    /// The object file.
-    pub object: Vec<u8>,
-    /// What the calls stand for; the code has their addresses.
-    pub sites: Vec<Arc<Site>>,
-    /// Bytes of shared memory before those of the launch.
-    pub static_shared: u64,
-    /// Bytes of stack that a thread needs at most.
-    pub stack_bytes: u64,
+impl OnHostIsa {
+    /// For the architecture that a target names, if it does.
+    pub(crate) fn new(target: &CustomTarget) -> Option<OnHostIsa> {
+        let target = architecture(target)?;
+        let ptx = PtxIsa::new(target);
+        Some(OnHostIsa { target, ptx })
+    }
 }
 
-/// Makes code of it on a thread of its own.
-///
-/// # Errors
-/// There is no libLLVM, or the module has something that is not known here.
-pub fn compile_on_host(
-    job: OnHostJob,
-) -> Result<Result<OnHostCode, BackendError>, CompileThreadError> {
-    let kernel = job.kernel.clone();
-    on_compile_thread(&kernel, move || run(&job))
+impl Isa for OnHostIsa {
+    fn fingerprint(&self) -> String {
+        self.ptx.fingerprint()
+    }
+
+    fn check(&self, legal: &Legal) -> Result<(), IllegalOperations> {
+        self.ptx.check(legal)
+    }
+
+    fn generator(&self) -> Generator<'_> {
+        Generator::Llvm(self)
+    }
 }
 
-fn run(job: &OnHostJob) -> Result<OnHostCode, BackendError> {
-    let context = Context::create();
-    let session = Session::new(&context);
-    let buffer = MemoryBuffer::create_from_memory_range_copy(&job.bitcode, "kernel");
-    let module = Module::parse_bitcode_from_buffer(&buffer, &context)
-        .map_err(|error| BackendError::new("link", error.to_string_lossy()))?;
-    module.strip_debug_info();
-    let gpu = Machine::nvptx(job.target.sm, job.target.ptx)?;
-    run_freezing(&gpu, &session, (&context, &module), GENERATOR_PASSES)?;
-    let machine = Machine::plain_host()?;
-    machine.prepare(&module);
-    let rewritten = rewrite::rewrite(&context, &module, &machine.target_data(), job)?;
-    session.verify(&module)?;
-    let object = machine.emit_object(&session, &module)?;
-    session.check("emit")?;
-    Ok(OnHostCode {
-        object,
-        sites: rewritten.sites,
-        static_shared: rewritten.static_shared,
-        stack_bytes: rewritten.stack_bytes,
-    })
+impl LlvmIsa for OnHostIsa {
+    fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
+        Ok(match self.ptx.lower(job)? {
+            Lowered::Module(ptx) => Lowered::Module(Box::new(OnHostKernel {
+                job,
+                target: self.target,
+                ptx,
+            })),
+            interpreted @ Lowered::Interpret(_) => interpreted,
+        })
+    }
+}
+
+/// A kernel on its way to an object: PTX is not written of it.
+struct OnHostKernel<'a> {
+    job: LlvmJob<'a>,
+    target: PtxTarget,
+    ptx: Box<dyn LlvmKernel<'a> + 'a>,
+}
+
+impl<'a> LlvmKernel<'a> for OnHostKernel<'a> {
+    fn module(&self) -> &LlvmModule<'a> {
+        self.ptx.module()
+    }
+
+    fn entry(&self) -> String {
+        self.ptx.entry()
+    }
+
+    fn admitted(&self) -> Admitted<'_> {
+        self.ptx.admitted()
+    }
+
+    fn passes(&self) -> String {
+        self.ptx.passes()
+    }
+
+    fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
+        self.ptx.optimize(passes)
+    }
+
+    fn emit(&mut self) -> Result<Code, BackendError> {
+        let (module, session) = (self.module(), self.job.session);
+        module.strip_debug_info();
+        let gpu = Machine::nvptx(self.target.sm, self.target.ptx)?;
+        run_freezing(&gpu, session, (self.job.context, module), GENERATOR_PASSES)?;
+        let host = Machine::plain_host()?;
+        host.prepare(module);
+        let mut code = rewrite::rewrite(&self.job, module, &host.target_data())?;
+        session.verify(module)?;
+        code.object = host.emit_object(session, module)?;
+        Ok(Code::Custom(Arc::new(code)))
+    }
 }

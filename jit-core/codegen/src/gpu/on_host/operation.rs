@@ -5,74 +5,12 @@
 //! The rest is what code generation writes of its own: barriers, fences, the end of a thread,
 //! conversions and atomics.
 
+use kiln_ir::gpu_on_host::{Operation, RowCall};
 use kiln_ir::{IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern};
 
+use super::access;
 use crate::gpu::lower::HIDDEN_ADDRESS;
-
-use super::access::{self, Access};
 use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
-
-/// A call that was replaced, or a place where a thread may be made to wait.
-#[derive(Debug)]
-pub struct Site {
-    /// What it stands for.
-    pub operation: Operation,
-    /// Its place in the order of all sites in the code.
-    pub number: usize,
-    /// How many arguments it has.
-    pub arguments: usize,
-}
-
-/// What a call stands for. Arguments and results are the bits of registers, in the low bits of
-/// words.
-#[derive(Debug)]
-pub enum Operation {
-    /// Nothing that shows here: fences, and what only LLVM's passes are to see.
-    Nothing,
-    /// The end of the thread.
-    Exit,
-    /// The barrier of the block.
-    Barrier,
-    /// Bytes of dynamic shared memory.
-    DynamicSharedBytes,
-    /// Where the thread is.
-    Position(fn(&ThreadPosition) -> u64),
-    /// A function of its argument.
-    Function(fn(u64) -> u64),
-    /// A row that means a function of its arguments.
-    Pure(RowCall, fn(Scalar, &[u64]) -> u64),
-    /// A row that lanes execute together.
-    Warp(RowCall),
-    /// Inline PTX that accesses memory.
-    Accesses(Vec<Access>),
-    /// No call: a turn of a loop.
-    Turn,
-    /// No call: an access is done that other threads may wait for.
-    Accessed,
-}
-
-/// A row, and the types of one of its cells.
-#[derive(Clone, Debug)]
-pub struct RowCall {
-    /// The row.
-    pub row: &'static IntrinsicDef,
-    /// The type that selects the cell.
-    pub scalar: Scalar,
-    /// The types of the parameters.
-    params: Vec<Scalar>,
-}
-
-impl RowCall {
-    /// What registers hold, as a [`Meaning`] wants it.
-    pub fn arguments(&self, registers: &[u64]) -> Vec<u64> {
-        let value = |(&scalar, &bits): (&Scalar, &u64)| match scalar {
-            Scalar::Bool => u64::from(bits != 0),
-            _ if scalar.bits() == 64 => bits,
-            _ => bits & ((1 << scalar.bits()) - 1),
-        };
-        self.params.iter().zip(registers).map(value).collect()
-    }
-}
 
 /// The types in the order in which they stand for a cell of inline PTX that several have: what PTX
 /// sees is registers, and an integer is all of its register.
@@ -169,7 +107,7 @@ pub(super) fn of_assembly(
         format!(
             "inline PTX `{template}` with the constraints `{constraints}` is the cell of no row of \
              the kernel and not known otherwise; what code generation writes of its own needs a \
-             line in codegen/on_host/operation.rs"
+             line in codegen/gpu/on_host/operation.rs"
         )
     })
 }
@@ -218,7 +156,7 @@ pub(super) fn of_intrinsic(
     known.ok_or_else(|| {
         format!(
             "`{wanted}` is the cell of no row of the kernel and not known otherwise; what code \
-             generation calls of its own needs a line in codegen/on_host/operation.rs"
+             generation calls of its own needs a line in codegen/gpu/on_host/operation.rs"
         )
     })
 }

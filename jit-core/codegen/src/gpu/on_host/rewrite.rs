@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::Arc;
 
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -23,9 +22,13 @@ use inkwell::values::{
     InstructionOpcode, InstructionValue, IntValue, PointerValue,
 };
 
-use super::operation::{Operation, Site, of_assembly, of_intrinsic};
-use super::{OnHostJob, THREAD_ENTRY};
+use kiln_ir::IntrinsicDef;
+use kiln_ir::gpu_on_host::{OPERATE, OnHostCode, Operation, SHARED, Site, THREAD_ENTRY};
+use kiln_ir::legal::Legal;
+
+use super::operation::{of_assembly, of_intrinsic};
 use crate::gpu::types::space_number;
+use crate::isa::LlvmJob;
 use crate::llvm::error::BackendError;
 
 /// LLVM's calling convention of a kernel (`ptx_kernel`).
@@ -43,19 +46,6 @@ const STACK_FLOOR: u64 = 64 << 10;
 /// Bytes of stack for the arguments of a call, which few instructions are.
 const CALL_BYTES: u64 = 32;
 
-/// What the rewriting gives besides the module.
-pub(super) struct Rewritten {
-    pub(super) sites: Vec<Arc<Site>>,
-    pub(super) static_shared: u64,
-    pub(super) stack_bytes: u64,
-}
-
-/// The symbol of a module's kernel.
-pub fn kernel_symbol(module: &Module<'_>) -> Option<String> {
-    let kernel = kernel(module)?;
-    Some(kernel.get_name().to_string_lossy().into_owned())
-}
-
 fn kernel<'ctx>(module: &Module<'ctx>) -> Option<FunctionValue<'ctx>> {
     module
         .get_functions()
@@ -66,19 +56,24 @@ fn refused(what: impl Into<String>) -> BackendError {
     BackendError::new("lower", what)
 }
 
-/// Rewrites a module in place; triple and layout are the host's already.
+/// Rewrites a module in place; triple and layout are the host's already. Gives the code without its object.
 pub(super) fn rewrite<'ctx>(
-    context: &'ctx Context,
+    job: &LlvmJob<'ctx>,
     module: &Module<'ctx>,
     data: &TargetData,
-    job: &OnHostJob,
-) -> Result<Rewritten, BackendError> {
+) -> Result<OnHostCode, BackendError> {
     let kernel = kernel(module).ok_or_else(|| refused("a module without a kernel"))?;
+    let context = job.context;
+    let word = context.i64_type();
+    let pointer = context.ptr_type(AddressSpace::default());
+    let operate = word.fn_type(&[word.into(), pointer.into()], false);
     let mut rewriting = Rewriting {
         context,
         builder: context.create_builder(),
         module,
-        job,
+        legal: job.legal,
+        rows: job.legal.intrinsics.values().copied().collect(),
+        operate: module.add_function(OPERATE, operate, Some(Linkage::External)),
         sites: Vec::new(),
     };
     let static_shared = rewriting.place_shared(data)?;
@@ -92,8 +87,9 @@ pub(super) fn rewrite<'ctx>(
         rewriting.function(function)?;
     }
     rewriting.entry(kernel)?;
-    Ok(Rewritten {
-        sites: rewriting.sites,
+    Ok(OnHostCode {
+        object: Vec::new(),
+        sites: rewriting.sites.into(),
         static_shared,
         stack_bytes,
     })
@@ -119,17 +115,18 @@ struct Rewriting<'a, 'ctx> {
     context: &'ctx Context,
     builder: Builder<'ctx>,
     module: &'a Module<'ctx>,
-    job: &'a OnHostJob,
-    sites: Vec<Arc<Site>>,
+    legal: &'a Legal,
+    rows: Vec<&'static IntrinsicDef>,
+    /// The runtime's function for what only a GPU has.
+    operate: FunctionValue<'ctx>,
+    sites: Vec<Site>,
 }
 
 impl<'ctx> Rewriting<'_, 'ctx> {
-    /// Gives every shared variable its address in the memory that a block is run with. The launch's
+    /// Gives every shared variable its place in the memory that a block is run with. The launch's
     /// own bytes come last; where they begin is the result.
     fn place_shared(&self, data: &TargetData) -> Result<u64, BackendError> {
-        let (base, capacity) = self.job.shared;
         let space = AddressSpace::from(space_number(kiln_ir::AddressSpace::Shared));
-        let pointer = self.context.ptr_type(space);
         let of_shared = |global: &GlobalValue<'ctx>| {
             let ty = global.as_pointer_value().get_type();
             ty.get_address_space() == space
@@ -139,13 +136,17 @@ impl<'ctx> Rewriting<'_, 'ctx> {
             .get_globals()
             .filter(of_shared)
             .partition(|global| global.is_declaration());
+        let byte = self.context.i8_type();
+        let memory = self
+            .module
+            .add_global(byte.array_type(0), Some(space), SHARED);
         let mut end: u64 = 0;
         let put = |global: GlobalValue<'ctx>, offset: u64| {
-            let address = self.context.i64_type().const_int(base + offset, false);
-            let address = address.const_to_pointer(pointer);
-            // SAFETY: both are constants of the module's context and of one type; nothing uses the
-            // global once its uses are replaced.
+            let offset = self.context.i64_type().const_int(offset, false);
+            // SAFETY: the offset lies in the memory of a block; address and variable are constants of the
+            // module's context and of one type; nothing uses the variable once its uses are replaced.
             unsafe {
+                let address = memory.as_pointer_value().const_gep(byte, &[offset]);
                 LLVMReplaceAllUsesWith(global.as_value_ref(), address.as_value_ref());
                 LLVMDeleteGlobal(global.as_value_ref());
             }
@@ -162,12 +163,7 @@ impl<'ctx> Rewriting<'_, 'ctx> {
         for global in dynamic {
             put(global, end);
         }
-        match end <= capacity {
-            true => Ok(end),
-            false => Err(refused(format!(
-                "{end} bytes of shared memory, of which there are {capacity}"
-            ))),
-        }
+        Ok(end)
     }
 
     fn function(&mut self, function: FunctionValue<'ctx>) -> Result<(), BackendError> {
@@ -224,7 +220,7 @@ impl<'ctx> Rewriting<'_, 'ctx> {
         &self,
         instruction: InstructionValue<'ctx>,
     ) -> Result<Option<Operation>, BackendError> {
-        let rows = &self.job.rows;
+        let rows = &self.rows;
         match called(instruction) {
             Some(Called::Assembly(template, constraints)) => {
                 of_assembly(rows, (&template, &constraints)).map(Some)
@@ -282,24 +278,15 @@ impl<'ctx> Rewriting<'_, 'ctx> {
                 words
             }
         };
-        let site = Arc::new(Site {
+        let number = self.sites.len();
+        self.sites.push(Site {
             operation,
-            number: self.sites.len(),
+            number,
             arguments: args.len(),
         });
-        let address = |bits: usize| {
-            let bits = word.const_int(bits as u64, false);
-            bits.const_to_pointer(pointer)
-        };
-        let at = address(Arc::as_ptr(&site).expose_provenance());
-        self.sites.push(site);
-        let ty = word.fn_type(&[pointer.into(), pointer.into()], false);
-        let call = self.builder.build_indirect_call(
-            ty,
-            address(self.job.callback),
-            &[at.into(), words.into()],
-            "",
-        )?;
+        let number = word.const_int(number as u64, false);
+        let args = [number.into(), words.into()];
+        let call = self.builder.build_call(self.operate, &args, "")?;
         match call.try_as_basic_value().basic() {
             Some(BasicValueEnum::IntValue(result)) => Ok(result),
             _ => Err(refused("a call without a result")),
@@ -406,9 +393,9 @@ impl<'ctx> Rewriting<'_, 'ctx> {
         let byval = Attribute::get_named_enum_kind_id("byval");
         let mut args = Vec::new();
         for (n, param) in (0..).zip(kernel.get_params()) {
-            let slot = self.job.slots.get(n as usize).copied();
+            let slot = self.legal.layout().slots.get(n as usize);
             let slot = slot.ok_or_else(|| refused("more parameters than slots"))?;
-            let at = self.byte_offset(params, slot.into())?;
+            let at = self.byte_offset(params, slot.offset.into())?;
             let place = AttributeLoc::Param(n);
             if kernel.get_enum_attribute(place, byval).is_some() {
                 // In place, as on the GPU.
