@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `ptx` | the Isa for NVIDIA's GPUs |
 //! | `legal` | what the machine has; nothing else reaches LLVM |
-//! | `lower`, `types` | a legal module as a module of LLVM |
+//! | `lower`, `types` | a legal module as a module of LLVM, for any GPU |
+//! | `nvptx` | what of that NVIDIA's GPUs have in their own way |
 //! | `intrinsic`, `inline_ptx` | rows by their cells |
 //! | `placeless` | addresses that LLVM's inference of address spaces forgets |
 //! | `line_info` | source lines in PTX |
@@ -16,6 +17,7 @@ mod intrinsic;
 pub(crate) mod legal;
 pub(crate) mod line_info;
 mod lower;
+mod nvptx;
 #[cfg(feature = "gpu-on-host")]
 pub mod on_host;
 pub(crate) mod placeless;
@@ -23,6 +25,6 @@ pub(crate) mod ptx;
 mod ptxas;
 mod types;
 
-#[cfg(test)]
-pub(crate) use lower::HIDDEN_ADDRESS;
 pub use lower::kernel_entry_name;
+#[cfg(test)]
+pub(crate) use nvptx::HIDDEN_ADDRESS;

@@ -46,7 +46,7 @@ impl Isa for PtxIsa {
 impl LlvmIsa for PtxIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
         let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
-        let module = lower(&job, &machine, self.target)?;
+        let module = lower(&job, &machine, self.target, &self.target)?;
         Ok(Lowered::Module(Box::new(PtxKernel {
             job,
             machine,

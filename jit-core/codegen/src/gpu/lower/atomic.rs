@@ -1,36 +1,53 @@
 //! Atomics, fences and barriers.
 //!
-//! Loads, stores and fences are LLVM's own, with ordering and scope. A relaxed read-modify-write of
-//! device scope is an `atomicrmw`, which LLVM understands and prints as plain `atom` (PTX ISA,
-//! "atom": relaxed, `.gpu`). LLVM drops the ordering and scope of an `atomicrmw`, so every other one
-//! is inline PTX that names both.
+//! Loads, stores and fences are LLVM's own, with ordering and scope, and read-modify-writes where the
+//! machine's dialect says that LLVM's are right.
 //!
 //! Sequential consistency is a fence before the operation (Lustig, Sahasrabuddhe, Giroux: *A Formal
-//! Analysis of the NVIDIA PTX Memory Consistency Model*, 2019, table 2). What other threads see is
-//! kept in LLVM's passes by [`FunctionLowering::let_memory_escape`].
+//! Analysis of the NVIDIA PTX Memory Consistency Model*, 2019, table 2), which LLVM's own fences and
+//! accesses have, too. What other threads see is kept in LLVM's passes by
+//! [`FunctionLowering::let_memory_escape`].
 
-use inkwell::attributes::AttributeLoc;
-use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue, IntValue, PointerValue};
+use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue, IntValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 
-use kiln_ir::{AddressSpace, AtomicOp, Effects, Ordering, ParamData, Scalar, Scope, Type, Value};
+use kiln_ir::{AtomicOp, Effects, Ordering, ParamData, Scalar, Scope, Type, Value};
 
 use super::value::{Lowered, as_float, as_int};
-use super::{FunctionLowering, unexpected};
-use crate::llvm::bindings::{SyncScope, build_atomic_fadd, build_fence, set_sync_scope};
+use super::{Atomic, FunctionLowering, Place, unexpected};
+use crate::llvm::bindings::{SyncScope, build_atomic_fadd, set_sync_scope};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::llvm_operation;
 
-/// `memory(argmem: readwrite)`: what a relaxed atomic reaches and orders.
-const ARGUMENT_MEMORY: u64 = 0b11;
-
-/// Inline PTX behind which LLVM does not see where an address comes from, with its constraints.
-pub(crate) const HIDDEN_ADDRESS: (&str, &str) = ("mov.b64 $0, $1;", "=l,l");
-
 /// A memory order and whom it concerns.
-pub(super) type Order = (Ordering, Scope);
+pub(in crate::gpu) type Order = (Ordering, Scope);
 
-impl<'ctx> FunctionLowering<'_, 'ctx> {
+impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
+    /// Where the machine's dialect builds.
+    pub(in crate::gpu) fn place(&self) -> Place<'_, 'a, 'ctx> {
+        Place {
+            module: self.module,
+            builder: self.builder(),
+        }
+    }
+
+    /// What the dialect has in place of LLVM's own instruction.
+    fn own_atomic(
+        &self,
+        operation: (Atomic, Scalar),
+        ptr: Value,
+        operands: &[BasicValueEnum<'ctx>],
+        order: Order,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let pointer = self.types().table().as_pointer(self.type_of(ptr));
+        let space = match pointer {
+            Some((_, space, _)) if space.has_atomics() => space,
+            _ => return Err(unexpected("an atomic in read-only or private memory")),
+        };
+        let (dialect, address) = (self.module.dialect, (self.pointer(ptr)?, space));
+        dialect.atomic(&self.place(), operation, address, operands, order)
+    }
+
     pub(super) fn lower_atomic_rmw(
         &self,
         op: AtomicOp,
@@ -38,27 +55,26 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         value: Value,
         order: Order,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let scalar = self.scalar_of(value)?;
-        if order != (Ordering::Relaxed, Scope::Device) {
-            let operation = ptx_operation(op, scalar);
-            return self.atomic_asm(&operation, ptr, &[value], order);
+        let (scalar, operand) = (self.scalar_of(value)?, self.one(value)?);
+        let operation = (Atomic::Modify(op), scalar);
+        if let Some(old) = self.own_atomic(operation, ptr, &[operand], order)? {
+            return Ok(old);
         }
-        let address = self.pointer(ptr)?;
-        let operand = self.one(value)?;
         if !scalar.is_float() {
             let op = llvm_operation(op, scalar.is_signed_int());
-            return Ok(self.relaxed_rmw(op, ptr, as_int(operand)?)?.into());
+            return Ok(self.modify(op, ptr, as_int(operand)?, order)?.into());
         }
         match op {
-            AtomicOp::Add => Ok(build_atomic_fadd(
-                self.builder(),
-                address,
-                as_float(operand)?,
-            )),
+            AtomicOp::Add => {
+                let (address, operand) = (self.pointer(ptr)?, as_float(operand)?);
+                let old = build_atomic_fadd(self.builder(), address, operand);
+                self.order(old, order);
+                Ok(old)
+            }
             AtomicOp::Exchange => {
                 let bits = self.types().int(scalar.bits());
                 let operand = as_int(self.builder().build_bit_cast(operand, bits, "")?)?;
-                let old = self.relaxed_rmw(AtomicRMWBinOp::Xchg, ptr, operand)?;
+                let old = self.modify(AtomicRMWBinOp::Xchg, ptr, operand, order)?;
                 let float = self.types().float(scalar);
                 Ok(self.builder().build_bit_cast(old, float, "")?)
             }
@@ -66,17 +82,26 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
     }
 
-    fn relaxed_rmw(
+    fn modify(
         &self,
         op: AtomicRMWBinOp,
         ptr: Value,
         operand: IntValue<'ctx>,
+        order: Order,
     ) -> Result<IntValue<'ctx>, BackendError> {
-        let address = self.pointer(ptr)?;
-        let order = AtomicOrdering::Monotonic;
-        Ok(self
-            .builder()
-            .build_atomicrmw(op, address, operand, order)?)
+        let (address, builder) = (self.pointer(ptr)?, self.builder());
+        let old = builder.build_atomicrmw(op, address, operand, llvm_ordering(order.0))?;
+        self.order(old.into(), order);
+        Ok(old)
+    }
+
+    /// Gives a read-modify-write its ordering and scope.
+    fn order(&self, old: BasicValueEnum<'ctx>, (ordering, scope): Order) {
+        if let Some(access) = old.as_instruction_value() {
+            // It is an atomic instruction, which takes every ordering.
+            let _ = access.set_atomic_ordering(llvm_ordering(ordering));
+            set_sync_scope(access, self.place().sync_scope(scope));
+        }
     }
 
     pub(super) fn lower_atomic_cas(
@@ -86,59 +111,22 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         new: Value,
         order: Order,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let bits = self.scalar_of(new)?.bits();
-        self.atomic_asm(&format!("cas.b{bits}"), ptr, &[expected, new], order)
-    }
-
-    /// `atom.<order>.<scope>.<space>.<operation>` (PTX ISA, "atom").
-    fn atomic_asm(
-        &self,
-        operation: &str,
-        ptr: Value,
-        operands: &[Value],
-        (ordering, scope): Order,
-    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let space = self
-            .types()
-            .table()
-            .as_pointer(self.type_of(ptr))
-            .map(|(_, space, _)| space);
-        let space = match space {
-            Some(AddressSpace::Generic) => "",
-            Some(AddressSpace::Global) => ".global",
-            Some(AddressSpace::Shared) => ".shared",
-            _ => return Err(unexpected("an atomic in read-only or private memory")),
-        };
-        let ordering = self.fence_if_consistent((ordering, scope), Ordering::Acquire);
-        let order = ptx_ordering(ordering);
-        let scope = ptx_scope(scope);
-        let mut args: Vec<BasicValueEnum<'ctx>> = vec![self.pointer(ptr)?.into()];
-        for &operand in operands {
-            args.push(self.one(operand)?);
+        let operation = (Atomic::CompareAndSwap, self.scalar_of(new)?);
+        let operands = [self.one(expected)?, self.one(new)?];
+        if let Some(old) = self.own_atomic(operation, ptr, &operands, order)? {
+            return Ok(old);
         }
-        let register = ptx_register(self.scalar_of(operands[0])?);
-        let mut template = format!("atom.{order}.{scope}{space}.{operation} $0, [$1]");
-        let mut constraints = format!("={register},l");
-        for i in 0..operands.len() {
-            template.push_str(&format!(", ${}", i + 2));
-            constraints.push_str(&format!(",{register}"));
+        let (bits, builder) = (self.types().int(operation.1.bits()), self.builder());
+        let expected = builder.build_bit_cast(operands[0], bits, "")?;
+        let new = builder.build_bit_cast(operands[1], bits, "")?;
+        let (success, failure) = (llvm_ordering(order.0), failure_ordering(order.0));
+        let (address, expected, new) = (self.pointer(ptr)?, as_int(expected)?, as_int(new)?);
+        let result = builder.build_cmpxchg(address, expected, new, success, failure)?;
+        if let Some(access) = result.as_instruction() {
+            set_sync_scope(access, self.place().sync_scope(order.1));
         }
-        template.push(';');
-        constraints.push_str(",~{memory}");
-        let call = self.module.build_asm(
-            self.builder(),
-            &template,
-            &constraints,
-            Some(args[1].get_type()),
-            &args,
-            Effects::Memory,
-        )?;
-        if ordering == Ordering::Relaxed {
-            let attribute = self.module.enum_attribute("memory", ARGUMENT_MEMORY);
-            call.add_attribute(AttributeLoc::Function, attribute);
-        }
-        let old = call.try_as_basic_value().basic();
-        old.ok_or_else(|| unexpected("an atomic without a value"))
+        let old = builder.build_extract_value(result, 0, "")?;
+        Ok(builder.build_bit_cast(old, operands[0].get_type(), "")?)
     }
 
     /// Says in LLVM's terms that other threads reach what the mutable parameters point at.
@@ -167,7 +155,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         if addresses.is_empty() || !self.module.orders_memory {
             return Ok(());
         }
-        let constraints = "l,".repeat(addresses.len()) + "~{memory}";
+        let register = self.module.dialect.address_register();
+        let constraints = format!("{register},").repeat(addresses.len()) + "~{memory}";
         self.call_asm("", &constraints, None, &addresses, Effects::Memory)?;
         Ok(())
     }
@@ -177,19 +166,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         if ordering != Ordering::SequentiallyConsistent {
             return ordering;
         }
-        self.lower_fence(ordering, scope);
+        self.place().fence((ordering, scope));
         rest
-    }
-
-    /// The address of an atomic load. LLVM 22 takes every load of global memory that nobody writes for
-    /// one of the read-only cache, and its code generator ends the process on an atomic one.
-    fn hidden(&self, ptr: Value) -> Result<PointerValue<'ctx>, BackendError> {
-        let address = self.pointer(ptr)?;
-        let (template, constraints) = HIDDEN_ADDRESS;
-        let (ty, args) = (address.get_type().into(), [address.into()]);
-        let hidden = self.call_asm(template, constraints, Some(ty), &args, Effects::None)?;
-        let hidden = hidden.ok_or_else(|| unexpected("an address without a value"))?;
-        Ok(hidden.into_pointer_value())
     }
 
     pub(super) fn lower_atomic_load(
@@ -201,10 +179,11 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let ordering = self.fence_if_consistent((ordering, scope), Ordering::Acquire);
         let scalar = scalar(result)?;
         let bits = self.types().int(scalar.bytes() * 8);
-        let address = self.hidden(ptr)?;
+        let (dialect, address) = (self.module.dialect, self.pointer(ptr)?);
+        let address = dialect.atomic_address(&self.place(), address)?;
         let value = self.builder().build_load(bits, address, "")?;
         if let Some(load) = value.as_instruction_value() {
-            make_atomic(load, scalar, ordering, self.sync_scope(scope));
+            make_atomic(load, scalar, ordering, self.place().sync_scope(scope));
         }
         match scalar {
             Scalar::Bool => self.value_from_memory(value, result),
@@ -231,39 +210,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let bits = self.types().int(scalar.bytes() * 8);
         let value = self.builder().build_bit_cast(value, bits, "")?;
         let store = self.builder().build_store(self.pointer(ptr)?, value)?;
-        make_atomic(store, scalar, ordering, self.sync_scope(scope));
+        make_atomic(store, scalar, ordering, self.place().sync_scope(scope));
         Ok(())
     }
 
     pub(super) fn lower_barrier(&self) -> Result<(), BackendError> {
-        let barrier = self.types().int(32).const_zero();
-        self.call_llvm(
-            "llvm.nvvm.barrier.cta.sync.aligned.all",
-            &[],
-            &[barrier.into()],
-        )?;
-        Ok(())
-    }
-
-    /// `fence.acq_rel` or `fence.sc` (PTX ISA, "membar / fence").
-    pub(super) fn lower_fence(&self, ordering: Ordering, scope: Scope) {
-        if ordering != Ordering::Relaxed {
-            build_fence(
-                self.builder(),
-                llvm_ordering(ordering),
-                self.sync_scope(scope),
-            );
-        }
-    }
-
-    /// LLVM's name of a scope (LLVM, "User Guide for NVPTX Back-end").
-    fn sync_scope(&self, scope: Scope) -> SyncScope {
-        let name = match scope {
-            Scope::Block => "block",
-            Scope::Device => "device",
-            Scope::System => "",
-        };
-        SyncScope::named(self.context(), name)
+        self.module.dialect.barrier(&self.place())
     }
 }
 
@@ -279,7 +231,7 @@ fn make_atomic(access: InstructionValue<'_>, scalar: Scalar, ordering: Ordering,
     set_sync_scope(access, scope);
 }
 
-fn llvm_ordering(ordering: Ordering) -> AtomicOrdering {
+pub(super) fn llvm_ordering(ordering: Ordering) -> AtomicOrdering {
     match ordering {
         Ordering::Relaxed => AtomicOrdering::Monotonic,
         Ordering::Acquire => AtomicOrdering::Acquire,
@@ -289,48 +241,11 @@ fn llvm_ordering(ordering: Ordering) -> AtomicOrdering {
     }
 }
 
-/// The operation and type of an `atom` instruction. There is no signed 64-bit addition, nor need
-/// for one.
-fn ptx_operation(op: AtomicOp, scalar: Scalar) -> String {
-    let bits = scalar.bits();
-    let signed = if scalar.is_signed_int() { 's' } else { 'u' };
-    match op {
-        AtomicOp::Add if scalar.is_float() => format!("add.f{bits}"),
-        AtomicOp::Add => format!("add.u{bits}"),
-        AtomicOp::Min => format!("min.{signed}{bits}"),
-        AtomicOp::Max => format!("max.{signed}{bits}"),
-        AtomicOp::And => format!("and.b{bits}"),
-        AtomicOp::Or => format!("or.b{bits}"),
-        AtomicOp::Xor => format!("xor.b{bits}"),
-        AtomicOp::Exchange => format!("exch.b{bits}"),
-    }
-}
-
-fn ptx_ordering(ordering: Ordering) -> &'static str {
+/// How a compare-and-swap is ordered that has found another value: as the load that it then is.
+fn failure_ordering(ordering: Ordering) -> AtomicOrdering {
     match ordering {
-        Ordering::Relaxed => "relaxed",
-        Ordering::Acquire => "acquire",
-        Ordering::Release => "release",
-        // After the fence that makes the difference.
-        Ordering::AcquireRelease | Ordering::SequentiallyConsistent => "acq_rel",
-    }
-}
-
-fn ptx_scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Block => "cta",
-        Scope::Device => "gpu",
-        Scope::System => "sys",
-    }
-}
-
-/// The inline assembly constraint for a scalar's register (NVPTX: `h` 16, `r` 32, `l` 64 bits).
-fn ptx_register(scalar: Scalar) -> char {
-    match scalar {
-        Scalar::F32 => 'f',
-        Scalar::F64 => 'd',
-        _ if scalar.bits() == 64 => 'l',
-        _ if scalar.bits() == 32 => 'r',
-        _ => 'h',
+        Ordering::Relaxed | Ordering::Release => AtomicOrdering::Monotonic,
+        Ordering::Acquire | Ordering::AcquireRelease => AtomicOrdering::Acquire,
+        Ordering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
     }
 }

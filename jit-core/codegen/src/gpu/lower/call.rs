@@ -8,11 +8,11 @@ use inkwell::values::{BasicValueEnum, CallSiteValue};
 use kiln_ir::Effects;
 
 use super::value::call_arguments;
-use super::{FunctionLowering, ModuleLowering};
+use super::{FunctionLowering, ModuleLowering, Place};
 use crate::gpu::inline_ptx::InlinePtx;
 use crate::llvm::error::BackendError;
 
-impl<'ctx> ModuleLowering<'_, 'ctx> {
+impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
     /// Calls an LLVM intrinsic; `overloads` are the types that select it if it is overloaded.
     pub(super) fn call_llvm(
         &self,
@@ -44,14 +44,12 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         Ok(builder.build_call(declaration, &call_arguments(args), "")?)
     }
 
-    /// Inline PTX without operands that must stay where it is.
-    pub(super) fn build_asm_statement(
-        &self,
-        builder: &Builder<'ctx>,
-        template: &str,
-    ) -> Result<(), BackendError> {
-        self.build_asm(builder, template, "~{memory}", None, &[], Effects::Memory)?;
-        Ok(())
+    /// Where the machine's dialect builds.
+    pub(super) fn place<'m>(&'m self, builder: &'m Builder<'ctx>) -> Place<'m, 'a, 'ctx> {
+        Place {
+            module: self,
+            builder,
+        }
     }
 
     pub(super) fn build_asm(

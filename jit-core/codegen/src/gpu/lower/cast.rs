@@ -78,15 +78,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         value: IntValue<'ctx>,
         from: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let towards_zero = match from {
-            Scalar::I32 => "llvm.nvvm.i2f.rz",
-            Scalar::U32 => "llvm.nvvm.ui2f.rz",
-            Scalar::I64 => "llvm.nvvm.ll2f.rz",
-            _ => "llvm.nvvm.ull2f.rz",
-        };
         let ty = self.types().float(Scalar::F32);
         let builder = self.builder();
-        let rounded = self.llvm_value(towards_zero, &[], &[value.into()])?;
+        let rounded = (self.module.dialect).towards_zero(&self.place(), value, from)?;
         let back = as_int(self.float_to_int(rounded, Scalar::F32, from)?)?;
         let lost = builder.build_int_compare(IntPredicate::NE, back, value, "")?;
         let int = self.types().int(32);

@@ -2,8 +2,7 @@
 //!
 //! Every failed check calls one internal function, so that the kernel's code holds no more than a
 //! compare, a branch and a call that is never taken. It records the fault as [`kiln_ir::fault`]
-//! describes and ends the thread with `exit` (PTX ISA, "Control Flow Instructions"): no trap, so
-//! the other threads and the context live on.
+//! describes and ends the thread: no trap, so the other threads and the context live on.
 
 use std::mem::offset_of;
 
@@ -16,38 +15,10 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use kiln_ir::fault::{FaultChannel, FaultRecord};
 use kiln_ir::{AddressSpace, Inst};
 
-use super::value::{as_int, as_pointer};
+use super::value::as_pointer;
 use super::{FunctionLowering, ModuleLowering, unexpected};
 use crate::llvm::bindings::{Wrap, build_gep};
 use crate::llvm::error::BackendError;
-
-/// The special registers that go into a record, with where they go.
-const POSITION: [(&str, usize); 6] = [
-    (
-        "llvm.nvvm.read.ptx.sreg.ctaid.x",
-        offset_of!(FaultRecord, block),
-    ),
-    (
-        "llvm.nvvm.read.ptx.sreg.ctaid.y",
-        offset_of!(FaultRecord, block) + 4,
-    ),
-    (
-        "llvm.nvvm.read.ptx.sreg.ctaid.z",
-        offset_of!(FaultRecord, block) + 8,
-    ),
-    (
-        "llvm.nvvm.read.ptx.sreg.tid.x",
-        offset_of!(FaultRecord, thread),
-    ),
-    (
-        "llvm.nvvm.read.ptx.sreg.tid.y",
-        offset_of!(FaultRecord, thread) + 4,
-    ),
-    (
-        "llvm.nvvm.read.ptx.sreg.tid.z",
-        offset_of!(FaultRecord, thread) + 8,
-    ),
-];
 
 impl<'ctx> FunctionLowering<'_, 'ctx> {
     /// Ends the thread in the current block.
@@ -118,7 +89,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         self.write_record(&builder, channel, [site, index, length])?;
         builder.build_unconditional_branch(end)?;
         builder.position_at_end(end);
-        self.build_asm_statement(&builder, "exit;")?;
+        self.dialect.end_thread(&self.place(&builder))?;
         builder.build_unreachable()?;
         Ok(())
     }
@@ -144,12 +115,16 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         write(offset_of!(FaultRecord, kernel_tag), tag.into())?;
         write(offset_of!(FaultRecord, index), index)?;
         write(offset_of!(FaultRecord, length), length)?;
-        for (register, offset) in POSITION {
-            let value = self.call_llvm(builder, register, &[], &[])?;
-            let value = as_int(value.ok_or_else(|| unexpected("a register without a value"))?)?;
-            write(offset, value.into())?;
+        let at = self.place(builder);
+        for axis in 0..3 {
+            let block = self.dialect.block_index(&at, axis)?;
+            write(offset_of!(FaultRecord, block) + 4 * axis, block.into())?;
         }
-        self.call_llvm(builder, "llvm.nvvm.membar.sys", &[], &[])?;
+        for axis in 0..3 {
+            let thread = self.dialect.thread_index(&at, axis)?;
+            write(offset_of!(FaultRecord, thread) + 4 * axis, thread.into())?;
+        }
+        self.dialect.publish(&at)?;
         let valid = self.types.int(32).const_int(1, false);
         write(offset_of!(FaultRecord, state), valid.into())
     }

@@ -142,13 +142,16 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         for param in &function.params {
             let ty = function.type_of(param.value);
             let arrived = match self.module.arrival(function, param) {
-                Arrival::Value | Arrival::ParamAddress(_) => Lowered::One(next()?),
+                Arrival::Value => Lowered::One(next()?),
+                Arrival::ParamAddress(_) => {
+                    Lowered::One(self.in_param_block(as_pointer(next()?)?)?.into())
+                }
                 Arrival::Memory => {
                     let value = next()?;
                     self.value_from_memory(value, ty)?
                 }
                 Arrival::ParamLoad(ty) => {
-                    let address = as_pointer(next()?)?;
+                    let address = self.in_param_block(as_pointer(next()?)?)?;
                     self.load(address, ty, false, true)?
                 }
                 Arrival::Slice => Lowered::Slice(as_pointer(next()?)?, as_int(next()?)?),
@@ -164,6 +167,15 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             self.let_memory_escape()?;
         }
         Ok(())
+    }
+
+    /// An address in the parameter block, as the IR has it.
+    fn in_param_block(
+        &self,
+        address: PointerValue<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        let ty = self.types().pointer(AddressSpace::Param);
+        Ok(self.builder.build_address_space_cast(address, ty, "")?)
     }
 
     /// Tells LLVM what is known about a kernel's argument beyond its attributes.
@@ -415,7 +427,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             } => one(self.lower_atomic_cas(ptr, expected, new, (ordering, scope))?),
             InstData::Barrier => self.lower_barrier().map(|()| None),
             InstData::Fence { ordering, scope } => {
-                self.lower_fence(ordering, scope);
+                self.place().fence((ordering, scope));
                 Ok(None)
             }
             InstData::Call {

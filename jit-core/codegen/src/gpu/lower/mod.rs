@@ -1,4 +1,5 @@
-//! From a verified module in the legal phase to an LLVM module for NVPTX.
+//! From a verified module in the legal phase to an LLVM module for a GPU. What GPUs have in different ways
+//! is asked of the machine's [`Dialect`].
 //!
 //! [`lower`] declares everything first (constants, shared variables, functions), then fills the
 //! bodies one by one with a [`FunctionLowering`]. Each family of instructions has its file; the one
@@ -12,6 +13,7 @@ mod atomic;
 mod call;
 mod cast;
 mod control;
+mod dialect;
 mod fault;
 mod function;
 mod line_info;
@@ -20,9 +22,6 @@ mod names;
 mod signature;
 mod slice;
 mod value;
-
-#[cfg(any(feature = "gpu-on-host", test))]
-pub(crate) use atomic::HIDDEN_ADDRESS;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -46,6 +45,8 @@ use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 use crate::options::CodegenOptions;
 
+pub(super) use atomic::Order;
+pub(super) use dialect::{Atomic, Dialect, ParamBlock, Place};
 pub(super) use function::FunctionLowering;
 pub use names::kernel_entry_name;
 pub(super) use value::Lowered;
@@ -74,6 +75,7 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     pub(super) llvm: LlvmModule<'ctx>,
     pub(super) types: TypeLowering<'a, 'ctx>,
     pub(super) target: PtxTarget,
+    pub(super) dialect: &'a dyn Dialect,
     pub(super) options: &'a CodegenOptions,
     pub(super) hooks: &'a dyn LoweringHooks,
     functions: Vec<FunctionValue<'ctx>>,
@@ -98,6 +100,7 @@ pub(super) fn lower<'a>(
     job: &LlvmJob<'a>,
     machine: &Machine,
     target: PtxTarget,
+    dialect: &dyn Dialect,
 ) -> Result<LlvmModule<'a>, BackendError> {
     let (context, module) = (job.context, job.legal.module());
     let llvm = context.create_module(&names::sanitize(&module.name));
@@ -107,6 +110,7 @@ pub(super) fn lower<'a>(
         module,
         types: TypeLowering::new(context, &module.types, machine.target_data()),
         target,
+        dialect,
         options: job.options,
         hooks: job.hooks,
         functions: Vec::new(),

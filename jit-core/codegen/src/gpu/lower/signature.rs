@@ -18,10 +18,8 @@ use kiln_ir::{
 
 use super::{ModuleLowering, names};
 use crate::gpu::inline_ptx::enum_attribute;
+use crate::gpu::types::space_number;
 use crate::llvm::error::BackendError;
-
-/// LLVM's calling convention of a kernel (`ptx_kernel`).
-const PTX_KERNEL: u32 = 71;
 
 /// How one IR parameter arrives.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -70,7 +68,9 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
             Arrival::Value => into.push(self.types.value(ty)?.into()),
             Arrival::Memory => into.push(self.types.memory(ty)?.into()),
             Arrival::ParamAddress(_) | Arrival::ParamLoad(_) => {
-                into.push(self.types.pointer(AddressSpace::Param).into());
+                let own = self.dialect.param_block().space;
+                let space = own.unwrap_or(space_number(AddressSpace::Param));
+                into.push(self.context.ptr_type(space.into()).into());
             }
             Arrival::Slice => {
                 if let TypeData::Slice { space, wide, .. } = *self.types.table().data(ty) {
@@ -154,20 +154,10 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         function: &Function,
         declared: FunctionValue<'ctx>,
     ) -> Result<(), BackendError> {
-        declared.set_call_conventions(PTX_KERNEL);
-        if let Some(bounds) = function.launch_bounds {
-            let promise = |key: &str, number: u32| {
-                let attribute = self
-                    .context
-                    .create_string_attribute(key, &number.to_string());
-                declared.add_attribute(AttributeLoc::Function, attribute);
-            };
-            if bounds.max_threads > 0 {
-                promise("nvvm.maxntid", bounds.max_threads);
-            }
-            if bounds.min_blocks > 0 {
-                promise("nvvm.minctasm", bounds.min_blocks);
-            }
+        declared.set_call_conventions(self.dialect.kernel_convention());
+        for (name, value) in self.dialect.kernel_attributes(function.launch_bounds) {
+            let attribute = self.context.create_string_attribute(name, &value);
+            declared.add_attribute(AttributeLoc::Function, attribute);
         }
         let mut index = 0;
         for param in &function.params {
@@ -196,7 +186,8 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
     ) -> Result<(), BackendError> {
         let at = AttributeLoc::Param(index);
         let memory = self.types.memory(ty)?;
-        let byval = Attribute::get_named_enum_kind_id("byval");
+        let block = self.dialect.param_block();
+        let byval = Attribute::get_named_enum_kind_id(block.by_value);
         let byval = self
             .context
             .create_type_attribute(byval, memory.as_any_type_enum());
@@ -204,10 +195,10 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         let align = self.types.layout(ty)?.align;
         declared.add_attribute(at, self.enum_attribute("align", align));
         declared.add_attribute(at, self.enum_attribute("readonly", 0));
-        let constant = self
-            .context
-            .create_string_attribute("nvvm.grid_constant", "");
-        declared.add_attribute(at, constant);
+        if let Some(mark) = block.mark {
+            let mark = self.context.create_string_attribute(mark, "");
+            declared.add_attribute(at, mark);
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{Effects, Inst, Type, TypeData, Value};
+use kiln_ir::{Inst, Type, TypeData, Value};
 
 use super::value::{Lowered, as_int, as_pointer};
 use super::{FunctionLowering, unexpected};
@@ -74,20 +74,13 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         })
     }
 
-    /// All dynamic shared memory; the size is a special register (PTX ISA, `%dynamic_smem_size`).
+    /// All dynamic shared memory.
     pub(super) fn lower_dynamic_shared(&self, result: Type) -> Result<Lowered<'ctx>, BackendError> {
         let TypeData::Slice { element, wide, .. } = *self.types().table().data(result) else {
             return Err(unexpected("dynamic shared memory that is not a slice"));
         };
         let int = self.types().int(32);
-        let bytes = self.call_asm(
-            "mov.u32 $0, %dynamic_smem_size;",
-            "=r",
-            Some(int.into()),
-            &[],
-            Effects::None,
-        )?;
-        let bytes = as_int(bytes.ok_or_else(|| unexpected("a register without a value"))?)?;
+        let bytes = self.module.dialect.dynamic_shared_bytes(&self.place())?;
         let size = int.const_int(self.byte_size(element)?.max(1), false);
         let len = self.builder().build_int_unsigned_div(bytes, size, "")?;
         let len = self.resize_unsigned(len, self.types().slice_length(wide).into())?;

@@ -9,7 +9,7 @@ use kiln_ir::gpu_on_host::{Operation, RowCall};
 use kiln_ir::{IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern};
 
 use super::access;
-use crate::gpu::lower::HIDDEN_ADDRESS;
+use crate::gpu::nvptx::HIDDEN_ADDRESS;
 use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
 
 /// The types in the order in which they stand for a cell of inline PTX that several have: what PTX

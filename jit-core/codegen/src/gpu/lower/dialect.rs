@@ -1,0 +1,205 @@
+//! What GPUs have in different ways: what lowering asks the machine that it is for.
+//!
+//! A kernel becomes the same module of LLVM for each GPU but for this: how a kernel is called and its
+//! parameters arrive, how a thread finds out where it is, meets others and ends, and which atomics
+//! LLVM's back end gets right by itself.
+
+use inkwell::builder::Builder;
+use inkwell::types::{BasicTypeEnum, IntType};
+use inkwell::values::{BasicValueEnum, CallSiteValue, IntValue, PointerValue};
+
+use kiln_ir::{AddressSpace, AtomicOp, Effects, LaunchBounds, Ordering, Scalar, Scope};
+
+use super::ModuleLowering;
+use super::atomic::{Order, llvm_ordering};
+use super::value::as_int;
+use crate::llvm::bindings::{SyncScope, build_fence};
+use crate::llvm::error::BackendError;
+
+/// How values lie in the parameter block of a kernel.
+#[derive(Copy, Clone, Debug)]
+pub(in crate::gpu) struct ParamBlock {
+    /// LLVM's number of its address space, if it is not that of generic addresses.
+    pub(in crate::gpu) space: Option<u16>,
+    /// The attribute of a parameter that is the address of a value in the block.
+    pub(in crate::gpu) by_value: &'static str,
+    /// Another one, which a back end asks for, as a string.
+    pub(in crate::gpu) mark: Option<&'static str>,
+}
+
+/// An atomic read-modify-write.
+#[derive(Copy, Clone, Debug)]
+pub(in crate::gpu) enum Atomic {
+    /// Combines what is there with the operand.
+    Modify(AtomicOp),
+    /// Puts the second operand there if the first is there.
+    CompareAndSwap,
+}
+
+/// A GPU, as lowering sees it.
+pub(in crate::gpu) trait Dialect {
+    /// LLVM's number of the calling convention of a kernel.
+    fn kernel_convention(&self) -> u32;
+
+    /// Attributes of a kernel, as strings, by what it promises of its launches.
+    fn kernel_attributes(&self, bounds: Option<LaunchBounds>) -> Vec<(&'static str, String)>;
+
+    /// How values are handed over.
+    fn param_block(&self) -> ParamBlock;
+
+    /// LLVM's name of a scope; the empty one is that of all threads there are.
+    fn scope(&self, scope: Scope) -> &'static str;
+
+    /// The letter of inline assembly for a register that holds an address.
+    fn address_register(&self) -> char;
+
+    /// The index of the thread in its block, 0 for x to 2 for z, as 32 bits.
+    fn thread_index<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        axis: usize,
+    ) -> Result<IntValue<'ctx>, BackendError>;
+
+    /// The same of the block in the grid.
+    fn block_index<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        axis: usize,
+    ) -> Result<IntValue<'ctx>, BackendError>;
+
+    /// Bytes of the launch's dynamic shared memory, as 32 bits.
+    fn dynamic_shared_bytes<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError>;
+
+    /// Waits for all threads of the block, and sees what they wrote.
+    fn barrier(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError>;
+
+    /// Orders what the thread wrote before what it writes, for the host.
+    fn publish(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError>;
+
+    /// Ends the thread.
+    fn end_thread(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError>;
+
+    /// The address of an atomic load, as the back end is to be given it.
+    fn atomic_address<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        address: PointerValue<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError>;
+
+    /// An atomic read-modify-write that LLVM's own instruction is not right for.
+    fn atomic<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        operation: (Atomic, Scalar),
+        address: (PointerValue<'ctx>, AddressSpace),
+        operands: &[BasicValueEnum<'ctx>],
+        order: Order,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>;
+
+    /// An integer of 32 or 64 bits as `f32`, rounded towards zero.
+    fn towards_zero<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        value: IntValue<'ctx>,
+        from: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError>;
+}
+
+/// Where a dialect builds what it has.
+#[derive(Copy, Clone)]
+pub(in crate::gpu) struct Place<'m, 'a, 'ctx> {
+    pub(super) module: &'m ModuleLowering<'a, 'ctx>,
+    pub(in crate::gpu) builder: &'m Builder<'ctx>,
+}
+
+impl<'ctx> Place<'_, '_, 'ctx> {
+    /// An integer type of 1 to 64 bits.
+    pub(in crate::gpu) fn int(&self, bits: u32) -> IntType<'ctx> {
+        self.module.types.int(bits)
+    }
+
+    /// Calls an LLVM intrinsic; `overloads` are the types that select it if it is overloaded.
+    pub(in crate::gpu) fn call(
+        &self,
+        name: &str,
+        overloads: &[BasicTypeEnum<'ctx>],
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        self.module.call_llvm(self.builder, name, overloads, args)
+    }
+
+    /// Calls an LLVM intrinsic that gives a value.
+    pub(in crate::gpu) fn value(
+        &self,
+        name: &str,
+        overloads: &[BasicTypeEnum<'ctx>],
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        self.call(name, overloads, args)?
+            .ok_or_else(|| BackendError::new("lower", format!("`{name}` gives no value")))
+    }
+
+    /// Calls an LLVM intrinsic that gives an integer.
+    pub(in crate::gpu) fn number(
+        &self,
+        name: &str,
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        as_int(self.value(name, &[], args)?)
+    }
+
+    /// Inline assembly.
+    pub(in crate::gpu) fn asm_call(
+        &self,
+        (template, constraints): (&str, &str),
+        result: Option<BasicTypeEnum<'ctx>>,
+        args: &[BasicValueEnum<'ctx>],
+        effects: Effects,
+    ) -> Result<CallSiteValue<'ctx>, BackendError> {
+        (self.module).build_asm(self.builder, template, constraints, result, args, effects)
+    }
+
+    /// Inline assembly that gives a value.
+    pub(in crate::gpu) fn asm(
+        &self,
+        asm: (&str, &str),
+        result: BasicTypeEnum<'ctx>,
+        args: &[BasicValueEnum<'ctx>],
+        effects: Effects,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let call = self.asm_call(asm, Some(result), args, effects)?;
+        let value = call.try_as_basic_value().basic();
+        value.ok_or_else(|| BackendError::new("lower", format!("`{}` gives no value", asm.0)))
+    }
+
+    /// Inline assembly without operands that must stay where it is.
+    pub(in crate::gpu) fn asm_statement(&self, text: &str) -> Result<(), BackendError> {
+        self.asm_call((text, "~{memory}"), None, &[], Effects::Memory)?;
+        Ok(())
+    }
+
+    /// A fence; a relaxed one is none.
+    pub(in crate::gpu) fn fence(&self, (ordering, scope): Order) {
+        if ordering != Ordering::Relaxed {
+            let scope = self.sync_scope(scope);
+            build_fence(self.builder, llvm_ordering(ordering), scope);
+        }
+    }
+
+    /// A scope, by the machine's name.
+    pub(super) fn sync_scope(&self, scope: Scope) -> SyncScope {
+        SyncScope::named(self.module.context, self.module.dialect.scope(scope))
+    }
+
+    /// An attribute of functions and calls that LLVM knows by name.
+    pub(in crate::gpu) fn attribute(
+        &self,
+        name: &str,
+        value: u64,
+    ) -> inkwell::attributes::Attribute {
+        self.module.enum_attribute(name, value)
+    }
+}

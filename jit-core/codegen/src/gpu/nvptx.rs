@@ -1,0 +1,231 @@
+//! NVIDIA's GPUs, as lowering sees them (LLVM, "User Guide for NVPTX Back-end").
+//!
+//! A relaxed read-modify-write of device scope is an `atomicrmw`, which LLVM understands and prints as
+//! plain `atom` (PTX ISA, "atom": relaxed, `.gpu`). LLVM drops the ordering and scope of an `atomicrmw`, so
+//! every other one is inline PTX that names both.
+
+use inkwell::attributes::AttributeLoc;
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+
+use kiln_ir::target::PtxTarget;
+use kiln_ir::{AddressSpace, AtomicOp, Effects, LaunchBounds, Ordering, Scalar, Scope};
+
+use super::lower::{Atomic, Dialect, Order, ParamBlock, Place};
+use crate::llvm::error::BackendError;
+
+/// LLVM's calling convention of a kernel (`ptx_kernel`).
+const PTX_KERNEL: u32 = 71;
+
+/// Inline PTX behind which LLVM does not see where an address comes from, with its constraints.
+pub(crate) const HIDDEN_ADDRESS: (&str, &str) = ("mov.b64 $0, $1;", "=l,l");
+
+/// `memory(argmem: readwrite)`: what a relaxed atomic reaches and orders.
+const ARGUMENT_MEMORY: u64 = 0b11;
+
+/// The names of dimensions in special registers.
+const AXES: [char; 3] = ['x', 'y', 'z'];
+
+impl Dialect for PtxTarget {
+    fn kernel_convention(&self) -> u32 {
+        PTX_KERNEL
+    }
+
+    fn kernel_attributes(&self, bounds: Option<LaunchBounds>) -> Vec<(&'static str, String)> {
+        let Some(bounds) = bounds else {
+            return Vec::new();
+        };
+        let promises = [
+            ("nvvm.maxntid", bounds.max_threads),
+            ("nvvm.minctasm", bounds.min_blocks),
+        ];
+        let made = promises.into_iter().filter(|(_, number)| *number > 0);
+        made.map(|(name, number)| (name, number.to_string()))
+            .collect()
+    }
+
+    fn param_block(&self) -> ParamBlock {
+        ParamBlock {
+            space: None,
+            by_value: "byval",
+            mark: Some("nvvm.grid_constant"),
+        }
+    }
+
+    fn scope(&self, scope: Scope) -> &'static str {
+        match scope {
+            Scope::Block => "block",
+            Scope::Device => "device",
+            Scope::System => "",
+        }
+    }
+
+    fn address_register(&self) -> char {
+        'l'
+    }
+
+    fn thread_index<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        axis: usize,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        at.number(&format!("llvm.nvvm.read.ptx.sreg.tid.{}", AXES[axis]), &[])
+    }
+
+    fn block_index<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        axis: usize,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let register = format!("llvm.nvvm.read.ptx.sreg.ctaid.{}", AXES[axis]);
+        at.number(&register, &[])
+    }
+
+    /// A special register (PTX ISA, `%dynamic_smem_size`).
+    fn dynamic_shared_bytes<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let register = ("mov.u32 $0, %dynamic_smem_size;", "=r");
+        let bytes = at.asm(register, at.int(32).into(), &[], Effects::None)?;
+        Ok(bytes.into_int_value())
+    }
+
+    fn barrier(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError> {
+        let barrier = at.int(32).const_zero();
+        at.call(
+            "llvm.nvvm.barrier.cta.sync.aligned.all",
+            &[],
+            &[barrier.into()],
+        )?;
+        Ok(())
+    }
+
+    fn publish(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError> {
+        at.call("llvm.nvvm.membar.sys", &[], &[])?;
+        Ok(())
+    }
+
+    /// `exit` (PTX ISA, "Control Flow Instructions").
+    fn end_thread(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError> {
+        at.asm_statement("exit;")
+    }
+
+    /// LLVM 22 takes every load of global memory that nobody writes for one of the read-only cache, and
+    /// its code generator ends the process on an atomic one.
+    fn atomic_address<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        address: PointerValue<'ctx>,
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        let (ty, args) = (address.get_type().into(), [address.into()]);
+        let hidden = at.asm(HIDDEN_ADDRESS, ty, &args, Effects::None)?;
+        Ok(hidden.into_pointer_value())
+    }
+
+    /// `atom.<order>.<scope>.<space>.<operation>` (PTX ISA, "atom").
+    fn atomic<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        (operation, scalar): (Atomic, Scalar),
+        (address, space): (PointerValue<'ctx>, AddressSpace),
+        operands: &[BasicValueEnum<'ctx>],
+        order: Order,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let operation = match operation {
+            Atomic::Modify(_) if order == (Ordering::Relaxed, Scope::Device) => return Ok(None),
+            Atomic::Modify(op) => ptx_operation(op, scalar),
+            Atomic::CompareAndSwap => format!("cas.b{}", scalar.bits()),
+        };
+        let space = match space {
+            AddressSpace::Global => ".global",
+            AddressSpace::Shared => ".shared",
+            _ => "",
+        };
+        let ordering = match order.0 {
+            Ordering::SequentiallyConsistent => {
+                at.fence(order);
+                Ordering::Acquire
+            }
+            weaker => weaker,
+        };
+        let (order, scope) = (ptx_ordering(ordering), ptx_scope(order.1));
+        let register = ptx_register(scalar);
+        let mut template = format!("atom.{order}.{scope}{space}.{operation} $0, [$1]");
+        let mut constraints = format!("={register},l");
+        for i in 0..operands.len() {
+            template.push_str(&format!(", ${}", i + 2));
+            constraints.push_str(&format!(",{register}"));
+        }
+        template.push(';');
+        constraints.push_str(",~{memory}");
+        let args = [&[address.into()], operands].concat();
+        let ty = operands[0].get_type();
+        let call = at.asm_call((&template, &constraints), Some(ty), &args, Effects::Memory)?;
+        if ordering == Ordering::Relaxed {
+            let attribute = at.attribute("memory", ARGUMENT_MEMORY);
+            call.add_attribute(AttributeLoc::Function, attribute);
+        }
+        Ok(call.try_as_basic_value().basic())
+    }
+
+    fn towards_zero<'ctx>(
+        &self,
+        at: &Place<'_, '_, 'ctx>,
+        value: IntValue<'ctx>,
+        from: Scalar,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let name = match from {
+            Scalar::I32 => "llvm.nvvm.i2f.rz",
+            Scalar::U32 => "llvm.nvvm.ui2f.rz",
+            Scalar::I64 => "llvm.nvvm.ll2f.rz",
+            _ => "llvm.nvvm.ull2f.rz",
+        };
+        at.value(name, &[], &[value.into()])
+    }
+}
+
+/// The operation and type of an `atom` instruction. There is no signed 64-bit addition, nor need
+/// for one.
+fn ptx_operation(op: AtomicOp, scalar: Scalar) -> String {
+    let bits = scalar.bits();
+    let signed = if scalar.is_signed_int() { 's' } else { 'u' };
+    match op {
+        AtomicOp::Add if scalar.is_float() => format!("add.f{bits}"),
+        AtomicOp::Add => format!("add.u{bits}"),
+        AtomicOp::Min => format!("min.{signed}{bits}"),
+        AtomicOp::Max => format!("max.{signed}{bits}"),
+        AtomicOp::And => format!("and.b{bits}"),
+        AtomicOp::Or => format!("or.b{bits}"),
+        AtomicOp::Xor => format!("xor.b{bits}"),
+        AtomicOp::Exchange => format!("exch.b{bits}"),
+    }
+}
+
+fn ptx_ordering(ordering: Ordering) -> &'static str {
+    match ordering {
+        Ordering::Relaxed => "relaxed",
+        Ordering::Acquire => "acquire",
+        Ordering::Release => "release",
+        // After the fence that makes the difference.
+        Ordering::AcquireRelease | Ordering::SequentiallyConsistent => "acq_rel",
+    }
+}
+
+fn ptx_scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Block => "cta",
+        Scope::Device => "gpu",
+        Scope::System => "sys",
+    }
+}
+
+/// The inline assembly constraint for a scalar's register (NVPTX: `h` 16, `r` 32, `l` 64 bits).
+fn ptx_register(scalar: Scalar) -> char {
+    match scalar {
+        Scalar::F32 => 'f',
+        Scalar::F64 => 'd',
+        _ if scalar.bits() == 64 => 'l',
+        _ if scalar.bits() == 32 => 'r',
+        _ => 'h',
+    }
+}
