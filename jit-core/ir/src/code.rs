@@ -118,6 +118,9 @@ pub struct HostCode {
     /// Bytes of what is kept for a block while it runs, and of its memory without dynamic shared
     /// memory.
     pub arena_bytes: [u64; 2],
+    /// How many blocks a call of the code may ask for, so that it ends soon: code without loops does not
+    /// look itself whether its launch is to end.
+    pub blocks_a_call: u64,
     /// Bytes of stack that the code takes.
     pub stack_bytes: u64,
 }

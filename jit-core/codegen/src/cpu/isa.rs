@@ -199,6 +199,7 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
             barriers: self.plan.barriers(),
             rows: self.job.legal.intrinsics.values().copied().collect(),
             arena_bytes: self.arena_bytes,
+            blocks_a_call: self.plan.blocks_a_call(),
             stack_bytes,
         }))
     }

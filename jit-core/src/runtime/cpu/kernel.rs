@@ -15,6 +15,7 @@ pub(super) struct HostKernel {
     object: LoadedObject,
     rows: Vec<&'static IntrinsicDef>,
     arena_bytes: [usize; 2],
+    blocks_a_call: u64,
     stack_bytes: usize,
     cost: AtomicU64,
 }
@@ -27,6 +28,7 @@ impl HostKernel {
             object: LoadedObject::load(name, &code.object, ENTRY, &symbols::find)?,
             rows: code.rows.clone(),
             arena_bytes: code.arena_bytes.map(|bytes| bytes as usize),
+            blocks_a_call: code.blocks_a_call.max(1),
             stack_bytes: code.stack_bytes as usize,
             cost: AtomicU64::new(0),
         })
@@ -42,6 +44,10 @@ impl Blocks for HostKernel {
 
     fn arena_bytes(&self) -> [usize; 2] {
         self.arena_bytes
+    }
+
+    fn blocks_a_call(&self) -> u64 {
+        self.blocks_a_call
     }
 
     fn rows(&self) -> &[&'static IntrinsicDef] {

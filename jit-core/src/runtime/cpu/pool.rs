@@ -41,6 +41,8 @@ pub(super) trait Blocks: Send + Sync {
     /// Bytes of what is kept between segments, and of a block's memory without dynamic shared
     /// memory.
     fn arena_bytes(&self) -> [usize; 2];
+    /// How many blocks the function may be asked for at once; at least 1.
+    fn blocks_a_call(&self) -> u64;
     /// The rows that its code has calls of, by their numbers.
     fn rows(&self) -> &[&'static IntrinsicDef];
     /// The kernel's name.
@@ -204,7 +206,16 @@ impl Run {
         // SAFETY: the code was made for this signature and stays loaded while `self` holds it; the
         // arena has the bytes that the code asks for, and nobody else has it. What the code
         // accesses besides is what the arguments point at, as for any launch.
-        let code = || unsafe { (self.code.entry())(&launch, first, count, arena, memory) };
+        let call =
+            |first, count| unsafe { (self.code.entry())(&launch, first, count, arena, memory) };
+        let code = || {
+            let (mut at, end) = (first, first.saturating_add(count));
+            while at < end && !self.stop.is_asked() {
+                let some = self.code.blocks_a_call().min(end - at);
+                call(at, some);
+                at += some;
+            }
+        };
         if let Err(panic) = meaning::catch(&self.stop, code) {
             self.give_up(panic.in_kernel(self.code.name()).into());
         }
@@ -611,7 +622,12 @@ mod tests {
     /// Code that does nothing.
     struct Nothing(AtomicU64);
 
-    unsafe extern "C" fn nothing(_: *const HostLaunch, _: u64, _: u64, _: *mut u8, _: *mut u8) {}
+    /// How many blocks each call of it was asked for.
+    static CALLS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+    unsafe extern "C" fn nothing(_: *const HostLaunch, _: u64, n: u64, _: *mut u8, _: *mut u8) {
+        CALLS.lock().push(n);
+    }
 
     impl Blocks for Nothing {
         fn entry(&self) -> BlocksFn {
@@ -619,6 +635,9 @@ mod tests {
         }
         fn arena_bytes(&self) -> [usize; 2] {
             [0, 0]
+        }
+        fn blocks_a_call(&self) -> u64 {
+            3
         }
         fn rows(&self) -> &[&'static IntrinsicDef] {
             &[]
@@ -646,6 +665,19 @@ mod tests {
             limit: None,
         };
         Run::new(Arc::new(Nothing(AtomicU64::new(0))), &spec, report).expect("memory")
+    }
+
+    /// Code without loops does not look itself whether its launch is to end.
+    #[test]
+    fn a_call_asks_for_no_more_blocks_than_code_says() {
+        let launch = run(Box::new(|_| ()));
+        launch.run(0, 8, ptr::null_mut());
+        let calls = std::mem::take(&mut *CALLS.lock());
+        // Other tests run code, too, but two blocks at once at most.
+        assert_eq!(calls.iter().filter(|&&n| n == 3).count(), 2);
+        launch.stop.ask(StopReason::Cancelled);
+        launch.run(0, 8, ptr::null_mut());
+        assert!(!CALLS.lock().contains(&3));
     }
 
     /// The launches of other threads stay when no worker can be started, and who waits goes on.

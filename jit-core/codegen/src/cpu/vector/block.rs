@@ -143,20 +143,18 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             self.slot(start[2])?,
         ];
         let left = self.slot(self.count.into())?;
-        let (part, head, next, end) = (
-            self.block("part"),
+        let (head, next, end) = (
             self.block("block"),
             self.block("block_end"),
             self.block("end"),
         );
         let none = emit.icmp(IntPredicate::EQ, self.count.into(), emit.i64(0).into())?;
         emit.builder
-            .build_conditional_branch(none.into_int_value(), end, part)?;
-        emit.builder.position_at_end(part);
-        self.entry.look(emit)?;
-        let todo = self.begin_part(left)?;
-        emit.builder.build_unconditional_branch(head)?;
+            .build_conditional_branch(none.into_int_value(), end, head)?;
         emit.builder.position_at_end(head);
+        if self.plan.looks_before_blocks() {
+            self.entry.look(emit)?;
+        }
         for (i, &slot) in index.iter().enumerate() {
             self.entry.block_index[i] = self.read(int, slot)?.into_int_value();
         }
@@ -171,52 +169,26 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         self.jump(next)?;
         emit.builder.position_at_end(next);
         self.next_block(&index)?;
-        let part_end = self.block("part_end");
-        self.count_down(todo, (head, part_end))?;
-        emit.builder.position_at_end(part_end);
-        self.go_on_if_any(left, (part, end))?;
+        self.count_down(left, (head, end))?;
         emit.builder.position_at_end(end);
         emit.builder.build_return(None)?;
         Ok(self.entry.slots)
-    }
-
-    /// Takes the blocks of a part off those that are left; where they are counted.
-    fn begin_part(&self, left: PointerValue<'ctx>) -> Result<PointerValue<'ctx>, BackendError> {
-        let emit = self.emit;
-        let most = emit.i64(self.plan.blocks_a_look() as i64).into();
-        let before = self.read(emit.int(64).into(), left)?;
-        let fewer = emit.icmp(IntPredicate::ULT, before, most)?;
-        // A part of one block is one whatever is left, which LLVM sees best if it is told so.
-        let blocks = match self.plan.blocks_a_look() {
-            1 => most,
-            _ => emit.select(fewer, before, most)?,
-        };
-        emit.builder.build_store(left, emit.sub(before, blocks)?)?;
-        self.slot(blocks)
     }
 
     /// One less; to the first block if there are any left, else to the second.
     fn count_down(
         &self,
         counter: PointerValue<'ctx>,
-        ways: (BasicBlock<'ctx>, BasicBlock<'ctx>),
+        (yes, no): (BasicBlock<'ctx>, BasicBlock<'ctx>),
     ) -> Result<(), BackendError> {
         let count = self.read(self.emit.int(64).into(), counter)?;
         let count = self.emit.sub(count, self.emit.i64(1).into())?;
         self.emit.builder.build_store(counter, count)?;
-        self.go_on_if_any(counter, ways)
-    }
-
-    fn go_on_if_any(
-        &self,
-        counter: PointerValue<'ctx>,
-        (yes, no): (BasicBlock<'ctx>, BasicBlock<'ctx>),
-    ) -> Result<(), BackendError> {
-        let emit = self.emit;
-        let count = self.read(emit.int(64).into(), counter)?;
-        let any = emit.icmp(IntPredicate::NE, count, emit.i64(0).into())?;
-        emit.builder
-            .build_conditional_branch(any.into_int_value(), yes, no)?;
+        let any = self
+            .emit
+            .icmp(IntPredicate::NE, count, self.emit.i64(0).into())?;
+        let builder = &self.emit.builder;
+        builder.build_conditional_branch(any.into_int_value(), yes, no)?;
         Ok(())
     }
 

@@ -2,9 +2,9 @@
 //!
 //! A launch has a word that is 0 as long as it is to go on ([`kiln_ir::stop::Stop`]). Each loop reads it
 //! at the end of its turns, save innermost ones whose turns are counted with 32 bits or fewer: there a
-//! look costs, and an end is in sight. It is read before each block of a kernel with loops, and before
-//! as many blocks of one without as make [`WORK_A_LOOK`]. Where the word is set, control leaves the
-//! function from where it is.
+//! look costs, and an end is in sight. It is read before each block of a kernel with loops. Of one without,
+//! whoever runs it asks for as many blocks at once as make [`WORK_A_CALL`], and looks between. Where the
+//! word is set, control leaves the function from where it is.
 
 use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
@@ -30,20 +30,25 @@ pub(super) enum Looks<'ctx> {
 /// Turns from one look to the next in an innermost loop, as often as they are written.
 const TURNS_A_LOOK: u32 = 64;
 
-/// Instructions between two looks where there are no loops, counted once for each warp. A look takes
-/// three, and each of these some microseconds if all that it loads is far away.
-const WORK_A_LOOK: u64 = 4096;
+/// Instructions of a call of code without loops, counted once for each warp. A call takes some 40, and each
+/// of these some microseconds if all that it loads is far away.
+const WORK_A_CALL: u64 = 16384;
 
 impl Plan<'_> {
-    /// How many blocks run from one look to the next.
-    pub(super) fn blocks_a_look(&self) -> u64 {
+    /// Whether the code looks before each block.
+    pub(super) fn looks_before_blocks(&self) -> bool {
         let function = &self.flat.function;
-        if has_loops(function, function.body) {
-            return 1;
+        has_loops(function, function.body)
+    }
+
+    /// How many blocks a call may ask for, so that it ends soon.
+    pub(crate) fn blocks_a_call(&self) -> u64 {
+        if self.looks_before_blocks() {
+            return u64::MAX;
         }
         let mut instructions = 0;
-        function.for_each_inst(|_, _| instructions += 1);
-        (WORK_A_LOOK / (instructions * u64::from(self.block.warps())).max(1)).max(1)
+        self.flat.function.for_each_inst(|_, _| instructions += 1);
+        (WORK_A_CALL / (instructions * u64::from(self.block.warps())).max(1)).max(1)
     }
 }
 

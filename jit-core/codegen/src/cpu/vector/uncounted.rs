@@ -12,11 +12,12 @@ use super::look::Looks;
 use crate::llvm::error::BackendError;
 use crate::simt::Shape;
 
-/// The longest body, in operations, that is written several times.
-const SHORT: usize = 24;
+/// How often a body is written at most: counting the turns up to the next look costs a loop of a few
+/// instructions some per cent.
+const TURNS_AT_ONCE: usize = 8;
 
-/// How often: counting the turns up to the next look costs a loop of a few instructions some per cent.
-const TURNS_AT_ONCE: usize = 4;
+/// The most operations that the turns of a loop have together, where they are written several times.
+const OPERATIONS_AT_ONCE: usize = 128;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn loop_(&mut self, inst: Inst, body: Region) -> Result<(), BackendError> {
@@ -75,7 +76,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let last = function.regions[body].insts.last();
         let has_turns = last.is_none_or(|&inst| !function.insts[inst].data.is_terminator());
         match looks {
-            Looks::Rarely(_) if operations <= SHORT && has_turns && !waits => TURNS_AT_ONCE,
+            Looks::Rarely(_) if has_turns && !waits => {
+                (OPERATIONS_AT_ONCE / operations.max(1)).clamp(1, TURNS_AT_ONCE)
+            }
             _ => 1,
         }
     }
