@@ -1,4 +1,4 @@
-//! Runs the suite on the first CUDA device: a program without Rust's harness, so that it can be carried
+//! Runs the suite, and the files of IR of kind `run`, on the first CUDA device: a program without Rust's harness, so that it can be carried
 //! to a machine that has a GPU and no Rust.
 //!
 //! `gpu-tests [FILTER]`, and the other options of Rust's harness. Without a CUDA device it says so and runs
@@ -9,8 +9,14 @@
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use kiln::core::hook::HookSet;
+use kiln::core::job::OptLevel;
+use kiln::core::runtime::cuda::CudaContext;
 use kiln::prelude::*;
+use kiln_random::gpu::Gpu;
+use kiln_random::visit::Device as _;
 use libtest_mimic::{Arguments, Failed, Trial};
+use suite::files::File;
 use suite::{Case, Outcome};
 
 fn main() -> ExitCode {
@@ -41,7 +47,7 @@ fn takes(args: &mut Vec<String>, option: &str) -> bool {
     args.len() < count
 }
 
-/// A test for each case, and the kernel that does not end.
+/// A test for each case and each file, and the kernel that does not end.
 fn tests(device: &Device) -> Vec<Trial> {
     let test = |case: Case| {
         let device = device.clone();
@@ -50,10 +56,20 @@ fn tests(device: &Device) -> Vec<Trial> {
         })
     };
     let mut tests: Vec<Trial> = suite::cases().into_iter().map(test).collect();
+    tests.extend(File::all("run").into_iter().map(|file| {
+        let name = format!("gpu::kir::run::{}", file.name());
+        Trial::test(name, move || run_file(&file).map_err(Failed::from))
+    }));
     tests.push(Trial::test("gpu::endless", || {
         endless_kernel_in_a_process().map_err(Failed::from)
     }));
     tests
+}
+
+/// Runs a file in a context of its own.
+fn run_file(file: &File) -> Outcome {
+    let gpu = Gpu::new(CudaContext::new(0)?, OptLevel::O3, HookSet::new());
+    file.check_on(&|case| gpu.run(case).map_err(|failed| failed.to_string()))
 }
 
 /// The argument of the process that waits for a kernel that does not end.

@@ -1,5 +1,5 @@
 //! Runs the suite without a GPU: each case is a test on each device, in the interpreter, as code for
-//! GPUs, and before NVIDIA's assembler.
+//! GPUs, and before NVIDIA's assembler. Tests that are files of IR are here, too.
 //!
 //! A test is named by the device, the chapter and the case, so a filter takes any of them:
 //! `cargo xtask test compiled_for_8_lanes`, `cargo xtask test warp::`, `cargo xtask test saxpy`. It has a
@@ -8,6 +8,7 @@
 mod assemble;
 mod checked;
 mod cpu;
+mod filetests;
 mod gpu_on_host;
 mod planted;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         checked::tests(),
         gpu_on_host::tests(),
         assemble::tests(),
+        filetests::tests(),
     ];
     let tests = chapters.into_iter().flatten().collect();
     libtest_mimic::run(&arguments, tests).exit_code()

@@ -16,7 +16,7 @@ use crate::mutation::{Random, mutate};
 
 /// The texts of all `.kir` files.
 fn texts() -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/filetests");
     let mut texts = Vec::new();
     for folder in ["text", "verify"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("the folder exists");

@@ -4,7 +4,6 @@
 //! Apart are programs that hold something of their process: `cuda_driver` counts allocations and opens a
 //! fake driver, `llvm_library` opens one library or another.
 
-mod filetests;
 mod interpreter;
 mod intrinsics;
 mod ir_robustness;
@@ -13,4 +12,5 @@ mod mutation;
 mod ptx;
 mod ptx_grid;
 mod ptx_shapes;
+mod rules;
 mod specialize;

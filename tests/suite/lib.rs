@@ -18,6 +18,7 @@ mod arithmetic;
 mod arrays;
 mod control;
 mod faults;
+pub mod files;
 mod launching;
 mod math;
 mod memory;

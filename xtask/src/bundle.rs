@@ -7,6 +7,7 @@
 //!                         into bundle/bin/ by `run`
 //! bundle/lib/*.xz         the toolchain's libLLVM, unpacked by `run` and opened at run time
 //! bundle/peers/*.cu       the CUDA C++ twins that benches compile with nvcc where it is installed
+//! bundle/filetests/run    kernels in IR that the GPU tests run
 //! ```
 //! The folder has to travel to machines with little room for it, so it has a size limit.
 
@@ -32,6 +33,9 @@ const LEFT_OUT: &str = "cpu";
 /// The test programs that run on a GPU, without Rust's test harness.
 const GPU_TESTS: [&str; 4] = ["gpu-tests", "litmus", "random-functions", "random-kernels"];
 
+/// The files of IR that run on a GPU, in the folder `tests` and in the bundle.
+const FILE_TESTS: &str = "filetests/run";
+
 const BUILD_HELP: &str = "Repair what the compiler reports above";
 const TOOLCHAIN_HELP: &str = "Install Rust with rustup";
 const STRIP_HELP: &str = "`strip` comes with the C linker (Debian and Ubuntu: binutils)";
@@ -47,13 +51,18 @@ pub(crate) fn bundle(with_llvm: bool) -> Result<()> {
     let folder = root().join("bundle");
     let programs = build()?;
     remove(&folder)?;
-    for inner in ["bin", "lib", "peers"] {
+    for inner in ["bin", "lib", "peers", FILE_TESTS] {
         let inner = folder.join(inner);
         fs::create_dir_all(&inner).map_err(Error::io("create", inner))?;
     }
     copy_programs(&programs, &folder)?;
     pack_programs(&folder)?;
-    copy_peers(&folder.join("peers"))?;
+    copy_all("benches/peers", "cu", &folder.join("peers"))?;
+    copy_all(
+        &format!("tests/{FILE_TESTS}"),
+        "kir",
+        &folder.join(FILE_TESTS),
+    )?;
     let library = toolchain_llvm()?;
     let name = file_name(&library);
     if with_llvm {
@@ -167,18 +176,15 @@ fn pack_programs(folder: &Path) -> Result<()> {
     remove(&bin)
 }
 
-/// Copies the CUDA C++ twins, if there are any.
-fn copy_peers(to: &Path) -> Result<()> {
-    let sources = fs::read_dir(root().join("benches/peers"))
+/// Copies the files of a folder of the repository whose names have an extension, if there are any.
+fn copy_all(from: &str, extension: &str, to: &Path) -> Result<()> {
+    let files = fs::read_dir(root().join(from))
         .into_iter()
         .flatten()
         .flatten();
-    for source in sources.map(|entry| entry.path()) {
-        if source
-            .extension()
-            .is_some_and(|extension| extension == "cu")
-        {
-            copy(&source, &to.join(file_name(&source)))?;
+    for file in files.map(|entry| entry.path()) {
+        if file.extension().is_some_and(|known| known == extension) {
+            copy(&file, &to.join(file_name(&file)))?;
         }
     }
     Ok(())
@@ -323,7 +329,10 @@ mod tests {
             "#!/bin/sh\necho \"good got $* and $KILN_LIBLLVM\"\n",
         );
         bundle.program("bin/bad", "#!/bin/sh\nexit 3\n");
-        bundle.program("bin/gpu-tests", "#!/bin/sh\necho \"tests got $*\"\n");
+        bundle.program(
+            "bin/gpu-tests",
+            "#!/bin/sh\necho \"tests got $*\"\necho \"files are in $KILN_FILETESTS\"\n",
+        );
         bundle.program("programs", "example bad\nexample good\ntest gpu-tests\n");
         bundle
     }
@@ -339,7 +348,8 @@ mod tests {
                 .arg(bundle.0.join("run"))
                 .args(args)
                 .env_remove("KILN_LIBLLVM")
-                .env_remove("KILN_PEERS");
+                .env_remove("KILN_PEERS")
+                .env_remove("KILN_FILETESTS");
             let output = command
                 .env("KILN_BUNDLE_LIB", bundle.0.join("unpacked"))
                 .output();
@@ -406,8 +416,10 @@ mod tests {
         bundle.program("unpacked/libLLVM.so.1", "");
         let (code, text, error) = call(&bundle, &["--all-tests"]);
         assert_eq!((code, error.as_str()), (Some(2), "run: failed: bad\n"));
+        let files = format!("files are in {}\n", bundle.0.join("filetests").display());
         for line in [
             "tests got --require\n",
+            &files,
             "== bad: FAILED (3)\n",
             "== good: ok\n",
         ] {

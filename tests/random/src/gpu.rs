@@ -14,7 +14,7 @@ use kiln_jit_core::target::{PtxTarget, Target};
 
 use crate::case::Case;
 use crate::hooked::hooks_of;
-use crate::run::{by_value, param_block};
+use crate::run::{by_value, describe, param_block};
 use crate::visit::{Device, Failed};
 
 /// A CUDA device. Kernels are compiled side by side and run one after the other, so that the one that
@@ -93,10 +93,8 @@ impl Gpu {
         context.synchronize().map_err(told)?;
         let fault = context.take_fault();
         let buffers = self.download(case, &addresses).map_err(told)?;
-        match fault {
-            None => Ok(buffers),
-            Some(fault) => Err(format!("fault: {fault:?}")),
-        }
+        describe(fault)?;
+        Ok(buffers)
     }
 
     /// The addresses of the case's buffers on the device.

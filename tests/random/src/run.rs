@@ -298,7 +298,8 @@ pub fn by_value(case: &Case, now: &ParamLayout) -> Case {
     case
 }
 
-fn describe(fault: Option<FaultRecord>) -> Result<(), String> {
+/// A fault is an error that says where.
+pub(crate) fn describe(fault: Option<FaultRecord>) -> Result<(), String> {
     match fault {
         None => Ok(()),
         Some(fault) => Err(format!(

@@ -4,6 +4,7 @@
 //! visit stops, and names the case that did it. Which one that was can be told since one case runs at
 //! a time. What ends a device is made smaller in processes of its own ([`Afresh`]).
 
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -39,6 +40,15 @@ pub enum Failed {
     Ended(String),
     /// An earlier one did, so it was not run.
     Gone,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::Here(why) | Failed::Ended(why) => f.write_str(why),
+            Failed::Gone => f.write_str("the device has ended"),
+        }
+    }
 }
 
 /// What is wrong with a case.

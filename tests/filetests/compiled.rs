@@ -1,0 +1,116 @@
+//! Files of kinds `hook`, `llvm` and `ptx`: what stages of the pipeline give.
+//!
+//! `; target: cpu` is an x86-64 processor without extensions, with vectors of 8 lanes and blocks of 32
+//! threads, unless `lanes` and `block` say other; `; target: sm_90` is a GPU. A file can have several.
+//! `hooks` names some of [`hooks::ALL`](super::hooks::ALL); `stage: optimized-llvm` looks at the module
+//! after LLVM's passes.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kiln::core::codegen::Isas;
+use kiln::core::compile::{Compiler, Stage, StageObserver};
+use kiln::core::ir::{self, PrintOptions};
+use kiln::core::job::{CompileJob, CompileOptions};
+use kiln::core::target::{CpuTarget, PtxTarget, Target};
+use suite::Outcome;
+use suite::files::File;
+
+use super::{checks, gives, hooks};
+
+/// A target by its name.
+pub(super) fn target(file: &File, name: &str) -> Result<Target, String> {
+    if name == "interpreter" {
+        return Ok(Target::Interpreter);
+    }
+    if name == "cpu" {
+        let lanes = file.extents("lanes")?.map_or(8, |[lanes, ..]| lanes);
+        return Ok(Target::Cpu(CpuTarget {
+            block: Some(file.extents("block")?.unwrap_or([32, 1, 1])),
+            lanes: Some(lanes),
+            ..CpuTarget::default()
+        }));
+    }
+    let sm = name.strip_prefix("sm_").and_then(|sm| sm.parse().ok());
+    let sm = sm.ok_or_else(|| format!("`{name}` is no target"))?;
+    Ok(Target::Ptx(PtxTarget::for_sm(sm)))
+}
+
+/// The names of a file's targets.
+pub(super) fn targets(file: &File) -> impl Iterator<Item = &str> {
+    file.settings()
+        .filter_map(|(name, value)| (name == "target").then_some(value))
+}
+
+/// Keeps the output of one stage.
+struct Keeps {
+    stage: Stage,
+    text: Mutex<Option<String>>,
+}
+
+impl StageObserver for Keeps {
+    fn stage(&self, _: &str, stage: Stage, _: Duration, text: &dyn Fn() -> String) {
+        if stage == self.stage {
+            *self.text.lock().expect("nothing panics here") = Some(text());
+        }
+    }
+}
+
+/// What a stage gives for a target.
+fn output(file: &File, target: Target, stage: Stage) -> Result<String, String> {
+    let keeps = Keeps {
+        stage,
+        text: Mutex::new(None),
+    };
+    let compiler = Compiler {
+        hooks: &hooks::named(file.setting("hooks").unwrap_or_default())?,
+        isas: &Isas::default(),
+        observer: &keeps,
+    };
+    let job = CompileJob::new(file.module()?, target, CompileOptions::default());
+    let compiled = match stage {
+        Stage::Specialized | Stage::Legal => compiler.legalize(job).map(drop),
+        Stage::Llvm | Stage::OptimizedLlvm | Stage::Ptx | Stage::Object => {
+            compiler.compile(job).map(drop)
+        }
+    };
+    compiled.map_err(|error| error.to_string())?;
+    let text = keeps.text.into_inner().expect("nothing panics here");
+    text.ok_or_else(|| format!("the target has no stage `{}`", stage.name()))
+}
+
+pub(super) fn check_hooks(file: &File) -> Outcome {
+    let name = targets(file).next().unwrap_or("interpreter");
+    let given = output(file, target(file, name)?, Stage::Legal);
+    let given = given.map(|text| without_places(&text)).unwrap_or_else(Ok)?;
+    gives::settle(file, &given)
+}
+
+/// The text of a module that does not say where it comes from.
+fn without_places(text: &str) -> Result<String, ir::ParseError> {
+    let module = ir::parse(text, &kiln::stdlib::find)?;
+    Ok(ir::print(&module, PrintOptions { locations: false }))
+}
+
+pub(super) fn check_llvm(file: &File) -> Outcome {
+    let stage = match file.setting("stage") {
+        None => Stage::Llvm,
+        Some("optimized-llvm") => Stage::OptimizedLlvm,
+        Some(other) => return Err(format!("`{other}` is no stage of LLVM's").into()),
+    };
+    check_stage(file, stage)
+}
+
+pub(super) fn check_ptx(file: &File) -> Outcome {
+    check_stage(file, Stage::Ptx)
+}
+
+fn check_stage(file: &File, stage: Stage) -> Outcome {
+    let mut names = targets(file).peekable();
+    names.peek().ok_or("`; target: ..` is missing")?;
+    for name in names {
+        let text = output(file, target(file, name)?, stage)?;
+        checks::check(file, name, &text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! What has no file: nothing may.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kiln::core::hook::HookPoint;
+use kiln::core::ir::{InstData, Module};
+use libtest_mimic::Trial;
+use suite::Outcome;
+use suite::files::File;
+
+use super::compiled::targets;
+use super::{checks, hooks};
+use crate::test;
+
+pub(super) fn tests() -> Vec<Trial> {
+    let tests: [(&str, fn() -> Outcome); 5] = [
+        ("each_operation_has_a_text", texts),
+        ("each_operation_is_lowered_for_gpus", || lowered("sm_")),
+        ("each_operation_is_lowered_for_cpus", || lowered("cpu")),
+        ("each_operation_is_run", runs),
+        ("each_extension_point_has_a_file", extension_points),
+    ];
+    let named = |(name, run): (&str, fn() -> Outcome)| test(format!("kir::{name}"), run);
+    tests.into_iter().map(named).collect()
+}
+
+/// Names the variants of an enumeration: a new one does not compile before it is in the list.
+macro_rules! variants {
+    ($all:ident, $name:ident of $enumeration:ident: $($variant:ident),* $(,)?) => {
+        const $all: &[&str] = &[$(stringify!($variant)),*];
+
+        fn $name(of: &$enumeration) -> &'static str {
+            match of {
+                $($enumeration::$variant { .. } => stringify!($variant)),*
+            }
+        }
+    };
+}
+
+variants! { OPERATIONS, operation of InstData:
+    Const, ConstParam, Unary, Binary, Compare, Select, Cast, Bitcast, Construct, Extract, Insert, VarGet,
+    VarSet, Load, Store, PtrOffset, FieldPtr, ElementPtr, SpaceCast, SliceNew, SliceLen, SlicePtr,
+    SliceIndex, SharedAddr, DynamicShared, LocalAlloc, GlobalAddr, AtomicLoad, AtomicStore, AtomicRmw,
+    AtomicCas, Barrier, Fence, Call, Intrinsic, If, Loop, For, Break, Continue, Return,
+}
+
+variants! { POINTS, point of HookPoint:
+    ConvertArgument, PrepareJob, RewriteIr, LowerAbi, Lowering, FinishModule, PassPipeline,
+    FinishOptimizedModule, RewritePtx, BeforeLaunch, AfterLaunch,
+}
+
+/// What specialization leaves nothing of.
+const BEFORE_SPECIALIZATION: &[&str] = &["ConstParam"];
+
+/// Where hooks are called with what a program has at a launch, which no file has (`tests/hooks.rs`).
+const AT_A_LAUNCH: &[&str] = &["ConvertArgument", "BeforeLaunch", "AfterLaunch"];
+
+/// The operations of a module by the lines of its file.
+fn by_line(module: &Module) -> BTreeMap<usize, BTreeSet<&'static str>> {
+    let mut lines = BTreeMap::<usize, BTreeSet<&'static str>>::new();
+    for function in module.functions.values() {
+        for node in function.insts.values() {
+            let at_line = lines.entry(node.location.line as usize).or_default();
+            at_line.insert(operation(&node.data));
+        }
+    }
+    lines
+}
+
+/// Whether all of a list was seen, but for some.
+fn all_seen(all: &[&str], but: &[&str], seen: &BTreeSet<&str>, what: &str) -> Outcome {
+    let missing = |name: &&&str| !but.contains(*name) && !seen.contains(**name);
+    let missing: Vec<_> = all.iter().filter(missing).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{what}: {missing:?}; write one in tests/filetests").into()),
+    }
+}
+
+fn texts() -> Outcome {
+    let mut seen = BTreeSet::new();
+    for file in File::all("text") {
+        seen.extend(by_line(&file.module()?).into_values().flatten());
+    }
+    all_seen(OPERATIONS, &[], &seen, "no file of kind `text` has")
+}
+
+fn runs() -> Outcome {
+    let mut seen = BTreeSet::new();
+    for file in File::all("run") {
+        seen.extend(by_line(&file.module()?).into_values().flatten());
+    }
+    let what = "no file of kind `run` has";
+    all_seen(OPERATIONS, BEFORE_SPECIALIZATION, &seen, what)
+}
+
+/// Whether each operation has a check below it about a target of a family.
+fn lowered(family: &str) -> Outcome {
+    let mut seen = BTreeSet::new();
+    for file in File::all("llvm") {
+        let lines = by_line(&file.module()?);
+        let of_family: Vec<&str> = targets(&file).filter(|t| t.starts_with(family)).collect();
+        for check in checks::of(&file, &of_family) {
+            seen.extend(lines.get(&check.about).into_iter().flatten());
+        }
+    }
+    let what = format!("no file of kind `llvm` has a line `; {family}..: ..` below");
+    all_seen(OPERATIONS, BEFORE_SPECIALIZATION, &seen, &what)
+}
+
+fn extension_points() -> Outcome {
+    let mut used = BTreeSet::new();
+    for kind in ["hook", "llvm", "ptx"] {
+        for file in File::all(kind) {
+            let set = hooks::named(file.setting("hooks").unwrap_or_default())?;
+            used.extend(set.iter().map(|hook| hook.name()));
+        }
+    }
+    let mut known = hooks::ALL.iter().map(|(_, make)| make().name());
+    if let Some(hook) = known.find(|hook| !used.contains(hook)) {
+        return Err(format!("no file has the hook `{hook}`").into());
+    }
+    let seen = hooks::ALL.iter().map(|(at, _)| point(at)).collect();
+    all_seen(POINTS, AT_A_LAUNCH, &seen, "no hook of a file acts at")
+}
