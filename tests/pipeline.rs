@@ -14,6 +14,7 @@ use kiln::core::front::AsKernel;
 use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet};
 use kiln::core::inkwell;
 use kiln::core::ir::{Effects, IntrinsicDef, Meaning, Module, Scalar, TypePattern, Uniformity};
+use kiln::core::runtime::DeviceError;
 use kiln::core::target::{CpuTarget, Target};
 use kiln::prelude::*;
 
@@ -349,6 +350,9 @@ fn code_for_one_shape_of_block_runs_with_that_alone() -> kiln::Result<()> {
     let error = count
         .launch(&jit, (1, 64), &mut y)
         .expect_err("another shape");
-    assert!(matches!(error, kiln::Error::WrongTarget { .. }), "{error}");
+    assert!(
+        matches!(error, kiln::Error::Device(DeviceError::WrongTarget { .. })),
+        "{error}"
+    );
     Ok(())
 }

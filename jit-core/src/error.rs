@@ -16,7 +16,7 @@ use crate::ir::{VerifyErrors, readable};
 use crate::launch::{KernelFault, LaunchError, LaunchStopped};
 use crate::legal::NotLegal;
 use crate::row_panic::RowPanic;
-use crate::runtime::ObjectError;
+use crate::runtime::DeviceError;
 use crate::runtime::cuda::DriverError;
 use crate::specialize::{BindError, SpecializeError};
 
@@ -51,30 +51,20 @@ pub enum Error {
     Driver(DriverError),
     /// A buffer that does not hold what its type says.
     InvalidValue(crate::value::InvalidValue),
+    /// A device did not do what it was asked for.
+    Device(DeviceError),
     /// A launch that cannot be.
     Launch(LaunchError),
     /// A thread of an earlier launch ended because it did something it must not.
     Fault(KernelFault),
     /// A launch was ended before its time.
     Stopped(LaunchStopped),
-    /// A device that cannot end launches.
-    NoCancel {
-        /// The device.
-        device: String,
-    },
     /// The function of an intrinsic's row panicked.
     RowPanic(RowPanic),
     /// The interpreter met something that ends the launch.
     Interpret(InterpretError),
     /// A check found something; see [`crate::checks`].
     Finding(Box<Finding>),
-    /// Checks on a device that makes none.
-    NoChecks {
-        /// The kernel.
-        kernel: String,
-        /// The device.
-        device: String,
-    },
     /// More values than a buffer has.
     BufferTooSmall {
         /// Values the buffer has.
@@ -86,24 +76,6 @@ pub enum Error {
     HostMemory {
         /// What was asked for.
         bytes: usize,
-    },
-    /// The operating system gives no thread to run blocks on.
-    Workers(String),
-    /// Machine code that cannot be loaded.
-    Object(ObjectError),
-    /// An address that is not of this device's memory.
-    ForeignAddress {
-        /// The address.
-        address: u64,
-    },
-    /// An event of another device.
-    ForeignEvent,
-    /// Code for another kind of device.
-    WrongTarget {
-        /// The kernel.
-        kernel: String,
-        /// The device.
-        device: String,
     },
     /// A stage that the target does not have.
     NoStage {
@@ -139,9 +111,6 @@ pub enum Error {
         /// The target.
         target: String,
     },
-    /// Code for a GPU did on this CPU what ends a launch.
-    #[cfg(feature = "gpu-on-host")]
-    OnHost(crate::runtime::OnHostError),
     /// A bug in Kiln.
     Internal(&'static str),
 }
@@ -163,6 +132,7 @@ macro_rules! subjects {
                 match self {
                     $($(#[$only])* Error::$name(error) => Some(error),)*
                     Error::Interpret(error) => Some(error),
+                    Error::Device(error) => Some(error),
                     _ => None,
                 }
             }
@@ -189,9 +159,6 @@ subjects! {
     Stopped(LaunchStopped),
     RowPanic(RowPanic),
     Finding(Box<Finding>),
-    Object(ObjectError),
-    #[cfg(feature = "gpu-on-host")]
-    OnHost(crate::runtime::OnHostError),
 }
 
 impl std::error::Error for Error {
@@ -224,20 +191,8 @@ impl fmt::Display for Whole<'_> {
             Error::Stopped(subject) => subject.fmt(f),
             Error::RowPanic(subject) => subject.fmt(f),
             Error::Finding(subject) => subject.fmt(f),
-            Error::Object(subject) => subject.fmt(f),
-            #[cfg(feature = "gpu-on-host")]
-            Error::OnHost(subject) => subject.fmt(f),
+            Error::Device(subject) => subject.fmt(f),
             Error::Interpret(subject) => subject.fmt(f),
-            Error::NoCancel { device } => write!(
-                f,
-                "{device} cannot end a kernel before its time; set `JitOptions::time_limit`, so that waiting \
-                 for it ends"
-            ),
-            Error::NoChecks { kernel, device } => write!(
-                f,
-                "kernel `{kernel}`: {device} makes no checks; launch it with these options on \
-                 `Device::cpu()`, or run the program under NVIDIA's compute-sanitizer"
-            ),
             Error::BufferTooSmall { buffer, values } => write!(
                 f,
                 "{values} values do not fit a buffer of {buffer}; allocate a larger one"
@@ -245,23 +200,6 @@ impl fmt::Display for Whole<'_> {
             Error::HostMemory { bytes } => write!(
                 f,
                 "the host has no {bytes} bytes of memory left; use smaller buffers or drop some"
-            ),
-            Error::Workers(what) => write!(
-                f,
-                "no thread could be started to run kernels on this CPU: {what}; the process has too many"
-            ),
-            Error::ForeignAddress { address } => write!(
-                f,
-                "{address:#x} is no address of this device's memory; use buffers of this device"
-            ),
-            Error::ForeignEvent => write!(
-                f,
-                "the two events are of different devices; record both on one"
-            ),
-            Error::WrongTarget { kernel, device } => write!(
-                f,
-                "kernel `{kernel}` was compiled for another target than {device} can run; do not set \
-                 `JitOptions::target` where kernels are launched"
             ),
             Error::NoStage {
                 kernel,
@@ -320,6 +258,21 @@ impl From<InterpretError> for Error {
     }
 }
 
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Error {
+        match error {
+            DeviceError::Driver(error) => Error::Driver(error),
+            DeviceError::Fault(fault) => Error::Fault(fault),
+            DeviceError::Stopped(stopped) => Error::Stopped(stopped),
+            DeviceError::RowPanic(panic) => Error::RowPanic(panic),
+            DeviceError::Interpret(error) => error.into(),
+            DeviceError::HostMemory { bytes } => Error::HostMemory { bytes },
+            DeviceError::Internal(what) => Error::Internal(what),
+            error => Error::Device(error),
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn tool(tool: &'static str, path: &Path, message: String) -> Error {
         Error::Tool {
@@ -344,6 +297,7 @@ mod tests {
     use crate::hook::{HookErrorKind, HookPoint};
     use crate::ir::{AddressSpace, ParseError, READABLE, VerifyError};
     use crate::launch::Dim3;
+    use crate::runtime::ObjectError;
     use crate::runtime::cuda::{ErrorCode, PoisonCause};
     use crate::simt::InlineError;
     use crate::specialize::{ArgumentPlace, CodePlace};
@@ -410,15 +364,17 @@ mod tests {
                 kernel: own(),
                 target: own(),
             },
-            Error::NoChecks {
+            DeviceError::NoChecks {
                 kernel: own(),
                 device: own(),
-            },
-            Error::WrongTarget {
+            }
+            .into(),
+            DeviceError::WrongTarget {
                 kernel: own(),
                 device: own(),
-            },
-            Error::Workers(own()),
+            }
+            .into(),
+            DeviceError::Workers(own()).into(),
         ]
     }
 

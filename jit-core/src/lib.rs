@@ -17,12 +17,14 @@
 //! This crate knows no hook, no library function and no array.
 
 pub mod args;
+mod buffer;
 pub mod build;
 pub mod cache;
 pub mod compile;
 mod contract;
 pub mod definition;
 pub mod error;
+mod event;
 pub mod expand;
 pub mod front;
 pub mod hook;
@@ -39,12 +41,9 @@ pub use kiln_codegen::simt;
 pub use kiln_interp as interp;
 pub use kiln_interp::checks;
 pub use kiln_ir as ir;
-#[cfg(feature = "gpu-on-host")]
-use kiln_ir::gpu_on_host;
 pub use kiln_ir::{
     abi, code, environment, fault, launch, legal, planted, rounding, row_panic, target,
 };
-use kiln_ir::{block_order, host_abi, stop};
 
 /// inkwell, for hooks that work on LLVM modules.
 pub use inkwell;

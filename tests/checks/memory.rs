@@ -1,6 +1,7 @@
 //! Planted reads of memory that nobody has written, threads without end, and how launches go on.
 
 use kiln::core::ir::AddressSpace;
+use kiln::core::runtime::DeviceError;
 use kiln::core::target::Target;
 use kiln::{Checks, Error, Finding, prelude::*};
 
@@ -424,7 +425,10 @@ fn checks_choose_the_interpreter() {
     let fine = kernel("fine", |k| out(k).at(me(k)).set(1));
     let result = launch(&jit, &fine, Shape::BLOCK);
     assert!(
-        matches!(result, Err(Error::WrongTarget { .. })),
+        matches!(
+            result,
+            Err(kiln::Error::Device(DeviceError::WrongTarget { .. }))
+        ),
         "{result:?}"
     );
 }

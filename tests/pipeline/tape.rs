@@ -12,13 +12,16 @@ use kiln::core::code::{Code, CompiledKernel, KernelInfo};
 use kiln::core::codegen::{
     BackendError, CodegenOptions, DirectIsa, Generator, Illegal, IllegalOperations, Isa,
 };
-use kiln::core::error::{Error, Result};
 use kiln::core::fault::FaultRecord;
 use kiln::core::ir::{BinaryOp, Constant, Inst, InstData, Type, Value, ValueDef};
 use kiln::core::launch::{LaunchConfig, LaunchLimits};
 use kiln::core::legal::Legal;
-use kiln::core::runtime::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use kiln::core::runtime::{
+    Backend, DeviceError, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker,
+};
 use kiln::core::target::{CustomTarget, Target};
+
+type Result<T, E = DeviceError> = std::result::Result<T, E>;
 
 /// What the machine is called.
 pub const FAMILY: &str = "tape";
@@ -132,12 +135,19 @@ impl DirectIsa for TapeIsa {
     }
 }
 
+fn failed(message: &str) -> DeviceError {
+    DeviceError::Backend {
+        device: "a reader of tapes".to_owned(),
+        message: message.to_owned(),
+    }
+}
+
 /// A device that runs tapes as they are launched.
 pub struct TapeDevice {
     info: DeviceInfo,
     /// Allocations by address.
     memory: Mutex<HashMap<u64, Vec<u8>>>,
-    fault: Mutex<Option<Error>>,
+    fault: Mutex<Option<DeviceError>>,
 }
 
 impl TapeDevice {
@@ -169,7 +179,7 @@ impl TapeDevice {
     fn with<R>(&self, address: u64, f: impl FnOnce(&mut [u8]) -> R) -> Result<R> {
         let mut memory = self.memory.lock().expect("nothing panics here");
         let bytes = memory.get_mut(&address);
-        Ok(f(bytes.ok_or(Error::ForeignAddress { address })?))
+        Ok(f(bytes.ok_or(DeviceError::ForeignAddress { address })?))
     }
 
     /// Runs a thread. A fault ends it.
@@ -199,7 +209,7 @@ impl TapeDevice {
                 INDEX => {
                     let ParamKind::Slice { address, length } = &kernel.layout.params[a as usize]
                     else {
-                        return Err(Error::Internal("an index into what is no slice"));
+                        return Err(failed("an index into what is no slice"));
                     };
                     let index = get(b);
                     if index >= number(length) {
@@ -229,7 +239,7 @@ impl TapeDevice {
                     bytes[at..at + 4].copy_from_slice(&(get(b) as u32).to_le_bytes());
                     0
                 })?,
-                _ => return Err(Error::Internal("a tape with an unknown instruction")),
+                _ => return Err(failed("a tape with an unknown instruction")),
             };
             registers.insert(to, result);
         }
@@ -272,7 +282,7 @@ impl Backend for TapeDevice {
 
     fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {
         let _ = (address, bytes);
-        Err(Error::Internal("the tests upload nothing"))
+        Err(failed("the tests upload nothing"))
     }
 
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
@@ -285,7 +295,7 @@ impl Backend for TapeDevice {
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
         let Some(bytes) = kernel.code.custom::<Vec<u8>>() else {
-            return Err(Error::WrongTarget {
+            return Err(DeviceError::WrongTarget {
                 kernel: kernel.info.name.clone(),
                 device: self.info.name.clone(),
             });
@@ -305,7 +315,7 @@ impl Backend for TapeDevice {
         _: Option<Duration>,
     ) -> Result<()> {
         let Some(tape) = code.as_any().downcast_ref::<Tape>() else {
-            return Err(Error::Internal("code of another device"));
+            return Err(failed("code of another device"));
         };
         for x in 0..config.block.to_array()[0] {
             self.thread(tape, kernel, params, x)?;

@@ -149,7 +149,7 @@ impl Jit {
     /// told once, by this or where a buffer is read that the launch was given, and the first one is
     /// told for all that were left.
     pub fn synchronize(&self) -> Result<()> {
-        self.0.device.backend().synchronize()
+        Ok(self.0.device.backend().synchronize()?)
     }
 
     /// Ends all launches on the device that have been made and have not ended; any thread may call
@@ -163,7 +163,7 @@ impl Jit {
     /// # Errors
     /// The device cannot end launches: a GPU.
     pub fn cancel(&self) -> Result<()> {
-        self.0.device.backend().cancel()
+        Ok(self.0.device.backend().cancel()?)
     }
 
     /// Launches a kernel: specializes and compiles it if it was not launched with such arguments

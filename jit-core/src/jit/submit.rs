@@ -91,7 +91,8 @@ impl Jit {
         }
         let backend = self.0.device.backend();
         let limit = self.0.options.time_limit;
-        backend.launch(loaded.code.as_ref(), info, config, &mut params, limit)
+        backend.launch(loaded.code.as_ref(), info, config, &mut params, limit)?;
+        Ok(())
         // `copies` are freed here; freeing waits for the launch that uses them.
     }
 }

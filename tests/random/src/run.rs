@@ -262,13 +262,12 @@ impl Runner for OnHostRunner {
             contract: false,
             ..CompileOptions::default()
         };
-        let failed = |error: kiln_jit_core::error::Error| {
-            format!("{error}\n  sm_{sm}, hooks {hooks:?}, {schedule}")
-        };
+        let place = format!("sm_{sm}, hooks {hooks:?}, {schedule}");
+        let failed = |error: &dyn std::fmt::Display| format!("{error}\n  {place}");
         let on_host = OnHostOptions { sm, schedule };
         let job = CompileJob::new(case.module.clone(), on_host.target(), options);
-        let compiled = compile(job, &hooks, &NoObserver).map_err(failed)?;
-        let module = OnHostModule::load(&compiled, on_host).map_err(failed)?;
+        let compiled = compile(job, &hooks, &NoObserver).map_err(|error| failed(&error))?;
+        let module = OnHostModule::load(&compiled, on_host).map_err(|error| failed(&error))?;
         let mut memory = DeviceMemory::new(case);
         let addresses: Vec<u64> = memory.ranges().iter().map(|r| r.0).collect();
         let layout = module.layout();
@@ -278,7 +277,7 @@ impl Runner for OnHostRunner {
         // SAFETY: generated kernels access their buffers only, which `memory` holds until the run
         // is over.
         let fault = unsafe { module.run(shape, case.dynamic_shared, &params) };
-        describe(fault.map_err(failed)?)?;
+        describe(fault.map_err(|error| failed(&error))?)?;
         memory.into_buffers()
     }
 }

@@ -5,8 +5,9 @@
 
 use half::{bf16, f16};
 
-use crate::rounding::{bf16_from_f64, f16_from_f64};
-use crate::runtime::cpu::symbols;
+use kiln_ir::rounding::{bf16_from_f64, f16_from_f64};
+
+use crate::cpu::symbols;
 
 /// The address of a function that LLVM may call.
 pub(super) fn find(name: &str) -> Option<usize> {

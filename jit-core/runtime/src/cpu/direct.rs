@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use kiln_ir::abi::ParamLayout;
+use kiln_ir::block_order::BlockOrder;
+use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
+use kiln_ir::fault::FaultRecord;
+
 use super::kernel::HostKernel;
 use super::pool::{Failed, Run, RunSpec};
-use crate::abi::ParamLayout;
-use crate::block_order::BlockOrder;
-use crate::code::{Code, CompiledKernel, KernelInfo};
-use crate::error::{Error, Result};
-use crate::fault::FaultRecord;
+use crate::error::{DeviceError, Result};
 
 /// A kernel that is compiled for this machine and one shape of block, loaded.
 pub struct HostModule {
@@ -29,7 +30,7 @@ impl HostModule {
             Code::Host(code) => code,
             Code::Interpreted { .. } => return Ok(None),
             Code::Ptx(_) | Code::Custom(_) => {
-                return Err(Error::WrongTarget {
+                return Err(DeviceError::WrongTarget {
                     kernel: name.clone(),
                     device: "this machine's CPU".to_owned(),
                 });
@@ -63,7 +64,9 @@ impl HostModule {
         order: BlockOrder,
     ) -> Result<Option<FaultRecord>> {
         if params.len() < self.info.layout.size as usize {
-            return Err(Error::Internal("fewer parameters than the kernel has"));
+            return Err(DeviceError::Internal(
+                "fewer parameters than the kernel has",
+            ));
         }
         let params: Vec<_> = params
             .iter()

@@ -6,13 +6,14 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kiln_interp::checks::Checks;
+use kiln_ir::code::{CompiledKernel, KernelInfo};
+use kiln_ir::launch::{LaunchConfig, LaunchLimits};
+use kiln_ir::target::Target;
+
 use super::cpu::CpuOptions;
 use super::cuda::DriverError;
-use crate::checks::Checks;
-use crate::code::{CompiledKernel, KernelInfo};
-use crate::error::{Error, Result};
-use crate::launch::{LaunchConfig, LaunchLimits};
-use crate::target::Target;
+use crate::error::{DeviceError, Result};
 
 /// Which device of this process.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -77,11 +78,14 @@ pub struct DeviceInfo {
 
 impl DeviceInfo {
     /// Refuses checks that the device does not make.
-    pub(crate) fn accept(&self, kernel: &str, checks: &Checks) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`DeviceError::NoChecks`].
+    pub fn accept(&self, kernel: &str, checks: &Checks) -> Result<()> {
         if checks.is_none() || self.kind == DeviceKind::Cpu {
             return Ok(());
         }
-        Err(Error::NoChecks {
+        Err(DeviceError::NoChecks {
             kernel: kernel.to_owned(),
             device: self.name.clone(),
         })
@@ -129,14 +133,14 @@ pub trait Backend: Send + Sync {
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>>;
     /// Makes a kernel launchable with checks. Devices of other kinds than the CPU are never asked.
     fn load_checked(&self, kernel: &CompiledKernel, _: &Checks) -> Result<Box<dyn LoadedCode>> {
-        Err(Error::NoChecks {
+        Err(DeviceError::NoChecks {
             kernel: kernel.info.name.clone(),
             device: self.info().name.clone(),
         })
     }
     /// Hands a launch to the device, which may run for as long as `limit` says, where it can be
     /// ended. `params` is laid out as the kernel's
-    /// [`crate::abi::ParamLayout`] says; the backend fills in the fault channel.
+    /// [`kiln_ir::abi::ParamLayout`] says; the backend fills in the fault channel.
     fn launch(
         &self,
         code: &dyn LoadedCode,
@@ -154,7 +158,7 @@ pub trait Backend: Send + Sync {
     }
     /// Ends all launches that have been made and have not ended, where that is possible.
     fn cancel(&self) -> Result<()> {
-        Err(Error::NoCancel {
+        Err(DeviceError::NoCancel {
             device: self.info().name.clone(),
         })
     }
@@ -207,14 +211,14 @@ impl Device {
     /// A driver or device that is there but cannot be used: this is not passed over in silence.
     pub fn best() -> Result<Device> {
         match Device::cuda(0) {
-            Err(Error::Driver(
+            Err(DeviceError::Driver(
                 DriverError::LibraryNotFound { .. } | DriverError::NoDevice { .. },
             )) => Ok(Device::cpu()),
             result => result,
         }
     }
 
-    /// A device of a backend's. A program that brings one brings an [`Isa`](crate::codegen::Isa) for its
+    /// A device of a backend's. A program that brings one brings an `Isa` for its
     /// target, too, if Kiln has none.
     pub fn of(backend: Arc<dyn Backend>) -> Device {
         Device { backend }
@@ -225,7 +229,8 @@ impl Device {
         self.backend.info()
     }
 
-    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+    /// What does the work.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 }

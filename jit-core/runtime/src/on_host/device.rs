@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
+use kiln_ir::code::{CompiledKernel, KernelInfo};
+use kiln_ir::launch::{KernelFault, LaunchConfig, LaunchLimits};
+
 use super::OnHostOptions;
 use super::kernel::{BlockMemory, Loaded, OnHostLaunch, SHARED_BYTES};
-use crate::code::{CompiledKernel, KernelInfo};
-use crate::error::{Error, Result};
-use crate::launch::{KernelFault, LaunchConfig, LaunchLimits};
-use crate::runtime::cpu::memory::DeviceMemory;
-use crate::runtime::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::cpu::memory::DeviceMemory;
+use crate::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::error::{DeviceError, Result};
 
 /// Tells these devices apart from each other, and from GPUs.
 static NEXT_ID: AtomicU32 = AtomicU32::new(1 << 16);
@@ -116,7 +117,7 @@ impl Backend for OnHostDevice {
         _limit: Option<Duration>,
     ) -> Result<()> {
         let Some(code) = code.as_any().downcast_ref::<Loaded>() else {
-            return Err(Error::Internal(
+            return Err(DeviceError::Internal(
                 "a kernel of another backend reached a GPU on this CPU",
             ));
         };
@@ -152,7 +153,7 @@ impl Backend for OnHostDevice {
         let at = |m: &dyn Marker| m.as_any().downcast_ref::<Timestamp>().map(|m| m.0);
         match (at(from), at(to)) {
             (Some(from), Some(to)) => Ok(to.saturating_duration_since(from).as_secs_f64() * 1e3),
-            _ => Err(Error::ForeignEvent),
+            _ => Err(DeviceError::ForeignEvent),
         }
     }
 }

@@ -35,22 +35,23 @@ use parking_lot::Mutex;
 pub use direct::HostModule;
 pub use object::ObjectError;
 
-use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
-use crate::abi::ParamKind;
-use crate::block_order::BlockOrder;
-use crate::checks::Checks;
-use crate::code::{Code, CompiledKernel, KernelInfo};
-use crate::error::{Error, Result};
-use crate::interp::{InterpretError, InterpretLaunch, InterpretedKernel};
-use crate::launch::{LaunchConfig, LaunchLimits, LaunchStopped};
-use crate::legal::Legal;
-use crate::planted::Bug;
-use crate::stop::Stop;
-use crate::target::{Barriers, CpuTarget, Target};
 use failures::{Failures, Given};
 use kernel::HostKernel;
+use kiln_interp::checks::Checks;
+use kiln_interp::{InterpretError, InterpretLaunch, InterpretedKernel};
+use kiln_ir::abi::ParamKind;
+use kiln_ir::block_order::BlockOrder;
+use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
+use kiln_ir::launch::{LaunchConfig, LaunchLimits, LaunchStopped};
+use kiln_ir::legal::Legal;
+use kiln_ir::planted::Bug;
+use kiln_ir::stop::Stop;
+use kiln_ir::target::{Barriers, CpuTarget, Target};
 use memory::DeviceMemory;
 use pool::{Failed, Pool, Run, RunSpec};
+
+use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::error::{DeviceError, Result};
 
 /// Tells CPU devices of one process apart.
 static NEXT_ID: AtomicU32 = AtomicU32::new(0);
@@ -208,7 +209,7 @@ impl CpuDevice {
             }
             Err(error @ InterpretError::Stopped { .. }) => {
                 let stopped = LaunchStopped::of(&stop, &kernel.name, limit);
-                Err(stopped.map_or(error.into(), Error::from))
+                Err(stopped.map_or(error.into(), DeviceError::from))
             }
             Err(error) => Err(error.into()),
         }
@@ -344,7 +345,7 @@ impl Backend for CpuDevice {
                 kernel: Arc::new(HostKernel::load(name, code)?),
                 block: code.block,
             })),
-            Code::Host(_) | Code::Ptx(_) | Code::Custom(_) => Err(Error::WrongTarget {
+            Code::Host(_) | Code::Ptx(_) | Code::Custom(_) => Err(DeviceError::WrongTarget {
                 kernel: name.clone(),
                 device: self.info.name.clone(),
             }),
@@ -361,7 +362,7 @@ impl Backend for CpuDevice {
     ) -> Result<()> {
         if let Some(code) = code.as_any().downcast_ref::<Compiled>() {
             if code.block != config.block.to_array() {
-                return Err(Error::WrongTarget {
+                return Err(DeviceError::WrongTarget {
                     kernel: kernel.name.clone(),
                     device: self.info.name.clone(),
                 });
@@ -370,7 +371,7 @@ impl Backend for CpuDevice {
         }
         match code.as_any().downcast_ref::<Interpreted>() {
             Some(code) => self.interpret(code, kernel, config, params, limit),
-            None => Err(Error::Internal(
+            None => Err(DeviceError::Internal(
                 "a kernel of another backend reached the CPU device",
             )),
         }
@@ -403,7 +404,8 @@ impl Backend for CpuDevice {
         let mine = |m: &dyn Marker| {
             let mark = m.as_any().downcast_ref::<Timestamp>();
             let mark = mark.filter(|mark| mark.device == self.info.id);
-            mark.map(|mark| mark.at.clone()).ok_or(Error::ForeignEvent)
+            mark.map(|mark| mark.at.clone())
+                .ok_or(DeviceError::ForeignEvent)
         };
         let (from, to) = (mine(from)?, mine(to)?);
         let (from, to) = (self.pool.wait_for(&from), self.pool.wait_for(&to));

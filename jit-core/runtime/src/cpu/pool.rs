@@ -17,16 +17,17 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use kiln_ir::IntrinsicDef;
+use kiln_ir::block_order::{BlockOrder, Shuffle};
+use kiln_ir::fault::FaultRecord;
+use kiln_ir::host_abi::{BlocksFn, HostLaunch};
+use kiln_ir::launch::LaunchStopped;
+use kiln_ir::stop::{Stop, StopReason};
+
 use super::memory::Allocation;
 use super::watch::Watch;
 use super::{meaning, stack};
-use crate::block_order::{BlockOrder, Shuffle};
-use crate::error::{Error, Result};
-use crate::fault::FaultRecord;
-use crate::host_abi::{BlocksFn, HostLaunch};
-use crate::ir::IntrinsicDef;
-use crate::launch::LaunchStopped;
-use crate::stop::{Stop, StopReason};
+use crate::error::{DeviceError, Result};
 
 /// Below this many nanoseconds a launch is not worth waking a worker for.
 const SHORT: u64 = 20_000;
@@ -71,7 +72,7 @@ pub(super) struct Run {
     limit: Option<Duration>,
     fault: Mutex<Option<FaultRecord>>,
     /// What went wrong besides.
-    error: Mutex<Option<Error>>,
+    error: Mutex<Option<DeviceError>>,
     report: Report,
 }
 
@@ -83,7 +84,7 @@ pub(super) enum Failed {
     /// A thread ended at a failed check; others went on.
     Fault(FaultRecord),
     /// The launch could not go on.
-    Error(Error),
+    Error(DeviceError),
 }
 
 // SAFETY: the parameters are only read once the run is made.
@@ -106,7 +107,7 @@ impl Run {
     pub(super) fn new(code: Arc<dyn Blocks>, spec: &RunSpec<'_>, report: Report) -> Result<Run> {
         let bytes = spec.params.len();
         let total = spec.grid.iter().map(|&n| u64::from(n)).product();
-        let params = Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?;
+        let params = Allocation::new(bytes).ok_or(DeviceError::HostMemory { bytes })?;
         // SAFETY: the allocation is as long as the parameters; padding is copied as it is.
         unsafe {
             params
@@ -185,7 +186,7 @@ impl Run {
     }
 
     /// Ends the launch, because of this.
-    fn give_up(&self, error: Error) {
+    fn give_up(&self, error: DeviceError) {
         self.error.lock().get_or_insert(error);
         self.stop.ask(StopReason::Failed);
     }
@@ -234,8 +235,8 @@ impl Run {
             let thread = std::thread::Builder::new().stack_size(stack::WORKER);
             match thread.spawn_scoped(scope, run).map(|thread| thread.join()) {
                 Ok(Ok(result)) => result,
-                Ok(Err(_)) => Err(Error::Internal("a thread that runs blocks panicked")),
-                Err(error) => Err(Error::Workers(error.to_string())),
+                Ok(Err(_)) => Err(DeviceError::Internal("a thread that runs blocks panicked")),
+                Err(error) => Err(DeviceError::Workers(error.to_string())),
             }
         })
     }
@@ -307,7 +308,7 @@ impl Arena {
     fn at_least(&mut self, bytes: usize) -> Result<*mut u8> {
         if self.0.as_ref().is_none_or(|a| a.bytes() < bytes) {
             self.0 = None;
-            self.0 = Some(Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?);
+            self.0 = Some(Allocation::new(bytes).ok_or(DeviceError::HostMemory { bytes })?);
         }
         Ok(self.0.as_ref().map_or(ptr::null_mut(), Allocation::start))
     }
@@ -452,7 +453,7 @@ impl Pool {
                 Ok(worker) => workers.push(worker),
                 // One worker is enough to go on.
                 Err(_) if !workers.is_empty() => break,
-                Err(error) => return Err(Error::Workers(error.to_string())),
+                Err(error) => return Err(DeviceError::Workers(error.to_string())),
             }
         }
         Ok(())
@@ -691,7 +692,10 @@ mod tests {
         let queued = Task::Run(other.clone());
         pool.shared.state.lock().queue.push_back(queued);
         let mark = pool.mark();
-        assert!(matches!(pool.launch(run(ignore())), Err(Error::Workers(_))));
+        assert!(matches!(
+            pool.launch(run(ignore())),
+            Err(DeviceError::Workers(_))
+        ));
         assert_eq!(pool.shared.state.lock().queue.len(), 2);
         assert!(mark.lock().is_none());
         // The other thread's own attempt to start one works.

@@ -11,10 +11,11 @@ use std::collections::VecDeque;
 
 use corosensei::stack::DefaultStack;
 
+use kiln_ir::gpu_on_host::{Operation, RowCall, Site};
+use kiln_ir::{Lanes, Meaning, ThreadPosition, WARP_LANES, WarpArgs};
+
 use super::Schedule;
 use super::thread::{MAX_ARGS, Thread, ThreadFn, Wish};
-use crate::gpu_on_host::{Operation, RowCall, Site};
-use crate::ir::{Lanes, Meaning, ThreadPosition, WARP_LANES, WarpArgs};
 
 /// A block to be run.
 pub(super) struct BlockRun<'a> {

@@ -1,7 +1,7 @@
 //! Events: points in a device's work, and the time between them.
 
-use super::Device;
-use super::device::Marker;
+use kiln_runtime::{Device, Marker};
+
 use crate::error::Result;
 
 /// A point in the order of a device's work (CUDA guide, "Events").
@@ -33,8 +33,7 @@ impl Event {
     /// # Errors
     /// A device that has failed.
     pub fn elapsed_ms(&self, later: &Event) -> Result<f64> {
-        self.device
-            .backend()
-            .elapsed_ms(self.marker.as_ref(), later.marker.as_ref())
+        let backend = self.device.backend();
+        Ok(backend.elapsed_ms(self.marker.as_ref(), later.marker.as_ref())?)
     }
 }

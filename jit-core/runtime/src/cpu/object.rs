@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::ir::{debug_as_text, error_text};
+use kiln_ir::{debug_as_text, error_text};
 
 use memmap2::{Mmap, MmapMut};
 use object::read::{Object as _, ObjectSection as _, ObjectSymbol as _};
@@ -27,11 +27,11 @@ pub struct ObjectError {
 debug_as_text!(ObjectError);
 
 /// Where functions and memory outside are, by name.
-pub(in crate::runtime) type Symbols<'a> = &'a dyn Fn(&str) -> Option<usize>;
+pub(crate) type Symbols<'a> = &'a dyn Fn(&str) -> Option<usize>;
 
 /// An object in memory.
 #[derive(Debug)]
-pub(in crate::runtime) struct LoadedObject {
+pub(crate) struct LoadedObject {
     memory: Mmap,
     entry: usize,
 }
@@ -44,7 +44,7 @@ const STUB_ADDRESS: usize = 6;
 
 impl LoadedObject {
     /// Loads an object and finds the function `entry`.
-    pub(in crate::runtime) fn load(
+    pub(crate) fn load(
         kernel: &str,
         bytes: &[u8],
         entry: &str,
@@ -57,7 +57,7 @@ impl LoadedObject {
     }
 
     /// The address of the entry.
-    pub(in crate::runtime) fn entry(&self) -> *const u8 {
+    pub(crate) fn entry(&self) -> *const u8 {
         self.memory.as_ptr().wrapping_add(self.entry)
     }
 }

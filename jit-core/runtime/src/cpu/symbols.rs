@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 
 /// The address of a function that LLVM may call.
-pub(in crate::runtime) fn find(name: &str) -> Option<usize> {
+pub(crate) fn find(name: &str) -> Option<usize> {
     let found = TABLE.iter().find(|(known, _)| *known == name);
     found.map(|(_, address)| address().expose_provenance())
 }
@@ -65,7 +65,7 @@ math! {
 #[cfg(test)]
 mod tests {
     use super::TABLE;
-    use crate::host_abi::FUNCTIONS;
+    use kiln_ir::host_abi::FUNCTIONS;
 
     #[test]
     fn what_code_may_call_is_there() {

@@ -7,9 +7,9 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::ir::{IntrinsicDef, Lanes, Meaning, Scalar, WARP_LANES, WarpArgs};
-use crate::row_panic::RowPanic;
-use crate::stop::{Stop, StopReason};
+use kiln_ir::row_panic::RowPanic;
+use kiln_ir::stop::{Stop, StopReason};
+use kiln_ir::{IntrinsicDef, Lanes, Meaning, Scalar, WARP_LANES, WarpArgs};
 
 /// The most arguments a row has.
 const MAX_ARGS: usize = 8;

@@ -9,10 +9,11 @@ use std::ptr;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use kiln_ir::ThreadPosition;
+use kiln_ir::gpu_on_host::{Operation, Site};
+
 use super::access::perform;
 use super::block::BlockRun;
-use crate::gpu_on_host::{Operation, Site};
-use crate::ir::ThreadPosition;
 
 /// The most arguments of an operation of a warp.
 pub(super) const MAX_ARGS: usize = 8;

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::AtomicU64;
 
+use kiln_ir::IntrinsicDef;
+use kiln_ir::code::HostCode;
+use kiln_ir::host_abi::{BlocksFn, ENTRY};
+
 use super::object::{LoadedObject, ObjectError};
 use super::pool::Blocks;
 use super::symbols;
-use crate::code::HostCode;
-use crate::host_abi::{BlocksFn, ENTRY};
-use crate::ir::IntrinsicDef;
 
 /// Machine code, loaded.
 pub(super) struct HostKernel {

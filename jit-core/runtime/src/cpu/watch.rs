@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::error::{Error, Result};
-use crate::stop::{Stop, StopReason};
+use kiln_ir::stop::{Stop, StopReason};
+
+use crate::error::{DeviceError, Result};
 
 /// Stack of the thread, which does little.
 const STACK_BYTES: usize = 128 << 10;
@@ -44,7 +45,7 @@ impl Watch {
                 .name("kiln time limit".to_owned())
                 .stack_size(STACK_BYTES);
             let started = builder.spawn(move || shared.look());
-            *thread = Some(started.map_err(|error| Error::Workers(error.to_string()))?);
+            *thread = Some(started.map_err(|error| DeviceError::Workers(error.to_string()))?);
         }
         Ok(())
     }

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use corosensei::stack::DefaultStack;
 use parking_lot::Mutex;
 
+use kiln_ir::ThreadPosition;
+use kiln_ir::code::CompiledKernel;
+use kiln_ir::fault::{FaultChannel, FaultRecord};
+use kiln_ir::gpu_on_host::{OPERATE, OnHostCode, SHARED, Site, THREAD_ENTRY};
+
 use super::block::{self, BlockRun, Chooser};
 use super::symbols;
 use super::thread::{ThreadFn, operate};
 use super::{OnHostError, Schedule};
-use crate::code::CompiledKernel;
-use crate::error::{Error, Result};
-use crate::fault::{FaultChannel, FaultRecord};
-use crate::gpu_on_host::{OPERATE, OnHostCode, SHARED, Site, THREAD_ENTRY};
-use crate::ir::ThreadPosition;
-use crate::runtime::cpu::memory::Allocation;
-use crate::runtime::cpu::object::LoadedObject;
-use crate::runtime::device::LoadedCode;
+use crate::cpu::memory::Allocation;
+use crate::cpu::object::LoadedObject;
+use crate::device::LoadedCode;
+use crate::error::{DeviceError, Result};
 
 /// Shared memory of a block, static and dynamic, in bytes: what the largest GPUs have (CUDA guide,
 /// "Technical Specifications per Compute Capability").
@@ -46,7 +47,7 @@ struct Held {
 impl BlockMemory {
     pub(super) fn new() -> Result<BlockMemory> {
         let bytes = SHARED_BYTES as usize;
-        let shared = Allocation::new(bytes).ok_or(Error::HostMemory { bytes })?;
+        let shared = Allocation::new(bytes).ok_or(DeviceError::HostMemory { bytes })?;
         let address = shared.address();
         let stacks = Vec::new();
         Ok(BlockMemory {
@@ -90,7 +91,7 @@ impl Loaded {
     /// Code of another kind, or such as cannot be loaded.
     pub(super) fn new(kernel: &CompiledKernel, memory: &BlockMemory) -> Result<Loaded> {
         let code = kernel.code.custom::<OnHostCode>();
-        let code = code.ok_or_else(|| Error::WrongTarget {
+        let code = code.ok_or_else(|| DeviceError::WrongTarget {
             kernel: kernel.info.name.clone(),
             device: "code for GPUs on this CPU".to_owned(),
         })?;
@@ -128,7 +129,7 @@ impl Loaded {
     ) -> Result<Option<FaultRecord>> {
         let held = &mut *memory.held.lock();
         let failed = |what: String| {
-            Error::OnHost(OnHostError {
+            DeviceError::OnHost(OnHostError {
                 kernel: self.name.clone(),
                 sm: launch.sm,
                 what,

@@ -1,7 +1,7 @@
 //! Memory accesses that are inline PTX.
 
-use crate::gpu_on_host::{Access, AccessKind, Element};
-use crate::ir::AtomicOp;
+use kiln_ir::AtomicOp;
+use kiln_ir::gpu_on_host::{Access, AccessKind, Element};
 
 /// Performs accesses one after the other; gives what the last one that reads has read.
 ///

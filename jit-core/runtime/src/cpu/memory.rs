@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use memmap2::MmapMut;
 use parking_lot::Mutex;
 
-use crate::error::{Error, Result};
+use crate::error::{DeviceError, Result};
 
 /// Alignment of allocations in bytes, as on a GPU.
 const ALIGNMENT: usize = 256;
@@ -17,7 +17,7 @@ const ALIGNMENT: usize = 256;
 const MAPPED: usize = 4 << 20;
 
 /// Host memory that belongs to one owner.
-pub(in crate::runtime) struct Allocation {
+pub(crate) struct Allocation {
     start: NonNull<u8>,
     source: Source,
 }
@@ -33,7 +33,7 @@ unsafe impl Send for Allocation {}
 
 impl Allocation {
     /// `bytes` zeros, so that all of it is initialized; `None` if there is no memory.
-    pub(in crate::runtime) fn new(bytes: usize) -> Option<Allocation> {
+    pub(crate) fn new(bytes: usize) -> Option<Allocation> {
         if bytes >= MAPPED {
             return Allocation::pages(bytes);
         }
@@ -54,18 +54,18 @@ impl Allocation {
         Some(Allocation { start, source })
     }
 
-    pub(in crate::runtime) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.start.as_ptr().expose_provenance() as u64
     }
 
-    pub(in crate::runtime) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match &self.source {
             Source::Heap(layout) => layout.size(),
             Source::Pages(pages) => pages.len(),
         }
     }
 
-    pub(in crate::runtime) fn start(&self) -> *mut u8 {
+    pub(crate) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 }
@@ -85,7 +85,7 @@ const MAX_SPARE: usize = 1 << 29;
 
 /// All allocations of a device.
 #[derive(Default)]
-pub(in crate::runtime) struct DeviceMemory {
+pub(crate) struct DeviceMemory {
     allocations: Mutex<BTreeMap<u64, Allocation>>,
     spare: Mutex<Spare>,
 }
@@ -126,14 +126,14 @@ impl Spare {
 }
 
 impl DeviceMemory {
-    pub(in crate::runtime) fn alloc(&self, bytes: usize) -> Result<u64> {
+    pub(crate) fn alloc(&self, bytes: usize) -> Result<u64> {
         let spare = self.spare.lock().take(bytes.max(1));
         self.enter(spare, bytes)
     }
 
     fn enter(&self, spare: Option<Allocation>, bytes: usize) -> Result<u64> {
         let allocation = spare.or_else(|| Allocation::new(bytes));
-        let allocation = allocation.ok_or(Error::HostMemory { bytes })?;
+        let allocation = allocation.ok_or(DeviceError::HostMemory { bytes })?;
         let address = allocation.address();
         self.allocations.lock().insert(address, allocation);
         Ok(address)
@@ -149,14 +149,14 @@ impl DeviceMemory {
         self.enter(spare, bytes)
     }
 
-    pub(in crate::runtime) fn free(&self, address: u64) {
+    pub(crate) fn free(&self, address: u64) {
         if let Some(allocation) = self.allocations.lock().remove(&address) {
             self.spare.lock().keep(allocation);
         }
     }
 
     /// All ranges, as (start, bytes).
-    pub(in crate::runtime) fn ranges(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
         let allocations = self.allocations.lock();
         allocations
             .iter()
@@ -165,7 +165,7 @@ impl DeviceMemory {
     }
 
     /// Gives `f` a pointer to `bytes` bytes at a device address.
-    pub(in crate::runtime) fn with<R>(
+    pub(crate) fn with<R>(
         &self,
         address: u64,
         bytes: usize,
@@ -178,7 +178,7 @@ impl DeviceMemory {
             Some((_, a)) if bytes <= a.bytes() && offset <= a.bytes() - bytes => {
                 Ok(f(a.start().wrapping_add(offset)))
             }
-            _ => Err(Error::ForeignAddress { address }),
+            _ => Err(DeviceError::ForeignAddress { address }),
         }
     }
 }

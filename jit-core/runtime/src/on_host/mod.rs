@@ -31,14 +31,15 @@ mod thread;
 use std::fmt;
 use std::sync::Arc;
 
-use super::device::Device;
-use crate::code::{CompiledKernel, KernelInfo};
-use crate::error::Result;
-use crate::fault::FaultRecord;
-use crate::gpu_on_host;
-use crate::ir::{debug_as_text, error_text};
-use crate::target::Target;
 use kernel::{BlockMemory, Loaded, OnHostLaunch};
+use kiln_ir::code::{CompiledKernel, KernelInfo};
+use kiln_ir::fault::FaultRecord;
+use kiln_ir::gpu_on_host;
+use kiln_ir::target::Target;
+use kiln_ir::{debug_as_text, error_text};
+
+use super::device::Device;
+use crate::error::Result;
 
 /// How code is made and run.
 #[derive(Clone, Debug)]
@@ -130,7 +131,7 @@ impl OnHostModule {
     }
 
     /// How arguments are passed.
-    pub fn layout(&self) -> &crate::abi::ParamLayout {
+    pub fn layout(&self) -> &kiln_ir::abi::ParamLayout {
         &self.info.layout
     }
 
@@ -150,7 +151,7 @@ impl OnHostModule {
         params: &[u8],
     ) -> Result<Option<FaultRecord>> {
         if params.len() < self.info.layout.size as usize {
-            return Err(crate::error::Error::Internal(
+            return Err(crate::error::DeviceError::Internal(
                 "fewer parameters than the kernel has",
             ));
         }

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use super::device::Backend;
-use super::{Device, DeviceId};
+use kiln_runtime::{Backend, Device, DeviceError, DeviceId};
+
 use crate::error::Result;
 use crate::value::{KernelType, bytes_of, vec_from_bytes};
 
@@ -53,7 +53,7 @@ impl<T: KernelType> Buffer<T> {
     fn allocate(
         device: &Device,
         len: usize,
-        alloc: impl FnOnce(&dyn Backend, usize) -> Result<u64>,
+        alloc: impl FnOnce(&dyn Backend, usize) -> Result<u64, DeviceError>,
     ) -> Result<Self> {
         let backend = device.backend().clone();
         let bytes = len.saturating_mul(size_of::<T>());
@@ -96,7 +96,9 @@ impl<T: KernelType> Buffer<T> {
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.backend
             .synchronize_memory(self.address, self.len * size_of::<T>())?;
-        vec_from_bytes(self.len, |bytes| self.backend.download(self.address, bytes))
+        vec_from_bytes(self.len, |bytes| {
+            Ok(self.backend.download(self.address, bytes)?)
+        })
     }
 
     /// Overwrites the first values with a copy of `values`.
@@ -110,7 +112,8 @@ impl<T: KernelType> Buffer<T> {
                 values: values.len(),
             });
         }
-        self.backend.upload(self.address, bytes_of(values))
+        self.backend.upload(self.address, bytes_of(values))?;
+        Ok(())
     }
 }
 

@@ -9,12 +9,13 @@ use std::time::Duration;
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
+use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
+use kiln_ir::launch::{LaunchConfig, LaunchLimits};
+use kiln_ir::target::{PtxTarget, Target};
+
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream};
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
-use crate::code::{Code, CompiledKernel, KernelInfo};
-use crate::error::{Error, Result};
-use crate::launch::{LaunchConfig, LaunchLimits};
-use crate::target::{PtxTarget, Target};
+use crate::error::{DeviceError, Result};
 
 /// Static and dynamic shared memory a block gets without opting in, in bytes (CUDA guide,
 /// "Compute Capabilities").
@@ -126,7 +127,7 @@ impl Backend for CudaDevice {
         let info = &kernel.info;
         let Code::Ptx(code) = &kernel.code else {
             let device = self.info.name.clone();
-            return Err(Error::WrongTarget {
+            return Err(DeviceError::WrongTarget {
                 kernel: info.name.clone(),
                 device,
             });
@@ -151,7 +152,7 @@ impl Backend for CudaDevice {
     ) -> Result<()> {
         self.context.set_wait_limit(limit);
         let Some(Loaded { function }) = code.as_any().downcast_ref::<Loaded>() else {
-            return Err(Error::Internal(
+            return Err(DeviceError::Internal(
                 "a kernel of another backend reached the CUDA device",
             ));
         };
@@ -186,7 +187,7 @@ impl Backend for CudaDevice {
         let kernels = self.kernels.read();
         match kernels.get(&record.kernel_tag) {
             Some(kernel) => Err(kernel.fault(&record).into()),
-            None => Err(Error::Internal(
+            None => Err(DeviceError::Internal(
                 "a fault record names a kernel that was never loaded",
             )),
         }
@@ -201,7 +202,7 @@ impl Backend for CudaDevice {
     fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64> {
         let (from, to) = (from.as_any().downcast_ref(), to.as_any().downcast_ref());
         let (Some(from), Some(to)): (Option<&CudaEvent>, Option<&CudaEvent>) = (from, to) else {
-            return Err(Error::ForeignEvent);
+            return Err(DeviceError::ForeignEvent);
         };
         to.synchronize()?;
         Ok(to.elapsed_ms_since(from)?.into())

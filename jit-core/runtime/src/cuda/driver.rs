@@ -12,13 +12,13 @@ use std::ptr;
 use libloading::Library;
 use once_cell::sync::OnceCell;
 
-use crate::environment::Environment;
+use kiln_ir::environment::Environment;
 
 use super::error::{DriverError, ErrorCode};
 use super::table::{Code, Table};
 
 /// The oldest driver accepted, as `cuDriverGetVersion` counts: CUDA 11.8, the first that accepts
-/// PTX 7.8, which is the oldest PTX that [`crate::target::PtxTarget::for_sm`] chooses.
+/// PTX 7.8, which is the oldest PTX that [`kiln_ir::target::PtxTarget::for_sm`] chooses.
 pub const MIN_DRIVER_VERSION: u32 = 11080;
 
 /// Names of the driver library, in the order in which they are tried.

@@ -7,8 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kiln_ir::{debug_as_text, error_text};
+
 use super::waiting::KeptMemory;
-use crate::ir::{debug_as_text, error_text};
 
 /// A driver error code with the driver's name and description of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::error::Error;
+use crate::error::DeviceError;
 
 /// The most that is remembered; a program that launches on without asking is told the first ones.
 const MOST: usize = 1024;
@@ -19,10 +19,10 @@ pub(super) type Given = SmallVec<[u64; 4]>;
 
 /// Failures in the order in which they happened.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<VecDeque<(Given, Error)>>);
+pub(super) struct Failures(Mutex<VecDeque<(Given, DeviceError)>>);
 
 impl Failures {
-    pub(super) fn add(&self, given: Given, error: Error) {
+    pub(super) fn add(&self, given: Given, error: DeviceError) {
         let mut list = self.0.lock();
         if list.len() < MOST {
             list.push_back((given, error));
@@ -30,7 +30,7 @@ impl Failures {
     }
 
     /// For who waits for the whole device: the first. The others are forgotten with it.
-    pub(super) fn take_first(&self) -> Option<Error> {
+    pub(super) fn take_first(&self) -> Option<DeviceError> {
         let mut list = self.0.lock();
         let first = list.pop_front();
         list.clear();
@@ -38,7 +38,7 @@ impl Failures {
     }
 
     /// For who reads this memory: the first that concerns it. Others that do are forgotten with it.
-    pub(super) fn take_of(&self, memory: Range<u64>) -> Option<Error> {
+    pub(super) fn take_of(&self, memory: Range<u64>) -> Option<DeviceError> {
         let mut list = self.0.lock();
         if list.is_empty() {
             return None;
@@ -61,14 +61,14 @@ mod tests {
     use super::*;
     use smallvec::smallvec;
 
-    fn text(error: Option<Error>) -> Option<String> {
+    fn text(error: Option<DeviceError>) -> Option<String> {
         error.map(|e| e.to_string())
     }
 
     #[test]
     fn whom_a_failure_concerns() {
         let failures = Failures::default();
-        let error = |bytes| Error::HostMemory { bytes };
+        let error = |bytes| DeviceError::HostMemory { bytes };
         failures.add(smallvec![256, 1024], error(1));
         failures.add(smallvec![512], error(2));
         failures.add(smallvec![1024], error(3));
@@ -86,7 +86,7 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let failures = Failures::default();
         for bytes in 0..2 * MOST {
-            failures.add(smallvec![256], Error::HostMemory { bytes });
+            failures.add(smallvec![256], DeviceError::HostMemory { bytes });
         }
         assert_eq!(failures.0.lock().len(), MOST);
     }

@@ -1,6 +1,6 @@
 //! The fault channel: how a kernel tells the host about an index out of bounds.
 //!
-//! The layouts and the protocol are in [`crate::fault`]. The channel's head is in device memory,
+//! The layouts and the protocol are in [`kiln_ir::fault`]. The channel's head is in device memory,
 //! where threads claim it; the record is in pinned host memory that the device can write (CUDA C++
 //! Programming Guide, "Mapped Memory"), so it is readable even after the context is lost.
 
@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use cudarc::driver::sys;
 use parking_lot::Mutex;
 
+use kiln_ir::fault::{FaultChannel, FaultRecord};
+
 use super::context::CudaContext;
 use super::error::DriverError;
-use crate::fault::{FaultChannel, FaultRecord};
 
 const _: () = assert!(size_of::<FaultChannel>() == 16 && size_of::<FaultRecord>() == 64);
 

@@ -1,0 +1,108 @@
+//! What goes wrong on a device, whichever it is.
+
+use kiln_interp::InterpretError;
+use kiln_ir::launch::{KernelFault, LaunchStopped};
+use kiln_ir::row_panic::RowPanic;
+use kiln_ir::{debug_as_text, error_text};
+
+use crate::cpu::ObjectError;
+use crate::cuda::DriverError;
+
+/// A device did not do what it was asked for, or found that an earlier launch went wrong.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The CUDA driver cannot be used or reports an error.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A thread of an earlier launch ended because it did something it must not.
+    #[error(transparent)]
+    Fault(#[from] KernelFault),
+    /// A launch was ended before its time.
+    #[error(transparent)]
+    Stopped(#[from] LaunchStopped),
+    /// The function of an intrinsic's row panicked.
+    #[error(transparent)]
+    RowPanic(#[from] RowPanic),
+    /// The interpreter met something that ends the launch, or a check found something.
+    #[error(transparent)]
+    Interpret(#[from] InterpretError),
+    /// Machine code that cannot be loaded.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// Code for a GPU did on this CPU what ends a launch.
+    #[cfg(feature = "gpu-on-host")]
+    #[error(transparent)]
+    OnHost(#[from] crate::OnHostError),
+    /// A device that cannot end launches.
+    #[error("{}", error_text!(
+        "{device} cannot end a kernel before its time; set `JitOptions::time_limit`, so that waiting for it \
+         ends"
+    ))]
+    NoCancel {
+        /// The device.
+        device: String,
+    },
+    /// Checks on a device that makes none.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: {device} makes no checks; launch it with these options on `Device::cpu()`, or run \
+         the program under NVIDIA's compute-sanitizer"
+    ))]
+    NoChecks {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+    },
+    /// The host has no memory left.
+    #[error("{}", error_text!(
+        "the host has no {bytes} bytes of memory left; use smaller buffers or drop some"
+    ))]
+    HostMemory {
+        /// What was asked for.
+        bytes: usize,
+    },
+    /// The operating system gives no thread to run blocks on.
+    #[error("{}", error_text!(
+        "no thread could be started to run kernels on this CPU: {}; the process has too many", .0
+    ))]
+    Workers(String),
+    /// An address that is not of this device's memory.
+    #[error("{}", error_text!(
+        "{address:#x} is no address of this device's memory; use buffers of this device"
+    ))]
+    ForeignAddress {
+        /// The address.
+        address: u64,
+    },
+    /// An event of another device.
+    #[error("the two events are of different devices; record both on one")]
+    ForeignEvent,
+    /// Code for another kind of device.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` was compiled for another target than {device} can run; do not set \
+         `JitOptions::target` where kernels are launched"
+    ))]
+    WrongTarget {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+    },
+    /// What a backend that Kiln does not know says.
+    #[error("{}", error_text!("{device}: {message}"))]
+    Backend {
+        /// The device.
+        device: String,
+        /// What happened, and what to do.
+        message: String,
+    },
+    /// A bug in Kiln.
+    #[error("{}", error_text!("internal error, please report it: {}", .0))]
+    Internal(&'static str),
+}
+
+debug_as_text!(DeviceError);
+
+/// The result of what a device is asked for.
+pub type Result<T, E = DeviceError> = std::result::Result<T, E>;

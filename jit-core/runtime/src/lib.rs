@@ -1,0 +1,27 @@
+//! Devices: memory, loaded code, and launches. What happens after the code is there.
+//!
+//! A [`Device`] is a CUDA device or this machine's CPU behind one trait, so that everything above
+//! is written once. Dynamic dispatch is at this boundary and nowhere above it. No device knows a compiler.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `device` | the trait of backends, and the handle of a device |
+//! | `cuda`, `cuda_device` | the CUDA driver behind safe types; the backend that uses it |
+//! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
+//! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
+//! | `error` | what goes wrong on a device |
+
+mod cpu;
+pub mod cuda;
+mod cuda_device;
+mod device;
+mod error;
+#[cfg(feature = "gpu-on-host")]
+mod on_host;
+
+pub use cpu::{CpuOptions, HostModule, ObjectError};
+pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+pub use error::DeviceError;
+pub use kiln_ir::block_order::BlockOrder;
+#[cfg(feature = "gpu-on-host")]
+pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};

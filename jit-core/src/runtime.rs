@@ -1,0 +1,6 @@
+//! Devices, their memory, and points in their work: what happens after the code is there.
+
+pub use kiln_runtime::*;
+
+pub use crate::buffer::Buffer;
+pub use crate::event::Event;
