@@ -53,9 +53,9 @@ impl Hook for AddressSpaces {
     }
 }
 
-/// A place that has an address space: a value, a variable, or what a function returns.
+/// What holds a pointer: a value, a variable, or what a function returns.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-enum Place {
+enum Holder {
     Value(FuncId, Value),
     Var(FuncId, Var),
     Result(FuncId),
@@ -64,7 +64,7 @@ enum Place {
 /// What is known of each place; absent means nothing has reached it yet.
 #[derive(Default)]
 struct Spaces {
-    known: HashMap<Place, AddressSpace>,
+    known: HashMap<Holder, AddressSpace>,
     changed: bool,
     /// What a null pointer points into; `None` if that does not matter.
     null: Option<AddressSpace>,
@@ -72,7 +72,7 @@ struct Spaces {
 
 impl Spaces {
     /// A pointer into `space` reaches `place`.
-    fn reach(&mut self, place: Place, space: Option<AddressSpace>) {
+    fn reach(&mut self, place: Holder, space: Option<AddressSpace>) {
         let Some(space) = space else { return };
         let before = self.known.get(&place).copied();
         let after = match before {
@@ -86,7 +86,7 @@ impl Spaces {
         }
     }
 
-    fn of(&self, place: Place) -> Option<AddressSpace> {
+    fn of(&self, place: Holder) -> Option<AddressSpace> {
         self.known.get(&place).copied()
     }
 }
@@ -126,7 +126,7 @@ fn seed(module: &Module, spaces: &mut Spaces) {
     for (id, function) in module.functions.iter() {
         for (var, data) in function.vars.iter() {
             if space_of(&module.types, data.ty).is_some() {
-                spaces.reach(Place::Var(id, var), spaces.null);
+                spaces.reach(Holder::Var(id, var), spaces.null);
             }
         }
         if function.kind != FunctionKind::Kernel {
@@ -137,7 +137,7 @@ fn seed(module: &Module, spaces: &mut Spaces) {
                 Some(AddressSpace::Generic) => Some(AddressSpace::Global),
                 declared => declared,
             };
-            spaces.reach(Place::Value(id, param.value), space);
+            spaces.reach(Holder::Value(id, param.value), space);
         }
     }
 }
@@ -178,22 +178,22 @@ fn holds_address(types: &TypeTable, ty: Type) -> bool {
 fn flow(module: &Module, id: FuncId, inst: Inst, spaces: &mut Spaces) {
     let function = &module.functions[id];
     let node = &function.insts[inst];
-    let value = |v: Value| Place::Value(id, v);
+    let value = |v: Value| Holder::Value(id, v);
     let is_address = |ty: Type| space_of(&module.types, ty).is_some();
     match &node.data {
         InstData::VarSet(var, v) if is_address(function.vars[*var].ty) => {
             let space = spaces.of(value(*v));
-            spaces.reach(Place::Var(id, *var), space);
+            spaces.reach(Holder::Var(id, *var), space);
         }
         InstData::Return { value: Some(v) } if is_address(function.result) => {
             let space = spaces.of(value(*v));
-            spaces.reach(Place::Result(id), space);
+            spaces.reach(Holder::Result(id), space);
         }
         InstData::Call { callee, args, .. } => {
             let params = &module.functions[*callee].params;
             for (param, arg) in params.iter().zip(args) {
                 let space = spaces.of(value(*arg));
-                spaces.reach(Place::Value(*callee, param.value), space);
+                spaces.reach(Holder::Value(*callee, param.value), space);
             }
         }
         _ => {}
@@ -207,8 +207,8 @@ fn flow(module: &Module, id: FuncId, inst: Inst, spaces: &mut Spaces) {
         return;
     }
     let reaching = match &node.data {
-        InstData::VarGet(var) => spaces.of(Place::Var(id, *var)),
-        InstData::Call { callee, .. } => spaces.of(Place::Result(*callee)),
+        InstData::VarGet(var) => spaces.of(Holder::Var(id, *var)),
+        InstData::Call { callee, .. } => spaces.of(Holder::Result(*callee)),
         InstData::Select {
             if_true, if_false, ..
         } => {
@@ -238,27 +238,27 @@ fn rewrite(module: &mut Module, spaces: &Spaces) -> bool {
     let numbers: HashMap<(FuncId, Inst), AddressSpace> = addresses_as_numbers(module);
     let mut changed = false;
     for id in module.functions.keys().collect::<Vec<_>>() {
-        let tightened = |module: &mut Module, ty: Type, place: Place| {
+        let tightened = |module: &mut Module, ty: Type, place: Holder| {
             let space = spaces.of(place).filter(|s| *s != AddressSpace::Generic)?;
             let generic = space_of(&module.types, ty) == Some(AddressSpace::Generic);
             generic.then(|| module.types.in_space(ty, space))?
         };
         for value in module.functions[id].values.keys().collect::<Vec<_>>() {
             let ty = module.functions[id].type_of(value);
-            if let Some(ty) = tightened(module, ty, Place::Value(id, value)) {
+            if let Some(ty) = tightened(module, ty, Holder::Value(id, value)) {
                 module.functions[id].values[value].ty = ty;
                 changed = true;
             }
         }
         for var in module.functions[id].vars.keys().collect::<Vec<_>>() {
             let ty = module.functions[id].vars[var].ty;
-            if let Some(ty) = tightened(module, ty, Place::Var(id, var)) {
+            if let Some(ty) = tightened(module, ty, Holder::Var(id, var)) {
                 module.functions[id].vars[var].ty = ty;
                 changed = true;
             }
         }
         let ty = module.functions[id].result;
-        if let Some(ty) = tightened(module, ty, Place::Result(id)) {
+        if let Some(ty) = tightened(module, ty, Holder::Result(id)) {
             module.functions[id].result = ty;
             changed = true;
         }

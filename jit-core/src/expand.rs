@@ -42,14 +42,14 @@ pub fn expand(module: &mut Module) -> Result<()> {
 }
 
 /// An operation in a function's body.
-struct Place {
+struct WrittenOperation {
     inst: Inst,
     name: &'static str,
     scalar: Scalar,
     body: fn(Scalar) -> Option<Module>,
 }
 
-fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<Place> {
+fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<WrittenOperation> {
     let function = &module.functions[function];
     let place = |(inst, node): (Inst, &crate::ir::InstNode)| {
         let (id, args) = match &node.data {
@@ -59,12 +59,14 @@ fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<Place> {
                 args: [dividend, _],
             } => {
                 let scalar = function.type_of(*dividend).as_scalar();
-                return scalar.filter(|s| s.is_float()).map(|scalar| Place {
-                    inst,
-                    name: "rem",
-                    scalar,
-                    body: remainder::body,
-                });
+                return scalar
+                    .filter(|s| s.is_float())
+                    .map(|scalar| WrittenOperation {
+                        inst,
+                        name: "rem",
+                        scalar,
+                        body: remainder::body,
+                    });
             }
             _ => return None,
         };
@@ -74,7 +76,7 @@ fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<Place> {
         };
         let types: Vec<Type> = args.iter().map(|&a| function.type_of(a)).collect();
         let result = node.result.map_or(Type::UNIT, |r| function.type_of(r));
-        Some(Place {
+        Some(WrittenOperation {
             inst,
             name: def.name,
             scalar: def.cell_type(&types, result)?,
@@ -84,7 +86,7 @@ fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<Place> {
     function.insts.iter().filter_map(place).collect()
 }
 
-fn link_body(module: &mut Module, place: &Place) -> Result<Option<FuncId>> {
+fn link_body(module: &mut Module, place: &WrittenOperation) -> Result<Option<FuncId>> {
     let Some(library) = (place.body)(place.scalar) else {
         return Ok(None);
     };

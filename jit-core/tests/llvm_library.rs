@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kiln_jit_core::codegen::{LlvmLibraryError, Place, find_library, library};
+use kiln_jit_core::codegen::{LlvmLibraryError, SearchPlace, find_library, library};
 
 #[test]
 fn known_places_have_llvm_22() {
@@ -19,7 +19,9 @@ fn known_places_have_llvm_22() {
 
 #[test]
 fn a_path_to_nowhere_is_an_error_that_names_it() {
-    let error = find_library(&[Place::Path(PathBuf::from("/nonexistent/kiln/libLLVM.so"))]);
+    let error = find_library(&[SearchPlace::Path(PathBuf::from(
+        "/nonexistent/kiln/libLLVM.so",
+    ))]);
     let error = error.expect_err("there is no such file");
     assert!(matches!(error, LlvmLibraryError::NotFound { .. }));
     let text = error.to_string();
@@ -37,7 +39,8 @@ fn a_file_that_is_no_library_is_passed_over_with_the_linker_s_reason() {
     // Linux toolchains have a linker script of this name beside the library.
     let script = folder.join("libLLVM-22-rust-1.95.0-stable.so");
     fs::write(&script, "INPUT(libLLVM.so.22.1-rust-1.95.0-stable)").unwrap();
-    let error = find_library(&[Place::Folder(folder.clone())]).expect_err("it is a text file");
+    let error =
+        find_library(&[SearchPlace::Folder(folder.clone())]).expect_err("it is a text file");
     fs::remove_dir_all(&folder).unwrap();
     let LlvmLibraryError::NotFound { searched } = error else {
         panic!("{error}")
@@ -54,7 +57,7 @@ fn a_linker_script_that_is_named_leads_to_the_library() {
     fs::create_dir_all(&folder).unwrap();
     let script = folder.join("libLLVM-22-rust-1.95.0-stable.so");
     fs::write(&script, format!("INPUT({})\n", llvm.path.display())).unwrap();
-    let found = find_library(&[Place::Path(script)]);
+    let found = find_library(&[SearchPlace::Path(script)]);
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(found.as_ref(), Ok(llvm));
 }
@@ -62,8 +65,8 @@ fn a_linker_script_that_is_named_leads_to_the_library() {
 #[test]
 fn a_place_without_a_library_does_not_end_the_search() {
     let llvm = library().unwrap();
-    let other = Place::Path(llvm.path.with_file_name("no-such-file"));
-    let found = find_library(&[other, Place::Path(llvm.path.clone())]).unwrap();
+    let other = SearchPlace::Path(llvm.path.with_file_name("no-such-file"));
+    let found = find_library(&[other, SearchPlace::Path(llvm.path.clone())]).unwrap();
     assert_eq!(&found, llvm);
 }
 
@@ -71,11 +74,11 @@ fn a_place_without_a_library_does_not_end_the_search() {
 fn libraries_of_another_version_or_without_functions_are_refused() {
     let folder = std::env::temp_dir().join(format!("kiln-llvm-stand-in-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let old = Place::Path(stand_in(&folder, "old", &version_function((19, 1, 7))));
-    let empty = Place::Path(stand_in(&folder, "empty", &version_function((22, 1, 0))));
-    let other = Place::Path(stand_in(&folder, "other", ""));
+    let old = SearchPlace::Path(stand_in(&folder, "old", &version_function((19, 1, 7))));
+    let empty = SearchPlace::Path(stand_in(&folder, "empty", &version_function((22, 1, 0))));
+    let other = SearchPlace::Path(stand_in(&folder, "other", ""));
     let older = "#[unsafe(no_mangle)] pub extern \"C\" fn LLVMContextCreate() {}";
-    let older = Place::Path(stand_in(&folder, "older", older));
+    let older = SearchPlace::Path(stand_in(&folder, "older", older));
 
     let error = find_library(&[other.clone(), old.clone(), older]).unwrap_err();
     let LlvmLibraryError::WrongVersion {

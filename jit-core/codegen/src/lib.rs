@@ -29,7 +29,9 @@ pub use gpu::legal::{Illegal, IllegalOperations};
 pub use hooks::{LoweringHooks, OperationLowering};
 pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
 pub use llvm::error::{BackendError, CompileThreadError};
-pub use llvm::library::{LlvmLibrary, LlvmLibraryError, Place, Searched, find_library, library};
+pub use llvm::library::{
+    LlvmLibrary, LlvmLibraryError, SearchPlace, Searched, find_library, library,
+};
 pub use llvm::machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
 pub use llvm::optimize::OptLevel;
 pub use llvm::session::Session;

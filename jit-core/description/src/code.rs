@@ -1,6 +1,6 @@
 //! Writing.
 
-use crate::{Len, Op, Place, TypeOp};
+use crate::{Len, LineColumn, Op, TypeOp};
 
 /// The bit of an operation's byte that says that its place follows.
 pub(crate) const HAS_PLACE: u8 = 0x80;
@@ -13,7 +13,7 @@ pub struct Code {
 
 impl Code {
     /// An operation, at a place.
-    pub fn new(op: Op, place: Option<Place>) -> Code {
+    pub fn new(op: Op, place: Option<LineColumn>) -> Code {
         let code = Code::default();
         match place {
             None => code.byte(op as u8),

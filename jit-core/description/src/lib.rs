@@ -34,7 +34,7 @@ pub use text::text;
 /// A place in a source file: its line, relative to the first of the function, and its column,
 /// counted from 1.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct LineColumn {
     /// The line, relative to the function's.
     pub line: i32,
     /// The column, in characters.

@@ -1,7 +1,7 @@
 //! Reading. Behind the end of the bytes there are zeros.
 
 use crate::code::HAS_PLACE;
-use crate::{Len, Op, Place, TypeOp};
+use crate::{Len, LineColumn, Op, TypeOp};
 
 /// Reads a description from a position on.
 #[derive(Copy, Clone, Debug)]
@@ -60,9 +60,9 @@ impl<'d> Reader<'d> {
     }
 
     /// An operation, with its place.
-    pub fn op(&mut self) -> (Op, Option<Place>) {
+    pub fn op(&mut self) -> (Op, Option<LineColumn>) {
         let byte = self.byte();
-        let place = (byte & HAS_PLACE != 0).then(|| Place {
+        let place = (byte & HAS_PLACE != 0).then(|| LineColumn {
             line: self.int() as i32,
             column: self.number(),
         });
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let place = Place {
+        let place = LineColumn {
             line: -3,
             column: 300,
         };

@@ -15,7 +15,7 @@ use kiln_ir::{
 
 use super::InterpretError;
 use super::check::{Object, SliceParam};
-use super::ops::{self, Bounds, Op, Reg, Target};
+use super::ops::{self, Bounds, Op, OpIndex, Reg};
 use super::warp::WarpOp;
 
 /// The most registers a thread may have.
@@ -282,12 +282,12 @@ impl<'m> Flattener<'m> {
         self.program.ops.len() - 1
     }
 
-    fn here(&self) -> Target {
-        self.program.ops.len() as Target
+    fn here(&self) -> OpIndex {
+        self.program.ops.len() as OpIndex
     }
 
     /// Lets the jump at `at` go to `to`.
-    fn patch(&mut self, at: usize, to: Target) {
+    fn patch(&mut self, at: usize, to: OpIndex) {
         match &mut self.program.ops[at] {
             Op::Jump { to: target }
             | Op::Unless { to: target, .. }
@@ -500,7 +500,7 @@ impl<'m> Flattener<'m> {
                     done.continues.iter().for_each(|&at| self.patch(at, head));
                     done.breaks
                         .iter()
-                        .for_each(|&at| self.patch(at, back as Target + 1));
+                        .for_each(|&at| self.patch(at, back as OpIndex + 1));
                 }
                 InstData::For {
                     index,
@@ -576,8 +576,8 @@ impl<'m> Flattener<'m> {
         let done = frame.loops.pop().unwrap_or_default();
         done.continues
             .iter()
-            .for_each(|&at| self.patch(at, latch as Target));
-        let exit = latch as Target + 1;
+            .for_each(|&at| self.patch(at, latch as OpIndex));
+        let exit = latch as OpIndex + 1;
         done.breaks.iter().for_each(|&at| self.patch(at, exit));
         self.patch(enter, exit);
         Ok(())

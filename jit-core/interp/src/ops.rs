@@ -12,7 +12,7 @@ use kiln_ir::{AtomicOp, BinaryOp, CompareOp, Ordering, Scalar, ThreadPosition, U
 pub(super) type Reg = u32;
 
 /// The index of an op in the program.
-pub(super) type Target = u32;
+pub(super) type OpIndex = u32;
 
 /// A function of one scalar.
 pub(super) type Unary = fn(u64) -> u64;
@@ -124,13 +124,13 @@ pub(super) enum Op {
     /// Threads run one after the other: everything is in order, save for who looks for races.
     Fence { ordering: Ordering },
     /// On to another op; backwards closes a loop.
-    Jump { to: Target },
+    Jump { to: OpIndex },
     /// On to another op unless `c` is true.
-    Unless { c: Reg, to: Target },
+    Unless { c: Reg, to: OpIndex },
     /// On to `to` unless the index in `i` starts a first iteration.
-    ForEnter { i: Reg, bounds: Bounds, to: Target },
+    ForEnter { i: Reg, bounds: Bounds, to: OpIndex },
     /// The next index in `i`, and on to `to`, if there is one.
-    ForNext { i: Reg, bounds: Bounds, to: Target },
+    ForNext { i: Reg, bounds: Bounds, to: OpIndex },
     /// Waits for the block.
     Barrier,
     /// Waits for lanes of the warp, and executes this operation of the program's with them.

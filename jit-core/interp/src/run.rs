@@ -8,7 +8,7 @@ use kiln_ir::{Ordering, ThreadPosition, WARP_LANES};
 use super::check::{AtomicAccess, Checker, Off, On, Touch, Watched};
 use super::flatten::Program;
 use super::memory::{Arena, Memory, Refused, many};
-use super::ops::{Op, Target, number};
+use super::ops::{Op, OpIndex, number};
 use super::warp::{self, Lane};
 use super::{InterpretError, InterpretLaunch};
 use crate::checks::{Access, Checks, Finding};
@@ -19,7 +19,7 @@ const UNINITIALIZED: u8 = 0xAA;
 /// A thread between two turns.
 #[derive(Copy, Clone)]
 struct Thread {
-    pc: Target,
+    pc: OpIndex,
     ended: bool,
     iterations: u64,
     /// What it waits for; nothing while it can run on.
@@ -584,7 +584,7 @@ impl<'a, C: Checker> Runner<'a, C> {
     }
 
     #[cold]
-    fn error(&self, trouble: Trouble, pc: Target, position: &ThreadPosition) -> InterpretError {
+    fn error(&self, trouble: Trouble, pc: OpIndex, position: &ThreadPosition) -> InterpretError {
         let kernel = self.program.name.clone();
         let line = self.program.lines[pc as usize] as usize;
         let location = self.program.locations[line].clone();

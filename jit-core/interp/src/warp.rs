@@ -12,7 +12,7 @@
 use kiln_ir::{Lanes, Scalar, WARP_LANES, WarpArgs};
 
 use super::flatten::Program;
-use super::ops::{Op, Reg, Target};
+use super::ops::{Op, OpIndex, Reg};
 
 /// The most arguments an operation takes.
 pub(super) const MAX_ARGS: usize = 4;
@@ -37,15 +37,15 @@ pub(super) enum Lane {
     /// It has ended.
     Ended,
     /// It waits at the block barrier at this op.
-    Barrier(Target),
+    Barrier(OpIndex),
     /// It waits at this op, with this member mask if the operation takes one.
-    Waits(Target, Option<u32>),
+    Waits(OpIndex, Option<u32>),
 }
 
 /// Lanes that execute the operation at an op together.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Meeting {
-    pub(super) at: Target,
+    pub(super) at: OpIndex,
     pub(super) lanes: u32,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Meeting {
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Stuck {
     pub(super) lane: usize,
-    pub(super) at: Target,
+    pub(super) at: OpIndex,
     pub(super) what: String,
 }
 
@@ -64,7 +64,7 @@ fn mask_of(lanes: &[Lane], chosen: impl Fn(&Lane) -> bool) -> u32 {
 }
 
 /// The lanes that wait, each with its op and its member mask.
-fn waiting(lanes: &[Lane]) -> impl Iterator<Item = (usize, Target, Option<u32>)> {
+fn waiting(lanes: &[Lane]) -> impl Iterator<Item = (usize, OpIndex, Option<u32>)> {
     lanes
         .iter()
         .enumerate()
@@ -134,12 +134,12 @@ fn deserted(program: &Program, lanes: &[Lane]) -> Stuck {
     Stuck { lane, at, what }
 }
 
-fn place(program: &Program, at: Target) -> &str {
+fn place(program: &Program, at: OpIndex) -> &str {
     &program.locations[program.lines[at as usize] as usize]
 }
 
 /// The operation of a warp at an op, if it is one.
-pub(super) fn operation(program: &Program, at: Target) -> Option<&WarpOp> {
+pub(super) fn operation(program: &Program, at: OpIndex) -> Option<&WarpOp> {
     match program.ops[at as usize] {
         Op::Warp { operation } => Some(&program.warp_ops[operation as usize]),
         _ => None,
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     /// The meeting of a warp in which each of `lanes` is the first, the second ... lane.
-    fn meeting(lanes: &[Lane]) -> Result<(Target, u32), usize> {
+    fn meeting(lanes: &[Lane]) -> Result<(OpIndex, u32), usize> {
         let met = meet(&Program::default(), lanes);
         met.map(|m| (m.at, m.lanes)).map_err(|stuck| stuck.lane)
     }

@@ -3,7 +3,7 @@
 //! That of an expression is where its first token is. `Spanned` makes all tokens to find it, for each
 //! expression and again for each one that it is in; [`Start`] does not.
 
-use kiln_description::Place;
+use kiln_description::LineColumn;
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -31,10 +31,10 @@ impl Source {
 
     /// The place of a token. One that another macro has brought may be in another file, and is then
     /// nowhere.
-    pub(crate) fn place(&self, span: Span) -> Option<Place> {
+    pub(crate) fn place(&self, span: Span) -> Option<LineColumn> {
         let start = span.start();
         let is_known = start.line != 0 && span.file() == self.file;
-        is_known.then(|| Place {
+        is_known.then(|| LineColumn {
             line: start.line as i32 - self.line as i32,
             column: start.column as u32 + 1,
         })

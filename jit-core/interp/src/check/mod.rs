@@ -25,7 +25,7 @@ use order::{Order, Who};
 
 use super::InterpretLaunch;
 use super::flatten::Program;
-use super::ops::Target;
+use super::ops::OpIndex;
 use crate::InterpretError;
 use crate::checks::{Access, AccessSite, BarrierSite, Checks, Finding, MemoryPlace};
 pub(super) use place::{Names, Object, SliceParam};
@@ -36,7 +36,7 @@ use shadow::{Clash, Races};
 #[derive(Copy, Clone)]
 pub(super) struct Touch {
     /// The op.
-    pub(super) pc: Target,
+    pub(super) pc: OpIndex,
     /// The thread, by its number in the block.
     pub(super) thread: u32,
     /// What it does.
@@ -62,14 +62,16 @@ pub(super) trait Checker {
 
     /// Every thread of the block waits or has ended; `waiting` has the numbers of those that wait,
     /// in order, and the op at which each of them does.
-    fn barrier(&mut self, waiting: impl Iterator<Item = (u32, Target)>)
-    -> Result<(), Box<Finding>>;
+    fn barrier(
+        &mut self,
+        waiting: impl Iterator<Item = (u32, OpIndex)>,
+    ) -> Result<(), Box<Finding>>;
 
     /// Lanes of the warp that starts with thread `first` synchronize, which orders their accesses.
     fn synchronize(&mut self, first: u32, lanes: u32);
 
     /// A thread went beyond the launch's step limit.
-    fn step_limit(&self, thread: u32, pc: Target) -> Option<Box<Finding>>;
+    fn step_limit(&self, thread: u32, pc: OpIndex) -> Option<Box<Finding>>;
 }
 
 /// No checks.
@@ -88,13 +90,13 @@ impl Checker for Off {
 
     fn fence(&mut self, _: u32, _: Ordering) {}
 
-    fn barrier(&mut self, _: impl Iterator<Item = (u32, Target)>) -> Result<(), Box<Finding>> {
+    fn barrier(&mut self, _: impl Iterator<Item = (u32, OpIndex)>) -> Result<(), Box<Finding>> {
         Ok(())
     }
 
     fn synchronize(&mut self, _: u32, _: u32) {}
 
-    fn step_limit(&self, _: u32, _: Target) -> Option<Box<Finding>> {
+    fn step_limit(&self, _: u32, _: OpIndex) -> Option<Box<Finding>> {
         None
     }
 }
@@ -162,7 +164,7 @@ impl<'a> On<'a> {
         })
     }
 
-    fn location(&self, pc: Target) -> String {
+    fn location(&self, pc: OpIndex) -> String {
         let line = self.program.lines[pc as usize] as usize;
         self.program.locations[line].clone()
     }
@@ -249,14 +251,14 @@ impl Checker for On<'_> {
 
     fn barrier(
         &mut self,
-        waiting: impl Iterator<Item = (u32, Target)>,
+        waiting: impl Iterator<Item = (u32, OpIndex)>,
     ) -> Result<(), Box<Finding>> {
         self.order.barrier();
         if !self.checks.has_barriers() {
             return Ok(());
         }
         // The barrier, its first thread, how many threads.
-        let mut sites: Vec<(Target, u32, u32)> = Vec::new();
+        let mut sites: Vec<(OpIndex, u32, u32)> = Vec::new();
         for (thread, pc) in waiting {
             match sites.iter_mut().find(|site| site.0 == pc) {
                 Some(site) => site.2 += 1,
@@ -266,7 +268,7 @@ impl Checker for On<'_> {
         if sites.len() < 2 {
             return Ok(());
         }
-        let describe = |&(pc, thread, threads): &(Target, u32, u32)| BarrierSite {
+        let describe = |&(pc, thread, threads): &(OpIndex, u32, u32)| BarrierSite {
             location: self.location(pc),
             thread: self.thread(thread),
             threads,
@@ -290,7 +292,7 @@ impl Checker for On<'_> {
         self.order.synchronize(first, lanes);
     }
 
-    fn step_limit(&self, thread: u32, pc: Target) -> Option<Box<Finding>> {
+    fn step_limit(&self, thread: u32, pc: OpIndex) -> Option<Box<Finding>> {
         let limit = self.checks.iterations()?;
         Some(Box::new(Finding::Watchdog {
             kernel: self.program.name.clone(),

@@ -10,7 +10,7 @@ use super::released::{AtomicAccess, Clock, Released};
 pub(super) struct Who {
     pub(super) time: u64,
     pub(super) thread: u32,
-    pub(super) pc: crate::ops::Target,
+    pub(super) pc: crate::ops::OpIndex,
 }
 
 /// The order of what happens in a launch. Time counts barriers, synchronizations and releases, from 1.

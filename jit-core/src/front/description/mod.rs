@@ -18,7 +18,7 @@ mod types;
 
 use std::cell::{Cell, RefCell};
 
-use kiln_description::{Header, Op, Place, Reader};
+use kiln_description::{Header, LineColumn, Op, Reader};
 
 use crate::build::Position;
 use crate::ir::ConstParam;
@@ -89,13 +89,13 @@ impl<'d, 'k> Body<'d, 'k> {
         for (local, &arg) in body.locals.iter().zip(args) {
             local.set(arg);
         }
-        let start = body.position(Place { line: 0, column: 1 });
+        let start = body.position(LineColumn { line: 0, column: 1 });
         front
             .builder
             .at(start, || Cursor { body: &body, code }.eval())
     }
 
-    fn position(&self, place: Place) -> Position {
+    fn position(&self, place: LineColumn) -> Position {
         Position {
             file: self.header.file,
             line: self.header.line.saturating_add_signed(place.line),
@@ -142,7 +142,7 @@ impl<'k> Cursor<'_, '_, 'k> {
     /// Goes on with instructions at a place, if there is one.
     fn at(
         &mut self,
-        place: Option<Place>,
+        place: Option<LineColumn>,
         evaluate: impl FnOnce(&mut Self) -> Operand<'k>,
     ) -> Operand<'k> {
         match place {

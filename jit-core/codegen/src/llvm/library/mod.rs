@@ -2,7 +2,7 @@
 //!
 //! Nothing is linked against LLVM: a program that only launches kernels from the disk cache never
 //! loads it, and one that compiles finds it without a run path or a launcher. [`library`] opens
-//! the first suitable libLLVM of a known list of places ([`Place::known`]), checks its version and
+//! the first suitable libLLVM of a known list of places ([`SearchPlace::known`]), checks its version and
 //! its functions, and points the forwarders (`forward.rs`) at them. Whatever calls inkwell or
 //! llvm-sys must have called [`library`] before; inside this crate `session.rs` is the one door.
 
@@ -19,7 +19,7 @@ use libloading::Library;
 use once_cell::sync::OnceCell;
 
 use forward::Addresses;
-pub use search::Place;
+pub use search::SearchPlace;
 
 /// The LLVM release line this crate is written for: major version.
 const MAJOR: u32 = 22;
@@ -97,12 +97,12 @@ fn list(searched: &[Searched]) -> String {
 /// The process's libLLVM, opened on the first call.
 ///
 /// # Errors
-/// [`LlvmLibraryError`] if no place of [`Place::known`] has a usable one. The search is made once;
+/// [`LlvmLibraryError`] if no place of [`SearchPlace::known`] has a usable one. The search is made once;
 /// later calls return the first outcome.
 pub fn library() -> Result<&'static LlvmLibrary, LlvmLibraryError> {
     static LIBRARY: OnceCell<Result<LlvmLibrary, LlvmLibraryError>> = OnceCell::new();
     let open = || {
-        let (library, addresses) = first_usable(&Place::known())?;
+        let (library, addresses) = first_usable(&SearchPlace::known())?;
         forward::fill(&addresses);
         Ok(library)
     };
@@ -114,12 +114,12 @@ pub fn library() -> Result<&'static LlvmLibrary, LlvmLibraryError> {
 ///
 /// # Errors
 /// [`LlvmLibraryError`], naming every place and why it was passed over.
-pub fn find_library(places: &[Place]) -> Result<LlvmLibrary, LlvmLibraryError> {
+pub fn find_library(places: &[SearchPlace]) -> Result<LlvmLibrary, LlvmLibraryError> {
     first_usable(places).map(|(library, _)| library)
 }
 
 /// The first library of `places` that passes every check, with the addresses of its functions.
-fn first_usable(places: &[Place]) -> Result<(LlvmLibrary, Addresses), LlvmLibraryError> {
+fn first_usable(places: &[SearchPlace]) -> Result<(LlvmLibrary, Addresses), LlvmLibraryError> {
     let mut refusals = Vec::new();
     for place in places {
         match place.candidates() {

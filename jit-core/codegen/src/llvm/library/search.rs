@@ -13,7 +13,7 @@ use kiln_ir::environment::Environment;
 
 /// A place where libLLVM may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SearchPlace {
     /// A file, or a folder holding the file: what a user names.
     Path(PathBuf),
     /// A folder that may hold the file.
@@ -24,36 +24,36 @@ pub enum Place {
     SystemName(&'static str),
 }
 
-impl Place {
+impl SearchPlace {
     /// The list [`super::library`] goes through: `KILN_LIBLLVM` alone if it is set, since who names a
     /// library means that one; otherwise the program's own folder, its
     /// `lib` folder and the `lib` folder beside it; the toolchain that built this crate; the
     /// toolchain on `PATH`; with the feature `system-llvm` the system's libraries.
-    pub fn known() -> Vec<Place> {
+    pub fn known() -> Vec<SearchPlace> {
         if let Some(named) = Environment::get().libllvm.clone() {
-            return vec![Place::Path(named)];
+            return vec![SearchPlace::Path(named)];
         }
         let mut places = Vec::new();
         if let Ok(program) = env::current_exe()
             && let Some(folder) = program.parent()
         {
-            places.push(Place::Folder(folder.to_path_buf()));
-            places.push(Place::Folder(folder.join("lib")));
+            places.push(SearchPlace::Folder(folder.to_path_buf()));
+            places.push(SearchPlace::Folder(folder.join("lib")));
             places.extend(
                 folder
                     .parent()
-                    .map(|parent| Place::Folder(parent.join("lib"))),
+                    .map(|parent| SearchPlace::Folder(parent.join("lib"))),
             );
         }
         let built_with = env!("KILN_BUILD_TOOLCHAIN_LIB");
         if !built_with.is_empty() {
-            places.push(Place::Folder(PathBuf::from(built_with)));
+            places.push(SearchPlace::Folder(PathBuf::from(built_with)));
         }
-        places.push(Place::ToolchainOnPath);
+        places.push(SearchPlace::ToolchainOnPath);
         if cfg!(feature = "system-llvm") {
-            places.push(Place::SystemName("libLLVM-22.so"));
-            places.push(Place::SystemName("libLLVM.so.22.1"));
-            places.push(Place::Folder(PathBuf::from("/usr/lib/llvm-22/lib")));
+            places.push(SearchPlace::SystemName("libLLVM-22.so"));
+            places.push(SearchPlace::SystemName("libLLVM.so.22.1"));
+            places.push(SearchPlace::Folder(PathBuf::from("/usr/lib/llvm-22/lib")));
         }
         places
     }
@@ -61,23 +61,23 @@ impl Place {
     /// The paths to open for this place, best first, or the reason why there is none.
     pub(super) fn candidates(&self) -> Result<Vec<PathBuf>, String> {
         match self {
-            Place::Path(path) if path.is_dir() => in_folder(path),
-            Place::Path(path) if path.exists() => {
+            SearchPlace::Path(path) if path.is_dir() => in_folder(path),
+            SearchPlace::Path(path) if path.exists() => {
                 Ok(vec![behind_script(path).unwrap_or_else(|| path.clone())])
             }
-            Place::Path(_) => Err("there is no such file or folder".to_owned()),
-            Place::Folder(folder) => in_folder(folder),
-            Place::ToolchainOnPath => in_folder(&toolchain_on_path()?),
-            Place::SystemName(name) => Ok(vec![PathBuf::from(name)]),
+            SearchPlace::Path(_) => Err("there is no such file or folder".to_owned()),
+            SearchPlace::Folder(folder) => in_folder(folder),
+            SearchPlace::ToolchainOnPath => in_folder(&toolchain_on_path()?),
+            SearchPlace::SystemName(name) => Ok(vec![PathBuf::from(name)]),
         }
     }
 
     /// How error texts call the place.
     pub(super) fn describe(&self) -> String {
         match self {
-            Place::Path(path) | Place::Folder(path) => path.display().to_string(),
-            Place::ToolchainOnPath => "the toolchain of the `rustc` on PATH".to_owned(),
-            Place::SystemName(name) => format!("{name} (dynamic linker)"),
+            SearchPlace::Path(path) | SearchPlace::Folder(path) => path.display().to_string(),
+            SearchPlace::ToolchainOnPath => "the toolchain of the `rustc` on PATH".to_owned(),
+            SearchPlace::SystemName(name) => format!("{name} (dynamic linker)"),
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_missing_folder_says_so() {
-        let place = Place::Folder(PathBuf::from("/nonexistent/kiln"));
+        let place = SearchPlace::Folder(PathBuf::from("/nonexistent/kiln"));
         assert_eq!(
             place.candidates(),
             Err("there is no such folder".to_owned())
