@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use kiln_ir::{
     AddressSpace, ArrayLen, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, InstNode,
-    Module, Passing, Region, Scalar, SharedVar, Type, TypeData, Value, Var,
+    LeafKind, LeafType, Module, Passing, Region, Scalar, SharedVar, Type, TypeData, Value, Var,
 };
 
 use super::InterpretError;
@@ -50,14 +50,6 @@ pub(super) struct Program {
     pub(super) has_releases: bool,
     /// Whether lanes of a warp can synchronize, which orders their accesses.
     pub(super) synchronizes_warps: bool,
-}
-
-/// A scalar part of a type: where it is in memory, and how many bytes it has there.
-#[derive(Copy, Clone, Debug)]
-struct Leaf {
-    offset: u32,
-    bytes: u8,
-    is_bool: bool,
 }
 
 /// Where a function's things are while it is inlined.
@@ -144,59 +136,13 @@ impl<'m> Flattener<'m> {
 
     // Types.
 
-    /// The scalar parts of a type, in order: one register each.
-    fn leaves(&self, ty: Type) -> Result<Vec<Leaf>> {
-        let mut leaves = Vec::new();
-        self.collect(ty, 0, &mut leaves)?;
-        Ok(leaves)
-    }
-
-    fn collect(&self, ty: Type, at: u64, leaves: &mut Vec<Leaf>) -> Result<()> {
-        if leaves.len() > MAX_REGISTERS as usize {
-            return Err(self.too_large("a value of too many parts"));
-        }
-        let mut part = |offset: u64, bytes: u32, is_bool: bool| {
-            leaves.push(Leaf {
-                offset: offset as u32,
-                bytes: bytes as u8,
-                is_bool,
-            });
-        };
+    /// The leaves of a type, in memory order: one register each.
+    fn leaves(&self, ty: Type) -> Result<Vec<LeafType>> {
         let types = &self.module.types;
-        match types.data(ty) {
-            TypeData::Unit => {}
-            TypeData::Scalar(s) => part(at, s.bytes(), *s == Scalar::Bool),
-            TypeData::Pointer { .. } => part(at, 8, false),
-            TypeData::Slice { .. } => {
-                part(at, 8, false);
-                part(at + 8, 8, false);
-            }
-            TypeData::Vector { element, lanes } => {
-                let (bytes, is_bool) = (element.bytes(), *element == Scalar::Bool);
-                (0..u64::from(*lanes))
-                    .for_each(|i| part(at + i * u64::from(bytes), bytes, is_bool));
-            }
-            TypeData::Array {
-                element,
-                len: ArrayLen::Known(n),
-            } => {
-                let size = self.size(*element)?;
-                for i in 0..*n {
-                    self.collect(*element, at + i * size, leaves)?;
-                }
-            }
-            TypeData::Struct(id) => {
-                let layout = types.struct_layout(*id);
-                let (_, offsets) = layout.ok_or_else(|| self.unverified("a type is open"))?;
-                for ((_, field), offset) in types.struct_data(*id).fields.iter().zip(offsets) {
-                    self.collect(*field, at + offset, leaves)?;
-                }
-            }
-            TypeData::Array { .. } | TypeData::Param(_) => {
-                return Err(self.unverified("a type is open"));
-            }
+        match types.leaf_count(ty) > u64::from(MAX_REGISTERS) {
+            true => Err(self.too_large("a value of too many parts")),
+            false => Ok(types.leaves(ty)),
         }
-        Ok(())
     }
 
     fn size(&self, ty: Type) -> Result<u64> {
@@ -257,22 +203,35 @@ impl<'m> Flattener<'m> {
     }
 
     /// Loads the parts of a value from memory at `p` into registers from `d` on.
-    fn load(&mut self, leaves: &[Leaf], p: Reg, d: Reg) {
+    fn load(&mut self, leaves: &[LeafType], p: Reg, d: Reg) {
         for (d, leaf) in (d..).zip(leaves) {
-            let (offset, bytes) = (leaf.offset, leaf.bytes);
+            let (offset, bytes) = (leaf.offset as u32, leaf.bytes() as u8);
             self.push(Op::Load {
                 d,
                 p,
                 offset,
                 bytes,
             });
-            if leaf.is_bool {
+            if leaf.kind == LeafKind::Scalar(Scalar::Bool) {
                 self.push(Op::Unary {
                     f: ops::truth,
                     d,
                     a: d,
                 });
             }
+        }
+    }
+
+    /// Stores the parts of a value in registers from `v` on to memory at `p`.
+    fn store(&mut self, leaves: &[LeafType], p: Reg, v: Reg) {
+        for (v, leaf) in (v..).zip(leaves) {
+            let (offset, bytes) = (leaf.offset as u32, leaf.bytes() as u8);
+            self.push(Op::Store {
+                p,
+                v,
+                offset,
+                bytes,
+            });
         }
     }
 
@@ -376,8 +335,8 @@ impl<'m> Flattener<'m> {
                 }
                 (ParamKind::Value(slot), _) => {
                     for (i, leaf) in leaves.iter().enumerate() {
-                        let at = slot.offset + leaf.offset;
-                        self.program.params.push((first + i as u32, at, leaf.bytes));
+                        let (at, bytes) = (slot.offset + leaf.offset as u32, leaf.bytes() as u8);
+                        self.program.params.push((first + i as u32, at, bytes));
                     }
                 }
                 (ParamKind::Reference { address, .. }, _) => {

@@ -109,7 +109,7 @@ pub use operands::{OperandRole, OperandType, OperandTypes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, fingerprint, print, print_function};
 pub use types::{
-    AddressSpace, ArrayLen, ConstParam, Layout, Scalar, StructData, StructId, Type, TypeData,
-    TypeParam, TypeTable,
+    AddressSpace, ArrayLen, ConstParam, FloatFormat, Layout, LeafKind, LeafType, Scalar,
+    ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,
 };
 pub use verify::{VerifyError, VerifyErrors, verify};

@@ -6,6 +6,7 @@
 //! CPU backend and the GPU: a `#[repr(C)]` struct can be copied between them as it is.
 
 mod layout;
+mod leaf;
 mod scalar;
 mod substitute;
 
@@ -14,7 +15,8 @@ use std::collections::HashMap;
 use super::entity::entity;
 
 pub use layout::Layout;
-pub use scalar::{AddressSpace, Scalar};
+pub use leaf::{LeafKind, LeafType};
+pub use scalar::{AddressSpace, FloatFormat, Scalar, ScalarKind};
 
 entity! {
     /// A type parameter of a generic function, by position.

@@ -91,14 +91,10 @@ pub(super) fn fits(constant: Constant, data: &TypeData) -> Result<(), &'static s
         (Constant::Int(_) | Constant::Float(_), TypeData::Param(_)) => Ok(()),
         (Constant::Zero, _) => Ok(()),
         (Constant::Bool(_), TypeData::Scalar(Scalar::Bool)) => Ok(()),
-        (Constant::Int(n), TypeData::Scalar(s)) if s.is_int() => {
-            let (min, max) = int_range(*s);
-            if (min..=max).contains(&n) {
-                Ok(())
-            } else {
-                Err("it is out of range")
-            }
-        }
+        (Constant::Int(n), TypeData::Scalar(s)) if s.is_int() => match s.holds(n) {
+            true => Ok(()),
+            false => Err("it is out of range"),
+        },
         (Constant::Int(_) | Constant::Float(_), TypeData::Scalar(s)) if s.is_float() => Ok(()),
         (Constant::Float(_), TypeData::Scalar(s)) if s.is_int() => Err("write it without a point"),
         (Constant::Bool(_), TypeData::Scalar(_)) => {
@@ -106,16 +102,6 @@ pub(super) fn fits(constant: Constant, data: &TypeData) -> Result<(), &'static s
         }
         (_, TypeData::Scalar(Scalar::Bool)) => Err("write `true` or `false`, or compare with 0"),
         _ => Err("literals are scalars; use `construct` or `splat`"),
-    }
-}
-
-/// The smallest and the largest value of an integer type.
-fn int_range(scalar: Scalar) -> (i128, i128) {
-    let bits = scalar.bits();
-    if scalar.is_signed_int() {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-    } else {
-        (0, (1i128 << bits) - 1)
     }
 }
 

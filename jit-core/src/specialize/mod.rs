@@ -24,8 +24,8 @@ use std::sync::Arc;
 use crate::definition::{Body, Definition, Snapshot};
 use crate::ir::free_name;
 use crate::ir::{
-    FuncId, Function, FunctionKind, Location, Module, ParamData, Phase, Scalar, Type, TypeBound,
-    TypeData, TypeForm, TypeTable,
+    FuncId, Function, FunctionKind, Location, Module, ParamData, Phase, ScalarKind, Type,
+    TypeBound, TypeData, TypeForm, TypeTable,
 };
 use crate::value::KernelType;
 
@@ -338,11 +338,11 @@ fn describe_bound(bound: TypeBound) -> &'static str {
 
 /// Whether a const argument is a value of the const parameter's type.
 fn const_fits(ty: Type, value: i128) -> bool {
-    match ty.as_scalar() {
-        Some(Scalar::Bool) => matches!(value, 0 | 1),
-        Some(scalar) => literal::int_fits(scalar, value),
-        None => false,
-    }
+    ty.as_scalar().is_some_and(|scalar| match scalar.kind() {
+        ScalarKind::Bool => matches!(value, 0 | 1),
+        ScalarKind::Int { .. } => scalar.holds(value),
+        ScalarKind::Float(_) => false,
+    })
 }
 
 /// Which fact of `spec` cannot hold for `param` of type `ty`, and why.

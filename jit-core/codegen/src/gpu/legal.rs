@@ -9,8 +9,7 @@ use std::fmt;
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{PtxTarget, Target};
 use kiln_ir::{
-    ArrayLen, Function, InstData, IntrinsicDef, Location, Module, PtxLowering, Scalar, Type,
-    TypeData, TypeTable,
+    Function, InstData, IntrinsicDef, Location, Module, PtxLowering, Scalar, Type, TypeTable,
 };
 use kiln_ir::{debug_as_text, error_text, first_of};
 
@@ -158,28 +157,8 @@ fn check_signature(module: &Module, function: &Function) -> Option<String> {
         .find_map(|ty| too_large(types, ty))
 }
 
-/// The number of scalars in a value.
-fn leaves(types: &TypeTable, ty: Type) -> u64 {
-    match *types.data(ty) {
-        TypeData::Unit | TypeData::Param(_) => 0,
-        TypeData::Scalar(_) | TypeData::Pointer { .. } => 1,
-        TypeData::Slice { .. } => 2,
-        TypeData::Vector { lanes, .. } => lanes.into(),
-        TypeData::Array { element, len } => match len {
-            ArrayLen::Known(len) => leaves(types, element).saturating_mul(len),
-            ArrayLen::Param(_) => 0,
-        },
-        TypeData::Struct(id) => types
-            .struct_data(id)
-            .fields
-            .iter()
-            .map(|(_, field)| leaves(types, *field))
-            .fold(0, u64::saturating_add),
-    }
-}
-
 fn too_large(types: &TypeTable, ty: Type) -> Option<String> {
-    let leaves = leaves(types, ty);
+    let leaves = types.leaf_count(ty);
     (leaves > MAX_VALUE_LEAVES).then(|| {
         format!(
             "a value of type `{}` has {leaves} numbers, of at most {MAX_VALUE_LEAVES}; keep it in \

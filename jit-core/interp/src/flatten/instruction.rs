@@ -1,11 +1,11 @@
 //! The flat list of all instructions that are not control flow, and the ops of each.
 
 use kiln_ir::{
-    AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, Meaning, Scalar,
-    Type, TypeData, Value,
+    AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, LeafType,
+    Meaning, Scalar, Type, TypeData, Value,
 };
 
-use super::{Flattener, Frame, Leaf, Result};
+use super::{Flattener, Frame, Result};
 use crate::ops::{self, Op, Reg};
 use crate::warp::{self, WarpOp};
 
@@ -131,14 +131,7 @@ impl<'m> Flattener<'m> {
             InstData::Store { ptr, value, .. } => {
                 let (p, v) = (self.reg(frame, *ptr)?, self.reg(frame, *value)?);
                 let leaves = self.leaves(function.type_of(*value))?;
-                for (i, Leaf { offset, bytes, .. }) in leaves.into_iter().enumerate() {
-                    self.push(Op::Store {
-                        p,
-                        v: v + i as u32,
-                        offset,
-                        bytes,
-                    });
-                }
+                self.store(&leaves, p, v);
             }
             InstData::PtrOffset { ptr, index } => {
                 let pointee = self.pointee(function, *ptr)?;
@@ -459,7 +452,7 @@ impl<'m> Flattener<'m> {
     ) -> Result<()> {
         let s = self.reg(frame, arg)?;
         let (from, to) = (self.leaves(function.type_of(arg))?, self.leaves(result)?);
-        let widths = |leaves: &[Leaf]| leaves.iter().map(|l| l.bytes).collect::<Vec<_>>();
+        let widths = |leaves: &[LeafType]| leaves.iter().map(|l| l.bytes()).collect::<Vec<_>>();
         if widths(&from) == widths(&to) {
             self.push(Op::Move {
                 d,
@@ -473,14 +466,7 @@ impl<'m> Flattener<'m> {
         let size = self.size(result)?.next_multiple_of(16) as u32;
         self.program.local_bytes += size;
         self.push(Op::Local { d: p, offset });
-        for (i, Leaf { offset, bytes, .. }) in from.into_iter().enumerate() {
-            self.push(Op::Store {
-                p,
-                v: s + i as u32,
-                offset,
-                bytes,
-            });
-        }
+        self.store(&from, p, s);
         self.load(&to, p, d);
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Numbers, and the memories that addresses point into.
 
+use std::ops::RangeInclusive;
+
 /// The numeric types and `bool`.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -30,6 +32,41 @@ pub enum Scalar {
     F32,
     /// IEEE 754 binary64.
     F64,
+}
+
+/// What sort of number a scalar is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ScalarKind {
+    /// True or false.
+    Bool,
+    /// An integer.
+    Int {
+        /// Whether it has negative values.
+        signed: bool,
+    },
+    /// A floating-point number.
+    Float(FloatFormat),
+}
+
+/// Which numbers a binary floating-point type has.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct FloatFormat {
+    /// Significant bits, the one that is not stored included.
+    pub precision: u32,
+    /// The largest exponent of a finite number.
+    pub max_exponent: u32,
+}
+
+impl FloatFormat {
+    /// Whether an integer is such a number.
+    pub fn holds(self, n: i128) -> bool {
+        let magnitude = n.unsigned_abs();
+        let Some(exponent) = magnitude.checked_ilog2() else {
+            return true;
+        };
+        let significant = exponent + 1 - magnitude.trailing_zeros();
+        significant <= self.precision && exponent <= self.max_exponent
+    }
 }
 
 impl Scalar {
@@ -88,19 +125,72 @@ impl Scalar {
         }
     }
 
+    /// What sort of number it is.
+    pub const fn kind(self) -> ScalarKind {
+        // IEEE 754-2008, table 3.5; bfloat16 has the exponents of binary32.
+        const fn float(precision: u32, max_exponent: u32) -> ScalarKind {
+            ScalarKind::Float(FloatFormat {
+                precision,
+                max_exponent,
+            })
+        }
+        match self {
+            Scalar::Bool => ScalarKind::Bool,
+            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => {
+                ScalarKind::Int { signed: true }
+            }
+            Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => {
+                ScalarKind::Int { signed: false }
+            }
+            Scalar::F16 => float(11, 15),
+            Scalar::BF16 => float(8, 127),
+            Scalar::F32 => float(24, 127),
+            Scalar::F64 => float(53, 1023),
+        }
+    }
+
     /// Whether this is one of `i8` .. `u64`.
-    pub fn is_int(self) -> bool {
-        matches!(self as u8, 1..=8)
+    pub const fn is_int(self) -> bool {
+        matches!(self.kind(), ScalarKind::Int { .. })
     }
 
     /// Whether this is one of `i8` .. `i64`.
-    pub fn is_signed_int(self) -> bool {
-        matches!(self as u8, 1..=4)
+    pub const fn is_signed_int(self) -> bool {
+        matches!(self.kind(), ScalarKind::Int { signed: true })
     }
 
     /// Whether this is `f16`, `bf16`, `f32` or `f64`.
-    pub fn is_float(self) -> bool {
-        matches!(self as u8, 9..=12)
+    pub const fn is_float(self) -> bool {
+        matches!(self.kind(), ScalarKind::Float(_))
+    }
+
+    /// The smallest and the largest value of an integer type; `None` for other types.
+    pub fn int_range(self) -> Option<RangeInclusive<i128>> {
+        let ScalarKind::Int { signed } = self.kind() else {
+            return None;
+        };
+        let bits = self.bits() - u32::from(signed);
+        let end = 1i128 << bits;
+        Some(if signed { -end } else { 0 }..=end - 1)
+    }
+
+    /// The float of this type that equals an integer, if this is a float type and has it.
+    pub fn exact_float(self, n: i128) -> Option<f64> {
+        match self.kind() {
+            // Such a number has at most 53 significant bits: it becomes an `f64` without rounding.
+            ScalarKind::Float(format) => format.holds(n).then_some(n as f64),
+            ScalarKind::Bool | ScalarKind::Int { .. } => None,
+        }
+    }
+
+    /// Whether an integer is a value of this type: in range, or a float without rounding. None is a
+    /// `bool`.
+    pub fn holds(self, n: i128) -> bool {
+        match self.kind() {
+            ScalarKind::Bool => false,
+            ScalarKind::Int { .. } => self.int_range().is_some_and(|range| range.contains(&n)),
+            ScalarKind::Float(format) => format.holds(n),
+        }
     }
 
     /// Whether this is `f16` or `bf16`: stored in 16 bits, computed in `f32` and rounded.
@@ -147,6 +237,70 @@ impl AddressSpace {
             AddressSpace::Constant => "constant",
             AddressSpace::Local => "local",
             AddressSpace::Param => "param",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_integers() {
+        for (scalar, low, high) in [
+            (Scalar::I8, i128::from(i8::MIN), i128::from(i8::MAX)),
+            (Scalar::U8, 0, i128::from(u8::MAX)),
+            (Scalar::I64, i128::from(i64::MIN), i128::from(i64::MAX)),
+            (Scalar::U64, 0, i128::from(u64::MAX)),
+        ] {
+            assert!(scalar.holds(low) && scalar.holds(high));
+            assert!(!scalar.holds(low - 1) && !scalar.holds(high + 1));
+            assert_eq!(scalar.int_range(), Some(low..=high));
+        }
+        for scalar in Scalar::ALL.into_iter().filter(|s| !s.is_int()) {
+            assert_eq!(scalar.int_range(), None, "{scalar:?}");
+        }
+        assert!(!Scalar::Bool.holds(0) && !Scalar::Bool.holds(1));
+    }
+
+    /// Against the conversions of Rust and of `half`, which round.
+    #[test]
+    fn exactness_agrees_with_rounding_conversions() {
+        let mut values: Vec<i128> = (-5000..5000).collect();
+        for shift in 0..127 {
+            for near in [-3_i128, -1, 0, 1, 3] {
+                values.push((1_i128 << shift).wrapping_add(near));
+                values.push((-1_i128 << shift).wrapping_add(near));
+            }
+        }
+        for value in values {
+            let exact = |back: f64| back.is_finite() && back as i128 == value;
+            // A value that is not exact in f64 is exact in no narrower type.
+            let wide = value as f64;
+            let in_f64 = exact(wide);
+            let cases = [
+                (Scalar::F64, in_f64),
+                (Scalar::F32, in_f64 && exact(f64::from(wide as f32))),
+                (
+                    Scalar::F16,
+                    in_f64 && exact(half::f16::from_f64(wide).to_f64()),
+                ),
+                (
+                    Scalar::BF16,
+                    in_f64 && exact(half::bf16::from_f64(wide).to_f64()),
+                ),
+            ];
+            for (scalar, expected) in cases {
+                let given = scalar.exact_float(value);
+                assert_eq!(given.is_some(), expected, "{value} in {}", scalar.name());
+                assert_eq!(
+                    scalar.holds(value),
+                    expected,
+                    "{value} in {}",
+                    scalar.name()
+                );
+                assert!(given.is_none_or(|float| float as i128 == value));
+            }
         }
     }
 }

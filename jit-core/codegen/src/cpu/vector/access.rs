@@ -10,11 +10,11 @@ use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{Scalar, Type, Value};
+use kiln_ir::{LeafKind, LeafType, Scalar, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Leaf, LeafType, Wide, leaves};
+use super::leaf::{Leaf, Wide};
 use crate::llvm::error::BackendError;
 
 /// How an address can be accessed.
@@ -87,7 +87,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let lanes = u64::from(self.emit.lanes);
         let address = self.shift(ptr, leaf.offset * lanes)?;
         // Not of addresses: a mixture of two is none.
-        let stride = if self.bug(Bug::WrongLocalSpread) && leaf.scalar.is_some() {
+        let stride = if self.bug(Bug::WrongLocalSpread) && leaf.scalar().is_some() {
             1
         } else {
             i64::from(leaf.bytes())
@@ -113,7 +113,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let address = self.leaf(ptr)?;
         let spread = self.kernel.is_spread(ptr);
         let mut value = Wide::new();
-        for leaf in leaves(self.types(), result)? {
+        for leaf in self.types().leaves(result) {
             let at = self.leaf_address(address, &leaf, spread)?;
             value.push(self.load_leaf(at, leaf, volatile)?);
         }
@@ -127,7 +127,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         volatile: bool,
     ) -> Result<Leaf<'ctx>, BackendError> {
         let bytes = leaf.bytes();
-        let scalar = leaf.llvm_memory(self.emit);
+        let scalar = self.emit.leaf_in_memory(leaf);
         let raw = match self.pattern(address, bytes) {
             Pattern::Same(at) => self.emit.load(scalar, at, bytes, volatile)?,
             _ if volatile => self.load_one_by_one(address, scalar, bytes)?,
@@ -162,11 +162,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         raw: BasicValueEnum<'ctx>,
         leaf: LeafType,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        Ok(Leaf::from(match leaf.scalar {
-            Some(Scalar::Bool) => self.emit.resize(raw, 1, false)?,
-            Some(Scalar::U32) if leaf.is_length => self.emit.resize(raw, 32, false)?,
-            _ => raw,
-        }))
+        let bits = match leaf.kind {
+            LeafKind::Scalar(Scalar::Bool) => 1,
+            LeafKind::Length(scalar) => scalar.bits(),
+            LeafKind::Scalar(_) | LeafKind::Address => return Ok(Leaf::from(raw)),
+        };
+        Ok(Leaf::from(self.emit.resize(raw, bits, false)?))
     }
 
     /// Goes on where the lanes access a row; gives the block for where they do not.
@@ -223,7 +224,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let address = self.leaf(ptr)?;
         let spread = self.kernel.is_spread(ptr);
         let parts = self.get(value)?;
-        let leaves = leaves(self.types(), self.type_of(value))?;
+        let leaves = self.types().leaves(self.type_of(value));
         for (leaf, &part) in leaves.iter().zip(&parts) {
             let at = self.leaf_address(address, leaf, spread)?;
             let part = self.to_memory(part, *leaf)?;
@@ -233,10 +234,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     fn to_memory(&self, part: Leaf<'ctx>, leaf: LeafType) -> Result<Leaf<'ctx>, BackendError> {
-        let bits = match leaf.scalar {
-            Some(Scalar::Bool) => 8,
-            Some(_) if leaf.is_length => 64,
-            _ => return Ok(part),
+        let bits = match leaf.kind {
+            LeafKind::Scalar(Scalar::Bool) | LeafKind::Length(_) => leaf.bytes() * 8,
+            LeafKind::Scalar(_) | LeafKind::Address => return Ok(part),
         };
         Ok(Leaf::from(self.emit.resize(
             part.value(self.emit)?,

@@ -8,11 +8,11 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use kiln_ir::planted::Bug;
 use kiln_ir::rounding::{bf16_from_f64, f16_from_f64};
-use kiln_ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
+use kiln_ir::{BinaryOp, CompareOp, Constant, LeafType, Scalar, Type, TypeData, UnaryOp, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Even, Leaf, Wide, leaves, scalar_type};
+use super::leaf::{Even, Leaf, Wide, scalar_type};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
 
@@ -57,8 +57,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// The zero of a type.
     pub(super) fn zero(&self, ty: Type) -> Result<Wide<'ctx>, BackendError> {
-        let leaves = leaves(self.types(), ty)?;
-        let zero = |leaf: &super::leaf::LeafType| Leaf::Uniform(leaf.llvm(self.emit).const_zero());
+        let leaves = self.types().leaves(ty);
+        let zero = |leaf: &LeafType| Leaf::Uniform(self.emit.leaf_type(*leaf).const_zero());
         Ok(leaves.iter().map(zero).collect())
     }
 

@@ -244,8 +244,8 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
 
     fn zeroed(&self, ty: kiln_ir::Type) -> Result<Vec<PointerValue<'ctx>>, BackendError> {
         let mut slots = Vec::new();
-        for leaf in self.plan.leaves(ty)? {
-            slots.push(self.slot(leaf.llvm(self.emit).const_zero())?);
+        for leaf in self.plan.leaves(ty) {
+            slots.push(self.slot(self.emit.leaf_type(leaf).const_zero())?);
         }
         Ok(slots)
     }
@@ -271,7 +271,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
                 continue;
             }
             let warps = u64::from(plan.block.warps());
-            let leaves = plan.leaves(plan.flat.function.vars[var].ty)?;
+            let leaves = plan.leaves(plan.flat.function.vars[var].ty);
             for (leaf, &offset) in leaves.iter().zip(&plan.arena.vars[&var]) {
                 let bytes = plan.slot_bytes(*leaf, plan.shapes.var(var)) * warps;
                 let at = self.emit.offset_const(self.entry.kept, offset)?;
@@ -549,8 +549,8 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         let function = &self.plan.flat.function;
         if let Some(slots) = self.scalars.get(&value) {
             let mut wide = Wide::new();
-            for (leaf, &slot) in self.plan.leaves(function.type_of(value))?.iter().zip(slots) {
-                wide.push(Leaf::Uniform(self.read(leaf.llvm(self.emit), slot)?));
+            for (leaf, &slot) in self.plan.leaves(function.type_of(value)).iter().zip(slots) {
+                wide.push(Leaf::Uniform(self.read(self.emit.leaf_type(*leaf), slot)?));
             }
             warp.define(value, wide);
             return Ok(());

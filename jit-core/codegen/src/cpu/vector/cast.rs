@@ -9,11 +9,11 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{Scalar, Type, Value};
+use kiln_ir::{LeafType, Scalar, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Even, Leaf, Wide, leaves, scalar_type};
+use super::leaf::{Even, Leaf, Wide, scalar_type};
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -354,15 +354,15 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// The same bits as another type. Vectors change their number of leaves, so everything goes
     /// through integers.
     pub(super) fn bitcast(&self, arg: Value, result: Type) -> Result<Wide<'ctx>, BackendError> {
-        let from = leaves(self.types(), self.type_of(arg))?;
-        let to = leaves(self.types(), result)?;
+        let from = self.types().leaves(self.type_of(arg));
+        let to = self.types().leaves(result);
         let value = self.get(arg)?;
         let same =
             from.len() == to.len() && from.iter().zip(&to).all(|(a, b)| a.bytes() == b.bytes());
         if same {
             let pairs = value.iter().zip(from.iter().zip(&to));
             return pairs
-                .map(|(&leaf, (a, b))| self.bitcast_leaf(leaf, a.scalar, b.scalar))
+                .map(|(&leaf, (a, b))| self.bitcast_leaf(leaf, a.scalar(), b.scalar()))
                 .collect();
         }
         self.repack(&value, &from, &to)
@@ -406,8 +406,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     fn repack(
         &self,
         value: &Wide<'ctx>,
-        from: &[super::leaf::LeafType],
-        to: &[super::leaf::LeafType],
+        from: &[LeafType],
+        to: &[LeafType],
     ) -> Result<Wide<'ctx>, BackendError> {
         let mut result = Wide::new();
         for leaf in to {
@@ -441,15 +441,15 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 32 => Scalar::U32,
                 _ => Scalar::U64,
             };
-            result.push(self.bitcast_leaf(Leaf::from(whole), Some(integer), leaf.scalar)?);
+            result.push(self.bitcast_leaf(Leaf::from(whole), Some(integer), leaf.scalar())?);
         }
         Ok(result)
     }
 
-    fn integer_bits(&self, part: Leaf<'ctx>, ty: super::leaf::LeafType) -> Built<'ctx> {
+    fn integer_bits(&self, part: Leaf<'ctx>, ty: LeafType) -> Built<'ctx> {
         let value = part.value(self.emit)?;
         let bits = self.emit.int(ty.bytes() * 8).into();
-        match ty.scalar {
+        match ty.scalar() {
             None => self.emit.cast(InstructionOpcode::PtrToInt, value, bits),
             Some(Scalar::Bool) => self.emit.resize(value, 8, false),
             Some(_) => self.emit.cast(InstructionOpcode::BitCast, value, bits),

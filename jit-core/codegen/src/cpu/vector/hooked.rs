@@ -9,11 +9,11 @@ use inkwell::module::Linkage;
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType};
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
-use kiln_ir::{InstData, InstNode, Scalar, Type, TypeData, Value};
+use kiln_ir::{InstData, InstNode, LeafType, Scalar, Type, TypeData, Value};
 
 use super::Warp;
 use super::emit::{Built, Emit, unexpected};
-use super::leaf::{Leaf, LeafType, Wide};
+use super::leaf::{Leaf, Wide};
 use crate::hooks::OperationLowering;
 use crate::llvm::error::BackendError;
 use crate::simt::Shape;
@@ -46,7 +46,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let mut leaves = Vec::new();
         for operand in operands(node) {
-            let types = self.kernel.leaves(self.type_of(operand))?;
+            let types = self.kernel.leaves(self.type_of(operand));
             leaves.extend(self.get(operand)?.into_iter().zip(types));
         }
         let uniform = |(leaf, _): &(Leaf<'ctx>, LeafType)| matches!(leaf, Leaf::Uniform(_));
@@ -79,7 +79,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         for &(leaf, ty) in leaves {
             operands.push((self.operand(leaf, ty)?, ty));
         }
-        let results = self.kernel.leaves(result)?;
+        let results = self.kernel.leaves(result);
         let mut slots = Vec::new();
         for ty in &results {
             let vector = self.emit.vector_of(lane_memory(self.emit, *ty));
@@ -147,14 +147,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// Vectors of bits have no addressable parts: a bool takes a byte.
     fn as_byte(&self, value: BasicValueEnum<'ctx>, ty: LeafType) -> Built<'ctx> {
-        match ty.scalar {
+        match ty.scalar() {
             Some(Scalar::Bool) => self.emit.resize(value, 8, false),
             _ => Ok(value),
         }
     }
 
     fn as_leaf(&self, value: BasicValueEnum<'ctx>, ty: LeafType) -> Built<'ctx> {
-        match ty.scalar {
+        match ty.scalar() {
             Some(Scalar::Bool) => self.emit.resize(value, 1, false),
             _ => Ok(value),
         }
@@ -170,9 +170,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let emit = self.emit;
         let mut params = Vec::new();
         for operand in operands(node) {
-            params.extend(self.kernel.leaves(self.type_of(operand))?);
+            params.extend(self.kernel.leaves(self.type_of(operand)));
         }
-        let results = self.kernel.leaves(result)?;
+        let results = self.kernel.leaves(result);
         let ty = function_type(emit, &params, &results);
         let function = emit
             .module
@@ -220,9 +220,9 @@ fn operands(node: &InstNode) -> Vec<Value> {
 }
 
 fn lane_memory<'ctx>(emit: &Emit<'_, 'ctx>, ty: LeafType) -> BasicTypeEnum<'ctx> {
-    match ty.scalar {
+    match ty.scalar() {
         Some(Scalar::Bool) => emit.int(8).into(),
-        _ => ty.llvm(emit),
+        _ => emit.leaf_type(ty),
     }
 }
 
@@ -231,9 +231,12 @@ fn function_type<'ctx>(
     params: &[LeafType],
     results: &[LeafType],
 ) -> FunctionType<'ctx> {
-    let params: Vec<BasicMetadataTypeEnum<'ctx>> =
-        params.iter().map(|leaf| leaf.llvm(emit).into()).collect();
-    let results: Vec<BasicTypeEnum<'ctx>> = results.iter().map(|leaf| leaf.llvm(emit)).collect();
+    let params: Vec<BasicMetadataTypeEnum<'ctx>> = params
+        .iter()
+        .map(|&leaf| emit.leaf_type(leaf).into())
+        .collect();
+    let results: Vec<BasicTypeEnum<'ctx>> =
+        results.iter().map(|&leaf| emit.leaf_type(leaf)).collect();
     emit.context
         .struct_type(&results, false)
         .fn_type(&params, false)
@@ -310,9 +313,9 @@ impl<'ctx> Emit<'_, 'ctx> {
                 args.push(self.as_hooks_see(next()?, self.hook_scalar(*scalar))?);
             }
             _ => {
-                for leaf in super::leaf::leaves(types, ty)? {
+                for leaf in types.leaves(ty) {
                     let value = next()?;
-                    args.push(match leaf.scalar {
+                    args.push(match leaf.scalar() {
                         Some(scalar) => self.as_hooks_see(value, self.hook_scalar(scalar))?,
                         None => value,
                     });
@@ -345,7 +348,7 @@ impl<'ctx> Emit<'_, 'ctx> {
                 }
                 whole => whole,
             };
-            parts.push(self.as_hooks_see(part, leaf.llvm(self))?);
+            parts.push(self.as_hooks_see(part, self.leaf_type(*leaf))?);
         }
         self.builder.build_aggregate_return(&parts)?;
         Ok(())

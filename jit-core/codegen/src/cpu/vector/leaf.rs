@@ -12,48 +12,29 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 use smallvec::SmallVec;
 
-use kiln_ir::{ArrayLen, Scalar, Type, TypeData, TypeTable};
+use kiln_ir::{LeafKind, LeafType, Scalar};
 
 use super::emit::{Built, Emit, unexpected};
 use crate::llvm::error::BackendError;
 
-/// A leaf of a type: where it lies in memory, and what it is.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct LeafType {
-    /// Offset in bytes from the start of the value.
-    pub(super) offset: u64,
-    /// The number, or `None` for an address.
-    pub(super) scalar: Option<Scalar>,
-    /// Whether it is the length of a slice, which takes 8 bytes in memory whatever its type.
-    pub(super) is_length: bool,
-}
-
-impl LeafType {
-    /// Size in memory, in bytes.
-    pub(super) fn bytes(self) -> u32 {
-        match self.scalar {
-            Some(scalar) if !self.is_length => scalar.bytes(),
-            _ => 8,
-        }
-    }
-
-    /// The LLVM type of a lane.
-    pub(super) fn llvm<'ctx>(self, emit: &Emit<'_, 'ctx>) -> BasicTypeEnum<'ctx> {
-        match self.scalar {
-            None => emit
+impl<'ctx> Emit<'_, 'ctx> {
+    /// The LLVM type of a leaf in a lane.
+    pub(super) fn leaf_type(&self, leaf: LeafType) -> BasicTypeEnum<'ctx> {
+        match leaf.kind {
+            LeafKind::Address => self
                 .context
                 .ptr_type(inkwell::AddressSpace::default())
                 .into(),
-            Some(scalar) => scalar_type(emit, scalar),
+            LeafKind::Scalar(scalar) | LeafKind::Length(scalar) => scalar_type(self, scalar),
         }
     }
 
-    /// The LLVM type of a lane in memory.
-    pub(super) fn llvm_memory<'ctx>(self, emit: &Emit<'_, 'ctx>) -> BasicTypeEnum<'ctx> {
-        match self.scalar {
-            Some(Scalar::Bool) => emit.int(8).into(),
-            Some(_) if self.is_length => emit.int(64).into(),
-            _ => self.llvm(emit),
+    /// The LLVM type of a leaf in memory.
+    pub(super) fn leaf_in_memory(&self, leaf: LeafType) -> BasicTypeEnum<'ctx> {
+        match leaf.kind {
+            LeafKind::Scalar(Scalar::Bool) => self.int(8).into(),
+            LeafKind::Length(_) => self.int(64).into(),
+            LeafKind::Scalar(_) | LeafKind::Address => self.leaf_type(leaf),
         }
     }
 }
@@ -65,63 +46,6 @@ pub(super) fn scalar_type<'ctx>(emit: &Emit<'_, 'ctx>, scalar: Scalar) -> BasicT
         Scalar::F64 => emit.context.f64_type().into(),
         _ => emit.int(scalar.bits()).into(),
     }
-}
-
-/// The leaves of a type, in memory order.
-pub(super) fn leaves(types: &TypeTable, ty: Type) -> Result<Vec<LeafType>, BackendError> {
-    let mut out = Vec::new();
-    collect(types, ty, 0, &mut out)?;
-    Ok(out)
-}
-
-fn collect(
-    types: &TypeTable,
-    ty: Type,
-    offset: u64,
-    out: &mut Vec<LeafType>,
-) -> Result<(), BackendError> {
-    let leaf = |scalar, offset, is_length| LeafType {
-        offset,
-        scalar,
-        is_length,
-    };
-    match types.data(ty) {
-        TypeData::Unit => {}
-        TypeData::Scalar(s) => out.push(leaf(Some(*s), offset, false)),
-        TypeData::Pointer { .. } => out.push(leaf(None, offset, false)),
-        TypeData::Slice { wide, .. } => {
-            let length = if *wide { Scalar::U64 } else { Scalar::U32 };
-            out.push(leaf(None, offset, false));
-            out.push(leaf(Some(length), offset + 8, true));
-        }
-        TypeData::Vector { element, lanes } => {
-            let bytes = u64::from(element.bytes());
-            out.extend(
-                (0..u64::from(*lanes)).map(|i| leaf(Some(*element), offset + i * bytes, false)),
-            );
-        }
-        TypeData::Array {
-            element,
-            len: ArrayLen::Known(len),
-        } => {
-            let size = types.layout(*element).map_or(0, |l| l.size);
-            for i in 0..*len {
-                collect(types, *element, offset + i * size, out)?;
-            }
-        }
-        TypeData::Struct(id) => {
-            let (_, offsets) = types
-                .struct_layout(*id)
-                .ok_or_else(|| unexpected("a struct without a layout"))?;
-            for ((_, field), at) in types.struct_data(*id).fields.iter().zip(offsets) {
-                collect(types, *field, offset + at, out)?;
-            }
-        }
-        TypeData::Array { .. } | TypeData::Param(_) => {
-            return Err(unexpected("a type that is still open"));
-        }
-    }
-    Ok(())
 }
 
 /// What is known of a vector that may be even.

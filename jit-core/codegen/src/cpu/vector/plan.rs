@@ -6,10 +6,11 @@ use kiln_ir::abi::ParamLayout;
 use kiln_ir::legal::Legal;
 use kiln_ir::planted::Bug;
 use kiln_ir::target::Barriers;
-use kiln_ir::{Inst, InstData, Module, SharedVar, Type, Value, Var, debug_as_text, error_text};
+use kiln_ir::{
+    Inst, InstData, LeafType, Module, SharedVar, Type, Value, Var, debug_as_text, error_text,
+};
 
 use super::emit::unexpected;
-use super::leaf::{LeafType, leaves};
 use crate::llvm::error::BackendError;
 use crate::private::needs_zeros;
 use crate::provenance::Provenance;
@@ -201,8 +202,8 @@ impl<'m> Plan<'m> {
         site.ok_or_else(|| unexpected("a checked access without a fault site"))
     }
 
-    pub(super) fn leaves(&self, ty: Type) -> Result<Vec<LeafType>, BackendError> {
-        leaves(&self.module.types, ty)
+    pub(super) fn leaves(&self, ty: Type) -> Vec<LeafType> {
+        self.module.types.leaves(ty)
     }
 
     /// Whether a variable has one value for all lanes.
@@ -233,7 +234,7 @@ impl<'m> Plan<'m> {
         for &value in &self.segments.kept {
             let shape = self.shapes.value(value);
             let mut offsets = Vec::new();
-            for leaf in self.leaves(function.type_of(value))? {
+            for leaf in self.leaves(function.type_of(value)) {
                 offsets.push(place(self.slot_bytes(leaf, shape) * warps));
             }
             arena.values.insert(value, offsets);
@@ -241,7 +242,7 @@ impl<'m> Plan<'m> {
         for &var in &self.segments.kept_vars {
             let shape = self.shapes.var(var);
             let mut offsets = Vec::new();
-            for leaf in self.leaves(function.vars[var].ty)? {
+            for leaf in self.leaves(function.vars[var].ty) {
                 offsets.push(place(self.slot_bytes(leaf, shape) * warps));
             }
             arena.vars.insert(var, offsets);

@@ -4,12 +4,12 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{IntValue, PointerValue};
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{Value, Var};
+use kiln_ir::{LeafType, Value, Var};
 
 use super::block::{BlockVar, BlockWriter, slot_type};
 use super::emit::Built;
 use super::flow::Level;
-use super::leaf::{Leaf, LeafType, Wide};
+use super::leaf::{Leaf, Wide};
 use super::warp::Warp;
 use crate::llvm::error::BackendError;
 use crate::simt::{SegmentId, Shape};
@@ -159,7 +159,7 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             return Ok(());
         }
         let shape = self.plan.shapes.value(value);
-        let leaves = self.plan.leaves(self.plan.flat.function.type_of(value))?;
+        let leaves = self.plan.leaves(self.plan.flat.function.type_of(value));
         let offsets = &self.plan.arena.values[&value];
         for ((&leaf, ty), &offset) in wide.iter().zip(leaves).zip(offsets) {
             let at = self.place(warp, ty, shape, offset)?;
@@ -201,11 +201,11 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
     }
 
     fn read_place(&self, at: PointerValue<'ctx>, ty: LeafType, shape: Shape) -> Built<'ctx> {
-        let is_bool = ty.scalar == Some(kiln_ir::Scalar::Bool);
+        let is_bool = ty.scalar() == Some(kiln_ir::Scalar::Bool);
         let scalar: BasicTypeEnum<'ctx> = if is_bool {
             self.emit.int(8).into()
         } else {
-            ty.llvm(self.emit)
+            self.emit.leaf_type(ty)
         };
         let whole = if shape == Shape::Lane {
             self.emit.vector_of(scalar).into()
@@ -235,7 +235,7 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
                 continue;
             }
             let mut wide = Wide::new();
-            let leaves = plan.leaves(function.type_of(value))?;
+            let leaves = plan.leaves(function.type_of(value));
             for (ty, &offset) in leaves.into_iter().zip(&plan.arena.values[&value]) {
                 let at = self.place(warp, ty, shape, offset)?;
                 wide.push(Leaf::from(self.read_place(at, ty, shape)?));
@@ -265,10 +265,10 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
     ) -> Result<Vec<PointerValue<'ctx>>, BackendError> {
         let plan = self.plan;
         let shape = plan.shapes.var(var);
-        let leaves = plan.leaves(plan.flat.function.vars[var].ty)?;
+        let leaves = plan.leaves(plan.flat.function.vars[var].ty);
         let mut slots = Vec::new();
         for (i, ty) in leaves.into_iter().enumerate() {
-            let scalar = ty.llvm(self.emit);
+            let scalar = self.emit.leaf_type(ty);
             let value = if is_kept && shape == Shape::Block {
                 self.read(scalar, self.vars[&var].before[i])?
             } else if is_kept {
@@ -293,9 +293,9 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             if self.bug(Bug::LostVariable) && shape != Shape::Block {
                 continue;
             }
-            let leaves = plan.leaves(plan.flat.function.vars[var].ty)?;
+            let leaves = plan.leaves(plan.flat.function.vars[var].ty);
             for (i, ty) in leaves.into_iter().enumerate() {
-                let scalar = ty.llvm(self.emit);
+                let scalar = self.emit.leaf_type(ty);
                 let whole = if shape == Shape::Lane {
                     self.emit.vector_of(scalar).into()
                 } else {

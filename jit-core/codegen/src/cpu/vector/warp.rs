@@ -286,7 +286,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         };
         let mut start = 0;
         for (i, &part) in parts.iter().enumerate() {
-            let count = self.kernel.leaves(part)?.len();
+            let count = self.kernel.leaves(part).len();
             if i == index as usize {
                 return Ok(start..start + count);
             }
@@ -326,11 +326,11 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
     }
 
     fn var_get(&self, var: Var) -> Result<Wide<'ctx>, BackendError> {
-        let leaves = self.kernel.leaves(self.function().vars[var].ty)?;
+        let leaves = self.kernel.leaves(self.function().vars[var].ty);
         let uniform = self.kernel.is_uniform_var(var);
         let mut value = Wide::new();
         for (leaf, &slot) in leaves.iter().zip(self.var_slots(var)?) {
-            let scalar = leaf.llvm(self.emit);
+            let scalar = self.emit.leaf_type(*leaf);
             let ty = if uniform {
                 scalar
             } else {
@@ -449,11 +449,11 @@ pub(super) fn param_values<'ctx>(
                 wide.push(Leaf::Uniform(address.into()));
             }
             (ParamKind::Value(slot), _) => {
-                for leaf in plan.leaves(ty)? {
+                for leaf in plan.leaves(ty) {
                     let at = u64::from(slot.offset) + leaf.offset;
                     let address = emit.offset_const(params, at)?;
-                    let raw = emit.load(leaf.llvm_memory(emit), address, leaf.bytes(), false)?;
-                    let value = match leaf.scalar {
+                    let raw = emit.load(emit.leaf_in_memory(leaf), address, leaf.bytes(), false)?;
+                    let value = match leaf.scalar() {
                         Some(Scalar::Bool) => emit.resize(raw, 1, false)?,
                         _ => raw,
                     };
