@@ -200,7 +200,14 @@ macro_rules! with_int {
                 type $t = u32;
                 $body
             }
-            _ => {
+            // Bools and addresses are compared as the numbers in their registers. The verifier lets no
+            // float come here.
+            Scalar::U64
+            | Scalar::Bool
+            | Scalar::F16
+            | Scalar::BF16
+            | Scalar::F32
+            | Scalar::F64 => {
                 type $t = u64;
                 $body
             }
@@ -212,6 +219,8 @@ macro_rules! with_int {
 trait Register: Sized {
     fn get(bits: u64) -> Self;
     fn put(self) -> u64;
+    /// As 64 bits, with its sign.
+    fn extended(self) -> u64;
 }
 
 macro_rules! int_registers {
@@ -219,6 +228,7 @@ macro_rules! int_registers {
         impl Register for $t {
             fn get(bits: u64) -> Self { bits as $t }
             fn put(self) -> u64 { self as $unsigned as u64 }
+            fn extended(self) -> u64 { self as u64 }
         }
     )*};
 }
@@ -275,7 +285,17 @@ macro_rules! with_float {
                 type $t = f64;
                 $body
             }
-            _ => {
+            // Of the others the verifier lets none come here.
+            Scalar::F32
+            | Scalar::Bool
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64 => {
                 type $t = f32;
                 $body
             }
@@ -376,12 +396,7 @@ pub(super) fn compare(op: CompareOp, scalar: Scalar) -> Binary {
 
 /// An integer as 64 bits, extended as its type says.
 pub(super) fn extend(scalar: Scalar) -> Unary {
-    match scalar {
-        Scalar::I8 => |a| a as i8 as u64,
-        Scalar::I16 => |a| a as i16 as u64,
-        Scalar::I32 => |a| a as i32 as u64,
-        _ => |a| a,
-    }
+    with_int!(scalar, T => |a| <T as Register>::get(a).extended())
 }
 
 /// Rust's `as` between scalars. Every number passes through the widest type of its kind; that is
@@ -391,18 +406,21 @@ pub(super) fn cast(from: Scalar, to: Scalar) -> Unary {
     if from.is_float() {
         return with_float!(from, F => float_cast::<F>(from, to));
     }
-    if to.is_float() {
-        let single = |to| -> Unary {
-            with_int!(from, I => match to {
-                Scalar::F16 => |a| f16_from_int(<I as Register>::get(a).into()).to_bits().into(),
-                Scalar::BF16 => |a| bf16_from_int(<I as Register>::get(a).into()).to_bits().into(),
-                Scalar::F64 => |a| (<I as Register>::get(a) as f64).to_bits(),
-                _ => |a| (<I as Register>::get(a) as f32).to_bits().into(),
-            })
-        };
-        return single(to);
-    }
-    with_int!(from, I => with_int!(to, J => |a| (<I as Register>::get(a) as J).put()))
+    with_int!(from, I => match to {
+        Scalar::F16 => |a| f16_from_int(<I as Register>::get(a).into()).to_bits().into(),
+        Scalar::BF16 => |a| bf16_from_int(<I as Register>::get(a).into()).to_bits().into(),
+        Scalar::F32 => |a| (<I as Register>::get(a) as f32).to_bits().into(),
+        Scalar::F64 => |a| (<I as Register>::get(a) as f64).to_bits(),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64 => with_int!(to, J => |a| (<I as Register>::get(a) as J).put()),
+    })
 }
 
 /// A float type whose values `f64` holds exactly.
@@ -437,7 +455,15 @@ fn float_cast<F: Exact>(from: Scalar, to: Scalar) -> Unary {
         Scalar::BF16 => |a| bf16_from_f64(F::exact(a)).to_bits().into(),
         Scalar::F32 => |a| (F::exact(a) as f32).to_bits().into(),
         Scalar::F64 => |a| F::exact(a).to_bits(),
-        int => with_int!(int, J => |a| (F::exact(a) as J).put()),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64 => with_int!(to, J => |a| (F::exact(a) as J).put()),
     }
 }
 

@@ -108,10 +108,9 @@ pub struct RowCall {
 impl RowCall {
     /// What registers hold, as a [`Meaning`](crate::Meaning) wants it.
     pub fn arguments(&self, registers: &[u64]) -> Vec<u64> {
-        let value = |(&scalar, &bits): (&Scalar, &u64)| match scalar {
-            Scalar::Bool => u64::from(bits != 0),
-            _ if scalar.bits() == 64 => bits,
-            _ => bits & ((1 << scalar.bits()) - 1),
+        let value = |(&scalar, &bits): (&Scalar, &u64)| match scalar.is_bool() {
+            true => u64::from(bits != 0),
+            false => bits & (u64::MAX >> (u64::BITS - scalar.bits())),
         };
         self.params.iter().zip(registers).map(value).collect()
     }

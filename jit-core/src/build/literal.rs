@@ -90,7 +90,7 @@ pub(super) fn fits(constant: Constant, data: &TypeData) -> Result<(), &'static s
         // The bound type decides; specialization checks again.
         (Constant::Int(_) | Constant::Float(_), TypeData::Param(_)) => Ok(()),
         (Constant::Zero, _) => Ok(()),
-        (Constant::Bool(_), TypeData::Scalar(Scalar::Bool)) => Ok(()),
+        (Constant::Bool(_), TypeData::Scalar(s)) if s.is_bool() => Ok(()),
         (Constant::Int(n), TypeData::Scalar(s)) if s.is_int() => match s.holds(n) {
             true => Ok(()),
             false => Err("it is out of range"),
@@ -100,8 +100,19 @@ pub(super) fn fits(constant: Constant, data: &TypeData) -> Result<(), &'static s
         (Constant::Bool(_), TypeData::Scalar(_)) => {
             Err("use `select` to turn a bool into a number")
         }
-        (_, TypeData::Scalar(Scalar::Bool)) => Err("write `true` or `false`, or compare with 0"),
-        _ => Err("literals are scalars; use `construct` or `splat`"),
+        (Constant::Int(_) | Constant::Float(_), TypeData::Scalar(_)) => {
+            Err("write `true` or `false`, or compare with 0")
+        }
+        (
+            Constant::Bool(_) | Constant::Int(_) | Constant::Float(_),
+            TypeData::Unit
+            | TypeData::Vector { .. }
+            | TypeData::Array { .. }
+            | TypeData::Struct(_)
+            | TypeData::Pointer { .. }
+            | TypeData::Slice { .. }
+            | TypeData::Param(_),
+        ) => Err("literals are scalars; use `construct` or `splat`"),
     }
 }
 

@@ -12,10 +12,10 @@ pub(super) fn body(scalar: Scalar) -> Option<Module> {
     let ty = Type::scalar(scalar);
     let function = DeviceFn::build(&format!("rem.{}", scalar.name()), |k| {
         let (x, y) = (k.param("x", ty), k.param("y", ty));
-        let result = match scalar {
+        let result = match scalar.is_half() {
             // No remainder has more digits than the numbers, so nothing is rounded on the way back.
-            Scalar::F16 | Scalar::BF16 => (x.cast(Type::F32) % y.cast(Type::F32)).cast(ty),
-            _ => Division::of(k, x, y).remainder(),
+            true => (x.cast(Type::F32) % y.cast(Type::F32)).cast(ty),
+            false => Division::of(k, x, y).remainder(),
         };
         k.return_value(result);
     });

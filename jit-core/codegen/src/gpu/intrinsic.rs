@@ -194,7 +194,14 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         match scalar {
             Scalar::Bool => self.types().int(32).into(),
             Scalar::I8 | Scalar::U8 | Scalar::F16 | Scalar::BF16 => self.types().int(16).into(),
-            _ => self.types().scalar(scalar),
+            Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64
+            | Scalar::F32
+            | Scalar::F64 => self.types().scalar(scalar),
         }
     }
 

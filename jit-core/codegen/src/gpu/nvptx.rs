@@ -174,11 +174,11 @@ impl Dialect for PtxTarget {
         value: IntValue<'ctx>,
         from: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let name = match from {
-            Scalar::I32 => "llvm.nvvm.i2f.rz",
-            Scalar::U32 => "llvm.nvvm.ui2f.rz",
-            Scalar::I64 => "llvm.nvvm.ll2f.rz",
-            _ => "llvm.nvvm.ull2f.rz",
+        let name = match (from.is_signed_int(), value.get_type().get_bit_width()) {
+            (true, ..=32) => "llvm.nvvm.i2f.rz",
+            (false, ..=32) => "llvm.nvvm.ui2f.rz",
+            (true, _) => "llvm.nvvm.ll2f.rz",
+            (false, _) => "llvm.nvvm.ull2f.rz",
         };
         at.value(name, &[], &[value.into()])
     }
@@ -224,8 +224,14 @@ fn ptx_register(scalar: Scalar) -> char {
     match scalar {
         Scalar::F32 => 'f',
         Scalar::F64 => 'd',
-        _ if scalar.bits() == 64 => 'l',
-        _ if scalar.bits() == 32 => 'r',
-        _ => 'h',
+        Scalar::I64 | Scalar::U64 => 'l',
+        Scalar::I32 | Scalar::U32 => 'r',
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::F16
+        | Scalar::BF16 => 'h',
     }
 }

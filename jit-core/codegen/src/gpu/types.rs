@@ -87,7 +87,16 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
             Scalar::F16 => self.context.f16_type(),
             Scalar::BF16 => self.context.bf16_type(),
             Scalar::F64 => self.context.f64_type(),
-            _ => self.context.f32_type(),
+            Scalar::F32
+            | Scalar::Bool
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64 => self.context.f32_type(),
         }
     }
 
@@ -106,7 +115,11 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
             TypeData::Scalar(scalar) => Ok(self.scalar(scalar)),
             TypeData::Vector { element, lanes } => Ok(self.vector(element, lanes)),
             TypeData::Slice { .. } => Err(self.error(ty, "is not a single LLVM value")),
-            _ => self.memory(ty),
+            TypeData::Unit
+            | TypeData::Array { .. }
+            | TypeData::Struct(_)
+            | TypeData::Pointer { .. }
+            | TypeData::Param(_) => self.memory(ty),
         }
     }
 
@@ -148,7 +161,7 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
 
     fn make_memory(&self, ty: Type) -> Result<BasicTypeEnum<'ctx>, BackendError> {
         match *self.table.data(ty) {
-            TypeData::Scalar(Scalar::Bool) => Ok(self.int(8).into()),
+            TypeData::Scalar(scalar) if scalar.is_bool() => Ok(self.int(8).into()),
             TypeData::Scalar(scalar) => Ok(self.scalar(scalar)),
             TypeData::Vector { element, lanes } => {
                 let Some(piece) = self.lanes_per_piece(element, lanes) else {

@@ -31,6 +31,11 @@ impl LeafType {
         }
     }
 
+    /// Whether it is a `bool`.
+    pub fn is_bool(self) -> bool {
+        self.scalar().is_some_and(Scalar::is_bool)
+    }
+
     /// The type of the number, unless it is an address.
     pub fn scalar(self) -> Option<Scalar> {
         match self.kind {

@@ -149,6 +149,11 @@ impl Scalar {
         }
     }
 
+    /// Whether this is `bool`.
+    pub const fn is_bool(self) -> bool {
+        matches!(self.kind(), ScalarKind::Bool)
+    }
+
     /// Whether this is one of `i8` .. `u64`.
     pub const fn is_int(self) -> bool {
         matches!(self.kind(), ScalarKind::Int { .. })
@@ -195,7 +200,20 @@ impl Scalar {
 
     /// Whether this is `f16` or `bf16`: stored in 16 bits, computed in `f32` and rounded.
     pub fn is_half(self) -> bool {
-        matches!(self, Scalar::F16 | Scalar::BF16)
+        match self {
+            Scalar::F16 | Scalar::BF16 => true,
+            Scalar::Bool
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64
+            | Scalar::F32
+            | Scalar::F64 => false,
+        }
     }
 }
 

@@ -216,7 +216,7 @@ impl Rules<'_> {
         let ty = self.atomic_place(ptr)?;
         let floats = matches!(op, AtomicOp::Add | AtomicOp::Exchange);
         let holds = match ty.as_scalar() {
-            Some(Scalar::F32 | Scalar::F64) => floats,
+            Some(scalar) if scalar.is_float() => floats && !scalar.is_half(),
             Some(scalar) => is_atomic_int(scalar),
             None if floats => self.is_number(ty),
             None => matches!(self.bound(ty), Some(TypeBound::Int | TypeBound::Num)),
@@ -252,8 +252,5 @@ impl Rules<'_> {
 }
 
 fn is_atomic_int(scalar: Scalar) -> bool {
-    matches!(
-        scalar,
-        Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64
-    )
+    scalar.is_int() && matches!(scalar.bits(), 32 | 64)
 }

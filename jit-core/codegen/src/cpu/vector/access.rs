@@ -10,7 +10,7 @@ use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{LeafKind, LeafType, Scalar, Type, Value};
+use kiln_ir::{LeafKind, LeafType, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
@@ -162,12 +162,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         raw: BasicValueEnum<'ctx>,
         leaf: LeafType,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let bits = match leaf.kind {
-            LeafKind::Scalar(Scalar::Bool) => 1,
-            LeafKind::Length(scalar) => scalar.bits(),
-            LeafKind::Scalar(_) | LeafKind::Address => return Ok(Leaf::from(raw)),
-        };
-        Ok(Leaf::from(self.emit.resize(raw, bits, false)?))
+        Ok(Leaf::from(match leaf.kind {
+            LeafKind::Scalar(scalar) => self.emit.as_computed(raw, scalar)?,
+            LeafKind::Length(scalar) => self.emit.resize(raw, scalar.bits(), false)?,
+            LeafKind::Address => raw,
+        }))
     }
 
     /// Goes on where the lanes access a row; gives the block for where they do not.
@@ -235,7 +234,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     fn to_memory(&self, part: Leaf<'ctx>, leaf: LeafType) -> Result<Leaf<'ctx>, BackendError> {
         let bits = match leaf.kind {
-            LeafKind::Scalar(Scalar::Bool) | LeafKind::Length(_) => leaf.bytes() * 8,
+            LeafKind::Length(_) => leaf.bytes() * 8,
+            LeafKind::Scalar(_) | LeafKind::Address if leaf.is_bool() => leaf.bytes() * 8,
             LeafKind::Scalar(_) | LeafKind::Address => return Ok(part),
         };
         Ok(Leaf::from(self.emit.resize(

@@ -12,7 +12,7 @@ use kiln_ir::{BinaryOp, CompareOp, Constant, LeafType, Scalar, Type, TypeData, U
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Even, Leaf, Wide, scalar_type};
+use super::leaf::{Even, Leaf, Wide};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
 
@@ -25,34 +25,39 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let Some(scalar) = ty.as_scalar() else {
             return self.zero(ty);
         };
-        let llvm = scalar_type(self.emit, scalar);
-        let value: BasicValueEnum<'ctx> = match (constant, scalar) {
-            (Constant::Zero, _) => return self.zero(ty),
-            (Constant::Bool(b), _) => self.emit.int(1).const_int(b.into(), false).into(),
-            (Constant::Int(n), Scalar::F16 | Scalar::BF16) => self.half_constant(scalar, n as f64),
-            (Constant::Float(x), Scalar::F16 | Scalar::BF16) => self.half_constant(scalar, x),
-            (Constant::Int(n), Scalar::F32 | Scalar::F64) => {
-                llvm.into_float_type().const_float(n as f64).into()
+        let value: BasicValueEnum<'ctx> = match constant {
+            Constant::Zero => return self.zero(ty),
+            Constant::Bool(b) => self.emit.int(1).const_int(b.into(), false).into(),
+            Constant::Int(n) if scalar.is_float() => self.float_constant(scalar, n as f64),
+            Constant::Int(n) => {
+                let llvm = self.emit.int(scalar.bits());
+                llvm.const_int(n as u64, false).into()
             }
-            (Constant::Float(x), Scalar::F32) => {
-                // LLVM would round a double to nearest as Rust does; the bits are ours to choose.
-                llvm.into_float_type()
-                    .const_float(f64::from(x as f32))
-                    .into()
-            }
-            (Constant::Float(x), Scalar::F64) => llvm.into_float_type().const_float(x).into(),
-            (Constant::Int(n), _) => llvm.into_int_type().const_int(n as u64, false).into(),
-            (Constant::Float(_), _) => return Err(unexpected("a float of an integer type")),
+            Constant::Float(x) => self.float_constant(scalar, x),
         };
         Ok(Wide::from_elem(Leaf::Uniform(value), 1))
     }
 
-    fn half_constant(&self, scalar: Scalar, value: f64) -> BasicValueEnum<'ctx> {
-        let bits = match scalar {
-            Scalar::F16 => f16_from_f64(value).to_bits(),
-            _ => bf16_from_f64(value).to_bits(),
-        };
-        self.emit.int(16).const_int(bits.into(), false).into()
+    /// A number of a float type; the verifier lets a float be of no other.
+    fn float_constant(&self, scalar: Scalar, x: f64) -> BasicValueEnum<'ctx> {
+        let half = |bits: u16| self.emit.int(16).const_int(bits.into(), false).into();
+        let context = self.emit.context;
+        match scalar {
+            Scalar::F16 => half(f16_from_f64(x).to_bits()),
+            Scalar::BF16 => half(bf16_from_f64(x).to_bits()),
+            // LLVM would round a double to nearest as Rust does; the bits are ours to choose.
+            Scalar::F32 => context.f32_type().const_float(f64::from(x as f32)).into(),
+            Scalar::F64
+            | Scalar::Bool
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64 => context.f64_type().const_float(x).into(),
+        }
     }
 
     /// The zero of a type.

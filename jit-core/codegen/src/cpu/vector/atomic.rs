@@ -96,14 +96,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 lanes.ok_or_else(|| unexpected("a load without a value"))?
             }
         };
-        let value = match scalar {
-            Scalar::Bool => self.emit.resize(raw, 1, false)?,
-            _ => self.emit.cast(
-                InstructionOpcode::BitCast,
-                raw,
-                scalar_type(self.emit, scalar),
-            )?,
-        };
+        let value = self.emit.of_bits(raw, scalar)?;
         Ok(Wide::from_elem(Leaf::from(value), 1))
     }
 
@@ -116,13 +109,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let scalar = self.atomic_scalar(self.type_of(value))?;
         let order = (!self.is_shared(ptr)).then(|| host_store_ordering(ordering));
         let value = self.leaf(value)?.vector(self.emit)?.into();
-        let bits = self.emit.int(scalar.bytes() * 8);
-        let value = match scalar {
-            Scalar::Bool => self.emit.resize(value, 8, false)?,
-            _ => self
-                .emit
-                .cast(InstructionOpcode::BitCast, value, bits.into())?,
-        };
+        let value = self.emit.to_bits(value, scalar)?;
         let address = self.leaf(ptr)?.vector(self.emit)?.into();
         self.each_lane(&[address, value], None, |warp, lane| {
             let at = lane[0].into_pointer_value();

@@ -5,6 +5,8 @@
 //! to odd on the way, so that it is rounded once (Boldo and Melquiond, "Emulation of FMA and
 //! correctly rounded sums", 2008).
 
+use std::cmp::Ordering;
+
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 
@@ -206,22 +208,19 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         } else {
             (value, from)
         };
-        match (from, to) {
-            _ if from == to => Ok(value),
-            (Scalar::F64, Scalar::F16 | Scalar::BF16) => {
-                let single = self.double_to_odd_single(value)?;
-                self.round_to_half(to, single)
-            }
-            (_, Scalar::F16 | Scalar::BF16) => self.round_to_half(to, value),
-            (_, Scalar::F64) => {
-                let to = scalar_type(self.emit, to);
-                self.emit.cast(InstructionOpcode::FPExt, value, to)
-            }
-            _ => {
-                let to = scalar_type(self.emit, to);
-                self.emit.cast(InstructionOpcode::FPTrunc, value, to)
-            }
+        if to.is_half() {
+            let single = match from == Scalar::F64 {
+                true => self.double_to_odd_single(value)?,
+                false => value,
+            };
+            return self.round_to_half(to, single);
         }
+        let opcode = match to.bits().cmp(&from.bits()) {
+            Ordering::Equal => return Ok(value),
+            Ordering::Greater => InstructionOpcode::FPExt,
+            Ordering::Less => InstructionOpcode::FPTrunc,
+        };
+        self.emit.cast(opcode, value, scalar_type(self.emit, to))
     }
 
     /// The bits of a float.
@@ -448,11 +447,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     fn integer_bits(&self, part: Leaf<'ctx>, ty: LeafType) -> Built<'ctx> {
         let value = part.value(self.emit)?;
-        let bits = self.emit.int(ty.bytes() * 8).into();
         match ty.scalar() {
-            None => self.emit.cast(InstructionOpcode::PtrToInt, value, bits),
-            Some(Scalar::Bool) => self.emit.resize(value, 8, false),
-            Some(_) => self.emit.cast(InstructionOpcode::BitCast, value, bits),
+            None => {
+                let bits = self.emit.int(ty.bytes() * 8).into();
+                self.emit.cast(InstructionOpcode::PtrToInt, value, bits)
+            }
+            Some(scalar) => self.emit.to_bits(value, scalar),
         }
     }
 }

@@ -148,15 +148,15 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// Vectors of bits have no addressable parts: a bool takes a byte.
     fn as_byte(&self, value: BasicValueEnum<'ctx>, ty: LeafType) -> Built<'ctx> {
         match ty.scalar() {
-            Some(Scalar::Bool) => self.emit.resize(value, 8, false),
-            _ => Ok(value),
+            Some(scalar) => self.emit.as_stored(value, scalar),
+            None => Ok(value),
         }
     }
 
     fn as_leaf(&self, value: BasicValueEnum<'ctx>, ty: LeafType) -> Built<'ctx> {
         match ty.scalar() {
-            Some(Scalar::Bool) => self.emit.resize(value, 1, false),
-            _ => Ok(value),
+            Some(scalar) => self.emit.as_computed(value, scalar),
+            None => Ok(value),
         }
     }
 
@@ -221,8 +221,8 @@ fn operands(node: &InstNode) -> Vec<Value> {
 
 fn lane_memory<'ctx>(emit: &Emit<'_, 'ctx>, ty: LeafType) -> BasicTypeEnum<'ctx> {
     match ty.scalar() {
-        Some(Scalar::Bool) => emit.int(8).into(),
-        _ => emit.leaf_type(ty),
+        Some(scalar) => emit.stored_type(scalar),
+        None => emit.leaf_type(ty),
     }
 }
 
@@ -280,7 +280,17 @@ impl<'ctx> Emit<'_, 'ctx> {
         match scalar {
             Scalar::F16 => self.context.f16_type().into(),
             Scalar::BF16 => self.context.bf16_type().into(),
-            other => super::leaf::scalar_type(self, other),
+            Scalar::Bool
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64
+            | Scalar::F32
+            | Scalar::F64 => super::leaf::scalar_type(self, scalar),
         }
     }
 

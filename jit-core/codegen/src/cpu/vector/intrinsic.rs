@@ -6,7 +6,6 @@
 
 use std::mem::offset_of;
 
-use inkwell::types::BasicType as _;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use kiln_ir::host_abi::HostLaunch;
@@ -15,7 +14,7 @@ use kiln_ir::{IntrinsicDef, Meaning, PtxLowering, Scalar, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Leaf, Wide, scalar_type};
+use super::leaf::{Leaf, Wide};
 use crate::llvm::error::BackendError;
 
 /// LLVM's functions that are instructions on every host, or that lower to ones that are.
@@ -193,29 +192,16 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let mut vectors = Vec::new();
         for (operand, &scalar) in operands.iter().zip(&scalars) {
             let lanes: BasicValueEnum<'ctx> = operand.vector(self.emit)?.into();
-            // Vectors of bits have no addressable parts.
-            vectors.push(match scalar {
-                Scalar::Bool => self.emit.resize(lanes, 8, false)?,
-                _ => lanes,
-            });
+            vectors.push(self.emit.as_stored(lanes, scalar)?);
         }
-        let stored = match to {
-            Scalar::Bool => self.emit.int(8).as_basic_type_enum(),
-            _ => scalar_type(self.emit, to),
-        };
+        let stored = self.emit.stored_type(to);
         let ty = self.emit.vector_of(stored);
         let value = self.each_lane(&vectors, Some(ty), |warp, lane| {
             let value = warp.call_meaning(def, scalar, &scalars, lane, to)?;
-            Ok(Some(match to {
-                Scalar::Bool => warp.emit.resize(value, 8, false)?,
-                _ => value,
-            }))
+            warp.emit.as_stored(value, to).map(Some)
         })?;
         let value = value.ok_or_else(|| unexpected("a meaning without a value"))?;
-        Ok(Leaf::from(match to {
-            Scalar::Bool => self.emit.resize(value, 1, false)?,
-            _ => value,
-        }))
+        Ok(Leaf::from(self.emit.as_computed(value, to)?))
     }
 
     /// The address of a row, which the launch knows by its number.
@@ -244,13 +230,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .entry
             .slot(self.emit, word.array_type(args.len().max(1) as u32).into())?;
         for (i, (&arg, &from)) in args.iter().zip(scalars).enumerate() {
-            let bits = match from {
-                Scalar::F32 | Scalar::F64 => {
-                    let int = self.emit.int(from.bits()).into();
-                    self.emit.cast(InstructionOpcode::BitCast, arg, int)?
-                }
-                _ => arg,
-            };
+            let bits = self.emit.to_bits(arg, from)?;
             let bits = self.emit.resize(bits, 64, false)?;
             let at = self.emit.offset_const(slots, i as u64 * 8)?;
             self.emit.store(at, bits, 8, false)?;
@@ -278,13 +258,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .build_indirect_call(ty, function, &args, "")?;
         let bits = call.try_as_basic_value().basic();
         let bits = bits.ok_or_else(|| unexpected("a meaning without a value"))?;
-        let bits = self.emit.resize(bits, to.bits(), false)?;
-        match to {
-            Scalar::F32 | Scalar::F64 => {
-                let ty = scalar_type(self.emit, to);
-                self.emit.cast(InstructionOpcode::BitCast, bits, ty)
-            }
-            _ => Ok(bits),
-        }
+        self.emit.of_bits(bits, to)
     }
 }

@@ -18,6 +18,43 @@ use super::emit::{Built, Emit, unexpected};
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Emit<'_, 'ctx> {
+    /// A scalar as it is stored: vectors of bits have no addressable parts, so a `bool` takes a byte.
+    pub(super) fn as_stored(&self, value: BasicValueEnum<'ctx>, scalar: Scalar) -> Built<'ctx> {
+        match scalar.is_bool() {
+            true => self.resize(value, 8, false),
+            false => Ok(value),
+        }
+    }
+
+    /// The LLVM type of a scalar as it is stored.
+    pub(super) fn stored_type(&self, scalar: Scalar) -> BasicTypeEnum<'ctx> {
+        match scalar.is_bool() {
+            true => self.int(8).into(),
+            false => scalar_type(self, scalar),
+        }
+    }
+
+    /// A scalar from how it is stored.
+    pub(super) fn as_computed(&self, value: BasicValueEnum<'ctx>, scalar: Scalar) -> Built<'ctx> {
+        match scalar.is_bool() {
+            true => self.resize(value, 1, false),
+            false => Ok(value),
+        }
+    }
+
+    /// A scalar as an integer of the bytes that it has in memory.
+    pub(super) fn to_bits(&self, value: BasicValueEnum<'ctx>, scalar: Scalar) -> Built<'ctx> {
+        let stored = self.as_stored(value, scalar)?;
+        let bits = self.int(scalar.bytes() * 8).into();
+        self.cast(InstructionOpcode::BitCast, stored, bits)
+    }
+
+    /// The scalar whose lowest bits an integer has.
+    pub(super) fn of_bits(&self, bits: BasicValueEnum<'ctx>, scalar: Scalar) -> Built<'ctx> {
+        let bits = self.resize(bits, scalar.bits(), false)?;
+        self.cast(InstructionOpcode::BitCast, bits, scalar_type(self, scalar))
+    }
+
     /// The LLVM type of a leaf in a lane.
     pub(super) fn leaf_type(&self, leaf: LeafType) -> BasicTypeEnum<'ctx> {
         match leaf.kind {
@@ -32,8 +69,8 @@ impl<'ctx> Emit<'_, 'ctx> {
     /// The LLVM type of a leaf in memory.
     pub(super) fn leaf_in_memory(&self, leaf: LeafType) -> BasicTypeEnum<'ctx> {
         match leaf.kind {
-            LeafKind::Scalar(Scalar::Bool) => self.int(8).into(),
             LeafKind::Length(_) => self.int(64).into(),
+            LeafKind::Scalar(_) | LeafKind::Address if leaf.is_bool() => self.int(8).into(),
             LeafKind::Scalar(_) | LeafKind::Address => self.leaf_type(leaf),
         }
     }
@@ -44,7 +81,17 @@ pub(super) fn scalar_type<'ctx>(emit: &Emit<'_, 'ctx>, scalar: Scalar) -> BasicT
     match scalar {
         Scalar::F32 => emit.context.f32_type().into(),
         Scalar::F64 => emit.context.f64_type().into(),
-        _ => emit.int(scalar.bits()).into(),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64
+        | Scalar::F16
+        | Scalar::BF16 => emit.int(scalar.bits()).into(),
     }
 }
 

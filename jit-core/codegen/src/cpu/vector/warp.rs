@@ -454,8 +454,8 @@ pub(super) fn param_values<'ctx>(
                     let address = emit.offset_const(params, at)?;
                     let raw = emit.load(emit.leaf_in_memory(leaf), address, leaf.bytes(), false)?;
                     let value = match leaf.scalar() {
-                        Some(Scalar::Bool) => emit.resize(raw, 1, false)?,
-                        _ => raw,
+                        Some(scalar) => emit.as_computed(raw, scalar)?,
+                        None => raw,
                     };
                     wide.push(Leaf::Uniform(value));
                 }

@@ -5,7 +5,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::types::VectorType;
-use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
+use inkwell::values::{PointerValue, VectorValue};
 
 use kiln_ir::planted::Bug;
 use kiln_ir::{Scalar, Type, Value};
@@ -173,25 +173,17 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn lane_bits(&self, value: Value) -> Result<VectorValue<'ctx>, BackendError> {
         let scalar = self.scalar_of(value)?;
         let lanes = self.leaf(value)?.vector(self.emit)?.into();
-        let bits = match scalar {
-            Scalar::F32 | Scalar::F64 => {
-                let int = self.emit.int(scalar.bits()).into();
-                self.emit.cast(InstructionOpcode::BitCast, lanes, int)?
-            }
-            Scalar::Bool => self.emit.resize(lanes, 8, false)?,
-            _ => lanes,
-        };
+        let bits = self.emit.to_bits(lanes, scalar)?;
         Ok(bits.into_vector_value())
     }
 }
 
 /// The LLVM intrinsic of a reduction, and the value that changes no result.
 fn reduction(name: &str, scalar: Scalar) -> Option<(&'static str, u32)> {
-    let signed = match scalar {
-        Scalar::I32 => true,
-        Scalar::U32 => false,
-        _ => return None,
-    };
+    if !scalar.is_int() || scalar.bits() != 32 {
+        return None;
+    }
+    let signed = scalar.is_signed_int();
     Some(match (name, signed) {
         ("reduce_add", _) => ("llvm.vector.reduce.add", 0),
         ("reduce_min", true) => ("llvm.vector.reduce.smin", i32::MAX as u32),

@@ -11,7 +11,7 @@
 use std::mem::offset_of;
 
 use inkwell::IntPredicate;
-use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
 use kiln_ir::host_abi::HostLaunch;
 use kiln_ir::planted::Bug;
@@ -19,7 +19,7 @@ use kiln_ir::{IntrinsicDef, Scalar, Type, Uniformity, Value, WARP_LANES};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Leaf, scalar_type};
+use super::leaf::Leaf;
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -210,14 +210,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         lanes: BasicValueEnum<'ctx>,
         to: Scalar,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let bits = self.emit.resize(lanes, to.bits(), false)?;
-        Ok(Leaf::from(match to {
-            Scalar::F32 | Scalar::F64 => {
-                let ty = scalar_type(self.emit, to);
-                self.emit.cast(InstructionOpcode::BitCast, bits, ty)?
-            }
-            _ => bits,
-        }))
+        Ok(Leaf::from(self.emit.of_bits(lanes, to)?))
     }
 
     fn call_warp_meaning(

@@ -185,13 +185,11 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         if let Some(load) = value.as_instruction_value() {
             make_atomic(load, scalar, ordering, self.place().sync_scope(scope));
         }
-        match scalar {
-            Scalar::Bool => self.value_from_memory(value, result),
-            _ => {
-                let ty = self.types().value(result)?;
-                Ok(Lowered::One(self.builder().build_bit_cast(value, ty, "")?))
-            }
+        if scalar.is_bool() {
+            return self.value_from_memory(value, result);
         }
+        let ty = self.types().value(result)?;
+        Ok(Lowered::One(self.builder().build_bit_cast(value, ty, "")?))
     }
 
     pub(super) fn lower_atomic_store(
@@ -203,9 +201,9 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let ordering = self.fence_if_consistent((ordering, scope), Ordering::Relaxed);
         let ty = self.type_of(value);
         let scalar = scalar(ty)?;
-        let value = match scalar {
-            Scalar::Bool => self.to_memory(self.get(value)?, ty)?,
-            _ => self.one(value)?,
+        let value = match scalar.is_bool() {
+            true => self.to_memory(self.get(value)?, ty)?,
+            false => self.one(value)?,
         };
         let bits = self.types().int(scalar.bytes() * 8);
         let value = self.builder().build_bit_cast(value, bits, "")?;

@@ -1,5 +1,7 @@
 //! Conversions between scalars, and reinterpretation of bits.
 
+use std::cmp::Ordering;
+
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -127,11 +129,11 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             (value, from)
         };
         let ty = self.types().float(to);
-        Ok(match (from, to) {
-            _ if from == to => value,
-            (_, Scalar::F16 | Scalar::BF16) => self.round_to_half(value, to)?,
-            (_, Scalar::F64) => builder.build_float_ext(as_float(value)?, ty, "")?.into(),
-            _ => builder.build_float_trunc(as_float(value)?, ty, "")?.into(),
+        Ok(match to.bits().cmp(&from.bits()) {
+            _ if to.is_half() => self.round_to_half(value, to)?,
+            Ordering::Equal => value,
+            Ordering::Greater => builder.build_float_ext(as_float(value)?, ty, "")?.into(),
+            Ordering::Less => builder.build_float_trunc(as_float(value)?, ty, "")?.into(),
         })
     }
 

@@ -7,7 +7,7 @@ use inkwell::values::{
     BasicMetadataValueEnum, BasicValueEnum, FloatValue, IntValue, PointerValue, VectorValue,
 };
 
-use kiln_ir::{Scalar, Type, TypeData};
+use kiln_ir::{Type, TypeData};
 
 use super::{FunctionLowering, unexpected};
 use crate::llvm::error::BackendError;
@@ -153,7 +153,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let builder = self.builder();
         match *self.types().table().data(ty) {
-            TypeData::Scalar(Scalar::Bool) => {
+            TypeData::Scalar(scalar) if scalar.is_bool() => {
                 let byte = self.types().int(8);
                 Ok(builder
                     .build_int_z_extend(as_int(value.one()?)?, byte, "")?
@@ -175,7 +175,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 let pair = self.insert_part(pair, ptr.into(), 0)?;
                 self.insert_part(pair, len.into(), 1)
             }
-            _ => value.one(),
+            TypeData::Unit
+            | TypeData::Scalar(_)
+            | TypeData::Array { .. }
+            | TypeData::Struct(_)
+            | TypeData::Pointer { .. }
+            | TypeData::Param(_) => value.one(),
         }
     }
 
@@ -187,7 +192,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<Lowered<'ctx>, BackendError> {
         let builder = self.builder();
         match *self.types().table().data(ty) {
-            TypeData::Scalar(Scalar::Bool) => Ok(Lowered::One(
+            TypeData::Scalar(scalar) if scalar.is_bool() => Ok(Lowered::One(
                 builder
                     .build_int_truncate(as_int(value)?, self.types().int(1), "")?
                     .into(),
@@ -205,7 +210,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 let len = builder.build_int_truncate_or_bit_cast(len, len_type, "")?;
                 Ok(Lowered::Slice(ptr, len))
             }
-            _ => Ok(Lowered::One(value)),
+            TypeData::Unit
+            | TypeData::Scalar(_)
+            | TypeData::Array { .. }
+            | TypeData::Struct(_)
+            | TypeData::Pointer { .. }
+            | TypeData::Param(_) => Ok(Lowered::One(value)),
         }
     }
 
