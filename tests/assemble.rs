@@ -67,7 +67,7 @@ fn modules(case: &Case) -> Vec<Module> {
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let _ = catch_unwind(AssertUnwindSafe(|| (case.run)(&jit)));
     let texts = modules.0.lock().expect("no panic while it is held");
-    let module = |text: &String| parse(text, &kiln::stdlib::find).expect("it parses");
+    let module = |text: &String| parse(text, &suite::find_row).expect("it parses");
     texts.iter().map(module).collect()
 }
 

@@ -79,7 +79,7 @@ impl StageObserver for RoundTrip {
             return;
         }
         let text = text();
-        let again = parse(&text, &kiln::stdlib::find).map(|module| module.to_string());
+        let again = parse(&text, &suite::find_row).map(|module| module.to_string());
         *self.seen.lock().expect("no case panics here") += 1;
         if again.as_ref().ok() != Some(&text) {
             let report = format!("{kernel}, {}: {again:?} is not\n{text}", stage.name());

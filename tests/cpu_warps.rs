@@ -9,7 +9,7 @@ use std::cell::Cell;
 use half::{bf16, f16};
 use kiln::core::args::{Arg, IntoArg};
 use kiln::core::ir::{
-    Effects, IntrinsicDef, Lanes, Meaning, PtxCell, PtxLowering, Scalar, TypePattern, Uniformity,
+    self, Effects, Family, IntrinsicDef, Lanes, Meaning, Scalar, TypePattern, Uniformity,
     WARP_LANES, WarpArgs,
 };
 use kiln::core::runtime::CpuOptions;
@@ -371,31 +371,22 @@ const fn row(
     uniformity: Uniformity,
     meaning: fn(Scalar, &WarpArgs<'_>) -> Lanes,
 ) -> IntrinsicDef {
-    IntrinsicDef {
+    IntrinsicDef::new(
         name,
-        params: &[
+        &[
             TypePattern::Exact(Scalar::U32),
             TypePattern::OneOf(&[Scalar::U32, Scalar::F64]),
         ],
-        result: TypePattern::SameAs(1),
-        uniformity,
-        effects: Effects::Convergent,
-        result_below: 0,
-        ptx: &[CELL],
-        meaning: Meaning::Warp(meaning),
-        version: 1,
-    }
+        TypePattern::SameAs(1),
+        Meaning::Warp(meaning),
+    )
+    .with_uniformity(uniformity)
+    .with_effects(Effects::Convergent)
+    .with_cells(&[CELL])
 }
 
 /// There is no GPU here to run it.
-const CELL: PtxCell = PtxCell {
-    ty: None,
-    min_sm: 0,
-    lowering: PtxLowering::Asm {
-        template: "",
-        constraints: "",
-    },
-};
+const CELL: ir::Cell = ir::Cell::asm(Family::PTX, None, "", "");
 
 fn rows_of<T: KernelType>(make: fn(u32) -> T, bits: fn(T) -> u64) {
     let kernel = Kernel::build("rows", |k| {

@@ -13,7 +13,7 @@ use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::front::AsKernel;
 use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet};
 use kiln::core::inkwell;
-use kiln::core::ir::{Effects, IntrinsicDef, Meaning, Module, Scalar, TypePattern, Uniformity};
+use kiln::core::ir::{IntrinsicDef, Meaning, Module, Scalar, TypePattern};
 use kiln::core::runtime::DeviceError;
 use kiln::core::target::{CpuTarget, Target};
 use kiln::prelude::*;
@@ -297,17 +297,12 @@ fn nothing_makes_code_for_an_unknown_machine() -> kiln::Result<()> {
 }
 
 /// A row without machine code of its own.
-static POPC: IntrinsicDef = IntrinsicDef {
-    name: "bits.popc",
-    params: &[TypePattern::Exact(Scalar::U32)],
-    result: TypePattern::Exact(Scalar::U32),
-    uniformity: Uniformity::Function,
-    effects: Effects::None,
-    result_below: 0,
-    ptx: &[],
-    meaning: Meaning::Pure(|_, args| args[0].count_ones().into()),
-    version: 1,
-};
+static POPC: IntrinsicDef = IntrinsicDef::new(
+    "bits.popc",
+    &[TypePattern::Exact(Scalar::U32)],
+    TypePattern::Exact(Scalar::U32),
+    Meaning::Pure(|_, args| args[0].count_ones().into()),
+);
 
 #[test]
 fn code_for_a_cpu_says_no_address_of_this_process() -> kiln::Result<()> {

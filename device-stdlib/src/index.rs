@@ -28,48 +28,44 @@
 
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::ir::{
-    Effects, IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern,
+    Axis, Cell, Family, IntrinsicDef, Known, Meaning, Scalar, ThreadPosition, TypePattern,
     Uniformity,
 };
 
 macro_rules! index_rows {
-    ($($name:literal, $register:literal, $uniformity:ident, below $below:expr, |$p:ident| $meaning:expr;)*) => {
+    ($($name:literal, $register:literal, $known:ident($axis:ident), $uniformity:ident, below $below:expr,
+        |$p:ident| $meaning:expr;)*) => {
         /// The rows of this chapter: `thread_idx`, `block_idx`, `block_dim`, `grid_dim`, each in
         /// x, y, z.
-        pub static ROWS: &[IntrinsicDef] = &[$(IntrinsicDef {
-            name: $name,
-            params: &[],
-            result: TypePattern::Exact(Scalar::U32),
-            uniformity: Uniformity::$uniformity,
-            effects: Effects::None,
-            result_below: $below,
-            ptx: &[PtxCell {
-                ty: Some(Scalar::U32),
-                min_sm: 0,
-                lowering: PtxLowering::Llvm {
-                    name: concat!("llvm.nvvm.read.ptx.sreg.", $register),
-                    overloaded: false,
-                },
-            }],
-            meaning: Meaning::Position(|$p: &ThreadPosition| u64::from($meaning)),
-            version: 1,
-        }),*];
+        pub static ROWS: &[IntrinsicDef] = &[$(IntrinsicDef::new(
+            $name,
+            &[],
+            TypePattern::Exact(Scalar::U32),
+            Meaning::Position(|$p: &ThreadPosition| u64::from($meaning)),
+        )
+        .known_as(Known::$known(Axis::$axis))
+        .with_uniformity(Uniformity::$uniformity)
+        .with_result_below($below)
+        .with_cells(&[Cell::named(
+            Family::PTX,
+            concat!("llvm.nvvm.read.ptx.sreg.", $register),
+        )])),*];
     };
 }
 // Limits: CUDA guide, "Compute Capabilities", technical specifications.
 index_rows! {
-    "thread_idx.x", "tid.x", Lane, below 1024, |p| p.thread[0];
-    "thread_idx.y", "tid.y", Lane, below 1024, |p| p.thread[1];
-    "thread_idx.z", "tid.z", Lane, below 64, |p| p.thread[2];
-    "block_idx.x", "ctaid.x", Block, below (1 << 31) - 1, |p| p.block[0];
-    "block_idx.y", "ctaid.y", Block, below 65_535, |p| p.block[1];
-    "block_idx.z", "ctaid.z", Block, below 65_535, |p| p.block[2];
-    "block_dim.x", "ntid.x", Block, below 1025, |p| p.block_dim[0];
-    "block_dim.y", "ntid.y", Block, below 1025, |p| p.block_dim[1];
-    "block_dim.z", "ntid.z", Block, below 65, |p| p.block_dim[2];
-    "grid_dim.x", "nctaid.x", Block, below 1 << 31, |p| p.grid_dim[0];
-    "grid_dim.y", "nctaid.y", Block, below 65_536, |p| p.grid_dim[1];
-    "grid_dim.z", "nctaid.z", Block, below 65_536, |p| p.grid_dim[2];
+    "thread_idx.x", "tid.x", ThreadIdx(X), Lane, below 1024, |p| p.thread[0];
+    "thread_idx.y", "tid.y", ThreadIdx(Y), Lane, below 1024, |p| p.thread[1];
+    "thread_idx.z", "tid.z", ThreadIdx(Z), Lane, below 64, |p| p.thread[2];
+    "block_idx.x", "ctaid.x", BlockIdx(X), Block, below (1 << 31) - 1, |p| p.block[0];
+    "block_idx.y", "ctaid.y", BlockIdx(Y), Block, below 65_535, |p| p.block[1];
+    "block_idx.z", "ctaid.z", BlockIdx(Z), Block, below 65_535, |p| p.block[2];
+    "block_dim.x", "ntid.x", BlockDim(X), Block, below 1025, |p| p.block_dim[0];
+    "block_dim.y", "ntid.y", BlockDim(Y), Block, below 1025, |p| p.block_dim[1];
+    "block_dim.z", "ntid.z", BlockDim(Z), Block, below 65, |p| p.block_dim[2];
+    "grid_dim.x", "nctaid.x", GridDim(X), Block, below 1 << 31, |p| p.grid_dim[0];
+    "grid_dim.y", "nctaid.y", GridDim(Y), Block, below 65_536, |p| p.grid_dim[1];
+    "grid_dim.z", "nctaid.z", GridDim(Z), Block, below 65_536, |p| p.grid_dim[2];
 }
 
 // The first of three rows each.

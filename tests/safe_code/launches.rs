@@ -1,7 +1,7 @@
 //! Launches that cannot be, and whom it concerns when one went wrong.
 
 use expect_test::{Expect, expect};
-use kiln::core::ir::{Effects, IntrinsicDef, Meaning, Scalar, TypePattern, Uniformity};
+use kiln::core::ir::{IntrinsicDef, Meaning, Scalar, TypePattern};
 use kiln::core::runtime::CpuOptions;
 use kiln::prelude::*;
 
@@ -128,20 +128,15 @@ fn lanes_that_no_vector_has() {
     }
 }
 
-static PANICS: IntrinsicDef = IntrinsicDef {
-    name: "user.panics",
-    params: &[TypePattern::Exact(Scalar::U32)],
-    result: TypePattern::SameAs(0),
-    uniformity: Uniformity::Function,
-    effects: Effects::None,
-    result_below: 0,
-    ptx: &[],
-    meaning: Meaning::Pure(|_, args| {
+static PANICS: IntrinsicDef = IntrinsicDef::new(
+    "user.panics",
+    &[TypePattern::Exact(Scalar::U32)],
+    TypePattern::SameAs(0),
+    Meaning::Pure(|_, args| {
         assert!(args[0] != 3, "no value for 3");
         args[0] + 1
     }),
-    version: 1,
-};
+);
 
 #[test]
 fn a_row_whose_function_panics() {

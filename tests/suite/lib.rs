@@ -43,10 +43,12 @@ mod tricky_lanes;
 mod tricky_rows;
 mod tricky_tiles;
 mod tricky_warps;
+mod user_rows;
 pub mod visibility;
 mod warp;
 mod warp_patterns;
 
+use kiln::core::ir::IntrinsicDef;
 use kiln::prelude::*;
 
 /// What a case returns: an error fails it as a panic does.
@@ -77,6 +79,11 @@ impl Case {
     }
 }
 
+/// The row of the library or of a case with this name, for texts of the cases' kernels.
+pub fn find_row(name: &str) -> Option<&'static IntrinsicDef> {
+    kiln::stdlib::find(name).or_else(|| user_rows::find(name))
+}
+
 /// All cases.
 pub fn cases() -> Vec<Case> {
     [
@@ -100,6 +107,7 @@ pub fn cases() -> Vec<Case> {
         tricky_ends::CASES,
         tricky_barriers::CASES,
         tricky_bits::CASES,
+        user_rows::CASES,
         visibility::CASES,
         rust_calls::CASES,
         rust_closures::CASES,

@@ -3,46 +3,22 @@
 use half::{bf16, f16};
 
 use kiln_jit_core::build::{DeviceFn, Val};
-use kiln_jit_core::ir::{
-    Effects, IntrinsicDef, Meaning, Module, PtxCell, PtxLowering, Scalar, Type, TypePattern,
-    Uniformity,
-};
+use kiln_jit_core::ir::{Cell, Family, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern};
 
 use super::{exponential, power, trigonometric};
 
 const FLOATS: TypePattern =
     TypePattern::OneOf(&[Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64]);
 
-/// Cells for `f32` and `f64` through an LLVM intrinsic, and for the 16-bit floats through `f32`.
+/// Cells for `f32` and `f64` through an LLVM intrinsic that is an instruction everywhere, or lowered to
+/// some, and for the 16-bit floats through `f32`.
 macro_rules! float_cells {
     ($llvm:literal) => {
         &[
-            PtxCell {
-                ty: Some(Scalar::F32),
-                min_sm: 0,
-                lowering: PtxLowering::Llvm {
-                    name: $llvm,
-                    overloaded: true,
-                },
-            },
-            PtxCell {
-                ty: Some(Scalar::F64),
-                min_sm: 0,
-                lowering: PtxLowering::Llvm {
-                    name: $llvm,
-                    overloaded: true,
-                },
-            },
-            PtxCell {
-                ty: Some(Scalar::F16),
-                min_sm: 0,
-                lowering: PtxLowering::ViaF32,
-            },
-            PtxCell {
-                ty: Some(Scalar::BF16),
-                min_sm: 0,
-                lowering: PtxLowering::ViaF32,
-            },
+            Cell::overloaded(Family::Any, Scalar::F32, $llvm),
+            Cell::overloaded(Family::Any, Scalar::F64, $llvm),
+            Cell::via_f32(Family::Any, Scalar::F16),
+            Cell::via_f32(Family::Any, Scalar::BF16),
         ]
     };
 }
@@ -50,17 +26,13 @@ macro_rules! float_cells {
 macro_rules! float_rows {
     ($($row:ident = $name:literal, $llvm:literal, $params:expr, $f32:expr, $f64:expr;)*) => {
         /// The rows of this chapter that are instructions.
-        pub static ROWS: &[IntrinsicDef] = &[$(IntrinsicDef {
-            name: $name,
-            params: $params,
-            result: TypePattern::SameAs(0),
-            uniformity: Uniformity::Function,
-            effects: Effects::None,
-            result_below: 0,
-            ptx: float_cells!($llvm),
-            meaning: Meaning::Pure(|scalar, args| float_meaning(scalar, args, $f32, $f64)),
-            version: 1,
-        }),*];
+        pub static ROWS: &[IntrinsicDef] = &[$(IntrinsicDef::new(
+            $name,
+            $params,
+            TypePattern::SameAs(0),
+            Meaning::Pure(|scalar, args| float_meaning(scalar, args, $f32, $f64)),
+        )
+        .with_cells(float_cells!($llvm))),*];
         #[allow(non_camel_case_types, reason = "row numbers, spelled as the rows")]
         #[derive(Copy, Clone)]
         pub(super) enum Row { $($row),* }
@@ -112,17 +84,12 @@ fn float_meaning(
 macro_rules! function_rows {
     ($($row:ident = $name:literal, $params:expr, $body:expr;)*) => {
         /// The rows of this chapter that are functions written in the IR.
-        pub static FUNCTIONS: &[IntrinsicDef] = &[$(IntrinsicDef {
-            name: $name,
-            params: $params,
-            result: TypePattern::SameAs(0),
-            uniformity: Uniformity::Function,
-            effects: Effects::None,
-            result_below: 0,
-            ptx: &[],
-            meaning: Meaning::Body(|scalar| function_body($name, $params.len(), scalar, $body)),
-            version: 1,
-        }),*];
+        pub static FUNCTIONS: &[IntrinsicDef] = &[$(IntrinsicDef::new(
+            $name,
+            $params,
+            TypePattern::SameAs(0),
+            Meaning::Body(|scalar| function_body($name, $params.len(), scalar, $body)),
+        )),*];
         #[allow(non_camel_case_types, reason = "row numbers, spelled as the rows")]
         #[derive(Copy, Clone)]
         pub(super) enum Function { $($row),* }

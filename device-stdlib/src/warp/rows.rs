@@ -4,8 +4,8 @@
 //! without a result they start at `$0`. Names and labels declared in braces are not seen outside.
 
 use kiln_jit_core::ir::{
-    Effects, IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern,
-    Uniformity,
+    Cell, CompareOp, Effects, Family, IntrinsicDef, Known, Match, Meaning, Reduction, Scalar,
+    Shuffle, ThreadPosition, TypePattern, Uniformity, Vote,
 };
 
 use super::meaning;
@@ -20,27 +20,20 @@ const U32: TypePattern = TypePattern::Exact(Scalar::U32);
 const BOOL: TypePattern = TypePattern::Exact(Scalar::Bool);
 
 /// A cell of inline PTX: template and constraints.
-const fn asm(ty: Option<Scalar>, min_sm: u32, code: [&'static str; 2]) -> PtxCell {
+const fn asm(ty: Option<Scalar>, min_sm: u32, code: [&'static str; 2]) -> Cell {
     let [template, constraints] = code;
-    PtxCell {
-        ty,
-        min_sm,
-        lowering: PtxLowering::Asm {
-            template,
-            constraints,
-        },
-    }
+    Cell::asm(Family::Ptx { min_sm }, ty, template, constraints)
 }
 
 /// One cell for all types.
-const fn one(template: &'static str, constraints: &'static str) -> [PtxCell; 1] {
+const fn one(template: &'static str, constraints: &'static str) -> [Cell; 1] {
     [asm(None, 0, [template, constraints])]
 }
 
 /// The cells of all types: templates for values in 16-, 32- and 64-bit registers, and constraints
 /// for registers of 16 bits, 32 bits, `f32`, 64 bits, `f64`. Halves and 8-bit integers come in
 /// registers of 16 bits, `bool` in one of 32.
-const fn all_types(templates: [&'static str; 3], constraints: [&'static str; 5]) -> [PtxCell; 13] {
+const fn all_types(templates: [&'static str; 3], constraints: [&'static str; 5]) -> [Cell; 13] {
     let [half, word, double] = templates;
     let [h, r, f, l, d] = constraints;
     [
@@ -168,19 +161,12 @@ macro_rules! reduce_cells {
 }
 
 /// A special register.
-const fn register(name: &'static str) -> [PtxCell; 1] {
-    [PtxCell {
-        ty: None,
-        min_sm: 0,
-        lowering: PtxLowering::Llvm {
-            name,
-            overloaded: false,
-        },
-    }]
+const fn register(name: &'static str) -> [Cell; 1] {
+    [Cell::named(Family::PTX, name)]
 }
 
 /// The warp's number from the linear index of the thread; `%warpid` may change.
-const WARP_ID: [PtxCell; 1] = one(
+const WARP_ID: [Cell; 1] = one(
     "{ .reg .b32 a, b, n; mov.u32 n, %tid.z; mov.u32 a, %ntid.y; mov.u32 b, %tid.y; \
      mad.lo.u32 n, n, a, b; mov.u32 a, %ntid.x; mov.u32 b, %tid.x; mad.lo.u32 n, n, a, b; \
      shr.u32 $0, n, 5; }",
@@ -189,36 +175,29 @@ const WARP_ID: [PtxCell; 1] = one(
 
 macro_rules! rows {
     (
-        positions { $($p:ident $p_name:literal $p_uniformity:ident below $p_below:literal,
+        positions { $($p:ident $p_name:literal $p_known:expr, $p_uniformity:ident below $p_below:literal,
             $p_cells:expr, |$at:ident| $p_meaning:expr;)* }
-        operations { $($o:ident $o_name:literal ($($param:expr),*) -> $result:expr,
-            $o_uniformity:ident, $o_cells:expr, $o_meaning:expr;)* }
+        operations { $($o:ident $o_name:literal $o_known:expr, ($($param:expr),*) -> $result:expr,
+            $o_uniformity:ident $o_effects:ident, $o_cells:expr, $o_meaning:expr;)* }
     ) => {
         /// The rows of this chapter. Their parameters are mask; then for votes the predicate, for
         /// shuffles value, lane or delta, width, for the others the value.
         pub static ROWS: &[IntrinsicDef] = &[
-            $(IntrinsicDef {
-                name: $p_name,
-                params: &[],
-                result: U32,
-                uniformity: Uniformity::$p_uniformity,
-                effects: Effects::None,
-                result_below: $p_below,
-                ptx: &$p_cells,
-                meaning: Meaning::Position(|$at: &ThreadPosition| u64::from($p_meaning)),
-                version: 1,
-            },)*
-            $(IntrinsicDef {
-                name: $o_name,
-                params: &[$($param),*],
-                result: $result,
-                uniformity: Uniformity::$o_uniformity,
-                effects: Effects::Convergent,
-                result_below: 0,
-                ptx: &$o_cells,
-                meaning: Meaning::Warp($o_meaning),
-                version: 1,
-            },)*
+            $(IntrinsicDef::new(
+                $p_name,
+                &[],
+                U32,
+                Meaning::Position(|$at: &ThreadPosition| u64::from($p_meaning)),
+            )
+            .known_as($p_known)
+            .with_uniformity(Uniformity::$p_uniformity)
+            .with_result_below($p_below)
+            .with_cells(&$p_cells),)*
+            $(IntrinsicDef::new($o_name, &[$($param),*], $result, Meaning::Warp($o_meaning))
+                .known_as($o_known)
+                .with_uniformity(Uniformity::$o_uniformity)
+                .with_effects(Effects::$o_effects)
+                .with_cells(&$o_cells),)*
         ];
         #[allow(non_camel_case_types, reason = "row numbers, spelled as the methods")]
         #[derive(Copy, Clone)]
@@ -227,58 +206,58 @@ macro_rules! rows {
 }
 rows! {
     positions {
-        lane_id "warp.lane_id" Lane below 32,
+        lane_id "warp.lane_id" Known::LaneId, Lane below 32,
             register("llvm.nvvm.read.ptx.sreg.laneid"), |at| at.lane();
-        warp_id "warp.warp_id" Warp below 32, WARP_ID, |at| at.warp();
-        lanemask_lt "warp.lanemask_lt" Lane below 0,
+        warp_id "warp.warp_id" Known::WarpId, Warp below 32, WARP_ID, |at| at.warp();
+        lanemask_lt "warp.lanemask_lt" Known::LaneMask(CompareOp::Lt), Lane below 0,
             register("llvm.nvvm.read.ptx.sreg.lanemask.lt"), |at| (1u32 << at.lane()) - 1;
-        lanemask_le "warp.lanemask_le" Lane below 0,
+        lanemask_le "warp.lanemask_le" Known::LaneMask(CompareOp::Le), Lane below 0,
             register("llvm.nvvm.read.ptx.sreg.lanemask.le"), |at| u32::MAX >> (31 - at.lane());
-        lanemask_gt "warp.lanemask_gt" Lane below 0,
+        lanemask_gt "warp.lanemask_gt" Known::LaneMask(CompareOp::Gt), Lane below 0,
             register("llvm.nvvm.read.ptx.sreg.lanemask.gt"), |at| !(u32::MAX >> (31 - at.lane()));
-        lanemask_ge "warp.lanemask_ge" Lane below 0,
+        lanemask_ge "warp.lanemask_ge" Known::LaneMask(CompareOp::Ge), Lane below 0,
             register("llvm.nvvm.read.ptx.sreg.lanemask.ge"), |at| u32::MAX << at.lane();
-        lanemask_eq "warp.lanemask_eq" Lane below 0,
+        lanemask_eq "warp.lanemask_eq" Known::LaneMask(CompareOp::Eq), Lane below 0,
             register("llvm.nvvm.read.ptx.sreg.lanemask.eq"), |at| 1u32 << at.lane();
     }
     operations {
-        active_mask "warp.active_mask" () -> U32, Warp,
+        active_mask "warp.active_mask" Known::ActiveMask, () -> U32, Warp Convergent,
             one("activemask.b32 $0;", "=r"), meaning::active_mask;
-        shuffle_idx "warp.shuffle_idx" (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane,
+        shuffle_idx "warp.shuffle_idx" Known::Shuffle(Shuffle::Idx), (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane Convergent,
             shuffle_cells!("idx", "31"), meaning::shuffle_idx;
-        shuffle_up "warp.shuffle_up" (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane,
+        shuffle_up "warp.shuffle_up" Known::Shuffle(Shuffle::Up), (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane Convergent,
             shuffle_cells!("up", "0"), meaning::shuffle_up;
-        shuffle_down "warp.shuffle_down" (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane,
+        shuffle_down "warp.shuffle_down" Known::Shuffle(Shuffle::Down), (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane Convergent,
             shuffle_cells!("down", "31"), meaning::shuffle_down;
-        shuffle_xor "warp.shuffle_xor" (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane,
+        shuffle_xor "warp.shuffle_xor" Known::Shuffle(Shuffle::Xor), (MASK, ANY, LANE, U32) -> TypePattern::SameAs(1), Lane Convergent,
             shuffle_cells!("bfly", "31"), meaning::shuffle_xor;
-        ballot "warp.ballot" (MASK, PREDICATE) -> U32, Warp,
+        ballot "warp.ballot" Known::Vote(Vote::Ballot), (MASK, PREDICATE) -> U32, Warp Convergent,
             one(
                 "{ .reg .pred p; setp.ne.u32 p, $2, 0; vote.sync.ballot.b32 $0, p, $1; }",
                 "=r,r,r",
             ),
             meaning::ballot;
-        warp_all "warp.all" (MASK, PREDICATE) -> BOOL, Warp, vote_cells!("all"), meaning::all;
-        warp_any "warp.any" (MASK, PREDICATE) -> BOOL, Warp, vote_cells!("any"), meaning::any;
-        warp_uniform "warp.uniform" (MASK, PREDICATE) -> BOOL, Warp,
+        warp_all "warp.all" Known::Vote(Vote::All), (MASK, PREDICATE) -> BOOL, Warp Convergent, vote_cells!("all"), meaning::all;
+        warp_any "warp.any" Known::Vote(Vote::Any), (MASK, PREDICATE) -> BOOL, Warp Convergent, vote_cells!("any"), meaning::any;
+        warp_uniform "warp.uniform" Known::Vote(Vote::Uniform), (MASK, PREDICATE) -> BOOL, Warp Convergent,
             vote_cells!("uni"), meaning::uniform;
-        match_any "warp.match_any" (MASK, ANY) -> U32, Lane,
+        match_any "warp.match_any" Known::Match(Match::Any), (MASK, ANY) -> U32, Lane Convergent,
             match_cells!("any"), meaning::match_any;
-        match_all "warp.match_all" (MASK, ANY) -> U32, Warp,
+        match_all "warp.match_all" Known::Match(Match::All), (MASK, ANY) -> U32, Warp Convergent,
             match_cells!("all"), meaning::match_all;
-        warp_reduce_add "warp.reduce_add" (MASK, WORD) -> TypePattern::SameAs(1), Warp,
+        warp_reduce_add "warp.reduce_add" Known::Reduce(Reduction::Add), (MASK, WORD) -> TypePattern::SameAs(1), Warp Convergent,
             reduce_cells!("add", "s32", "u32"), meaning::reduce_add;
-        warp_reduce_min "warp.reduce_min" (MASK, WORD) -> TypePattern::SameAs(1), Warp,
+        warp_reduce_min "warp.reduce_min" Known::Reduce(Reduction::Min), (MASK, WORD) -> TypePattern::SameAs(1), Warp Convergent,
             reduce_cells!("min", "s32", "u32"), meaning::reduce_min;
-        warp_reduce_max "warp.reduce_max" (MASK, WORD) -> TypePattern::SameAs(1), Warp,
+        warp_reduce_max "warp.reduce_max" Known::Reduce(Reduction::Max), (MASK, WORD) -> TypePattern::SameAs(1), Warp Convergent,
             reduce_cells!("max", "s32", "u32"), meaning::reduce_max;
-        warp_reduce_and "warp.reduce_and" (MASK, WORD) -> TypePattern::SameAs(1), Warp,
+        warp_reduce_and "warp.reduce_and" Known::Reduce(Reduction::And), (MASK, WORD) -> TypePattern::SameAs(1), Warp Convergent,
             reduce_cells!("and", "b32", "b32"), meaning::reduce_and;
-        warp_reduce_or "warp.reduce_or" (MASK, WORD) -> TypePattern::SameAs(1), Warp,
+        warp_reduce_or "warp.reduce_or" Known::Reduce(Reduction::Or), (MASK, WORD) -> TypePattern::SameAs(1), Warp Convergent,
             reduce_cells!("or", "b32", "b32"), meaning::reduce_or;
-        warp_reduce_xor "warp.reduce_xor" (MASK, WORD) -> TypePattern::SameAs(1), Warp,
+        warp_reduce_xor "warp.reduce_xor" Known::Reduce(Reduction::Xor), (MASK, WORD) -> TypePattern::SameAs(1), Warp Convergent,
             reduce_cells!("xor", "b32", "b32"), meaning::reduce_xor;
-        warp_sync "warp.sync" (MASK) -> TypePattern::Unit, Warp,
+        warp_sync "warp.sync" Known::WarpSync, (MASK) -> TypePattern::Unit, Warp Synchronizes,
             one("bar.warp.sync $0;", "r,~{memory}"), meaning::sync;
     }
 }

@@ -107,8 +107,8 @@ impl Facts {
         Facts {
             reads: touches_memory,
             writes: touches_memory,
-            meets: row.effects == Effects::Convergent,
-            orders: row.orders_memory().then_some(Scope::Block),
+            meets: row.effects.meets(),
+            orders: (row.effects == Effects::Synchronizes).then_some(Scope::Block),
             ..Facts::value(Source::Row(row))
         }
     }

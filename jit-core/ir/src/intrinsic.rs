@@ -3,8 +3,29 @@
 //! A row says what the operation takes and gives, what analyses may assume, how each backend
 //! lowers it for each type, and what it means. The rows of the library are in `device-stdlib`,
 //! one chapter a file; a program may bring its own. Nothing outside the table of
-//! [`PtxCell`]s reaches LLVM: the legality check before code generation refuses an intrinsic that has
+//! [`Cell`]s reaches LLVM: the legality check before code generation refuses an intrinsic that has
 //! no cell for its type and target, because LLVM would end the process.
+//!
+//! A row is made with [`IntrinsicDef::new`] and the `with_..` methods, in a `static`:
+//!
+//! ```
+//! use kiln_ir::{Cell, Family, IntrinsicDef, Meaning, Scalar, TypePattern};
+//!
+//! static POPC: IntrinsicDef = IntrinsicDef::new(
+//!     "bits.popc",
+//!     &[TypePattern::Exact(Scalar::U32)],
+//!     TypePattern::SameAs(0),
+//!     Meaning::Pure(|_, args| args[0].count_ones().into()),
+//! )
+//! .with_cells(&[Cell::overloaded(Family::Any, Scalar::U32, "llvm.ctpop")]);
+//! # assert_eq!(POPC.version, 1);
+//! ```
+
+mod cell;
+mod known;
+
+pub use cell::{Cell, Family, Lowering, Processor};
+pub use known::{Axis, Known, Match, Reduction, Shuffle, Vote};
 
 use super::module::Module;
 use super::types::{Scalar, Type, TypeData, TypeTable};
@@ -61,43 +82,22 @@ pub enum Effects {
     /// Nothing: it can be moved, merged and dropped.
     None,
     /// It communicates within the warp: it must stay where it is, for the threads that are there.
-    /// Memory is ordered by it only if its inline PTX clobbers memory.
+    /// Accesses to memory may move across it.
     Convergent,
+    /// As [`Effects::Convergent`], and its lanes see after it what they wrote before it.
+    Synchronizes,
     /// It reads or writes memory or a clock: it must stay where it is.
     Memory,
 }
 
-/// How LLVM's NVPTX backend is given an intrinsic.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum PtxLowering {
-    /// A call of this LLVM intrinsic. With `overloaded`, the type that selects the cell (see
-    /// [`IntrinsicDef::cell_type`]) selects the overload.
-    Llvm {
-        /// `llvm.sqrt`, `llvm.nvvm.read.ptx.sreg.tid.x` ...
-        name: &'static str,
-        /// Whether the name takes a type suffix.
-        overloaded: bool,
-    },
-    /// Inline PTX (LLVM inline assembly syntax).
-    Asm {
-        /// The instruction, `$0` the result.
-        template: &'static str,
-        /// LLVM constraints, such as `=r,r`.
-        constraints: &'static str,
-    },
-    /// Computed in `f32` by the cell of that type, then rounded.
-    ViaF32,
-}
-
-/// One legal (intrinsic, type) cell of the PTX target.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct PtxCell {
-    /// The type that selects the cell (see [`IntrinsicDef::cell_type`]); `None`: any.
-    pub ty: Option<Scalar>,
-    /// The oldest architecture that has it, as in `sm_75`: 75.
-    pub min_sm: u32,
-    /// How it is lowered.
-    pub lowering: PtxLowering,
+impl Effects {
+    /// Whether the lanes of a warp execute it together.
+    pub fn meets(self) -> bool {
+        match self {
+            Effects::Convergent | Effects::Synchronizes => true,
+            Effects::None | Effects::Memory => false,
+        }
+    }
 }
 
 /// Where a thread is, as an intrinsic's meaning sees it.
@@ -193,6 +193,7 @@ impl std::fmt::Debug for Meaning {
 
 /// A row of the intrinsic table.
 #[derive(Copy, Clone, Debug)]
+#[non_exhaustive]
 pub struct IntrinsicDef {
     /// A dotted name: `thread_idx.x`, `math.sqrt`.
     pub name: &'static str,
@@ -206,27 +207,85 @@ pub struct IntrinsicDef {
     pub effects: Effects,
     /// The result is below this bound, for integers; 0: no bound known.
     pub result_below: u64,
-    /// The legal cells of the PTX target.
-    pub ptx: &'static [PtxCell],
+    /// How machines have it: for a type and a machine the first cell that is for both. A CPU needs
+    /// none, as it can call the meaning.
+    pub cells: &'static [Cell],
+    /// The operation that backends understand it to be.
+    pub known: Option<Known>,
     /// What it means.
     pub meaning: Meaning,
-    /// Changes when the row's lowering or meaning does; part of the cache key.
+    /// Changes when the row's meaning does; part of the cache key, as all other data of the row is.
     pub version: u32,
 }
 
 impl IntrinsicDef {
-    /// Whether it orders accesses to memory of the threads that it communicates with: its inline
-    /// PTX clobbers memory.
-    pub fn orders_memory(&self) -> bool {
-        self.ptx.iter().any(|cell| match cell.lowering {
-            PtxLowering::Asm { constraints, .. } => constraints.contains("~{memory}"),
-            PtxLowering::Llvm { .. } | PtxLowering::ViaF32 => false,
-        })
+    /// A row of a function of its arguments, with no cells, of version 1.
+    pub const fn new(
+        name: &'static str,
+        params: &'static [TypePattern],
+        result: TypePattern,
+        meaning: Meaning,
+    ) -> IntrinsicDef {
+        IntrinsicDef {
+            name,
+            params,
+            result,
+            uniformity: Uniformity::Function,
+            effects: Effects::None,
+            result_below: 0,
+            cells: &[],
+            known: None,
+            meaning,
+            version: 1,
+        }
+    }
+
+    /// The row with other [`cells`](IntrinsicDef::cells).
+    #[must_use]
+    pub const fn with_cells(mut self, cells: &'static [Cell]) -> IntrinsicDef {
+        self.cells = cells;
+        self
+    }
+
+    /// The row with another [`uniformity`](IntrinsicDef::uniformity).
+    #[must_use]
+    pub const fn with_uniformity(mut self, uniformity: Uniformity) -> IntrinsicDef {
+        self.uniformity = uniformity;
+        self
+    }
+
+    /// The row with other [`effects`](IntrinsicDef::effects).
+    #[must_use]
+    pub const fn with_effects(mut self, effects: Effects) -> IntrinsicDef {
+        self.effects = effects;
+        self
+    }
+
+    /// The row with another [bound of its result](IntrinsicDef::result_below).
+    #[must_use]
+    pub const fn with_result_below(mut self, bound: u64) -> IntrinsicDef {
+        self.result_below = bound;
+        self
+    }
+
+    /// The row as one that backends [understand](IntrinsicDef::known).
+    #[must_use]
+    pub const fn known_as(mut self, known: Known) -> IntrinsicDef {
+        self.known = Some(known);
+        self
+    }
+
+    /// The row with another [`version`](IntrinsicDef::version).
+    #[must_use]
+    pub const fn with_version(mut self, version: u32) -> IntrinsicDef {
+        self.version = version;
+        self
     }
 
     /// Whether the lanes of a warp are told apart by it, or execute it together.
     pub fn is_of_warp(&self) -> bool {
-        self.effects == Effects::Convergent || self.name.starts_with("warp.")
+        let of_warp = self.known.is_some_and(Known::is_of_warp);
+        of_warp || self.effects.meets() || self.uniformity == Uniformity::Warp
     }
 
     /// The scalar type that selects a cell, for arguments of these types and this result: that of
@@ -243,11 +302,21 @@ impl IntrinsicDef {
         args.get(at).copied().unwrap_or(result)
     }
 
-    /// The cell for a type on an architecture, or `None` when it is not legal there.
-    pub fn ptx_cell(&self, ty: Option<Scalar>, sm: u32) -> Option<&'static PtxCell> {
-        self.ptx
-            .iter()
-            .find(|c| (c.ty.is_none() || c.ty == ty) && c.min_sm <= sm)
+    /// The cell for a type on a machine, or `None` when it is not legal there. One that goes through
+    /// `f32` is legal if the cell of `f32` is.
+    pub fn cell(&self, ty: Option<Scalar>, processor: Processor) -> Option<&'static Cell> {
+        let of_type = |ty: Option<Scalar>| {
+            let fits = move |c: &&Cell| (c.ty.is_none() || c.ty == ty) && c.family.has(processor);
+            self.cells.iter().find(fits)
+        };
+        let cell = of_type(ty)?;
+        match cell.lowering {
+            Lowering::ViaF32 => {
+                let wide = of_type(Some(Scalar::F32))?;
+                (wide.lowering != Lowering::ViaF32).then_some(cell)
+            }
+            Lowering::Llvm { .. } | Lowering::Asm { .. } => Some(cell),
+        }
     }
 
     /// The result type for arguments of these types, or what is wrong with them.

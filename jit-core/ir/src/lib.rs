@@ -100,8 +100,8 @@ pub use inst::{
     UnaryOp, Unroll, ValueList,
 };
 pub use intrinsic::{
-    Effects, IntrinsicDef, Lanes, Meaning, PtxCell, PtxLowering, ThreadPosition, TypePattern,
-    Uniformity, WARP_LANES, WarpArgs,
+    Axis, Cell, Effects, Family, IntrinsicDef, Known, Lanes, Lowering, Match, Meaning, Processor,
+    Reduction, Shuffle, ThreadPosition, TypePattern, Uniformity, Vote, WARP_LANES, WarpArgs,
 };
 pub use module::free_name;
 pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Module, Phase};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::Processor;
 use crate::planted::Bug;
 
 /// The target of a compilation.
@@ -48,6 +49,11 @@ impl PtxTarget {
             _ => 88,
         };
         PtxTarget { sm, ptx }
+    }
+
+    /// What cells of intrinsics know it as.
+    pub fn processor(self) -> Processor {
+        Processor::Ptx { sm: self.sm }
     }
 }
 

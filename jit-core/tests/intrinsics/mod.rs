@@ -1,6 +1,6 @@
 //! A small table of intrinsics for tests of the IR, which knows none itself.
 
-use kiln_jit_core::ir::{Effects, IntrinsicDef, Meaning, Scalar, TypePattern, Uniformity};
+use kiln_jit_core::ir::{IntrinsicDef, Meaning, Scalar, TypePattern};
 
 const fn row(
     name: &'static str,
@@ -8,17 +8,7 @@ const fn row(
     result: TypePattern,
     meaning: Meaning,
 ) -> IntrinsicDef {
-    IntrinsicDef {
-        name,
-        params,
-        result,
-        uniformity: Uniformity::Function,
-        effects: Effects::None,
-        result_below: 0,
-        ptx: &[],
-        meaning,
-        version: 1,
-    }
+    IntrinsicDef::new(name, params, result, meaning)
 }
 
 static TABLE: [IntrinsicDef; 3] = [

@@ -12,9 +12,9 @@ use kiln_jit_core::compile::{self, NoObserver};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Constant, Effects, Function, FunctionKind, InstData,
-    IntrinsicDef, Location, Meaning, Module, Phase, PtxCell, PtxLowering, Region, Scalar, Type,
-    TypePattern, Uniformity, Unroll, Value, Var, VarData,
+    AddressSpace, Axis, BinaryOp, Cell, CompareOp, Constant, Effects, Family, Function,
+    FunctionKind, InstData, IntrinsicDef, Known, Location, Meaning, Module, Phase, Region, Scalar,
+    Type, TypePattern, Uniformity, Unroll, Value, Var, VarData,
 };
 use kiln_jit_core::job::{CompileJob, CompileOptions};
 use kiln_jit_core::target::{PtxTarget, Target};
@@ -207,139 +207,106 @@ pub(crate) fn legal_module(name: &str) -> Module {
     m
 }
 
-const fn register(name: &'static str, llvm: &'static str, below: u64) -> IntrinsicDef {
-    IntrinsicDef {
+const fn register(
+    name: &'static str,
+    known: Known,
+    below: u64,
+    cells: &'static [Cell],
+) -> IntrinsicDef {
+    IntrinsicDef::new(
         name,
-        params: &[],
-        result: TypePattern::Exact(Scalar::U32),
-        uniformity: Uniformity::Lane,
-        effects: Effects::None,
-        result_below: below,
-        ptx: register_cell(llvm),
-        meaning: Meaning::Position(|_| 0),
-        version: 1,
-    }
-}
-
-/// One cell for each register used here; a slice built from a parameter cannot be static.
-const fn register_cell(llvm: &'static str) -> &'static [PtxCell] {
-    macro_rules! cell {
-        ($name:literal) => {
-            &[PtxCell {
-                ty: None,
-                min_sm: 75,
-                lowering: PtxLowering::Llvm {
-                    name: $name,
-                    overloaded: false,
-                },
-            }]
-        };
-    }
-    match llvm.as_bytes()[0] {
-        b't' => cell!("llvm.nvvm.read.ptx.sreg.tid.x"),
-        b'c' => cell!("llvm.nvvm.read.ptx.sreg.ctaid.x"),
-        _ => cell!("llvm.nvvm.read.ptx.sreg.ntid.x"),
-    }
+        &[],
+        TypePattern::Exact(Scalar::U32),
+        Meaning::Position(|_| 0),
+    )
+    .known_as(known)
+    .with_uniformity(Uniformity::Lane)
+    .with_result_below(below)
+    .with_cells(cells)
 }
 
 /// `threadIdx.x`
-pub(crate) static THREAD_IDX_X: IntrinsicDef = register("thread_idx.x", "tid", 1024);
+pub(crate) static THREAD_IDX_X: IntrinsicDef = register(
+    "thread_idx.x",
+    Known::ThreadIdx(Axis::X),
+    1024,
+    &[Cell::named(Family::PTX, "llvm.nvvm.read.ptx.sreg.tid.x")],
+);
 /// `blockIdx.x`
-pub(crate) static BLOCK_IDX_X: IntrinsicDef = register("block_idx.x", "ctaid", 0);
+pub(crate) static BLOCK_IDX_X: IntrinsicDef = register(
+    "block_idx.x",
+    Known::BlockIdx(Axis::X),
+    0,
+    &[Cell::named(Family::PTX, "llvm.nvvm.read.ptx.sreg.ctaid.x")],
+);
 /// `blockDim.x`
-pub(crate) static BLOCK_DIM_X: IntrinsicDef = register("block_dim.x", "ntid", 1025);
+pub(crate) static BLOCK_DIM_X: IntrinsicDef = register(
+    "block_dim.x",
+    Known::BlockDim(Axis::X),
+    1025,
+    &[Cell::named(Family::PTX, "llvm.nvvm.read.ptx.sreg.ntid.x")],
+);
 
 const FLOATS: &[Scalar] = &[Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64];
 
 /// A square root of every float.
-pub(crate) static SQRT: IntrinsicDef = IntrinsicDef {
-    name: "math.sqrt",
-    params: &[TypePattern::OneOf(FLOATS)],
-    result: TypePattern::SameAs(0),
-    uniformity: Uniformity::Function,
-    effects: Effects::None,
-    result_below: 0,
-    ptx: &[
-        llvm_cell(Scalar::F32, "llvm.sqrt"),
-        llvm_cell(Scalar::F64, "llvm.sqrt"),
-        PtxCell {
-            ty: Some(Scalar::F16),
-            min_sm: 75,
-            lowering: PtxLowering::ViaF32,
-        },
-        PtxCell {
-            ty: Some(Scalar::BF16),
-            min_sm: 75,
-            lowering: PtxLowering::ViaF32,
-        },
-    ],
-    meaning: Meaning::Pure(|_, args| args[0]),
-    version: 1,
-};
+pub(crate) static SQRT: IntrinsicDef = IntrinsicDef::new(
+    "math.sqrt",
+    &[TypePattern::OneOf(FLOATS)],
+    TypePattern::SameAs(0),
+    Meaning::Pure(|_, args| args[0]),
+)
+.with_cells(&[
+    llvm_cell(Scalar::F32, "llvm.sqrt"),
+    llvm_cell(Scalar::F64, "llvm.sqrt"),
+    Cell::via_f32(Family::PTX, Scalar::F16),
+    Cell::via_f32(Family::PTX, Scalar::BF16),
+]);
 
-const fn llvm_cell(ty: Scalar, name: &'static str) -> PtxCell {
-    PtxCell {
-        ty: Some(ty),
-        min_sm: 75,
-        lowering: PtxLowering::Llvm {
-            name,
-            overloaded: true,
-        },
-    }
+const fn llvm_cell(ty: Scalar, name: &'static str) -> Cell {
+    Cell::overloaded(Family::PTX, ty, name)
 }
 
 /// A value of another lane, in inline PTX.
-pub(crate) static SHUFFLE: IntrinsicDef = IntrinsicDef {
-    name: "shuffle_down",
-    params: &[
+pub(crate) static SHUFFLE: IntrinsicDef = IntrinsicDef::new(
+    "shuffle_down",
+    &[
         TypePattern::Exact(Scalar::U32),
         TypePattern::Exact(Scalar::U32),
     ],
-    result: TypePattern::Exact(Scalar::U32),
-    uniformity: Uniformity::Lane,
-    effects: Effects::Convergent,
-    result_below: 0,
-    ptx: &[PtxCell {
-        ty: Some(Scalar::U32),
-        min_sm: 75,
-        lowering: PtxLowering::Asm {
-            template: "shfl.sync.down.b32 $0, $1, $2, 31, 0xffffffff;",
-            constraints: "=r,r,r",
-        },
-    }],
-    meaning: Meaning::Pure(|_, args| args[0]),
-    version: 1,
-};
+    TypePattern::Exact(Scalar::U32),
+    Meaning::Pure(|_, args| args[0]),
+)
+.with_uniformity(Uniformity::Lane)
+.with_effects(Effects::Convergent)
+.with_cells(&[Cell::asm(
+    Family::PTX,
+    Some(Scalar::U32),
+    "shfl.sync.down.b32 $0, $1, $2, 31, 0xffffffff;",
+    "=r,r,r",
+)]);
 
 /// A hyperbolic tangent that only newer GPUs have for `f16`.
-pub(crate) static TANH: IntrinsicDef = IntrinsicDef {
-    name: "math.tanh_approx",
-    params: &[TypePattern::OneOf(FLOATS)],
-    result: TypePattern::SameAs(0),
-    uniformity: Uniformity::Function,
-    effects: Effects::None,
-    result_below: 0,
-    ptx: &[
-        PtxCell {
-            ty: Some(Scalar::BF16),
-            min_sm: 90,
-            lowering: PtxLowering::Asm {
-                template: "tanh.approx.bf16 $0, $1;",
-                constraints: "=h,h",
-            },
-        },
-        PtxCell {
-            ty: Some(Scalar::F32),
-            min_sm: 75,
-            lowering: PtxLowering::Asm {
-                template: "tanh.approx.f32 $0, $1;",
-                constraints: "=f,f",
-            },
-        },
-    ],
-    meaning: Meaning::Pure(|_, args| args[0]),
-    version: 1,
-};
+pub(crate) static TANH: IntrinsicDef = IntrinsicDef::new(
+    "math.tanh_approx",
+    &[TypePattern::OneOf(FLOATS)],
+    TypePattern::SameAs(0),
+    Meaning::Pure(|_, args| args[0]),
+)
+.with_cells(&[
+    Cell::asm(
+        Family::Ptx { min_sm: 90 },
+        Some(Scalar::BF16),
+        "tanh.approx.bf16 $0, $1;",
+        "=h,h",
+    ),
+    Cell::asm(
+        Family::PTX,
+        Some(Scalar::F32),
+        "tanh.approx.f32 $0, $1;",
+        "=f,f",
+    ),
+]);
 
 /// Compiles for an architecture, with its oldest PTX version and the default options.
 pub(crate) fn compile(m: Module, sm: u32) -> Result<String, Error> {

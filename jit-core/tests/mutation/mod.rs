@@ -1,10 +1,10 @@
 //! Random damage to modules: what a faulty hook could do, and worse.
 
 use kiln_jit_core::ir::{
-    AddressSpace, ArrayLen, ConstParam, Constant, Effects, Entity, FuncId, Function, FunctionKind,
-    GlobalId, Inst, InstData, IntrinsicDef, IntrinsicId, LaunchBounds, Meaning, Module, Passing,
-    Phase, Region, Scalar, SharedVar, StructData, StructId, Type, TypeBound, TypeData, TypeParam,
-    TypeParamData, TypePattern, TypeTable, Uniformity, Value, ValueDef, Var,
+    AddressSpace, ArrayLen, ConstParam, Constant, Entity, FuncId, Function, FunctionKind, GlobalId,
+    Inst, InstData, IntrinsicDef, IntrinsicId, LaunchBounds, Meaning, Module, Passing, Phase,
+    Region, Scalar, SharedVar, StructData, StructId, Type, TypeBound, TypeData, TypeParam,
+    TypeParamData, TypePattern, TypeTable, Value, ValueDef, Var,
 };
 
 /// A xorshift generator (Marsaglia 2003), enough for tests.
@@ -46,17 +46,12 @@ impl Random {
 }
 
 /// A row that refers to parameters it does not have.
-static BROKEN_ROW: IntrinsicDef = IntrinsicDef {
-    name: "broken",
-    params: &[TypePattern::SameAs(3)],
-    result: TypePattern::SameAs(9),
-    uniformity: Uniformity::Function,
-    effects: Effects::None,
-    result_below: 0,
-    ptx: &[],
-    meaning: Meaning::Position(|_| 0),
-    version: 1,
-};
+static BROKEN_ROW: IntrinsicDef = IntrinsicDef::new(
+    "broken",
+    &[TypePattern::SameAs(3)],
+    TypePattern::SameAs(9),
+    Meaning::Position(|_| 0),
+);
 
 /// Changes one thing.
 pub fn mutate(random: &mut Random, module: &mut Module) {

@@ -10,17 +10,14 @@ use kiln_jit_core::definition::{Body, Definition, Snapshot};
 use kiln_jit_core::ir::*;
 use kiln_jit_core::specialize::{HostType, Specialization, SpecializeError, specialize};
 
-pub(crate) static THREAD: IntrinsicDef = IntrinsicDef {
-    name: "thread_idx.x",
-    params: &[],
-    result: TypePattern::Exact(Scalar::U32),
-    uniformity: Uniformity::Lane,
-    effects: Effects::None,
-    result_below: 1024,
-    ptx: &[],
-    meaning: Meaning::Position(|p| p.thread[0].into()),
-    version: 1,
-};
+pub(crate) static THREAD: IntrinsicDef = IntrinsicDef::new(
+    "thread_idx.x",
+    &[],
+    TypePattern::Exact(Scalar::U32),
+    Meaning::Position(|p| p.thread[0].into()),
+)
+.with_uniformity(Uniformity::Lane)
+.with_result_below(1024);
 
 /// A function being built, with what a test needs to write a body in few lines.
 pub(crate) struct Build {

@@ -62,7 +62,7 @@ impl Case {
     /// Whether there are operations of a warp, which has 32 lanes everywhere.
     pub fn uses_warps(&self) -> bool {
         let mut rows = self.module.intrinsics.values();
-        rows.any(|row| row.name.starts_with("warp."))
+        rows.any(|row| row.is_of_warp())
     }
 
     /// Whether threads wait for others in a loop, so that blocks must begin in order: there is a loop

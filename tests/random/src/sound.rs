@@ -9,8 +9,9 @@
 
 use kiln_jit_core::checks::Checks;
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Constant, Function, FunctionKind, Inst, InstData, Location,
-    Module, Region, RegionData, Type, TypeData, TypeTable, UnaryOp, Unroll, Value, verify,
+    AddressSpace, BinaryOp, CompareOp, Constant, Function, FunctionKind, Inst, InstData,
+    IntrinsicDef, Known, Location, Module, Region, RegionData, Type, TypeData, TypeTable, UnaryOp,
+    Unroll, Value, verify,
 };
 use kiln_jit_core::runtime::BlockOrder;
 
@@ -50,13 +51,13 @@ pub fn reversed(case: &Case) -> Case {
     let mut case = case.clone();
     let grid = (!case.waits()).then_some(case.grid);
     let block = (!case.uses_warps()).then_some(case.block);
-    let names: Vec<&str> = case.module.intrinsics.values().map(|d| d.name).collect();
+    let rows: Vec<&IntrinsicDef> = case.module.intrinsics.values().copied().collect();
     for (_, function) in case.module.functions.iter_mut() {
         let mut found: Vec<(Region, Inst, i128)> = Vec::new();
         function.for_each_inst(|region, inst| {
             if let InstData::Intrinsic { id, .. } = function.insts[inst].data {
                 use kiln_jit_core::ir::Entity;
-                let last = last_index(names[id.index()], grid, block);
+                let last = last_index(rows[id.index()], grid, block);
                 found.extend(last.map(|last| (region, inst, last)));
             }
         });
@@ -68,15 +69,13 @@ pub fn reversed(case: &Case) -> Case {
 }
 
 /// The largest value of an index, if the intrinsic is one.
-fn last_index(name: &str, grid: Option<[u32; 3]>, block: Option<[u32; 3]>) -> Option<i128> {
-    let (group, dimension) = name.split_once('.')?;
-    let extent = match group {
-        "thread_idx" => block?,
-        "block_idx" => grid?,
+fn last_index(row: &IntrinsicDef, grid: Option<[u32; 3]>, block: Option<[u32; 3]>) -> Option<i128> {
+    let extent = match row.known? {
+        Known::ThreadIdx(axis) => block?[axis.index()],
+        Known::BlockIdx(axis) => grid?[axis.index()],
         _ => return None,
     };
-    let dimension = ["x", "y", "z"].iter().position(|d| *d == dimension)?;
-    Some(i128::from(extent[dimension]) - 1)
+    Some(i128::from(extent) - 1)
 }
 
 /// Makes `inst` give `last` minus what it gave.

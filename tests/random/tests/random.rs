@@ -5,7 +5,7 @@ mod fake;
 #[path = "random/lost_device.rs"]
 mod lost_device;
 
-use kiln_jit_core::ir::{BinaryOp, Entity, InstData, Ordering, Region, Scalar, verify};
+use kiln_jit_core::ir::{BinaryOp, Effects, Entity, InstData, Ordering, Region, Scalar, verify};
 use kiln_random::random::Random;
 use kiln_random::run::{CheckedRunner, Difference, ReversedRunner, ShuffledRunner};
 use kiln_random::{
@@ -512,7 +512,7 @@ fn unordered(case: &Case) -> Case {
         .module
         .intrinsics
         .values()
-        .map(|row| row.orders_memory())
+        .map(|row| row.effects == Effects::Synchronizes)
         .collect();
     for (_, function) in case.module.functions.iter_mut() {
         let gone = |data: &InstData| match data {

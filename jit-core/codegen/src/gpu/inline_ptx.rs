@@ -54,13 +54,9 @@ impl InlinePtx<'_> {
         Ok(call)
     }
 
-    fn orders_memory(self) -> bool {
-        self.constraints.contains("~{memory}")
-    }
-
     /// What LLVM is told (LLVM language reference, "Function Attributes"). What communicates within the
     /// warp is neither made conditional (`convergent`) nor merged with its like in another branch
-    /// (`nomerge`), and unless it clobbers memory, loads and stores may move across it.
+    /// (`nomerge`), and unless it synchronizes, loads and stores may move across it.
     fn attributes(self) -> Vec<(&'static str, u64)> {
         let mut attributes = vec![("nounwind", 0)];
         match self.effects {
@@ -68,10 +64,9 @@ impl InlinePtx<'_> {
             Effects::Memory => {}
             Effects::Convergent => {
                 attributes.extend([("convergent", 0), ("nomerge", 0)]);
-                if !self.orders_memory() {
-                    attributes.push(("memory", INACCESSIBLE_MEMORY));
-                }
+                attributes.push(("memory", INACCESSIBLE_MEMORY));
             }
+            Effects::Synchronizes => attributes.extend([("convergent", 0), ("nomerge", 0)]),
         }
         attributes
     }

@@ -1,4 +1,4 @@
-//! Intrinsics: the PTX cell of a row becomes a call of an LLVM intrinsic or inline PTX.
+//! Intrinsics: the cell of a row becomes a call of an LLVM intrinsic or inline PTX.
 //!
 //! Conventions of the cells: in inline PTX a `bool` is a 32-bit 0 or 1, a `f16` or `bf16` its 16
 //! bits, an 8-bit integer is extended to 16 bits. In LLVM intrinsics every type is itself.
@@ -8,28 +8,10 @@ use inkwell::attributes::AttributeLoc;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
 
-use kiln_ir::{Effects, IntrinsicDef, IntrinsicId, PtxCell, PtxLowering, Scalar, Type, Value};
+use kiln_ir::{IntrinsicDef, IntrinsicId, Lowering, Scalar, Type, Value};
 
 use super::lower::{FunctionLowering, Lowered};
 use crate::llvm::error::BackendError;
-
-/// The cell of a row for these types on an architecture, or `None` if it is not legal there. A
-/// `ViaF32` cell is legal if the `f32` cell is.
-pub(crate) fn cell(
-    def: &IntrinsicDef,
-    args: &[Type],
-    result: Type,
-    sm: u32,
-) -> Option<&'static PtxCell> {
-    let cell = def.ptx_cell(def.cell_type(args, result), sm)?;
-    match cell.lowering {
-        PtxLowering::ViaF32 => {
-            let wide = def.ptx_cell(Some(Scalar::F32), sm)?;
-            (wide.lowering != PtxLowering::ViaF32).then_some(cell)
-        }
-        PtxLowering::Llvm { .. } | PtxLowering::Asm { .. } => Some(cell),
-    }
-}
 
 fn refused(def: &IntrinsicDef, what: &str) -> BackendError {
     BackendError::new("lower", format!("intrinsic `{}` {what}", def.name))
@@ -59,11 +41,14 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 return Ok(Some(Lowered::One(replaced)));
             }
         }
-        let sm = self.module.target.sm;
-        let cell = cell(def, &types, result, sm)
+        let cell = def
+            .cell(
+                def.cell_type(&types, result),
+                self.module.target.processor(),
+            )
             .ok_or_else(|| refused(def, "is not legal here; `check_legal` refuses it"))?;
         let value = match cell.lowering {
-            PtxLowering::ViaF32 => self.via_f32(def, &types, &values, result)?,
+            Lowering::ViaF32 => self.via_f32(def, &types, &values, result)?,
             lowering => self.cell_call(def, lowering, &types, &values, result)?,
         };
         Ok(value.map(Lowered::One))
@@ -77,9 +62,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         values: &[BasicValueEnum<'ctx>],
         result: Type,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let sm = self.module.target.sm;
         let wide = def
-            .ptx_cell(Some(Scalar::F32), sm)
+            .cell(Some(Scalar::F32), self.module.target.processor())
             .ok_or_else(|| refused(def, "has no f32 cell to go through"))?;
         let is_half = |ty: Type| ty.as_scalar().is_some_and(Scalar::is_half);
         let widened = |ty: Type| if is_half(ty) { Type::F32 } else { ty };
@@ -110,13 +94,13 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     fn cell_call(
         &self,
         def: &'static IntrinsicDef,
-        lowering: PtxLowering,
+        lowering: Lowering,
         types: &[Type],
         values: &[BasicValueEnum<'ctx>],
         result: Type,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         match lowering {
-            PtxLowering::Llvm { name, overloaded } => {
+            Lowering::Llvm { name, overloaded } => {
                 let overloads = if overloaded {
                     let selecting = def.selecting_type(types, result);
                     vec![self.types().value(selecting)?]
@@ -127,7 +111,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 let call = self
                     .module
                     .call_llvm_site(builder, name, &overloads, values)?;
-                if def.effects == Effects::Convergent {
+                if def.effects.meets() {
                     for name in ["convergent", "nomerge"] {
                         let attribute = self.module.enum_attribute(name, 0);
                         call.add_attribute(AttributeLoc::Function, attribute);
@@ -139,11 +123,11 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 }
                 Ok(value)
             }
-            PtxLowering::Asm {
+            Lowering::Asm {
                 template,
                 constraints,
             } => self.cell_asm(def, (template, constraints), types, values, result),
-            PtxLowering::ViaF32 => Err(refused(def, "goes through f32 in its f32 cell")),
+            Lowering::ViaF32 => Err(refused(def, "goes through f32 in its f32 cell")),
         }
     }
 

@@ -9,11 +9,9 @@ use std::fmt;
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{PtxTarget, Target};
 use kiln_ir::{
-    Function, InstData, IntrinsicDef, Location, Module, PtxLowering, Scalar, Type, TypeTable,
+    Cell, Function, InstData, IntrinsicDef, Location, Module, Processor, Scalar, Type, TypeTable,
 };
 use kiln_ir::{debug_as_text, error_text, first_of};
-
-use super::intrinsic;
 
 /// The largest number of scalars in a value that is not behind a pointer. LLVM handles each as a
 /// value of its own.
@@ -196,42 +194,40 @@ impl Check<'_> {
     }
 
     fn intrinsic(&self, def: &IntrinsicDef, args: &[Type], result: Type) -> Result<(), String> {
-        let sm = self.target.sm;
-        if intrinsic::cell(def, args, result, sm).is_some() {
+        let ty = def.cell_type(args, result);
+        let processor = self.target.processor();
+        if def.cell(ty, processor).is_some() {
             return Ok(());
         }
-        let ty = def.cell_type(args, result);
         let of = ty.map_or(String::new(), |ty| format!(" of `{}`", ty.name()));
-        let through = |c: &&kiln_ir::PtxCell| match c.lowering {
-            PtxLowering::ViaF32 => Some(Scalar::F32),
-            PtxLowering::Llvm { .. } | PtxLowering::Asm { .. } => ty,
+        if let Some(newer) = oldest_architecture(def, ty) {
+            return Err(format!("`{}`{of} exists from sm_{newer} on", def.name));
+        }
+        let here = |cell: &&Cell| cell.family.has(NEWEST);
+        let types = def.cells.iter().filter(here).filter_map(|cell| cell.ty);
+        let types: Vec<&str> = types.map(Scalar::name).collect();
+        let instead = match types[..] {
+            [] => "its row needs a cell for them".to_owned(),
+            _ => format!("it exists for: {}", types.join(", ")),
         };
-        let newer = def
-            .ptx
-            .iter()
-            .filter(|cell| cell.ty.is_none() || cell.ty == ty)
-            .filter_map(|cell| {
-                let through = through(&cell);
-                let last = def.ptx.iter().filter(|c| c.ty.is_none() || c.ty == through);
-                last.map(|c| c.min_sm.max(cell.min_sm)).min()
-            })
-            .min();
-        Err(match newer {
-            Some(newer) if newer > sm => {
-                format!("`{}`{of} exists from sm_{newer} on", def.name)
-            }
-            _ => {
-                let types: Vec<&str> = def
-                    .ptx
-                    .iter()
-                    .filter_map(|cell| cell.ty.map(Scalar::name))
-                    .collect();
-                format!(
-                    "there is no `{}`{of} on NVIDIA GPUs; it exists for: {}",
-                    def.name,
-                    types.join(", ")
-                )
-            }
-        })
+        Err(format!(
+            "there is no `{}`{of} on NVIDIA GPUs; {instead}",
+            def.name
+        ))
     }
+}
+
+/// An architecture that has all that any has.
+const NEWEST: Processor = Processor::Ptx { sm: u32::MAX };
+
+/// The oldest architecture that has a row for a type, if one does.
+fn oldest_architecture(def: &IntrinsicDef, ty: Option<Scalar>) -> Option<u32> {
+    let mut ages: Vec<u32> = def
+        .cells
+        .iter()
+        .filter_map(|cell| cell.family.min_sm())
+        .collect();
+    ages.sort_unstable();
+    ages.into_iter()
+        .find(|&sm| def.cell(ty, Processor::Ptx { sm }).is_some())
 }

@@ -12,8 +12,8 @@
 //! a warp read it at once. An atomic load is never the same in two warps.
 
 use kiln_ir::{
-    Entity as _, Function, Inst, InstData, IntrinsicDef, Module, Source, Uniformity, Value,
-    ValueDef, Var,
+    Axis, Entity as _, Function, Inst, InstData, IntrinsicDef, Known, Module, Source, Uniformity,
+    Value, ValueDef, Var,
 };
 
 use super::scope::Scopes;
@@ -212,10 +212,10 @@ fn intrinsic_shape(def: &IntrinsicDef, mask: Shape, args: Shape, block: BlockSha
         Uniformity::Warp => Shape::Warp.max(mask),
         Uniformity::Lane => {
             let [_, y, z] = block.threads;
-            match def.name {
-                "thread_idx.y" if y == 1 => Shape::Block,
-                "thread_idx.z" if z == 1 => Shape::Block,
-                "thread_idx.y" | "thread_idx.z" if block.warps_fit_rows() => Shape::Warp,
+            match def.known {
+                Some(Known::ThreadIdx(Axis::Y)) if y == 1 => Shape::Block,
+                Some(Known::ThreadIdx(Axis::Z)) if z == 1 => Shape::Block,
+                Some(Known::ThreadIdx(Axis::Y | Axis::Z)) if block.warps_fit_rows() => Shape::Warp,
                 _ => lane_shape(block),
             }
         }

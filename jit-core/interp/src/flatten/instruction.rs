@@ -343,7 +343,7 @@ impl<'m> Flattener<'m> {
                             d: node.result.map(|_| d),
                             args: self.warp_args(function, frame, args)?,
                             scalar,
-                            orders_memory: def.orders_memory(),
+                            orders_memory: orders,
                         };
                         self.program.synchronizes_warps |= op.orders_memory;
                         let operation = self.program.warp_ops.len() as u32;

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use super::Checker;
-use crate::{FuncId, FunctionKind, InstData, Meaning, Module, Phase, Scalar, TypePattern};
+use crate::{
+    Cell, Effects, Family, FuncId, FunctionKind, InstData, IntrinsicDef, Lowering, Meaning, Module,
+    Phase, Scalar, TypePattern,
+};
 
 /// Checks what concerns the module.
 pub(super) fn check(checker: &mut Checker<'_>) {
@@ -18,28 +21,72 @@ pub(super) fn check(checker: &mut Checker<'_>) {
 pub(super) fn check_intrinsics(checker: &mut Checker<'_>) -> bool {
     let before = checker.errors.len();
     for def in checker.module.intrinsics.values() {
-        let params = def.params.len();
-        let refers = |pattern: TypePattern| match pattern {
-            TypePattern::SameAs(i) => usize::from(i) < params,
-            TypePattern::OneOf(list) => !list.is_empty(),
-            TypePattern::Exact(_) | TypePattern::Unit => true,
-        };
-        if !def.params.iter().copied().chain([def.result]).all(refers) {
-            let message = format!("the row of intrinsic `{}` refers to no parameter", def.name);
-            checker.report_module(message);
-        }
-        let warp = matches!(def.meaning, Meaning::Warp(_));
-        let mask = TypePattern::Exact(Scalar::U32);
-        if warp && def.params.first().is_some_and(|&first| first != mask) {
-            let message = format!(
-                "the row of intrinsic `{}` is of a warp, and its first parameter is no `u32`, the \
-                 member mask",
-                def.name
-            );
-            checker.report_module(message);
+        for what in contradictions(def) {
+            checker.report_module(format!("the row of intrinsic `{}` {what}", def.name));
         }
     }
     checker.errors.len() == before
+}
+
+/// What a row says that cannot be.
+fn contradictions(def: &IntrinsicDef) -> Vec<String> {
+    let mut found = Vec::new();
+    let params = def.params.len();
+    let refers = |pattern: TypePattern| match pattern {
+        TypePattern::SameAs(i) => usize::from(i) < params,
+        TypePattern::OneOf(list) => !list.is_empty(),
+        TypePattern::Exact(_) | TypePattern::Unit => true,
+    };
+    if !def.params.iter().copied().chain([def.result]).all(refers) {
+        found.push("refers to no parameter".to_owned());
+    }
+    let warp = matches!(def.meaning, Meaning::Warp(_));
+    let mask = TypePattern::Exact(Scalar::U32);
+    if warp && def.params.first().is_some_and(|&first| first != mask) {
+        let what = "is of a warp, and its first parameter is no `u32`, the member mask";
+        found.push(what.to_owned());
+    }
+    if let Some(known) = def.known.filter(|known| !known.fits(def)) {
+        found.push(format!(
+            "says that it is `{known:?}`, and has not the parameters, the result, the effects and the \
+             kind of meaning of that; leave out `known_as`, and it is what its cells and its meaning say"
+        ));
+    }
+    found.extend(
+        def.cells
+            .iter()
+            .filter_map(|cell| wrong_cell(def, cell))
+            .map(str::to_owned),
+    );
+    found
+}
+
+/// What is wrong with a cell.
+fn wrong_cell(def: &IntrinsicDef, cell: &Cell) -> Option<&'static str> {
+    let is_asm = matches!(cell.lowering, Lowering::Asm { .. });
+    let for_gpus = match cell.family {
+        Family::Ptx { .. } => true,
+        Family::Any | Family::Host => false,
+    };
+    if is_asm && !for_gpus {
+        return Some(
+            "has inline assembly in a cell that is not for a family of GPUs; a CPU needs no cell, it \
+             calls the meaning",
+        );
+    }
+    let (clobbers, synchronizes) = (cell.clobbers_memory(), def.effects == Effects::Synchronizes);
+    if is_asm && synchronizes && !clobbers {
+        return Some(
+            "synchronizes, and its inline assembly does not say so; add `~{memory}` to the constraints",
+        );
+    }
+    if clobbers && matches!(def.effects, Effects::None | Effects::Convergent) {
+        return Some(
+            "has inline assembly that clobbers memory (`~{memory}`), and effects that leave memory \
+             alone; give it the effects `Memory` or `Synchronizes`",
+        );
+    }
+    None
 }
 
 fn names(checker: &mut Checker<'_>) {

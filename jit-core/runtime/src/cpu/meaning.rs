@@ -9,7 +9,7 @@ use std::ptr;
 
 use kiln_ir::row_panic::RowPanic;
 use kiln_ir::stop::{Stop, StopReason};
-use kiln_ir::{IntrinsicDef, Lanes, Meaning, Scalar, WARP_LANES, WarpArgs};
+use kiln_ir::{IntrinsicDef, Lanes, Meaning, Scalar, ThreadPosition, WARP_LANES, WarpArgs};
 
 /// The most arguments a row has.
 const MAX_ARGS: usize = 8;
@@ -60,7 +60,8 @@ fn call<R>(row: &IntrinsicDef, f: impl FnOnce() -> R) -> Option<R> {
     })
 }
 
-/// Computes a function of its arguments; 0 for rows that are none.
+/// Computes a function of its arguments, or of where the thread is: then the arguments are the numbers of
+/// its [`ThreadPosition`], in their order. 0 for rows that are neither.
 ///
 /// # Safety
 /// `row` is a row of the intrinsic table, `args` are `count` words.
@@ -76,7 +77,19 @@ pub(super) unsafe extern "C" fn pure(
     let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
     match (row.meaning, Scalar::ALL.get(scalar as usize)) {
         (Meaning::Pure(f), Some(&scalar)) => call(row, || f(scalar, args)).unwrap_or(0),
+        (Meaning::Position(f), _) => call(row, || f(&position(args))).unwrap_or(0),
         _ => 0,
+    }
+}
+
+fn position(numbers: &[u64]) -> ThreadPosition {
+    let number = |at: usize| numbers.get(at).map_or(0, |&n| n as u32);
+    let three = |first: usize| std::array::from_fn(|axis| number(first + axis));
+    ThreadPosition {
+        thread: three(0),
+        block: three(3),
+        block_dim: three(6),
+        grid_dim: three(9),
     }
 }
 

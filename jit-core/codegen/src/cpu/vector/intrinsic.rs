@@ -1,8 +1,8 @@
 //! Intrinsics in all lanes.
 //!
-//! Where a thread is follows from the shape of the block, which is known. Functions that LLVM has
-//! for every type are written as such. Every other row of the table is computed from its meaning,
-//! lane by lane: slow, but the row needs nothing else to work here.
+//! Where a thread is follows from the shape of the block, which is known. What a row's cell says LLVM has
+//! for vectors is written as such. Every other row of the table is computed from its meaning, lane by
+//! lane: slow, but the row needs nothing else to work here.
 
 use std::mem::offset_of;
 
@@ -10,23 +10,15 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use kiln_ir::host_abi::HostLaunch;
 use kiln_ir::planted::Bug;
-use kiln_ir::{IntrinsicDef, Meaning, PtxLowering, Scalar, Type, Value};
+use kiln_ir::{
+    Axis, Effects, IntrinsicDef, Known, Lowering, Meaning, Processor, Scalar, Type, Uniformity,
+    Value,
+};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
 use super::leaf::{Leaf, Wide};
 use crate::llvm::error::BackendError;
-
-/// LLVM's functions that are instructions on every host, or that lower to ones that are.
-const HOST_FUNCTIONS: [&str; 7] = [
-    "llvm.sqrt",
-    "llvm.fabs",
-    "llvm.floor",
-    "llvm.ceil",
-    "llvm.trunc",
-    "llvm.rint",
-    "llvm.fma",
-];
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn intrinsic(
@@ -35,27 +27,38 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         args: &[Value],
         result: Type,
     ) -> Result<Option<Wide<'ctx>>, BackendError> {
-        if let Some(leaf) = self.position(def.name)? {
-            return Ok(Some(Wide::from_elem(leaf, 1)));
-        }
-        if let Some(leaf) = self.warp_function(def, args)? {
+        let position = def.known.map(|known| self.position(known)).transpose()?;
+        let known = match position.flatten() {
+            None => self.warp_function(def, args)?,
+            leaf => leaf,
+        };
+        if let Some(leaf) = known {
             return Ok(Some(Wide::from_elem(leaf, 1)));
         }
         let types: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
         let scalar = def
             .cell_type(&types, result)
             .ok_or_else(|| unexpected("an intrinsic of no scalar type"))?;
-        if matches!(def.meaning, Meaning::Warp(_)) {
-            let leaf = self.warp_operation(def, scalar, args, result)?;
-            return Ok(leaf.map(|leaf| Wide::from_elem(leaf, 1)));
-        }
-        let host = def.ptx.iter().find_map(|cell| match cell.lowering {
-            PtxLowering::Llvm { name, .. } if HOST_FUNCTIONS.contains(&name) => Some(name),
-            _ => None,
-        });
-        let leaf = match host {
-            Some(name) if scalar.is_float() => self.host_function(name, scalar, args)?,
-            _ => self.by_meaning(def, scalar, args, result)?,
+        let leaf = match def.meaning {
+            Meaning::Warp(_) => {
+                let leaf = self.warp_operation(def, scalar, args, result)?;
+                return Ok(leaf.map(|leaf| Wide::from_elem(leaf, 1)));
+            }
+            Meaning::Pure(_) => match vector_function(def, scalar) {
+                Some(name) => self.host_function(name, scalar, args)?,
+                None => {
+                    let operands = args
+                        .iter()
+                        .map(|&a| Ok((self.leaf(a)?, self.scalar_of(a)?)));
+                    let operands = operands.collect::<Result<Vec<_>, BackendError>>()?;
+                    self.by_meaning(def, scalar, operands, result)?
+                }
+            },
+            Meaning::Position(_) => {
+                let operands = self.thread_position(def.uniformity)?;
+                self.by_meaning(def, scalar, operands, result)?
+            }
+            Meaning::Body(_) => return Err(unexpected("an intrinsic that was not expanded")),
         };
         Ok(Some(Wide::from_elem(leaf, 1)))
     }
@@ -93,24 +96,46 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// Indices and extents.
-    fn position(&self, name: &str) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        let Some((what, dimension)) = name.split_once('.') else {
-            return Ok(None);
-        };
-        let dimension = match dimension {
-            "x" => 0,
-            "y" => 1,
-            "z" => 2,
-            _ => return Ok(None),
-        };
+    fn position(&self, known: Known) -> Result<Option<Leaf<'ctx>>, BackendError> {
         let uniform = |value: BasicValueEnum<'ctx>| Ok(Some(Leaf::Uniform(value)));
-        match what {
-            "thread_idx" => self.thread_index(dimension).map(Some),
-            "block_idx" => uniform(self.entry.block_index[dimension].into()),
-            "block_dim" => uniform(self.emit.i32(self.kernel.block.threads[dimension]).into()),
-            "grid_dim" => uniform(self.entry.grid[dimension].into()),
+        match known {
+            Known::ThreadIdx(axis) => self.thread_index(axis.index()).map(Some),
+            Known::BlockIdx(axis) => uniform(self.entry.block_index[axis.index()].into()),
+            Known::BlockDim(axis) => {
+                let extent = self.kernel.block.threads[axis.index()];
+                uniform(self.emit.i32(extent).into())
+            }
+            Known::GridDim(axis) => uniform(self.entry.grid[axis.index()].into()),
             _ => Ok(None),
         }
+    }
+
+    /// Where each lane's thread is, as a row's meaning is given it: a [`ThreadPosition`]'s numbers. For a
+    /// row that gives all lanes one result, where the first of them is.
+    ///
+    /// [`ThreadPosition`]: crate::ir::ThreadPosition
+    fn thread_position(
+        &self,
+        uniformity: Uniformity,
+    ) -> Result<Vec<(Leaf<'ctx>, Scalar)>, BackendError> {
+        let of_all = uniformity != Uniformity::Lane;
+        let mut operands = Vec::new();
+        for axis in Axis::ALL {
+            let index = self.thread_index(axis.index())?;
+            operands.push(match of_all {
+                true => Leaf::Uniform(self.leaf_in_lane(index, self.emit.i64(0).into())?),
+                false => index,
+            });
+        }
+        for what in [Known::BlockIdx, Known::BlockDim, Known::GridDim] {
+            for axis in Axis::ALL {
+                operands.extend(self.position(what(axis))?);
+            }
+        }
+        Ok(operands
+            .into_iter()
+            .map(|leaf| (leaf, Scalar::U32))
+            .collect())
     }
 
     /// The index of each lane's thread.
@@ -158,29 +183,16 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         &mut self,
         def: &'static IntrinsicDef,
         scalar: Scalar,
-        args: &[Value],
+        operands: Vec<(Leaf<'ctx>, Scalar)>,
         result: Type,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        if !matches!(def.meaning, Meaning::Pure(_)) {
-            return Err(BackendError::new(
-                "vectorize",
-                format!("the CPU has no code for `{}`; use another device", def.name),
-            ));
-        }
         let to = result
             .as_scalar()
             .ok_or_else(|| unexpected("an intrinsic without a result"))?;
-        let mut operands = Vec::new();
-        let mut lanes = false;
-        for &arg in args {
-            let leaf = self.leaf(arg)?;
-            lanes |= !matches!(leaf, Leaf::Uniform(_));
-            operands.push(leaf);
-        }
-        let scalars: Vec<Scalar> = args
+        let (operands, scalars): (Vec<_>, Vec<_>) = operands.into_iter().unzip();
+        let lanes = operands
             .iter()
-            .map(|&a| self.scalar_of(a))
-            .collect::<Result<_, _>>()?;
+            .any(|leaf| !matches!(leaf, Leaf::Uniform(_)));
         if !lanes {
             let mut values = Vec::new();
             for operand in operands {
@@ -259,5 +271,25 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let bits = call.try_as_basic_value().basic();
         let bits = bits.ok_or_else(|| unexpected("a meaning without a value"))?;
         self.emit.of_bits(bits, to)
+    }
+}
+
+/// The LLVM intrinsic that takes vectors for a row, if one does. It is computed in lanes that are not
+/// active, too.
+fn vector_function(def: &IntrinsicDef, scalar: Scalar) -> Option<&'static str> {
+    if def.effects != Effects::None || def.params.is_empty() {
+        return None;
+    }
+    let lowering = |scalar| Some(def.cell(Some(scalar), Processor::Host)?.lowering);
+    let lowering = match lowering(scalar)? {
+        Lowering::ViaF32 => lowering(Scalar::F32)?,
+        direct => direct,
+    };
+    match lowering {
+        Lowering::Llvm {
+            name,
+            overloaded: true,
+        } => Some(name),
+        Lowering::Llvm { .. } | Lowering::Asm { .. } | Lowering::ViaF32 => None,
     }
 }

@@ -84,7 +84,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .collect()
     }
 
-    fn leaf_in_lane(&self, leaf: Leaf<'ctx>, lane: BasicValueEnum<'ctx>) -> Built<'ctx> {
+    pub(super) fn leaf_in_lane(&self, leaf: Leaf<'ctx>, lane: BasicValueEnum<'ctx>) -> Built<'ctx> {
         match leaf {
             Leaf::Uniform(value) => Ok(value),
             Leaf::Affine { base, stride } if base.is_pointer_value() => {

@@ -8,7 +8,7 @@ use inkwell::types::VectorType;
 use inkwell::values::{PointerValue, VectorValue};
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{Scalar, Type, Value};
+use kiln_ir::{Reduction, Scalar, Type, Value};
 
 use super::Warp;
 use super::emit::unexpected;
@@ -16,17 +16,14 @@ use super::leaf::{Leaf, scalar_type};
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
-    /// An operation on the values of all active lanes by its name, if there is code for it.
-    pub(super) fn combined(
+    /// The values of all active lanes as one, if LLVM has that for their type.
+    pub(super) fn reduce(
         &self,
-        name: &str,
+        how: Reduction,
         scalar: Scalar,
         value: Value,
     ) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        if name == "match_all" {
-            return self.match_all(value).map(Some);
-        }
-        let Some((function, identity)) = reduction(name, scalar) else {
+        let Some((function, identity)) = reduction(how, scalar) else {
             return Ok(None);
         };
         let lanes = self.leaf(value)?.vector(self.emit)?;
@@ -42,7 +39,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// The active lanes if they have the same bits, else none.
-    fn match_all(&self, value: Value) -> Result<Leaf<'ctx>, BackendError> {
+    pub(super) fn match_all(&self, value: Value) -> Result<Leaf<'ctx>, BackendError> {
         let here = self.lanes_here()?;
         if let Leaf::Uniform(_) = self.leaf(value)? {
             return Ok(Leaf::Uniform(here.into()));
@@ -179,20 +176,19 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 }
 
 /// The LLVM intrinsic of a reduction, and the value that changes no result.
-fn reduction(name: &str, scalar: Scalar) -> Option<(&'static str, u32)> {
+fn reduction(how: Reduction, scalar: Scalar) -> Option<(&'static str, u32)> {
     if !scalar.is_int() || scalar.bits() != 32 {
         return None;
     }
     let signed = scalar.is_signed_int();
-    Some(match (name, signed) {
-        ("reduce_add", _) => ("llvm.vector.reduce.add", 0),
-        ("reduce_min", true) => ("llvm.vector.reduce.smin", i32::MAX as u32),
-        ("reduce_min", false) => ("llvm.vector.reduce.umin", u32::MAX),
-        ("reduce_max", true) => ("llvm.vector.reduce.smax", i32::MIN as u32),
-        ("reduce_max", false) => ("llvm.vector.reduce.umax", 0),
-        ("reduce_and", _) => ("llvm.vector.reduce.and", u32::MAX),
-        ("reduce_or", _) => ("llvm.vector.reduce.or", 0),
-        ("reduce_xor", _) => ("llvm.vector.reduce.xor", 0),
-        _ => return None,
+    Some(match (how, signed) {
+        (Reduction::Add, _) => ("llvm.vector.reduce.add", 0),
+        (Reduction::Min, true) => ("llvm.vector.reduce.smin", i32::MAX as u32),
+        (Reduction::Min, false) => ("llvm.vector.reduce.umin", u32::MAX),
+        (Reduction::Max, true) => ("llvm.vector.reduce.smax", i32::MIN as u32),
+        (Reduction::Max, false) => ("llvm.vector.reduce.umax", 0),
+        (Reduction::And, _) => ("llvm.vector.reduce.and", u32::MAX),
+        (Reduction::Or, _) => ("llvm.vector.reduce.or", 0),
+        (Reduction::Xor, _) => ("llvm.vector.reduce.xor", 0),
     })
 }

@@ -15,7 +15,9 @@ use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
 use kiln_ir::host_abi::HostLaunch;
 use kiln_ir::planted::Bug;
-use kiln_ir::{IntrinsicDef, Scalar, Type, Uniformity, Value, WARP_LANES};
+use kiln_ir::{
+    CompareOp, IntrinsicDef, Known, Match, Scalar, Type, Uniformity, Value, Vote, WARP_LANES,
+};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
@@ -23,39 +25,45 @@ use super::leaf::Leaf;
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
-    /// A warp operation for lanes of any member masks, by its name, if there is code for it.
+    /// An operation of a warp for lanes of any member masks, if there is code for it.
     pub(super) fn warp_function(
         &mut self,
-        def: &'static IntrinsicDef,
+        def: &IntrinsicDef,
         args: &[Value],
     ) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        let Some(name) = def.name.strip_prefix("warp.") else {
+        let Some(known) = def.known else {
             return Ok(None);
         };
-        Ok(match (name, args) {
-            ("lane_id", []) => Some(Leaf::Affine {
+        Ok(match (known, args) {
+            (Known::LaneId, []) => Some(Leaf::Affine {
                 base: self.emit.i32(0).into(),
                 stride: 1,
             }),
-            ("warp_id", []) => Some(Leaf::Uniform(self.warp.into())),
-            ("lanemask_eq", []) => Some(self.lane_masks(|lane| 1 << lane)),
-            ("lanemask_lt", []) => Some(self.lane_masks(|lane| (1 << lane) - 1)),
-            ("lanemask_le", []) => Some(self.lane_masks(|lane| (1 << lane) | ((1 << lane) - 1))),
-            ("lanemask_gt", []) => Some(self.lane_masks(|lane| !((1 << lane) | ((1 << lane) - 1)))),
-            ("lanemask_ge", []) => Some(self.lane_masks(|lane| !((1 << lane) - 1))),
-            ("active_mask", []) => Some(Leaf::Uniform(self.lanes_here()?.into())),
-            ("ballot" | "any" | "all" | "uniform", &[mask, vote]) => {
-                Some(Leaf::from(self.vote(name, mask, vote)?))
-            }
-            ("match_any", &[mask, value]) => Some(self.match_any(mask, value)?),
-            (_, &[mask, value, source, width]) => {
-                self.shuffle(def, [mask, value, source, width])?
+            (Known::WarpId, []) => Some(Leaf::Uniform(self.warp.into())),
+            (Known::LaneMask(op), []) => Some(self.lane_masks(op)),
+            (Known::ActiveMask, []) => Some(Leaf::Uniform(self.lanes_here()?.into())),
+            (Known::Vote(vote), &[mask, value]) => Some(Leaf::from(self.vote(vote, mask, value)?)),
+            (Known::Match(Match::Any), &[mask, value]) => Some(self.match_any(mask, value)?),
+            (Known::Shuffle(kind), &[mask, value, source, width]) => {
+                Some(self.shuffle(def, kind, [mask, value, source, width])?)
             }
             _ => None,
         })
     }
 
-    fn lane_masks(&self, mask: impl Fn(u32) -> u32) -> Leaf<'ctx> {
+    /// For each lane, those whose numbers compare so to its own.
+    fn lane_masks(&self, op: CompareOp) -> Leaf<'ctx> {
+        let mask = |lane: u32| -> u32 {
+            let (own, below) = (1 << lane, (1 << lane) - 1);
+            match op {
+                CompareOp::Eq => own,
+                CompareOp::Ne => !own,
+                CompareOp::Lt => below,
+                CompareOp::Le => own | below,
+                CompareOp::Gt => !(own | below),
+                CompareOp::Ge => !below,
+            }
+        };
         let lanes = self
             .emit
             .const_lanes(self.emit.int(32), |lane| mask(lane).into());
@@ -91,18 +99,18 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
     }
 
-    fn vote(&self, name: &str, mask: Value, vote: Value) -> Built<'ctx> {
-        let yes = self.among_members(self.votes(vote)?, mask)?;
+    fn vote(&self, vote: Vote, mask: Value, value: Value) -> Built<'ctx> {
+        let yes = self.among_members(self.votes(value)?, mask)?;
         let none = self.emit.int_like(0, yes);
-        match name {
-            "any" => self.emit.icmp(IntPredicate::NE, yes, none),
-            "all" => self.emit.icmp(IntPredicate::EQ, yes, self.members(mask)?),
-            "uniform" => {
+        match vote {
+            Vote::Any => self.emit.icmp(IntPredicate::NE, yes, none),
+            Vote::All => self.emit.icmp(IntPredicate::EQ, yes, self.members(mask)?),
+            Vote::Uniform => {
                 let all = self.emit.icmp(IntPredicate::EQ, yes, self.members(mask)?)?;
                 let none = self.emit.icmp(IntPredicate::EQ, yes, none)?;
                 self.emit.or(all, none)
             }
-            _ => Ok(yes),
+            Vote::Ballot => Ok(yes),
         }
     }
 
@@ -124,7 +132,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         args: &[Value],
         result: Type,
     ) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        if def.name == "warp.sync" {
+        if def.known == Some(Known::WarpSync) {
             // The lanes are here, and what they wrote before comes before what follows.
             return Ok(None);
         }
@@ -151,10 +159,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         args: &[Value],
         result: Type,
     ) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        if let (Some(name), &[_, value]) = (def.name.strip_prefix("warp."), args)
-            && let Some(leaf) = self.combined(name, scalar, value)?
-        {
-            return Ok(Some(leaf));
+        let combined = match (def.known, args) {
+            (Some(Known::Match(Match::All)), &[_, value]) => Some(self.match_all(value)?),
+            (Some(Known::Reduce(how)), &[_, value]) => self.reduce(how, scalar, value)?,
+            _ => None,
+        };
+        if combined.is_some() {
+            return Ok(combined);
         }
         self.warp_meaning(def, scalar, args, result)
     }

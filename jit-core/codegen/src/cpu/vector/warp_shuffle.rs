@@ -12,61 +12,38 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, VectorValue};
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{IntrinsicDef, Lanes, Meaning, Scalar, Value, WARP_LANES, WarpArgs};
+use kiln_ir::{IntrinsicDef, Lanes, Meaning, Scalar, Shuffle, Value, WARP_LANES, WarpArgs};
 
 use super::Warp;
 use super::emit::Built;
 use super::leaf::Leaf;
 use crate::llvm::error::BackendError;
 
-/// How the source is found.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Kind {
-    Idx,
-    Up,
-    Down,
-    Xor,
-}
-
-impl Kind {
-    fn named(name: &str) -> Option<Kind> {
-        Some(match name {
-            "warp.shuffle_idx" => Kind::Idx,
-            "warp.shuffle_up" => Kind::Up,
-            "warp.shuffle_down" => Kind::Down,
-            "warp.shuffle_xor" => Kind::Xor,
-            _ => return None,
-        })
-    }
-
-    /// The lane at a distance from a lane, around the warp's ends; none for a lane by its number.
-    fn at_distance(self, lane: u32, distance: u32) -> Option<u32> {
-        let any = match self {
-            Kind::Idx => return None,
-            Kind::Up => lane.wrapping_sub(distance),
-            Kind::Down => lane + distance,
-            Kind::Xor => lane ^ distance,
-        };
-        Some(any % WARP_LANES as u32)
-    }
+/// The lane at a distance from a lane, around the warp's ends; none for a lane by its number.
+fn lane_at_distance(kind: Shuffle, lane: u32, distance: u32) -> Option<u32> {
+    let any = match kind {
+        Shuffle::Idx => return None,
+        Shuffle::Up => lane.wrapping_sub(distance),
+        Shuffle::Down => lane + distance,
+        Shuffle::Xor => lane ^ distance,
+    };
+    Some(any % WARP_LANES as u32)
 }
 
 /// Bits of the number of a lane.
 const LANE_BITS: u32 = WARP_LANES.ilog2();
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
-    /// A shuffle of arguments mask, value, source and width, if the row is one.
+    /// A shuffle of arguments mask, value, source and width.
     pub(super) fn shuffle(
         &mut self,
-        def: &'static IntrinsicDef,
+        def: &IntrinsicDef,
+        kind: Shuffle,
         [mask, value, source, width]: [Value; 4],
-    ) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        let Some(kind) = Kind::named(def.name) else {
-            return Ok(None);
-        };
+    ) -> Result<Leaf<'ctx>, BackendError> {
         let (value, source, width) = (self.leaf(value)?, self.leaf(source)?, self.leaf(width)?);
         if let Leaf::Uniform(_) = value {
-            return Ok(Some(value));
+            return Ok(value);
         }
         let width = match self.bug(Bug::ShuffleBeyondSegment) {
             true => Leaf::Uniform(self.emit.i32(WARP_LANES as u32).into()),
@@ -86,17 +63,17 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
         };
         let there = self.take_part(mask, sources)?;
-        Ok(Some(Leaf::from(self.emit.select(
+        Ok(Leaf::from(self.emit.select(
             there,
             theirs.into(),
             own.into(),
-        )?)))
+        )?))
     }
 
     /// The lane that each lane reads, whether or not it takes part: the row's meaning, in vectors.
     fn sources(
         &self,
-        kind: Kind,
+        kind: Shuffle,
         source: Leaf<'ctx>,
         width: Leaf<'ctx>,
     ) -> Result<VectorValue<'ctx>, BackendError> {
@@ -111,19 +88,19 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let first = emit.and(lane, outside)?;
         let last = emit.or(first, inside)?;
         let (read, within) = match kind {
-            Kind::Idx => {
+            Shuffle::Idx => {
                 let read = emit.or(first, emit.and(from, inside)?)?;
                 return Ok(read.into_vector_value());
             }
-            Kind::Up => {
+            Shuffle::Up => {
                 let read = emit.sub(lane, from)?;
                 (read, emit.icmp(IntPredicate::SGE, read, first)?)
             }
-            Kind::Down => {
+            Shuffle::Down => {
                 let read = emit.add(lane, from)?;
                 (read, emit.icmp(IntPredicate::ULE, read, last)?)
             }
-            Kind::Xor => {
+            Shuffle::Xor => {
                 let read = emit.binary(InstructionOpcode::Xor, lane, from)?;
                 (read, emit.icmp(IntPredicate::ULE, read, last)?)
             }
@@ -143,13 +120,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// The value of the lane that each lane reads.
     fn picked(
         &self,
-        kind: Kind,
+        kind: Shuffle,
         own: VectorValue<'ctx>,
         sources: VectorValue<'ctx>,
         source: Leaf<'ctx>,
     ) -> Result<VectorValue<'ctx>, BackendError> {
         match source {
-            Leaf::Uniform(distance) if kind != Kind::Idx => {
+            Leaf::Uniform(distance) if kind != Shuffle::Idx => {
                 let lane = self.emit.const_lanes(self.emit.int(32), u64::from);
                 let stays = self
                     .emit
@@ -165,13 +142,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// The value of the lane at a distance that is the same for all: step by step for its bits.
     fn at_distance(
         &self,
-        kind: Kind,
+        kind: Shuffle,
         own: VectorValue<'ctx>,
         distance: BasicValueEnum<'ctx>,
     ) -> Result<VectorValue<'ctx>, BackendError> {
         let mut lanes = own;
         for bit in (0..LANE_BITS).rev() {
-            let step = |lane| kind.at_distance(lane, 1 << bit).unwrap_or(lane);
+            let step = |lane| lane_at_distance(kind, lane, 1 << bit).unwrap_or(lane);
             let further = self.emit.permute(lanes, step)?;
             let set = self.emit.and(distance, self.emit.i32(1 << bit).into())?;
             let goes = self

@@ -6,7 +6,7 @@
 //! conversions and atomics.
 
 use kiln_ir::gpu_on_host::{Operation, RowCall};
-use kiln_ir::{IntrinsicDef, Meaning, PtxCell, PtxLowering, Scalar, ThreadPosition, TypePattern};
+use kiln_ir::{Cell, IntrinsicDef, Lowering, Meaning, Scalar, ThreadPosition, TypePattern};
 
 use super::access;
 use crate::gpu::nvptx::HIDDEN_ADDRESS;
@@ -63,11 +63,12 @@ fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation>
 }
 
 /// The operation of the first row with a cell that `chosen` takes, whole registers before parts.
-fn of_rows(rows: &[&'static IntrinsicDef], chosen: impl Fn(&PtxCell) -> bool) -> Option<Operation> {
+fn of_rows(rows: &[&'static IntrinsicDef], chosen: impl Fn(&Cell) -> bool) -> Option<Operation> {
     let types = WHOLE_REGISTERS_FIRST.map(Some).into_iter().chain([None]);
     let cells = types.flat_map(|ty| rows.iter().map(move |&row| (row, ty)));
+    let chosen = |cell: &Cell| cell.family.min_sm().is_some() && chosen(cell);
     let mut fitting =
-        cells.filter(|&(row, ty)| row.ptx.iter().any(|cell| cell.ty == ty && chosen(cell)));
+        cells.filter(|&(row, ty)| row.cells.iter().any(|cell| cell.ty == ty && chosen(cell)));
     fitting.find_map(|(row, ty)| of_row(row, ty))
 }
 
@@ -80,12 +81,12 @@ pub(super) fn of_assembly(
     wanted: (&str, &str),
 ) -> Result<Operation, String> {
     let (template, constraints) = wanted;
-    let same = |cell: &PtxCell| match cell.lowering {
-        PtxLowering::Asm {
+    let same = |cell: &Cell| match cell.lowering {
+        Lowering::Asm {
             template,
             constraints,
         } => (template, constraints) == wanted,
-        PtxLowering::Llvm { .. } | PtxLowering::ViaF32 => false,
+        Lowering::Llvm { .. } | Lowering::ViaF32 => false,
     };
     if let Some(operation) = of_rows(rows, same) {
         return Ok(operation);
@@ -120,19 +121,19 @@ pub(super) fn of_intrinsic(
     rows: &[&'static IntrinsicDef],
     wanted: &str,
 ) -> Result<Operation, String> {
-    let same = |cell: &PtxCell| match cell.lowering {
-        PtxLowering::Llvm {
+    let same = |cell: &Cell| match cell.lowering {
+        Lowering::Llvm {
             name,
             overloaded: false,
         } => name == wanted,
-        PtxLowering::Llvm {
+        Lowering::Llvm {
             name,
             overloaded: true,
         } => {
             let suffix = wanted.strip_prefix(name).and_then(|s| s.strip_prefix('.'));
             suffix.is_some() && suffix == cell.ty.map(llvm_suffix)
         }
-        PtxLowering::Asm { .. } | PtxLowering::ViaF32 => false,
+        Lowering::Asm { .. } | Lowering::ViaF32 => false,
     };
     if let Some(operation) = of_rows(rows, same) {
         return Ok(operation);

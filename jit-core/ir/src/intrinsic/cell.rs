@@ -1,0 +1,147 @@
+//! Cells: how the code of a machine has an intrinsic, for one type of its arguments.
+
+use crate::types::Scalar;
+
+/// The machines that a cell is for. A new kind of machine is a variant here, one in [`Processor`], and
+/// a line in [`Family::has`].
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Family {
+    /// All that LLVM makes code for: an LLVM intrinsic that every back end has instructions for.
+    Any,
+    /// NVIDIA GPUs.
+    Ptx {
+        /// The oldest architecture that has it, as in `sm_75`: 75. 0: all have it.
+        min_sm: u32,
+    },
+    /// CPUs, where LLVM makes vectors of it: an overloaded LLVM intrinsic.
+    Host,
+}
+
+impl Family {
+    /// All NVIDIA GPUs.
+    pub const PTX: Family = Family::Ptx { min_sm: 0 };
+
+    /// The oldest NVIDIA GPUs that belong to them, if any do.
+    pub fn min_sm(self) -> Option<u32> {
+        match self {
+            Family::Any => Some(0),
+            Family::Ptx { min_sm } => Some(min_sm),
+            Family::Host => None,
+        }
+    }
+
+    /// Whether a machine is one of them.
+    pub fn has(self, processor: Processor) -> bool {
+        match (self, processor) {
+            (Family::Any, _) | (Family::Host, Processor::Host) => true,
+            (Family::Ptx { min_sm }, Processor::Ptx { sm }) => min_sm <= sm,
+            (Family::Ptx { .. }, Processor::Host) | (Family::Host, Processor::Ptx { .. }) => false,
+        }
+    }
+}
+
+/// The machine that code is made for, as far as cells tell machines apart.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Processor {
+    /// An NVIDIA GPU.
+    Ptx {
+        /// Its architecture, as in `sm_75`: 75.
+        sm: u32,
+    },
+    /// A CPU.
+    Host,
+}
+
+/// How a machine's code has an intrinsic.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Lowering {
+    /// A call of this LLVM intrinsic. With `overloaded`, the type that selects the cell (see
+    /// [`IntrinsicDef::cell_type`](super::IntrinsicDef::cell_type)) selects the overload.
+    Llvm {
+        /// `llvm.sqrt`, `llvm.nvvm.read.ptx.sreg.tid.x` ...
+        name: &'static str,
+        /// Whether the name takes a type suffix.
+        overloaded: bool,
+    },
+    /// Inline assembly in LLVM's syntax, for GPUs. On NVIDIA's it is PTX.
+    Asm {
+        /// The instruction, `$0` the result.
+        template: &'static str,
+        /// LLVM constraints, such as `=r,r`; with `~{memory}` in a row that synchronizes.
+        constraints: &'static str,
+    },
+    /// Computed in `f32` by the cell of that type, then rounded.
+    ViaF32,
+}
+
+/// How some machines have an intrinsic for some type.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Cell {
+    /// The machines.
+    pub family: Family,
+    /// The type that selects the cell (see
+    /// [`IntrinsicDef::cell_type`](super::IntrinsicDef::cell_type)); `None`: any.
+    pub ty: Option<Scalar>,
+    /// How they have it.
+    pub lowering: Lowering,
+}
+
+impl Cell {
+    /// An LLVM intrinsic whose name takes the type as a suffix.
+    pub const fn overloaded(family: Family, ty: Scalar, name: &'static str) -> Cell {
+        Cell {
+            family,
+            ty: Some(ty),
+            lowering: Lowering::Llvm {
+                name,
+                overloaded: true,
+            },
+        }
+    }
+
+    /// An LLVM intrinsic that has this name for all types of the row.
+    pub const fn named(family: Family, name: &'static str) -> Cell {
+        Cell {
+            family,
+            ty: None,
+            lowering: Lowering::Llvm {
+                name,
+                overloaded: false,
+            },
+        }
+    }
+
+    /// Inline assembly: template and constraints; for one type, or for all.
+    pub const fn asm(
+        family: Family,
+        ty: Option<Scalar>,
+        template: &'static str,
+        constraints: &'static str,
+    ) -> Cell {
+        Cell {
+            family,
+            ty,
+            lowering: Lowering::Asm {
+                template,
+                constraints,
+            },
+        }
+    }
+
+    /// A 16-bit float through the cell of `f32`.
+    pub const fn via_f32(family: Family, ty: Scalar) -> Cell {
+        Cell {
+            family,
+            ty: Some(ty),
+            lowering: Lowering::ViaF32,
+        }
+    }
+
+    /// Whether the assembly of the cell lets nothing that is known of memory stand.
+    pub(crate) fn clobbers_memory(&self) -> bool {
+        match self.lowering {
+            Lowering::Asm { constraints, .. } => constraints.contains("~{memory}"),
+            Lowering::Llvm { .. } | Lowering::ViaF32 => false,
+        }
+    }
+}
