@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::definition::{Body, Definition, Snapshot};
 use crate::error::Result;
-use crate::ir::{BinaryOp, FuncId, Inst, InstData, Meaning, Module, Scalar, Type};
+use crate::ir::{BinaryOp, FuncId, Inst, InstData, IntrinsicId, Meaning, Module, Scalar, Type};
 use crate::specialize;
 
 /// Puts calls in the place of the operations that have a body, in all functions of a specialized
@@ -20,13 +20,13 @@ use crate::specialize;
 /// # Errors
 /// A body that cannot be a part of the module: its row is wrong.
 pub fn expand(module: &mut Module) -> Result<()> {
-    let mut linked: HashMap<(&'static str, Scalar), FuncId> = HashMap::new();
+    let mut linked: HashMap<(Operation, Scalar), FuncId> = HashMap::new();
     let mut done = 0;
     // Bodies are added at the end, and expanded in their turn.
     while let Some(function) = module.functions.keys().nth(done) {
         done += 1;
         for place in operations_with_bodies(module, function) {
-            let callee = match linked.get(&(place.name, place.scalar)) {
+            let callee = match linked.get(&(place.operation, place.scalar)) {
                 Some(&known) => known,
                 None => match link_body(module, &place)? {
                     Some(new) => new,
@@ -34,17 +34,24 @@ pub fn expand(module: &mut Module) -> Result<()> {
                     None => continue,
                 },
             };
-            linked.insert((place.name, place.scalar), callee);
+            linked.insert((place.operation, place.scalar), callee);
             call_instead(module, function, place.inst, callee);
         }
     }
     Ok(())
 }
 
+/// What has a body.
+#[derive(Copy, Clone, PartialEq, Eq, Hash)]
+enum Operation {
+    Row(IntrinsicId),
+    Remainder,
+}
+
 /// An operation in a function's body.
 struct WrittenOperation {
     inst: Inst,
-    name: &'static str,
+    operation: Operation,
     scalar: Scalar,
     body: fn(Scalar) -> Option<Module>,
 }
@@ -63,7 +70,7 @@ fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<WrittenOpera
                     .filter(|s| s.is_float())
                     .map(|scalar| WrittenOperation {
                         inst,
-                        name: "rem",
+                        operation: Operation::Remainder,
                         scalar,
                         body: remainder::body,
                     });
@@ -78,7 +85,7 @@ fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<WrittenOpera
         let result = node.result.map_or(Type::UNIT, |r| function.type_of(r));
         Some(WrittenOperation {
             inst,
-            name: def.name,
+            operation: Operation::Row(*id),
             scalar: def.cell_type(&types, result)?,
             body,
         })

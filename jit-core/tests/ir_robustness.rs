@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use kiln_jit_core::ir::{
-    self, AddressSpace, Axis, BinaryOp, Cell, Effects, Entity, Family, Function, FunctionKind,
-    InstData, IntrinsicDef, Known, Location, Meaning, Module, Phase, Scalar, StructData, StructId,
-    Type, TypeData, TypePattern, TypeTable, Uniformity, Value,
+    self, AddressSpace, BinaryOp, Effects, Entity, Function, FunctionKind, InstData, IntrinsicDef,
+    Location, Meaning, Module, Phase, Scalar, StructData, StructId, Type, TypeData, TypePattern,
+    TypeTable, Uniformity, Value,
 };
 
 use crate::intrinsics::find;
@@ -470,60 +470,6 @@ fn a_warp_row_without_a_mask_is_refused() {
         "the row of intrinsic `maskless` is of a warp, and its first parameter is no `u32`, the \
          member mask"
     );
-}
-
-/// What the verifier has against a module with a row.
-fn against_row(row: &'static IntrinsicDef) -> String {
-    let mut module = Module::new("rows");
-    module.intrinsics.push(row);
-    let errors = ir::verify(&module).expect_err("a row that contradicts itself");
-    errors.errors[0].message.clone()
-}
-
-#[test]
-fn a_row_that_is_no_known_operation_is_refused() {
-    const U32: TypePattern = TypePattern::Exact(Scalar::U32);
-    static PARAMS: IntrinsicDef =
-        IntrinsicDef::new("no_index", &[U32], U32, Meaning::Position(|_| 0))
-            .known_as(Known::ThreadIdx(Axis::X));
-    static MEANING: IntrinsicDef = IntrinsicDef::new("no_index", &[], U32, Meaning::Pure(|_, _| 0))
-        .known_as(Known::ThreadIdx(Axis::X));
-    static EFFECTS: IntrinsicDef = IntrinsicDef::new(
-        "no_sync",
-        &[U32],
-        TypePattern::Unit,
-        Meaning::Warp(|_, _| [0; 32]),
-    )
-    .with_effects(Effects::Convergent)
-    .known_as(Known::WarpSync);
-    expect_test::expect!["the row of intrinsic `no_index` says that it is `ThreadIdx(X)`, and has not the parameters, the result, the effects and the kind of meaning of that; leave out `known_as`, and it is what its cells and its meaning say"].assert_eq(&against_row(&PARAMS));
-    assert_eq!(against_row(&PARAMS), against_row(&MEANING));
-    expect_test::expect!["the row of intrinsic `no_sync` says that it is `WarpSync`, and has not the parameters, the result, the effects and the kind of meaning of that; leave out `known_as`, and it is what its cells and its meaning say"].assert_eq(&against_row(&EFFECTS));
-}
-
-#[test]
-fn cells_that_contradict_their_row_are_refused() {
-    const U32: TypePattern = TypePattern::Exact(Scalar::U32);
-    const MOVES: IntrinsicDef = IntrinsicDef::new("moves", &[U32], U32, Meaning::Pure(|_, a| a[0]));
-    static HOST_ASM: IntrinsicDef =
-        MOVES.with_cells(&[Cell::asm(Family::Any, None, "mov.u32 $0, $1;", "=r,r")]);
-    static CLOBBERS: IntrinsicDef = MOVES.with_cells(&[Cell::asm(
-        Family::PTX,
-        None,
-        "mov.u32 $0, $1;",
-        "=r,r,~{memory}",
-    )]);
-    static SYNC: IntrinsicDef = IntrinsicDef::new(
-        "sync",
-        &[U32],
-        TypePattern::Unit,
-        Meaning::Warp(|_, _| [0; 32]),
-    )
-    .with_effects(Effects::Synchronizes)
-    .with_cells(&[Cell::asm(Family::PTX, None, "bar.warp.sync $0;", "r")]);
-    expect_test::expect!["the row of intrinsic `moves` has inline assembly in a cell that is not for a family of GPUs; a CPU needs no cell, it calls the meaning"].assert_eq(&against_row(&HOST_ASM));
-    expect_test::expect!["the row of intrinsic `moves` has inline assembly that clobbers memory (`~{memory}`), and effects that leave memory alone; give it the effects `Memory` or `Synchronizes`"].assert_eq(&against_row(&CLOBBERS));
-    expect_test::expect!["the row of intrinsic `sync` synchronizes, and its inline assembly does not say so; add `~{memory}` to the constraints"].assert_eq(&against_row(&SYNC));
 }
 
 #[test]

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use kiln_jit_core::ir::{
-    self, Effects, Entity, FuncId, Function, GlobalId, InstData, IntrinsicDef, Location, Meaning,
-    Module, Region, Scalar, StructData, StructId, Type, TypeData, TypePattern, TypeTable,
-    Uniformity, Value, ValueDef,
+    self, Axis, Cell, Effects, Entity, Family, FuncId, Function, GlobalId, InstData, IntrinsicDef,
+    Known, Location, Meaning, Module, Region, Scalar, StructData, StructId, Type, TypeData,
+    TypePattern, TypeTable, Value, ValueDef,
 };
 
 use crate::intrinsics::find;
@@ -30,25 +30,49 @@ device @f() {
 }
 ";
 
-static REFERS_TO_NOTHING: IntrinsicDef = IntrinsicDef {
-    name: "refers_to_nothing",
-    params: &[],
-    result: TypePattern::SameAs(0),
-    uniformity: Uniformity::Function,
-    effects: Effects::None,
-    result_below: 0,
-    ptx: &[],
-    meaning: Meaning::Pure(|_, _| 0),
-    version: 1,
-};
+static REFERS_TO_NOTHING: IntrinsicDef = IntrinsicDef::new(
+    "refers_to_nothing",
+    &[],
+    TypePattern::SameAs(0),
+    Meaning::Pure(|_, _| 0),
+);
 
-static WITHOUT_MASK: IntrinsicDef = IntrinsicDef {
-    name: "without_mask",
-    params: &[TypePattern::Exact(Scalar::F32)],
-    result: TypePattern::Unit,
-    meaning: Meaning::Warp(|_, _| [0; 32]),
-    ..REFERS_TO_NOTHING
-};
+static WITHOUT_MASK: IntrinsicDef = IntrinsicDef::new(
+    "without_mask",
+    &[TypePattern::Exact(Scalar::F32)],
+    TypePattern::Unit,
+    Meaning::Warp(|_, _| [0; 32]),
+);
+
+const U32: TypePattern = TypePattern::Exact(Scalar::U32);
+const MOVES: IntrinsicDef =
+    IntrinsicDef::new("moves", &[U32], U32, Meaning::Pure(|_, args| args[0]));
+const WAITS: IntrinsicDef = IntrinsicDef::new(
+    "waits",
+    &[U32],
+    TypePattern::Unit,
+    Meaning::Warp(|_, _| [0; 32]),
+);
+
+static NO_INDEX: IntrinsicDef = MOVES.known_as(Known::ThreadIdx(Axis::X));
+
+static NO_WAIT: IntrinsicDef = WAITS
+    .with_effects(Effects::Convergent)
+    .known_as(Known::WarpSync);
+
+static ASSEMBLY_FOR_ALL: IntrinsicDef =
+    MOVES.with_cells(&[Cell::asm(Family::Any, None, "mov.u32 $0, $1;", "=r,r")]);
+
+static CLOBBERS: IntrinsicDef = MOVES.with_cells(&[Cell::asm(
+    Family::PTX,
+    None,
+    "mov.u32 $0, $1;",
+    "=r,r,~{memory}",
+)]);
+
+static ORDERS_NOTHING: IntrinsicDef = WAITS
+    .with_effects(Effects::Synchronizes)
+    .with_cells(&[Cell::asm(Family::PTX, None, "bar.warp.sync $0;", "r")]);
 
 /// A type of a larger module.
 fn no_type() -> Type {
@@ -146,6 +170,41 @@ const BROKEN: &[Broken] = &[
          member mask",
         |m| {
             m.intrinsics.push(&WITHOUT_MASK);
+        },
+    ),
+    (
+        "the row of intrinsic `moves` says that it is `ThreadIdx(X)`, and has not the parameters, the result, \
+         the effects and the kind of meaning of that; leave out `known_as`, and it is what its cells and its \
+         meaning say",
+        |m| {
+            m.intrinsics.push(&NO_INDEX);
+        },
+    ),
+    (
+        "the row of intrinsic `waits` says that it is `WarpSync`",
+        |m| {
+            m.intrinsics.push(&NO_WAIT);
+        },
+    ),
+    (
+        "the row of intrinsic `moves` has inline assembly in a cell that is not for a family of GPUs; a CPU \
+         needs no cell, it calls the meaning",
+        |m| {
+            m.intrinsics.push(&ASSEMBLY_FOR_ALL);
+        },
+    ),
+    (
+        "the row of intrinsic `moves` has inline assembly that clobbers memory (`~{memory}`), and effects \
+         that leave memory alone; give it the effects `Memory` or `Synchronizes`",
+        |m| {
+            m.intrinsics.push(&CLOBBERS);
+        },
+    ),
+    (
+        "the row of intrinsic `waits` synchronizes, and its inline assembly does not say so; add `~{memory}` \
+         to the constraints",
+        |m| {
+            m.intrinsics.push(&ORDERS_NOTHING);
         },
     ),
     ("there are two functions named `f`", |m| {

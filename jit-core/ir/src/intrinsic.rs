@@ -24,6 +24,8 @@
 mod cell;
 mod known;
 
+use std::panic::Location;
+
 pub use cell::{Cell, Family, Lowering, Processor};
 pub use known::{Axis, Known, Match, Reduction, Shuffle, Vote};
 
@@ -31,7 +33,7 @@ use super::module::Module;
 use super::types::{Scalar, Type, TypeData, TypeTable};
 
 /// What a parameter of an intrinsic accepts.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TypePattern {
     /// This scalar type.
     Exact(Scalar),
@@ -63,7 +65,7 @@ impl TypePattern {
 }
 
 /// How far the result can differ between threads given the same arguments.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Uniformity {
     /// The same arguments give the same result in every thread.
     Function,
@@ -77,7 +79,7 @@ pub enum Uniformity {
 }
 
 /// What an intrinsic does besides giving a result.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Effects {
     /// Nothing: it can be moved, merged and dropped.
     None,
@@ -180,14 +182,21 @@ pub enum Meaning {
     Body(fn(Scalar) -> Option<Module>),
 }
 
-impl std::fmt::Debug for Meaning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+impl Meaning {
+    /// What kind of function it is.
+    fn kind(&self) -> &'static str {
+        match self {
             Meaning::Pure(_) => "Pure",
             Meaning::Position(_) => "Position",
             Meaning::Warp(_) => "Warp",
             Meaning::Body(_) => "Body",
-        })
+        }
+    }
+}
+
+impl std::fmt::Debug for Meaning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.kind())
     }
 }
 
@@ -214,12 +223,32 @@ pub struct IntrinsicDef {
     pub known: Option<Known>,
     /// What it means.
     pub meaning: Meaning,
-    /// Changes when the row's meaning does; part of the cache key, as all other data of the row is.
+    /// Changes when what the row's meaning gives does. All other data of a row is part of the cache key, and
+    /// so is where it is written; what a function computes can be read from neither.
     pub version: u32,
+    /// Where the program makes it.
+    pub place: &'static Location<'static>,
+}
+
+/// All of a row that can be compared between programs: everything but the functions of its meaning.
+#[derive(PartialEq, Eq, Hash, Debug)]
+struct Content {
+    name: &'static str,
+    params: &'static [TypePattern],
+    result: TypePattern,
+    uniformity: Uniformity,
+    effects: Effects,
+    result_below: u64,
+    cells: &'static [Cell],
+    known: Option<Known>,
+    meaning: &'static str,
+    version: u32,
+    place: (&'static str, u32, u32),
 }
 
 impl IntrinsicDef {
     /// A row of a function of its arguments, with no cells, of version 1.
+    #[track_caller]
     pub const fn new(
         name: &'static str,
         params: &'static [TypePattern],
@@ -237,7 +266,56 @@ impl IntrinsicDef {
             known: None,
             meaning,
             version: 1,
+            place: Location::caller(),
         }
+    }
+
+    fn content(&self) -> Content {
+        let IntrinsicDef {
+            name,
+            params,
+            result,
+            uniformity,
+            effects,
+            result_below,
+            cells,
+            known,
+            ref meaning,
+            version,
+            place,
+        } = *self;
+        Content {
+            name,
+            params,
+            result,
+            uniformity,
+            effects,
+            result_below,
+            cells,
+            known,
+            meaning: meaning.kind(),
+            version,
+            place: (place.file(), place.line(), place.column()),
+        }
+    }
+
+    /// Everything that the row says, as text, for digests: two rows with one text are one row, in two
+    /// libraries of a program or in two programs. What its meaning computes is not in it.
+    pub fn content_text(&self) -> String {
+        format!("{:?}", self.content())
+    }
+
+    /// Whether it is the same row, perhaps that of another library of this program.
+    pub fn is_same(&self, other: &IntrinsicDef) -> bool {
+        std::ptr::eq(self, other) || self.content() == other.content()
+    }
+
+    /// What is wrong with this row and another in one call graph: that they have one name.
+    pub fn conflict(&self, other: &IntrinsicDef) -> String {
+        format!(
+            "two intrinsics are named `{}`: that of {} and that of {}; give one of them another name",
+            self.name, self.place, other.place
+        )
     }
 
     /// The row with other [`cells`](IntrinsicDef::cells).

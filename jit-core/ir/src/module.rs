@@ -133,14 +133,21 @@ impl Module {
         }
     }
 
-    /// The entity of an intrinsic, entered if it is new.
+    /// The entity of an intrinsic, entered if it is new. The verifier refuses another row of its name;
+    /// [`Module::other_intrinsic`] finds that before.
     pub fn intrinsic(&mut self, def: &'static IntrinsicDef) -> IntrinsicId {
         let known = self
             .intrinsics
             .iter()
-            .find(|(_, d)| d.name == def.name)
+            .find(|(_, row)| row.is_same(def))
             .map(|(id, _)| id);
         known.unwrap_or_else(|| self.intrinsics.push(def))
+    }
+
+    /// Another row with the name of this one.
+    pub fn other_intrinsic(&self, def: &IntrinsicDef) -> Option<&'static IntrinsicDef> {
+        let mut rows = self.intrinsics.values().copied();
+        rows.find(|row| row.name == def.name && !row.is_same(def))
     }
 
     /// The kernel of this module: its only kernel.

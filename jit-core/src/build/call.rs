@@ -28,6 +28,11 @@ impl KernelBuilder {
                 return self.error(BuildErrorKind::Intrinsic(message), ty);
             }
         };
+        let other = self.state.borrow().module.other_intrinsic(def);
+        if let Some(other) = other {
+            let message = other.conflict(def);
+            return self.error(BuildErrorKind::Intrinsic(message), result);
+        }
         let id = self.state.borrow_mut().module.intrinsic(def);
         let args = args.iter().map(|a| a.id).collect();
         self.emit(InstData::Intrinsic { id, args }, result)

@@ -86,15 +86,14 @@ impl Digest {
 /// The fingerprint of a module, its functions' bodies and declarations included.
 pub(super) fn content_digest(module: &Module) -> Fingerprint {
     let mut walk = Walk {
-        digest: Digest::new("kiln module 1"),
+        digest: Digest::new("kiln module 2"),
         module,
         types: HashMap::new(),
     };
     walk.digest.number(module.phase as u64);
     walk.digest.number(module.intrinsics.len() as u64);
     for def in module.intrinsics.values() {
-        walk.digest.text(def.name);
-        walk.digest.number(def.version.into());
+        walk.digest.text(&def.content_text());
     }
     walk.digest.number(module.globals.len() as u64);
     for global in module.globals.values() {

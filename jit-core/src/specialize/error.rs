@@ -182,6 +182,14 @@ pub enum SpecializeError {
         /// The signature there is.
         defined: String,
     },
+    /// Two functions of a call graph use two intrinsics of one name.
+    #[error("{}", error_text!("{at}: {conflict}"))]
+    TwoIntrinsics {
+        /// The instruction that uses the second one.
+        at: Box<CodePlace>,
+        /// Where the two are made, and what to do.
+        conflict: String,
+    },
     /// A fact is given for an argument that cannot have it.
     #[error("{}", error_text!("the fact `{fact}` of argument `{param}` of `{kernel}` cannot hold: {why}"))]
     Fact {

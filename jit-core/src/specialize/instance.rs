@@ -403,9 +403,15 @@ impl Instance<'_, '_> {
         node: &InstNode,
         id: IntrinsicId,
     ) -> Result<IntrinsicId, SpecializeError> {
-        match self.body.module.intrinsics.get(id) {
-            Some(def) => Ok(self.specializer.module.intrinsic(def)),
-            None => Err(self.malformed(node, id.to_string())),
+        let Some(def) = self.body.module.intrinsics.get(id) else {
+            return Err(self.malformed(node, id.to_string()));
+        };
+        match self.specializer.module.other_intrinsic(def) {
+            None => Ok(self.specializer.module.intrinsic(def)),
+            Some(other) => Err(SpecializeError::TwoIntrinsics {
+                at: self.place(node.location),
+                conflict: other.conflict(def),
+            }),
         }
     }
 

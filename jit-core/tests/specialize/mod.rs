@@ -8,3 +8,4 @@ mod build;
 mod definitions;
 mod facts;
 mod instances;
+mod rows;

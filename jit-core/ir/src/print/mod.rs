@@ -84,8 +84,8 @@ pub fn print_function(module: &Module, id: FuncId, options: PrintOptions) -> Str
     printer.text
 }
 
-/// A digest of a module's content (BLAKE3, 32 bytes): of its text, and of the version of each
-/// intrinsic it calls, which the text does not show.
+/// A digest of a module's content (BLAKE3, 32 bytes): of its text, and of the row of each intrinsic it
+/// calls, which the text does not show.
 pub fn fingerprint(module: &Module) -> [u8; 32] {
     let mut printer = Printer::new(module, PrintOptions::default());
     printer.module();
@@ -93,7 +93,7 @@ pub fn fingerprint(module: &Module) -> [u8; 32] {
     hasher.update(printer.text.as_bytes());
     for id in printer.intrinsics {
         if let Some(def) = module.intrinsics.get(id) {
-            hasher.update(format!("\n{} {}", quote(def.name), def.version).as_bytes());
+            hasher.update(format!("\n{}", def.content_text()).as_bytes());
         }
     }
     *hasher.finalize().as_bytes()

@@ -1,6 +1,6 @@
 //! Rules about the module as a whole: names, kernels, constants, intrinsic rows, recursion.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Checker;
 use crate::{
@@ -16,11 +16,16 @@ pub(super) fn check(checker: &mut Checker<'_>) {
     recursion(checker);
 }
 
-/// Rows of intrinsics come from anywhere; those that contradict themselves are refused. Whether
-/// there is none.
+/// Rows of intrinsics come from anywhere; those that contradict themselves or have one name are refused.
+/// Whether there is none.
 pub(super) fn check_intrinsics(checker: &mut Checker<'_>) -> bool {
     let before = checker.errors.len();
-    for def in checker.module.intrinsics.values() {
+    let mut named: HashMap<&str, &IntrinsicDef> = HashMap::new();
+    for &def in checker.module.intrinsics.values() {
+        let first = *named.entry(def.name).or_insert(def);
+        if !first.is_same(def) {
+            checker.report_module(first.conflict(def));
+        }
         for what in contradictions(def) {
             checker.report_module(format!("the row of intrinsic `{}` {what}", def.name));
         }
