@@ -20,7 +20,7 @@
 
 use kiln_jit_core::abi::ParamLayout;
 use kiln_jit_core::hook::{Changed, Hook, HookContext, HookResult};
-use kiln_jit_core::ir::{AddressSpace, InstData, Module, Passing, Value};
+use kiln_jit_core::ir::{AddressSpace, Module, Passing, Value};
 
 /// Passes aggregates by value. See the [module](self) documentation.
 #[derive(Copy, Clone, Debug, Default)]
@@ -82,7 +82,7 @@ fn only_loaded(module: &Module, param: Value) -> bool {
     let mut only = true;
     function.for_each_inst(|_, inst| {
         let data = &function.insts[inst].data;
-        if !matches!(data, InstData::Load { .. }) {
+        if data.loaded().is_none() {
             data.for_each_operand(|operand| only &= operand != param);
         }
     });

@@ -8,8 +8,8 @@
 
 use crate::hook::HookErrorKind;
 use crate::ir::{
-    AddressSpace, FuncId, Inst, InstData, Module, ParamData, ParamFacts, Passing, Phase, Type,
-    TypeData, TypeTable,
+    AddressSpace, FuncId, Inst, Module, ParamData, ParamFacts, Passing, Phase, Type, TypeData,
+    TypeTable,
 };
 
 /// A parameter as the launch sees it.
@@ -177,7 +177,7 @@ impl Checked {
     pub(crate) fn of(module: &Module) -> Checked {
         let mut list = Vec::new();
         for (id, function) in module.functions.iter() {
-            let checked = |inst: &Inst| is_checked(&function.insts[*inst].data) == Some(true);
+            let checked = |inst: &Inst| function.insts[*inst].data.check().is_some();
             list.extend(function.insts.keys().filter(checked).map(|inst| (id, inst)));
         }
         Checked(list)
@@ -187,21 +187,12 @@ impl Checked {
     pub(crate) fn check(&self, module: &Module) -> Result<(), HookErrorKind> {
         let lost = self.0.iter().find_map(|&(id, inst)| {
             let node = module.functions.get(id)?.insts.get(inst)?;
-            (is_checked(&node.data) == Some(false)).then_some(node.location)
+            let unchecked = node.data.access().is_some_and(|(_, checked)| !checked);
+            unchecked.then_some(node.location)
         });
         match lost {
             None => Ok(()),
             Some(at) => Err(HookErrorKind::RemovedCheck(module.display_location(at))),
         }
-    }
-}
-
-/// Whether an access is checked, for instructions that can be.
-fn is_checked(data: &InstData) -> Option<bool> {
-    match *data {
-        InstData::SliceIndex { checked, .. } | InstData::ElementPtr { checked, .. } => {
-            Some(checked)
-        }
-        _ => None,
     }
 }

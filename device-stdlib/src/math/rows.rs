@@ -77,7 +77,17 @@ fn float_meaning(
         Scalar::BF16 => {
             u64::from(bf16::from_f32(via_f32(|b| bf16::from_bits(b as u16).to_f32())).to_bits())
         }
-        _ => u64::from(via_f32(|b| f32::from_bits(b as u32)).to_bits()),
+        // The rows' patterns take floats only.
+        Scalar::F32
+        | Scalar::Bool
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64 => u64::from(via_f32(|b| f32::from_bits(b as u32)).to_bits()),
     }
 }
 
@@ -114,11 +124,11 @@ fn function_body(
     scalar: Scalar,
     body: impl for<'k> Fn(&[Val<'k>]) -> Val<'k>,
 ) -> Option<Module> {
-    let (ty, computed) = match scalar {
-        Scalar::F32 | Scalar::F64 => (Type::scalar(scalar), Type::scalar(scalar)),
-        Scalar::F16 | Scalar::BF16 => (Type::scalar(scalar), Type::F32),
-        _ => return None,
-    };
+    if !scalar.is_float() {
+        return None;
+    }
+    let ty = Type::scalar(scalar);
+    let computed = if scalar.is_half() { Type::F32 } else { ty };
     let function = DeviceFn::build(&format!("{name}.{}", scalar.name()), |k| {
         let args: Vec<Val<'_>> = ["x", "y"][..params]
             .iter()

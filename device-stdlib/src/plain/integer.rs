@@ -128,12 +128,23 @@ impl<'k> Bits<'k> {
 
 /// The unsigned integer type of the same width.
 fn unsigned(ty: Type) -> Type {
-    match ty.as_scalar() {
-        Some(Scalar::I8) => Type::U8,
-        Some(Scalar::I16) => Type::U16,
-        Some(Scalar::I32) => Type::U32,
-        Some(Scalar::I64) => Type::U64,
-        _ => ty,
+    let Some(scalar) = ty.as_scalar() else {
+        return ty;
+    };
+    match scalar {
+        Scalar::I8 => Type::U8,
+        Scalar::I16 => Type::U16,
+        Scalar::I32 => Type::U32,
+        Scalar::I64 => Type::U64,
+        Scalar::Bool
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64
+        | Scalar::F16
+        | Scalar::BF16
+        | Scalar::F32
+        | Scalar::F64 => ty,
     }
 }
 

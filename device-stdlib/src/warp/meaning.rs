@@ -112,16 +112,16 @@ pub(super) fn reduce_add(_: Scalar, warp: &WarpArgs<'_>) -> Lanes {
 }
 
 pub(super) fn reduce_min(scalar: Scalar, warp: &WarpArgs<'_>) -> Lanes {
-    match scalar {
-        Scalar::I32 => reduce(warp, |a, b| (a as i32).min(b as i32) as u32),
-        _ => reduce(warp, u32::min),
+    match scalar.is_signed_int() {
+        true => reduce(warp, |a, b| (a as i32).min(b as i32) as u32),
+        false => reduce(warp, u32::min),
     }
 }
 
 pub(super) fn reduce_max(scalar: Scalar, warp: &WarpArgs<'_>) -> Lanes {
-    match scalar {
-        Scalar::I32 => reduce(warp, |a, b| (a as i32).max(b as i32) as u32),
-        _ => reduce(warp, u32::max),
+    match scalar.is_signed_int() {
+        true => reduce(warp, |a, b| (a as i32).max(b as i32) as u32),
+        false => reduce(warp, u32::max),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use kiln_ir::{Function, Inst, InstData};
+use kiln_ir::{Function, Inst};
 
 /// The declarations of private memory that need zeros written: all but those whose next use stores a
 /// whole value there, which Rust's `let` does.
@@ -11,7 +11,7 @@ pub(super) fn needs_zeros(function: &Function) -> HashSet<Inst> {
     let mut found = HashSet::new();
     for region in function.regions.values() {
         for (at, &inst) in region.insts.iter().enumerate() {
-            let is_local = matches!(function.insts[inst].data, InstData::LocalAlloc);
+            let is_local = function.insts[inst].data.is_local();
             if is_local && !is_stored_whole(function, inst, &region.insts[at + 1..]) {
                 found.insert(inst);
             }
@@ -27,7 +27,7 @@ fn is_stored_whole(function: &Function, local: Inst, rest: &[Inst]) -> bool {
     };
     for &inst in rest {
         let data = &function.insts[inst].data;
-        if let InstData::Store { ptr, value, .. } = *data
+        if let Some((ptr, value)) = data.stored()
             && ptr == address
         {
             return value != address;

@@ -8,8 +8,8 @@
 use std::collections::HashSet;
 
 use kiln_ir::{
-    AddressSpace, Function, FunctionKind, InstData, InstNode, ParamData, Passing, TypeData,
-    TypeTable, Value, Var,
+    Address, AddressSpace, Control, Function, FunctionKind, InstData, InstNode, Module, ParamData,
+    Passing, Read, Source, TypeTable, Value, Var, VarUse,
 };
 
 /// What is known of a function's values.
@@ -24,19 +24,19 @@ pub(super) struct Provenance {
 
 impl Provenance {
     /// Looks at all of a function.
-    pub(super) fn of(types: &TypeTable, function: &Function) -> Provenance {
+    pub(super) fn of(module: &Module, function: &Function) -> Provenance {
         let mut known = Provenance::default();
         for param in &function.params {
             if function.kind == FunctionKind::Device {
                 known.racy.insert(param.value);
-            } else if is_unchanging(types, function, param) {
+            } else if is_unchanging(&module.types, function, param) {
                 known.unchanging.insert(param.value);
             }
         }
         // A variable that is assigned in a loop is read before that, too.
         loop {
             let before = (known.racy.len(), known.vars.len());
-            function.for_each_inst(|_, inst| known.visit(types, function, &function.insts[inst]));
+            function.for_each_inst(|_, inst| known.visit(module, function, &function.insts[inst]));
             if (known.racy.len(), known.vars.len()) == before {
                 return known;
             }
@@ -53,44 +53,64 @@ impl Provenance {
         self.racy.contains(&value)
     }
 
-    fn visit(&mut self, types: &TypeTable, function: &Function, node: &InstNode) {
-        let racy = match &node.data {
-            InstData::Load { ptr, .. } => {
-                let space = types.as_pointer(function.type_of(*ptr)).map(|(_, s, _)| s);
-                let fixed = matches!(space, Some(AddressSpace::Constant | AddressSpace::Param));
-                !fixed && !self.is_unchanging(*ptr)
-            }
-            InstData::Call { .. } => true,
-            // What is read atomically is one value.
-            InstData::AtomicLoad { .. }
-            | InstData::AtomicRmw { .. }
-            | InstData::AtomicCas { .. } => false,
-            InstData::VarGet(var) => self.vars.contains(var),
-            InstData::VarSet(var, value) => {
-                if self.may_race(*value) {
-                    self.vars.insert(*var);
-                }
-                false
-            }
-            InstData::For {
-                index, start, step, ..
-            } => {
-                if self.may_race(*start) || self.may_race(*step) {
-                    self.racy.insert(*index);
-                }
-                false
-            }
-            data => {
-                let mut any = false;
-                data.for_each_operand(|value| any |= self.may_race(value));
-                any
-            }
+    /// Whether the result of an operation may be one that a race left undetermined.
+    fn is_racy(&self, module: &Module, function: &Function, data: &InstData) -> bool {
+        let facts = data.facts(&module.intrinsics);
+        let any_operand = || {
+            let mut any = false;
+            data.for_each_operand(|value| any |= self.may_race(value));
+            any
         };
+        match facts.source {
+            Source::None | Source::Own | Source::Execution => false,
+            Source::Operands => any_operand(),
+            Source::Row(_) => facts.reads || any_operand(),
+            Source::Callee => true,
+            Source::Variable(var) => self.vars.contains(&var),
+            Source::Memory { ptr, read } => match read {
+                // One value.
+                Read::Atomic => false,
+                Read::Plain | Read::Volatile => {
+                    let pointer = module.types.as_pointer(function.type_of(ptr));
+                    let fixed = |(_, space, _)| {
+                        matches!(space, AddressSpace::Constant | AddressSpace::Param)
+                    };
+                    !pointer.is_some_and(fixed) && !self.is_unchanging(ptr)
+                }
+            },
+        }
+    }
+
+    fn visit(&mut self, module: &Module, function: &Function, node: &InstNode) {
+        if let Some(VarUse::Set(var, value)) = node.data.var_use()
+            && self.may_race(value)
+        {
+            self.vars.insert(var);
+        }
+        match node.data.control() {
+            Control::For {
+                index,
+                bounds: [start, _, step],
+                ..
+            } if self.may_race(start) || self.may_race(step) => {
+                self.racy.insert(index);
+            }
+            Control::Next
+            | Control::If { .. }
+            | Control::Loop { .. }
+            | Control::For { .. }
+            | Control::Leave { .. }
+            | Control::Return { .. } => {}
+        }
         let Some(result) = node.result else { return };
-        if racy {
+        if self.is_racy(module, function, &node.data) {
             self.racy.insert(result);
         }
-        if address_base(&node.data).is_some_and(|base| self.is_unchanging(base)) {
+        if node
+            .data
+            .same_memory()
+            .is_some_and(|base| self.is_unchanging(base))
+        {
             self.unchanging.insert(result);
         }
     }
@@ -99,23 +119,9 @@ impl Provenance {
 /// Whether nobody writes to what a kernel's parameter points at: a slice or pointer that is not
 /// mutable, and by which alone the launch reaches its memory.
 fn is_unchanging(types: &TypeTable, function: &Function, param: &ParamData) -> bool {
-    match *types.data(function.type_of(param.value)) {
-        TypeData::Pointer { space, mutable, .. } | TypeData::Slice { space, mutable, .. } => {
-            let readable = matches!(space, AddressSpace::Global | AddressSpace::Generic);
-            param.passing != Passing::ByValue && readable && !mutable && param.facts.noalias
-        }
-        _ => false,
-    }
-}
-
-/// What an address was computed from, directly.
-fn address_base(data: &InstData) -> Option<Value> {
-    match *data {
-        InstData::SlicePtr { slice } | InstData::SliceIndex { slice, .. } => Some(slice),
-        InstData::PtrOffset { ptr, .. }
-        | InstData::FieldPtr { ptr, .. }
-        | InstData::ElementPtr { ptr, .. } => Some(ptr),
-        InstData::SpaceCast { arg } => Some(arg),
-        _ => None,
-    }
+    let address = types.address(function.type_of(param.value));
+    address.is_some_and(|Address { space, mutable, .. }| {
+        let readable = matches!(space, AddressSpace::Global | AddressSpace::Generic);
+        param.passing != Passing::ByValue && readable && !mutable && param.facts.noalias
+    })
 }

@@ -9,7 +9,7 @@ mod instruction;
 use std::collections::HashMap;
 
 use kiln_ir::{
-    AddressSpace, ArrayLen, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, InstNode,
+    AddressSpace, ArrayLen, Control, FuncId, Function, FunctionKind, GlobalId, Inst, InstNode,
     LeafKind, LeafType, Module, Passing, Region, Scalar, SharedVar, Type, TypeData, Value, Var,
 };
 
@@ -427,20 +427,20 @@ impl<'m> Flattener<'m> {
         for &inst in &function.regions[region].insts {
             let node = &function.insts[inst];
             self.locate(node);
-            match &node.data {
-                InstData::If {
+            match node.data.control() {
+                Control::If {
                     cond,
                     then_region,
                     else_region,
                 } => {
-                    let c = self.reg(frame, *cond)?;
+                    let c = self.reg(frame, cond)?;
                     let unless = self.push(Op::Unless { c, to: 0 });
-                    self.region(id, function, *then_region, frame)?;
+                    self.region(id, function, then_region, frame)?;
                     if let Some(else_region) = else_region {
                         let over = self.push(Op::Jump { to: 0 });
                         let to = self.here();
                         self.patch(unless, to);
-                        self.region(id, function, *else_region, frame)?;
+                        self.region(id, function, else_region, frame)?;
                         let to = self.here();
                         self.patch(over, to);
                     } else {
@@ -448,10 +448,10 @@ impl<'m> Flattener<'m> {
                         self.patch(unless, to);
                     }
                 }
-                InstData::Loop { body } => {
+                Control::Loop { body } => {
                     let (head, line) = (self.here(), self.location);
                     frame.loops.push(LoopFrame::default());
-                    self.region(id, function, *body, frame)?;
+                    self.region(id, function, body, frame)?;
                     // The way back is the loop's own, not that of its last instruction.
                     self.location = line;
                     let back = self.push(Op::Jump { to: head });
@@ -461,29 +461,23 @@ impl<'m> Flattener<'m> {
                         .iter()
                         .for_each(|&at| self.patch(at, back as OpIndex + 1));
                 }
-                InstData::For {
+                Control::For {
                     index,
-                    start,
-                    end,
-                    step,
+                    bounds,
                     body,
-                    ..
-                } => {
-                    let bounds = [*start, *end, *step];
-                    self.counted(id, function, frame, (*index, bounds), *body)?;
-                }
-                InstData::Break { depth } => {
+                } => self.counted(id, function, frame, (index, bounds), body)?,
+                Control::Leave { depth, again } => {
                     let at = self.push(Op::Jump { to: 0 });
-                    self.loop_at(frame, *depth)?.breaks.push(at);
+                    let target = self.loop_at(frame, depth)?;
+                    match again {
+                        true => target.continues.push(at),
+                        false => target.breaks.push(at),
+                    }
                 }
-                InstData::Continue { depth } => {
-                    let at = self.push(Op::Jump { to: 0 });
-                    self.loop_at(frame, *depth)?.continues.push(at);
-                }
-                InstData::Return { value } => {
+                Control::Return { value } => {
                     if let Some(value) = value {
-                        let n = self.count(function.type_of(*value))?;
-                        let s = self.reg(frame, *value)?;
+                        let n = self.count(function.type_of(value))?;
+                        let s = self.reg(frame, value)?;
                         self.push(Op::Move {
                             d: frame.result,
                             s,
@@ -492,7 +486,7 @@ impl<'m> Flattener<'m> {
                     }
                     frame.returns.push(self.push(Op::Jump { to: 0 }));
                 }
-                _ => self.instruction((id, inst), function, node, frame)?,
+                Control::Next => self.instruction((id, inst), function, node, frame)?,
             }
         }
         Ok(())

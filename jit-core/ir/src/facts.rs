@@ -1,7 +1,7 @@
 //! What every analysis asks of an operation, said once.
 
 use super::{
-    Effects, InstData, IntrinsicDef, IntrinsicId, Ordering, PrimaryMap, Scope, Value, Var,
+    Control, Effects, InstData, IntrinsicDef, IntrinsicId, Ordering, PrimaryMap, Scope, Value, Var,
 };
 
 /// What an operation is, whatever its operands are.
@@ -15,8 +15,8 @@ pub struct Facts {
     pub writes: bool,
     /// The check of an index that ends the thread if it fails.
     pub check: Option<Check>,
-    /// Where control goes after it.
-    pub flow: Flow,
+    /// Whether control goes elsewhere than to the next one; [`InstData::control`] says where.
+    pub steers: bool,
     /// Whether threads execute it together: those of a block, or the lanes of a warp.
     pub meets: bool,
     /// Among which threads it orders accesses to memory; see [`InstData::orders_memory`].
@@ -36,8 +36,8 @@ pub enum Source {
     Memory {
         /// Where.
         ptr: Value,
-        /// Whether it stays as it is until something orders accesses to memory.
-        steady: bool,
+        /// How it is read.
+        read: Read,
     },
     /// A place that each thread has to itself, one for all executions.
     Own,
@@ -49,6 +49,18 @@ pub enum Source {
     Callee,
 }
 
+/// How memory is read.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// It stays as it is until something orders accesses to memory. Beside a write of another thread,
+    /// what comes out is not determined.
+    Plain,
+    /// Each time anew; otherwise the same.
+    Volatile,
+    /// As one of the values that were written.
+    Atomic,
+}
+
 /// A check of an index.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Check {
@@ -56,19 +68,6 @@ pub struct Check {
     pub base: Value,
     /// The index.
     pub index: Value,
-}
-
-/// Where control goes after an operation.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Flow {
-    /// To the next one.
-    Next,
-    /// Into its regions, and then to the next one if they do not leave.
-    Regions,
-    /// Out of its region, into one around it.
-    Leaves,
-    /// Out of the function.
-    Returns,
 }
 
 impl Facts {
@@ -79,17 +78,9 @@ impl Facts {
             reads: false,
             writes: false,
             check: None,
-            flow: Flow::Next,
+            steers: false,
             meets: false,
             orders: None,
-        }
-    }
-
-    /// An operation that gives no value.
-    const fn flow(flow: Flow) -> Facts {
-        Facts {
-            flow,
-            ..Facts::value(Source::None)
         }
     }
 
@@ -120,12 +111,12 @@ impl Facts {
             reads,
             writes,
             check,
-            flow,
+            steers,
             meets,
             orders,
         } = *self;
         let quiet = !reads && !writes && !meets && check.is_none() && orders.is_none();
-        quiet && flow == Flow::Next && !matches!(source, Source::Callee | Source::Execution)
+        quiet && !steers && !matches!(source, Source::Callee | Source::Execution)
     }
 }
 
@@ -171,7 +162,10 @@ impl InstData {
                 reads: true,
                 ..Facts::value(Source::Memory {
                     ptr,
-                    steady: !volatile,
+                    read: match volatile {
+                        true => Read::Volatile,
+                        false => Read::Plain,
+                    },
                 })
             },
             InstData::Store { .. } => Facts {
@@ -183,8 +177,8 @@ impl InstData {
                 ordering,
                 scope,
             } => {
-                let steady = false;
-                Facts::atomic(Source::Memory { ptr, steady }, false, ordering, scope)
+                let read = Read::Atomic;
+                Facts::atomic(Source::Memory { ptr, read }, false, ordering, scope)
             }
             InstData::AtomicStore {
                 ordering, scope, ..
@@ -210,27 +204,37 @@ impl InstData {
                 ..Facts::value(Source::Callee)
             },
             InstData::Intrinsic { id, .. } => Facts::row(intrinsics[id]),
-            InstData::If { .. } | InstData::Loop { .. } | InstData::For { .. } => {
-                Facts::flow(Flow::Regions)
-            }
-            InstData::Break { .. } | InstData::Continue { .. } => Facts::flow(Flow::Leaves),
-            InstData::Return { .. } => Facts::flow(Flow::Returns),
+            InstData::If { .. }
+            | InstData::Loop { .. }
+            | InstData::For { .. }
+            | InstData::Break { .. }
+            | InstData::Continue { .. }
+            | InstData::Return { .. } => Facts {
+                steers: true,
+                ..Facts::value(Source::None)
+            },
         }
     }
 
     /// The check of an index, if it makes one.
     pub fn check(&self) -> Option<Check> {
+        let (check, checked) = self.access()?;
+        checked.then_some(check)
+    }
+
+    /// What an index selects, for what can check it, and whether it does.
+    pub fn access(&self) -> Option<(Check, bool)> {
         match *self {
             InstData::ElementPtr {
                 ptr: base,
                 index,
-                checked: true,
+                checked,
             }
             | InstData::SliceIndex {
                 slice: base,
                 index,
-                checked: true,
-            } => Some(Check { base, index }),
+                checked,
+            } => Some((Check { base, index }, checked)),
             _ => None,
         }
     }
@@ -238,7 +242,7 @@ impl InstData {
     /// Whether its thread can end here: by a check, or in a kernel by returning. What is in its regions
     /// is left out.
     pub fn can_end(&self) -> bool {
-        self.check().is_some() || matches!(self, InstData::Return { .. })
+        self.check().is_some() || matches!(self.control(), Control::Return { .. })
     }
 
     /// Among which threads it orders accesses to memory: here, and nowhere else, writes of other
@@ -253,13 +257,5 @@ impl InstData {
         intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     ) -> Option<Scope> {
         self.facts(intrinsics).orders
-    }
-
-    /// Whether nothing of its region can be executed after it.
-    pub fn is_terminator(&self) -> bool {
-        matches!(
-            self,
-            InstData::Break { .. } | InstData::Continue { .. } | InstData::Return { .. }
-        )
     }
 }

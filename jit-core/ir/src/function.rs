@@ -261,7 +261,7 @@ impl Function {
     /// it. A `for` must already hold the induction value made by [`Function::new_index`].
     pub fn new_inst(&mut self, data: InstData, result: Type, location: Location) -> Inst {
         let inst = self.insts.next_key();
-        if let InstData::For { index, .. } = data {
+        if let Some(index) = data.index() {
             self.values[index].def = ValueDef::Index(inst);
         }
         let result = (result != Type::UNIT).then(|| {
@@ -304,10 +304,7 @@ impl Function {
     /// The constant that defines `value`, if one does.
     pub fn constant(&self, value: Value) -> Option<Constant> {
         match self.values.get(value)?.def {
-            ValueDef::Inst(inst) => match self.insts[inst].data {
-                InstData::Const(constant) => Some(constant),
-                _ => None,
-            },
+            ValueDef::Inst(inst) => self.insts[inst].data.constant(),
             _ => None,
         }
     }

@@ -60,6 +60,7 @@ pub mod abi;
 pub mod block_order;
 mod bounded;
 pub mod code;
+mod control;
 pub mod entity;
 pub mod environment;
 mod facts;
@@ -87,8 +88,9 @@ mod types;
 pub mod verify;
 
 pub use bounded::{READABLE, first_of, readable, shortened, shortened_listing, write_rest};
+pub use control::{Control, VarUse};
 pub use entity::{Entity, PrimaryMap};
-pub use facts::{Check, Facts, Flow, Source};
+pub use facts::{Check, Facts, Read, Source};
 pub use form::{FieldForm, TypeDigest, TypeForm};
 pub use function::{
     ConstParamData, Function, FunctionKind, Inline, Inst, LaunchBounds, ParamData, ParamFacts,
@@ -109,7 +111,7 @@ pub use operands::{OperandRole, OperandType, OperandTypes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, fingerprint, print, print_function};
 pub use types::{
-    AddressSpace, ArrayLen, ConstParam, FloatFormat, Layout, LeafKind, LeafType, Scalar,
+    Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Layout, LeafKind, LeafType, Scalar,
     ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,
 };
 pub use verify::{VerifyError, VerifyErrors, verify};

@@ -257,6 +257,38 @@ impl InstData {
         }
     }
 
+    /// The same, whatever the address space of the result.
+    pub fn same_memory(&self) -> Option<Value> {
+        match *self {
+            InstData::SpaceCast { arg } => Some(arg),
+            _ => self.address_base(),
+        }
+    }
+
+    /// The address of the struct or array of which it gives the address of a part.
+    pub fn whole(&self) -> Option<Value> {
+        match *self {
+            InstData::FieldPtr { ptr, .. } | InstData::ElementPtr { ptr, .. } => Some(ptr),
+            _ => None,
+        }
+    }
+
+    /// The address of a load that is not atomic.
+    pub fn loaded(&self) -> Option<Value> {
+        match *self {
+            InstData::Load { ptr, .. } => Some(ptr),
+            _ => None,
+        }
+    }
+
+    /// The address and the value of a store that is not atomic.
+    pub fn stored(&self) -> Option<(Value, Value)> {
+        match *self {
+            InstData::Store { ptr, value, .. } => Some((ptr, value)),
+            _ => None,
+        }
+    }
+
     /// The address of an atomic, which is the first operand.
     pub fn atomic_address(&self) -> Option<Value> {
         match *self {

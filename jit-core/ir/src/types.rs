@@ -98,6 +98,17 @@ pub enum TypeData {
     Param(TypeParam),
 }
 
+/// What a pointer or slice points at, and how.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Address {
+    /// The type of the value, or of an element.
+    pub pointee: Type,
+    /// Where it lies.
+    pub space: AddressSpace,
+    /// Whether one may store through it.
+    pub mutable: bool,
+}
+
 /// A struct type: nominal, fields in memory order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct StructData {
@@ -327,12 +338,65 @@ impl TypeTable {
         }
     }
 
+    /// What a pointer or slice points at, and how.
+    pub fn address(&self, ty: Type) -> Option<Address> {
+        match *self.data(ty) {
+            TypeData::Pointer {
+                pointee,
+                space,
+                mutable,
+            }
+            | TypeData::Slice {
+                element: pointee,
+                space,
+                mutable,
+                ..
+            } => Some(Address {
+                pointee,
+                space,
+                mutable,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether `ty` is a pointer.
+    pub fn is_pointer(&self, ty: Type) -> bool {
+        self.as_pointer(ty).is_some()
+    }
+
+    /// Whether `ty` is a slice.
+    pub fn is_slice(&self, ty: Type) -> bool {
+        self.as_slice(ty).is_some()
+    }
+
+    /// What a slice points at, and whether its length takes 64 bits.
+    pub fn as_slice(&self, ty: Type) -> Option<(Address, bool)> {
+        match *self.data(ty) {
+            TypeData::Slice { wide, .. } => Some((self.address(ty)?, wide)),
+            _ => None,
+        }
+    }
+
+    /// The element type and the length of an array type.
+    pub fn as_array(&self, ty: Type) -> Option<(Type, ArrayLen)> {
+        match *self.data(ty) {
+            TypeData::Array { element, len } => Some((element, len)),
+            _ => None,
+        }
+    }
+
+    /// The type of a lane and the number of lanes of a vector type.
+    pub fn as_vector(&self, ty: Type) -> Option<(Scalar, u8)> {
+        match *self.data(ty) {
+            TypeData::Vector { element, lanes } => Some((element, lanes)),
+            _ => None,
+        }
+    }
+
     /// Whether `ty` is a pointer or slice through which memory can be written.
     pub fn is_mutable(&self, ty: Type) -> bool {
-        matches!(
-            self.data(ty),
-            TypeData::Pointer { mutable: true, .. } | TypeData::Slice { mutable: true, .. }
-        )
+        self.address(ty).is_some_and(|address| address.mutable)
     }
 
     /// The type of a field, element or lane; `None` if there is no such part. How many elements an array

@@ -220,31 +220,16 @@ impl Instance<'_, '_> {
         data: &mut InstData,
     ) -> Result<Vec<(Region, Region)>, SpecializeError> {
         let mut pairs = Vec::new();
-        let mut renew = |region: &mut Region, out: &mut Function| {
-            let new = out.regions.push(RegionData::default());
-            pairs.push((*region, new));
-            *region = new;
-        };
-        match data {
-            InstData::If {
-                then_region,
-                else_region,
-                ..
-            } => {
-                renew(then_region, &mut self.out);
-                if let Some(region) = else_region {
-                    renew(region, &mut self.out);
-                }
-            }
-            InstData::Loop { body } => renew(body, &mut self.out),
-            InstData::For { body, index, .. } => {
-                renew(body, &mut self.out);
-                let ty = self.value_type(*index, node.location)?;
-                let new = self.out.new_index(ty);
-                self.values.insert(*index, new);
-                *index = new;
-            }
-            _ => {}
+        data.map_regions(|region| {
+            let new = self.out.regions.push(RegionData::default());
+            pairs.push((region, new));
+            Ok::<_, SpecializeError>(new)
+        })?;
+        if let Some(index) = data.index_mut() {
+            let ty = self.value_type(*index, node.location)?;
+            let new = self.out.new_index(ty);
+            self.values.insert(*index, new);
+            *index = new;
         }
         Ok(pairs)
     }

@@ -25,7 +25,7 @@ use crate::definition::{Body, Definition, Snapshot};
 use crate::ir::free_name;
 use crate::ir::{
     FuncId, Function, FunctionKind, Location, Module, ParamData, Phase, ScalarKind, Type,
-    TypeBound, TypeData, TypeForm, TypeTable,
+    TypeBound, TypeForm, TypeTable,
 };
 use crate::value::KernelType;
 
@@ -351,7 +351,7 @@ fn unsuited_fact(
     ty: Type,
     spec: ParamSpec,
 ) -> Option<(&'static str, &'static str)> {
-    let is_slice = matches!(types.data(ty), TypeData::Slice { .. });
+    let is_slice = types.is_slice(ty);
     let is_address = is_slice || types.as_pointer(ty).is_some();
     if spec.wide && !is_slice {
         return Some(("wide", "only a slice can be wide"));

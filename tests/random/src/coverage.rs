@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, FuncId, Function, FunctionKind, Inst, InstData, Module,
-    Ordering, Region, Scope, Type, TypeData, Uniformity, Value, Var,
+    AddressSpace, BinaryOp, CompareOp, Control, FuncId, Function, FunctionKind, Inst, InstData,
+    Module, Ordering, Read, Region, Scope, Source, Type, TypeData, Uniformity, Value, Var, VarUse,
 };
 
 use crate::case::Case;
@@ -231,22 +231,29 @@ impl<'m> Divergence<'m> {
             {
                 self.values.insert(value);
             }
-            match &node.data {
-                InstData::VarSet(var, value) if divergent || self.values.contains(value) => {
-                    self.vars.insert(*var);
-                }
-                InstData::Break { depth } | InstData::Continue { depth } if divergent => {
+            if let Some(VarUse::Set(var, value)) = node.data.var_use()
+                && (divergent || self.values.contains(&value))
+            {
+                self.vars.insert(var);
+            }
+            match node.data.control() {
+                Control::Leave { depth, .. } if divergent => {
                     // All loops up to the one that is named are left by some threads only.
-                    let count = (*depth as usize + 1).min(around.len());
+                    let count = (depth as usize + 1).min(around.len());
                     self.loops.extend(around.iter().rev().take(count));
                 }
-                InstData::For { index, .. } if self.any_varies(&node.data) => {
-                    self.values.insert(*index);
+                Control::For { index, .. } if self.any_varies(&node.data) => {
+                    self.values.insert(index);
                 }
-                _ => {}
+                Control::Next
+                | Control::If { .. }
+                | Control::Loop { .. }
+                | Control::For { .. }
+                | Control::Leave { .. }
+                | Control::Return { .. } => {}
             }
             let inner = divergent || self.parts(inst);
-            let is_loop = matches!(node.data, InstData::For { .. } | InstData::Loop { .. });
+            let is_loop = node.data.is_loop();
             if is_loop {
                 around.push(inst);
             }
@@ -266,37 +273,33 @@ impl<'m> Divergence<'m> {
     }
 
     fn result_varies(&self, data: &InstData) -> bool {
-        match data {
-            InstData::VarGet(var) => self.vars.contains(var),
-            InstData::LocalAlloc
-            | InstData::AtomicLoad { .. }
-            | InstData::AtomicRmw { .. }
-            | InstData::AtomicCas { .. }
-            | InstData::Call { .. } => true,
-            InstData::Intrinsic { id, .. } => {
-                let uniformity = self.module.intrinsics[*id].uniformity;
-                matches!(uniformity, Uniformity::Lane | Uniformity::Warp) || self.any_varies(data)
+        match data.facts(&self.module.intrinsics).source {
+            Source::None | Source::Operands => self.any_varies(data),
+            Source::Variable(var) => self.vars.contains(&var),
+            Source::Own | Source::Execution | Source::Callee => true,
+            Source::Row(row) => {
+                let differs = matches!(row.uniformity, Uniformity::Lane | Uniformity::Warp);
+                differs || self.any_varies(data)
             }
-            InstData::Load { ptr, volatile } => {
-                let pointer = self.module.types.as_pointer(self.function.type_of(*ptr));
+            Source::Memory { ptr, read } => {
+                let pointer = self.module.types.as_pointer(self.function.type_of(ptr));
                 let fixed = pointer.is_some_and(|(_, space, mutable)| {
                     !mutable && !matches!(space, AddressSpace::Shared | AddressSpace::Local)
                 });
-                *volatile || !fixed || self.any_varies(data)
+                read != Read::Plain || !fixed || self.any_varies(data)
             }
-            _ => self.any_varies(data),
         }
     }
 
     /// Whether threads part at an instruction with regions.
     fn parts(&self, inst: Inst) -> bool {
         let data = &self.function.insts[inst].data;
-        match data {
-            InstData::If { .. } => self.any_varies(data),
-            InstData::For { .. } | InstData::Loop { .. } => {
+        match data.control() {
+            Control::If { .. } => self.any_varies(data),
+            Control::For { .. } | Control::Loop { .. } => {
                 self.any_varies(data) || self.loops.contains(&inst)
             }
-            _ => false,
+            Control::Next | Control::Leave { .. } | Control::Return { .. } => false,
         }
     }
 }
@@ -306,11 +309,9 @@ fn has_barriers(module: &Module, id: FuncId) -> bool {
     let function = &module.functions[id];
     let mut found = false;
     function.for_each_inst(|_, inst| {
-        found |= match function.insts[inst].data {
-            InstData::Barrier => true,
-            InstData::Call { callee, .. } => has_barriers(module, callee),
-            _ => false,
-        };
+        let data = &function.insts[inst].data;
+        let callee = data.callee();
+        found |= data.is_barrier() || callee.is_some_and(|callee| has_barriers(module, callee));
     });
     found
 }

@@ -184,13 +184,11 @@ impl Check<'_> {
         if let Some(message) = sizes.find_map(|message| message) {
             return Err(message);
         }
-        match data {
-            InstData::Intrinsic { id, args } => {
-                let args: Vec<Type> = args.iter().map(|&arg| type_of(arg)).collect();
-                self.intrinsic(self.module.intrinsics[*id], &args, result)
-            }
-            _ => Ok(()),
-        }
+        let Some((id, args)) = data.intrinsic() else {
+            return Ok(());
+        };
+        let args: Vec<Type> = args.iter().map(|&arg| type_of(arg)).collect();
+        self.intrinsic(self.module.intrinsics[id], &args, result)
     }
 
     fn intrinsic(&self, def: &IntrinsicDef, args: &[Type], result: Type) -> Result<(), String> {

@@ -22,7 +22,7 @@ use inkwell::module::Module;
 use inkwell::targets::TargetData;
 use inkwell::values::{AsValueRef as _, InstructionValue};
 
-use kiln_ir::{Function, InstData, Region};
+use kiln_ir::{Function, Region};
 
 use super::optimize::OptLevel;
 
@@ -110,7 +110,7 @@ fn loops_around(function: &Function, region: Region) -> usize {
     let insts = function.regions[region].insts.iter();
     let depths = insts.flat_map(|&inst| {
         let data = &function.insts[inst].data;
-        let is_loop = matches!(data, InstData::Loop { .. } | InstData::For { .. });
+        let is_loop = data.is_loop();
         let inner = data.regions().into_iter();
         inner.map(move |inner| usize::from(is_loop) + loops_around(function, inner))
     });

@@ -14,8 +14,8 @@ use std::collections::HashMap;
 
 use kiln_ir::fault::fault_insts;
 use kiln_ir::{
-    Constant, FuncId, Function, Inst, InstData, Module, PrimaryMap, Region, RegionData, SharedVar,
-    Type, Value, Var, VarData, debug_as_text, error_text,
+    Constant, Control, FuncId, Function, Inst, InstData, Module, PrimaryMap, Region, RegionData,
+    SharedVar, Type, Value, Var, VarData, debug_as_text, error_text,
 };
 
 /// How deep calls may nest.
@@ -192,52 +192,33 @@ impl<'m> Inliner<'m> {
         if missing {
             return Err("a value is used before it exists".to_owned());
         }
-        match &mut data {
-            InstData::VarGet(var) | InstData::VarSet(var, _) => *var = frame.vars[var],
-            InstData::SharedAddr(var) => *var = self.shared[&(frame.id, *var)],
-            InstData::If {
-                then_region,
-                else_region,
-                ..
-            } => {
-                for region in std::iter::once(then_region).chain(else_region.as_mut()) {
-                    let copy = self.new_region();
-                    self.region(frame, *region, copy, loops)?;
-                    *region = copy;
-                }
-            }
-            InstData::Loop { body } => {
-                let copy = self.new_region();
-                self.region(frame, *body, copy, loops + 1)?;
-                *body = copy;
-            }
-            InstData::For { body, index, .. } => {
-                let ty = source.type_of(*index);
-                let inner = self.function.values.push(kiln_ir::ValueData {
-                    ty,
-                    def: kiln_ir::ValueDef::Param(0),
-                });
-                frame.values.insert(*index, inner);
-                *index = inner;
-                let copy = self.new_region();
-                self.region(frame, *body, copy, loops + 1)?;
-                *body = copy;
-            }
-            InstData::Return { value } => {
-                let value = *value;
-                self.leave(frame, value, to, loops, node.location);
-                return Ok(());
-            }
-            InstData::Call { callee, args, .. } => {
-                let (callee, args) = (*callee, args.clone());
-                let value = self.call(callee, &args, to, node.location)?;
-                if let (Some(result), Some(value)) = (node.result, value) {
-                    frame.values.insert(result, value);
-                }
-                return Ok(());
-            }
-            _ => {}
+        if let Control::Return { value } = data.control() {
+            self.leave(frame, value, to, loops, node.location);
+            return Ok(());
         }
+        if let Some((callee, args)) = data.call() {
+            let value = self.call(callee, args, to, node.location)?;
+            if let (Some(result), Some(value)) = (node.result, value) {
+                frame.values.insert(result, value);
+            }
+            return Ok(());
+        }
+        data.map_vars(|var| frame.vars[&var]);
+        data.map_shared(|var| self.shared[&(frame.id, var)]);
+        if let Some(index) = data.index_mut() {
+            let inner = self.function.values.push(kiln_ir::ValueData {
+                ty: source.type_of(*index),
+                def: kiln_ir::ValueDef::Param(0),
+            });
+            frame.values.insert(*index, inner);
+            *index = inner;
+        }
+        let loops_inside = loops + u32::from(data.is_loop());
+        data.map_regions(|region| {
+            let copy = self.new_region();
+            self.region(frame, region, copy, loops_inside)?;
+            Ok::<_, String>(copy)
+        })?;
         let ty = node.result.map_or(Type::UNIT, |r| source.type_of(r));
         let copy = self.function.new_inst(data, ty, node.location);
         self.function.regions[to].insts.push(copy);
@@ -353,9 +334,9 @@ impl<'m> Inliner<'m> {
 fn returns_at_end_only(function: &Function) -> bool {
     let mut returns = 0;
     function.for_each_inst(|_, inst| {
-        returns += u32::from(matches!(function.insts[inst].data, InstData::Return { .. }));
+        returns += u32::from(function.insts[inst].data.is_return());
     });
     let last = function.regions[function.body].insts.last();
-    let at_end = last.is_some_and(|&i| matches!(function.insts[i].data, InstData::Return { .. }));
+    let at_end = last.is_some_and(|&i| function.insts[i].data.is_return());
     returns == u32::from(at_end)
 }

@@ -5,7 +5,7 @@
 //! accumulator inside `if i < n { .. }` stay free of masks. Every other variable lives in the whole
 //! kernel and starts as zero.
 
-use kiln_ir::{Entity as _, Function, Inst, InstData, PrimaryMap, Region, Var};
+use kiln_ir::{Entity as _, Function, Inst, PrimaryMap, Region, Var, VarUse};
 
 /// The tree of regions seen from below, and the home of each variable.
 #[derive(Debug)]
@@ -41,8 +41,8 @@ impl Scopes {
             for inner in data.regions() {
                 scopes.holder[inner.index()] = Some(inst);
             }
-            if let InstData::VarGet(var) | InstData::VarSet(var, _) = data {
-                uses[var.index()].push(inst);
+            if let Some(used) = data.var_use() {
+                uses[used.var().index()].push(inst);
             }
         });
         for uses in &uses {
@@ -66,7 +66,7 @@ impl Scopes {
             chain.retain(|region| others.contains(region));
         }
         let region = chain.first().copied().unwrap_or(function.body);
-        let is_set = matches!(function.insts[first].data, InstData::VarSet(..));
+        let is_set = matches!(function.insts[first].data.var_use(), Some(VarUse::Set(..)));
         if is_set && self.region_of(first) == Some(region) {
             return Home {
                 region,
@@ -123,10 +123,7 @@ impl Scopes {
         let mut between = Vec::new();
         let mut left = depth;
         for holder in self.around(inst, function.body) {
-            let is_loop = matches!(
-                function.insts[holder].data,
-                InstData::Loop { .. } | InstData::For { .. }
-            );
+            let is_loop = function.insts[holder].data.is_loop();
             if is_loop && left == 0 {
                 return Some((holder, between));
             }

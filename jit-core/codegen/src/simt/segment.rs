@@ -8,7 +8,8 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_ir::{
-    Entity as _, Function, Inst, InstData, Module, Region, Source, Uniformity, Value, ValueDef, Var,
+    Control, Entity as _, Function, Inst, InstData, Module, Region, Source, Uniformity, Value,
+    ValueDef, Var, VarUse,
 };
 
 use super::scope::Scopes;
@@ -178,13 +179,20 @@ fn meeting_places(function: &Function, scopes: &Scopes, block: BlockShape) -> Ha
         return meets;
     }
     let mut leaves = Vec::new();
-    function.for_each_inst(|_, inst| match function.insts[inst].data {
-        InstData::Barrier => {
+    function.for_each_inst(|_, inst| {
+        let data = &function.insts[inst].data;
+        if data.is_barrier() {
             meets.insert(inst);
             meets.extend(scopes.around(inst, function.body));
         }
-        InstData::Break { depth } | InstData::Continue { depth } => leaves.push((inst, depth)),
-        _ => {}
+        match data.control() {
+            Control::Leave { depth, .. } => leaves.push((inst, depth)),
+            Control::Next
+            | Control::If { .. }
+            | Control::Loop { .. }
+            | Control::For { .. }
+            | Control::Return { .. } => {}
+        }
     });
     // Pulling in an `if` never makes a loop a meeting place that was none, save loops between a
     // `break` and the one it leaves: repeat until nothing is added.
@@ -252,10 +260,11 @@ impl Cutter<'_> {
     fn is_uniform(&self, inst: Inst) -> bool {
         let node = &self.function.insts[inst];
         let same = |value| self.shapes.value(value) == Shape::Block;
-        match node.data {
-            InstData::VarSet(var, value) => self.shapes.var(var) == Shape::Block && same(value),
-            InstData::VarGet(_) => node.result.is_some_and(same),
-            ref data => {
+        match node.data.var_use() {
+            Some(VarUse::Set(var, value)) => self.shapes.var(var) == Shape::Block && same(value),
+            Some(VarUse::Get(_)) => node.result.is_some_and(same),
+            None => {
+                let data = &node.data;
                 let harmless = data.facts(&self.module.intrinsics).is_harmless();
                 harmless && is_repeatable(self.module, data) && node.result.is_some_and(same)
             }
@@ -263,8 +272,8 @@ impl Cutter<'_> {
     }
 
     fn item(&mut self, inst: Inst) -> Result<Option<Item>, Unfit> {
-        Ok(match self.function.insts[inst].data {
-            InstData::If {
+        Ok(match self.function.insts[inst].data.control() {
+            Control::If {
                 cond,
                 then_region,
                 else_region,
@@ -279,28 +288,22 @@ impl Cutter<'_> {
                     },
                 })
             }
-            InstData::Loop { body } => Some(self.looping(inst, body)?),
-            InstData::For {
-                start,
-                end,
-                step,
-                body,
-                ..
-            } => {
-                for bound in [start, end, step] {
+            Control::Loop { body } => Some(self.looping(inst, body)?),
+            Control::For { bounds, body, .. } => {
+                for bound in bounds {
                     self.require_uniform(inst, bound)?;
                 }
                 Some(self.looping(inst, body)?)
             }
-            InstData::Break { .. } | InstData::Continue { .. } => Some(Item::Leave(inst)),
-            _ => None,
+            Control::Leave { .. } => Some(Item::Leave(inst)),
+            Control::Next | Control::Return { .. } => None,
         })
     }
 
     fn looping(&mut self, inst: Inst, body: Region) -> Result<Item, Unfit> {
         let ends_inside = can_end(self.function, body);
         // A counted loop ends without anyone.
-        let is_counted = matches!(self.function.insts[inst].data, InstData::For { .. });
+        let is_counted = self.function.insts[inst].data.index().is_some();
         let ends_elsewhere = can_end(self.function, self.function.body);
         Ok(Item::Loop {
             inst,
@@ -325,7 +328,7 @@ impl Cutter<'_> {
         let function = self.function;
         let mut found = Ok(());
         function.for_each_inst(|_, inst| {
-            if !matches!(function.insts[inst].data, InstData::Barrier) {
+            if !function.insts[inst].data.is_barrier() {
                 return;
             }
             let mut around = scopes.around(inst, function.body);
@@ -359,14 +362,14 @@ fn rematerializable(module: &Module, function: &Function) -> HashSet<Value> {
     }
     function.for_each_inst(|_, inst| {
         let node = &function.insts[inst];
-        if let InstData::For { index, .. } = node.data {
+        if let Some(index) = node.data.index() {
             costs.insert(index, 0);
         }
         let Some(result) = node.result else { return };
         if !is_repeatable(module, &node.data) {
             return;
         }
-        let mut cost = Some(u32::from(!matches!(node.data, InstData::Const(_))));
+        let mut cost = Some(u32::from(node.data.constant().is_none()));
         node.data.for_each_operand(|operand| {
             cost = cost.zip(costs.get(&operand)).map(|(a, b)| a + b);
         });
@@ -495,7 +498,7 @@ impl<'a> Crossing<'a> {
         let function = self.function;
         let mut users: Vec<Vec<SegmentId>> = vec![Vec::new(); function.vars.len()];
         function.for_each_inst(|_, inst| {
-            if let InstData::VarGet(var) | InstData::VarSet(var, _) = function.insts[inst].data
+            if let Some(var) = function.insts[inst].data.var_use().map(VarUse::var)
                 && let Some(&id) = self.segment.get(&inst)
                 // Segments are come by in order.
                 && users[var.index()].last() != Some(&id)

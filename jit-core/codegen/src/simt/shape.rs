@@ -12,8 +12,8 @@
 //! a warp read it at once. An atomic load is never the same in two warps.
 
 use kiln_ir::{
-    Axis, Entity as _, Function, Inst, InstData, IntrinsicDef, Known, Module, Source, Uniformity,
-    Value, ValueDef, Var,
+    Axis, Control, Entity as _, Function, Inst, InstData, IntrinsicDef, Known, Module, Read,
+    Source, Uniformity, Value, ValueDef, Var, VarUse,
 };
 
 use super::scope::Scopes;
@@ -104,9 +104,9 @@ fn only_barriers(module: &Module, function: &Function) -> bool {
     let mut all = true;
     function.for_each_inst(|_, inst| {
         let data = &function.insts[inst].data;
-        // What orders the lanes of a warp orders no two warps.
-        let of_warps = !matches!(data, InstData::Barrier | InstData::Intrinsic { .. });
-        all &= !(of_warps && data.orders_memory(&module.intrinsics).is_some());
+        let facts = data.facts(&module.intrinsics);
+        // Where threads meet, it is a barrier, or orders the lanes of a warp and no two warps.
+        all &= facts.meets || facts.orders.is_none();
     });
     all
 }
@@ -127,24 +127,14 @@ impl Analysis<'_> {
             let slot = &mut self.shapes.values[result.index()];
             Self::lower(slot, shape, &mut self.changed);
         }
-        match node.data {
-            InstData::VarSet(var, value) => {
-                let home = self.scopes.home(var).region;
-                let around = self.scopes.around(inst, home);
-                let crossed = around.map(|holder| self.shapes.control(holder)).max();
-                let shape = self
-                    .shapes
-                    .value(value)
-                    .max(crossed.unwrap_or(Shape::Block));
-                let slot = &mut self.shapes.vars[var.index()];
-                Self::lower(slot, shape, &mut self.changed);
-            }
-            InstData::If { cond, .. } => self.lower_control(inst, self.shapes.value(cond)),
-            InstData::For {
+        if let Some(VarUse::Set(var, value)) = node.data.var_use() {
+            self.assign(inst, var, value);
+        }
+        match node.data.control() {
+            Control::If { cond, .. } => self.lower_control(inst, self.shapes.value(cond)),
+            Control::For {
                 index,
-                start,
-                end,
-                step,
+                bounds: [start, end, step],
                 ..
             } => {
                 let first = self.shapes.value(start).max(self.shapes.value(step));
@@ -152,14 +142,26 @@ impl Analysis<'_> {
                 Self::lower(slot, first, &mut self.changed);
                 self.lower_control(inst, first.max(self.shapes.value(end)));
             }
-            InstData::Break { depth } | InstData::Continue { depth } => {
+            Control::Leave { depth, .. } => {
                 if let Some((target, between)) = self.scopes.loop_around(function, inst, depth) {
                     let crossed = between.iter().map(|&i| self.shapes.control(i)).max();
                     self.lower_control(target, crossed.unwrap_or(Shape::Block));
                 }
             }
-            _ => {}
+            Control::Next | Control::Loop { .. } | Control::Return { .. } => {}
         }
+    }
+
+    fn assign(&mut self, inst: Inst, var: Var, value: Value) {
+        let home = self.scopes.home(var).region;
+        let around = self.scopes.around(inst, home);
+        let crossed = around.map(|holder| self.shapes.control(holder)).max();
+        let shape = self
+            .shapes
+            .value(value)
+            .max(crossed.unwrap_or(Shape::Block));
+        let slot = &mut self.shapes.vars[var.index()];
+        Self::lower(slot, shape, &mut self.changed);
     }
 
     fn lower_control(&mut self, inst: Inst, shape: Shape) {
@@ -176,8 +178,8 @@ impl Analysis<'_> {
             Source::Variable(var) => self.shapes.var(var),
             // Each thread has its own; each execution sees another value.
             Source::Own | Source::Execution | Source::Callee => lane_shape(self.block),
-            Source::Memory { ptr, steady } => {
-                let same = self.only_barriers && steady;
+            Source::Memory { ptr, read } => {
+                let same = self.only_barriers && read == Read::Plain;
                 let least = if same { Shape::Block } else { Shape::Warp };
                 self.shapes.value(ptr).max(least)
             }

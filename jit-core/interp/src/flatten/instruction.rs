@@ -25,7 +25,7 @@ impl<'m> Flattener<'m> {
             frame.values.insert(value, d);
         }
         let module = self.module;
-        let met = matches!(node.data, InstData::Barrier | InstData::Intrinsic { .. });
+        let met = node.data.is_barrier() || node.data.intrinsic().is_some();
         let orders = node.data.orders_memory(&module.intrinsics).is_some();
         self.program.has_releases |= orders && !met;
         match &node.data {

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::Checker;
 use crate::{
-    Cell, Effects, Family, FuncId, FunctionKind, InstData, IntrinsicDef, Lowering, Meaning, Module,
-    Phase, Scalar, TypePattern,
+    Cell, Effects, Family, FuncId, FunctionKind, IntrinsicDef, Lowering, Meaning, Module, Phase,
+    Scalar, TypePattern,
 };
 
 /// Checks what concerns the module.
@@ -201,7 +201,7 @@ fn callees(checker: &Checker<'_>, id: FuncId) -> Vec<FuncId> {
     }
     let function = &checker.module.functions[id];
     function.for_each_inst(|_, inst| {
-        if let InstData::Call { callee, .. } = function.insts[inst].data {
+        if let Some(callee) = function.insts[inst].data.callee() {
             list.push(callee);
         }
     });

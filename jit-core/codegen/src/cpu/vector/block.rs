@@ -12,7 +12,7 @@ use inkwell::values::{
 };
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{Inst, InstData, Value, ValueDef, Var};
+use kiln_ir::{Control, Inst, Value, ValueDef, Var};
 
 use super::emit::{Built, Emit, unexpected};
 use super::entry::Entry;
@@ -430,10 +430,13 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
     }
 
     fn leave(&mut self, inst: Inst) -> Result<(), BackendError> {
-        let (depth, breaks) = match self.plan.flat.function.insts[inst].data {
-            InstData::Break { depth } => (depth, true),
-            InstData::Continue { depth } => (depth, false),
-            _ => return Err(unexpected("a jump that is none")),
+        let (depth, breaks) = match self.plan.flat.function.insts[inst].data.control() {
+            Control::Leave { depth, again } => (depth, !again),
+            Control::Next
+            | Control::If { .. }
+            | Control::Loop { .. }
+            | Control::For { .. }
+            | Control::Return { .. } => return Err(unexpected("a jump that is none")),
         };
         let target = self.loops.iter().rev().nth(depth as usize);
         let target = target.ok_or_else(|| unexpected("a jump out of no loop"))?;
@@ -448,7 +451,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         then_items: &[Item],
         else_items: &[Item],
     ) -> Result<(), BackendError> {
-        let InstData::If { cond, .. } = self.plan.flat.function.insts[inst].data else {
+        let Control::If { cond, .. } = self.plan.flat.function.insts[inst].data.control() else {
             return Err(unexpected("a branch that is none"));
         };
         let cond = self.uniform(cond)?.into_int_value();
@@ -558,7 +561,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         let ValueDef::Inst(inst) = function.values[value].def else {
             return Err(unexpected("a value of the block that is not there"));
         };
-        if matches!(function.insts[inst].data, InstData::LocalAlloc) {
+        if function.insts[inst].data.is_local() {
             // It has been declared, and holds what was stored since.
             let address = warp.local_address(inst)?;
             warp.define(value, Wide::from_elem(address, 1));
@@ -612,13 +615,11 @@ impl<'ctx> BlockWriter<'_, '_, 'ctx> {
         exit: BasicBlock<'ctx>,
     ) -> Result<Option<BlockFor<'ctx>>, BackendError> {
         let function = &self.plan.flat.function;
-        let InstData::For {
+        let Control::For {
             index,
-            start,
-            end,
-            step,
+            bounds: [start, end, step],
             ..
-        } = function.insts[inst].data
+        } = function.insts[inst].data.control()
         else {
             return Ok(None);
         };

@@ -13,7 +13,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 
 use kiln_ir::planted::Bug;
-use kiln_ir::{Constant, Inst, InstData, Region, Value, ValueDef};
+use kiln_ir::{Constant, Control, Inst, Region, Value, ValueDef};
 
 use super::Warp;
 use super::emit::unexpected;
@@ -445,14 +445,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     pub(super) fn for_(&mut self, inst: Inst) -> Result<(), BackendError> {
-        let InstData::For {
+        let Control::For {
             index,
-            start,
-            end,
-            step,
+            bounds: [start, end, step],
             body,
-            ..
-        } = self.function().insts[inst].data
+        } = self.function().insts[inst].data.control()
         else {
             return Err(unexpected("a loop that is none"));
         };
@@ -483,9 +480,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let ValueDef::Inst(def) = function.values[step].def else {
             return None;
         };
-        match function.insts[def].data {
-            InstData::Const(Constant::Int(n)) if n > 0 => Some(true),
-            InstData::Const(Constant::Int(n)) if n < 0 && signed => Some(false),
+        match function.insts[def].data.constant()? {
+            Constant::Int(n) if n > 0 => Some(true),
+            Constant::Int(n) if n < 0 && signed => Some(false),
             _ => None,
         }
     }

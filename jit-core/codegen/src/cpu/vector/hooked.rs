@@ -9,7 +9,7 @@ use inkwell::module::Linkage;
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType};
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
-use kiln_ir::{InstData, InstNode, LeafType, Scalar, Type, TypeData, Value};
+use kiln_ir::{InstNode, LeafType, Scalar, Type, TypeData, Value};
 
 use super::Warp;
 use super::emit::{Built, Emit, unexpected};
@@ -198,8 +198,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             function: self.function(),
         };
         let mut value = emit.hooks.lower_inst(&operation, node, &args)?;
-        if let (None, InstData::Intrinsic { id, .. }) = (value, &node.data) {
-            let def = self.kernel.module.intrinsics[*id];
+        if let (None, Some((id, _))) = (value, node.data.intrinsic()) {
+            let def = self.kernel.module.intrinsics[id];
             value = emit.hooks.lower_intrinsic(&operation, def, &args)?;
         }
         let Some(value) = value else {

@@ -1,7 +1,7 @@
 //! How many lanes a vector has.
 
+use kiln_ir::Module;
 use kiln_ir::target::CpuTarget;
-use kiln_ir::{InstData, Module};
 
 /// Threads of a warp, as in CUDA.
 const WARP: u32 = 32;
@@ -30,14 +30,9 @@ pub(crate) fn uses_warps(module: &Module) -> bool {
 fn is_short(module: &Module) -> bool {
     const FEW: usize = 4;
     let insts = || module.functions.values().flat_map(|f| f.insts.values());
-    let repeats = insts().any(|node| {
-        matches!(
-            node.data,
-            InstData::Loop { .. } | InstData::For { .. } | InstData::Barrier
-        )
-    });
+    let repeats = insts().any(|node| node.data.is_loop() || node.data.is_barrier());
     let accesses = insts()
-        .filter(|node| matches!(node.data, InstData::Load { .. } | InstData::Store { .. }))
+        .filter(|node| node.data.loaded().is_some() || node.data.stored().is_some())
         .count();
     !repeats && accesses <= FEW
 }

@@ -10,7 +10,7 @@ use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::PointerValue;
 
-use kiln_ir::{Function, InstData, Region};
+use kiln_ir::{Function, Region};
 
 use super::Warp;
 use super::emit::Emit;
@@ -55,8 +55,7 @@ impl Plan<'_> {
 fn has_loops(function: &Function, region: Region) -> bool {
     function.regions[region].insts.iter().any(|&inst| {
         let data = &function.insts[inst].data;
-        matches!(data, InstData::Loop { .. } | InstData::For { .. })
-            || data.regions().iter().any(|&r| has_loops(function, r))
+        data.is_loop() || data.regions().iter().any(|&r| has_loops(function, r))
     })
 }
 

@@ -6,9 +6,7 @@ use kiln_ir::abi::ParamLayout;
 use kiln_ir::legal::Legal;
 use kiln_ir::planted::Bug;
 use kiln_ir::target::Barriers;
-use kiln_ir::{
-    Inst, InstData, LeafType, Module, SharedVar, Type, Value, Var, debug_as_text, error_text,
-};
+use kiln_ir::{Inst, LeafType, Module, SharedVar, Type, Value, Var, debug_as_text, error_text};
 
 use super::emit::unexpected;
 use crate::llvm::error::BackendError;
@@ -124,8 +122,8 @@ impl<'m> Plan<'m> {
             }
         })?;
         let layout = legal.layout().clone();
-        let spread = spread_memory(module, &flat);
-        let provenance = Provenance::of(&module.types, &flat.function);
+        let spread = spread_memory(&flat);
+        let provenance = Provenance::of(module, &flat.function);
         let mut used = HashSet::new();
         flat.function.for_each_inst(|_, inst| {
             flat.function.insts[inst].data.for_each_operand(|v| {
@@ -264,7 +262,7 @@ impl<'m> Plan<'m> {
         };
         let mut locals = Vec::new();
         function.for_each_inst(|_, inst| {
-            if matches!(function.insts[inst].data, InstData::LocalAlloc) {
+            if function.insts[inst].data.is_local() {
                 locals.push(inst);
             }
         });
@@ -315,38 +313,26 @@ impl<'m> Plan<'m> {
 
 /// Private memory that is only reached through its own address, and the addresses derived from
 /// it: there the lanes can lie side by side.
-fn spread_memory(module: &Module, flat: &Flat) -> HashSet<Value> {
+fn spread_memory(flat: &Flat) -> HashSet<Value> {
     let function = &flat.function;
     let mut derived: HashMap<Value, Value> = HashMap::new();
     let mut escaped: HashSet<Value> = HashSet::new();
     let root = |derived: &HashMap<Value, Value>, value: Value| derived.get(&value).copied();
     function.for_each_inst(|_, inst| {
         let node = &function.insts[inst];
-        let step = match (&node.data, node.result) {
-            (InstData::LocalAlloc, Some(result)) => {
-                derived.insert(result, result);
-                return;
-            }
-            (InstData::FieldPtr { ptr, .. } | InstData::ElementPtr { ptr, .. }, Some(result)) => {
-                Some((*ptr, result))
-            }
-            (InstData::Load { .. }, _) => return,
-            (InstData::Store { value, .. }, _) => {
-                escaped.extend(root(&derived, *value));
-                return;
-            }
-            _ => None,
-        };
-        if let Some((ptr, result)) = step {
-            if let Some(root) = root(&derived, ptr) {
+        let data = &node.data;
+        if let (true, Some(result)) = (data.is_local(), node.result) {
+            derived.insert(result, result);
+        } else if let (Some(whole), Some(result)) = (data.whole(), node.result) {
+            if let Some(root) = root(&derived, whole) {
                 derived.insert(result, root);
             }
-            return;
+        } else if let Some((_, value)) = data.stored() {
+            escaped.extend(root(&derived, value));
+        } else if data.loaded().is_none() {
+            data.for_each_operand(|v| escaped.extend(root(&derived, v)));
         }
-        node.data
-            .for_each_operand(|v| escaped.extend(root(&derived, v)));
     });
-    let _ = module;
     derived
         .into_iter()
         .filter(|(_, root)| !escaped.contains(root))

@@ -5,7 +5,7 @@
 
 use inkwell::basic_block::BasicBlock;
 
-use kiln_ir::{Inst, InstData, Region};
+use kiln_ir::{Inst, Region};
 
 use super::Warp;
 use super::look::Looks;
@@ -68,10 +68,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     fn turns_at_once(&self, looks: Looks<'ctx>, body: Region) -> usize {
         let function = self.function();
         let (mut operations, mut waits) = (0, false);
-        function.walk(body, &mut |_, inst| match function.insts[inst].data {
-            InstData::Const(_) | InstData::VarGet(_) | InstData::VarSet(..) => {}
-            InstData::Barrier => waits = true,
-            _ => operations += 1,
+        function.walk(body, &mut |_, inst| {
+            let data = &function.insts[inst].data;
+            if data.is_barrier() {
+                waits = true;
+            } else if data.constant().is_none() && data.var_use().is_none() {
+                operations += 1;
+            }
         });
         let last = function.regions[body].insts.last();
         let has_turns = last.is_none_or(|&inst| !function.insts[inst].data.is_terminator());

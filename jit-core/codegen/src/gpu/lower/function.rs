@@ -79,7 +79,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             zeroed: needs_zeros(function),
             loops: Vec::new(),
             channel: None,
-            provenance: Provenance::of(&module.module.types, function),
+            provenance: Provenance::of(module.module, function),
             left: false,
         })
     }
