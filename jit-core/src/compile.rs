@@ -293,9 +293,10 @@ impl ThroughLlvm {
             }
         };
         session.verify(llvm.module())?;
+        asked.check(|| self.still_verifies(&session, llvm.as_ref()))?;
         self.hooks.run(HookPoint::FinishModule, kernel, |h| {
             failed(h.finish_module(&cx, llvm.module()))?;
-            still_verifies(&session, llvm.as_ref())
+            self.still_verifies(&session, llvm.as_ref())
         })?;
         passed(Stage::Llvm, &|| llvm.module().print_to_string().to_string());
 
@@ -308,7 +309,7 @@ impl ThroughLlvm {
         self.hooks
             .run(HookPoint::FinishOptimizedModule, kernel, |h| {
                 failed(h.finish_optimized_module(&cx, llvm.module()))?;
-                still_verifies(&session, llvm.as_ref())
+                self.still_verifies(&session, llvm.as_ref())
             })?;
         passed(Stage::OptimizedLlvm, &|| {
             llvm.module().print_to_string().to_string()
@@ -334,17 +335,26 @@ impl ThroughLlvm {
         drop(llvm);
         Ok((code, stages))
     }
-}
 
-/// Whether a hook has left a module that LLVM accepts, and that can become code.
-fn still_verifies(session: &Session<'_>, llvm: &dyn LlvmKernel<'_>) -> Result<(), HookErrorKind> {
-    // A hook may have left a diagnostic handler of its own.
-    session.install();
-    session
-        .verify(llvm.module())
-        .map_err(|e| HookErrorKind::BrokeLlvm(e.message))?;
-    let admitted = llvm.admitted().check(llvm.module(), &llvm.entry());
-    admitted.map_err(HookErrorKind::NotAdmitted)
+    /// Whether a hook has left a module that LLVM accepts, and that can become code.
+    fn still_verifies(
+        &self,
+        session: &Session<'_>,
+        llvm: &dyn LlvmKernel<'_>,
+    ) -> Result<(), HookErrorKind> {
+        // A hook may have left a diagnostic handler of its own.
+        session.install();
+        session
+            .verify(llvm.module())
+            .map_err(|e| HookErrorKind::BrokeLlvm(e.message))?;
+        let vouched = |template: &str, constraints: &str| {
+            let mut hooks = self.hooks.iter();
+            hooks.any(|hook| hook.vouches_for_assembly(template, constraints))
+        };
+        let admitted = llvm.admitted();
+        let checked = admitted.check(llvm.module(), &llvm.entry(), &vouched);
+        checked.map_err(HookErrorKind::NotAdmitted)
+    }
 }
 
 /// Asks a [`HookSet`] whether one of its hooks lowers an operation, and keeps the first failure.
@@ -352,6 +362,8 @@ struct HooksAsked<'a> {
     hooks: &'a HookSet,
     kernel: &'a str,
     failure: Mutex<Option<HookError>>,
+    /// The first hook that lowered something.
+    lowered: Mutex<Option<&'static str>>,
 }
 
 impl<'a> HooksAsked<'a> {
@@ -360,6 +372,7 @@ impl<'a> HooksAsked<'a> {
             hooks,
             kernel,
             failure: Mutex::new(None),
+            lowered: Mutex::new(None),
         }
     }
 
@@ -371,6 +384,19 @@ impl<'a> HooksAsked<'a> {
         }
     }
 
+    /// Checks the module if a hook has lowered something, which is then at fault.
+    fn check(&self, check: impl FnOnce() -> Result<(), HookErrorKind>) -> Result<(), HookError> {
+        let Some(hook) = *self.lowered.lock() else {
+            return Ok(());
+        };
+        check().map_err(|kind| HookError {
+            hook,
+            kernel: self.kernel.to_owned(),
+            point: HookPoint::Lowering,
+            kind,
+        })
+    }
+
     /// The first value that a hook gives.
     fn ask<'ctx>(
         &self,
@@ -380,6 +406,9 @@ impl<'a> HooksAsked<'a> {
         let run = self.hooks.run(HookPoint::Lowering, self.kernel, |hook| {
             if value.is_none() {
                 value = failed(f(hook))?;
+                if value.is_some() {
+                    self.lowered.lock().get_or_insert(hook.name());
+                }
             }
             Ok(())
         });

@@ -184,9 +184,17 @@ pub trait Hook: Send + Sync {
         Ok(None)
     }
 
+    /// Whether the hook answers for inline assembly that it leaves in code for GPUs, by building it or by
+    /// linking what holds it: `ptxas` and the driver take it, and the constraints say what it does. What
+    /// rows have in their cells is known without this.
+    fn vouches_for_assembly(&self, template: &str, constraints: &str) -> bool {
+        false
+    }
+
     /// Changes the LLVM module before it is optimized; link bitcode here. Must hold after, which the
     /// compiler checks: LLVM's verifier accepts it; the kernel is still there; what it calls is in it, or
-    /// an intrinsic that the target's back end has an instruction for. Inline assembly is not looked into.
+    /// an intrinsic that the target's back end has an instruction for; inline assembly is that of rows'
+    /// cells, or a hook vouches for it.
     fn finish_module(
         &self,
         cx: &HookContext<'_>,

@@ -1,8 +1,11 @@
 //! What hooks on LLVM's level may not leave behind: each would end the process, or the launch, later.
 
+use kiln::core::codegen::OperationLowering;
 use kiln::core::hook::{Hook, HookContext, HookResult, HookSet};
 use kiln::core::inkwell::module::{Linkage, Module};
 use kiln::core::inkwell::types::BasicType as _;
+use kiln::core::inkwell::values::BasicValueEnum;
+use kiln::core::ir::IntrinsicDef;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
@@ -69,6 +72,20 @@ fn read_time(module: &Module<'_>) -> HookResult<()> {
     Ok(())
 }
 
+/// A function beside the kernel that holds assembly of the hook's own.
+fn assemble(module: &Module<'_>) -> HookResult<()> {
+    let context = module.get_context();
+    let ty = context.void_type().fn_type(&[], false);
+    let asm =
+        context.create_inline_asm(ty, "brkpt;".into(), String::new(), true, false, None, false);
+    let caller = module.add_function("caller", ty, None);
+    let builder = context.create_builder();
+    builder.position_at_end(context.append_basic_block(caller, "entry"));
+    builder.build_indirect_call(ty, asm, &[], "")?;
+    builder.build_return(None)?;
+    Ok(())
+}
+
 fn lose_entry(module: &Module<'_>) -> HookResult<()> {
     let mut functions = module.get_functions();
     let entry =
@@ -121,6 +138,19 @@ const CASES: &[Case] = &[
         "no instruction for `llvm.exp.f16`",
     ),
     (
+        assemble,
+        "it holds the inline assembly `brkpt;` with the constraints ``, which no row",
+        "it holds the inline assembly `brkpt;`, and this machine's code can have none",
+    ),
+    (
+        |module| {
+            module.set_inline_assembly("\t.file 1 \"x\"\n");
+            Ok(())
+        },
+        "it has assembly beside its functions",
+        "it has assembly beside its functions",
+    ),
+    (
         read_time,
         "`llvm.x86.rdtsc` is an intrinsic of another machine",
         "",
@@ -159,4 +189,65 @@ fn the_hook_is_named_and_the_process_lives() {
             }
         }
     }
+}
+
+/// Lowers an operation by assembly of its own.
+struct Assembles {
+    vouches: bool,
+}
+
+impl Hook for Assembles {
+    fn name(&self) -> &'static str {
+        "assembles"
+    }
+
+    fn lowers_operations(&self) -> bool {
+        true
+    }
+
+    fn vouches_for_assembly(&self, template: &str, _: &str) -> bool {
+        self.vouches && template == "mov.u32 $0, %smid;"
+    }
+
+    fn lower_intrinsic<'ctx>(
+        &self,
+        cx: &OperationLowering<'_, 'ctx>,
+        _: &IntrinsicDef,
+        _: &[BasicValueEnum<'ctx>],
+    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
+        let context = cx.context();
+        let ty = context.i32_type().fn_type(&[], false);
+        let (template, constraints) = ("mov.u32 $0, %smid;".into(), "=r".into());
+        let asm = context.create_inline_asm(ty, template, constraints, true, false, None, false);
+        let call = cx.builder().build_indirect_call(ty, asm, &[], "")?;
+        Ok(call.try_as_basic_value().basic())
+    }
+}
+
+/// The PTX of a kernel whose operations are lowered by assembly, after a hook that does nothing.
+fn assembled(vouches: bool) -> kiln::Result<String> {
+    let options = JitOptions {
+        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
+        ..JitOptions::default()
+    };
+    let quiet = Breaks {
+        after_passes: false,
+        how: |_| Ok(()),
+    };
+    let hooks = HookSet::new().with(quiet).with(Assembles { vouches });
+    let jit = Jit::with(Device::cpu(), hooks, options);
+    let mut y = jit.zeros::<u32>(1)?;
+    let inspected = jit.inspect_block(&zeros, 32, args!(&mut y))?;
+    Ok(inspected.ptx()?.to_owned())
+}
+
+#[test]
+fn assembly_is_what_a_hook_answers_for() {
+    let error = assembled(false).expect_err("nobody vouches").to_string();
+    expect_test::expect![[r#"
+        hook `assembles` left an LLVM module that cannot become code: it holds the inline assembly `mov.u32 $0, %smid;` with the constraints `=r`, which no row of the kernel has and no hook vouches for; give an `IntrinsicDef` that PTX as its cell and call it from the IR, or answer for it by `Hook::vouches_for_assembly`
+          kernel: zeros, extension point: Lowering"#]]
+    .assert_eq(&error);
+    let ptx = assembled(true).expect("the hook vouches");
+    assert!(ptx.contains("%smid;"), "{ptx}");
 }

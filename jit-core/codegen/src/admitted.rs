@@ -4,11 +4,20 @@
 //! another machine, or that there are not; and it cannot know which symbols whoever loads the code has.
 //! Kiln's own code keeps to closed tables; what hooks leave is looked through here.
 
+use std::ffi::c_char;
+
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::LLVMTypeKind;
-use inkwell::llvm_sys::core::{LLVMGetElementType, LLVMGetParam, LLVMGetTypeKind, LLVMTypeOf};
+use inkwell::llvm_sys::core::{
+    LLVMGetCalledValue, LLVMGetElementType, LLVMGetInlineAsmAsmString,
+    LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm, LLVMGetParam, LLVMGetTypeKind,
+    LLVMIsAInlineAsm, LLVMTypeOf,
+};
+use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
-use inkwell::values::{AsValueRef as _, BasicValue as _, FunctionValue};
+use inkwell::values::{
+    AsValueRef as _, BasicValue as _, FunctionValue, InstructionOpcode, InstructionValue,
+};
 
 /// What a machine's code may refer to.
 pub struct Admitted<'a> {
@@ -16,6 +25,9 @@ pub struct Admitted<'a> {
     pub family: &'a str,
     /// Whether its back end has an instruction for an intrinsic, told with the type of its first operand.
     pub intrinsic: fn(name: &str, float: Option<Float>) -> bool,
+    /// Whether inline assembly is there by Kiln's doing, told by its template and its constraints. `None` if
+    /// the machine's back end cannot be given any.
+    pub assembly: Option<Box<dyn Fn(&str, &str) -> bool + 'a>>,
     /// Whether whoever loads the code has a function or variable of this name.
     pub symbol: fn(name: &str) -> bool,
 }
@@ -59,11 +71,17 @@ const FAMILIES: [&str; 24] = [
 ];
 
 impl Admitted<'_> {
-    /// Whether a module with this entry refers to nothing else.
+    /// Whether a module with this entry refers to nothing else. `vouched` tells whether a hook vouches for
+    /// inline assembly, by its template and its constraints.
     ///
     /// # Errors
     /// What it lacks, or refers to.
-    pub fn check(&self, module: &Module<'_>, entry: &str) -> Result<(), String> {
+    pub fn check(
+        &self,
+        module: &Module<'_>,
+        entry: &str,
+        vouched: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<(), String> {
         let has_body = |function: FunctionValue<'_>| function.count_basic_blocks() > 0;
         if !module.get_function(entry).is_some_and(has_body) {
             return Err(format!(
@@ -75,12 +93,47 @@ impl Admitted<'_> {
                 self.check_declaration(function)?;
             }
         }
+        self.check_assembly(module, vouched)?;
         for global in module.get_globals() {
             let name = global.get_name().to_string_lossy();
             let undefined = global.get_initializer().is_none();
             if undefined && !name.starts_with("llvm.") && !(self.symbol)(&name) {
                 return Err(format!(
                     "the variable `{name}` has no value; give it an initializer"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// LLVM's back ends end the process at some assembly that they cannot read, and no pass knows what it
+    /// does; so it comes from where that is said.
+    fn check_assembly(
+        &self,
+        module: &Module<'_>,
+        vouched: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<(), String> {
+        let mut length = 0;
+        // SAFETY: the module is live; the text is not read.
+        unsafe { LLVMGetModuleInlineAsm(module.as_mut_ptr(), &raw mut length) };
+        if length > 0 {
+            return Err(
+                "it has assembly beside its functions; link LLVM IR that does the same".to_owned(),
+            );
+        }
+        for (template, constraints) in module.get_functions().flat_map(inline_assembly) {
+            let Some(written) = &self.assembly else {
+                return Err(format!(
+                    "it holds the inline assembly `{template}`, and this machine's code can have none; \
+                     write it as LLVM IR"
+                ));
+            };
+            if !written(&template, &constraints) && !vouched(&template, &constraints) {
+                return Err(format!(
+                    "it holds the inline assembly `{template}` with the constraints `{constraints}`, \
+                     which no row of the kernel has and no hook vouches for; give an `IntrinsicDef` \
+                     that PTX as its cell and call it from the IR, or answer for it by \
+                     `Hook::vouches_for_assembly`"
                 ));
             }
         }
@@ -113,6 +166,48 @@ impl Admitted<'_> {
             )),
         }
     }
+}
+
+/// The inline assembly that a function calls: templates and constraints.
+fn inline_assembly(function: FunctionValue<'_>) -> Vec<(String, String)> {
+    let blocks = function.get_basic_block_iter();
+    let calls = blocks
+        .flat_map(|block| block.get_instructions())
+        .filter(|instruction| {
+            let opcode = instruction.get_opcode();
+            use InstructionOpcode::{Call, CallBr, Invoke};
+            matches!(opcode, Call | CallBr | Invoke)
+        });
+    calls.filter_map(assembly_of).collect()
+}
+
+/// The template and the constraints, if what a call calls is inline assembly.
+pub(crate) fn assembly_of(call: InstructionValue<'_>) -> Option<(String, String)> {
+    // SAFETY: the instruction is a call of a live module; what it calls is asked as what it is.
+    unsafe {
+        let called = LLVMGetCalledValue(call.as_value_ref());
+        (!LLVMIsAInlineAsm(called).is_null()).then(|| {
+            let template = text_of(called, LLVMGetInlineAsmAsmString);
+            (template, text_of(called, LLVMGetInlineAsmConstraintString))
+        })
+    }
+}
+
+/// The text that a function of LLVM gives, as a pointer and a length.
+///
+/// # Safety
+/// The function may be asked about the value.
+pub(crate) unsafe fn text_of(
+    value: LLVMValueRef,
+    ask: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const c_char,
+) -> String {
+    let mut length = 0;
+    // SAFETY: the caller's promise; the text belongs to the value.
+    let bytes = unsafe {
+        let text = ask(value, &raw mut length);
+        std::slice::from_raw_parts(text.cast::<u8>(), length)
+    };
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn is_used(function: FunctionValue<'_>) -> bool {

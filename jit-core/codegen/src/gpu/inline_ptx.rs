@@ -1,5 +1,8 @@
 //! Calls of inline PTX, with what LLVM may take from them.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::context::Context;
@@ -19,6 +22,25 @@ pub(super) struct InlinePtx<'a> {
     pub(super) constraints: &'a str,
     /// What it does besides giving a result.
     pub(super) effects: Effects,
+}
+
+/// The inline PTX that Kiln has written into a module: rows' cells, what lowering needs, and what hooks
+/// have asked for. Each is a template with its constraints.
+#[derive(Debug, Default)]
+pub(super) struct WrittenPtx(RefCell<HashSet<(String, String)>>);
+
+impl WrittenPtx {
+    /// Whether this is in the module by Kiln's doing.
+    pub(super) fn has(&self, template: &str, constraints: &str) -> bool {
+        let known = self.0.borrow();
+        known.contains(&(template.to_owned(), constraints.to_owned()))
+    }
+
+    /// Notes what is written.
+    pub(super) fn note(&self, ptx: InlinePtx<'_>) {
+        let mut known = self.0.borrow_mut();
+        known.insert((ptx.template.to_owned(), ptx.constraints.to_owned()));
+    }
 }
 
 impl InlinePtx<'_> {

@@ -6,6 +6,7 @@ use kiln_ir::code::{Code, PtxCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
 
+use super::inline_ptx::WrittenPtx;
 use super::legal::{IllegalOperations, check_legal};
 use super::lower::{DYNAMIC_SHARED, kernel_entry_name, lower};
 use super::placeless::{prepare_emission, run_ptx_passes};
@@ -46,11 +47,12 @@ impl Isa for PtxIsa {
 impl LlvmIsa for PtxIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
         let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
-        let module = lower(&job, &machine, self.target, &self.target)?;
+        let (module, written) = lower(&job, &machine, self.target, &self.target)?;
         Ok(Lowered::Module(Box::new(PtxKernel {
             job,
             machine,
             module,
+            written,
         })))
     }
 }
@@ -60,6 +62,7 @@ struct PtxKernel<'a> {
     job: LlvmJob<'a>,
     machine: Machine,
     module: LlvmModule<'a>,
+    written: WrittenPtx,
 }
 
 impl<'a> LlvmKernel<'a> for PtxKernel<'a> {
@@ -75,6 +78,9 @@ impl<'a> LlvmKernel<'a> for PtxKernel<'a> {
         Admitted {
             family: "nvvm",
             intrinsic: has_instruction,
+            assembly: Some(Box::new(|template, constraints| {
+                self.written.has(template, constraints) || ptxas::writes(template)
+            })),
             symbol: |name| SYSTEM_CALLS.contains(&name) || name == DYNAMIC_SHARED,
         }
     }

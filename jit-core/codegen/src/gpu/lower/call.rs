@@ -66,6 +66,7 @@ impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
             constraints,
             effects,
         };
+        self.written.note(ptx);
         ptx.call(self.context, builder, result, args)
     }
 }

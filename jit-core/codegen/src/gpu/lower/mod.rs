@@ -34,11 +34,10 @@ use inkwell::values::{FunctionValue, GlobalValue, PointerValue};
 
 use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
-use kiln_ir::{
-    AddressSpace, Effects, Entity as _, FuncId, GlobalId, Inst, InstData, Module, SharedVar,
-};
+use kiln_ir::{AddressSpace, Effects, Entity as _, FuncId, GlobalId, Inst, Module, SharedVar};
 
 use super::types::{TypeLowering, space_number};
+use crate::gpu::inline_ptx::WrittenPtx;
 use crate::hooks::LoweringHooks;
 use crate::isa::LlvmJob;
 use crate::llvm::error::BackendError;
@@ -89,10 +88,12 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     /// Whether threads can see each other's writes before the kernel ends.
     orders_memory: bool,
     line_info: Option<line_info::LineInfo<'ctx>>,
+    /// The inline PTX that is written.
+    written: WrittenPtx,
 }
 
-/// Lowers a kernel that [`super::legal::check_legal`] has passed for this target. To be called on a
-/// compile thread.
+/// Lowers a kernel that [`super::legal::check_legal`] has passed for this target: the module, and the
+/// inline PTX that it holds. To be called on a compile thread.
 ///
 /// # Errors
 /// Of stage `lower`, if a hook refused or something is not as the proof says.
@@ -101,7 +102,7 @@ pub(super) fn lower<'a>(
     machine: &Machine,
     target: PtxTarget,
     dialect: &dyn Dialect,
-) -> Result<LlvmModule<'a>, BackendError> {
+) -> Result<(LlvmModule<'a>, WrittenPtx), BackendError> {
     let (context, module) = (job.context, job.legal.module());
     let llvm = context.create_module(&names::sanitize(&module.name));
     machine.prepare(&llvm);
@@ -128,6 +129,7 @@ pub(super) fn lower<'a>(
             .options
             .line_info
             .then(|| line_info::LineInfo::new(&llvm, module)),
+        written: WrittenPtx::default(),
         llvm,
     };
     lowering.declare_constants()?;
@@ -142,7 +144,7 @@ pub(super) fn lower<'a>(
     if let Some(line_info) = &lowering.line_info {
         line_info.finish();
     }
-    Ok(lowering.llvm)
+    Ok((lowering.llvm, lowering.written))
 }
 
 /// Whether an operation orders accesses to memory, or may, as a row that touches memory.
@@ -168,7 +170,7 @@ fn can_fault(module: &Legal) -> Vec<bool> {
     let mut calls = Vec::new();
     for (caller, function) in module.functions.iter() {
         function.for_each_inst(|_, inst| {
-            if let InstData::Call { callee, .. } = function.insts[inst].data {
+            if let Some(callee) = function.insts[inst].data.callee() {
                 calls.push((caller.index(), callee.index()));
             }
         });

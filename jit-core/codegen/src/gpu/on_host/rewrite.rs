@@ -1,7 +1,6 @@
 //! From an optimized module for NVPTX to one for this machine.
 
 use std::collections::HashMap;
-use std::ffi::c_char;
 
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -9,11 +8,9 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::{
-    LLVMDeleteGlobal, LLVMGetCalledValue, LLVMGetInlineAsmAsmString,
-    LLVMGetInlineAsmConstraintString, LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMGetValueName2,
-    LLVMIsAFunction, LLVMIsAInlineAsm, LLVMIsAtomic, LLVMReplaceAllUsesWith,
+    LLVMDeleteGlobal, LLVMGetCalledValue, LLVMGetNumSuccessors, LLVMGetSuccessor,
+    LLVMGetValueName2, LLVMIsAFunction, LLVMIsAtomic, LLVMReplaceAllUsesWith,
 };
-use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::{Linkage, Module};
 use inkwell::targets::TargetData;
 use inkwell::types::BasicTypeEnum;
@@ -27,6 +24,7 @@ use kiln_ir::gpu_on_host::{OPERATE, OnHostCode, Operation, SHARED, Site, THREAD_
 use kiln_ir::legal::Legal;
 
 use super::operation::{of_assembly, of_intrinsic};
+use crate::admitted::{assembly_of, text_of};
 use crate::gpu::types::space_number;
 use crate::isa::LlvmJob;
 use crate::llvm::error::BackendError;
@@ -463,35 +461,13 @@ fn called(instruction: InstructionValue<'_>) -> Option<Called> {
     if instruction.get_opcode() != InstructionOpcode::Call {
         return None;
     }
-    // SAFETY: the instruction is a call.
-    let value = unsafe { LLVMGetCalledValue(instruction.as_value_ref()) };
-    // SAFETY: what is called is a value of the module, and asked as what it is.
-    unsafe {
-        if !LLVMIsAInlineAsm(value).is_null() {
-            let template = text_of(value, LLVMGetInlineAsmAsmString);
-            let constraints = text_of(value, LLVMGetInlineAsmConstraintString);
-            Some(Called::Assembly(template, constraints))
-        } else if !LLVMIsAFunction(value).is_null() {
-            Some(Called::Function(text_of(value, LLVMGetValueName2)))
-        } else {
-            None
-        }
+    if let Some((template, constraints)) = assembly_of(instruction) {
+        return Some(Called::Assembly(template, constraints));
     }
-}
-
-/// The text that a function of LLVM gives, as a pointer and a length.
-///
-/// # Safety
-/// The function may be asked about the value.
-unsafe fn text_of(
-    value: LLVMValueRef,
-    ask: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const c_char,
-) -> String {
-    let mut length = 0;
-    // SAFETY: the caller's promise; the text belongs to the value.
-    let bytes = unsafe {
-        let text = ask(value, &raw mut length);
-        std::slice::from_raw_parts(text.cast::<u8>(), length)
-    };
-    String::from_utf8_lossy(bytes).into_owned()
+    // SAFETY: the instruction is a call, and what is called is asked as what it is.
+    unsafe {
+        let value = LLVMGetCalledValue(instruction.as_value_ref());
+        (!LLVMIsAFunction(value).is_null())
+            .then(|| Called::Function(text_of(value, LLVMGetValueName2)))
+    }
 }

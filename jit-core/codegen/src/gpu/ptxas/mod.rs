@@ -27,7 +27,6 @@ use inkwell::values::{
 
 use crate::llvm::error::BackendError;
 
-#[cfg(feature = "gpu-on-host")]
 pub(crate) use narrow::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
 
 /// Rewrites a module, after the passes, so that `ptxas` makes of it what it says.
@@ -37,6 +36,11 @@ pub(crate) fn write_around<'ctx>(
 ) -> Result<(), BackendError> {
     boolean::convert_by_selecting(context, module)?;
     narrow::cut_before_storing(context, module)
+}
+
+/// Whether inline PTX of this form is written here.
+pub(crate) fn writes(template: &str) -> bool {
+    [BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64].contains(&template)
 }
 
 /// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong.
