@@ -1,0 +1,228 @@
+//! Where code decides by an operation, a scalar or a type, and leaves those open that it does not name.
+//!
+//! A `match` with an arm for all others, `matches!`, `if let` and `let .. else` on one of these enums
+//! go on compiling when a variant is added, and answer for it unasked. The compiler leads through
+//! what names every variant, or asks `ir` a question that does. Neither clippy's
+//! `wildcard_enum_match_arm` nor `match_wildcard_for_single_variants` sees `matches!`, tuples and
+//! what is behind `Some`.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens as _;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Expr, Pat, Path, Token};
+
+/// The enums that grow.
+const GROWING: [&str; 3] = ["InstData", "Scalar", "TypeData"];
+
+/// The lines where a file leaves variants of growing enums open, each with the enum. A file that is not
+/// Rust for itself has none.
+pub(crate) fn guesses(text: &str) -> Vec<(usize, &'static str)> {
+    let Ok(file) = syn::parse_file(text) else {
+        return Vec::new();
+    };
+    let mut finder = Finder::default();
+    finder.visit_file(&file);
+    finder.found
+}
+
+#[derive(Default)]
+struct Finder {
+    found: Vec<(usize, &'static str)>,
+}
+
+impl Finder {
+    /// Notes the enums that patterns decide by, where others of their variants come to a pattern that
+    /// takes all.
+    fn note(&mut self, line: usize, patterns: &[&Pat], takes_others: bool) {
+        for name in GROWING {
+            let mut decided = Vec::new();
+            for pattern in patterns {
+                places(pattern, name, &mut Vec::new(), &mut decided);
+            }
+            let open = |place: &Place| takes_others || patterns.iter().any(|p| takes_all(p, place));
+            if decided.iter().any(open) {
+                self.found.push((line, name));
+            }
+        }
+    }
+
+    fn note_macro(&mut self, mac: &syn::Macro) {
+        let line = mac.span().start().line;
+        let matches = |input: syn::parse::ParseStream<'_>| {
+            input.parse::<Expr>()?;
+            input.parse::<Token![,]>()?;
+            let pattern = Pat::parse_multi_with_leading_vert(input)?;
+            input.parse::<TokenStream>()?;
+            Ok(pattern)
+        };
+        if mac.path.is_ident("matches") {
+            if let Ok(pattern) = matches.parse2(mac.tokens.clone()) {
+                self.note(line, &[&pattern], true);
+            }
+        } else if let Ok(arguments) =
+            Punctuated::<Expr, Token![,]>::parse_terminated.parse2(mac.tokens.clone())
+        {
+            arguments
+                .iter()
+                .for_each(|argument| self.visit_expr(argument));
+        } else if let Some(name) = open_match(mac.tokens.clone()) {
+            self.found.push((line, name));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder {
+    fn visit_expr_match(&mut self, node: &'ast syn::ExprMatch) {
+        let patterns: Vec<&Pat> = node.arms.iter().map(|arm| &arm.pat).collect();
+        self.note(node.match_token.span.start().line, &patterns, false);
+        visit::visit_expr_match(self, node);
+    }
+
+    fn visit_expr_let(&mut self, node: &'ast syn::ExprLet) {
+        self.note(node.let_token.span.start().line, &[&node.pat], true);
+        visit::visit_expr_let(self, node);
+    }
+
+    fn visit_local(&mut self, node: &'ast syn::Local) {
+        if node
+            .init
+            .as_ref()
+            .is_some_and(|init| init.diverge.is_some())
+        {
+            self.note(node.let_token.span.start().line, &[&node.pat], true);
+        }
+        visit::visit_local(self, node);
+    }
+
+    fn visit_macro(&mut self, node: &'ast syn::Macro) {
+        self.note_macro(node);
+    }
+
+    fn visit_item(&mut self, node: &'ast syn::Item) {
+        if !is_for_tests(node) {
+            visit::visit_item(self, node);
+        }
+    }
+}
+
+fn is_for_tests(item: &syn::Item) -> bool {
+    let attrs = match item {
+        syn::Item::Mod(module) => &module.attrs,
+        syn::Item::Fn(function) => &function.attrs,
+        _ => return false,
+    };
+    attrs.iter().any(|attribute| {
+        let list = attribute.meta.require_list();
+        list.is_ok_and(|list| list.path.is_ident("cfg") && list.tokens.to_string() == "test")
+    })
+}
+
+/// Where in a pattern something stands: positions in tuples and names of variants, from the outside.
+type Place = Vec<String>;
+
+/// The places of a pattern where a variant of an enum is named.
+fn places(pattern: &Pat, name: &str, at: &mut Place, found: &mut Vec<Place>) {
+    match pattern {
+        Pat::Path(path) if is_of(&path.path, name) => found.push(at.clone()),
+        Pat::TupleStruct(variant) if is_of(&variant.path, name) => found.push(at.clone()),
+        Pat::Struct(variant) if is_of(&variant.path, name) => found.push(at.clone()),
+        _ => {}
+    }
+    each_part(pattern, at, &mut |part, at| places(part, name, at, found));
+}
+
+/// Calls `f` with the parts of a pattern and where they are.
+fn each_part(pattern: &Pat, at: &mut Place, f: &mut dyn FnMut(&Pat, &mut Place)) {
+    match pattern {
+        Pat::Or(or) => or.cases.iter().for_each(|case| f(case, at)),
+        Pat::Reference(reference) => f(&reference.pat, at),
+        Pat::Paren(paren) => f(&paren.pat, at),
+        Pat::Ident(ident) => {
+            if let Some((_, part)) = &ident.subpat {
+                f(part, at);
+            }
+        }
+        _ => {
+            for (step, part) in parts(pattern) {
+                at.push(step);
+                f(part, at);
+                at.pop();
+            }
+        }
+    }
+}
+
+/// The parts of a tuple, a slice or a variant, each with the step to it.
+fn parts(pattern: &Pat) -> Vec<(String, &Pat)> {
+    match pattern {
+        Pat::Tuple(tuple) => numbered("", &tuple.elems),
+        Pat::Slice(slice) => numbered("", &slice.elems),
+        Pat::TupleStruct(variant) => numbered(&last(&variant.path), &variant.elems),
+        Pat::Struct(variant) => {
+            let name = |member: &syn::Member| member.to_token_stream().to_string();
+            let fields = variant.fields.iter();
+            let step =
+                |field: &syn::FieldPat| format!("{}.{}", last(&variant.path), name(&field.member));
+            fields.map(|field| (step(field), &*field.pat)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn numbered<'a>(of: &str, parts: &'a Punctuated<Pat, Token![,]>) -> Vec<(String, &'a Pat)> {
+    let parts = parts.iter().enumerate();
+    parts.map(|(n, part)| (format!("{of}.{n}"), part)).collect()
+}
+
+/// Whether a pattern takes whatever stands at a place.
+fn takes_all(pattern: &Pat, place: &[String]) -> bool {
+    match pattern {
+        Pat::Wild(_) => true,
+        Pat::Ident(ident) => match &ident.subpat {
+            Some((_, part)) => takes_all(part, place),
+            None => ident.ident.to_string().starts_with(char::is_lowercase),
+        },
+        Pat::Or(or) => or.cases.iter().any(|case| takes_all(case, place)),
+        Pat::Reference(reference) => takes_all(&reference.pat, place),
+        Pat::Paren(paren) => takes_all(&paren.pat, place),
+        _ => {
+            let Some((step, rest)) = place.split_first() else {
+                return false;
+            };
+            let part = parts(pattern).into_iter().find(|(name, _)| name == step);
+            part.is_some_and(|(_, part)| takes_all(part, rest))
+        }
+    }
+}
+
+/// The last name of a path.
+fn last(path: &Path) -> String {
+    let segment = path.segments.last();
+    segment.map_or(String::new(), |segment| segment.ident.to_string())
+}
+
+fn is_of(path: &Path, name: &str) -> bool {
+    let mut segments = path.segments.iter().rev().skip(1);
+    segments.next().is_some_and(|segment| segment.ident == name)
+}
+
+/// The growing enum that tokens name, if they have an arm for all others: the body of a macro.
+fn open_match(tokens: TokenStream) -> Option<&'static str> {
+    let mut flat = Vec::new();
+    flatten(tokens, &mut flat);
+    let has = |wanted: &[&str]| flat.windows(wanted.len()).any(|window| window == wanted);
+    let named = GROWING.into_iter().find(|name| has(&[name, ":", ":"]));
+    named.filter(|_| has(&["_", "=", ">"]))
+}
+
+fn flatten(tokens: TokenStream, flat: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => flatten(group.stream(), flat),
+            other => flat.push(other.to_string()),
+        }
+    }
+}
