@@ -96,18 +96,6 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             .append_basic_block(self.entry.function, name)
     }
 
-    fn has_left(&self) -> bool {
-        let block = self.emit.builder.get_insert_block();
-        block.is_none_or(|b| b.get_terminator().is_some())
-    }
-
-    fn jump(&self, to: BasicBlock<'ctx>) -> Result<(), BackendError> {
-        if !self.has_left() {
-            self.emit.builder.build_unconditional_branch(to)?;
-        }
-        Ok(())
-    }
-
     pub(super) fn slot(
         &self,
         value: BasicValueEnum<'ctx>,
@@ -166,7 +154,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
                 self.items(&plan.segments.items)?;
             }
         }
-        self.jump(next)?;
+        self.emit.jump(next)?;
         emit.builder.position_at_end(next);
         self.next_block(&index)?;
         self.count_down(left, (head, end))?;
@@ -382,7 +370,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         }
         for item in items {
             self.item(item)?;
-            if self.has_left() {
+            if self.emit.has_left() {
                 break;
             }
         }
@@ -398,7 +386,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         }
         for item in rest {
             self.item(item)?;
-            if self.has_left() {
+            if self.emit.has_left() {
                 break;
             }
         }
@@ -460,7 +448,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         for (block, items) in [(yes, then_items), (no, else_items)] {
             self.emit.builder.position_at_end(block);
             self.items(items)?;
-            self.jump(next)?;
+            self.emit.jump(next)?;
         }
         self.emit.builder.position_at_end(next);
         Ok(())
@@ -487,7 +475,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
     ) -> Result<(), BackendError> {
         let (head, next) = (self.block("loop"), self.block("next"));
         let counted = self.block_for(inst, exit)?;
-        self.jump(head)?;
+        self.emit.jump(head)?;
         self.emit.builder.position_at_end(head);
         if let Some(counted) = &counted {
             let index = self.read(counted.start.get_type(), counted.slot)?;
@@ -498,7 +486,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         self.loops.push(BlockLoop { next, exit });
         self.items(body)?;
         self.loops.pop();
-        self.jump(next)?;
+        self.emit.jump(next)?;
         self.emit.builder.position_at_end(next);
         self.entry.look(self.emit)?;
         if can_end {
@@ -506,7 +494,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         }
         match counted {
             Some(counted) => self.block_for_next(&counted, head, exit)?,
-            None => self.jump(head)?,
+            None => self.emit.jump(head)?,
         }
         self.emit.builder.position_at_end(exit);
         Ok(())

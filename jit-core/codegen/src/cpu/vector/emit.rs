@@ -104,6 +104,20 @@ impl<'ctx> Emit<'_, 'ctx> {
         function.add_attribute(AttributeLoc::Function, attribute);
     }
 
+    /// Whether control has left the current place.
+    pub(super) fn has_left(&self) -> bool {
+        let block = self.builder.get_insert_block();
+        block.is_none_or(|block| block.get_terminator().is_some())
+    }
+
+    /// Goes on in a block, unless control has left.
+    pub(super) fn jump(&self, to: BasicBlock<'ctx>) -> Result<(), BackendError> {
+        if !self.has_left() {
+            self.builder.build_unconditional_branch(to)?;
+        }
+        Ok(())
+    }
+
     /// Branches to `yes`, as nearly always.
     pub(super) fn likely(
         &self,

@@ -71,15 +71,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// Whether control has left the current place.
     pub(super) fn has_left(&self) -> bool {
-        let block = self.emit.builder.get_insert_block();
-        block.is_none_or(|b| b.get_terminator().is_some())
+        self.emit.has_left()
     }
 
     pub(super) fn jump(&self, to: BasicBlock<'ctx>) -> Result<(), BackendError> {
-        if !self.has_left() {
-            self.emit.builder.build_unconditional_branch(to)?;
-        }
-        Ok(())
+        self.emit.jump(to)
     }
 
     /// Branches to `yes`, as nearly always.

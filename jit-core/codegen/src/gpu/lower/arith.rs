@@ -13,7 +13,7 @@ use inkwell::values::{
 
 use kiln_ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
 
-use super::value::{Lowered, as_float, as_int, as_pointer, as_vector, undef};
+use super::value::{Lowered, as_float, as_int, as_pointer};
 use super::{FunctionLowering, unexpected};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
@@ -54,10 +54,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         op: UnaryOp,
         arg: Value,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let value = self.one(arg)?;
-        self.by_lane(self.type_of(arg), &[value], |scalar, args| {
-            self.unary_scalar(op, scalar, args[0])
-        })
+        self.unary_scalar(op, self.scalar_of(arg)?, self.one(arg)?)
     }
 
     pub(super) fn lower_binary(
@@ -65,34 +62,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         op: BinaryOp,
         [a, b]: [Value; 2],
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let args = [self.one(a)?, self.one(b)?];
-        self.by_lane(self.type_of(a), &args, |scalar, args| {
-            self.binary_scalar(op, scalar, args[0], args[1])
-        })
-    }
-
-    /// Applies `f` to scalars of type `ty`, or to the lanes of vectors of that type.
-    fn by_lane(
-        &self,
-        ty: Type,
-        args: &[BasicValueEnum<'ctx>],
-        f: impl Fn(Scalar, &[BasicValueEnum<'ctx>]) -> Result<BasicValueEnum<'ctx>, BackendError>,
-    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        match *self.types().table().data(ty) {
-            TypeData::Scalar(scalar) => f(scalar, args),
-            TypeData::Vector { element, lanes } => {
-                let mut result = as_vector(undef(self.types().value(ty)?))?;
-                for lane in 0..u32::from(lanes) {
-                    let mut parts = Vec::with_capacity(args.len());
-                    for &arg in args {
-                        parts.push(self.lane(as_vector(arg)?, lane)?);
-                    }
-                    result = self.with_lane(result, lane, f(element, &parts)?)?;
-                }
-                Ok(result.into())
-            }
-            _ => Err(unexpected("arithmetic on what is not a number")),
-        }
+        self.binary_scalar(op, self.scalar_of(a)?, self.one(a)?, self.one(b)?)
     }
 
     fn unary_scalar(
