@@ -150,7 +150,6 @@ pub mod macros {
     pub use kiln_array_lib::ElementFn;
     pub use kiln_array_lib::macros::*;
     pub use kiln_device_stdlib::plain::memory::shared_memory;
-    pub use kiln_device_stdlib::plain::method;
     pub use kiln_device_stdlib::plain::resolve::*;
     pub use kiln_jit_core::args::IntoArg;
     pub use kiln_jit_core::error::Error;
@@ -168,11 +167,13 @@ pub mod prelude {
     pub use crate::{StandardJit, device};
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
     pub use kiln_device_stdlib::index::Index;
+    pub use kiln_device_stdlib::integer::Integer;
     pub use kiln_device_stdlib::math::Math;
+    pub use kiln_device_stdlib::number::{Number, Signed};
     pub use kiln_device_stdlib::plain::atomic::*;
     pub use kiln_device_stdlib::plain::index::*;
     pub use kiln_device_stdlib::plain::memory::*;
-    pub use kiln_device_stdlib::plain::number::{Float, FloatOps as _, Int, Num};
+    pub use kiln_device_stdlib::plain::number::{Float, FloatOps as _, Int, Num, SignedOps as _};
     pub use kiln_device_stdlib::plain::ordering::Ordering;
     pub use kiln_device_stdlib::plain::warp::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};

@@ -3,6 +3,7 @@
 use std::ops;
 
 use kiln_device_stdlib::math::Math;
+use kiln_device_stdlib::number::Signed;
 
 use crate::{Array, Element, Expr, IntoExpr};
 
@@ -87,7 +88,7 @@ functions! {
     /// The square root of every element; floats.
     sqrt() = |x| Math::sqrt(x);
     /// The absolute value of every element; floats.
-    abs() = |x| Math::abs(x);
+    abs() = |x| Signed::abs(x);
     /// Every element to a power known now; floats.
     powi(exponent: i32) = |x| Math::powi(x, exponent);
 }

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`index`] | thread, block and grid indices |
 //! | [`math`] | square root, fused multiply-add, rounding, exponentials, logarithms, sine, powers |
+//! | [`integer`] | methods of integers: counts of bits, rotations, saturation |
+//! | [`number`] | methods of all numbers, and of those with a sign |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
@@ -15,16 +17,22 @@
 #![forbid(unsafe_code)]
 
 pub mod index;
+pub mod integer;
 pub mod math;
+pub mod number;
 pub mod plain;
+mod table;
 pub mod warp;
 
 use kiln_jit_core::ir::IntrinsicDef;
 
 /// All rows of all chapters.
 pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
-    let chapters = [index::ROWS, math::ROWS, math::FUNCTIONS, warp::ROWS];
-    chapters.into_iter().flatten()
+    let chapters = [index::ROWS, warp::ROWS].into_iter().flatten();
+    chapters
+        .chain(math::rows())
+        .chain(number::rows())
+        .chain(integer::rows())
 }
 
 /// The row with this name.

@@ -16,8 +16,9 @@
 //! | `tanh` | 2 | 3 |
 //! | `powf` | 1.5 | 2 |
 //!
-//! In `#[kernel]` functions they are the methods that floats have in Rust; the trait [`Math`] has them
-//! for the builder.
+//! In `#[kernel]` functions they are the methods that floats have in Rust, where a type parameter has them
+//! by its bound `Float` ([`FloatOps`]); the trait [`Math`] has them for the builder. On the host they are the
+//! platform's: those of the table may differ there in their last bits.
 //!
 //! ```
 //! use kiln::prelude::*;
@@ -57,174 +58,84 @@
 
 mod exponential;
 mod format;
-mod power;
-mod rows;
+pub(crate) mod power;
+pub(crate) mod rows;
 mod trigonometric;
 
-use kiln_jit_core::build::{IntoVal, Place, Val, Var};
+use std::ops::Neg;
 
-pub use rows::{FUNCTIONS, ROWS};
-use rows::{Function, Row};
+use kiln_jit_core::ir::Type;
 
-#[track_caller]
-fn unary<'k>(row: Row, x: Val<'k>) -> Val<'k> {
-    x.builder().intrinsic(&ROWS[row as usize], &[x])
-}
+use crate::number::SignedOps;
+use crate::plain::number::NumOps as _;
+use crate::table::{builds, methods};
+use rows::{function, instruction};
 
-#[track_caller]
-fn function<'k>(function: Function, x: Val<'k>) -> Val<'k> {
-    x.builder().intrinsic(&FUNCTIONS[function as usize], &[x])
-}
+methods! {
+    /// What can be done with a [`Float`](crate::plain::number::Float) besides.
+    host FloatOps: [SignedOps + Neg<Output = Self>] on [f32, f64, half::f16, half::bf16];
+    /// Mathematical functions, as methods of values. All take floats.
+    builder Math;
 
-/// Mathematical functions, as methods of values. All take floats.
-pub trait Math<'k>: Copy {
-    /// The value the functions are applied to.
-    #[track_caller]
-    fn value(self) -> Val<'k>;
+    all {
+        /// The square root, correctly rounded; NaN for negative numbers.
+        fn sqrt(self) -> Self = instruction!("math.sqrt", "llvm.sqrt");
+        /// The largest integer that is not greater.
+        fn floor(self) -> Self = instruction!("math.floor", "llvm.floor");
+        /// The smallest integer that is not less.
+        fn ceil(self) -> Self = instruction!("math.ceil", "llvm.ceil");
+        /// The integer next to it towards zero.
+        fn trunc(self) -> Self = instruction!("math.trunc", "llvm.trunc");
+        /// The nearest integer, ties to even.
+        fn round_ties_even(self) -> Self = instruction!("math.rint", "llvm.rint");
+        /// `self * factor + addend` with one rounding.
+        fn mul_add(self, factor: Self, addend: Self) -> Self = instruction!("math.fma", "llvm.fma");
+        /// The number with the sign of another, that of a zero or a NaN, too.
+        fn copysign(self, sign: Self) -> Self = instruction!("math.copysign", "llvm.copysign");
 
-    /// The square root, correctly rounded; NaN for negative numbers.
-    #[track_caller]
-    fn sqrt(self) -> Val<'k> {
-        unary(Row::sqrt, self.value())
+        /// `e` to this power (see the module's table of errors, also for the following).
+        fn exp(self) -> Self = function!("math.exp", exponential::exp);
+        /// 2 to this power.
+        fn exp2(self) -> Self = function!("math.exp2", exponential::exp2);
+        /// The natural logarithm; of zero minus infinity, of negative numbers NaN, like the others.
+        fn ln(self) -> Self = function!("math.log", exponential::ln);
+        /// The logarithm to base 2.
+        fn log2(self) -> Self = function!("math.log2", exponential::log2);
+        /// The logarithm to base 10.
+        fn log10(self) -> Self = function!("math.log10", exponential::log10);
+        /// The sine of an angle in radians; NaN for infinities.
+        fn sin(self) -> Self = function!("math.sin", trigonometric::sin);
+        /// The cosine of an angle in radians; NaN for infinities.
+        fn cos(self) -> Self = function!("math.cos", trigonometric::cos);
+        /// The hyperbolic tangent.
+        fn tanh(self) -> Self = function!("math.tanh", exponential::tanh);
+        /// The power with an exponent of the same type, with C's `pow` for special values.
+        fn powf(self, exponent: Self) -> Self = function!("math.pow", power::pow);
+
+        /// The power by repeated squaring: `x.powi(3)` is two multiplications, and where the exponent is
+        /// not known yet there is a loop of the same ones. A negative exponent gives the reciprocal of
+        /// the positive power.
+        fn powi(self, exponent: i32) -> Self
+            host(|x, n| power::known_power(x, Self::ONE, n))
+            = builds!(|x, n| power::powi(x, n));
+        /// `1 / self`.
+        fn recip(self) -> Self
+            host(|x| Self::ONE / x)
+            = builds!(|x| x.builder().lit(x.ty(), 1.0) / x);
+        /// Whether it is NaN.
+        fn is_nan(self) -> bool = builds!(|x| x.ne(x));
     }
-
-    /// The absolute value.
-    #[track_caller]
-    fn abs(self) -> Val<'k> {
-        unary(Row::abs, self.value())
-    }
-
-    /// The largest integer that is not greater.
-    #[track_caller]
-    fn floor(self) -> Val<'k> {
-        unary(Row::floor, self.value())
-    }
-
-    /// The smallest integer that is not less.
-    #[track_caller]
-    fn ceil(self) -> Val<'k> {
-        unary(Row::ceil, self.value())
-    }
-
-    /// The integer next to it towards zero.
-    #[track_caller]
-    fn trunc(self) -> Val<'k> {
-        unary(Row::trunc, self.value())
-    }
-
-    /// The nearest integer, ties to even.
-    #[track_caller]
-    fn rint(self) -> Val<'k> {
-        unary(Row::rint, self.value())
-    }
-
-    /// `self * factor + addend` with one rounding.
-    #[track_caller]
-    fn mul_add(self, factor: impl IntoVal<'k>, addend: impl IntoVal<'k>) -> Val<'k> {
-        let x = self.value();
-        let b = x.builder();
-        let factor = factor.into_val(b, Some(x.ty()));
-        let addend = addend.into_val(b, Some(x.ty()));
-        b.intrinsic(&ROWS[Row::fma as usize], &[x, factor, addend])
-    }
-
-    /// `e` to this power (see the module's table of errors, also for the following).
-    #[track_caller]
-    fn exp(self) -> Val<'k> {
-        function(Function::exp, self.value())
-    }
-
-    /// 2 to this power.
-    #[track_caller]
-    fn exp2(self) -> Val<'k> {
-        function(Function::exp2, self.value())
-    }
-
-    /// The natural logarithm; of zero minus infinity, of negative numbers NaN, like the others.
-    #[track_caller]
-    fn ln(self) -> Val<'k> {
-        function(Function::log, self.value())
-    }
-
-    /// The logarithm to base 2.
-    #[track_caller]
-    fn log2(self) -> Val<'k> {
-        function(Function::log2, self.value())
-    }
-
-    /// The logarithm to base 10.
-    #[track_caller]
-    fn log10(self) -> Val<'k> {
-        function(Function::log10, self.value())
-    }
-
-    /// The sine of an angle in radians; NaN for infinities.
-    #[track_caller]
-    fn sin(self) -> Val<'k> {
-        function(Function::sin, self.value())
-    }
-
-    /// The cosine of an angle in radians; NaN for infinities.
-    #[track_caller]
-    fn cos(self) -> Val<'k> {
-        function(Function::cos, self.value())
-    }
-
-    /// The hyperbolic tangent.
-    #[track_caller]
-    fn tanh(self) -> Val<'k> {
-        function(Function::tanh, self.value())
-    }
-
-    /// The power with an exponent of the same type, with C's `pow` for special values.
-    #[track_caller]
-    fn powf(self, exponent: impl IntoVal<'k>) -> Val<'k> {
-        let x = self.value();
-        let b = x.builder();
-        let exponent = exponent.into_val(b, Some(x.ty()));
-        b.intrinsic(&FUNCTIONS[Function::pow as usize], &[x, exponent])
-    }
-
-    /// The power with an exponent known now, by repeated squaring: `x.powi(3)` is two
-    /// multiplications. A negative exponent gives the reciprocal of the positive power.
-    #[track_caller]
-    fn powi(self, exponent: i32) -> Val<'k> {
-        let x = self.value();
-        let b = x.builder();
-        let one = b.lit(x.ty(), 1.0);
-        let mut rest = exponent.unsigned_abs();
-        let mut square = x;
-        let mut power: Option<Val<'k>> = None;
-        while rest > 0 {
-            if rest & 1 == 1 {
-                power = Some(power.map_or(square, |p| p * square));
-            }
-            rest >>= 1;
-            if rest > 0 {
-                square = square * square;
-            }
-        }
-        let power = power.unwrap_or(one);
-        if exponent < 0 { one / power } else { power }
+    known {
+        /// The bits, as an unsigned integer of the same width.
+        fn to_bits(self) -> Bits = builds!(|x| x.bitcast(bits_of(x.ty())));
     }
 }
 
-impl<'k> Math<'k> for Val<'k> {
-    fn value(self) -> Val<'k> {
-        self
-    }
-}
-
-impl<'k> Math<'k> for Place<'k> {
-    #[track_caller]
-    fn value(self) -> Val<'k> {
-        self.get()
-    }
-}
-
-impl<'k> Math<'k> for Var<'k> {
-    #[track_caller]
-    fn value(self) -> Val<'k> {
-        self.get()
+/// The integer type of a float's bits.
+pub(crate) fn bits_of(ty: Type) -> Type {
+    match ty {
+        Type::F64 => Type::U64,
+        Type::F32 => Type::U32,
+        _ => Type::U16,
     }
 }

@@ -229,8 +229,8 @@ fn math_functions(jit: &Jit) -> Outcome {
     check("ceil", pairs(jit, &values, |a, _| a.ceil())?, f64::ceil);
     check("trunc", pairs(jit, &values, |a, _| a.trunc())?, f64::trunc);
     check(
-        "rint",
-        pairs(jit, &values, |a, _| a.rint())?,
+        "round_ties_even",
+        pairs(jit, &values, |a, _| a.round_ties_even())?,
         f64::round_ties_even,
     );
     for (a, b, o) in pairs(jit, &values, |a, b| a.mul_add(b, a))? {

@@ -70,6 +70,15 @@ macro_rules! case {
     };
 }
 
+/// What integers of a type parameter have.
+#[device_fn]
+pub fn of_any<T: Int>(x: T, y: T, n: u32) -> T {
+    let powers = x.wrapping_pow(n & 15) ^ T::wrapping_neg(y).wrapping_pow(3);
+    let shifted = x.wrapping_shl(n) ^ x.wrapping_shr(n).wrapping_sub(T::wrapping_shl(y, 3));
+    let divisor = if y == T::ZERO { T::ONE } else { y };
+    powers ^ shifted ^ x.wrapping_div(divisor) ^ x.wrapping_rem(divisor)
+}
+
 /// What signed and unsigned integers have in common, then what is said besides.
 macro_rules! integers {
     ($($case:ident $t:ident $module:ident |$x:ident, $y:ident| $more:expr;)*) => {$(
@@ -93,6 +102,7 @@ macro_rules! integers {
                 ($x & 3).pow(n & 3) as u64,
                 $x.clamp(5, 90) as u64,
                 $t::count_ones($y) as u64,
+                super::of_any($x, $y, n) as u64,
                 $more,
             ];
             for i in 0..bits.len() {

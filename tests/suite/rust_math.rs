@@ -11,6 +11,7 @@ chapter![
     functions_have_the_bits_of_the_builder,
     functions_are_near_the_host,
     functions_by_path_and_of_halves,
+    signs_of_every_float,
     conversions_round_once,
     remainders_of_floats,
 ];
@@ -144,6 +145,49 @@ fn functions_by_path_and_of_halves(jit: &Jit) -> Outcome {
         assert!(fits, "of {h} it is {want}, not {}", powers[i]);
     }
     Ok(())
+}
+
+#[device_fn]
+fn signs<T: Float>(x: T, y: T) -> [T; 4] {
+    let other = if x.is_nan() { y } else { T::copysign(x, -y) };
+    [x.copysign(y), x.signum(), x.abs(), other]
+}
+
+#[kernel]
+fn all_signs<T: Float>(x: &[T], out: &mut [[T; 4]]) {
+    let i = global_id().x;
+    for j in 0..x.len() {
+        out[i * x.len() + j] = signs(x[i], x[j]);
+    }
+}
+
+fn signs_of_every_float(jit: &Jit) -> Outcome {
+    fn check<T: Float + KernelType + std::fmt::Debug>(jit: &Jit) -> Outcome
+    where
+        [T; 4]: KernelType,
+    {
+        let numbers = [0.0, -0.0, 1.0, -2.5, 1e-5, -6e4];
+        let numbers = numbers
+            .iter()
+            .chain(&[f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+        let x: Vec<T> = numbers.map(|&x| T::from_f64(x)).collect();
+        let mut out = jit.upload(&vec![[T::ZERO; 4]; x.len() * x.len()])?;
+        all_signs.launch(jit, (1, x.len() as u32), &jit.upload(&x)?, &mut out)?;
+        let shown = |part: T| match part.is_nan() {
+            true => "NaN".to_owned(),
+            false => format!("{:?}", part.to_f64()),
+        };
+        for (i, got) in out.to_vec()?.into_iter().enumerate() {
+            let (x, y) = (x[i / x.len()], x[i % x.len()]);
+            let want = signs(x, y).map(shown);
+            assert_eq!(got.map(shown), want, "of {x:?} and {y:?}");
+        }
+        Ok(())
+    }
+    check::<f32>(jit)?;
+    check::<f64>(jit)?;
+    check::<f16>(jit)?;
+    check::<bf16>(jit)
 }
 
 #[device_fn]

@@ -11,6 +11,7 @@ use super::rust_language::on_host_and_device;
 on_host_and_device! {
     constructors values shared_references changes_of_variables changes_of_parts receivers_in_order
     constants of_enums generic_types by_path chains same_name_as_a_library_method own_parameters
+    library_names_that_change_something
     private_methods shadowed_self; in_buffers
 }
 
@@ -87,6 +88,17 @@ impl Gauss {
 
     fn len(&self) -> i32 {
         self.norm2() & 0xff
+    }
+
+    // What numbers have under these names changes nothing.
+    fn pow(&mut self, by: i32) -> i32 {
+        self.scale(by);
+        self.re
+    }
+
+    fn min(self, least: &mut i32) -> i32 {
+        *least += self.re;
+        *least
     }
 }
 
@@ -353,6 +365,28 @@ fn same_name_as_a_library_method(x: i32) -> i32 {
     let z = Gauss::new(x & 7, 2);
     let numbers = [1, 2, 3];
     z.max(Gauss::I).re + (x & 3).max(2) * 100 + z.len() + numbers.len() as i32
+}
+
+#[device_fn]
+fn library_names_that_change_something(x: i32) -> i32 {
+    let mut z = Gauss::new(x & 7, 3);
+    let left = z.re + z.pow(2) + z.re * 100;
+    let listed = [z.re, z.pow(3), z.re];
+    let kept = z.max({
+        z.pow(2);
+        Gauss::ZERO
+    });
+    // Nothing else asks for this to be in memory.
+    let mut body = Body {
+        at: z,
+        parts: [z; 3],
+        side: Side::Left,
+    };
+    let part = body.at.pow(-1);
+    let mut least = x & 3;
+    let least = least + z.min(&mut least) * 10 + least * 100;
+    let sums = left + listed[0] + listed[1] * 7 + listed[2] * 11 + kept.re;
+    sums + part * 13 + body.at.im + least
 }
 
 #[derive(Copy, Clone, KernelType)]

@@ -8,6 +8,7 @@ use kiln_jit_core::build::Val;
 
 use super::Math as _;
 use super::format::{Coefficients, Constant, Format, difference, sum};
+use crate::number::Signed as _;
 
 const LOG2_E: Constant = [std::f32::consts::LOG2_E as f64, std::f64::consts::LOG2_E];
 /// log2(e) less [`LOG2_E`].

@@ -1,10 +1,15 @@
-//! `x^y` as `e^(y ln x)`, with the logarithm and its product in twice the precision.
+//! `x^y` as `e^(y ln x)`, with the logarithm and its product in twice the precision; and whole powers, by
+//! repeated squaring.
 
-use kiln_jit_core::build::Val;
+use std::ops::{Div, Mul};
+
+use kiln_jit_core::build::{IntoVal, Val};
+use kiln_jit_core::ir::Type;
 
 use super::Math as _;
 use super::exponential::{Split, exp_of_sum, split};
 use super::format::{Coefficients, Constant, Format, Pair, exact_product, exact_sum, sum};
+use crate::number::Signed as _;
 
 /// 1/3 in two parts.
 const THIRD: [Constant; 2] = [
@@ -129,4 +134,56 @@ fn power_of_magnitude<'k>(base: Val<'k>, y: Val<'k>) -> Val<'k> {
     let power = base.eq(zero).select(of_zero, power);
     let power = base.eq(format.infinity()).select(of_infinity, power);
     base.eq(one).select(one, power)
+}
+
+/// `x^n` of a whole number.
+#[track_caller]
+pub(super) fn powi<'k>(x: Val<'k>, n: impl IntoVal<'k>) -> Val<'k> {
+    let one = x.builder().lit(x.ty(), 1.0);
+    if let Some(n) = n.known_int().and_then(|n| i32::try_from(n).ok()) {
+        return known_power(x, one, n);
+    }
+    let n = n.into_val(x.builder(), Some(Type::I32));
+    let size = n.lt(0).select(-n, n).cast(Type::U32);
+    let power = positive_power(x, size, one);
+    n.lt(0).select(one / power, power)
+}
+
+/// A power whose exponent is known, as multiplications; on the host the same.
+pub(super) fn known_power<T>(x: T, one: T, exponent: i32) -> T
+where
+    T: Copy + Mul<Output = T> + Div<Output = T>,
+{
+    let mut rest = exponent.unsigned_abs();
+    let (mut square, mut power) = (x, None);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            power = Some(power.map_or(square, |p| p * square));
+        }
+        rest >>= 1;
+        if rest > 0 {
+            square = square * square;
+        }
+    }
+    let power = power.unwrap_or(one);
+    if exponent < 0 { one / power } else { power }
+}
+
+/// `x` to the power of `n`, a `u32`, in a loop.
+#[track_caller]
+pub(crate) fn positive_power<'k>(x: Val<'k>, n: Val<'k>, one: Val<'k>) -> Val<'k> {
+    let b = x.builder();
+    let (power, square) = (b.var("power", one), b.var("square", x));
+    let rest = b.var("rest", n);
+    b.while_(
+        || rest.get().ne(0),
+        || {
+            b.if_((rest.get() & 1).ne(0), || {
+                power.set(power.get() * square.get())
+            });
+            rest.set(rest.get() >> 1);
+            square.set(square.get() * square.get());
+        },
+    );
+    power.get()
 }

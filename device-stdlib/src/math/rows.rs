@@ -5,59 +5,104 @@ use half::{bf16, f16};
 use kiln_jit_core::build::{DeviceFn, Val};
 use kiln_jit_core::ir::{Cell, Family, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern};
 
-use super::{exponential, power, trigonometric};
-
 const FLOATS: TypePattern =
     TypePattern::OneOf(&[Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64]);
 
 /// Cells for `f32` and `f64` through an LLVM intrinsic that is an instruction everywhere, or lowered to
 /// some, and for the 16-bit floats through `f32`.
-macro_rules! float_cells {
-    ($llvm:literal) => {
-        &[
-            Cell::overloaded(Family::Any, Scalar::F32, $llvm),
-            Cell::overloaded(Family::Any, Scalar::F64, $llvm),
-            Cell::via_f32(Family::Any, Scalar::F16),
-            Cell::via_f32(Family::Any, Scalar::BF16),
-        ]
+pub(crate) const fn cells(llvm: &'static str) -> [Cell; 4] {
+    [
+        Cell::overloaded(Family::Any, Scalar::F32, llvm),
+        Cell::overloaded(Family::Any, Scalar::F64, llvm),
+        Cell::via_f32(Family::Any, Scalar::F16),
+        Cell::via_f32(Family::Any, Scalar::BF16),
+    ]
+}
+
+/// A method that is an instruction everywhere: the row's name, and the intrinsic that LLVM has for it.
+macro_rules! instruction {
+    (@row $name:ident($($arg:ident),*), $row:literal, $llvm:literal) => {
+        Some($crate::math::rows::of_floats(
+            $row,
+            [stringify!($name) $(, stringify!($arg))*].len(),
+            const { &$crate::math::rows::cells($llvm) },
+            ::kiln_jit_core::ir::Meaning::Pure(|scalar, args| {
+                $crate::math::rows::float_meaning(
+                    scalar,
+                    args,
+                    |&[x $(, $arg)*, ..]| f32::$name(x $(, $arg)*),
+                    |&[x $(, $arg)*, ..]| f64::$name(x $(, $arg)*),
+                )
+            }),
+        ))
+    };
+    (@build $row:path, ($x:ident $(, $arg:ident)*), $($how:tt)*) => {
+        $crate::math::rows::call(&$row, $x, &[$($arg),*])
     };
 }
 
-macro_rules! float_rows {
-    ($($row:ident = $name:literal, $llvm:literal, $params:expr, $f32:expr, $f64:expr;)*) => {
-        /// The rows of this chapter that are instructions.
-        pub static ROWS: &[IntrinsicDef] = &[$(IntrinsicDef::new(
-            $name,
-            $params,
-            TypePattern::SameAs(0),
-            Meaning::Pure(|scalar, args| float_meaning(scalar, args, $f32, $f64)),
-        )
-        .with_cells(float_cells!($llvm))),*];
-        #[allow(non_camel_case_types, reason = "row numbers, spelled as the rows")]
-        #[derive(Copy, Clone)]
-        pub(super) enum Row { $($row),* }
+/// A method that is a function written in the IR: the row's name, and what it computes.
+macro_rules! function {
+    (@row $name:ident($($arg:ident),*), $row:literal, $body:path) => {
+        Some($crate::math::rows::of_floats(
+            $row,
+            [stringify!($name) $(, stringify!($arg))*].len(),
+            &[],
+            ::kiln_jit_core::ir::Meaning::Body(|scalar| {
+                $crate::math::rows::function_body(
+                    $row,
+                    ["x" $(, stringify!($arg))*],
+                    scalar,
+                    |[x $(, $arg)*]| $body(x $(, $arg)*),
+                )
+            }),
+        ))
+    };
+    (@build $row:path, ($x:ident $(, $arg:ident)*), $($how:tt)*) => {
+        $crate::math::rows::call(&$row, $x, &[$($arg),*])
     };
 }
-float_rows! {
-    sqrt = "math.sqrt", "llvm.sqrt", &[FLOATS], |a| a[0].sqrt(), |a| a[0].sqrt();
-    abs = "math.abs", "llvm.fabs", &[FLOATS], |a| a[0].abs(), |a| a[0].abs();
-    floor = "math.floor", "llvm.floor", &[FLOATS], |a| a[0].floor(), |a| a[0].floor();
-    ceil = "math.ceil", "llvm.ceil", &[FLOATS], |a| a[0].ceil(), |a| a[0].ceil();
-    trunc = "math.trunc", "llvm.trunc", &[FLOATS], |a| a[0].trunc(), |a| a[0].trunc();
-    rint = "math.rint", "llvm.rint", &[FLOATS], |a| a[0].round_ties_even(), |a| a[0].round_ties_even();
-    fma = "math.fma", "llvm.fma", &[FLOATS, TypePattern::SameAs(0), TypePattern::SameAs(0)],
-        |a| a[0].mul_add(a[1], a[2]), |a| a[0].mul_add(a[1], a[2]);
+
+pub(crate) use {function, instruction};
+
+/// The most parameters of a row.
+const MOST: usize = 3;
+
+/// A row of floats of one type, which its result has, too.
+pub(crate) const fn of_floats(
+    name: &'static str,
+    params: usize,
+    cells: &'static [Cell],
+    meaning: Meaning,
+) -> IntrinsicDef {
+    const SAME: TypePattern = TypePattern::SameAs(0);
+    const PARAMS: &[TypePattern; MOST] = &[FLOATS, SAME, SAME];
+    IntrinsicDef::new(name, PARAMS.split_at(params).0, SAME, meaning).with_cells(cells)
+}
+
+/// A call of a method's row.
+#[track_caller]
+pub(crate) fn call<'k>(
+    row: &'static Option<IntrinsicDef>,
+    receiver: Val<'k>,
+    args: &[Val<'k>],
+) -> Val<'k> {
+    let args = [&[receiver], args].concat();
+    match row {
+        Some(row) => receiver.builder().intrinsic(row, &args),
+        None => receiver,
+    }
 }
 
 /// Computes a row on the bits of its arguments.
-fn float_meaning(
+pub(crate) fn float_meaning(
     scalar: Scalar,
     args: &[u64],
-    single: fn(&[f32]) -> f32,
-    double: fn(&[f64]) -> f64,
+    single: fn(&[f32; MOST]) -> f32,
+    double: fn(&[f64; MOST]) -> f64,
 ) -> u64 {
     let via_f32 = |widen: fn(u64) -> f32| {
-        let mut wide = [0.0; 3];
+        let mut wide = [0.0; MOST];
         for (w, &bits) in wide.iter_mut().zip(args) {
             *w = widen(bits);
         }
@@ -65,7 +110,7 @@ fn float_meaning(
     };
     match scalar {
         Scalar::F64 => {
-            let mut wide = [0.0; 3];
+            let mut wide = [0.0; MOST];
             for (w, &bits) in wide.iter_mut().zip(args) {
                 *w = f64::from_bits(bits);
             }
@@ -91,38 +136,12 @@ fn float_meaning(
     }
 }
 
-macro_rules! function_rows {
-    ($($row:ident = $name:literal, $params:expr, $body:expr;)*) => {
-        /// The rows of this chapter that are functions written in the IR.
-        pub static FUNCTIONS: &[IntrinsicDef] = &[$(IntrinsicDef::new(
-            $name,
-            $params,
-            TypePattern::SameAs(0),
-            Meaning::Body(|scalar| function_body($name, $params.len(), scalar, $body)),
-        )),*];
-        #[allow(non_camel_case_types, reason = "row numbers, spelled as the rows")]
-        #[derive(Copy, Clone)]
-        pub(super) enum Function { $($row),* }
-    };
-}
-function_rows! {
-    exp = "math.exp", &[FLOATS], |a| exponential::exp(a[0]);
-    exp2 = "math.exp2", &[FLOATS], |a| exponential::exp2(a[0]);
-    log = "math.log", &[FLOATS], |a| exponential::ln(a[0]);
-    log2 = "math.log2", &[FLOATS], |a| exponential::log2(a[0]);
-    log10 = "math.log10", &[FLOATS], |a| exponential::log10(a[0]);
-    sin = "math.sin", &[FLOATS], |a| trigonometric::sin(a[0]);
-    cos = "math.cos", &[FLOATS], |a| trigonometric::cos(a[0]);
-    tanh = "math.tanh", &[FLOATS], |a| exponential::tanh(a[0]);
-    pow = "math.pow", &[FLOATS, TypePattern::SameAs(0)], |a| power::pow(a[0], a[1]);
-}
-
 /// A function as a module; the 16-bit floats through `f32`.
-fn function_body(
+pub(crate) fn function_body<const N: usize>(
     name: &str,
-    params: usize,
+    params: [&str; N],
     scalar: Scalar,
-    body: impl for<'k> Fn(&[Val<'k>]) -> Val<'k>,
+    body: impl for<'k> Fn([Val<'k>; N]) -> Val<'k>,
 ) -> Option<Module> {
     if !scalar.is_float() {
         return None;
@@ -130,11 +149,8 @@ fn function_body(
     let ty = Type::scalar(scalar);
     let computed = if scalar.is_half() { Type::F32 } else { ty };
     let function = DeviceFn::build(&format!("{name}.{}", scalar.name()), |k| {
-        let args: Vec<Val<'_>> = ["x", "y"][..params]
-            .iter()
-            .map(|param| k.param(param, ty).cast(computed))
-            .collect();
-        k.return_value(body(&args).cast(ty));
+        let args = params.map(|param| k.param(param, ty).cast(computed));
+        k.return_value(body(args).cast(ty));
     });
     function.ok().map(|f| f.module())
 }

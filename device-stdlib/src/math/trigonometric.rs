@@ -5,6 +5,7 @@ use kiln_jit_core::ir::Type;
 
 use super::Math as _;
 use super::format::{Coefficients, Constant, Format, exact_product, sum};
+use crate::number::Signed as _;
 
 /// 2 / pi.
 const TWO_OVER_PI: Constant = [

@@ -41,13 +41,11 @@
 //! | [`atomic`] | atomics |
 //! | [`ordering`] | orderings of atomics and fences |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
-//! | [`integer`] | those of integers that are made of operators |
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`resolve`] | which function a method or a path means |
 
 pub mod atomic;
 pub mod index;
-pub mod integer;
 pub mod memory;
 pub mod method;
 pub mod number;

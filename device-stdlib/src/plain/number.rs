@@ -1,7 +1,8 @@
 //! What bounds on type parameters mean: the operations that a kernel can do with a `T`.
 //!
-//! The operations are in supertraits of their own, [`number::NumOps`](NumOps) and so on: a bound
-//! brings them for `T`, and importing `Num` does not make `1.min(2)` ambiguous.
+//! The operations are in supertraits of their own, [`NumOps`] and so on: a bound brings them for `T`, and
+//! importing `Num` does not make `1.min(2)` ambiguous. Those that are methods of the chapters' tables are in
+//! [`SignedOps`], [`FloatOps`] and [`IntOps`].
 //!
 //! ```
 //! use kiln::prelude::*;
@@ -38,14 +39,15 @@
 //! # }
 //! ```
 
-use std::ops::{
-    Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign,
-    Mul, MulAssign, Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub, SubAssign,
-};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
 
 use kiln_jit_core::front::Param;
 use kiln_jit_core::rounding;
 use kiln_jit_core::value::DeviceType;
+
+pub use crate::integer::IntOps;
+pub use crate::math::FloatOps;
+pub use crate::number::SignedOps;
 
 /// A number: `i8` .. `u64`, `usize`, `f16`, `bf16`, `f32`, `f64`.
 pub trait Num: NumOps {}
@@ -101,73 +103,6 @@ pub trait NumOps:
     fn max(self, other: Self) -> Self;
 }
 
-/// What can be done with an [`Int`] besides.
-pub trait IntOps:
-    Sized
-    + Eq
-    + BitAnd<Output = Self>
-    + BitOr<Output = Self>
-    + BitXor<Output = Self>
-    + BitAndAssign
-    + BitOrAssign
-    + BitXorAssign
-    + Not<Output = Self>
-    + Shl<u32, Output = Self>
-    + Shr<u32, Output = Self>
-    + ShlAssign<u32>
-    + ShrAssign<u32>
-{
-    /// The sum, modulo 2 to the width.
-    fn wrapping_add(self, other: Self) -> Self;
-    /// The difference, modulo 2 to the width.
-    fn wrapping_sub(self, other: Self) -> Self;
-    /// The product, modulo 2 to the width.
-    fn wrapping_mul(self, other: Self) -> Self;
-}
-
-/// What can be done with a [`Float`] besides.
-pub trait FloatOps: Sized + Neg<Output = Self> {
-    /// The square root, correctly rounded.
-    fn sqrt(self) -> Self;
-    /// The absolute value.
-    fn abs(self) -> Self;
-    /// The largest integer that is not greater.
-    fn floor(self) -> Self;
-    /// The smallest integer that is not less.
-    fn ceil(self) -> Self;
-    /// The integer next to it towards zero.
-    fn trunc(self) -> Self;
-    /// The nearest integer, ties to even.
-    fn round_ties_even(self) -> Self;
-    /// `self * factor + addend` with one rounding.
-    fn mul_add(self, factor: Self, addend: Self) -> Self;
-    /// The power, by repeated squaring.
-    fn powi(self, exponent: i32) -> Self;
-    /// `1 / self`.
-    fn recip(self) -> Self;
-    /// `e` to this power.
-    ///
-    /// This and the following are the platform's on the host, where the last bits may differ from
-    /// those of a kernel; [`crate::math`] has the errors that those have.
-    fn exp(self) -> Self;
-    /// 2 to this power.
-    fn exp2(self) -> Self;
-    /// The natural logarithm.
-    fn ln(self) -> Self;
-    /// The logarithm to base 2.
-    fn log2(self) -> Self;
-    /// The logarithm to base 10.
-    fn log10(self) -> Self;
-    /// The sine of an angle in radians.
-    fn sin(self) -> Self;
-    /// The cosine of an angle in radians.
-    fn cos(self) -> Self;
-    /// The hyperbolic tangent.
-    fn tanh(self) -> Self;
-    /// The power with an exponent of the same type.
-    fn powf(self, exponent: Self) -> Self;
-}
-
 macro_rules! ints {
     ($($t:ty)*) => {$(
         impl Num for $t {}
@@ -184,34 +119,12 @@ macro_rules! ints {
             fn min(self, other: Self) -> Self { Ord::min(self, other) }
             fn max(self, other: Self) -> Self { Ord::max(self, other) }
         }
-        impl IntOps for $t {
-            fn wrapping_add(self, other: Self) -> Self { <$t>::wrapping_add(self, other) }
-            fn wrapping_sub(self, other: Self) -> Self { <$t>::wrapping_sub(self, other) }
-            fn wrapping_mul(self, other: Self) -> Self { <$t>::wrapping_mul(self, other) }
-        }
     )*};
 }
 ints! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
-/// A power as kernels compute it.
-fn power<T: Mul<Output = T> + Div<Output = T> + Copy>(x: T, one: T, exponent: i32) -> T {
-    let mut rest = exponent.unsigned_abs();
-    let (mut square, mut power) = (x, None);
-    while rest > 0 {
-        if rest & 1 == 1 {
-            power = Some(power.map_or(square, |p| p * square));
-        }
-        rest >>= 1;
-        if rest > 0 {
-            square = square * square;
-        }
-    }
-    let power = power.unwrap_or(one);
-    if exponent < 0 { one / power } else { power }
-}
-
 macro_rules! floats {
-    ($($t:ty, $one:expr, |$wide:ident: $w:ty| $narrow:expr, $from_f64:expr, $from_int:expr;)*) => {$(
+    ($($t:ty, $one:expr, $from_f64:expr, $from_int:expr;)*) => {$(
         impl Num for $t {}
         impl Float for $t {}
         impl NumOps for $t {
@@ -226,43 +139,14 @@ macro_rules! floats {
             fn min(self, other: Self) -> Self { <$t>::min(self, other) }
             fn max(self, other: Self) -> Self { <$t>::max(self, other) }
         }
-        impl FloatOps for $t {
-            fn sqrt(self) -> Self { let $wide = <$w>::from(self).sqrt(); $narrow }
-            fn abs(self) -> Self { let $wide = <$w>::from(self).abs(); $narrow }
-            fn floor(self) -> Self { let $wide = <$w>::from(self).floor(); $narrow }
-            fn ceil(self) -> Self { let $wide = <$w>::from(self).ceil(); $narrow }
-            fn trunc(self) -> Self { let $wide = <$w>::from(self).trunc(); $narrow }
-            fn round_ties_even(self) -> Self {
-                let $wide = <$w>::from(self).round_ties_even();
-                $narrow
-            }
-            fn mul_add(self, factor: Self, addend: Self) -> Self {
-                let $wide = <$w>::from(self).mul_add(factor.into(), addend.into());
-                $narrow
-            }
-            fn powi(self, exponent: i32) -> Self { power(self, $one.1, exponent) }
-            fn recip(self) -> Self { $one.1 / self }
-            fn exp(self) -> Self { let $wide = <$w>::from(self).exp(); $narrow }
-            fn exp2(self) -> Self { let $wide = <$w>::from(self).exp2(); $narrow }
-            fn ln(self) -> Self { let $wide = <$w>::from(self).ln(); $narrow }
-            fn log2(self) -> Self { let $wide = <$w>::from(self).log2(); $narrow }
-            fn log10(self) -> Self { let $wide = <$w>::from(self).log10(); $narrow }
-            fn sin(self) -> Self { let $wide = <$w>::from(self).sin(); $narrow }
-            fn cos(self) -> Self { let $wide = <$w>::from(self).cos(); $narrow }
-            fn tanh(self) -> Self { let $wide = <$w>::from(self).tanh(); $narrow }
-            fn powf(self, exponent: Self) -> Self {
-                let $wide = <$w>::from(self).powf(exponent.into());
-                $narrow
-            }
-        }
     )*};
 }
 floats! {
-    f32, (0.0, 1.0), |x: f32| x, |n: f64| n as f32, |n: i128| n as f32;
-    f64, (0.0, 1.0), |x: f64| x, |n: f64| n, |n: i128| n as f64;
-    half::f16, (half::f16::ZERO, half::f16::ONE), |x: f32| half::f16::from_f32(x),
+    f32, (0.0, 1.0), |n: f64| n as f32, |n: i128| n as f32;
+    f64, (0.0, 1.0), |n: f64| n, |n: i128| n as f64;
+    half::f16, (half::f16::ZERO, half::f16::ONE),
         rounding::f16_from_f64, rounding::f16_from_int;
-    half::bf16, (half::bf16::ZERO, half::bf16::ONE), |x: f32| half::bf16::from_f32(x),
+    half::bf16, (half::bf16::ZERO, half::bf16::ONE),
         rounding::bf16_from_f64, rounding::bf16_from_int;
 }
 
@@ -295,75 +179,6 @@ impl<const INDEX: usize> NumOps for Param<INDEX> {
         self
     }
     fn max(self, _: Self) -> Self {
-        self
-    }
-}
-
-impl<const INDEX: usize> IntOps for Param<INDEX> {
-    fn wrapping_add(self, _: Self) -> Self {
-        self
-    }
-    fn wrapping_sub(self, _: Self) -> Self {
-        self
-    }
-    fn wrapping_mul(self, _: Self) -> Self {
-        self
-    }
-}
-
-impl<const INDEX: usize> FloatOps for Param<INDEX> {
-    fn sqrt(self) -> Self {
-        self
-    }
-    fn abs(self) -> Self {
-        self
-    }
-    fn floor(self) -> Self {
-        self
-    }
-    fn ceil(self) -> Self {
-        self
-    }
-    fn trunc(self) -> Self {
-        self
-    }
-    fn round_ties_even(self) -> Self {
-        self
-    }
-    fn mul_add(self, _: Self, _: Self) -> Self {
-        self
-    }
-    fn powi(self, _: i32) -> Self {
-        self
-    }
-    fn recip(self) -> Self {
-        self
-    }
-    fn exp(self) -> Self {
-        self
-    }
-    fn exp2(self) -> Self {
-        self
-    }
-    fn ln(self) -> Self {
-        self
-    }
-    fn log2(self) -> Self {
-        self
-    }
-    fn log10(self) -> Self {
-        self
-    }
-    fn sin(self) -> Self {
-        self
-    }
-    fn cos(self) -> Self {
-        self
-    }
-    fn tanh(self) -> Self {
-        self
-    }
-    fn powf(self, _: Self) -> Self {
         self
     }
 }

@@ -3,7 +3,7 @@
 //! rustc resolves both in the checked copy, which tells the types: that of the receiver, and that of
 //! the function which a path names. By these the description finds an implementation of [`Method`] or
 //! [`AssociatedFn`] for the name. `#[device_fn]` on an `impl` block writes them; for the methods of
-//! numbers and slices they are in [`super::method`]. Where rustc has found nothing, the last parameter of
+//! numbers the tables of the chapters do, and those of slices are in [`super::method`]. Where rustc has found nothing, the last parameter of
 //! these traits stays open, and only the implementations for `str` fit: what is wrong is reported once.
 
 use std::marker::PhantomData;
@@ -20,22 +20,21 @@ use super::number::NumOps;
     message = "`{Self}` has no such method in kernels",
     label = "not a method of kernels",
     note = "mark the `impl` block that it is in with `#[device_fn]`, or write a `#[device_fn]` function",
-    note = "numbers have `abs`, `clamp`, `max`, `min`, `signum` and, for a type parameter, `cast::<U>()`; \
-            floats `ceil`, `cos`, `exp`, `exp2`, `floor`, `is_nan`, `ln`, `log10`, `log2`, `mul_add`, \
-            `powf`, `powi`, `recip`, `round_ties_even`, `sin`, `sqrt`, `tanh`, `to_bits`, `trunc`; \
-            integers `pow`, `abs_diff`, `count_ones`, `leading_zeros`, `rotate_left`, `wrapping_add` and \
-            their kind; slices and arrays `len` and `is_empty`"
+    note = "of the methods that numbers have in Rust, kernels have those which the traits `Number`, `Signed`, \
+            `Math` and `Integer` of `kiln::prelude` list; slices and arrays have `len` and `is_empty`"
 )]
 pub trait Method<const NAME: u64, Found: ?Sized> {
     /// How it takes its receiver.
     const RECEIVER: Receiver;
+    /// Whether it may assign something that is not its own: its receiver, or what an argument refers to.
+    const CHANGES: bool;
 
     /// Calls it. The first argument is the receiver; `types` are those written at the call.
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 
     /// The entry of a pool for a call of it.
     fn pooled(_: &MethodOf<Self, Found>) -> Pooled {
-        Pooled::method(Self::RECEIVER, Self::call)
+        Pooled::method(Self::RECEIVER, Self::CHANGES, Self::call)
     }
 }
 
@@ -44,7 +43,8 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no such function in kernels",
     label = "not a function of kernels",
-    note = "mark the `impl` block that it is in with `#[device_fn]`"
+    note = "mark the `impl` block that it is in with `#[device_fn]`",
+    note = "of the functions that numbers have in Rust, kernels have `from` and the methods, `f32::max(a, b)`"
 )]
 pub trait AssociatedFn<const NAME: u64, F: ?Sized> {
     /// Calls it. `types` are those written at the call.
@@ -53,6 +53,7 @@ pub trait AssociatedFn<const NAME: u64, F: ?Sized> {
 
 impl<const NAME: u64, T: ?Sized> Method<NAME, str> for T {
     const RECEIVER: Receiver = Receiver::Value;
+    const CHANGES: bool = false;
 
     fn call<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
         front.unit()

@@ -1,6 +1,6 @@
 //! Writing.
 
-use crate::{Len, LineColumn, Op, TypeOp};
+use crate::{Len, LineColumn, Op, TypeOp, When};
 
 /// The bit of an operation's byte that says that its place follows.
 pub(crate) const HAS_PLACE: u8 = 0x80;
@@ -75,6 +75,18 @@ impl Code {
     /// Appends a flag.
     pub fn flag(self, flag: bool) -> Code {
         self.byte(flag.into())
+    }
+
+    /// Appends when something is to be done.
+    pub fn when(self, when: &When) -> Code {
+        match when {
+            When::Never => self.number(0),
+            When::Always => self.number(1),
+            When::Changing(methods) => {
+                let counted = self.number(methods.len() as u32 + 2);
+                methods.iter().copied().fold(counted, Code::number)
+            }
+        }
     }
 
     /// Appends a number.

@@ -27,7 +27,7 @@ mod read;
 mod text;
 
 pub use code::Code;
-pub use op::{Len, Op, TypeOp};
+pub use op::{Len, Op, TypeOp, When};
 pub use read::{Header, Reader, Region};
 pub use text::text;
 

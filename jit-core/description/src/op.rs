@@ -47,6 +47,7 @@ numbered! {
     /// | `r` | a region |
     /// | `v`, `c`, `p` | the number of a variable, of a closure, of an entry of the pool |
     /// | `n`, `i`, `f` | another number; an integer of any sign; a flag |
+    /// | `m` | a [`When`](crate::When) |
     /// | `s`, `S`, `N` | a text; a list of texts with expressions; one of texts with numbers |
     /// | `l`, `x` | the length of an array; an operator |
     pub enum Op else Unit {
@@ -75,6 +76,8 @@ numbered! {
         ConstParam "nt",
         /// The operand as it is here, whatever is assigned later.
         Eager "e",
+        /// The same, if it may be assigned later.
+        EagerWhen "me",
 
         /// `-e`.
         Neg "e",
@@ -152,11 +155,9 @@ numbered! {
         Call "pTE",
         /// The same, with all variables as arguments.
         CallWithAll "pT",
-        /// A method on a receiver. The first flag: whether the receiver is a place, the second: whether
-        /// arguments may change it.
-        CallMethod "pffeTE",
-        /// A method of numbers.
-        CallNumber "peE",
+        /// A method on a receiver. The flag: whether the receiver is a place; then, when arguments may
+        /// change it.
+        CallMethod "pfmeTE",
         /// A function that takes closures; each of the last list is [`Op::Closure`] or
         /// [`Op::LetClosure`].
         CallInline "pTEE",
@@ -167,20 +168,20 @@ numbered! {
         /// Defines a closure; `n` arguments become the variables from `v` on.
         LetClosure "cvnr",
 
-        /// Declares a parameter, with the flags of [`Op::Bind`].
-        Param "stffv",
-        /// A variable of the user's; the first flag: it is mutable, the second: it needs an address.
-        Bind "sffve",
+        /// Declares a parameter, as [`Op::Bind`] does a variable.
+        Param "stfmv",
+        /// A variable of the user's. The flag: whether it is mutable; then, when it needs an address.
+        Bind "sfmve",
         /// A variable of the macro's.
         Let "ve",
         /// A variable of the macro's that has its type from what is first assigned to it.
         Slot "v",
-        /// A variable of the user's that is assigned later; with a type it is in memory.
-        Declare "vu",
-        /// Assigns the second to the first.
-        Assign "ee",
-        /// Assigns the result of an operator to the first.
-        AssignOp "eex",
+        /// A variable of the user's that is assigned later, and when it is in memory, which takes a type.
+        Declare "vmu",
+        /// Assigns the first to the second, and when it is evaluated before that.
+        Assign "mre",
+        /// The same of the result of an operator, with the second on its left.
+        AssignOp "mrex",
         /// Evaluates and forgets.
         Discard "e",
 
@@ -236,6 +237,32 @@ numbered! {
         Reference "ft",
         /// A slice of such elements, mutable if the flag is set.
         Slice "ft",
+    }
+}
+
+/// When something is to be done that only changes of variables ask for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum When {
+    /// Nothing changes.
+    #[default]
+    Never,
+    /// Something may change.
+    Always,
+    /// If one of these methods, by their entries of the pool, changes something.
+    Changing(Vec<u32>),
+}
+
+impl When {
+    /// When one or the other asks for it.
+    pub fn or(self, other: When) -> When {
+        match (self, other) {
+            (When::Always, _) | (_, When::Always) => When::Always,
+            (When::Never, when) | (when, When::Never) => when,
+            (When::Changing(mut methods), When::Changing(more)) => {
+                methods.extend(more);
+                When::Changing(methods)
+            }
+        }
     }
 }
 

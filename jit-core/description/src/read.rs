@@ -1,7 +1,7 @@
 //! Reading. Behind the end of the bytes there are zeros.
 
 use crate::code::HAS_PLACE;
-use crate::{Len, LineColumn, Op, TypeOp};
+use crate::{Len, LineColumn, Op, TypeOp, When};
 
 /// Reads a description from a position on.
 #[derive(Copy, Clone, Debug)]
@@ -79,6 +79,15 @@ impl<'d> Reader<'d> {
         self.byte() != 0
     }
 
+    /// When something is to be done.
+    pub fn when(&mut self) -> When {
+        match self.count() {
+            0 => When::Never,
+            1 => When::Always,
+            counted => When::Changing((2..counted).map(|_| self.number()).collect()),
+        }
+    }
+
     /// A number.
     pub fn number(&mut self) -> u32 {
         self.unsigned() as u32
@@ -146,7 +155,11 @@ mod tests {
         let inner = Code::new(Op::Int, None).int(i128::from(u64::MAX)).int(-1);
         let code = Code::header("a/b.rs", 70_000, 3, 1)
             .code(&Code::new(Op::Add, Some(place)).region(&inner).flag(true))
-            .code(&Code::ty(TypeOp::Tuple).len(Len::Param(9)).text("ä"));
+            .code(&Code::ty(TypeOp::Tuple).len(Len::Param(9)).text("ä"))
+            .when(&When::Always)
+            .when(&When::Changing(vec![7, 300]))
+            .when(&When::Never)
+            .flag(true);
         let bytes = code.into_bytes();
         let mut reader = Reader::new(&bytes);
         let header = reader.header();
@@ -159,6 +172,10 @@ mod tests {
         assert!(reader.flag());
         assert_eq!(reader.type_op(), TypeOp::Tuple);
         assert_eq!((reader.len(), reader.text()), (Len::Param(9), "ä"));
+        assert_eq!(reader.when(), When::Always);
+        assert_eq!(reader.when(), When::Changing(vec![7, 300]));
+        assert_eq!(reader.when(), When::Never);
+        assert!(reader.flag());
     }
 
     #[test]
@@ -181,6 +198,7 @@ mod tests {
                 reader.type_op();
                 reader.region();
                 reader.len();
+                reader.when();
             }
         }
     }

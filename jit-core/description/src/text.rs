@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{Len, Reader, TypeOp};
+use crate::{Len, Reader, TypeOp, When};
 
 /// The text of a description: an operation a line, what it is made of below it. After `@` is its place,
 /// its line counted from that of the function.
@@ -72,6 +72,7 @@ fn inline(operand: char, code: &mut Reader<'_>) -> Option<String> {
         'n' => code.number().to_string(),
         'i' => code.int().to_string(),
         'f' => code.flag().to_string(),
+        'm' => when(&code.when()),
         's' => format!("{:?}", code.text()),
         'x' => format!("{:?}", code.op().0),
         'l' => len(code),
@@ -87,6 +88,17 @@ fn inline(operand: char, code: &mut Reader<'_>) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+fn when(when: &When) -> String {
+    match when {
+        When::Never => "false".to_owned(),
+        When::Always => "true".to_owned(),
+        When::Changing(methods) => {
+            let methods: Vec<String> = methods.iter().map(|m| format!("p{m}")).collect();
+            format!("if({})", methods.join(" "))
+        }
+    }
 }
 
 fn types(code: &mut Reader<'_>, (open, close): (&str, &str)) -> String {

@@ -1,8 +1,8 @@
 //! Statements: `let`, items, and expressions as statements.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use kiln_description::{Code, Op};
+use kiln_description::{Code, Op, When};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
@@ -16,7 +16,7 @@ use crate::names::{Meaning, Names};
 use crate::pool::Pool;
 use crate::position::{Source, Start};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
-use crate::scan::{self, Mutable, addressed};
+use crate::scan::{self, Methods, Mutable, addressed};
 use crate::signature::Signature;
 use crate::types::{has_references, is_open};
 
@@ -39,7 +39,9 @@ pub(crate) struct Translator<'a> {
     /// The variables that are `mut`.
     pub(crate) mutable: Mutable,
     source: Source,
-    addressed: HashSet<String>,
+    /// The methods that are called.
+    pub(crate) methods: Methods,
+    addressed: HashMap<String, When>,
     type_params: Vec<Ident>,
     consts: Vec<(Ident, Type)>,
     locals: u32,
@@ -71,18 +73,22 @@ impl<'a> Translator<'a> {
         for param in &signature.params {
             mutable.visit_pat(&param.pattern);
         }
+        let mut pool = Pool::default();
+        let methods = Methods::of(body, &mut pool, crate::call::method_entry);
+        let params = signature.params.iter().map(|p| &p.pattern);
         Translator {
+            addressed: addressed(body, params, &methods),
+            methods,
             mutable,
             kind,
             name: signature.is_free.then(|| signature.name.clone()),
             refusals,
             frames: Vec::new(),
             names: Names::default(),
-            pool: Pool::default(),
+            pool,
             source: Source::new(&signature.name),
             in_closure: false,
             is_inlined: signature.is_inlined(),
-            addressed: addressed(body, signature.params.iter().map(|p| &p.pattern)),
             type_params: signature
                 .types
                 .iter()
@@ -188,14 +194,15 @@ impl<'a> Translator<'a> {
             && ident.subpat.is_none()
         {
             let (name, mutable) = (&ident.ident, ident.mutability.is_some());
-            let memory = self.is_addressed(name);
+            let memory = self.addressed(name);
             let code = code.text(&plain_name(name)).code(&ty);
-            return code.flag(mutable).flag(memory).number(self.variable(name));
+            return code.flag(mutable).when(&memory).number(self.variable(name));
         }
         let value = self.fresh();
         let parts = self.bind_pattern(pattern, &local(value));
         let code = code.text(&format!("parameter{index}")).code(&ty);
-        Code::block(vec![code.flag(false).flag(false).number(value), parts])
+        let code = code.flag(false).when(&When::Never).number(value);
+        Code::block(vec![code, parts])
     }
 
     /// An operation where a token is.
@@ -231,8 +238,10 @@ impl<'a> Translator<'a> {
         result
     }
 
-    pub(crate) fn is_addressed(&self, name: &Ident) -> bool {
-        self.addressed.contains(&name.to_string())
+    /// When a variable of a name needs an address.
+    pub(crate) fn addressed(&self, name: &Ident) -> When {
+        let when = self.addressed.get(&name.to_string());
+        when.cloned().unwrap_or_default()
     }
 
     pub(crate) fn is_type_param(&self, name: &Ident) -> bool {
@@ -378,12 +387,14 @@ impl<'a> Translator<'a> {
                 "a variable without a value has a name; give this one a value",
             );
         };
-        let memory = self.is_addressed(&ident.ident);
-        let is_needed = |ty: &&Type| memory || (has_references(ty) && !is_open(ty));
-        let ty = ty.filter(is_needed).map(|ty| self.ty(ty));
+        let mut memory = self.addressed(&ident.ident);
+        if ty.is_some_and(|ty| has_references(ty) && !is_open(ty)) {
+            memory = When::Always;
+        }
+        let ty = ty.filter(|_| memory != When::Never).map(|ty| self.ty(ty));
         let code = self.op(Op::Declare, ident.ident.span());
         let variable = self.variable(&ident.ident);
-        code.number(variable).option(ty.as_ref())
+        code.number(variable).when(&memory).option(ty.as_ref())
     }
 
     /// `let (a, b) = (x, y);` without a tuple.
@@ -417,8 +428,8 @@ impl<'a> Translator<'a> {
         let value = self.expr(expr);
         match to {
             Destination::Slot(slot) => {
-                let code = self.op(Op::Assign, expr.start()).code(&local(*slot));
-                code.code(&value)
+                let code = self.op(Op::Assign, expr.start()).when(&When::Never);
+                code.region(&value).code(&local(*slot))
             }
             Destination::Discard => self.op(Op::Discard, expr.start()).code(&value),
         }

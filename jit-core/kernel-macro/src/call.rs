@@ -10,8 +10,7 @@ use crate::body::{Translator, plain_name};
 use crate::checked::marked;
 use crate::function::{Kind, root_at};
 use crate::position::Start;
-use crate::refusal::{METHODS, host_macro, host_type, method};
-use crate::scan::only_computes;
+use crate::refusal::{host_macro, host_type, method};
 
 /// The numbers of Rust, which have functions like `u32::from`.
 pub(crate) const NUMBERS: &[&str] = &[
@@ -51,8 +50,15 @@ impl Translator<'_> {
         }
         let segments: Vec<&Ident> = function.path.segments.iter().map(|s| &s.ident).collect();
         match segments.as_slice() {
-            [ty, name] if self.is_type_param(ty) => self.call_of_param(call, ty, name),
-            [ty, name] if NUMBERS.iter().any(|n| *ty == n) => self.call_of_number(call, ty, name),
+            [ty, name] if is_conversion(name) && self.is_type_param(ty) => {
+                self.conversion(Op::Convert, call, ty)
+            }
+            [ty, name] if is_conversion(name) && is_number(ty) => {
+                self.conversion(Op::Cast, call, ty)
+            }
+            [ty, _] if self.is_type_param(ty) || is_number(ty) => {
+                self.call_of_type(call, of, function)
+            }
             [ty, ..] if segments.len() > 1 && host_type(&ty.to_string()).is_some() => {
                 let message = host_type(&ty.to_string()).unwrap_or_default();
                 self.refuse(function, message)
@@ -178,48 +184,15 @@ impl Translator<'_> {
         types
     }
 
-    /// `T::from_f64(x)`.
-    fn call_of_param(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> Code {
+    /// `T::from_f64(x)`, `u32::from(x)`.
+    fn conversion(&mut self, op: Op, call: &ExprCall, ty: &Ident) -> Code {
         let args = self.eager_list(call.args.iter());
-        match (name.to_string().as_str(), args.as_slice()) {
-            ("from_f64" | "from_i32", [number]) => {
-                let ty = self.host_type(ty);
-                self.op(Op::Convert, call.start()).code(number).code(&ty)
-            }
-            (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
-                self.number_method(name, receiver, rest)
-            }
-            _ => self.refuse(
-                name,
-                "of a type parameter kernels call `T::from_f64`, `T::from_i32` and methods",
-            ),
+        let ty = self.host_type(ty);
+        match args.as_slice() {
+            [number] => self.op(op, call.start()).code(number).code(&ty),
+            // rustc says what is wrong.
+            _ => Code::new(Op::Unit, None),
         }
-    }
-
-    /// `u32::from(x)`, `f32::max(a, b)`.
-    fn call_of_number(&mut self, call: &ExprCall, ty: &Ident, name: &Ident) -> Code {
-        let args = self.eager_list(call.args.iter());
-        match (name.to_string().as_str(), args.as_slice()) {
-            ("from", [value]) => {
-                let ty = self.host_type(ty);
-                self.op(Op::Cast, call.start()).code(value).code(&ty)
-            }
-            (method, [receiver, rest @ ..]) if METHODS.contains(&method) => {
-                self.number_method(name, receiver, rest)
-            }
-            _ => self.refuse(
-                name,
-                "kernels have `from` and the methods of numbers; write a `#[device_fn]` for this",
-            ),
-        }
-    }
-
-    fn number_method(&mut self, name: &Ident, receiver: &Code, args: &[Code]) -> Code {
-        let (span, root) = (name.span(), root_at(name.span()));
-        let entry = quote_spanned!(span=> #root::Pooled::number(#root::method::#name));
-        let entry = self.pool.entry(&entry);
-        let code = self.op(Op::CallNumber, span).number(entry);
-        code.code(receiver).list(args)
     }
 
     /// `x.cast::<T>()`.
@@ -244,15 +217,13 @@ impl Translator<'_> {
         if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
             return self.refuse(argument, crate::refusal::CLOSURE_TO_METHOD);
         }
-        // The position of the call is that of its receiver, as everywhere; what rustc says about the
-        // method reaches to its name.
-        let (span, root) = (call.start(), root_at(call.start()));
-        let name = number_of(&call.method);
-        let open = quote_spanned!(call.method.span()=> _);
-        let entry = quote_spanned!(span=> <#open as #root::Method<#name, _>>::pooled(&#of));
-        let entry = self.pool.entry(&entry);
+        // The position of the call is that of its receiver, as everywhere.
+        let span = call.start();
+        let Some(entry) = self.methods.entry(of) else {
+            return Code::new(Op::Unit, None);
+        };
         let receiver = self.expr(&call.receiver);
-        let may_change = !call.args.iter().all(only_computes);
+        let may_change = self.methods.change_in(&call.args);
         let is_place = crate::checked::is_place(&call.receiver);
         let args = self.eager_list(call.args.iter());
         let types = call
@@ -261,7 +232,7 @@ impl Translator<'_> {
             .map(|list| self.type_args(&PathArguments::AngleBracketed(list.clone()), false))
             .unwrap_or_default();
         let code = self.op(Op::CallMethod, span).number(entry);
-        let code = code.flag(is_place).flag(may_change).code(&receiver);
+        let code = code.flag(is_place).when(&may_change).code(&receiver);
         code.list(&types).list(&args)
     }
 
@@ -292,6 +263,24 @@ impl Translator<'_> {
             ),
         }
     }
+}
+
+/// Whether a name is one of a number, whatever it has been before.
+pub(crate) fn is_number(name: &Ident) -> bool {
+    NUMBERS.iter().any(|number| name == number)
+}
+
+/// Whether a function of a number with this name makes it of another.
+pub(crate) fn is_conversion(name: &Ident) -> bool {
+    ["from", "from_f64", "from_i32"].iter().any(|n| name == n)
+}
+
+/// The entry of a pool for a method: what rustc has found for the receiver in the checked copy.
+pub(crate) fn method_entry(of: &Ident, call: &ExprMethodCall) -> TokenStream {
+    let (span, root) = (call.start(), root_at(call.start()));
+    let name = number_of(&call.method);
+    let open = quote_spanned!(call.method.span()=> _);
+    quote_spanned!(span=> <#open as #root::Method<#name, _>>::pooled(&#of))
 }
 
 /// The number of a method's name, as a literal of the host.

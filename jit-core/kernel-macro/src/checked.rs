@@ -14,7 +14,7 @@ use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, PathArguments, Token};
 
-use crate::call::NUMBERS;
+use crate::call::{is_conversion, is_number};
 use crate::expression::strip;
 use crate::function::root;
 use crate::position::Start;
@@ -204,10 +204,26 @@ impl Mark {
             return false;
         };
         let is_variable = of.is_none() && self.variables.contains(&name.ident.to_string());
-        let is_of = |ty: &syn::PathSegment| {
-            NUMBERS.iter().any(|n| ty.ident == n) || self.type_params.contains(&ty.ident)
-        };
+        let is_of =
+            |ty: &syn::PathSegment| is_number(&ty.ident) || self.type_params.contains(&ty.ident);
         path.qself.is_none() && !is_variable && !of.is_some_and(is_of)
+    }
+
+    /// Whether a path names a function of a number, but one that makes it of another.
+    fn is_of_number(&self, expr: &Expr) -> bool {
+        let Expr::Path(ExprPath {
+            qself: None, path, ..
+        }) = expr
+        else {
+            return false;
+        };
+        let mut segments = path.segments.iter().map(|segment| &segment.ident);
+        match (segments.next(), segments.next(), segments.next()) {
+            (Some(ty), Some(name), None) => {
+                (is_number(ty) || self.type_params.contains(ty)) && !is_conversion(name)
+            }
+            _ => false,
+        }
     }
 
     /// Whether a function is called for the first time: its entry in the pool does for all calls.
@@ -317,7 +333,7 @@ impl VisitMut for Mark {
             *call.func = function.clone();
         }
         if let Expr::Call(call) = expr
-            && let of_type = self.is_of_type(&call.func)
+            && let of_type = (self.is_of_type(&call.func) || self.is_of_number(&call.func))
             && (of_type || self.is_function(&call.func))
             && !call.args.iter().any(|arg| self.is_closure(arg))
             && (of_type || self.is_first(&call.func))

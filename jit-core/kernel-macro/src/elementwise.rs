@@ -16,7 +16,7 @@ use syn::{
 };
 
 use crate::body::{Translator, plain_name};
-use crate::call::NUMBERS;
+use crate::call::is_number;
 use crate::checked::{CheckedCopy, for_host};
 use crate::expression::strip;
 use crate::function::{Kind, root, root_at};
@@ -62,7 +62,7 @@ fn of_function(function: &ExprPath, refusals: &mut Refusals) -> TokenStream {
     let mut path = function.path.clone();
     let names: Vec<String> = path.segments.iter().map(|s| plain_name(&s.ident)).collect();
     if let ([ty, method], None) = (names.as_slice(), &function.qself)
-        && NUMBERS.contains(&ty.as_str())
+        && (function.path.segments.first()).is_some_and(|segment| is_number(&segment.ident))
     {
         let message =
             format!("`{ty}::{method}` is no `#[device_fn]`; write a closure, `|x| x.{method}()`");

@@ -1,6 +1,6 @@
 //! Expressions that compute: each becomes an operand.
 
-use kiln_description::{Code, Op, TypeOp};
+use kiln_description::{Code, Op, TypeOp, When};
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
@@ -11,7 +11,6 @@ use crate::checked::{is_cast, is_open_literal, marked, marked_method};
 use crate::function::root;
 use crate::names::Meaning;
 use crate::position::Start;
-use crate::scan::only_computes;
 
 impl Translator<'_> {
     /// The operand that an expression is.
@@ -127,15 +126,21 @@ impl Translator<'_> {
     /// Expressions one after the other: each as it is at its place.
     pub(crate) fn eager_list<'e>(&mut self, exprs: impl Iterator<Item = &'e Expr>) -> Vec<Code> {
         let exprs: Vec<&Expr> = exprs.collect();
-        let lazy = exprs.iter().all(|e| only_computes(e));
+        let when = self.methods.change_in(exprs.iter().copied());
         let eager = |this: &mut Self, e: &Expr| {
             let value = this.expr(e);
-            match lazy {
-                true => value,
-                false => this.op(Op::Eager, e.start()).code(&value),
-            }
+            this.eager_when(&when, value, e.start())
         };
         exprs.into_iter().map(|e| eager(self, e)).collect()
+    }
+
+    /// An operand that is taken as it is here when something is changed before it is used.
+    fn eager_when(&self, when: &When, value: Code, span: Span) -> Code {
+        match when {
+            When::Never => value,
+            When::Always => self.op(Op::Eager, span).code(&value),
+            When::Changing(_) => self.op(Op::EagerWhen, span).when(when).code(&value),
+        }
     }
 
     /// A number without a suffix, perhaps negative, of a type.
@@ -249,9 +254,7 @@ impl Translator<'_> {
         };
         // An operand that is a variable is read where the operator is, unless the right side may
         // assign it.
-        if !only_computes(&binary.right) {
-            left = self.op(Op::Eager, span).code(&left);
-        }
+        left = self.eager_when(&self.methods.change(&binary.right), left, span);
         self.op(op, span).code(&left).code(&right)
     }
 

@@ -1,6 +1,6 @@
 //! Control flow: expressions that are made of statements.
 
-use kiln_description::{Code, Op};
+use kiln_description::{Code, Op, When};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
@@ -9,7 +9,6 @@ use crate::body::{Destination, Translator, local};
 use crate::expression::{operator, strip};
 use crate::function::Kind;
 use crate::position::Start;
-use crate::scan::only_computes;
 
 /// Something that `break` or `continue` can mean.
 pub(crate) struct Frame {
@@ -277,21 +276,13 @@ impl Translator<'_> {
     /// An assignment, of the result of an operator if there is one.
     fn assign_by(&mut self, op: Option<Op>, span: Span, left: &Expr, right: &Expr) -> Code {
         // Rust evaluates the right side first. Where both only compute, the place first is as good.
-        let in_order = only_computes(right);
-        let (left, mut right) = (self.expr(left), self.expr(right));
-        let mut parts = Vec::new();
-        if !in_order {
-            let value = self.fresh();
-            let eager = self.op(Op::Eager, span).code(&right);
-            parts.push(Code::new(Op::Let, None).number(value).code(&eager));
-            right = local(value);
-        }
-        let assign = |op| self.op(op, span).code(&left).code(&right);
-        parts.push(match op {
+        let early = self.methods.change(right);
+        let (left, right) = (self.expr(left), self.expr(right));
+        let assign = |op| self.op(op, span).when(&early).region(&right).code(&left);
+        match op {
             None => assign(Op::Assign),
             Some(op) => assign(Op::AssignOp).op(op),
-        });
-        Code::block(parts)
+        }
     }
 
     fn assign_tuple(&mut self, places: &syn::ExprTuple, right: &Expr) -> Code {
@@ -307,7 +298,8 @@ impl Translator<'_> {
             };
             let field = self.op(Op::Field, span).text(&i.to_string());
             let field = self.op(Op::Eager, span).code(&field.code(&local(value)));
-            parts.push(self.op(Op::Assign, span).code(&place).code(&field));
+            let assign = self.op(Op::Assign, span).when(&When::Never);
+            parts.push(assign.region(&field).code(&place));
         }
         Code::block(parts)
     }

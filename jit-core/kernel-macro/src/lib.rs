@@ -199,7 +199,7 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 /// | `min`, `max` of `0.0` and `-0.0`, the bits of a NaN | either, any | either, any |
 /// | `x.clamp(low, high)` with `high` below `low` | `high` | panics |
 /// | `powi` | multiplications by repeated squaring | std's, or for a type parameter the same as in a kernel |
-/// | `exp`, `exp2`, `ln`, `log2`, `log10`, `sin`, `cos`, `tanh`, `powf` | the same bits on all devices | the platform's, some units in the last place away |
+/// | `exp`, `ln`, `sin`, `powf` and what else has an error in the table of `kiln::stdlib::math` | the same bits on all devices | the platform's, some units in the last place away |
 /// | indices, barriers, warps | of the launch | there is one thread |
 ///
 /// All else is equal: `wrapping_add` and its kind, comparisons, casts with `as` (which saturate from

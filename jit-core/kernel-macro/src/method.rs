@@ -8,6 +8,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
     FnArg, GenericParam, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Path, PathArguments,
@@ -18,7 +19,7 @@ use crate::body::plain_name;
 use crate::call::number_of;
 use crate::checked::{for_host, unfit_lints};
 use crate::function::{Kind, Parts, root, root_at};
-use crate::refusal::{CLOSURE_TO_METHOD, METHODS, Refusals};
+use crate::refusal::{CLOSURE_TO_METHOD, Refusals};
 use crate::signature::Signature;
 
 /// The name that `self` has in a description.
@@ -136,7 +137,7 @@ impl Of<'_> {
         let text = format!("{}::{}", path_name(self.ty), plain_name(&signature.name));
         let described = described(&parts, &signature, &text);
         let name = &signature.name;
-        let method = receiver.map(|how| self.method(name, how, &self.call()));
+        let method = receiver.map(|how| self.method(function, how, &self.call()));
         let bound = self.bound(function, &signature);
         let associated = self.associated_fn(name, bound.as_ref(), &self.call());
         let cfgs = function.attrs.iter().filter(|a| a.path().is_ident("cfg"));
@@ -203,20 +204,22 @@ impl Of<'_> {
         };
         let name = &function.sig.ident;
         let receiver = receiver(function, &mut Refusals::default());
-        let method = receiver.map(|how| self.method(name, how, &call));
+        let method = receiver.map(|how| self.method(function, how, &call));
         let associated = self.associated_fn(name, None, &call);
         quote!(#method #associated)
     }
 
     /// The implementation by which method calls find a function.
-    fn method(&self, name: &Ident, how: &'static str, call: &TokenStream) -> TokenStream {
-        let root = root_at(name.span());
-        let (ty, how, name) = (self.self_ty, format_ident!("{how}"), number_of(name));
+    fn method(&self, function: &ImplItemFn, how: &'static str, call: &TokenStream) -> TokenStream {
+        let (root, changes) = (root_at(function.sig.ident.span()), changes(function));
+        let (ty, how) = (self.self_ty, format_ident!("{how}"));
+        let name = number_of(&function.sig.ident);
         let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
         quote_spanned! {ty.span()=>
             #[diagnostic::do_not_recommend]
             impl<#(#params),*> #root::Method<#name, ()> for #ty #clause {
                 const RECEIVER: #root::Receiver = #root::Receiver::#how;
+                const CHANGES: bool = #changes;
                 #call
             }
         }
@@ -286,20 +289,6 @@ fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
 
 /// How a function takes `self`, as the variant of `Receiver`, if it does.
 fn receiver(function: &ImplItemFn, refusals: &mut Refusals) -> Option<&'static str> {
-    let name = plain_name(&function.sig.ident);
-    let writes = function.sig.inputs.iter().find(|input| match input {
-        FnArg::Receiver(receiver) => receiver.reference.is_some() && receiver.mutability.is_some(),
-        FnArg::Typed(param) => {
-            matches!(&*param.ty, Type::Reference(reference) if reference.mutability.is_some())
-        }
-    });
-    if let (Some(input), true) = (writes, METHODS.contains(&name.as_str())) {
-        let message = format!(
-            "`{name}` of numbers and slices changes nothing, and kernels rely on that for the name; \
-             name this method otherwise"
-        );
-        refusals.refuse(input, &message);
-    }
     let receiver = function.sig.receiver()?;
     if receiver.colon_token.is_some() {
         refusals.refuse(receiver, "write `self`, `&self` or `&mut self`");
@@ -309,6 +298,25 @@ fn receiver(function: &ImplItemFn, refusals: &mut Refusals) -> Option<&'static s
         (Some(_), None) => "Shared",
         (Some(_), Some(_)) => "Mutable",
     })
+}
+
+/// Whether a function takes something that it may assign.
+fn changes(function: &ImplItemFn) -> bool {
+    struct Mutable(bool);
+    impl<'ast> Visit<'ast> for Mutable {
+        fn visit_type_reference(&mut self, reference: &'ast syn::TypeReference) {
+            self.0 |= reference.mutability.is_some();
+            syn::visit::visit_type_reference(self, reference);
+        }
+    }
+    let mut mutable = Mutable(false);
+    for input in &function.sig.inputs {
+        match input {
+            FnArg::Receiver(receiver) => mutable.visit_type(&receiver.ty),
+            FnArg::Typed(param) => mutable.visit_type(&param.ty),
+        }
+    }
+    mutable.0
 }
 
 /// Generics of a block and of a function in it.

@@ -22,9 +22,10 @@ impl Translator<'_> {
                         .refuse(by_ref, "kernels have no `ref`; write `&` on the right side");
                 }
                 let (name, mutable) = (&ident.ident, ident.mutability.is_some());
-                let (variable, memory) = (self.variable(name), self.is_addressed(name));
+                let (variable, memory) = (self.variable(name), self.addressed(name));
                 let code = self.op(Op::Bind, span).text(&plain_name(name));
-                let code = code.flag(mutable).flag(memory).number(variable).code(value);
+                let code = code.flag(mutable).when(&memory);
+                let code = code.number(variable).code(value);
                 let mut parts = vec![code];
                 if let Some((_, inner)) = &ident.subpat {
                     parts.push(self.bind_pattern(inner, &local(variable)));

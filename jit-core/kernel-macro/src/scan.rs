@@ -1,39 +1,125 @@
 //! Facts about a body that are found before it is translated.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use proc_macro2::Ident;
+use kiln_description::When;
+use proc_macro2::{Ident, TokenStream};
 use syn::visit::Visit;
-use syn::{BinOp, Expr, Pat};
+use syn::{BinOp, Expr, ExprMethodCall, Pat};
 
-use crate::body::plain_name;
 use crate::checked::{is_cast, marked, marked_method};
 use crate::expression::strip;
-use crate::refusal::METHODS;
+use crate::pool::Pool;
 
-/// The names of variables that need an address: they are borrowed, indexed, or assigned in part; or a
-/// method may change a part of one, for which it has to be `mut`.
+/// The methods that a body calls, by the names that they are marked with: their entries of the pool. What
+/// they are, and so whether they change something, rustc says when it has found them.
+#[derive(Default)]
+pub(crate) struct Methods(HashMap<String, u32>);
+
+impl Methods {
+    /// Those of a marked body, which become entries of the pool.
+    pub(crate) fn of(
+        block: &syn::Block,
+        pool: &mut Pool,
+        entry: impl Fn(&Ident, &ExprMethodCall) -> TokenStream,
+    ) -> Methods {
+        struct Calls<'a>(Vec<(&'a Ident, &'a ExprMethodCall)>);
+        impl<'a> Visit<'a> for Calls<'a> {
+            fn visit_expr(&mut self, expr: &'a Expr) {
+                self.0.extend(marked_method(expr));
+                syn::visit::visit_expr(self, expr);
+            }
+        }
+        let mut calls = Calls(Vec::new());
+        calls.visit_block(block);
+        let mut numbered = |(of, call): (&Ident, &ExprMethodCall)| {
+            let number = pool.entry(&entry(of, call));
+            (of.to_string(), number)
+        };
+        Methods(calls.0.into_iter().map(&mut numbered).collect())
+    }
+
+    /// The entry of a call, by its mark.
+    pub(crate) fn entry(&self, of: &Ident) -> Option<u32> {
+        self.0.get(&of.to_string()).copied()
+    }
+
+    /// When a call changes something that is not its own.
+    fn changes(&self, of: &Ident) -> When {
+        self.entry(of)
+            .map_or(When::Always, |entry| When::Changing(vec![entry]))
+    }
+
+    /// When the evaluation of an expression does more than computing its value: it assigns something or
+    /// leaves a block, so that it makes a difference whether it is evaluated before or after something
+    /// else that only computes.
+    pub(crate) fn change(&self, expr: &Expr) -> When {
+        if let Some((_, inner)) = marked(expr) {
+            return self.change(inner);
+        }
+        if let Some((of, call)) = marked_method(expr) {
+            let parts = self.change_in(std::iter::once(&*call.receiver).chain(&call.args));
+            return self.changes(of).or(parts);
+        }
+        match expr {
+            Expr::Lit(_) | Expr::Path(_) => When::Never,
+            Expr::Paren(e) => self.change(&e.expr),
+            Expr::Group(e) => self.change(&e.expr),
+            Expr::Unary(e) => self.change(&e.expr),
+            Expr::Cast(e) => self.change(&e.expr),
+            Expr::Field(e) => self.change(&e.base),
+            Expr::Reference(e) => self.change(&e.expr),
+            Expr::Index(e) => self.change_in([&*e.expr, &e.index]),
+            Expr::Binary(e) if !is_compound(&e.op) => self.change_in([&*e.left, &e.right]),
+            Expr::MethodCall(e) if is_cast(e) => self.change(&e.receiver),
+            // Without arguments there is nothing that it could write to; what a closure assigns is
+            // borrowed as long as the closure is there, so that nothing else in the expression reads it.
+            Expr::Call(e) if e.args.is_empty() => When::Never,
+            Expr::Tuple(e) => self.change_in(&e.elems),
+            Expr::Array(e) => self.change_in(&e.elems),
+            Expr::Struct(e) => self.change_in(e.fields.iter().map(|f| &f.expr)),
+            _ => When::Always,
+        }
+    }
+
+    /// The same of several.
+    pub(crate) fn change_in<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> When {
+        let changes = exprs.into_iter().map(|expr| self.change(expr));
+        changes.fold(When::Never, When::or)
+    }
+}
+
+/// When variables need an address, by their names: they are borrowed, indexed, or assigned in part; or a
+/// method changes a part of one, for which it has to be `mut`.
 /// Names, not variables: one that is shadowed by another of its name shares its fate, which costs a
 /// little memory and changes nothing.
 pub(crate) fn addressed<'a>(
     block: &'a syn::Block,
     params: impl Iterator<Item = &'a syn::Pat>,
-) -> HashSet<String> {
-    let mut scan = Addressed::default();
+    methods: &Methods,
+) -> HashMap<String, When> {
+    let mut scan = Addressed {
+        when: HashMap::new(),
+        receivers: Vec::new(),
+        mutable: HashSet::new(),
+        methods,
+    };
     scan.visit_block(block);
     params.for_each(|pattern| scan.visit_pat(pattern));
-    let changed = scan.receivers.intersection(&scan.mutable).cloned();
-    let changed: Vec<String> = changed.collect();
-    scan.names.extend(changed);
-    scan.names
+    for (name, when) in std::mem::take(&mut scan.receivers) {
+        if scan.mutable.contains(&name) {
+            scan.add(name, when);
+        }
+    }
+    scan.when
 }
 
-#[derive(Default)]
-struct Addressed {
-    names: HashSet<String>,
-    /// Variables that methods are called on parts of.
-    receivers: HashSet<String>,
+struct Addressed<'a> {
+    when: HashMap<String, When>,
+    /// Variables that methods are called on parts of, and when those change something.
+    receivers: Vec<(String, When)>,
     mutable: HashSet<String>,
+    methods: &'a Methods,
 }
 
 /// The variable that an expression is a part of.
@@ -48,13 +134,20 @@ fn variable(place: &Expr) -> Option<&Ident> {
     }
 }
 
-impl Addressed {
-    fn add(&mut self, place: &Expr) {
-        self.names.extend(variable(place).map(ToString::to_string));
+impl Addressed<'_> {
+    fn add(&mut self, name: String, when: When) {
+        let before = self.when.entry(name).or_default();
+        *before = std::mem::take(before).or(when);
+    }
+
+    fn add_variable(&mut self, place: &Expr) {
+        if let Some(name) = variable(place) {
+            self.add(name.to_string(), When::Always);
+        }
     }
 }
 
-impl<'ast> Visit<'ast> for Addressed {
+impl<'ast> Visit<'ast> for Addressed<'_> {
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
         if pattern.mutability.is_some() {
             self.mutable.insert(pattern.ident.to_string());
@@ -63,33 +156,28 @@ impl<'ast> Visit<'ast> for Addressed {
     }
 
     fn visit_expr(&mut self, expr: &'ast Expr) {
-        if let Some((_, call)) = marked_method(expr)
-            && may_change(call)
+        if let Some((of, call)) = marked_method(expr)
             && !matches!(strip(&call.receiver), Expr::Path(_))
+            && let Some(name) = variable(&call.receiver)
         {
-            let name = variable(&call.receiver).map(ToString::to_string);
-            self.receivers.extend(name);
+            let when = self.methods.changes(of);
+            self.receivers.push((name.to_string(), when));
         }
         match expr {
-            Expr::Reference(reference) => self.add(&reference.expr),
-            Expr::Index(index) => self.add(&index.expr),
+            Expr::Reference(reference) => self.add_variable(&reference.expr),
+            Expr::Index(index) => self.add_variable(&index.expr),
             Expr::Assign(assign) if !matches!(*assign.left, Expr::Path(_)) => {
-                self.add(&assign.left)
+                self.add_variable(&assign.left);
             }
             Expr::Binary(binary)
                 if is_compound(&binary.op) && !matches!(*binary.left, Expr::Path(_)) =>
             {
-                self.add(&binary.left);
+                self.add_variable(&binary.left);
             }
             _ => {}
         }
         syn::visit::visit_expr(self, expr);
     }
-}
-
-/// Whether a method may assign something: those with a name of the library do not, whose they ever are.
-fn may_change(call: &syn::ExprMethodCall) -> bool {
-    !METHODS.contains(&plain_name(&call.method).as_str())
 }
 
 /// The names of variables that are `mut`, each as often as there are such variables.
@@ -210,35 +298,4 @@ pub(crate) fn is_compound(op: &BinOp) -> bool {
             | BinOp::ShlAssign(_)
             | BinOp::ShrAssign(_)
     )
-}
-
-/// Whether an expression only computes: it assigns nothing and leaves no block, so that it makes no
-/// difference whether it is evaluated before or after something else that only computes.
-pub(crate) fn only_computes(expr: &Expr) -> bool {
-    if let Some((_, inner)) = marked(expr) {
-        return only_computes(inner);
-    }
-    if let Some((_, call)) = marked_method(expr) {
-        let mut parts = std::iter::once(&*call.receiver).chain(&call.args);
-        return !may_change(call) && parts.all(only_computes);
-    }
-    match expr {
-        Expr::Lit(_) | Expr::Path(_) => true,
-        Expr::Paren(e) => only_computes(&e.expr),
-        Expr::Group(e) => only_computes(&e.expr),
-        Expr::Unary(e) => only_computes(&e.expr),
-        Expr::Cast(e) => only_computes(&e.expr),
-        Expr::Field(e) => only_computes(&e.base),
-        Expr::Reference(e) => only_computes(&e.expr),
-        Expr::Index(e) => only_computes(&e.expr) && only_computes(&e.index),
-        Expr::Binary(e) => !is_compound(&e.op) && only_computes(&e.left) && only_computes(&e.right),
-        Expr::MethodCall(e) if is_cast(e) => only_computes(&e.receiver),
-        // Without arguments there is nothing that it could write to; what a closure assigns is borrowed
-        // as long as the closure is there, so that nothing else in the expression reads it.
-        Expr::Call(e) => e.args.is_empty(),
-        Expr::Tuple(e) => e.elems.iter().all(only_computes),
-        Expr::Array(e) => e.elems.iter().all(only_computes),
-        Expr::Struct(e) => e.fields.iter().all(|f| only_computes(&f.expr)),
-        _ => false,
-    }
 }

@@ -38,22 +38,20 @@ fn a_kernel() {
         expect![[r#"
             Block
               DeclareType "T" 3 @0:10
-              Param "a" p0 false false v0 @0:20
-              Param "x" &[p0] false true v1 @0:26
-              Param "y" &mut [p0] false true v2 @0:35
+              Param "a" p1 false false v0 @0:20
+              Param "x" &[p1] false true v1 @0:26
+              Param "y" &mut [p1] false true v2 @0:35
               Block
                 Bind "i" false false v3 @1:17
                   Field "x" @1:21
-                    Call p1 <> @1:21
+                    Call p2 <> @1:21
                 If @2:13
                   Lt @2:16
-                    Name v3 @2:16
-                    CallMethod p2 true false <> @2:20
+                    EagerWhen if(p0) @2:16
+                      Name v3 @2:16
+                    CallMethod p0 true false <> @2:20
                       Name v2 @2:20
-                  Assign @3:17
-                    Index @3:17
-                      Name v2 @3:17
-                      Name v3 @3:19
+                  Assign false @3:17
                     Add @3:24
                       Mul @3:24
                         Name v0 @3:24
@@ -63,9 +61,12 @@ fn a_kernel() {
                       Index @3:35
                         Name v2 @3:35
                         Name v3 @3:37
-            p0: :: kiln :: macros :: Pooled :: ty :: < T > ()
-            p1: { use { global_id as __kiln_callee , :: kiln :: macros :: not_for_kernels :: * } ; < __kiln_callee as :: kiln :: macros :: CallableFn < _ >> :: pooled_found (& __kiln_t0) }
-            p2: < _ as :: kiln :: macros :: Method < 1329241496134363980u64 , _ >> :: pooled (& __kiln_m0)
+                    Index @3:17
+                      Name v2 @3:17
+                      Name v3 @3:19
+            p0: < _ as :: kiln :: macros :: Method < 1329241496134363980u64 , _ >> :: pooled (& __kiln_m0)
+            p1: :: kiln :: macros :: Pooled :: ty :: < T > ()
+            p2: { use { global_id as __kiln_callee , :: kiln :: macros :: not_for_kernels :: * } ; < __kiln_callee as :: kiln :: macros :: CallableFn < _ >> :: pooled_found (& __kiln_t0) }
         "#]],
     );
 }
@@ -90,11 +91,11 @@ fn names_mean_what_is_bound_last() {
                   Block
                     Bind "x" false false v3 @2:27
                       Int p1 2 @2:31
-                    Assign @2:34
-                      Local v2
+                    Assign false @2:34
                       Add @2:34
                         Name v1 @2:34
                         Name v3 @2:38
+                      Local v2
                   Local v2
               ReturnValue @3:13
                 Sub @3:13
@@ -119,7 +120,7 @@ fn a_function_that_takes_a_closure() {
             sum
         }",
         expect![[r#"
-            InlineBody "sum" <T 0> <&[p0]> v0
+            InlineBody "sum" <T 0> <&[p1]> v0
               Block
                 Bind "x" false true v1 @0:31
                   Local v0
@@ -135,32 +136,30 @@ fn a_function_that_takes_a_closure() {
                               Eager @1:33
                                 Name v3 @1:33
                   Bind "sum" true false v4 @2:17
-                    Zero p0 @2:27
+                    Zero p1 @2:27
                   For false true 0 v5 - @3:13
                     Eager @3:22
-                      Int p1 0 @3:23
+                      EagerWhen if(p0) @3:23
+                        Int p2 0 @3:23
                     Eager @3:22
-                      CallMethod p2 true false <> @3:26
-                        Name v1 @3:26
+                      EagerWhen if(p0) @3:26
+                        CallMethod p0 true false <> @3:26
+                          Name v1 @3:26
                     Block
                       Bind "i" false false v6 @3:17
                         Local v5
-                      Block
-                        Let v7
-                          Eager @4:17
-                            CallClosure c1 @4:24
-                              Eager @4:30
-                                Index @4:30
-                                  Name v1 @4:30
-                                  Name v6 @4:32
-                        AssignOp Add @4:17
-                          Name v4 @4:17
-                          Local v7
+                      AssignOp true Add @4:17
+                        CallClosure c1 @4:24
+                          Eager @4:30
+                            Index @4:30
+                              Name v1 @4:30
+                              Name v6 @4:32
+                        Name v4 @4:17
                   Eager @6:13
                     Name v4 @6:13
-            p0: :: kiln :: macros :: Pooled :: ty :: < T > ()
-            p1: :: kiln :: macros :: Pooled :: type_of (& __kiln_t0)
-            p2: < _ as :: kiln :: macros :: Method < 1329241496134363980u64 , _ >> :: pooled (& __kiln_m0)
+            p0: < _ as :: kiln :: macros :: Method < 1329241496134363980u64 , _ >> :: pooled (& __kiln_m0)
+            p1: :: kiln :: macros :: Pooled :: ty :: < T > ()
+            p2: :: kiln :: macros :: Pooled :: type_of (& __kiln_t0)
         "#]],
     );
 }

@@ -15,6 +15,10 @@ pub trait IntoVal<'k>: Copy {
     /// The value, of type `like` if this is a literal and `like` is given.
     #[track_caller]
     fn into_val(self, builder: &'k KernelBuilder, like: Option<Type>) -> Val<'k>;
+    /// The integer it is, if it is a literal.
+    fn known_int(&self) -> Option<i128> {
+        None
+    }
 }
 
 impl<'k> IntoVal<'k> for Val<'k> {
@@ -58,6 +62,9 @@ macro_rules! literals {
                 let own = Type::scalar(Scalar::$scalar);
                 builder.literal(Constant::$constant(self as $wide), like.unwrap_or(own))
             }
+            fn known_int(&self) -> Option<i128> {
+                integer(Constant::$constant(*self as $wide))
+            }
         }
     )*};
 }
@@ -72,6 +79,14 @@ literals! {
     u64 => U64, Int as i128;
     f32 => F32, Float as f64;
     f64 => F64, Float as f64;
+}
+
+/// The integer that a constant is.
+fn integer(constant: Constant) -> Option<i128> {
+    match constant {
+        Constant::Int(n) => Some(n),
+        Constant::Float(_) | Constant::Bool(_) | Constant::Zero => None,
+    }
 }
 
 impl<'k> IntoVal<'k> for bool {

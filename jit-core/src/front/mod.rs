@@ -54,7 +54,7 @@ pub use function::{AsKernel, Callable, CallableFn, LazyDeviceFn, LazyKernel, not
 pub use inline::{Closure, Inlinable, InlineCall};
 pub use method::Receiver;
 pub use operand::{Fields, Operand};
-pub use pool::{CallFn, InlineFn, Named, NumberFn, Pooled};
+pub use pool::{CallFn, InlineFn, Named, Pooled};
 pub use types::{Param, TypeOf};
 
 /// Describes one function; a builder as the macro's code sees it.

@@ -328,6 +328,10 @@ impl<'k> IntoVal<'k> for Operand<'k> {
         }
     }
 
+    fn known_int(&self) -> Option<i128> {
+        Operand::known_int(*self)
+    }
+
     fn into_val(self, builder: &'k KernelBuilder, like: Option<Type>) -> Val<'k> {
         match self.kind {
             Kind::Value(value) => value.into_val(builder, like),

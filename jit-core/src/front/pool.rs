@@ -11,8 +11,6 @@ use super::{Front, InlineCall, Operand, Receiver, TypeOf};
 pub type CallFn = for<'k> fn(Front<'k>, &[Type], &[Operand<'k>]) -> Operand<'k>;
 /// What a call with closures calls.
 pub type InlineFn = for<'k> fn(Front<'k>, &InlineCall<'_, 'k>) -> Operand<'k>;
-/// What a method of numbers is, of its receiver and its arguments.
-pub type NumberFn = for<'k> fn(Front<'k>, Operand<'k>, &[Operand<'k>]) -> Operand<'k>;
 
 type TypeFn = fn(&mut TypeTable) -> Type;
 
@@ -34,9 +32,16 @@ pub(super) enum Entry {
     /// A device function that takes closures.
     Inline(InlineFn),
     /// A method.
-    Method(Receiver, CallFn),
-    /// A method of numbers.
-    Number(NumberFn),
+    Method(MethodEntry),
+}
+
+/// A method of a pool.
+#[derive(Copy, Clone)]
+pub(super) struct MethodEntry {
+    pub(super) receiver: Receiver,
+    /// Whether it may assign something that is not its own.
+    pub(super) changes: bool,
+    pub(super) call: CallFn,
 }
 
 /// A constant of the host that kernels can hold.
@@ -101,14 +106,13 @@ impl Pooled {
         Pooled(Entry::Inline(describe))
     }
 
-    /// A method, by what calls it.
-    pub const fn method(receiver: Receiver, call: CallFn) -> Pooled {
-        Pooled(Entry::Method(receiver, call))
-    }
-
-    /// A method of numbers, by what calls it.
-    pub const fn number(call: NumberFn) -> Pooled {
-        Pooled(Entry::Number(call))
+    /// A method, by what calls it; with `changes` it may assign something that is not its own.
+    pub const fn method(receiver: Receiver, changes: bool, call: CallFn) -> Pooled {
+        Pooled(Entry::Method(MethodEntry {
+            receiver,
+            changes,
+            call,
+        }))
     }
 }
 

@@ -69,15 +69,6 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 self.call_function(entry, &types, &args)
             }
             Op::CallMethod => self.call_method(),
-            Op::CallNumber => {
-                let entry = self.entry();
-                let receiver = self.eval();
-                let args: Vec<Operand<'k>> = self.list().into_iter().map(Operand::target).collect();
-                match entry {
-                    Some(Entry::Number(call)) => call(front, receiver.target(), &args),
-                    _ => self.unfit(),
-                }
-            }
             Op::CallInline => self.call_inline(),
             Op::CallClosure => {
                 let closure = self.closure();
@@ -109,19 +100,19 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
 
     fn call_method(&mut self) -> Operand<'k> {
         let front = self.front();
-        let Some(Entry::Method(how, call)) = self.entry() else {
+        let Some(Entry::Method(method)) = self.entry() else {
             return self.unfit();
         };
-        let (is_place, may_change) = (self.code.flag(), self.code.flag());
+        let (is_place, may_change) = (self.code.flag(), self.when());
         let mut receiver = self.eval();
         if may_change {
-            receiver = front.ready(how, receiver);
+            receiver = front.ready(method.receiver, receiver);
         }
         let (types, args) = (self.types(), self.list());
-        front.on_receiver(how, receiver, is_place, |receiver| {
+        front.on_receiver(method.receiver, receiver, is_place, |receiver| {
             let mut all = vec![receiver];
             all.extend(args);
-            call(front, &types, &all)
+            (method.call)(front, &types, &all)
         })
     }
 

@@ -17,6 +17,10 @@ impl<'k> Cursor<'_, '_, 'k> {
             Op::Constant | Op::ConstParam | Op::Like => self.constant(op),
             Op::Int | Op::Float | Op::Bool | Op::Zero => self.literal(op),
             Op::Eager => self.eval().eager(),
+            Op::EagerWhen => match self.when() {
+                true => self.eval().eager(),
+                false => self.eval(),
+            },
             Op::Neg => front.neg(self.eval()),
             Op::Not => front.not(self.eval()),
             Op::Deref => self.eval().deref(),

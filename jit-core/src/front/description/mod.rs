@@ -18,7 +18,7 @@ mod types;
 
 use std::cell::{Cell, RefCell};
 
-use kiln_description::{Header, LineColumn, Op, Reader};
+use kiln_description::{Header, LineColumn, Op, Reader, When};
 
 use crate::build::Position;
 use crate::ir::ConstParam;
@@ -171,7 +171,6 @@ impl<'k> Cursor<'_, '_, 'k> {
             Op::Call
             | Op::CallWithAll
             | Op::CallMethod
-            | Op::CallNumber
             | Op::CallInline
             | Op::CallClosure
             | Op::Closure
@@ -217,6 +216,19 @@ impl<'k> Cursor<'_, '_, 'k> {
 
     fn list(&mut self) -> Vec<Operand<'k>> {
         (0..self.code.count()).map(|_| self.eval()).collect()
+    }
+
+    /// Whether what changes of variables ask for is to be done.
+    fn when(&mut self) -> bool {
+        let changes = |&method: &u32| match self.body.entry(method) {
+            Some(Entry::Method(method)) => method.changes,
+            _ => true,
+        };
+        match self.code.when() {
+            When::Never => false,
+            When::Always => true,
+            When::Changing(methods) => methods.iter().any(changes),
+        }
     }
 
     fn option(&mut self) -> Option<Operand<'k>> {

@@ -27,13 +27,13 @@ impl<'k> Cursor<'_, '_, 'k> {
         match op {
             Op::Param => {
                 let (name, ty) = (self.code.text(), self.ty());
-                let (mutable, memory) = (self.code.flag(), self.code.flag());
+                let (mutable, memory) = (self.code.flag(), self.when());
                 let variable = self.code.number();
                 body.set_local(variable, front.param(name, ty, mutable, memory));
             }
             Op::Bind => {
                 let name = self.code.text();
-                let (mutable, memory) = (self.code.flag(), self.code.flag());
+                let (mutable, memory) = (self.code.flag(), self.when());
                 let variable = self.code.number();
                 let value = self.eval();
                 body.set_local(variable, front.bind(name, value, mutable, memory));
@@ -49,23 +49,29 @@ impl<'k> Cursor<'_, '_, 'k> {
             }
             _ => {
                 let variable = self.code.number();
+                let memory = self.when();
                 let ty = self.code.flag().then(|| self.ty());
-                body.set_local(variable, front.declare(ty));
+                body.set_local(variable, front.declare(ty.filter(|_| memory)));
             }
         }
     }
 
     fn assignment(&mut self, op: Op) {
         let front = self.front();
+        if op == Op::Discard {
+            front.discard(self.eval());
+            return;
+        }
+        let (early, mut value) = (self.when(), self.region());
+        let before = early.then(|| value.eval().eager());
         let place = self.eval();
+        let value = before.unwrap_or_else(|| value.eval());
         match op {
-            Op::Assign => front.assign(place, self.eval()),
             Op::AssignOp => {
-                let value = self.eval();
                 let (op, _) = self.code.op();
                 front.assign(place, operator(front, op, place, value));
             }
-            _ => front.discard(place),
+            _ => front.assign(place, value),
         }
     }
 
