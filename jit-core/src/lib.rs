@@ -41,9 +41,7 @@ pub use kiln_codegen::simt;
 pub use kiln_interp as interp;
 pub use kiln_interp::checks;
 pub use kiln_ir as ir;
-pub use kiln_ir::{
-    abi, code, environment, fault, launch, legal, planted, rounding, row_panic, target,
-};
+pub use kiln_ir::{abi, code, environment, fault, launch, legal, rounding, row_panic, target};
 
 /// inkwell, for hooks that work on LLVM modules.
 pub use inkwell;

@@ -93,8 +93,6 @@ fn functions(args: &[String]) -> Result<()> {
         let mut command = cargo();
         command.args(["test", "--package", "kiln-random"]);
         command.args(["--test", "random-functions", "--quiet"]);
-        // As `cargo xtask test` builds it, so that it is not built once more.
-        command.args(["--features", "planted-bugs"]);
         command.env("KILN_FUNCTIONS_SEED", seed.to_string());
         command.env("KILN_FUNCTIONS_COUNT", count.to_string());
         let what = format!("{count} functions from seed {seed}");

@@ -37,14 +37,8 @@ const SELECTIONS: &[&str] = &[
     "--all-targets",
 ];
 
-/// Tests of everything, built so that tests can plant bugs: without the feature another test would need
-/// everything built once more.
-const EVERYTHING: [&str; 4] = [
-    "--workspace",
-    "--no-fail-fast",
-    "--features",
-    "kiln-random/planted-bugs",
-];
+/// Tests of everything.
+const EVERYTHING: [&str; 2] = ["--workspace", "--no-fail-fast"];
 
 /// The commands of xtask that are tests, too, each with the filter with which it runs.
 const BESIDE: [&str; 3] = ["notebook", "guide", "commands"];

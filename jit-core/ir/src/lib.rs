@@ -78,7 +78,6 @@ pub mod legal;
 mod module;
 mod operands;
 mod parse;
-pub mod planted;
 mod print;
 pub mod rounding;
 pub mod row_panic;

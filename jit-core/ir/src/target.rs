@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::Processor;
-use crate::planted::Bug;
 
 /// The target of a compilation.
 ///
@@ -69,8 +68,6 @@ pub struct CpuTarget {
     pub barriers: Option<Barriers>,
     /// What the processor has.
     pub features: CpuFeatures,
-    /// A bug to plant, in builds with the feature `planted-bugs`.
-    pub bug: Option<Bug>,
 }
 
 impl CpuTarget {
@@ -227,7 +224,6 @@ impl Target {
                     ("lanes", auto(cpu.lanes.map(|lanes| lanes.to_string()))),
                     ("barriers", auto(cpu.barriers.map(|b| format!("{b:?}")))),
                     ("processor", cpu.features.to_string()),
-                    ("planted bug", format!("{:?}", cpu.bug)),
                 ]);
             }
             Target::Custom(custom) => settings.push(("settings", custom.settings.clone())),

@@ -14,7 +14,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kiln_jit_core::planted::Bug;
 use kiln_jit_core::runtime::BlockOrder;
 use kiln_jit_core::target::Barriers;
 
@@ -42,8 +41,6 @@ pub struct Campaign {
     /// Every kernel whose number is a multiple of this runs at all widths, with its threads in the
     /// opposite order, and with its blocks in any.
     pub all_widths: u64,
-    /// A planted bug in the compiled backend.
-    pub bug: Option<Bug>,
     /// Code for GPUs on this CPU is compared in place of the compiled backend.
     pub on_host: Option<OnHostRunner>,
     /// Whether to check also that each kernel is sound, which all should be.
@@ -63,7 +60,6 @@ impl Campaign {
             count,
             limit: None,
             all_widths: 10,
-            bug: None,
             on_host: None,
             sound: false,
             failures: 10,
@@ -243,7 +239,6 @@ impl Campaign {
             Compared::Lanes(lanes) => Box::new(Hooked {
                 hooks: hooks_of(case),
                 runner: HostRunner {
-                    bug: self.bug,
                     barriers: barriers(case),
                     order: block_order(case),
                     ..HostRunner::new(lanes)

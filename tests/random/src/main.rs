@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use kiln_jit_core::planted::Bug;
 use kiln_random::run::{OnHostRunner, reference};
 use kiln_random::{Budget, Campaign, Case, compare, generate, runners, sound};
 
@@ -25,7 +24,7 @@ fuzz-kernels: random kernels on all backends
   --sound        check also that each kernel is sound, which all should be
   --keep         do not reduce them
   --on-host      compare code for GPUs, run on this CPU, in place of the CPU's own
-  --bug NAME     plant a bug, and stop when it is found, in builds with `planted-bugs`
+  --first        stop at the first that fails, and do not count constructs
   --show S       print the case of a seed and stop
   --replay FILE  run a case that was written before and stop";
 
@@ -46,7 +45,7 @@ struct Options {
     large: bool,
     sound: bool,
     on_host: bool,
-    bug: Option<Bug>,
+    first: bool,
     show: Option<u64>,
     replay: Option<PathBuf>,
 }
@@ -65,11 +64,7 @@ fn options() -> Result<Options, String> {
             "--sound" => options.sound = true,
             "--on-host" => options.on_host = true,
             "--keep" => options.keep = true,
-            "--bug" if cfg!(feature = "planted-bugs") => {
-                let name = value()?;
-                let bug = Bug::named(&name).ok_or_else(|| format!("there is no bug `{name}`"))?;
-                options.bug = Some(bug);
-            }
+            "--first" => options.first = true,
             "--show" => options.show = Some(number(&value()?)?),
             "--replay" => options.replay = Some(value()?.into()),
             _ => return Err(USAGE.to_owned()),
@@ -123,18 +118,14 @@ fn run(options: &Options) -> Result<usize, String> {
         budget,
         limit: options.minutes.map(minutes).transpose()?,
         sound: options.sound,
-        bug: options.bug,
         on_host: options.on_host.then(OnHostRunner::default),
-        coverage: options.bug.is_none(),
-        failures: if options.bug.is_some() { 1 } else { FAILURES },
+        coverage: !options.first,
+        failures: if options.first { 1 } else { FAILURES },
         ..Campaign::new(options.seed, count)
     };
     println!("first seed {}", options.seed);
     let report = campaign.run();
-    match options.bug {
-        None => println!("{}{report}", report.coverage),
-        Some(bug) => println!("{bug:?}: {report}"),
-    }
+    println!("{}{report}", report.coverage);
     for failure in &report.failures {
         println!("{failure}");
         let case = match options.keep {

@@ -11,7 +11,6 @@ use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::interp::{InterpretLaunch, InterpretedKernel};
 use kiln_jit_core::job::{CompileJob, CompileOptions};
 use kiln_jit_core::legal::Legal;
-use kiln_jit_core::planted::Bug;
 use kiln_jit_core::runtime::{BlockOrder, HostModule, OnHostModule, OnHostOptions, Schedule};
 use kiln_jit_core::target::{Barriers, CpuTarget, Target};
 
@@ -140,8 +139,6 @@ pub struct HostRunner {
     pub barriers: Option<Barriers>,
     /// The order in which blocks begin, in cases that can have any.
     pub order: BlockOrder,
-    /// A planted bug.
-    pub bug: Option<Bug>,
 }
 
 impl HostRunner {
@@ -152,7 +149,6 @@ impl HostRunner {
             opt_level: OptLevel::O1,
             barriers: None,
             order: BlockOrder::Increasing,
-            bug: None,
         }
     }
 }
@@ -174,7 +170,6 @@ impl Runner for HostRunner {
             block: Some(case.block),
             lanes: Some(self.lanes),
             barriers: self.barriers,
-            bug: self.bug,
             ..CpuTarget::host()
         });
         let options = CompileOptions {
@@ -193,7 +188,7 @@ impl Runner for HostRunner {
         let params = param_block(case, &layout.params, layout.size, &addresses)?;
         let order = block_order(case, self.order);
         // SAFETY: generated kernels access their buffers only, which `memory` holds until the run
-        // is over; a planted bug may write beside one, where guard bytes are.
+        // is over; a backend with a bug may write beside one, where guard bytes are.
         let fault = unsafe { module.run(case.grid, case.dynamic_shared, &params, order) };
         describe(fault.map_err(|e| e.to_string())?)?;
         memory.into_buffers()

@@ -53,7 +53,6 @@ impl CpuIsa {
             contract,
             has_f16c: self.target.features.converts_f16(),
             barriers,
-            bug: self.target.bug,
         };
         let wants = [
             self.target.barriers,

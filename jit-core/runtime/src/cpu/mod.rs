@@ -44,7 +44,6 @@ use kiln_ir::block_order::BlockOrder;
 use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits, LaunchStopped};
 use kiln_ir::legal::Legal;
-use kiln_ir::planted::Bug;
 use kiln_ir::stop::Stop;
 use kiln_ir::target::{Barriers, CpuTarget, Target};
 use memory::DeviceMemory;
@@ -76,8 +75,6 @@ pub struct CpuOptions {
     pub barriers: Option<Barriers>,
     /// The order in which the blocks of a launch begin.
     pub block_order: BlockOrder,
-    /// A bug to plant, in builds with the feature `planted-bugs`.
-    pub bug: Option<Bug>,
 }
 
 /// A CPU device. Launches return before they end, as on a GPU; a fault waits for the next
@@ -108,7 +105,6 @@ impl CpuDevice {
                 Target::Cpu(CpuTarget {
                     lanes: options.lanes,
                     barriers: options.barriers,
-                    bug: options.bug,
                     ..CpuTarget::host()
                 })
             },

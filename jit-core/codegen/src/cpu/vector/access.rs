@@ -9,7 +9,6 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue, VectorValue};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{LeafKind, LeafType, Type, Value};
 
 use super::Warp;
@@ -86,12 +85,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         // Private memory with the lanes of each leaf side by side.
         let lanes = u64::from(self.emit.lanes);
         let address = self.shift(ptr, leaf.offset * lanes)?;
-        // Not of addresses: a mixture of two is none.
-        let stride = if self.bug(Bug::WrongLocalSpread) && leaf.scalar().is_some() {
-            1
-        } else {
-            i64::from(leaf.bytes())
-        };
+        let stride = i64::from(leaf.bytes());
         match address {
             Leaf::Uniform(base) => Ok(Leaf::Affine { base, stride }),
             other => {
@@ -291,12 +285,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         bytes: u32,
     ) -> Result<(), BackendError> {
         let value = value.vector(self.emit)?;
-        let mask = if self.bug(Bug::UnmaskedStore) {
-            self.outer_mask()?
-        } else {
-            self.mask()?
-        };
-        self.emit.masked_store(value, at, bytes, mask)
+        self.emit.masked_store(value, at, bytes, self.mask()?)
     }
 
     fn scatter(

@@ -9,7 +9,6 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{ArrayLen, Inst, Type, TypeData, Value};
 
 use super::Warp;
@@ -441,13 +440,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let reach = self.emit.sub(last_lane, first_lane)?;
         let inside = self.reaches_within(first, reach, limit)?;
         let inside = self.both(Some(inside), when)?.unwrap_or(inside);
-        let mut start = self.emit.sub(first, first_lane)?;
-        if self.bug(Bug::EdgeOfRow) {
-            // One too low, unless that is out of bounds.
-            let zero = self.emit.i64(0).into();
-            let low = self.emit.icmp(IntPredicate::NE, first, zero)?;
-            start = self.emit.sub(start, self.emit.resize(low, 64, false)?)?;
-        }
+        let start = self.emit.sub(first, first_lane)?;
         let lanes = self.block("lane_by_lane");
         let from = self.current_block()?;
         self.emit

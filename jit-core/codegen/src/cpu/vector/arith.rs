@@ -6,7 +6,6 @@
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::rounding::{bf16_from_f64, f16_from_f64};
 use kiln_ir::{BinaryOp, CompareOp, Constant, LeafType, Scalar, Type, TypeData, UnaryOp, Value};
 
@@ -104,11 +103,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         [a, b]: [Value; 2],
     ) -> Result<Leaf<'ctx>, BackendError> {
         let scalar = self.scalar_of(a)?;
-        let (mut left, mut right) = (self.leaf(a)?, self.leaf(b)?);
-        // Integers may be indices.
-        if self.bug(Bug::SwapSubtraction) && op == BinaryOp::Sub && scalar.is_float() {
-            std::mem::swap(&mut left, &mut right);
-        }
+        let (left, right) = (self.leaf(a)?, self.leaf(b)?);
         if scalar.is_int()
             && let Some(even) = self.even_binary(op, left, right)?
         {
@@ -235,7 +230,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         a: BasicValueEnum<'ctx>,
         b: BasicValueEnum<'ctx>,
     ) -> Built<'ctx> {
-        let signed = scalar.is_signed_int() != self.bug(Bug::WrongSign);
+        let signed = scalar.is_signed_int();
         let (a, b) = self.emit.same_shape(a, b)?;
         match op {
             BinaryOp::Add => self.emit.add(a, b),
@@ -293,9 +288,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             let overflows = self.emit.and(is_smallest, is_minus_one)?;
             undefined = self.emit.or(undefined, overflows)?;
         }
-        let instead = 1 + u64::from(self.bug(Bug::WrongDivisor));
-        self.emit
-            .select(undefined, self.emit.int_like(instead, b), b)
+        self.emit.select(undefined, self.emit.int_like(1, b), b)
     }
 
     pub(super) fn compare(
@@ -316,11 +309,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             )?));
         }
         let scalar = self.scalar_of(a)?;
-        let op = if self.bug(Bug::LessForLessOrEqual) && op == CompareOp::Le {
-            CompareOp::Lt
-        } else {
-            op
-        };
         let value = if scalar.is_half() {
             let (x, y) = (self.widen_half(scalar, x)?, self.widen_half(scalar, y)?);
             self.emit.fcmp(float_predicate(op), x, y)?
@@ -340,10 +328,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if_false: Value,
     ) -> Result<Wide<'ctx>, BackendError> {
         let cond = self.leaf(cond)?.value(self.emit)?;
-        let (mut a, mut b) = (self.get(if_true)?, self.get(if_false)?);
-        if self.bug(Bug::SwapSelect) {
-            std::mem::swap(&mut a, &mut b);
-        }
+        let (a, b) = (self.get(if_true)?, self.get(if_false)?);
         let mut result = Wide::new();
         for (&a, &b) in a.iter().zip(&b) {
             result.push(self.select_leaf(cond, a, b)?);

@@ -8,7 +8,6 @@
 use inkwell::values::{BasicValueEnum, InstructionOpcode, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Type, Value};
 
 use super::Warp;
@@ -59,9 +58,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Ok(used.then_some(old))
         };
         let result = used.then_some(ty);
-        let old = if self.bug(Bug::UnmaskedAtomic) {
-            self.with_outer_lanes(|warp| warp.each_lane(&operands, result, act))?
-        } else if shared {
+        let old = if shared {
             self.each_lane_unrolled(&operands, result, act)?
         } else {
             self.each_lane(&operands, result, act)?
@@ -124,21 +121,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .ok_or_else(|| unexpected("an atomic access of no scalar"))
     }
 
-    /// For planted bugs: for the lanes of the level around.
-    fn with_outer_lanes<R>(
-        &mut self,
-        f: impl FnOnce(&mut Self) -> Result<R, BackendError>,
-    ) -> Result<R, BackendError> {
-        let all = self.outer_mask()?;
-        let slot = self.levels.last().map(|l| l.mask);
-        let slot = slot.ok_or_else(|| unexpected("no mask"))?;
-        let saved = self.read_mask(slot)?;
-        self.emit.builder.build_store(slot, all)?;
-        let result = f(self)?;
-        self.emit.builder.build_store(slot, saved)?;
-        Ok(result)
-    }
-
     fn is_shared(&self, ptr: Value) -> bool {
         let pointer = self.types().as_pointer(self.type_of(ptr));
         pointer.is_some_and(|(_, space, _)| space == AddressSpace::Shared)
@@ -148,10 +130,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     fn combine(&self, op: AtomicOp, scalar: Scalar, operand: Leaf<'ctx>) -> Built<'ctx> {
         let (name, identity) = reduction(op, scalar);
         let lanes: BasicValueEnum<'ctx> = operand.vector(self.emit)?.into();
-        if self.bug(Bug::LostReduction) {
-            return self.emit.lane(lanes.into_vector_value(), self.emit.i32(0));
-        }
-        let identity = identity * u64::from(!self.bug(Bug::WrongIdentity));
         let identity = self.emit.int_like(identity, lanes);
         let lanes = self.emit.select(self.mask()?.into(), lanes, identity)?;
         self.emit.value(name, &[lanes.get_type()], &[lanes])

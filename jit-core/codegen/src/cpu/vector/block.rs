@@ -11,7 +11,6 @@ use inkwell::values::{
     BasicValueEnum, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{Control, Inst, Value, ValueDef, Var};
 
 use super::emit::{Built, Emit, unexpected};
@@ -195,13 +194,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             let zero = emit.i32(0).into();
             emit.builder
                 .build_store(slot, emit.select(over, zero, next)?)?;
-            carry = if cfg!(feature = "planted-bugs")
-                && self.plan.options.bug == Some(Bug::WrongBlockCarry)
-            {
-                zero
-            } else {
-                emit.resize(over, 32, false)?
-            };
+            carry = emit.resize(over, 32, false)?;
         }
         Ok(())
     }
@@ -254,7 +247,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             })?;
         }
         for &var in &plan.segments.kept_vars {
-            let zero = !plan.scopes.home(var).assigned_first && !self.bug(Bug::LostZero);
+            let zero = !plan.scopes.home(var).assigned_first;
             if plan.shapes.var(var) == Shape::Block || !zero {
                 continue;
             }
@@ -299,10 +292,6 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
     fn hidden(&self, value: BasicValueEnum<'ctx>) -> Built<'ctx> {
         let slot = self.slot(value)?;
         self.emit.load(value.get_type(), slot, 4, true)
-    }
-
-    pub(super) fn bug(&self, bug: Bug) -> bool {
-        cfg!(feature = "planted-bugs") && self.plan.options.bug == Some(bug)
     }
 
     fn live_slot(
@@ -365,26 +354,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
     }
 
     fn items(&mut self, items: &[Item]) -> Result<(), BackendError> {
-        if self.bug(Bug::LostBarrier) && items.len() > 1 {
-            return self.items_without_first_barrier(items);
-        }
         for item in items {
-            self.item(item)?;
-            if self.emit.has_left() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// For planted bugs: the first two segments run as one.
-    fn items_without_first_barrier(&mut self, items: &[Item]) -> Result<(), BackendError> {
-        let mut rest = items;
-        if let [Item::Run(a), Item::Run(b), more @ ..] = items {
-            self.run(&[*a, *b])?;
-            rest = more;
-        }
-        for item in rest {
             self.item(item)?;
             if self.emit.has_left() {
                 break;

@@ -10,7 +10,6 @@ use std::cmp::Ordering;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{LeafType, Scalar, Type, Value};
 
 use super::Warp;
@@ -47,7 +46,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         bits: u32,
         signed: bool,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let signed = signed != self.bug(Bug::WrongExtension);
         match leaf {
             Leaf::Uniform(value) => Ok(Leaf::Uniform(self.emit.resize(value, bits, signed)?)),
             Leaf::Affine { base, stride } if self.emit.int_bits(base) >= bits => Ok(Leaf::Affine {
@@ -193,7 +191,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         } else {
             value
         };
-        let name = if to.is_signed_int() != self.bug(Bug::UnsignedConversion) {
+        let name = if to.is_signed_int() {
             "llvm.fptosi.sat"
         } else {
             "llvm.fptoui.sat"
@@ -296,8 +294,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let constant = |n| self.emit.int_like(n, raw);
         let last = self.emit.and(shift(raw, 16)?, constant(1))?;
-        let up = u64::from(!self.bug(Bug::TruncatedHalf)) * 0x7fff;
-        let bias = self.emit.add(last, constant(up))?;
+        let bias = self.emit.add(last, constant(0x7fff))?;
         let rounded = shift(self.emit.add(raw, bias)?, 16)?;
         let quiet = self.emit.or(shift(raw, 16)?, constant(0x40))?;
         let is_nan = self.emit.fcmp(FloatPredicate::UNO, value, value)?;

@@ -12,7 +12,6 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{Constant, Control, Inst, Region, Value, ValueDef};
 
 use super::Warp;
@@ -94,14 +93,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.read_mask(level.mask)
     }
 
-    /// For planted bugs: the lanes that are active one level further out, which is wrong and yet
-    /// keeps within bounds.
-    pub(super) fn outer_mask(&self) -> Result<VectorValue<'ctx>, BackendError> {
-        let mut levels = self.levels.iter().rev().take(2);
-        let level = levels.next_back().ok_or_else(|| unexpected("no mask"))?;
-        self.read_mask(level.mask)
-    }
-
     pub(super) fn read_mask(
         &self,
         slot: PointerValue<'ctx>,
@@ -150,7 +141,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let (outer, inner) = self.levels.split_at(self.levels.len().min(LEVELS_AT_ONCE));
         self.take_off(lanes, outer.iter().chain(inner.last()))?;
         match (self.kernel.arena.live, self.levels.first()) {
-            (Some(offset), Some(level)) if !self.bug(Bug::EndedThreadsGoOn) => {
+            (Some(offset), Some(level)) => {
                 let left = self.read_mask(level.mask)?;
                 self.write_live(offset, left)
             }
@@ -295,25 +286,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.single = single;
         self.arm(with.into_vector_value(), then_region)?;
         self.single = outer;
-        if let Some(else_region) = else_region
-            && !self.else_bug(Bug::LostElse)
-        {
-            let not = if self.else_bug(Bug::InvertedElse) {
-                cond.into()
-            } else {
-                self.emit.not(cond.into())?
-            };
+        if let Some(else_region) = else_region {
+            let not = self.emit.not(cond.into())?;
             let without = self.emit.and(mask.into(), not)?;
             self.arm(without.into_vector_value(), else_region)?;
         }
         let regions = std::iter::once(then_region).chain(else_region);
         let leaves = regions.into_iter().any(|r| self.can_leave(r));
         self.after(leaves)
-    }
-
-    /// In loops a planted bug could keep them from ending.
-    fn else_bug(&self, bug: Bug) -> bool {
-        self.loops.is_empty() && self.bug(bug)
     }
 
     /// Runs a region for some lanes, if there are any.
@@ -390,19 +370,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     pub(super) fn break_(&mut self, depth: u32) -> Result<(), BackendError> {
-        let depth = depth - u32::from(depth > 0 && self.bug(Bug::BreakOfInnerLoop));
         let (level, exit) = self.target(depth, |state| state.exit)?;
         self.lanes_leave(level, exit)
     }
 
     pub(super) fn continue_(&mut self, depth: u32) -> Result<(), BackendError> {
         let (level, next) = self.target(depth, |state| state.next)?;
-        if self.bug(Bug::IgnoredContinue) && level.is_some() {
-            return Ok(());
-        }
         // The lanes stay in the loop but are done with its iteration.
-        let above = u32::from(!self.bug(Bug::ContinueAsBreak)) as usize;
-        self.lanes_leave(level.map(|l| l + above), next)
+        self.lanes_leave(level.map(|l| l + 1), next)
     }
 
     fn target(
@@ -434,9 +409,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     pub(super) fn return_(&mut self) -> Result<(), BackendError> {
         let mask = self.mask()?;
-        if self.bug(Bug::ReturnOfLoop) && !self.loops.is_empty() {
-            return self.break_(0);
-        }
         self.leave_all(mask)
     }
 
@@ -564,12 +536,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let more = Leaf::from(more).vector(self.emit)?;
         let active = self.emit.and(active.into(), more.into())?;
         self.emit.builder.build_store(slot, active)?;
-        let step = if self.bug(Bug::WrongStep) && looping.direction == Some(true) {
-            Leaf::from(self.emit.int_like(1, looping.step.value(self.emit)?))
-        } else {
-            looping.step
-        };
-        index.advance(self, step)?;
+        index.advance(self, looping.step)?;
         let any = self.emit.any(active.into_vector_value())?;
         self.emit
             .builder
@@ -679,11 +646,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         index: BasicValueEnum<'ctx>,
     ) -> super::emit::Built<'ctx> {
         let end = looping.end.value(self.emit)?;
-        let end = if self.bug(Bug::OneIterationLess) {
-            self.emit.sub(end, self.emit.int_like(1, end))?
-        } else {
-            end
-        };
         let ahead = self.emit.sub(end, index)?;
         if looping.direction == Some(true) || !looping.signed {
             return Ok(ahead);

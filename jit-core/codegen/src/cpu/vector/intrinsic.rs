@@ -9,7 +9,6 @@ use std::mem::offset_of;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use kiln_ir::host_abi::HostLaunch;
-use kiln_ir::planted::Bug;
 use kiln_ir::{
     Axis, Effects, IntrinsicDef, Known, Lowering, Meaning, Processor, Scalar, Type, Uniformity,
     Value,
@@ -163,10 +162,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if self.kernel.block.warps_fit_rows() {
             let base = of(first)?;
             return Ok(match dimension {
-                0 if self.bug(Bug::WrongThreadRow) => Leaf::Affine {
-                    base: first,
-                    stride: 1,
-                },
                 0 => Leaf::Affine { base, stride: 1 },
                 _ => Leaf::Uniform(base),
             });

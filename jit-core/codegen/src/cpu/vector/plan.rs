@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use kiln_ir::abi::ParamLayout;
 use kiln_ir::legal::Legal;
-use kiln_ir::planted::Bug;
 use kiln_ir::target::Barriers;
 use kiln_ir::{Inst, LeafType, Module, SharedVar, Type, Value, Var, debug_as_text, error_text};
 
@@ -32,8 +31,6 @@ pub(crate) struct PlanOptions {
     pub(crate) has_f16c: bool,
     /// What happens at barriers.
     pub(crate) barriers: Barriers,
-    /// A planted bug.
-    pub(crate) bug: Option<Bug>,
 }
 
 /// Why there is no plan.
@@ -89,7 +86,6 @@ pub(crate) struct Plan<'m> {
     pub(super) layout: ParamLayout,
     pub(super) arena: ArenaLayout,
     pub(super) provenance: Provenance,
-    pub(super) options: PlanOptions,
     /// Private memory that is zeroed where it is declared.
     pub(super) zeroed: HashSet<Inst>,
     spread: HashSet<Value>,
@@ -145,7 +141,6 @@ impl<'m> Plan<'m> {
             layout,
             arena: ArenaLayout::default(),
             provenance,
-            options,
             spread,
             used,
         };
@@ -281,9 +276,6 @@ impl<'m> Plan<'m> {
                 .ok_or_else(|| unexpected("shared memory without a size"))?
                 .size;
             let at = place(size);
-            let first = arena.shared.values().min().copied();
-            let overlaps = self.options.bug == Some(Bug::SharedOverlap);
-            let at = first.filter(|_| overlaps).unwrap_or(at);
             arena.shared.insert(var, at);
         }
         arena.dynamic = place(0);

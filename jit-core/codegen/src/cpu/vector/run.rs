@@ -3,7 +3,6 @@
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{IntValue, PointerValue};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{LeafType, Value, Var};
 
 use super::block::{BlockVar, BlockWriter, slot_type};
@@ -83,14 +82,9 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         // A warp without threads left has nothing to take out, as what it holds is of no use to the
         // others; and were its variables brought together from each place where threads may end, code
         // would grow with the number of variables times that of places.
-        let exit = if self.bug(Bug::VariableOfEndedWarp) {
-            end
-        } else {
-            next
-        };
         warp.levels.push(Level {
             mask: mask_slot,
-            exit,
+            exit: next,
         });
         for &id in ids {
             self.bring_in(&mut warp, id)?;
@@ -133,20 +127,11 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             let result = self.plan.flat.function.insts[inst].result;
             if let Some(result) = result.filter(|_| !warp.has_left())
                 && self.plan.segments.is_kept(result)
-                && !(self.bug(Bug::StaleValue) && self.can_be_lost(result))
             {
                 self.keep(warp, result)?;
             }
         }
         Ok(())
-    }
-
-    /// For planted bugs: whether nothing is left of a value that is lost but a wrong number, no
-    /// address and no bound of a loop that would not end.
-    fn can_be_lost(&self, value: Value) -> bool {
-        let ty = self.plan.flat.function.type_of(value);
-        let uniform = self.plan.shapes.value(value) == Shape::Block;
-        ty.is_float() || uniform && ty.as_scalar().is_some()
     }
 
     /// Puts a value where other segments find it.
@@ -289,10 +274,6 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         let plan = self.plan;
         for &var in &plan.segments.segments[id].vars {
             let shape = plan.shapes.var(var);
-            // A loop of the block would not end without its variables.
-            if self.bug(Bug::LostVariable) && shape != Shape::Block {
-                continue;
-            }
             let leaves = plan.leaves(plan.flat.function.vars[var].ty);
             for (i, ty) in leaves.into_iter().enumerate() {
                 let scalar = self.emit.leaf_type(ty);

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{Function, Inst, InstData, Passing, Scalar, Type, TypeData, TypeTable, Value, Var};
 
 use super::emit::{Emit, unexpected};
@@ -39,10 +38,6 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
 
     pub(super) fn types(&self) -> &'w TypeTable {
         &self.kernel.module.types
-    }
-
-    pub(super) fn bug(&self, bug: Bug) -> bool {
-        cfg!(feature = "planted-bugs") && self.kernel.options.bug == Some(bug)
     }
 
     pub(super) fn type_of(&self, value: Value) -> Type {
@@ -350,8 +345,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             return Ok(());
         }
         let home = self.kernel.scopes.home(var).region;
-        let blends = self.kernel.shapes.blends(&self.kernel.scopes, inst, home)
-            && !self.bug(Bug::UnblendedAssignment);
+        let blends = self.kernel.shapes.blends(&self.kernel.scopes, inst, home);
         let mask = self.mask()?;
         for (&slot, leaf) in self.var_slots(var)?.iter().zip(value) {
             let mut lanes = leaf.vector(self.emit)?;
@@ -422,9 +416,6 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         start: PointerValue<'ctx>,
         bytes: u64,
     ) -> Result<PointerValue<'ctx>, BackendError> {
-        if self.bug(Bug::PlaceOfFirstWarp) {
-            return Ok(start);
-        }
         let warp = self.emit.resize(self.warp.into(), 64, false)?;
         let offset = self.emit.mul(warp, self.emit.i64(bytes as i64).into())?;
         Ok(self.emit.offset(start.into(), offset)?.into_pointer_value())

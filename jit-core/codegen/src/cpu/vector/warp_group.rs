@@ -7,7 +7,6 @@ use inkwell::IntPredicate;
 use inkwell::types::VectorType;
 use inkwell::values::{PointerValue, VectorValue};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{Reduction, Scalar, Type, Value};
 
 use super::Warp;
@@ -28,12 +27,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let lanes = self.leaf(value)?.vector(self.emit)?;
         let identity = self.emit.int_like(identity.into(), lanes.into());
-        let lanes = match self.bug(Bug::ReductionOfAll) {
-            true => lanes.into(),
-            false => self
-                .emit
-                .select(self.mask()?.into(), lanes.into(), identity)?,
-        };
+        let lanes = self
+            .emit
+            .select(self.mask()?.into(), lanes.into(), identity)?;
         let all = self.emit.value(function, &[lanes.get_type()], &[lanes])?;
         Ok(Some(Leaf::Uniform(all)))
     }

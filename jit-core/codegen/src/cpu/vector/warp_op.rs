@@ -14,7 +14,6 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
 use kiln_ir::host_abi::HostLaunch;
-use kiln_ir::planted::Bug;
 use kiln_ir::{
     CompareOp, IntrinsicDef, Known, Match, Scalar, Type, Uniformity, Value, Vote, WARP_LANES,
 };
@@ -72,11 +71,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// The active lanes as a number. They are those that execute this together.
     pub(super) fn lanes_here(&self) -> Result<IntValue<'ctx>, BackendError> {
-        let mask = match self.bug(Bug::LanesOfOuterLevel) {
-            true => self.outer_mask()?,
-            false => self.mask()?,
-        };
-        self.number(mask)
+        self.number(self.mask()?)
     }
 
     /// A mask as a number.
@@ -117,10 +112,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// The active lanes that vote yes.
     fn votes(&self, vote: Value) -> Result<IntValue<'ctx>, BackendError> {
         let vote = self.leaf(vote)?.vector(self.emit)?;
-        let yes = match self.bug(Bug::VotesOfAll) {
-            true => vote.into(),
-            false => self.emit.and(vote.into(), self.mask()?.into())?,
-        };
+        let yes = self.emit.and(vote.into(), self.mask()?.into())?;
         self.number(yes.into_vector_value())
     }
 

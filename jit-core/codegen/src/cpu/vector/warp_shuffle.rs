@@ -11,7 +11,6 @@ use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, VectorValue};
 
-use kiln_ir::planted::Bug;
 use kiln_ir::{IntrinsicDef, Lanes, Meaning, Scalar, Shuffle, Value, WARP_LANES, WarpArgs};
 
 use super::Warp;
@@ -45,10 +44,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if let Leaf::Uniform(_) = value {
             return Ok(value);
         }
-        let width = match self.bug(Bug::ShuffleBeyondSegment) {
-            true => Leaf::Uniform(self.emit.i32(WARP_LANES as u32).into()),
-            false => width,
-        };
         let own = value.vector(self.emit)?;
         let (sources, theirs) = match constant_sources(def, source, width) {
             Some(lanes) => {
