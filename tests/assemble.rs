@@ -5,10 +5,10 @@
 //! text. Each is parsed, compiled to PTX for each architecture and assembled. Needs `KILN_PTXAS`,
 //! which `cargo xtask test` sets; without it the kernels are compiled and not assembled.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use kiln::core::compile::{NoObserver, Stage, StageObserver, compile};
@@ -57,7 +57,20 @@ impl StageObserver for LegalModules {
 }
 
 /// The modules that a case compiles. Whether it passes is the subject of another test.
-fn modules(case: &Case) -> Vec<Module> {
+pub fn modules(case: &Case) -> Vec<Module> {
+    static KEPT: Mutex<BTreeMap<&str, Arc<OnceLock<BTreeSet<String>>>>> =
+        Mutex::new(BTreeMap::new());
+    let kept = {
+        let mut kept = KEPT.lock().expect("no panic while it is held");
+        kept.entry(case.path()).or_default().clone()
+    };
+    let texts = kept.get_or_init(|| texts(case)).iter();
+    let module = |text: &String| parse(text, &suite::find_row).expect("it parses");
+    texts.map(module).collect()
+}
+
+/// The text of each.
+fn texts(case: &Case) -> BTreeSet<String> {
     let modules = Arc::new(LegalModules::default());
     let observer: Arc<dyn StageObserver + Send + Sync> = modules.clone();
     let options = JitOptions {
@@ -66,9 +79,8 @@ fn modules(case: &Case) -> Vec<Module> {
     };
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let _ = catch_unwind(AssertUnwindSafe(|| (case.run)(&jit)));
-    let texts = modules.0.lock().expect("no panic while it is held");
-    let module = |text: &String| parse(text, &suite::find_row).expect("it parses");
-    texts.iter().map(module).collect()
+    let mut texts = modules.0.lock().expect("no panic while it is held");
+    std::mem::take(&mut texts)
 }
 
 fn modules_are_kept() -> Outcome {

@@ -5,6 +5,7 @@
 //! `cargo xtask test compiled_for_8_lanes`, `cargo xtask test warp::`, `cargo xtask test saxpy`. It has a
 //! device of its own, as an error is told to whoever waits for the device next.
 
+mod amdgpu;
 mod assemble;
 mod checked;
 mod cpu;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         gpu_on_host::tests(),
         assemble::tests(),
         filetests::tests(),
+        amdgpu::tests(),
     ];
     let tests = chapters.into_iter().flatten().collect();
     libtest_mimic::run(&arguments, tests).exit_code()

@@ -15,6 +15,7 @@ use kiln_ir::target::{CustomTarget, Target};
 
 use crate::admitted::Admitted;
 use crate::cpu::isa::CpuIsa;
+use crate::gpu::amdgpu::{self, AmdgpuIsa};
 use crate::gpu::legal::IllegalOperations;
 #[cfg(feature = "gpu-on-host")]
 use crate::gpu::on_host::OnHostIsa;
@@ -167,6 +168,7 @@ impl Isas {
 /// What Kiln itself has for a machine that a family and settings say all about.
 fn own(target: &CustomTarget) -> Option<Arc<dyn Isa>> {
     match target.family {
+        amdgpu::FAMILY => Some(Arc::new(AmdgpuIsa::new(target)?)),
         #[cfg(feature = "gpu-on-host")]
         kiln_ir::gpu_on_host::FAMILY => Some(Arc::new(OnHostIsa::new(target)?)),
         _ => None,

@@ -24,6 +24,7 @@ pub use llvm::park::in_hook;
 pub use llvm::session::compile_module;
 
 pub use admitted::{Admitted, Float};
+pub use gpu::amdgpu::amdgpu_target;
 pub use gpu::kernel_entry_name;
 pub use gpu::legal::{Illegal, IllegalOperations};
 pub use hooks::{LoweringHooks, OperationLowering};

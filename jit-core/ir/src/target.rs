@@ -215,7 +215,7 @@ impl Target {
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = vec![("target", self.to_string())];
         match self {
-            Target::Ptx(_) | Target::Interpreter => {}
+            Target::Ptx(_) | Target::Interpreter | Target::Custom(_) => {}
             Target::Cpu(cpu) => {
                 let auto = |set: Option<String>| set.unwrap_or_else(|| "auto".to_owned());
                 let block = cpu.block.map(|[x, y, z]| format!("{x}x{y}x{z}"));
@@ -226,7 +226,6 @@ impl Target {
                     ("processor", cpu.features.to_string()),
                 ]);
             }
-            Target::Custom(custom) => settings.push(("settings", custom.settings.clone())),
         }
         settings
     }
@@ -243,7 +242,10 @@ impl fmt::Display for Target {
             }
             Target::Cpu(_) => f.write_str("this machine's CPU"),
             Target::Interpreter => f.write_str("interpreter"),
-            Target::Custom(custom) => f.write_str(custom.family),
+            Target::Custom(CustomTarget { family, settings }) => {
+                let space = if settings.is_empty() { "" } else { " " };
+                write!(f, "{family}{space}{settings}")
+            }
         }
     }
 }

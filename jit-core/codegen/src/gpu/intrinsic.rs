@@ -41,10 +41,15 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 return Ok(Some(Lowered::One(replaced)));
             }
         }
+        let dialect = self.module.dialect;
+        if let Some(known) = def.known.filter(|&known| dialect.knows(known)) {
+            let value = dialect.known(&self.point(), known, &values)?;
+            return Ok(value.map(Lowered::One));
+        }
         let cell = def
             .cell(
                 def.cell_type(&types, result),
-                self.module.target.processor(),
+                self.module.dialect.processor(),
             )
             .ok_or_else(|| refused(def, "is not legal here; `check_legal` refuses it"))?;
         let value = match cell.lowering {
@@ -63,7 +68,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         result: Type,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let wide = def
-            .cell(Some(Scalar::F32), self.module.target.processor())
+            .cell(Some(Scalar::F32), self.module.dialect.processor())
             .ok_or_else(|| refused(def, "has no f32 cell to go through"))?;
         let is_half = |ty: Type| ty.as_scalar().is_some_and(Scalar::is_half);
         let widened = |ty: Type| if is_half(ty) { Type::F32 } else { ty };

@@ -1,4 +1,4 @@
-//! The table of what the PTX target has: (operation, type, architecture).
+//! The table of what a GPU has: (operation, type, architecture).
 //!
 //! LLVM ends the process when it meets an operation it cannot select, so nothing outside this table
 //! reaches it. What is refused here is legal IR that this target has no instruction or no room for. Every cell of the table is compiled and assembled in
@@ -72,7 +72,7 @@ fn lines(list: &[Illegal]) -> String {
 ///
 /// # Errors
 /// All operations that cannot, each with its line and a way out.
-pub(super) fn check_legal(module: &Legal, target: &PtxTarget) -> Result<(), IllegalOperations> {
+pub(super) fn check_legal(module: &Legal, machine: &dyn Has) -> Result<(), IllegalOperations> {
     let mut list = Vec::new();
     let mut refuse = |function: &str, location: Location, message: String| {
         list.push(Illegal {
@@ -91,7 +91,7 @@ pub(super) fn check_legal(module: &Legal, target: &PtxTarget) -> Result<(), Ille
             let check = Check {
                 module,
                 function,
-                target: *target,
+                machine,
             };
             if let Err(message) = check.inst(&node.data, result) {
                 refuse(&function.name, node.location, message);
@@ -99,7 +99,7 @@ pub(super) fn check_legal(module: &Legal, target: &PtxTarget) -> Result<(), Ille
         });
     }
     let kernel = module.kernel();
-    for message in check_module(module, target) {
+    for message in check_module(module, machine) {
         refuse(&kernel.name, kernel.location, message);
     }
     if list.is_empty() {
@@ -107,24 +107,25 @@ pub(super) fn check_legal(module: &Legal, target: &PtxTarget) -> Result<(), Ille
     }
     Err(IllegalOperations {
         module: module.name.clone(),
-        target: format!("sm_{}", target.sm),
+        target: machine.name(),
         list,
     })
 }
 
 /// What the module as a whole breaks.
-fn check_module(module: &Legal, target: &PtxTarget) -> Vec<String> {
+fn check_module(module: &Legal, machine: &dyn Has) -> Vec<String> {
     let mut messages = Vec::new();
-    let (given, limit) = (module.layout().size, Target::Ptx(*target).max_param_bytes());
+    let (given, limit) = (module.layout().size, machine.max_param_bytes());
     if given > limit {
         messages.push(format!(
             "the parameters take {given} bytes, of at most {limit}; pass large values by reference"
         ));
     }
     let constants: u64 = module.globals.values().map(|g| g.bytes.len() as u64).sum();
-    if constants > MAX_CONSTANT_BYTES {
+    let limit = machine.max_constant_bytes();
+    if constants > limit {
         messages.push(format!(
-            "the constants take {constants} bytes, of at most {MAX_CONSTANT_BYTES}; pass them as \
+            "the constants take {constants} bytes, of at most {limit}; pass them as \
              a slice"
         ));
     }
@@ -135,9 +136,10 @@ fn check_module(module: &Legal, target: &PtxTarget) -> Vec<String> {
         .flat_map(|function| function.shared.values())
         .map(|data| size(data.ty))
         .fold(0, u64::saturating_add);
-    if shared > MAX_STATIC_SHARED_BYTES {
+    let limit = machine.max_shared_bytes();
+    if shared > limit {
         messages.push(format!(
-            "the shared variables take {shared} bytes, of at most {MAX_STATIC_SHARED_BYTES}; use \
+            "the shared variables take {shared} bytes, of at most {limit}; use \
              dynamic shared memory"
         ));
     }
@@ -170,7 +172,7 @@ fn too_large(types: &TypeTable, ty: Type) -> Option<String> {
 struct Check<'a> {
     module: &'a Module,
     function: &'a Function,
-    target: PtxTarget,
+    machine: &'a dyn Has,
 }
 
 impl Check<'_> {
@@ -178,23 +180,69 @@ impl Check<'_> {
         let type_of = |value| self.function.type_of(value);
         let mut types = vec![result];
         data.for_each_operand(|value| types.push(type_of(value)));
-        let mut sizes = types
-            .into_iter()
-            .map(|ty| too_large(&self.module.types, ty));
-        if let Some(message) = sizes.find_map(|message| message) {
-            return Err(message);
+        for ty in types {
+            if let Some(message) = too_large(&self.module.types, ty) {
+                return Err(message);
+            }
+            self.machine.memory(&self.module.types, ty)?;
         }
         let Some((id, args)) = data.intrinsic() else {
             return Ok(());
         };
         let args: Vec<Type> = args.iter().map(|&arg| type_of(arg)).collect();
-        self.intrinsic(self.module.intrinsics[id], &args, result)
+        let def = self.module.intrinsics[id];
+        self.machine.intrinsic(def, def.cell_type(&args, result))
+    }
+}
+
+/// What a GPU has.
+pub(super) trait Has {
+    /// Its name, for errors.
+    fn name(&self) -> String;
+
+    /// How many bytes of parameters a kernel can have.
+    fn max_param_bytes(&self) -> u32;
+
+    /// Bytes of constants in a module.
+    fn max_constant_bytes(&self) -> u64;
+
+    /// Bytes of static shared memory in a block.
+    fn max_shared_bytes(&self) -> u64;
+
+    /// Whether it has a row for the type that selects its cell.
+    ///
+    /// # Errors
+    /// That it has not, and the way out.
+    fn intrinsic(&self, def: &IntrinsicDef, ty: Option<Scalar>) -> Result<(), String>;
+
+    /// Whether what a value of a type is, or is the address of, can lie in its memory.
+    ///
+    /// # Errors
+    /// That it cannot, and the way out.
+    fn memory(&self, _types: &TypeTable, _ty: Type) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Has for PtxTarget {
+    fn name(&self) -> String {
+        format!("sm_{}", self.sm)
     }
 
-    fn intrinsic(&self, def: &IntrinsicDef, args: &[Type], result: Type) -> Result<(), String> {
-        let ty = def.cell_type(args, result);
-        let processor = self.target.processor();
-        if def.cell(ty, processor).is_some() {
+    fn max_param_bytes(&self) -> u32 {
+        Target::Ptx(*self).max_param_bytes()
+    }
+
+    fn max_constant_bytes(&self) -> u64 {
+        MAX_CONSTANT_BYTES
+    }
+
+    fn max_shared_bytes(&self) -> u64 {
+        MAX_STATIC_SHARED_BYTES
+    }
+
+    fn intrinsic(&self, def: &IntrinsicDef, ty: Option<Scalar>) -> Result<(), String> {
+        if def.cell(ty, self.processor()).is_some() {
             return Ok(());
         }
         let of = ty.map_or(String::new(), |ty| format!(" of `{}`", ty.name()));

@@ -3,6 +3,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `ptx` | the Isa for NVIDIA's GPUs |
+//! | `amdgpu` | the Isa for AMD's GPUs |
 //! | `legal` | what the machine has; nothing else reaches LLVM |
 //! | `lower`, `types` | a legal module as a module of LLVM, for any GPU |
 //! | `nvptx` | what of that NVIDIA's GPUs have in their own way |
@@ -12,6 +13,7 @@
 //! | `ptxas` | what `ptxas` makes wrong of right PTX, written in another way |
 //! | `on_host` | the code made to run on this CPU, for tests |
 
+pub(crate) mod amdgpu;
 mod inline_ptx;
 mod intrinsic;
 pub(crate) mod legal;

@@ -8,9 +8,9 @@ use inkwell::attributes::AttributeLoc;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use kiln_ir::target::PtxTarget;
-use kiln_ir::{AddressSpace, AtomicOp, Effects, LaunchBounds, Ordering, Scalar, Scope};
+use kiln_ir::{AddressSpace, AtomicOp, Effects, LaunchBounds, Ordering, Processor, Scalar, Scope};
 
-use super::lower::{Atomic, Dialect, Order, ParamBlock, Place};
+use super::lower::{Atomic, Dialect, Order, ParamBlock, Point};
 use crate::llvm::error::BackendError;
 
 /// LLVM's calling convention of a kernel (`ptx_kernel`).
@@ -26,6 +26,10 @@ const ARGUMENT_MEMORY: u64 = 0b11;
 const AXES: [char; 3] = ['x', 'y', 'z'];
 
 impl Dialect for PtxTarget {
+    fn processor(&self) -> Processor {
+        PtxTarget::processor(*self)
+    }
+
     fn kernel_convention(&self) -> u32 {
         PTX_KERNEL
     }
@@ -65,7 +69,7 @@ impl Dialect for PtxTarget {
 
     fn thread_index<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         axis: usize,
     ) -> Result<IntValue<'ctx>, BackendError> {
         at.number(&format!("llvm.nvvm.read.ptx.sreg.tid.{}", AXES[axis]), &[])
@@ -73,7 +77,7 @@ impl Dialect for PtxTarget {
 
     fn block_index<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         axis: usize,
     ) -> Result<IntValue<'ctx>, BackendError> {
         let register = format!("llvm.nvvm.read.ptx.sreg.ctaid.{}", AXES[axis]);
@@ -83,14 +87,14 @@ impl Dialect for PtxTarget {
     /// A special register (PTX ISA, `%dynamic_smem_size`).
     fn dynamic_shared_bytes<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
     ) -> Result<IntValue<'ctx>, BackendError> {
         let register = ("mov.u32 $0, %dynamic_smem_size;", "=r");
         let bytes = at.asm(register, at.int(32).into(), &[], Effects::None)?;
         Ok(bytes.into_int_value())
     }
 
-    fn barrier(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError> {
+    fn barrier(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError> {
         let barrier = at.int(32).const_zero();
         at.call(
             "llvm.nvvm.barrier.cta.sync.aligned.all",
@@ -100,13 +104,13 @@ impl Dialect for PtxTarget {
         Ok(())
     }
 
-    fn publish(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError> {
+    fn publish(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError> {
         at.call("llvm.nvvm.membar.sys", &[], &[])?;
         Ok(())
     }
 
     /// `exit` (PTX ISA, "Control Flow Instructions").
-    fn end_thread(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError> {
+    fn end_thread(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError> {
         at.asm_statement("exit;")
     }
 
@@ -114,7 +118,7 @@ impl Dialect for PtxTarget {
     /// its code generator ends the process on an atomic one.
     fn atomic_address<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         address: PointerValue<'ctx>,
     ) -> Result<PointerValue<'ctx>, BackendError> {
         let (ty, args) = (address.get_type().into(), [address.into()]);
@@ -125,7 +129,7 @@ impl Dialect for PtxTarget {
     /// `atom.<order>.<scope>.<space>.<operation>` (PTX ISA, "atom").
     fn atomic<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         (operation, scalar): (Atomic, Scalar),
         (address, space): (PointerValue<'ctx>, AddressSpace),
         operands: &[BasicValueEnum<'ctx>],
@@ -170,7 +174,7 @@ impl Dialect for PtxTarget {
 
     fn towards_zero<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         value: IntValue<'ctx>,
         from: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {

@@ -41,7 +41,7 @@ const INFERENCE: &str = "infer-address-spaces";
 ///
 /// # Errors
 /// As [`Machine::run_passes`].
-pub(super) fn run_ptx_passes<'ctx>(
+pub(super) fn run_gpu_passes<'ctx>(
     machine: &Machine,
     session: &Session<'_>,
     (context, module): (&'ctx Context, &Module<'ctx>),

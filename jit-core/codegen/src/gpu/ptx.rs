@@ -9,12 +9,12 @@ use kiln_ir::target::PtxTarget;
 use super::inline_ptx::WrittenPtx;
 use super::legal::{IllegalOperations, check_legal};
 use super::lower::{DYNAMIC_SHARED, kernel_entry_name, lower};
-use super::placeless::{prepare_emission, run_ptx_passes};
+use super::placeless::{prepare_emission, run_gpu_passes};
 use super::ptxas;
 use crate::LLVM_VERSION;
 use crate::admitted::{Admitted, Float};
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
-use crate::llvm::effort::passes_for_ptx;
+use crate::llvm::effort::passes_for_gpu;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 
@@ -47,7 +47,7 @@ impl Isa for PtxIsa {
 impl LlvmIsa for PtxIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
         let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
-        let (module, written) = lower(&job, &machine, self.target, &self.target)?;
+        let (module, written) = lower(&job, &machine, &self.target)?;
         Ok(Lowered::Module(Box::new(PtxKernel {
             job,
             machine,
@@ -86,13 +86,13 @@ impl<'a> LlvmKernel<'a> for PtxKernel<'a> {
     }
 
     fn passes(&self) -> String {
-        passes_for_ptx(self.job.legal, self.job.options.opt_level).to_owned()
+        passes_for_gpu(self.job.legal, self.job.options.opt_level).to_owned()
     }
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
         let (job, module) = (&self.job, (self.job.context, &self.module));
         let types = &job.legal.types;
-        run_ptx_passes(&self.machine, job.session, module, types, passes)?;
+        run_gpu_passes(&self.machine, job.session, module, types, passes)?;
         ptxas::write_around(job.context, &self.module)
     }
 

@@ -9,7 +9,7 @@
 //!   ([`Effort::Quick`]), which take time that grows as the kernel does.
 //!
 //! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested: kernels with
-//! loops deeper than [`DEEP`] get few passes, too ([`passes_for_ptx`]). Sizes are a matter of `ptxas`.
+//! loops deeper than [`DEEP`] get few passes, too ([`passes_for_gpu`]). Sizes are a matter of `ptxas`.
 
 use std::ffi::{CStr, c_int};
 
@@ -94,8 +94,8 @@ impl Effort {
 /// The deepest nest of loops that LLVM's pipelines for GPUs are used for: 64 take a second, 127 twelve.
 const DEEP: usize = 64;
 
-/// The passes for PTX.
-pub(crate) fn passes_for_ptx(module: &kiln_ir::Module, asked: OptLevel) -> &'static str {
+/// The passes for a GPU.
+pub(crate) fn passes_for_gpu(module: &kiln_ir::Module, asked: OptLevel) -> &'static str {
     let depths = module.functions.values();
     let deepest = depths.map(|function| loops_around(function, function.body));
     if deepest.max() > Some(DEEP) {

@@ -188,7 +188,12 @@ impl Machine {
         }
     }
 
-    fn new(
+    /// A processor of a kind that this LLVM has been initialized for, position-independent. To be called on a
+    /// compile thread.
+    ///
+    /// # Errors
+    /// If this libLLVM was built without the kind.
+    pub(crate) fn new(
         triple: TargetTriple,
         cpu: &str,
         features: &str,

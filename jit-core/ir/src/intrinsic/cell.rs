@@ -35,7 +35,8 @@ impl Family {
         match (self, processor) {
             (Family::Any, _) | (Family::Host, Processor::Host) => true,
             (Family::Ptx { min_sm }, Processor::Ptx { sm }) => min_sm <= sm,
-            (Family::Ptx { .. }, Processor::Host) | (Family::Host, Processor::Ptx { .. }) => false,
+            (Family::Ptx { .. }, Processor::Amdgpu | Processor::Host)
+            | (Family::Host, Processor::Ptx { .. } | Processor::Amdgpu) => false,
         }
     }
 }
@@ -48,6 +49,8 @@ pub enum Processor {
         /// Its architecture, as in `sm_75`: 75.
         sm: u32,
     },
+    /// An AMD GPU.
+    Amdgpu,
     /// A CPU.
     Host,
 }

@@ -14,7 +14,7 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 use kiln_ir::{AtomicOp, Effects, Ordering, ParamData, Scalar, Scope, Type, Value};
 
 use super::value::{Lowered, as_float, as_int};
-use super::{Atomic, FunctionLowering, Place, unexpected};
+use super::{Atomic, FunctionLowering, Point, unexpected};
 use crate::llvm::bindings::{SyncScope, build_atomic_fadd, set_sync_scope};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::llvm_operation;
@@ -24,8 +24,8 @@ pub(in crate::gpu) type Order = (Ordering, Scope);
 
 impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     /// Where the machine's dialect builds.
-    pub(in crate::gpu) fn place(&self) -> Place<'_, 'a, 'ctx> {
-        Place {
+    pub(in crate::gpu) fn point(&self) -> Point<'_, 'a, 'ctx> {
+        Point {
             module: self.module,
             builder: self.builder(),
         }
@@ -45,7 +45,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             _ => return Err(unexpected("an atomic in read-only or private memory")),
         };
         let (dialect, address) = (self.module.dialect, (self.pointer(ptr)?, space));
-        dialect.atomic(&self.place(), operation, address, operands, order)
+        dialect.atomic(&self.point(), operation, address, operands, order)
     }
 
     pub(super) fn lower_atomic_rmw(
@@ -100,7 +100,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         if let Some(access) = old.as_instruction_value() {
             // It is an atomic instruction, which takes every ordering.
             let _ = access.set_atomic_ordering(llvm_ordering(ordering));
-            set_sync_scope(access, self.place().sync_scope(scope));
+            set_sync_scope(access, self.point().sync_scope(scope));
         }
     }
 
@@ -123,7 +123,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let (address, expected, new) = (self.pointer(ptr)?, as_int(expected)?, as_int(new)?);
         let result = builder.build_cmpxchg(address, expected, new, success, failure)?;
         if let Some(access) = result.as_instruction() {
-            set_sync_scope(access, self.place().sync_scope(order.1));
+            set_sync_scope(access, self.point().sync_scope(order.1));
         }
         let old = builder.build_extract_value(result, 0, "")?;
         Ok(builder.build_bit_cast(old, operands[0].get_type(), "")?)
@@ -166,7 +166,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         if ordering != Ordering::SequentiallyConsistent {
             return ordering;
         }
-        self.place().fence((ordering, scope));
+        self.point().fence((ordering, scope));
         rest
     }
 
@@ -180,10 +180,10 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let scalar = scalar(result)?;
         let bits = self.types().int(scalar.bytes() * 8);
         let (dialect, address) = (self.module.dialect, self.pointer(ptr)?);
-        let address = dialect.atomic_address(&self.place(), address)?;
+        let address = dialect.atomic_address(&self.point(), address)?;
         let value = self.builder().build_load(bits, address, "")?;
         if let Some(load) = value.as_instruction_value() {
-            make_atomic(load, scalar, ordering, self.place().sync_scope(scope));
+            make_atomic(load, scalar, ordering, self.point().sync_scope(scope));
         }
         if scalar.is_bool() {
             return self.value_from_memory(value, result);
@@ -208,12 +208,12 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let bits = self.types().int(scalar.bytes() * 8);
         let value = self.builder().build_bit_cast(value, bits, "")?;
         let store = self.builder().build_store(self.pointer(ptr)?, value)?;
-        make_atomic(store, scalar, ordering, self.place().sync_scope(scope));
+        make_atomic(store, scalar, ordering, self.point().sync_scope(scope));
         Ok(())
     }
 
     pub(super) fn lower_barrier(&self) -> Result<(), BackendError> {
-        self.module.dialect.barrier(&self.place())
+        self.module.dialect.barrier(&self.point())
     }
 }
 

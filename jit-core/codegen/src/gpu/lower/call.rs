@@ -8,7 +8,7 @@ use inkwell::values::{BasicValueEnum, CallSiteValue};
 use kiln_ir::Effects;
 
 use super::value::call_arguments;
-use super::{FunctionLowering, ModuleLowering, Place};
+use super::{FunctionLowering, ModuleLowering, Point};
 use crate::gpu::inline_ptx::InlinePtx;
 use crate::llvm::error::BackendError;
 
@@ -45,8 +45,8 @@ impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
     }
 
     /// Where the machine's dialect builds.
-    pub(super) fn place<'m>(&'m self, builder: &'m Builder<'ctx>) -> Place<'m, 'a, 'ctx> {
-        Place {
+    pub(super) fn point<'m>(&'m self, builder: &'m Builder<'ctx>) -> Point<'m, 'a, 'ctx> {
+        Point {
             module: self,
             builder,
         }

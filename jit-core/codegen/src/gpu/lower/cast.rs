@@ -82,7 +82,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let ty = self.types().float(Scalar::F32);
         let builder = self.builder();
-        let rounded = (self.module.dialect).towards_zero(&self.place(), value, from)?;
+        let rounded = (self.module.dialect).towards_zero(&self.point(), value, from)?;
         let back = as_int(self.float_to_int(rounded, Scalar::F32, from)?)?;
         let lost = builder.build_int_compare(IntPredicate::NE, back, value, "")?;
         let int = self.types().int(32);

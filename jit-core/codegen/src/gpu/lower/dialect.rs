@@ -4,11 +4,14 @@
 //! parameters arrive, how a thread finds out where it is, meets others and ends, and which atomics
 //! LLVM's back end gets right by itself.
 
+use inkwell::IntPredicate;
 use inkwell::builder::Builder;
-use inkwell::types::{BasicTypeEnum, IntType};
+use inkwell::types::{BasicTypeEnum, FloatType, IntType};
 use inkwell::values::{BasicValueEnum, CallSiteValue, IntValue, PointerValue};
 
-use kiln_ir::{AddressSpace, AtomicOp, Effects, LaunchBounds, Ordering, Scalar, Scope};
+use kiln_ir::{
+    AddressSpace, AtomicOp, Effects, Known, LaunchBounds, Ordering, Processor, Scalar, Scope,
+};
 
 use super::ModuleLowering;
 use super::atomic::{Order, llvm_ordering};
@@ -38,6 +41,9 @@ pub(in crate::gpu) enum Atomic {
 
 /// A GPU, as lowering sees it.
 pub(in crate::gpu) trait Dialect {
+    /// The machine, as cells of rows have it.
+    fn processor(&self) -> Processor;
+
     /// LLVM's number of the calling convention of a kernel.
     fn kernel_convention(&self) -> u32;
 
@@ -56,69 +62,120 @@ pub(in crate::gpu) trait Dialect {
     /// The index of the thread in its block, 0 for x to 2 for z, as 32 bits.
     fn thread_index<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         axis: usize,
     ) -> Result<IntValue<'ctx>, BackendError>;
 
     /// The same of the block in the grid.
     fn block_index<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         axis: usize,
     ) -> Result<IntValue<'ctx>, BackendError>;
 
     /// Bytes of the launch's dynamic shared memory, as 32 bits.
     fn dynamic_shared_bytes<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
     ) -> Result<IntValue<'ctx>, BackendError>;
 
     /// Waits for all threads of the block, and sees what they wrote.
-    fn barrier(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError>;
+    fn barrier(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError>;
 
     /// Orders what the thread wrote before what it writes, for the host.
-    fn publish(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError>;
+    fn publish(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError>;
 
     /// Ends the thread.
-    fn end_thread(&self, at: &Place<'_, '_, '_>) -> Result<(), BackendError>;
+    fn end_thread(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError>;
 
     /// The address of an atomic load, as the back end is to be given it.
     fn atomic_address<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        _: &Point<'_, '_, 'ctx>,
         address: PointerValue<'ctx>,
-    ) -> Result<PointerValue<'ctx>, BackendError>;
+    ) -> Result<PointerValue<'ctx>, BackendError> {
+        Ok(address)
+    }
 
     /// An atomic read-modify-write that LLVM's own instruction is not right for.
     fn atomic<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
-        operation: (Atomic, Scalar),
-        address: (PointerValue<'ctx>, AddressSpace),
-        operands: &[BasicValueEnum<'ctx>],
-        order: Order,
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>;
+        _: &Point<'_, '_, 'ctx>,
+        _: (Atomic, Scalar),
+        _: (PointerValue<'ctx>, AddressSpace),
+        _: &[BasicValueEnum<'ctx>],
+        _: Order,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        Ok(None)
+    }
 
-    /// An integer of 32 or 64 bits as `f32`, rounded towards zero.
+    /// An integer of 32 or 64 bits as `f32`, rounded towards zero. Where there is no instruction for
+    /// it, the digits that `f32` has no room for are cut before it is converted, which is then exact.
     fn towards_zero<'ctx>(
         &self,
-        at: &Place<'_, '_, 'ctx>,
+        at: &Point<'_, '_, 'ctx>,
         value: IntValue<'ctx>,
         from: Scalar,
-    ) -> Result<BasicValueEnum<'ctx>, BackendError>;
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let (builder, ty) = (at.builder, value.get_type());
+        let negative = builder.build_int_compare(IntPredicate::SLT, value, ty.const_zero(), "")?;
+        let magnitude = match from.is_signed_int() {
+            true => {
+                let opposite = builder.build_int_neg(value, "")?;
+                let chosen = builder.build_select(negative, opposite, value, "")?;
+                chosen.into_int_value()
+            }
+            false => value,
+        };
+        let overloads = [ty.into()];
+        let no = at.int(1).const_zero();
+        let zeros = at.value("llvm.ctlz", &overloads, &[magnitude.into(), no.into()])?;
+        let spare = ty.const_int(u64::from(from.bits() - f32::MANTISSA_DIGITS), false);
+        let lost = at.value("llvm.usub.sat", &overloads, &[spare.into(), zeros])?;
+        let lost = lost.into_int_value();
+        let kept = builder.build_right_shift(magnitude, lost, false, "")?;
+        let kept = builder.build_left_shift(kept, lost, "")?;
+        let float = at.float(Scalar::F32);
+        let result = builder.build_unsigned_int_to_float(kept, float, "")?;
+        if !from.is_signed_int() {
+            return Ok(result.into());
+        }
+        let opposite = builder.build_float_neg(result, "")?;
+        Ok(builder.build_select(negative, opposite, result, "")?)
+    }
+
+    /// Whether it has code of its own for an operation that rows are known by, and needs no cell.
+    fn knows(&self, _: Known) -> bool {
+        false
+    }
+
+    /// That code: a value, or nothing where the operation gives none.
+    fn known<'ctx>(
+        &self,
+        _: &Point<'_, '_, 'ctx>,
+        _: Known,
+        _: &[BasicValueEnum<'ctx>],
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        Ok(None)
+    }
 }
 
-/// Where a dialect builds what it has.
+/// The point in the code where a dialect builds what it has.
 #[derive(Copy, Clone)]
-pub(in crate::gpu) struct Place<'m, 'a, 'ctx> {
+pub(in crate::gpu) struct Point<'m, 'a, 'ctx> {
     pub(super) module: &'m ModuleLowering<'a, 'ctx>,
     pub(in crate::gpu) builder: &'m Builder<'ctx>,
 }
 
-impl<'ctx> Place<'_, '_, 'ctx> {
+impl<'ctx> Point<'_, '_, 'ctx> {
     /// An integer type of 1 to 64 bits.
     pub(in crate::gpu) fn int(&self, bits: u32) -> IntType<'ctx> {
         self.module.types.int(bits)
+    }
+
+    /// The type of a float.
+    pub(in crate::gpu) fn float(&self, scalar: Scalar) -> FloatType<'ctx> {
+        self.module.types.float(scalar)
     }
 
     /// Calls an LLVM intrinsic; `overloads` are the types that select it if it is overloaded.

@@ -89,7 +89,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         self.write_record(&builder, channel, [site, index, length])?;
         builder.build_unconditional_branch(end)?;
         builder.position_at_end(end);
-        self.dialect.end_thread(&self.place(&builder))?;
+        self.dialect.end_thread(&self.point(&builder))?;
         builder.build_unreachable()?;
         Ok(())
     }
@@ -115,7 +115,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         write(offset_of!(FaultRecord, kernel_tag), tag.into())?;
         write(offset_of!(FaultRecord, index), index)?;
         write(offset_of!(FaultRecord, length), length)?;
-        let at = self.place(builder);
+        let at = self.point(builder);
         for axis in 0..3 {
             let block = self.dialect.block_index(&at, axis)?;
             write(offset_of!(FaultRecord, block) + 4 * axis, block.into())?;

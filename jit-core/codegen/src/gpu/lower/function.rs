@@ -427,7 +427,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             } => one(self.lower_atomic_cas(ptr, expected, new, (ordering, scope))?),
             InstData::Barrier => self.lower_barrier().map(|()| None),
             InstData::Fence { ordering, scope } => {
-                self.place().fence((ordering, scope));
+                self.point().fence((ordering, scope));
                 Ok(None)
             }
             InstData::Call {

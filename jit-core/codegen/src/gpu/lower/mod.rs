@@ -33,7 +33,6 @@ use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::values::{FunctionValue, GlobalValue, PointerValue};
 
 use kiln_ir::legal::Legal;
-use kiln_ir::target::PtxTarget;
 use kiln_ir::{AddressSpace, Effects, Entity as _, FuncId, GlobalId, Inst, Module, SharedVar};
 
 use super::types::{TypeLowering, space_number};
@@ -45,7 +44,7 @@ use crate::llvm::machine::Machine;
 use crate::options::CodegenOptions;
 
 pub(super) use atomic::Order;
-pub(super) use dialect::{Atomic, Dialect, ParamBlock, Place};
+pub(super) use dialect::{Atomic, Dialect, ParamBlock, Point};
 pub(super) use function::FunctionLowering;
 pub use names::kernel_entry_name;
 pub(super) use value::Lowered;
@@ -73,7 +72,6 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     pub(super) module: &'a Module,
     pub(super) llvm: LlvmModule<'ctx>,
     pub(super) types: TypeLowering<'a, 'ctx>,
-    pub(super) target: PtxTarget,
     pub(super) dialect: &'a dyn Dialect,
     pub(super) options: &'a CodegenOptions,
     pub(super) hooks: &'a dyn LoweringHooks,
@@ -100,7 +98,6 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
 pub(super) fn lower<'a>(
     job: &LlvmJob<'a>,
     machine: &Machine,
-    target: PtxTarget,
     dialect: &dyn Dialect,
 ) -> Result<(LlvmModule<'a>, WrittenPtx), BackendError> {
     let (context, module) = (job.context, job.legal.module());
@@ -110,7 +107,6 @@ pub(super) fn lower<'a>(
         context,
         module,
         types: TypeLowering::new(context, &module.types, machine.target_data()),
-        target,
         dialect,
         options: job.options,
         hooks: job.hooks,

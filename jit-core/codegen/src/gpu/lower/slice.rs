@@ -80,7 +80,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             return Err(unexpected("dynamic shared memory that is not a slice"));
         };
         let int = self.types().int(32);
-        let bytes = self.module.dialect.dynamic_shared_bytes(&self.place())?;
+        let bytes = self.module.dialect.dynamic_shared_bytes(&self.point())?;
         let size = int.const_int(self.byte_size(element)?.max(1), false);
         let len = self.builder().build_int_unsigned_div(bytes, size, "")?;
         let len = self.resize_unsigned(len, self.types().slice_length(wide).into())?;
