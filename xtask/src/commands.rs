@@ -97,6 +97,10 @@ const NAMED: &[Named] = &[
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
     (
+        "cargo xtask test kir::run::atomics",
+        By("xtask/src/tests.rs", "\"--tests\""),
+    ),
+    (
         "cargo xtask test refusals",
         By("xtask/src/tests.rs", "\"--tests\""),
     ),

@@ -333,7 +333,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             return act(self, zero, zero);
         }
         let slot = self.slot(zero.into())?;
-        let (head, end) = (self.block("warp"), self.block("warps_end"));
+        let (head, end) = (self.block("each_warp"), self.block("warps_end"));
         self.emit.builder.build_unconditional_branch(head)?;
         self.emit.builder.position_at_end(head);
         let int: BasicTypeEnum<'ctx> = self.emit.int(32).into();

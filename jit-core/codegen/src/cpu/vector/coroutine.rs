@@ -116,7 +116,7 @@ pub(super) fn write_coroutine<'ctx>(
     let (p, i) = (ptr.into(), int.into());
     let params = [p, i, i, i, i, p, p];
     let ty = ptr.fn_type(&params, false);
-    let function = emit.module.add_function("warp", ty, None);
+    let function = emit.module.add_function("warp_of_block", ty, None);
     function.set_linkage(inkwell::module::Linkage::Internal);
     emit.report_stack(function);
     for name in ["nounwind", "presplitcoroutine", "noinline"] {
