@@ -209,8 +209,11 @@ fn the_core_knows_no_row_by_its_name() {
     for def in kiln::stdlib::registry() {
         let group = def.name.split('.').next().unwrap_or_default();
         names.push(format!("\"{}\"", def.name));
-        names.push(format!("\"{group}\""));
         names.push(format!("\"{group}.\""));
+        // A word like `warp` names other things, too.
+        if group.contains('_') {
+            names.push(format!("\"{group}\""));
+        }
     }
     names.sort_unstable();
     names.dedup();
