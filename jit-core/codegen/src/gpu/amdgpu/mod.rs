@@ -25,6 +25,7 @@ use kiln_ir::{AddressSpace, IntrinsicDef, Scalar, Type, TypeData, TypeTable};
 
 use crate::LLVM_VERSION;
 use crate::admitted::{Admitted, Float};
+use crate::gpu::inline_ptx::WrittenPtx;
 use crate::gpu::legal::{Has, IllegalOperations, check_legal};
 use crate::gpu::lower::{DYNAMIC_SHARED, Dialect as _, kernel_entry_name, lower};
 use crate::gpu::placeless::{prepare_emission, run_gpu_passes};
@@ -112,11 +113,7 @@ impl Has for AmdgpuIsa {
     }
 
     fn memory(&self, types: &TypeTable, ty: Type) -> Result<(), String> {
-        let kept = match *types.data(ty) {
-            TypeData::Pointer { pointee, .. } => pointee,
-            TypeData::Slice { element, .. } => element,
-            _ => ty,
-        };
+        let kept = types.address(ty).map_or(ty, |address| address.pointee);
         let is_aggregate = types.is_aggregate(ty);
         match (kept != ty || is_aggregate) && holds_short_address(types, kept) {
             false => Ok(()),
@@ -160,7 +157,7 @@ fn machine(processor: &str) -> Result<Machine, BackendError> {
 impl LlvmIsa for AmdgpuIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
         let machine = machine(self.processor)?;
-        let (module, _) = lower(&job, &machine, &Amd)?;
+        let (module, written) = lower(&job, &machine, &Amd)?;
         let version = job.context.i32_type().const_int(CODE_OBJECT, false);
         let name = "amdhsa_code_object_version";
         module.add_basic_value_flag(name, FlagBehavior::Error, version);
@@ -168,6 +165,7 @@ impl LlvmIsa for AmdgpuIsa {
             job,
             machine,
             module,
+            written,
         })))
     }
 }
@@ -177,6 +175,7 @@ struct AmdgpuKernel<'a> {
     job: LlvmJob<'a>,
     machine: Machine,
     module: LlvmModule<'a>,
+    written: WrittenPtx,
 }
 
 impl<'a> LlvmKernel<'a> for AmdgpuKernel<'a> {
@@ -192,7 +191,9 @@ impl<'a> LlvmKernel<'a> for AmdgpuKernel<'a> {
         Admitted {
             family: "amdgcn",
             intrinsic: has_instruction,
-            assembly: None,
+            assembly: Some(Box::new(|template, constraints| {
+                self.written.has(template, constraints)
+            })),
             symbol: |name| name == DYNAMIC_SHARED,
         }
     }
