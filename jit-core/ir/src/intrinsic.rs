@@ -65,7 +65,7 @@ impl TypePattern {
 }
 
 /// How far the result can differ between threads given the same arguments.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Uniformity {
     /// The same arguments give the same result in every thread.
     Function,

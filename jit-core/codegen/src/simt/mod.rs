@@ -8,19 +8,19 @@
 //! |---|---|
 //! | `inline` | the kernel with its calls replaced by the bodies called |
 //! | `scope` | where each variable lives: the smallest region that holds its uses |
-//! | `shape` | what is uniform over the block, over a warp, or differs from lane to lane |
+//! | `uniformity` | what is uniform over the block, over a warp, or differs from lane to lane |
 //! | `segment` | the pieces between barriers, and what lives across |
 
 mod inline;
 mod scope;
 mod segment;
-mod shape;
+mod uniformity;
 
 pub(crate) use inline::{Flat, inline};
 pub use inline::{InlineError, inlined};
 pub(crate) use scope::Scopes;
 pub(crate) use segment::{Item, SegmentId, Segments, Unfit};
-pub(crate) use shape::{Shape, Shapes};
+pub(crate) use uniformity::Uniformities;
 
 /// The threads of a block, and how they are put into warps. Part of what decides the code.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]

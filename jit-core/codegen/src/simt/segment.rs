@@ -13,7 +13,7 @@ use kiln_ir::{
 };
 
 use super::scope::Scopes;
-use super::shape::{Shape, Shapes, defining_inst};
+use super::uniformity::{Uniformities, defining_inst};
 use super::{BlockShape, Flat};
 
 /// The largest number of operations computed again instead of kept.
@@ -100,14 +100,14 @@ impl Segments {
         module: &Module,
         flat: &Flat,
         scopes: &Scopes,
-        shapes: &Shapes,
+        uniformity: &Uniformities,
         block: BlockShape,
     ) -> Result<Segments, Unfit> {
         let function = &flat.function;
         let mut cutter = Cutter {
             module,
             function,
-            shapes,
+            uniformity,
             meets: meeting_places(function, scopes, block),
             segments: Vec::new(),
         };
@@ -133,13 +133,13 @@ impl Segments {
         module: &Module,
         flat: &Flat,
         scopes: &Scopes,
-        shapes: &Shapes,
+        uniformity: &Uniformities,
     ) -> Result<Segments, Unfit> {
         let function = &flat.function;
         let mut cutter = Cutter {
             module,
             function,
-            shapes,
+            uniformity,
             meets: HashSet::new(),
             segments: Vec::new(),
         };
@@ -216,7 +216,7 @@ fn meeting_places(function: &Function, scopes: &Scopes, block: BlockShape) -> Ha
 struct Cutter<'a> {
     module: &'a Module,
     function: &'a Function,
-    shapes: &'a Shapes,
+    uniformity: &'a Uniformities,
     meets: HashSet<Inst>,
     segments: Vec<Segment>,
 }
@@ -259,9 +259,11 @@ impl Cutter<'_> {
     /// out: there must be a thread for it to be accessed at all.
     fn is_uniform(&self, inst: Inst) -> bool {
         let node = &self.function.insts[inst];
-        let same = |value| self.shapes.value(value) == Shape::Block;
+        let same = |value| self.uniformity.value(value) == Uniformity::Block;
         match node.data.var_use() {
-            Some(VarUse::Set(var, value)) => self.shapes.var(var) == Shape::Block && same(value),
+            Some(VarUse::Set(var, value)) => {
+                self.uniformity.var(var) == Uniformity::Block && same(value)
+            }
             Some(VarUse::Get(_)) => node.result.is_some_and(same),
             None => {
                 let data = &node.data;
@@ -314,7 +316,7 @@ impl Cutter<'_> {
     }
 
     fn require_uniform(&self, inst: Inst, value: Value) -> Result<(), Unfit> {
-        if self.shapes.value(value) == Shape::Block {
+        if self.uniformity.value(value) == Uniformity::Block {
             return Ok(());
         }
         Err(Unfit {
@@ -332,7 +334,7 @@ impl Cutter<'_> {
                 return;
             }
             let mut around = scopes.around(inst, function.body);
-            if let Some(inst) = around.find(|&i| self.shapes.control(i) == Shape::Lane) {
+            if let Some(inst) = around.find(|&i| self.uniformity.control(i) == Uniformity::Lane) {
                 found = Err(Unfit {
                     inst,
                     why: "a barrier inside depends on a value that differs between lanes",

@@ -2,7 +2,7 @@
 //!
 //! An address that is the same in all lanes is read once. Addresses of neighbouring elements are
 //! one wide access, under the mask unless all lanes are known to be in bounds; the rest is gathered
-//! and scattered. Where an address is only even at times, both are written and a branch chooses.
+//! and scattered. Where an address is only affine at times, both are written and a branch chooses.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -13,7 +13,7 @@ use kiln_ir::{LeafKind, LeafType, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use crate::llvm::error::BackendError;
 
 /// How an address can be accessed.
@@ -50,18 +50,19 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 Pattern::Row(base.into_pointer_value(), false)
             }
             Leaf::Vector {
-                even: Some(even), ..
+                affine: Some(affine),
+                ..
             }
-            | Leaf::Element { even, .. }
-                if is_row(even.stride) =>
+            | Leaf::Element { affine, .. }
+                if is_row(affine.stride) =>
             {
                 let row = Row {
-                    start: even.base.into_pointer_value(),
-                    readable: even.readable,
-                    when: even.when,
+                    start: affine.base.into_pointer_value(),
+                    readable: affine.readable,
+                    when: affine.when,
                 };
                 // Narrow elements under a mask are no instruction before AVX-512.
-                let edge = even.part.filter(|_| bytes >= 4).map(|part| Row {
+                let edge = affine.part.filter(|_| bytes >= 4).map(|part| Row {
                     start: part.base.into_pointer_value(),
                     readable: false,
                     when: part.when,
@@ -103,10 +104,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         ptr: Value,
         result: Type,
         volatile: bool,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let address = self.leaf(ptr)?;
         let spread = self.kernel.is_spread(ptr);
-        let mut value = Wide::new();
+        let mut value = Leaves::new();
         for leaf in self.types().leaves(result) {
             let at = self.leaf_address(address, &leaf, spread)?;
             value.push(self.load_leaf(at, leaf, volatile)?);

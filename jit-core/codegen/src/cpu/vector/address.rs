@@ -13,7 +13,7 @@ use kiln_ir::{ArrayLen, Inst, Type, TypeData, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Element, Even, Indexed, Leaf, Part, Wide};
+use super::leaf::{AffineForm, Element, Indexed, Leaf, Leaves, Part};
 use crate::llvm::bindings::build_freeze;
 use crate::llvm::error::BackendError;
 
@@ -82,16 +82,20 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             return Ok(ptr);
         }
         let step: BasicValueEnum<'ctx> = self.emit.i64(bytes as i64).into();
-        let moved = |even: Even<'ctx>| -> Result<Even<'ctx>, BackendError> {
-            let base = self.emit.offset(even.base, step)?;
-            let part = match even.part {
+        let moved = |affine: AffineForm<'ctx>| -> Result<AffineForm<'ctx>, BackendError> {
+            let base = self.emit.offset(affine.base, step)?;
+            let part = match affine.part {
                 Some(part) => Some(Part {
                     base: self.emit.offset(part.base, step)?,
                     ..part
                 }),
                 None => None,
             };
-            Ok(Even { base, part, ..even })
+            Ok(AffineForm {
+                base,
+                part,
+                ..affine
+            })
         };
         Ok(match ptr {
             Leaf::Uniform(base) => Leaf::Uniform(self.emit.offset(base, step)?),
@@ -103,16 +107,16 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 origin: self.emit.offset(indexed.origin, step)?,
                 ..indexed
             }),
-            Leaf::Element { element, even } => {
+            Leaf::Element { element, affine } => {
                 let origin = self.emit.offset(element.origin, step)?;
                 Leaf::Element {
                     element: Element { origin, ..element },
-                    even: moved(even)?,
+                    affine: moved(affine)?,
                 }
             }
-            Leaf::Vector { lanes, even } => Leaf::Vector {
+            Leaf::Vector { lanes, affine } => Leaf::Vector {
                 lanes: self.emit.offset(lanes.into(), step)?.into_vector_value(),
-                even: even.map(moved).transpose()?,
+                affine: affine.map(moved).transpose()?,
             },
         })
     }
@@ -126,7 +130,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         size: u64,
     ) -> Result<Leaf<'ctx>, BackendError> {
         let wide = self.resize_leaf(index, 64, signed)?;
-        let even = match (ptr.even(), wide.even()) {
+        let affine = match (ptr.affine(), wide.affine()) {
             (Some((a, s, when_a)), Some((b, t, when_b))) => {
                 let bytes = self.emit.mul(b, self.emit.int_like(size, b))?;
                 let base = self.emit.offset(a, bytes)?;
@@ -135,13 +139,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             _ => None,
         };
-        match even {
+        match affine {
             Some((base, 0, None)) => return Ok(Leaf::Uniform(base)),
             Some((base, stride, None)) => return Ok(Leaf::Affine { base, stride }),
             _ => {}
         }
-        let even = even.and_then(|(base, stride, when)| {
-            when.map(|when| Even {
+        let affine = affine.and_then(|(base, stride, when)| {
+            when.map(|when| AffineForm {
                 base,
                 stride,
                 when,
@@ -149,8 +153,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 part: None,
             })
         });
-        if let (Leaf::Uniform(origin), Leaf::Affine { base, stride }, Some(even)) =
-            (ptr, index, even)
+        if let (Leaf::Uniform(origin), Leaf::Affine { base, stride }, Some(affine)) =
+            (ptr, index, affine)
         {
             let element = Element {
                 origin,
@@ -159,9 +163,16 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 signed,
                 size,
             };
-            return Ok(Leaf::Element { element, even });
+            return Ok(Leaf::Element { element, affine });
         }
-        if let (Leaf::Uniform(origin), Leaf::Vector { lanes, even: None }) = (ptr, index) {
+        if let (
+            Leaf::Uniform(origin),
+            Leaf::Vector {
+                lanes,
+                affine: None,
+            },
+        ) = (ptr, index)
+        {
             return Ok(Leaf::Indexed(Indexed {
                 origin,
                 index: lanes,
@@ -173,7 +184,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let bytes = self.emit.mul(index, self.emit.int_like(size, index))?;
         let lanes = self.emit.offset(ptr.value(self.emit)?, bytes)?;
         Ok(match lanes {
-            BasicValueEnum::VectorValue(lanes) => Leaf::Vector { lanes, even },
+            BasicValueEnum::VectorValue(lanes) => Leaf::Vector { lanes, affine },
             scalar => Leaf::Uniform(scalar),
         })
     }
@@ -236,11 +247,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 base: freeze(base),
                 stride,
             },
-            Leaf::Vector { lanes, even } => Leaf::Vector {
+            Leaf::Vector { lanes, affine } => Leaf::Vector {
                 lanes: freeze(lanes.into()).into_vector_value(),
-                even: even.map(|even| Even {
-                    base: freeze(even.base),
-                    ..even
+                affine: affine.map(|affine| AffineForm {
+                    base: freeze(affine.base),
+                    ..affine
                 }),
             },
             Leaf::Indexed(_) | Leaf::Element { .. } => index,
@@ -283,29 +294,29 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             None => None,
         };
         // All lanes are known to be in bounds, so none has wrapped around.
-        let even = |even: Even<'ctx>| Even {
+        let affine = |affine: AffineForm<'ctx>| AffineForm {
             when: checked.all,
             readable: true,
             part,
-            ..even
+            ..affine
         };
         Ok(match address {
-            Leaf::Element { element, even: e } => Leaf::Element {
+            Leaf::Element { element, affine: e } => Leaf::Element {
                 element,
-                even: even(e),
+                affine: affine(e),
             },
             Leaf::Vector {
                 lanes,
-                even: Some(e),
+                affine: Some(e),
             } => Leaf::Vector {
                 lanes,
-                even: Some(even(e)),
+                affine: Some(affine(e)),
             },
             other => other,
         })
     }
 
-    /// Ends the lanes whose index is out of bounds. For an even index: what was found of all lanes
+    /// Ends the lanes whose index is out of bounds. For an affine index: what was found of all lanes
     /// at once.
     fn check(&mut self, check: Checked<'ctx>) -> Result<Option<AtOnce<'ctx>>, BackendError> {
         match (check.index, check.len) {
@@ -313,7 +324,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 self.check_uniform(check, index, len)?;
                 Ok(None)
             }
-            (_, Leaf::Uniform(len)) if check.index.even().is_some() => {
+            (_, Leaf::Uniform(len)) if check.index.affine().is_some() => {
                 self.check_even(check, len).map(Some)
             }
             _ => {
@@ -354,7 +365,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         check: Checked<'ctx>,
         len: BasicValueEnum<'ctx>,
     ) -> Result<AtOnce<'ctx>, BackendError> {
-        let Some((base, stride, when)) = check.index.even() else {
+        let Some((base, stride, when)) = check.index.affine() else {
             return Err(unexpected("an uneven index"));
         };
         let limit = self.limit_of(base, check.signed, len)?;
@@ -550,12 +561,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         ptr: Value,
         len: Value,
         result: Type,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let TypeData::Slice { wide, .. } = *self.types().data(result) else {
             return Err(unexpected("a slice of another type"));
         };
         let len = self.resize_leaf(self.leaf(len)?, if wide { 64 } else { 32 }, false)?;
-        Ok(Wide::from_slice(&[self.leaf(ptr)?, len]))
+        Ok(Leaves::from_slice(&[self.leaf(ptr)?, len]))
     }
 
     pub(super) fn slice_len(&self, slice: Value, result: Type) -> Result<Leaf<'ctx>, BackendError> {
@@ -566,7 +577,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// All dynamic shared memory, which lies behind everything else in the arena.
-    pub(super) fn dynamic_shared(&self, result: Type) -> Result<Wide<'ctx>, BackendError> {
+    pub(super) fn dynamic_shared(&self, result: Type) -> Result<Leaves<'ctx>, BackendError> {
         let TypeData::Slice { element, wide, .. } = *self.types().data(result) else {
             return Err(unexpected("dynamic shared memory that is not a slice"));
         };
@@ -582,7 +593,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let ptr = self
             .emit
             .offset_const(self.entry.arena, self.kernel.arena.dynamic)?;
-        Ok(Wide::from_slice(&[
+        Ok(Leaves::from_slice(&[
             Leaf::Uniform(ptr.into()),
             Leaf::Uniform(len),
         ]))

@@ -11,7 +11,7 @@ use kiln_ir::{BinaryOp, CompareOp, Constant, LeafType, Scalar, Type, TypeData, U
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Even, Leaf, Wide};
+use super::leaf::{AffineForm, Leaf, Leaves};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
 
@@ -20,7 +20,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         &self,
         constant: Constant,
         ty: Type,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let Some(scalar) = ty.as_scalar() else {
             return self.zero(ty);
         };
@@ -34,7 +34,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             Constant::Float(x) => self.float_constant(scalar, x),
         };
-        Ok(Wide::from_elem(Leaf::Uniform(value), 1))
+        Ok(Leaves::from_elem(Leaf::Uniform(value), 1))
     }
 
     /// A number of a float type; the verifier lets a float be of no other.
@@ -60,7 +60,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// The zero of a type.
-    pub(super) fn zero(&self, ty: Type) -> Result<Wide<'ctx>, BackendError> {
+    pub(super) fn zero(&self, ty: Type) -> Result<Leaves<'ctx>, BackendError> {
         let leaves = self.types().leaves(ty);
         let zero = |leaf: &LeafType| Leaf::Uniform(self.emit.leaf_type(*leaf).const_zero());
         Ok(leaves.iter().map(zero).collect())
@@ -105,9 +105,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let scalar = self.scalar_of(a)?;
         let (left, right) = (self.leaf(a)?, self.leaf(b)?);
         if scalar.is_int()
-            && let Some(even) = self.even_binary(op, left, right)?
+            && let Some(affine) = self.affine_binary(op, left, right)?
         {
-            return Ok(even);
+            return Ok(affine);
         }
         let (x, y) = (left.value(self.emit)?, right.value(self.emit)?);
         let value = if scalar.is_half() {
@@ -122,8 +122,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(Leaf::from(value))
     }
 
-    /// Sums, differences and products that keep the even form; `None` if they do not.
-    fn even_binary(
+    /// Sums, differences and products that keep the affine form; `None` if they do not.
+    fn affine_binary(
         &self,
         op: BinaryOp,
         left: Leaf<'ctx>,
@@ -132,7 +132,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         if let (Leaf::Uniform(_), Leaf::Uniform(_)) = (left, right) {
             return Ok(None);
         }
-        let (Some((a, s, when_a)), Some((b, t, when_b))) = (left.even(), right.even()) else {
+        let (Some((a, s, when_a)), Some((b, t, when_b))) = (left.affine(), right.affine()) else {
             return Ok(None);
         };
         let known = |value: BasicValueEnum<'ctx>| {
@@ -181,7 +181,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .emit
             .binary(opcode, exact(left)?, y)?
             .into_vector_value();
-        let even = Even {
+        let affine = AffineForm {
             base,
             stride,
             when,
@@ -190,7 +190,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         Ok(Some(Leaf::Vector {
             lanes,
-            even: Some(even),
+            affine: Some(affine),
         }))
     }
 
@@ -326,10 +326,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         cond: Value,
         if_true: Value,
         if_false: Value,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let cond = self.leaf(cond)?.value(self.emit)?;
         let (a, b) = (self.get(if_true)?, self.get(if_false)?);
-        let mut result = Wide::new();
+        let mut result = Leaves::new();
         for (&a, &b) in a.iter().zip(&b) {
             result.push(self.select_leaf(cond, a, b)?);
         }

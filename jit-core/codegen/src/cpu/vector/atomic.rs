@@ -12,7 +12,7 @@ use kiln_ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Leaf, Wide, scalar_type};
+use super::leaf::{Leaf, Leaves, scalar_type};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::llvm_operation;
 
@@ -24,7 +24,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         value: Value,
         ordering: Ordering,
         used: bool,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let scalar = self.scalar_of(value)?;
         let address = self.leaf(ptr)?;
         let operand = self.leaf(value)?;
@@ -36,7 +36,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         {
             let all = self.combine(op, scalar, operand)?;
             self.rmw_lane(op, scalar, shared, ordering, (at.into_pointer_value(), all))?;
-            return Ok(Wide::from_elem(Leaf::from(ty.const_zero().into()), 1));
+            return Ok(Leaves::from_elem(Leaf::from(ty.const_zero().into()), 1));
         }
         // A shared place is found by its index, lane by lane.
         let indexed = match address {
@@ -63,7 +63,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         } else {
             self.each_lane(&operands, result, act)?
         };
-        Ok(Wide::from_elem(
+        Ok(Leaves::from_elem(
             Leaf::from(old.unwrap_or_else(|| ty.const_zero().into())),
             1,
         ))
@@ -74,7 +74,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         ptr: Value,
         result: Type,
         ordering: Ordering,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let scalar = self.atomic_scalar(result)?;
         let order = (!self.is_shared(ptr)).then(|| host_load_ordering(ordering));
         let bits = self.emit.int(scalar.bytes() * 8);
@@ -94,7 +94,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
         };
         let value = self.emit.of_bits(raw, scalar)?;
-        Ok(Wide::from_elem(Leaf::from(value), 1))
+        Ok(Leaves::from_elem(Leaf::from(value), 1))
     }
 
     pub(super) fn atomic_store(
@@ -259,7 +259,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         expected: Value,
         new: Value,
         ordering: Ordering,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let scalar = self.scalar_of(new)?;
         let ty = scalar_type(self.emit, scalar);
         let shared = self.is_shared(ptr);
@@ -287,7 +287,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Ok(Some(warp.emit.builder.build_extract_value(pair, 0, "")?))
         })?;
         let old = old.ok_or_else(|| unexpected("a swap without a value"))?;
-        Ok(Wide::from_elem(Leaf::from(old), 1))
+        Ok(Leaves::from_elem(Leaf::from(old), 1))
     }
 
     /// Within a block program order is enough.

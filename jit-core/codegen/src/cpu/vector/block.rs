@@ -11,15 +11,15 @@ use inkwell::values::{
     BasicValueEnum, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
 
-use kiln_ir::{Control, Inst, Value, ValueDef, Var};
+use kiln_ir::{Control, Inst, Uniformity, Value, ValueDef, Var};
 
 use super::emit::{Built, Emit, unexpected};
 use super::entry::Entry;
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use super::plan::Plan;
 use super::warp::Warp;
 use crate::llvm::error::BackendError;
-use crate::simt::{Item, Shape};
+use crate::simt::Item;
 
 /// A variable of the block: its value before a segment, and after.
 pub(super) struct BlockVar<'ctx> {
@@ -203,14 +203,14 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
     fn declare_kept(&mut self) -> Result<(), BackendError> {
         let function = &self.plan.flat.function;
         for &value in &self.plan.segments.kept {
-            if self.plan.shapes.value(value) != Shape::Block {
+            if self.plan.uniformity.value(value) != Uniformity::Block {
                 continue;
             }
             let slots = self.zeroed(function.type_of(value))?;
             self.scalars.insert(value, slots);
         }
         for &var in &self.plan.segments.kept_vars {
-            if self.plan.shapes.var(var) != Shape::Block {
+            if self.plan.uniformity.var(var) != Uniformity::Block {
                 continue;
             }
             let ty = function.vars[var].ty;
@@ -248,13 +248,13 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         }
         for &var in &plan.segments.kept_vars {
             let zero = !plan.scopes.home(var).assigned_first;
-            if plan.shapes.var(var) == Shape::Block || !zero {
+            if plan.uniformity.var(var) == Uniformity::Block || !zero {
                 continue;
             }
             let warps = u64::from(plan.block.warps());
             let leaves = plan.leaves(plan.flat.function.vars[var].ty);
             for (leaf, &offset) in leaves.iter().zip(&plan.arena.vars[&var]) {
-                let bytes = plan.slot_bytes(*leaf, plan.shapes.var(var)) * warps;
+                let bytes = plan.slot_bytes(*leaf, plan.uniformity.var(var)) * warps;
                 let at = self.emit.offset_const(self.entry.kept, offset)?;
                 self.emit.clear(at, 64, self.emit.i64(bytes as i64))?;
             }
@@ -451,7 +451,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             let index = self.read(counted.start.get_type(), counted.slot)?;
             self.entry
                 .values
-                .insert(counted.index, Wide::from_elem(Leaf::Uniform(index), 1));
+                .insert(counted.index, Leaves::from_elem(Leaf::Uniform(index), 1));
         }
         self.loops.push(BlockLoop { next, exit });
         self.items(body)?;
@@ -509,7 +509,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         }
         let function = &self.plan.flat.function;
         if let Some(slots) = self.scalars.get(&value) {
-            let mut wide = Wide::new();
+            let mut wide = Leaves::new();
             for (leaf, &slot) in self.plan.leaves(function.type_of(value)).iter().zip(slots) {
                 wide.push(Leaf::Uniform(self.read(self.emit.leaf_type(*leaf), slot)?));
             }
@@ -522,7 +522,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         if function.insts[inst].data.is_local() {
             // It has been declared, and holds what was stored since.
             let address = warp.local_address(inst)?;
-            warp.define(value, Wide::from_elem(address, 1));
+            warp.define(value, Leaves::from_elem(address, 1));
             return Ok(());
         }
         let mut operands = Vec::new();

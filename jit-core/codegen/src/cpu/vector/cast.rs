@@ -14,7 +14,7 @@ use kiln_ir::{LeafType, Scalar, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Even, Leaf, Wide, scalar_type};
+use super::leaf::{AffineForm, Leaf, Leaves, scalar_type};
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -39,7 +39,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }))
     }
 
-    /// An integer in another width. Widening keeps the even form while no lane wraps around.
+    /// An integer in another width. Widening keeps the affine form while no lane wraps around.
     pub(super) fn resize_leaf(
         &self,
         leaf: Leaf<'ctx>,
@@ -61,7 +61,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 let narrow = self.emit.int_bits(base);
                 let wide = self.emit.resize(base, 64, signed)?;
                 let when = self.stays_in_range(wide, stride, narrow, signed)?;
-                let even = Even {
+                let affine = AffineForm {
                     base: self.emit.resize(base, bits, signed)?,
                     stride,
                     when: when.into_int_value(),
@@ -70,14 +70,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 };
                 Ok(Leaf::Vector {
                     lanes,
-                    even: Some(even),
+                    affine: Some(affine),
                 })
             }
             Leaf::Element { .. } | Leaf::Indexed(_) => Err(unexpected("an address as a number")),
-            Leaf::Vector { lanes, even } => {
+            Leaf::Vector { lanes, affine } => {
                 let narrows = self.emit.int_bits(lanes.into()) >= bits;
-                let even = match even {
-                    Some(e) if narrows => Some(Even {
+                let affine = match affine {
+                    Some(e) if narrows => Some(AffineForm {
                         base: self.emit.resize(e.base, bits, signed)?,
                         readable: false,
                         part: None,
@@ -89,12 +89,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                     .emit
                     .resize(lanes.into(), bits, signed)?
                     .into_vector_value();
-                Ok(Leaf::Vector { lanes, even })
+                Ok(Leaf::Vector { lanes, affine })
             }
         }
     }
 
-    /// Whether the last lane of an integer of `bits` bits, extended to 64 bits, is where the even
+    /// Whether the last lane of an integer of `bits` bits, extended to 64 bits, is where the affine
     /// form says, and with it all lanes between.
     fn stays_in_range(
         &self,
@@ -105,7 +105,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     ) -> Built<'ctx> {
         let reach = stride.saturating_mul(i64::from(self.emit.lanes) - 1);
         let last = self.emit.add(base, self.emit.i64(reach).into())?;
-        // From 32 bits or less nothing overflows in 64; larger strides are not even.
+        // From 32 bits or less nothing overflows in 64; larger strides are not affine.
         let (low, high) = match (signed, bits) {
             (true, _) => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
             (false, _) => (0, (1i64 << bits) - 1),
@@ -349,7 +349,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// The same bits as another type. Vectors change their number of leaves, so everything goes
     /// through integers.
-    pub(super) fn bitcast(&self, arg: Value, result: Type) -> Result<Wide<'ctx>, BackendError> {
+    pub(super) fn bitcast(&self, arg: Value, result: Type) -> Result<Leaves<'ctx>, BackendError> {
         let from = self.types().leaves(self.type_of(arg));
         let to = self.types().leaves(result);
         let value = self.get(arg)?;
@@ -401,11 +401,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// Bits of leaves of one size as leaves of another, lowest first.
     fn repack(
         &self,
-        value: &Wide<'ctx>,
+        value: &Leaves<'ctx>,
         from: &[LeafType],
         to: &[LeafType],
-    ) -> Result<Wide<'ctx>, BackendError> {
-        let mut result = Wide::new();
+    ) -> Result<Leaves<'ctx>, BackendError> {
+        let mut result = Leaves::new();
         for leaf in to {
             let (start, end) = (leaf.offset, leaf.offset + u64::from(leaf.bytes()));
             let bits = leaf.bytes() * 8;

@@ -20,7 +20,7 @@ use kiln_ir::{GlobalId, Inst, Module, Value};
 use super::block::BlockWriter;
 use super::coroutine::{Coroutine, write_coroutine};
 use super::emit::{Built, Emit};
-use super::leaf::Wide;
+use super::leaf::Leaves;
 use super::plan::{ALIGN, Plan};
 use super::warp::param_values;
 use crate::hooks::LoweringHooks;
@@ -45,7 +45,7 @@ pub(super) struct Entry<'ctx> {
     /// How a warp waits, if it is a coroutine.
     pub(super) coroutine: Option<Coroutine<'ctx>>,
     /// Parameters, and the indices of loops of the block.
-    pub(super) values: HashMap<Value, Wide<'ctx>>,
+    pub(super) values: HashMap<Value, Leaves<'ctx>>,
     pub(super) slots: Builder<'ctx>,
     constants: RefCell<HashMap<GlobalId, GlobalValue<'ctx>>>,
     locals: RefCell<HashMap<Inst, PointerValue<'ctx>>>,

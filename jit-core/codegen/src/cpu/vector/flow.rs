@@ -12,13 +12,12 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 
-use kiln_ir::{Constant, Control, Inst, Region, Value, ValueDef};
+use kiln_ir::{Constant, Control, Inst, Region, Uniformity, Value, ValueDef};
 
 use super::Warp;
 use super::emit::unexpected;
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use crate::llvm::error::BackendError;
-use crate::simt::Shape;
 
 /// A part of the kernel that some lanes run.
 pub(super) struct Level<'ctx> {
@@ -242,7 +241,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         cond: Value,
         arms: (Region, Option<Region>),
     ) -> Result<(), BackendError> {
-        if self.kernel.shapes.control(inst) == Shape::Lane {
+        if self.kernel.uniformity.control(inst) == Uniformity::Lane {
             self.divergent_if(cond, arms)
         } else {
             self.uniform_if(self.leaf(cond)?, arms)
@@ -458,7 +457,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// The index is a scalar; lanes may leave the loop on their own all the same.
     fn uniform_for(&mut self, looping: ForLoop<'ctx>) -> Result<(), BackendError> {
         let (head, next, exit) = (self.block("for"), self.block("next"), self.block("for_end"));
-        let divergent = self.kernel.shapes.control(looping.inst) == Shape::Lane;
+        let divergent = self.kernel.uniformity.control(looping.inst) == Uniformity::Lane;
         let (start, step) = (looping.start.uniform()?, looping.step.uniform()?);
         let (enters, size) = self.enters(&looping)?;
         let enter = self.block("for_enter");
@@ -476,7 +475,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .emit
             .builder
             .build_load(start.get_type(), slot, "index")?;
-        self.define(looping.index, Wide::from_elem(Leaf::Uniform(index), 1));
+        self.define(looping.index, Leaves::from_elem(Leaf::Uniform(index), 1));
         self.start_iteration(next)?;
         self.region(looping.body)?;
         self.jump(next)?;
@@ -501,7 +500,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.leave_loop(exit, looping.body)
     }
 
-    /// Lanes have bounds of their own. An even start and a uniform step keep the index even.
+    /// Lanes have bounds of their own. An affine start and a uniform step keep the index affine.
     fn divergent_for(&mut self, looping: ForLoop<'ctx>) -> Result<(), BackendError> {
         let (head, next, exit) = (self.block("for"), self.block("next"), self.block("for_end"));
         let (enters, size) = self.enters(&looping)?;
@@ -521,7 +520,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .build_conditional_branch(any, head, exit)?;
         self.emit.builder.position_at_end(head);
         let current = index.read(self)?;
-        self.define(looping.index, Wide::from_elem(current, 1));
+        self.define(looping.index, Leaves::from_elem(current, 1));
         self.start_iteration(next)?;
         self.region(looping.body)?;
         self.jump(next)?;
@@ -544,7 +543,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.leave_loop(exit, looping.body)
     }
 
-    /// The way back for all iterations but the last ones: if an even index of 32 bits or less rises
+    /// The way back for all iterations but the last ones: if an affine index of 32 bits or less rises
     /// and its last lane has another iteration, all lanes have.
     fn all_go_on(
         &mut self,
@@ -552,7 +551,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         index: &IndexSlot<'ctx>,
         (head, exit): (BasicBlock<'ctx>, BasicBlock<'ctx>),
     ) -> Result<(), BackendError> {
-        let (IndexSlot::Even(_, base, stride), Leaf::Uniform(end), Leaf::Uniform(step)) =
+        let (IndexSlot::AffineForm(_, base, stride), Leaf::Uniform(end), Leaf::Uniform(step)) =
             (*index, looping.end, looping.step)
         else {
             return Ok(());
@@ -664,8 +663,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 /// Where the index of a loop is kept.
 #[derive(Copy, Clone)]
 enum IndexSlot<'ctx> {
-    /// The base of an even index.
-    Even(PointerValue<'ctx>, BasicValueEnum<'ctx>, i64),
+    /// The base of an affine index.
+    AffineForm(PointerValue<'ctx>, BasicValueEnum<'ctx>, i64),
     /// All lanes.
     Lanes(PointerValue<'ctx>, VectorValue<'ctx>),
 }
@@ -683,9 +682,11 @@ impl<'ctx> IndexSlot<'ctx> {
         };
         match (start, step) {
             (Leaf::Affine { base, stride }, Leaf::Uniform(_)) => {
-                Ok(IndexSlot::Even(slot(base)?, base, stride))
+                Ok(IndexSlot::AffineForm(slot(base)?, base, stride))
             }
-            (Leaf::Uniform(base), Leaf::Uniform(_)) => Ok(IndexSlot::Even(slot(base)?, base, 0)),
+            (Leaf::Uniform(base), Leaf::Uniform(_)) => {
+                Ok(IndexSlot::AffineForm(slot(base)?, base, 0))
+            }
             _ => {
                 let lanes = start.vector(warp.emit)?;
                 Ok(IndexSlot::Lanes(slot(lanes.into())?, lanes))
@@ -700,8 +701,8 @@ impl<'ctx> IndexSlot<'ctx> {
                 .build_load::<inkwell::types::BasicTypeEnum<'ctx>>(ty, slot, "index")
         };
         Ok(match *self {
-            IndexSlot::Even(slot, base, 0) => Leaf::Uniform(load(base.get_type(), slot)?),
-            IndexSlot::Even(slot, base, stride) => Leaf::Affine {
+            IndexSlot::AffineForm(slot, base, 0) => Leaf::Uniform(load(base.get_type(), slot)?),
+            IndexSlot::AffineForm(slot, base, stride) => Leaf::Affine {
                 base: load(base.get_type(), slot)?,
                 stride,
             },
@@ -711,11 +712,11 @@ impl<'ctx> IndexSlot<'ctx> {
 
     fn advance(&self, warp: &Warp<'_, '_, 'ctx>, step: Leaf<'ctx>) -> Result<(), BackendError> {
         let (slot, current) = match (*self, self.read(warp)?) {
-            (IndexSlot::Even(slot, ..), Leaf::Uniform(base) | Leaf::Affine { base, .. }) => {
+            (IndexSlot::AffineForm(slot, ..), Leaf::Uniform(base) | Leaf::Affine { base, .. }) => {
                 (slot, base)
             }
             (IndexSlot::Lanes(slot, _), leaf) => (slot, leaf.value(warp.emit)?),
-            (IndexSlot::Even(..), _) => return Err(unexpected("an uneven index")),
+            (IndexSlot::AffineForm(..), _) => return Err(unexpected("an uneven index")),
         };
         let step = step.value(warp.emit)?;
         let next = warp.emit.add(current, step)?;

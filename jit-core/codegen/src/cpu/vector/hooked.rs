@@ -9,14 +9,13 @@ use inkwell::module::Linkage;
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType};
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
-use kiln_ir::{InstNode, LeafType, Scalar, Type, TypeData, Value};
+use kiln_ir::{InstNode, LeafType, Scalar, Type, TypeData, Uniformity, Value};
 
 use super::Warp;
 use super::emit::{Built, Emit, unexpected};
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use crate::hooks::OperationLowering;
 use crate::llvm::error::BackendError;
-use crate::simt::Shape;
 
 /// The name of the first function that holds a hook's code.
 pub(crate) const HOOKED: &str = "kiln_hooked";
@@ -32,7 +31,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn ask_hooks(
         &mut self,
         node: &InstNode,
-    ) -> Result<Option<Wide<'ctx>>, BackendError> {
+    ) -> Result<Option<Leaves<'ctx>>, BackendError> {
         let Some(result) = node.result.filter(|_| self.emit.hooks.active()) else {
             return Ok(None);
         };
@@ -51,7 +50,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let uniform = |(leaf, _): &(Leaf<'ctx>, LeafType)| matches!(leaf, Leaf::Uniform(_));
         let alone = self.single.is_some() || self.emit.lanes == 1;
-        let same = self.kernel.shapes.value(result) != Shape::Lane && leaves.iter().all(uniform);
+        let same =
+            self.kernel.uniformity.value(result) != Uniformity::Lane && leaves.iter().all(uniform);
         match alone || same {
             true => self.call_once(function, &leaves).map(Some),
             false => self.call_for_lanes(function, &leaves, ty).map(Some),
@@ -62,7 +62,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         &self,
         function: FunctionValue<'ctx>,
         leaves: &[(Leaf<'ctx>, LeafType)],
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let args = leaves.iter().map(|(leaf, _)| leaf.uniform());
         let args = args.collect::<Result<Vec<_>, _>>()?;
         let parts = self.emit.call_hooked(function, &args)?;
@@ -74,7 +74,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         function: FunctionValue<'ctx>,
         leaves: &[(Leaf<'ctx>, LeafType)],
         result: Type,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let mut operands = Vec::new();
         for &(leaf, ty) in leaves {
             operands.push((self.operand(leaf, ty)?, ty));
@@ -101,7 +101,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             Ok(None)
         })?;
-        let mut wide = Wide::new();
+        let mut wide = Leaves::new();
         for ((slot, vector), ty) in slots.into_iter().zip(&results) {
             let value = self.emit.builder.build_load(vector, slot, "")?;
             wide.push(Leaf::from(self.as_leaf(value, *ty)?));

@@ -16,7 +16,7 @@ use kiln_ir::{
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -25,14 +25,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         def: &'static IntrinsicDef,
         args: &[Value],
         result: Type,
-    ) -> Result<Option<Wide<'ctx>>, BackendError> {
+    ) -> Result<Option<Leaves<'ctx>>, BackendError> {
         let position = def.known.map(|known| self.position(known)).transpose()?;
         let known = match position.flatten() {
             None => self.warp_function(def, args)?,
             leaf => leaf,
         };
         if let Some(leaf) = known {
-            return Ok(Some(Wide::from_elem(leaf, 1)));
+            return Ok(Some(Leaves::from_elem(leaf, 1)));
         }
         let types: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
         let scalar = def
@@ -41,7 +41,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let leaf = match def.meaning {
             Meaning::Warp(_) => {
                 let leaf = self.warp_operation(def, scalar, args, result)?;
-                return Ok(leaf.map(|leaf| Wide::from_elem(leaf, 1)));
+                return Ok(leaf.map(|leaf| Leaves::from_elem(leaf, 1)));
             }
             Meaning::Pure(_) => match vector_function(def, scalar) {
                 Some(name) => self.host_function(name, scalar, args)?,
@@ -59,7 +59,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             Meaning::Body(_) => return Err(unexpected("an intrinsic that was not expanded")),
         };
-        Ok(Some(Wide::from_elem(leaf, 1)))
+        Ok(Some(Leaves::from_elem(leaf, 1)))
     }
 
     fn host_function(

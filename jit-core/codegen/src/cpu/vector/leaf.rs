@@ -95,9 +95,9 @@ pub(super) fn scalar_type<'ctx>(emit: &Emit<'_, 'ctx>, scalar: Scalar) -> BasicT
     }
 }
 
-/// What is known of a vector that may be even.
+/// What is known of a vector that may be affine.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Even<'ctx> {
+pub(super) struct AffineForm<'ctx> {
     /// The value of lane 0.
     pub(super) base: BasicValueEnum<'ctx>,
     /// The difference from lane to lane.
@@ -110,7 +110,7 @@ pub(super) struct Even<'ctx> {
     pub(super) part: Option<Part<'ctx>>,
 }
 
-/// What is known of an address whose active lanes are even, of the others nothing: a row at the edge
+/// What is known of an address whose active lanes are affine, of the others nothing: a row at the edge
 /// of an array.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Part<'ctx> {
@@ -120,7 +120,7 @@ pub(super) struct Part<'ctx> {
     pub(super) when: IntValue<'ctx>,
 }
 
-/// The address of an element whose index is even modulo its width. The lanes are computed where
+/// The address of an element whose index is affine modulo its width. The lanes are computed where
 /// they are needed, which is mostly in code that is never run.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Element<'ctx> {
@@ -161,12 +161,12 @@ pub(super) enum Leaf<'ctx> {
         /// The difference from lane to lane.
         stride: i64,
     },
-    /// Anything, perhaps known to be even at times.
+    /// Anything, perhaps known to be affine at times.
     Vector {
         /// The lanes.
         lanes: VectorValue<'ctx>,
-        /// When it is even.
-        even: Option<Even<'ctx>>,
+        /// When it is affine.
+        affine: Option<AffineForm<'ctx>>,
     },
     /// The addresses of elements; made from their indices where they are needed.
     Indexed(Indexed<'ctx>),
@@ -174,19 +174,22 @@ pub(super) enum Leaf<'ctx> {
     Element {
         /// Which.
         element: Element<'ctx>,
-        /// When it is even.
-        even: Even<'ctx>,
+        /// When it is affine.
+        affine: AffineForm<'ctx>,
     },
 }
 
 /// A value in all lanes: its leaves in memory order.
-pub(super) type Wide<'ctx> = SmallVec<[Leaf<'ctx>; 2]>;
+pub(super) type Leaves<'ctx> = SmallVec<[Leaf<'ctx>; 2]>;
 
 impl<'ctx> Leaf<'ctx> {
     /// A scalar or a vector, as it is.
     pub(super) fn from(value: BasicValueEnum<'ctx>) -> Leaf<'ctx> {
         match value {
-            BasicValueEnum::VectorValue(lanes) => Leaf::Vector { lanes, even: None },
+            BasicValueEnum::VectorValue(lanes) => Leaf::Vector {
+                lanes,
+                affine: None,
+            },
             scalar => Leaf::Uniform(scalar),
         }
     }
@@ -229,14 +232,14 @@ impl<'ctx> Leaf<'ctx> {
         }
     }
 
-    /// The even form and when it holds; `None` in the place of the condition is always.
-    pub(super) fn even(self) -> Option<(BasicValueEnum<'ctx>, i64, Option<IntValue<'ctx>>)> {
+    /// The affine form and when it holds; `None` in the place of the condition is always.
+    pub(super) fn affine(self) -> Option<(BasicValueEnum<'ctx>, i64, Option<IntValue<'ctx>>)> {
         match self {
             Leaf::Uniform(base) => Some((base, 0, None)),
             Leaf::Affine { base, stride } => Some((base, stride, None)),
             Leaf::Indexed(_) => None,
-            Leaf::Vector { even, .. } => even.map(|e| (e.base, e.stride, Some(e.when))),
-            Leaf::Element { even, .. } => Some((even.base, even.stride, Some(even.when))),
+            Leaf::Vector { affine, .. } => affine.map(|e| (e.base, e.stride, Some(e.when))),
+            Leaf::Element { affine, .. } => Some((affine.base, affine.stride, Some(affine.when))),
         }
     }
 }

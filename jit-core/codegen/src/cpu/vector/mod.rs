@@ -14,7 +14,7 @@
 //! | `coroutine` | warps that wait at barriers no cut of the kernel reaches |
 //! | `warp` | one instruction in all lanes; the list of all instructions |
 //! | `flow`, `uncounted`, `single` | branches, counted loops and masks; other loops; branches that one lane takes |
-//! | `leaf` | what a value is: uniform, even, or any vector |
+//! | `leaf` | what a value is: uniform, affine, or any vector |
 //! | `arith`, `cast`, `intrinsic` | operations |
 //! | `hooked` | operations that hooks lower |
 //! | `warp_op`, `warp_shuffle`, `warp_group` | operations that lanes execute together |

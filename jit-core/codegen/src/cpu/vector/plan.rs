@@ -5,13 +5,15 @@ use std::collections::{HashMap, HashSet};
 use kiln_ir::abi::ParamLayout;
 use kiln_ir::legal::Legal;
 use kiln_ir::target::Barriers;
-use kiln_ir::{Inst, LeafType, Module, SharedVar, Type, Value, Var, debug_as_text, error_text};
+use kiln_ir::{
+    Inst, LeafType, Module, SharedVar, Type, Uniformity, Value, Var, debug_as_text, error_text,
+};
 
 use super::emit::unexpected;
 use crate::llvm::error::BackendError;
 use crate::private::needs_zeros;
 use crate::provenance::Provenance;
-use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Shape, Shapes, Unfit, inline};
+use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Unfit, Uniformities, inline};
 
 /// Alignment of everything in a block's memory, in bytes: that of the widest vector, twice.
 pub(super) const ALIGN: u64 = 128;
@@ -80,7 +82,7 @@ pub(crate) struct Plan<'m> {
     pub(super) module: &'m Module,
     pub(super) flat: Flat,
     pub(super) scopes: Scopes,
-    pub(super) shapes: Shapes,
+    pub(super) uniformity: Uniformities,
     pub(super) segments: Segments,
     pub(super) block: BlockShape,
     pub(super) layout: ParamLayout,
@@ -105,10 +107,10 @@ impl<'m> Plan<'m> {
         let module = legal.module();
         let flat = inline(module)?;
         let scopes = Scopes::of(&flat.function);
-        let shapes = Shapes::of(module, &flat, &scopes, block);
+        let uniformity = Uniformities::of(module, &flat, &scopes, block);
         let cut = match options.barriers {
-            Barriers::Segments => Segments::of(module, &flat, &scopes, &shapes, block),
-            Barriers::Coroutines => Segments::whole(module, &flat, &scopes, &shapes),
+            Barriers::Segments => Segments::of(module, &flat, &scopes, &uniformity, block),
+            Barriers::Coroutines => Segments::whole(module, &flat, &scopes, &uniformity),
         };
         let segments = cut.map_err(|Unfit { inst, why }| {
             let at = flat.function.insts[inst].location;
@@ -135,7 +137,7 @@ impl<'m> Plan<'m> {
             module,
             flat,
             scopes,
-            shapes,
+            uniformity,
             segments,
             block,
             layout,
@@ -201,16 +203,16 @@ impl<'m> Plan<'m> {
 
     /// Whether a variable has one value for all lanes.
     pub(super) fn is_uniform_var(&self, var: Var) -> bool {
-        self.shapes.var(var) != Shape::Lane
+        self.uniformity.var(var) != Uniformity::Lane
     }
 
-    /// The number of copies and the size of each, for a leaf of a shape.
-    pub(super) fn slot_bytes(&self, leaf: LeafType, shape: Shape) -> u64 {
+    /// The number of copies and the size of each, for a leaf that is so far the same.
+    pub(super) fn slot_bytes(&self, leaf: LeafType, uniformity: Uniformity) -> u64 {
         // A bool in all lanes takes a byte each, as vectors of bits have no addressable parts.
         let bytes = u64::from(leaf.bytes().max(1));
-        match shape {
-            Shape::Lane => bytes * u64::from(self.block.lanes),
-            Shape::Block | Shape::Warp => bytes,
+        match uniformity {
+            Uniformity::Lane => bytes * u64::from(self.block.lanes),
+            Uniformity::Function | Uniformity::Block | Uniformity::Warp => bytes,
         }
     }
 
@@ -225,18 +227,18 @@ impl<'m> Plan<'m> {
             at
         };
         for &value in &self.segments.kept {
-            let shape = self.shapes.value(value);
+            let uniformity = self.uniformity.value(value);
             let mut offsets = Vec::new();
             for leaf in self.leaves(function.type_of(value)) {
-                offsets.push(place(self.slot_bytes(leaf, shape) * warps));
+                offsets.push(place(self.slot_bytes(leaf, uniformity) * warps));
             }
             arena.values.insert(value, offsets);
         }
         for &var in &self.segments.kept_vars {
-            let shape = self.shapes.var(var);
+            let uniformity = self.uniformity.var(var);
             let mut offsets = Vec::new();
             for leaf in self.leaves(function.vars[var].ty) {
-                offsets.push(place(self.slot_bytes(leaf, shape) * warps));
+                offsets.push(place(self.slot_bytes(leaf, uniformity) * warps));
             }
             arena.vars.insert(var, offsets);
         }

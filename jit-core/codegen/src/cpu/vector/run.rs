@@ -3,15 +3,15 @@
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{IntValue, PointerValue};
 
-use kiln_ir::{LeafType, Value, Var};
+use kiln_ir::{LeafType, Uniformity, Value, Var};
 
 use super::block::{BlockVar, BlockWriter, slot_type};
 use super::emit::Built;
 use super::flow::Level;
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use super::warp::Warp;
 use crate::llvm::error::BackendError;
-use crate::simt::{SegmentId, Shape};
+use crate::simt::SegmentId;
 
 impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
     /// Runs segments, one warp after the other.
@@ -143,12 +143,12 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             }
             return Ok(());
         }
-        let shape = self.plan.shapes.value(value);
+        let uniformity = self.plan.uniformity.value(value);
         let leaves = self.plan.leaves(self.plan.flat.function.type_of(value));
         let offsets = &self.plan.arena.values[&value];
         for ((&leaf, ty), &offset) in wide.iter().zip(leaves).zip(offsets) {
-            let at = self.place(warp, ty, shape, offset)?;
-            self.write_place(at, ty, shape, leaf)?;
+            let at = self.place(warp, ty, uniformity, offset)?;
+            self.write_place(at, ty, uniformity, leaf)?;
         }
         Ok(())
     }
@@ -158,21 +158,21 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         &self,
         warp: &Warp<'_, 'm, 'ctx>,
         ty: LeafType,
-        shape: Shape,
+        uniformity: Uniformity,
         offset: u64,
     ) -> Result<PointerValue<'ctx>, BackendError> {
         let start = self.emit.offset_const(self.entry.kept, offset)?;
-        warp.of_this_warp(start, self.plan.slot_bytes(ty, shape))
+        warp.of_this_warp(start, self.plan.slot_bytes(ty, uniformity))
     }
 
     fn write_place(
         &self,
         at: PointerValue<'ctx>,
         ty: LeafType,
-        shape: Shape,
+        uniformity: Uniformity,
         leaf: Leaf<'ctx>,
     ) -> Result<(), BackendError> {
-        let value = if shape == Shape::Lane {
+        let value = if uniformity == Uniformity::Lane {
             leaf.vector(self.emit)?.into()
         } else {
             leaf.uniform()?
@@ -185,14 +185,19 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         self.emit.store(at, value, ty.bytes().min(4), false)
     }
 
-    fn read_place(&self, at: PointerValue<'ctx>, ty: LeafType, shape: Shape) -> Built<'ctx> {
+    fn read_place(
+        &self,
+        at: PointerValue<'ctx>,
+        ty: LeafType,
+        uniformity: Uniformity,
+    ) -> Built<'ctx> {
         let is_bool = ty.scalar() == Some(kiln_ir::Scalar::Bool);
         let scalar: BasicTypeEnum<'ctx> = if is_bool {
             self.emit.int(8).into()
         } else {
             self.emit.leaf_type(ty)
         };
-        let whole = if shape == Shape::Lane {
+        let whole = if uniformity == Uniformity::Lane {
             self.emit.vector_of(scalar).into()
         } else {
             scalar
@@ -214,16 +219,16 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         let segment = &plan.segments.segments[id];
         let function = &plan.flat.function;
         for &value in &segment.needs {
-            let shape = plan.shapes.value(value);
-            if shape == Shape::Block {
+            let uniformity = plan.uniformity.value(value);
+            if uniformity == Uniformity::Block {
                 self.rematerialize(warp, value)?;
                 continue;
             }
-            let mut wide = Wide::new();
+            let mut wide = Leaves::new();
             let leaves = plan.leaves(function.type_of(value));
             for (ty, &offset) in leaves.into_iter().zip(&plan.arena.values[&value]) {
-                let at = self.place(warp, ty, shape, offset)?;
-                wide.push(Leaf::from(self.read_place(at, ty, shape)?));
+                let at = self.place(warp, ty, uniformity, offset)?;
+                wide.push(Leaf::from(self.read_place(at, ty, uniformity)?));
             }
             warp.define(value, wide);
         }
@@ -249,17 +254,17 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
         is_kept: bool,
     ) -> Result<Vec<PointerValue<'ctx>>, BackendError> {
         let plan = self.plan;
-        let shape = plan.shapes.var(var);
+        let uniformity = plan.uniformity.var(var);
         let leaves = plan.leaves(plan.flat.function.vars[var].ty);
         let mut slots = Vec::new();
         for (i, ty) in leaves.into_iter().enumerate() {
             let scalar = self.emit.leaf_type(ty);
-            let value = if is_kept && shape == Shape::Block {
+            let value = if is_kept && uniformity == Uniformity::Block {
                 self.read(scalar, self.vars[&var].before[i])?
             } else if is_kept {
-                let at = self.place(warp, ty, shape, plan.arena.vars[&var][i])?;
-                self.read_place(at, ty, shape)?
-            } else if shape == Shape::Lane {
+                let at = self.place(warp, ty, uniformity, plan.arena.vars[&var][i])?;
+                self.read_place(at, ty, uniformity)?
+            } else if uniformity == Uniformity::Lane {
                 self.emit.vector_of(scalar).const_zero().into()
             } else {
                 scalar.const_zero()
@@ -273,23 +278,23 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
     fn take_out(&self, warp: &Warp<'_, 'm, 'ctx>, id: SegmentId) -> Result<(), BackendError> {
         let plan = self.plan;
         for &var in &plan.segments.segments[id].vars {
-            let shape = plan.shapes.var(var);
+            let uniformity = plan.uniformity.var(var);
             let leaves = plan.leaves(plan.flat.function.vars[var].ty);
             for (i, ty) in leaves.into_iter().enumerate() {
                 let scalar = self.emit.leaf_type(ty);
-                let whole = if shape == Shape::Lane {
+                let whole = if uniformity == Uniformity::Lane {
                     self.emit.vector_of(scalar).into()
                 } else {
                     scalar
                 };
                 let value = self.read(whole, warp.vars[&var][i])?;
-                if shape == Shape::Block {
+                if uniformity == Uniformity::Block {
                     let slot = self.vars[&var].after[i];
                     self.emit.builder.build_store(slot, value)?;
                     continue;
                 }
-                let at = self.place(warp, ty, shape, plan.arena.vars[&var][i])?;
-                self.write_place(at, ty, shape, Leaf::from(value))?;
+                let at = self.place(warp, ty, uniformity, plan.arena.vars[&var][i])?;
+                self.write_place(at, ty, uniformity, Leaf::from(value))?;
             }
         }
         Ok(())

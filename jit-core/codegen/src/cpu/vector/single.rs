@@ -11,7 +11,7 @@ use kiln_ir::{BinaryOp, CompareOp, InstData, Region, Source, Value, ValueDef};
 
 use super::Warp;
 use super::emit::Built;
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -75,9 +75,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// A value as one lane has it.
     pub(super) fn in_lane(
         &self,
-        value: Wide<'ctx>,
+        value: Leaves<'ctx>,
         lane: BasicValueEnum<'ctx>,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let leaves = value.into_iter();
         leaves
             .map(|leaf| self.leaf_in_lane(leaf, lane).map(Leaf::Uniform))

@@ -5,12 +5,11 @@
 
 use inkwell::basic_block::BasicBlock;
 
-use kiln_ir::{Inst, Region};
+use kiln_ir::{Inst, Region, Uniformity};
 
 use super::Warp;
 use super::look::Looks;
 use crate::llvm::error::BackendError;
-use crate::simt::Shape;
 
 /// How often a body is written at most: counting the turns up to the next look costs a loop of a few
 /// instructions some per cent.
@@ -22,7 +21,7 @@ const OPERATIONS_AT_ONCE: usize = 128;
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn loop_(&mut self, inst: Inst, body: Region) -> Result<(), BackendError> {
         let (head, exit) = (self.block("loop"), self.block("loop_end"));
-        let divergent = self.kernel.shapes.control(inst) == Shape::Lane;
+        let divergent = self.kernel.uniformity.control(inst) == Uniformity::Lane;
         let looks = self.looks(body, false)?;
         self.enter_loop(divergent, head, exit)?;
         self.jump(head)?;

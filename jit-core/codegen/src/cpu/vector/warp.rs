@@ -9,7 +9,7 @@ use kiln_ir::{Function, Inst, InstData, Passing, Scalar, Type, TypeData, TypeTab
 use super::emit::{Emit, unexpected};
 use super::entry::Entry;
 use super::flow::{Level, LoopState};
-use super::leaf::{Leaf, Wide};
+use super::leaf::{Leaf, Leaves};
 use super::plan::Plan;
 use crate::llvm::error::BackendError;
 
@@ -22,7 +22,7 @@ pub(super) struct Warp<'w, 'm, 'ctx> {
     pub(super) warp: IntValue<'ctx>,
     /// The linear index of lane 0's thread.
     pub(super) first_thread: IntValue<'ctx>,
-    pub(super) values: HashMap<Value, Wide<'ctx>>,
+    pub(super) values: HashMap<Value, Leaves<'ctx>>,
     /// A slot for each leaf of each variable.
     pub(super) vars: HashMap<Var, Vec<PointerValue<'ctx>>>,
     pub(super) levels: Vec<Level<'ctx>>,
@@ -50,12 +50,12 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         scalar.ok_or_else(|| unexpected("an operand that is not a scalar"))
     }
 
-    pub(super) fn define(&mut self, value: Value, wide: Wide<'ctx>) {
+    pub(super) fn define(&mut self, value: Value, wide: Leaves<'ctx>) {
         self.values.insert(value, wide);
     }
 
     /// The only lane of a warp is the whole warp.
-    fn normalize(&self, mut wide: Wide<'ctx>) -> Result<Wide<'ctx>, BackendError> {
+    fn normalize(&self, mut wide: Leaves<'ctx>) -> Result<Leaves<'ctx>, BackendError> {
         if self.emit.lanes > 1 {
             return Ok(wide);
         }
@@ -68,7 +68,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         Ok(wide)
     }
 
-    pub(super) fn get(&self, value: Value) -> Result<Wide<'ctx>, BackendError> {
+    pub(super) fn get(&self, value: Value) -> Result<Leaves<'ctx>, BackendError> {
         let known = self.values.get(&value);
         let known = known.or_else(|| self.entry.values.get(&value)).cloned();
         let known =
@@ -96,7 +96,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
     pub(super) fn inst(&mut self, inst: Inst) -> Result<(), BackendError> {
         let node = &self.function().insts[inst];
         let result = node.result.map_or(Type::UNIT, |r| self.type_of(r));
-        let one = |leaf: Leaf<'ctx>| Some(Wide::from_elem(leaf, 1));
+        let one = |leaf: Leaf<'ctx>| Some(Leaves::from_elem(leaf, 1));
         if let (Some(result), Some(wide)) = (node.result, self.ask_hooks(node)?) {
             let wide = self.normalize(wide)?;
             self.define(result, wide);
@@ -121,7 +121,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             InstData::Cast { arg } => one(self.cast(arg, result)?),
             InstData::Bitcast { arg } => Some(self.bitcast(arg, result)?),
             InstData::Construct { ref parts } => {
-                let mut whole = Wide::new();
+                let mut whole = Leaves::new();
                 for &part in parts {
                     whole.extend(self.get(part)?);
                 }
@@ -290,11 +290,11 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         Err(unexpected("a part that is not there"))
     }
 
-    fn extract(&self, aggregate: Value, index: u32) -> Result<Wide<'ctx>, BackendError> {
+    fn extract(&self, aggregate: Value, index: u32) -> Result<Leaves<'ctx>, BackendError> {
         let range = self.part(aggregate, index)?;
         let whole = self.get(aggregate)?;
         let part = whole.get(range);
-        Ok(Wide::from_slice(
+        Ok(Leaves::from_slice(
             part.ok_or_else(|| unexpected("a part that is not there"))?,
         ))
     }
@@ -304,7 +304,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         aggregate: Value,
         index: u32,
         value: Value,
-    ) -> Result<Wide<'ctx>, BackendError> {
+    ) -> Result<Leaves<'ctx>, BackendError> {
         let range = self.part(aggregate, index)?;
         let mut whole = self.get(aggregate)?;
         for (slot, leaf) in whole[range].iter_mut().zip(self.get(value)?) {
@@ -320,10 +320,10 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             .ok_or_else(|| unexpected("a variable without a place"))
     }
 
-    fn var_get(&self, var: Var) -> Result<Wide<'ctx>, BackendError> {
+    fn var_get(&self, var: Var) -> Result<Leaves<'ctx>, BackendError> {
         let leaves = self.kernel.leaves(self.function().vars[var].ty);
         let uniform = self.kernel.is_uniform_var(var);
-        let mut value = Wide::new();
+        let mut value = Leaves::new();
         for (leaf, &slot) in leaves.iter().zip(self.var_slots(var)?) {
             let scalar = self.emit.leaf_type(*leaf);
             let ty = if uniform {
@@ -345,7 +345,10 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             return Ok(());
         }
         let home = self.kernel.scopes.home(var).region;
-        let blends = self.kernel.shapes.blends(&self.kernel.scopes, inst, home);
+        let blends = self
+            .kernel
+            .uniformity
+            .blends(&self.kernel.scopes, inst, home);
         let mask = self.mask()?;
         for (&slot, leaf) in self.var_slots(var)?.iter().zip(value) {
             let mut lanes = leaf.vector(self.emit)?;
@@ -427,13 +430,13 @@ pub(super) fn param_values<'ctx>(
     emit: &Emit<'_, 'ctx>,
     plan: &Plan<'_>,
     params: PointerValue<'ctx>,
-) -> Result<HashMap<Value, Wide<'ctx>>, BackendError> {
+) -> Result<HashMap<Value, Leaves<'ctx>>, BackendError> {
     use kiln_ir::abi::ParamKind;
     let function = &plan.flat.function;
     let mut values = HashMap::new();
     for (param, kind) in function.params.iter().zip(&plan.layout.params) {
         let ty = function.type_of(param.value);
-        let mut wide = Wide::new();
+        let mut wide = Leaves::new();
         match (kind, param.passing) {
             (ParamKind::Value(slot), Passing::ByValue) => {
                 let address = emit.offset_const(params, slot.offset.into())?;

@@ -66,7 +66,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let lanes = self
             .emit
             .const_lanes(self.emit.int(32), |lane| mask(lane).into());
-        Leaf::Vector { lanes, even: None }
+        Leaf::Vector {
+            lanes,
+            affine: None,
+        }
     }
 
     /// The active lanes as a number. They are those that execute this together.

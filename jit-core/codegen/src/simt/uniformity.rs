@@ -1,7 +1,7 @@
 //! What is the same in all threads of a block, in all lanes of a warp, or differs.
 //!
 //! The analysis starts with everything uniform and lowers what it must until nothing changes. A
-//! value's shape follows its operands. A variable's shape follows what it is assigned, and what
+//! value's uniformity follows its operands. A variable's uniformity follows what it is assigned, and what
 //! lies between its home and the assignment: under a condition that differs from lane to lane, or
 //! in a loop that lanes leave at different times, some lanes keep the old value. Threads that have
 //! ended do not count, as they never read again.
@@ -19,63 +19,57 @@ use kiln_ir::{
 use super::scope::Scopes;
 use super::{BlockShape, Flat};
 
-/// How far a value is the same.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Shape {
-    /// In all threads of the block.
-    Block,
-    /// In all lanes of a warp.
-    Warp,
-    /// It differs from lane to lane.
-    Lane,
-}
-
-/// The shapes of a function.
+/// How far the values and variables of a function are the same.
 #[derive(Debug)]
-pub(crate) struct Shapes {
-    values: Vec<Shape>,
-    vars: Vec<Shape>,
+pub(crate) struct Uniformities {
+    values: Vec<Uniformity>,
+    vars: Vec<Uniformity>,
     /// Of `if`: how the condition differs. Of loops: when lanes leave or skip iterations.
-    control: Vec<Shape>,
+    control: Vec<Uniformity>,
 }
 
-impl Shapes {
-    /// The shapes of a kernel run with blocks of this shape.
-    pub(crate) fn of(module: &Module, flat: &Flat, scopes: &Scopes, block: BlockShape) -> Shapes {
+impl Uniformities {
+    /// Those of a kernel run with blocks of this shape.
+    pub(crate) fn of(
+        module: &Module,
+        flat: &Flat,
+        scopes: &Scopes,
+        block: BlockShape,
+    ) -> Uniformities {
         let function = &flat.function;
-        let shapes = Shapes {
-            values: vec![Shape::Block; function.values.len()],
-            vars: vec![Shape::Block; function.vars.len()],
-            control: vec![Shape::Block; function.insts.len()],
+        let uniformity = Uniformities {
+            values: vec![Uniformity::Block; function.values.len()],
+            vars: vec![Uniformity::Block; function.vars.len()],
+            control: vec![Uniformity::Block; function.insts.len()],
         };
         let mut analysis = Analysis {
             module,
             function,
             scopes,
             block,
-            shapes,
+            uniformity,
             only_barriers: only_barriers(module, function),
             changed: true,
         };
         while std::mem::take(&mut analysis.changed) {
             function.for_each_inst(|_, inst| analysis.visit(inst));
         }
-        analysis.shapes
+        analysis.uniformity
     }
 
-    /// The shape of a value.
-    pub(crate) fn value(&self, value: Value) -> Shape {
+    /// How far a value is the same.
+    pub(crate) fn value(&self, value: Value) -> Uniformity {
         self.values[value.index()]
     }
 
-    /// The shape of a variable.
-    pub(crate) fn var(&self, var: Var) -> Shape {
+    /// How far a variable is the same.
+    pub(crate) fn var(&self, var: Var) -> Uniformity {
         self.vars[var.index()]
     }
 
-    /// For an `if`, the shape of its condition; for a loop, whether lanes leave it or skip
+    /// For an `if`, that of its condition; for a loop, whether lanes leave it or skip
     /// iterations apart from each other.
-    pub(crate) fn control(&self, inst: Inst) -> Shape {
+    pub(crate) fn control(&self, inst: Inst) -> Uniformity {
         self.control[inst.index()]
     }
 
@@ -84,7 +78,7 @@ impl Shapes {
     pub(crate) fn blends(&self, scopes: &Scopes, inst: Inst, home: kiln_ir::Region) -> bool {
         scopes
             .around(inst, home)
-            .any(|holder| self.control(holder) == Shape::Lane)
+            .any(|holder| self.control(holder) == Uniformity::Lane)
     }
 }
 
@@ -93,7 +87,7 @@ struct Analysis<'a> {
     function: &'a Function,
     scopes: &'a Scopes,
     block: BlockShape,
-    shapes: Shapes,
+    uniformity: Uniformities,
     /// Whether nothing but barriers orders accesses of different warps.
     only_barriers: bool,
     changed: bool,
@@ -112,7 +106,7 @@ fn only_barriers(module: &Module, function: &Function) -> bool {
 }
 
 impl Analysis<'_> {
-    fn lower(slot: &mut Shape, to: Shape, changed: &mut bool) {
+    fn lower(slot: &mut Uniformity, to: Uniformity, changed: &mut bool) {
         if to > *slot {
             *slot = to;
             *changed = true;
@@ -123,29 +117,32 @@ impl Analysis<'_> {
         let function = self.function;
         let node = &function.insts[inst];
         if let Some(result) = node.result {
-            let shape = self.result(&node.data);
-            let slot = &mut self.shapes.values[result.index()];
-            Self::lower(slot, shape, &mut self.changed);
+            let uniformity = self.result(&node.data);
+            let slot = &mut self.uniformity.values[result.index()];
+            Self::lower(slot, uniformity, &mut self.changed);
         }
         if let Some(VarUse::Set(var, value)) = node.data.var_use() {
             self.assign(inst, var, value);
         }
         match node.data.control() {
-            Control::If { cond, .. } => self.lower_control(inst, self.shapes.value(cond)),
+            Control::If { cond, .. } => self.lower_control(inst, self.uniformity.value(cond)),
             Control::For {
                 index,
                 bounds: [start, end, step],
                 ..
             } => {
-                let first = self.shapes.value(start).max(self.shapes.value(step));
-                let slot = &mut self.shapes.values[index.index()];
+                let first = self
+                    .uniformity
+                    .value(start)
+                    .max(self.uniformity.value(step));
+                let slot = &mut self.uniformity.values[index.index()];
                 Self::lower(slot, first, &mut self.changed);
-                self.lower_control(inst, first.max(self.shapes.value(end)));
+                self.lower_control(inst, first.max(self.uniformity.value(end)));
             }
             Control::Leave { depth, .. } => {
                 if let Some((target, between)) = self.scopes.loop_around(function, inst, depth) {
-                    let crossed = between.iter().map(|&i| self.shapes.control(i)).max();
-                    self.lower_control(target, crossed.unwrap_or(Shape::Block));
+                    let crossed = between.iter().map(|&i| self.uniformity.control(i)).max();
+                    self.lower_control(target, crossed.unwrap_or(Uniformity::Block));
                 }
             }
             Control::Next | Control::Loop { .. } | Control::Return { .. } => {}
@@ -155,40 +152,44 @@ impl Analysis<'_> {
     fn assign(&mut self, inst: Inst, var: Var, value: Value) {
         let home = self.scopes.home(var).region;
         let around = self.scopes.around(inst, home);
-        let crossed = around.map(|holder| self.shapes.control(holder)).max();
-        let shape = self
-            .shapes
+        let crossed = around.map(|holder| self.uniformity.control(holder)).max();
+        let uniformity = self
+            .uniformity
             .value(value)
-            .max(crossed.unwrap_or(Shape::Block));
-        let slot = &mut self.shapes.vars[var.index()];
-        Self::lower(slot, shape, &mut self.changed);
+            .max(crossed.unwrap_or(Uniformity::Block));
+        let slot = &mut self.uniformity.vars[var.index()];
+        Self::lower(slot, uniformity, &mut self.changed);
     }
 
-    fn lower_control(&mut self, inst: Inst, shape: Shape) {
-        let slot = &mut self.shapes.control[inst.index()];
-        Self::lower(slot, shape, &mut self.changed);
+    fn lower_control(&mut self, inst: Inst, uniformity: Uniformity) {
+        let slot = &mut self.uniformity.control[inst.index()];
+        Self::lower(slot, uniformity, &mut self.changed);
     }
 
-    fn result(&self, data: &InstData) -> Shape {
-        let mut operands = Shape::Block;
-        data.for_each_operand(|v| operands = operands.max(self.shapes.value(v)));
+    fn result(&self, data: &InstData) -> Uniformity {
+        let mut operands = Uniformity::Block;
+        data.for_each_operand(|v| operands = operands.max(self.uniformity.value(v)));
         match data.facts(&self.module.intrinsics).source {
-            Source::None => Shape::Block,
+            Source::None => Uniformity::Block,
             Source::Operands => operands,
-            Source::Variable(var) => self.shapes.var(var),
+            Source::Variable(var) => self.uniformity.var(var),
             // Each thread has its own; each execution sees another value.
             Source::Own | Source::Execution | Source::Callee => lane_shape(self.block),
             Source::Memory { ptr, read } => {
                 let same = self.only_barriers && read == Read::Plain;
-                let least = if same { Shape::Block } else { Shape::Warp };
-                self.shapes.value(ptr).max(least)
+                let least = if same {
+                    Uniformity::Block
+                } else {
+                    Uniformity::Warp
+                };
+                self.uniformity.value(ptr).max(least)
             }
             Source::Row(row) => {
                 let mut first = None;
                 data.for_each_operand(|v| {
                     first.get_or_insert(v);
                 });
-                let mask = first.map_or(Shape::Block, |mask| self.shapes.value(mask));
+                let mask = first.map_or(Uniformity::Block, |mask| self.uniformity.value(mask));
                 intrinsic_shape(row, mask, operands, self.block)
             }
         }
@@ -196,28 +197,35 @@ impl Analysis<'_> {
 }
 
 /// What differs from thread to thread: of a single lane it is the warp's.
-fn lane_shape(block: BlockShape) -> Shape {
+fn lane_shape(block: BlockShape) -> Uniformity {
     if block.lanes == 1 {
-        Shape::Warp
+        Uniformity::Warp
     } else {
-        Shape::Lane
+        Uniformity::Lane
     }
 }
 
-/// The shape of an intrinsic's result, for arguments of a shape and the first of them, which is the
+/// How far an intrinsic's result is the same, for arguments that are so far and the first of them, which is the
 /// member mask of an operation of a warp.
-fn intrinsic_shape(def: &IntrinsicDef, mask: Shape, args: Shape, block: BlockShape) -> Shape {
+fn intrinsic_shape(
+    def: &IntrinsicDef,
+    mask: Uniformity,
+    args: Uniformity,
+    block: BlockShape,
+) -> Uniformity {
     match def.uniformity {
         Uniformity::Function => args,
-        Uniformity::Block => Shape::Block,
+        Uniformity::Block => Uniformity::Block,
         // Lanes of another mask have another result.
-        Uniformity::Warp => Shape::Warp.max(mask),
+        Uniformity::Warp => Uniformity::Warp.max(mask),
         Uniformity::Lane => {
             let [_, y, z] = block.threads;
             match def.known {
-                Some(Known::ThreadIdx(Axis::Y)) if y == 1 => Shape::Block,
-                Some(Known::ThreadIdx(Axis::Z)) if z == 1 => Shape::Block,
-                Some(Known::ThreadIdx(Axis::Y | Axis::Z)) if block.warps_fit_rows() => Shape::Warp,
+                Some(Known::ThreadIdx(Axis::Y)) if y == 1 => Uniformity::Block,
+                Some(Known::ThreadIdx(Axis::Z)) if z == 1 => Uniformity::Block,
+                Some(Known::ThreadIdx(Axis::Y | Axis::Z)) if block.warps_fit_rows() => {
+                    Uniformity::Warp
+                }
                 _ => lane_shape(block),
             }
         }
