@@ -50,6 +50,7 @@
 
 pub use kiln_array_lib as array;
 pub use kiln_device_stdlib as stdlib;
+pub use kiln_device_stdlib::intrinsic;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
 pub use kiln_kernel_macro::{KernelType, device_fn};

@@ -18,11 +18,21 @@
 
 pub mod index;
 pub mod integer;
+pub mod intrinsic;
 pub mod math;
 pub mod number;
 pub mod plain;
 mod table;
 pub mod warp;
+
+/// What the code that [`intrinsic!`] writes refers to.
+#[doc(hidden)]
+pub mod macros {
+    pub use crate::intrinsic::{RowResult, RowScalar, is_row_name, pattern_of, result_of};
+    pub use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
+    pub use kiln_jit_core::front::{Callable, Front, Operand};
+    pub use kiln_jit_core::ir::{IntrinsicDef, Meaning, Type};
+}
 
 use kiln_jit_core::ir::IntrinsicDef;
 
