@@ -27,7 +27,13 @@ fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<
         TypePattern::Exact(scalar) => Some(scalar),
         TypePattern::OneOf(_) => Some(open),
         TypePattern::SameAs(i) => param_type(def, def.params[usize::from(i)], open),
-        TypePattern::Unit => None,
+        TypePattern::Chosen => Some(open),
+        // No row of the library has others.
+        TypePattern::Vector(..)
+        | TypePattern::Array(..)
+        | TypePattern::Tuple(_)
+        | TypePattern::Pointer { .. }
+        | TypePattern::Unit => None,
     }
 }
 

@@ -57,6 +57,10 @@ macro_rules! methods {
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )*) => {
         $($doc)*
+        #[allow(
+            clippy::wrong_self_convention,
+            reason = "the names are those of Rust's methods, which take numbers by value, too"
+        )]
         pub trait $host: $($super)* {$(
             $(#[$row_doc])*
             fn $name(self $(, $arg: $ty)*) -> $result;

@@ -172,7 +172,7 @@ impl Compiler<'_> {
             contract,
         };
         rewritten.by(HookPoint::RewriteIr, |h, m| h.rewrite_ir(&cx, m))?;
-        expand(rewritten.module)?;
+        expand(rewritten.module, target.cells_before_bodies())?;
         lower_abi(rewritten.module);
         rewritten.contract = rewritten.contract.in_phase(Phase::Legal);
         rewritten.by(HookPoint::LowerAbi, |h, m| h.lower_abi(&cx, m))?;

@@ -11,21 +11,23 @@ use std::collections::HashMap;
 
 use crate::definition::{Body, Definition, Snapshot};
 use crate::error::Result;
-use crate::ir::{BinaryOp, FuncId, Inst, InstData, IntrinsicId, Meaning, Module, Scalar, Type};
+use crate::ir::{
+    BinaryOp, FuncId, Inst, InstData, IntrinsicId, Meaning, Module, Processor, Scalar, Type,
+};
 use crate::specialize;
 
 /// Puts calls in the place of the operations that have a body, in all functions of a specialized
-/// module and in the bodies themselves.
+/// module and in the bodies themselves. What a processor has a cell for stays.
 ///
 /// # Errors
 /// A body that cannot be a part of the module: its row is wrong.
-pub fn expand(module: &mut Module) -> Result<()> {
+pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
     let mut linked: HashMap<(Operation, Scalar), FuncId> = HashMap::new();
     let mut done = 0;
     // Bodies are added at the end, and expanded in their turn.
     while let Some(function) = module.functions.keys().nth(done) {
         done += 1;
-        for place in operations_with_bodies(module, function) {
+        for place in operations_with_bodies(module, processor, function) {
             let callee = match linked.get(&(place.operation, place.scalar)) {
                 Some(&known) => known,
                 None => match link_body(module, &place)? {
@@ -56,7 +58,11 @@ struct WrittenOperation {
     body: fn(Scalar) -> Option<Module>,
 }
 
-fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<WrittenOperation> {
+fn operations_with_bodies(
+    module: &Module,
+    processor: Option<Processor>,
+    function: FuncId,
+) -> Vec<WrittenOperation> {
     let function = &module.functions[function];
     let place = |(inst, node): (Inst, &crate::ir::InstNode)| {
         let (id, args) = match &node.data {
@@ -83,12 +89,15 @@ fn operations_with_bodies(module: &Module, function: FuncId) -> Vec<WrittenOpera
         };
         let types: Vec<Type> = args.iter().map(|&a| function.type_of(a)).collect();
         let result = node.result.map_or(Type::UNIT, |r| function.type_of(r));
-        Some(WrittenOperation {
+        let scalar = def.cell_type(&module.types, &types, result)?;
+        let has_cell = |processor| def.cell(Some(scalar), processor).is_some();
+        let place = WrittenOperation {
             inst,
             operation: Operation::Row(*id),
-            scalar: def.cell_type(&types, result)?,
+            scalar,
             body,
-        })
+        };
+        (!processor.is_some_and(has_cell)).then_some(place)
     };
     function.insts.iter().filter_map(place).collect()
 }

@@ -54,6 +54,21 @@ const WAITS: IntrinsicDef = IntrinsicDef::new(
     Meaning::Warp(|_, _| [0; 32]),
 );
 
+static NO_BODY: IntrinsicDef = IntrinsicDef::new(
+    "no_body",
+    &[TypePattern::Vector(&U32, 4)],
+    U32,
+    Meaning::Pure(|_, args| args[0]),
+);
+
+static VIA_F32: IntrinsicDef = IntrinsicDef::new(
+    "halves",
+    &[TypePattern::Vector(&TypePattern::Exact(Scalar::F16), 4)],
+    TypePattern::SameAs(0),
+    Meaning::Body(|_| None),
+)
+.with_cells(&[Cell::via_f32(Family::PTX, Scalar::F16)]);
+
 static NO_INDEX: IntrinsicDef = MOVES.known_as(Known::ThreadIdx(Axis::X));
 
 static NO_WAIT: IntrinsicDef = WAITS
@@ -170,6 +185,19 @@ const BROKEN: &[Broken] = &[
          member mask",
         |m| {
             m.intrinsics.push(&WITHOUT_MASK);
+        },
+    ),
+    (
+        "the row of intrinsic `no_body` takes or gives more than scalars, and its meaning is no function of \
+         the IR; give it a `Meaning::Body`",
+        |m| {
+            m.intrinsics.push(&NO_BODY);
+        },
+    ),
+    (
+        "the row of intrinsic `halves` goes through `f32`, and takes or gives more than scalars",
+        |m| {
+            m.intrinsics.push(&VIA_F32);
         },
     ),
     (

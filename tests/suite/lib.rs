@@ -23,6 +23,7 @@ mod launching;
 mod math;
 mod memory;
 mod memory_model;
+mod row_patterns;
 mod rust_calls;
 mod rust_closures;
 mod rust_integers;
@@ -81,7 +82,8 @@ impl Case {
 
 /// The row of the library or of a case with this name, for texts of the cases' kernels.
 pub fn find_row(name: &str) -> Option<&'static IntrinsicDef> {
-    kiln::stdlib::find(name).or_else(|| user_rows::find(name))
+    let of_cases = || user_rows::find(name).or_else(|| row_patterns::find(name));
+    kiln::stdlib::find(name).or_else(of_cases)
 }
 
 /// All cases.
@@ -108,6 +110,7 @@ pub fn cases() -> Vec<Case> {
         tricky_barriers::CASES,
         tricky_bits::CASES,
         user_rows::CASES,
+        row_patterns::CASES,
         visibility::CASES,
         rust_calls::CASES,
         rust_closures::CASES,

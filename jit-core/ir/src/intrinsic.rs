@@ -23,46 +23,17 @@
 
 mod cell;
 mod known;
+mod pattern;
 
 use std::panic::Location;
 
 pub use cell::{Cell, Family, Lowering, Processor};
 pub use known::{Axis, Known, Match, Reduction, Shuffle, Vote};
+pub use pattern::TypePattern;
 
 use super::module::Module;
-use super::types::{Scalar, Type, TypeData, TypeTable};
-
-/// What a parameter of an intrinsic accepts.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub enum TypePattern {
-    /// This scalar type.
-    Exact(Scalar),
-    /// Any of these scalar types.
-    OneOf(&'static [Scalar]),
-    /// The type of the parameter with this position.
-    SameAs(u8),
-    /// No value; for results only.
-    Unit,
-}
-
-impl TypePattern {
-    /// `f32` and `f64`.
-    pub const FLOAT: TypePattern = TypePattern::OneOf(&[Scalar::F32, Scalar::F64]);
-    /// Integers of 32 and 64 bits.
-    pub const INT32_64: TypePattern =
-        TypePattern::OneOf(&[Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64]);
-
-    /// The type this pattern gives for the arguments' types, or `None` when it does not accept
-    /// `actual`.
-    pub fn accepts(self, actual: Type, args: &[Type]) -> bool {
-        match self {
-            TypePattern::Exact(s) => actual == Type::scalar(s),
-            TypePattern::OneOf(list) => actual.as_scalar().is_some_and(|s| list.contains(&s)),
-            TypePattern::SameAs(i) => args.get(usize::from(i)) == Some(&actual),
-            TypePattern::Unit => actual == Type::UNIT,
-        }
-    }
-}
+use super::types::{Scalar, Type, TypeTable};
+use pattern::Given;
 
 /// How far the result can differ between threads given the same arguments.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -177,8 +148,8 @@ pub enum Meaning {
     Warp(fn(Scalar, &WarpArgs<'_>) -> Lanes),
     /// A function of its arguments that is written in the IR: for the scalar type of its cell, a
     /// module with one device function, which takes and gives what the row does. Before a module
-    /// becomes legal, calls of the function take the place of the row, on every target; the row
-    /// itself has no cells. `None`: it has no function for this type.
+    /// becomes legal, calls of the function take the place of the row, but on a GPU for which it has
+    /// a cell. `None`: it has no function for this type.
     Body(fn(Scalar) -> Option<Module>),
 }
 
@@ -366,18 +337,43 @@ impl IntrinsicDef {
         of_warp || self.effects.meets() || self.uniformity == Uniformity::Warp
     }
 
-    /// The scalar type that selects a cell, for arguments of these types and this result: that of
-    /// the first parameter that leaves a choice, or else of the first one; of the result when
-    /// there is no argument.
-    pub fn cell_type(&self, args: &[Type], result: Type) -> Option<Scalar> {
-        self.selecting_type(args, result).as_scalar()
+    /// Whether all that it takes and gives are scalars.
+    pub fn is_scalar(&self) -> bool {
+        let mut patterns = self.params.iter().chain([&self.result]);
+        patterns.all(|pattern| pattern.is_scalar())
     }
 
-    /// The type whose scalar is [`IntrinsicDef::cell_type`].
-    pub fn selecting_type(&self, args: &[Type], result: Type) -> Type {
-        let choice = |pattern: &TypePattern| matches!(pattern, TypePattern::OneOf(_));
-        let at = self.params.iter().position(choice).unwrap_or(0);
-        args.get(at).copied().unwrap_or(result)
+    /// The position of the parameter that selects a cell: the first that leaves a choice, or else the first.
+    fn selecting(&self) -> usize {
+        let choice = self.params.iter().position(|pattern| pattern.has_choice());
+        choice.unwrap_or(0)
+    }
+
+    fn given<'a>(&self, types: &TypeTable, args: &'a [Type]) -> Given<'a> {
+        let at = self.selecting();
+        let pair = self.params.get(at).zip(args.get(at));
+        let chosen = pair.and_then(|(pattern, &arg)| pattern.inside(types, arg));
+        Given { args, chosen }
+    }
+
+    /// The scalar type that selects a cell, for arguments of these types and this result: that of
+    /// the first parameter that leaves a choice, or else of the first one; of the result when
+    /// there is no argument. Of an address it is what it points to, of a vector what its lanes are.
+    pub fn cell_type(&self, types: &TypeTable, args: &[Type], result: Type) -> Option<Scalar> {
+        match self.params {
+            [] => result.as_scalar(),
+            _ => self.given(types, args).chosen?.as_scalar(),
+        }
+    }
+
+    /// The type that selects the overload of an LLVM intrinsic: that with the type of the cell, which is a
+    /// vector where the parameter is one.
+    pub fn overload_type(&self, types: &TypeTable, args: &[Type], result: Type) -> Type {
+        let at = self.selecting();
+        match (self.params.get(at), args.get(at)) {
+            (Some(TypePattern::Vector(..)), Some(&vector)) => vector,
+            _ => self.given(types, args).chosen.unwrap_or(result),
+        }
     }
 
     /// The cell for a type on a machine, or `None` when it is not legal there. One that goes through
@@ -398,7 +394,35 @@ impl IntrinsicDef {
     }
 
     /// The result type for arguments of these types, or what is wrong with them.
-    pub fn result_type(&self, types: &TypeTable, args: &[Type]) -> Result<Type, String> {
+    pub fn result_type(&self, types: &mut TypeTable, args: &[Type]) -> Result<Type, String> {
+        self.accept(types, args)?;
+        let given = self.given(types, args);
+        let result = self.result.type_of(types, given);
+        result.ok_or_else(|| format!("`{}` gives no type that there is", self.name))
+    }
+
+    /// The type that a result of type `result` has to have for arguments of these types, or what is wrong.
+    pub(crate) fn check(
+        &self,
+        types: &TypeTable,
+        args: &[Type],
+        result: Type,
+    ) -> Result<Type, String> {
+        self.accept(types, args)?;
+        let given = self.given(types, args);
+        match self.result.scalar_type(given) {
+            Some(ty) => Ok(ty),
+            None if self.result.accepts(types, result, given) => Ok(result),
+            None => Err(format!(
+                "`{}` gives {}, not `{}`",
+                self.name,
+                self.result,
+                types.display(result)
+            )),
+        }
+    }
+
+    fn accept(&self, types: &TypeTable, args: &[Type]) -> Result<(), String> {
         if args.len() != self.params.len() {
             return Err(format!(
                 "`{}` takes {} arguments, not {}",
@@ -407,10 +431,9 @@ impl IntrinsicDef {
                 args.len()
             ));
         }
+        let given = self.given(types, args);
         for (i, (pattern, &arg)) in self.params.iter().zip(args).enumerate() {
-            // A type parameter is checked again once it is bound.
-            let open = matches!(types.data(arg), TypeData::Param(_));
-            if !open && !pattern.accepts(arg, args) {
+            if !pattern.accepts(types, arg, given) {
                 return Err(format!(
                     "argument {} of `{}` has type {}, which it does not accept",
                     i + 1,
@@ -419,11 +442,6 @@ impl IntrinsicDef {
                 ));
             }
         }
-        Ok(match self.result {
-            TypePattern::Exact(s) => Type::scalar(s),
-            TypePattern::SameAs(i) => args[usize::from(i)],
-            TypePattern::OneOf(list) => Type::scalar(list[0]),
-            TypePattern::Unit => Type::UNIT,
-        })
+        Ok(())
     }
 }

@@ -177,6 +177,18 @@ impl Function {
                 want(1, expected, pointee(ptr), OperandRole::Expected);
                 want(2, new, pointee(ptr), OperandRole::New);
             }
+            InstData::Intrinsic { id, ref args } => {
+                let row = module.intrinsics.get(id);
+                let params = row.map_or(&[][..], |row| row.params);
+                for (position, (&arg, pattern)) in args.iter().zip(params).enumerate() {
+                    let wanted = pattern.address_type(types, ty(arg));
+                    let role = OperandRole::Argument {
+                        param: "an address",
+                        callee: row.map_or("", |row| row.name),
+                    };
+                    want(position, arg, wanted, role);
+                }
+            }
             InstData::Call {
                 callee, ref args, ..
             } => {
@@ -231,7 +243,6 @@ impl Function {
             | InstData::GlobalAddr(_)
             | InstData::Barrier
             | InstData::Fence { .. }
-            | InstData::Intrinsic { .. }
             | InstData::Loop { .. }
             | InstData::Break { .. }
             | InstData::Continue { .. }

@@ -29,6 +29,17 @@ pub struct PtxTarget {
     pub ptx: u32,
 }
 
+impl Target {
+    /// The machine whose cells stand for rows that mean a function of the IR, too. Elsewhere the function
+    /// itself does: code for a CPU may be left to the interpreter.
+    pub fn cells_before_bodies(&self) -> Option<Processor> {
+        match self {
+            Target::Ptx(target) => Some(target.processor()),
+            Target::Cpu(_) | Target::Interpreter | Target::Custom(_) => None,
+        }
+    }
+}
+
 impl PtxTarget {
     /// The oldest architecture Kiln compiles for: Turing, the oldest that ptxas 13 knows.
     pub const MIN_SM: u32 = 75;

@@ -221,6 +221,11 @@ impl TypeTable {
         ty
     }
 
+    /// The type with this data, if it was entered.
+    pub fn find(&self, data: &TypeData) -> Option<Type> {
+        self.index.get(data).copied()
+    }
+
     /// What `ty` is. Types of another module give nonsense or `Unit`, never a panic.
     pub fn data(&self, ty: Type) -> &TypeData {
         self.types.get(ty.0 as usize).unwrap_or(&TypeData::Unit)

@@ -20,7 +20,7 @@ impl KernelBuilder {
         if args.iter().any(|arg| self.is_recovered(*arg)) {
             return self.recovered(arg_types[0]);
         }
-        let result = def.result_type(&self.state.borrow().module.types, &arg_types);
+        let result = def.result_type(&mut self.state.borrow_mut().module.types, &arg_types);
         let result = match result {
             Ok(ty) => ty,
             Err(message) => {

@@ -123,7 +123,9 @@ impl Body {
         args: &[Value],
     ) -> Value {
         let types: Vec<Type> = args.iter().map(|&a| self.f.type_of(a)).collect();
-        let ty = def.result_type(&m.types, &types).expect("the types fit");
+        let ty = def
+            .result_type(&mut m.types, &types)
+            .expect("the types fit");
         let id = m.intrinsic(def);
         let args = args.iter().copied().collect();
         self.value(InstData::Intrinsic { id, args }, ty)

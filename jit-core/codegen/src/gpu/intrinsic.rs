@@ -1,11 +1,9 @@
 //! Intrinsics: the cell of a row becomes a call of an LLVM intrinsic or inline PTX.
 //!
-//! Conventions of the cells: in inline PTX a `bool` is a 32-bit 0 or 1, a `f16` or `bf16` its 16
-//! bits, an 8-bit integer is extended to 16 bits. In LLVM intrinsics every type is itself.
+//! Conventions of the cells: `lower/registers.rs` says how values are in inline PTX. In LLVM intrinsics every type
+//! is itself, and several results are a struct.
 
-use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
-use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
 
 use kiln_ir::{IntrinsicDef, IntrinsicId, Lowering, Scalar, Type, Value};
@@ -48,7 +46,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
         let cell = def
             .cell(
-                def.cell_type(&types, result),
+                def.cell_type(self.types().table(), &types, result),
                 self.module.dialect.processor(),
             )
             .ok_or_else(|| refused(def, "is not legal here; `check_legal` refuses it"))?;
@@ -107,7 +105,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         match lowering {
             Lowering::Llvm { name, overloaded } => {
                 let overloads = if overloaded {
-                    let selecting = def.selecting_type(types, result);
+                    let selecting = def.overload_type(self.types().table(), types, result);
                     vec![self.types().value(selecting)?]
                 } else {
                     Vec::new()
@@ -126,7 +124,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 if let Some(call) = value.and_then(|v| v.as_instruction_value()) {
                     self.bound_result(def, call, result);
                 }
-                Ok(value)
+                match value {
+                    Some(several @ BasicValueEnum::StructValue(_)) => {
+                        self.value_from_registers(result, several).map(Some)
+                    }
+                    value => Ok(value),
+                }
             }
             Lowering::Asm {
                 template,
@@ -164,74 +167,13 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let mut args = Vec::with_capacity(values.len());
         for (&ty, &value) in types.iter().zip(values) {
-            args.push(self.to_register(ty, value)?);
+            self.push_registers(ty, value, &mut args)?;
         }
-        let register = match result.as_scalar() {
-            Some(scalar) => Some(self.register_type(scalar)),
-            None if result == Type::UNIT => None,
-            None => return Err(refused(def, "gives a value that no register holds")),
-        };
+        let register = self.register_types(result)?;
         let value = self.call_asm(template, constraints, register, &args, def.effects)?;
         match value {
-            Some(value) => self.value_from_register(result, value).map(Some),
+            Some(value) => self.value_from_registers(result, value).map(Some),
             None => Ok(None),
-        }
-    }
-
-    /// The type of the PTX register that holds a scalar in inline PTX.
-    fn register_type(&self, scalar: Scalar) -> BasicTypeEnum<'ctx> {
-        match scalar {
-            Scalar::Bool => self.types().int(32).into(),
-            Scalar::I8 | Scalar::U8 | Scalar::F16 | Scalar::BF16 => self.types().int(16).into(),
-            Scalar::I16
-            | Scalar::I32
-            | Scalar::I64
-            | Scalar::U16
-            | Scalar::U32
-            | Scalar::U64
-            | Scalar::F32
-            | Scalar::F64 => self.types().scalar(scalar),
-        }
-    }
-
-    fn to_register(
-        &self,
-        ty: Type,
-        value: BasicValueEnum<'ctx>,
-    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let Some(scalar) = ty.as_scalar() else {
-            return Ok(value);
-        };
-        let to = self.register_type(scalar);
-        match (value, to) {
-            (BasicValueEnum::IntValue(int), BasicTypeEnum::IntType(to)) => {
-                let signed = scalar.is_signed_int();
-                let builder = self.builder();
-                Ok(builder
-                    .build_int_cast_sign_flag(int, to, signed, "")?
-                    .into())
-            }
-            _ => Ok(self.builder().build_bit_cast(value, to, "")?),
-        }
-    }
-
-    fn value_from_register(
-        &self,
-        ty: Type,
-        value: BasicValueEnum<'ctx>,
-    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let builder = self.builder();
-        let to = self.types().value(ty)?;
-        match (value, to) {
-            (BasicValueEnum::IntValue(int), _) if ty == Type::BOOL => {
-                let zero = int.get_type().const_zero();
-                let set = builder.build_int_compare(IntPredicate::NE, int, zero, "")?;
-                Ok(set.into())
-            }
-            (BasicValueEnum::IntValue(int), BasicTypeEnum::IntType(to)) => {
-                Ok(builder.build_int_cast_sign_flag(int, to, false, "")?.into())
-            }
-            _ => Ok(builder.build_bit_cast(value, to, "")?),
         }
     }
 }

@@ -191,7 +191,8 @@ impl Check<'_> {
         };
         let args: Vec<Type> = args.iter().map(|&arg| type_of(arg)).collect();
         let def = self.module.intrinsics[id];
-        self.machine.intrinsic(def, def.cell_type(&args, result))
+        self.machine
+            .intrinsic(def, def.cell_type(&self.module.types, &args, result))
     }
 }
 

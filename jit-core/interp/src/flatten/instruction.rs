@@ -334,7 +334,9 @@ impl<'m> Flattener<'m> {
             InstData::Intrinsic { id, args } => {
                 let def = module.intrinsics[*id];
                 let types: Vec<Type> = args.iter().map(|&a| function.type_of(a)).collect();
-                let scalar = def.cell_type(&types, result).unwrap_or(Scalar::U32);
+                let scalar = def
+                    .cell_type(&module.types, &types, result)
+                    .unwrap_or(Scalar::U32);
                 match def.meaning {
                     Meaning::Warp(f) => {
                         let op = WarpOp {

@@ -36,14 +36,14 @@ pub(super) fn check_intrinsics(checker: &mut Checker<'_>) -> bool {
 /// What a row says that cannot be.
 fn contradictions(def: &IntrinsicDef) -> Vec<String> {
     let mut found = Vec::new();
-    let params = def.params.len();
-    let refers = |pattern: TypePattern| match pattern {
-        TypePattern::SameAs(i) => usize::from(i) < params,
-        TypePattern::OneOf(list) => !list.is_empty(),
-        TypePattern::Exact(_) | TypePattern::Unit => true,
-    };
-    if !def.params.iter().copied().chain([def.result]).all(refers) {
+    let mut patterns = def.params.iter().chain([&def.result]);
+    if !patterns.all(|pattern| pattern.refers(def.params.len())) {
         found.push("refers to no parameter".to_owned());
+    }
+    if !def.is_scalar() && !matches!(def.meaning, Meaning::Body(_)) {
+        let what = "takes or gives more than scalars, and its meaning is no function of the IR; \
+                    give it a `Meaning::Body`";
+        found.push(what.to_owned());
     }
     let warp = matches!(def.meaning, Meaning::Warp(_));
     let mask = TypePattern::Exact(Scalar::U32);
@@ -78,6 +78,9 @@ fn wrong_cell(def: &IntrinsicDef, cell: &Cell) -> Option<&'static str> {
             "has inline assembly in a cell that is not for a family of GPUs; a CPU needs no cell, it \
              calls the meaning",
         );
+    }
+    if cell.lowering == Lowering::ViaF32 && !def.is_scalar() {
+        return Some("goes through `f32`, and takes or gives more than scalars");
     }
     let (clobbers, synchronizes) = (cell.clobbers_memory(), def.effects == Effects::Synchronizes);
     if is_asm && synchronizes && !clobbers {

@@ -188,7 +188,7 @@ impl<'c> Rules<'c> {
             } => self.call(callee, type_args, const_args, args, result),
             InstData::Intrinsic { id, ref args } => {
                 let types: Vec<Type> = args.iter().map(|&a| self.ty(a)).collect();
-                self.module.intrinsics[id].result_type(self.types, &types)
+                self.module.intrinsics[id].check(self.types, &types, result)
             }
             InstData::For { index, unroll, .. } => self.counted_loop(self.ty(index), unroll),
             InstData::VarSet(..)

@@ -36,7 +36,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let types: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
         let scalar = def
-            .cell_type(&types, result)
+            .cell_type(self.types(), &types, result)
             .ok_or_else(|| unexpected("an intrinsic of no scalar type"))?;
         let leaf = match def.meaning {
             Meaning::Warp(_) => {

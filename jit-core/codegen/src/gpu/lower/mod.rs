@@ -19,6 +19,7 @@ mod function;
 mod line_info;
 mod memory;
 mod names;
+mod registers;
 mod signature;
 mod slice;
 mod value;

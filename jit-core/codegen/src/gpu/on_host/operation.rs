@@ -46,7 +46,14 @@ fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation>
             TypePattern::Exact(scalar) => scalar,
             TypePattern::SameAs(other) => *params.get(usize::from(other))?,
             TypePattern::OneOf(_) if n == at => scalar,
-            TypePattern::OneOf(_) | TypePattern::Unit => return None,
+            TypePattern::Chosen => scalar,
+            // Rows of these mean functions of the IR, which are called here.
+            TypePattern::OneOf(_)
+            | TypePattern::Unit
+            | TypePattern::Vector(..)
+            | TypePattern::Array(..)
+            | TypePattern::Tuple(_)
+            | TypePattern::Pointer { .. } => return None,
         });
     }
     let call = RowCall {
