@@ -90,7 +90,8 @@ methods! {
         fn round_ties_even(self) -> Self = instruction!("math.rint", "llvm.rint");
         /// `self * factor + addend` with one rounding.
         fn mul_add(self, factor: Self, addend: Self) -> Self = instruction!("math.fma", "llvm.fma");
-        /// The number with the sign of another, that of a zero or a NaN, too.
+        /// The number with the sign of another, that of a zero, too, and of a NaN, but for one that an
+        /// operation gave: its sign is left to the machine.
         fn copysign(self, sign: Self) -> Self = instruction!("math.copysign", "llvm.copysign");
 
         /// `e` to this power (see the module's table of errors, also for the following).

@@ -149,7 +149,12 @@ fn functions_by_path_and_of_halves(jit: &Jit) -> Outcome {
 
 #[device_fn]
 fn signs<T: Float>(x: T, y: T) -> [T; 4] {
-    let other = if x.is_nan() { y } else { T::copysign(x, -y) };
+    // Which sign the negation of a NaN has is left to the machine.
+    let other = if x.is_nan() || y.is_nan() {
+        y
+    } else {
+        T::copysign(x, -y)
+    };
     [x.copysign(y), x.signum(), x.abs(), other]
 }
 

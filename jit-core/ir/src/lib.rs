@@ -39,6 +39,7 @@
 //! - `rem` of floats is exact, with the sign of the dividend; NaN if the divisor is zero or the dividend
 //!   infinite.
 //! - `min` and `max` of floats give the other operand when one is NaN.
+//! - An operation that gives NaN gives some NaN: its sign and its other bits are left to the machine.
 //! - A variable read before it is assigned is zero.
 //! - An index out of bounds of a checked access ends its thread and leaves a fault record; the
 //!   other threads go on, and barriers no longer wait for the ended one.

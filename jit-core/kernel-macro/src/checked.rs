@@ -16,7 +16,7 @@ use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, PathArguments, Token}
 
 use crate::call::{is_conversion, is_number};
 use crate::expression::strip;
-use crate::function::root;
+use crate::function::{root, root_at};
 use crate::position::Start;
 use crate::scan::Variables;
 use crate::signature::Signature;
@@ -68,15 +68,22 @@ impl CheckedCopy {
 
     /// The declarations of the types.
     pub(crate) fn types(&self) -> TokenStream {
-        let (types, methods, root) = (&self.types, &self.methods, root());
-        let receiver = (!methods.is_empty())
+        let root = root();
+        let receiver = (!self.methods.is_empty())
             .then(|| quote!(use #root::{MethodReceiver as _, MethodResult as _};));
         let associated = self.paths.then(|| quote!(use #root::Associated as _;));
+        // Where the expression is: rustc tells one error twice if it is in two places.
+        let open = |name: &Ident, of: &str| {
+            let (root, of) = (root_at(name.span()), Ident::new(of, name.span()));
+            quote_spanned!(name.span()=> let #name = #root::#of::OPEN;)
+        };
+        let types = self.types.iter().map(|name| open(name, "TypeOf"));
+        let methods = self.methods.iter().map(|name| open(name, "MethodOf"));
         quote! {
             #receiver
             #associated
-            #(let #types = #root::TypeOf::OPEN;)*
-            #(let #methods = #root::MethodOf::OPEN;)*
+            #(#types)*
+            #(#methods)*
         }
     }
 
