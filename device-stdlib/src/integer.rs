@@ -23,7 +23,7 @@
 //! let jit = Jit::new()?;
 //! let (mut x, mut bits) = (jit.upload(&[7])?, jit.zeros(1)?);
 //! hash.launch(&jit, (1, 32), &mut x, &mut bits)?;
-//! assert_eq!(x.to_vec()?, [mixed(7, 0x9e37_79b9).rotate_left(7)]);
+//! assert_eq!(x.to_vec()?, [mixed(7_u32, 0x9e37_79b9).rotate_left(7)]);
 //! assert_eq!(bits.to_vec()?, [3]);
 //! # Ok(())
 //! # }
