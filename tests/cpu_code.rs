@@ -258,6 +258,12 @@ fn launches_are_looked_at_seldom() {
     let turns = text.lines().filter(|line| line.contains("fcmp"));
     assert!(text.contains("load volatile"), "it never looks:\n{text}");
     assert!(turns.count() >= 5, "each turn is counted:\n{text}");
+    let tree = listing(bench::tree_sum, 256, |buffers, inspect| {
+        inspect(args!(&buffers.x, &mut buffers.out))
+    });
+    let text = tree.llvm().expect("code for this CPU");
+    let looks = text.matches("load volatile i32").count();
+    assert_eq!(looks, 1, "it looks between blocks alone:\n{text}");
 }
 
 /// The sum of a block, in warps by steps that are constants or that a loop gives.

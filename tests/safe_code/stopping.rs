@@ -101,6 +101,32 @@ fn barriers_where_lanes_part(y: &mut [u32], start: u32) {
     y[t] = n;
 }
 
+/// Halves a number, but not in each turn.
+#[kernel]
+fn halves_now_and_then(y: &mut [u32], start: u32) {
+    let i = global_id().x;
+    let mut n = start + 3;
+    while n > 0 {
+        if y[i] == 0 {
+            continue;
+        }
+        n /= 2;
+    }
+    y[i] = n;
+}
+
+/// All bits of a negative number may be shifted out, and it is never 0.
+#[kernel]
+fn halves_with_barriers(y: &mut [u32], start: u32) {
+    let t = thread_idx().x;
+    let mut n = -3 - start as i32;
+    while n != 0 {
+        barrier();
+        n >>= 1;
+    }
+    y[t] = n as u32;
+}
+
 /// Waits for what no other thread does.
 #[kernel]
 fn waits(y: &mut [u32], start: u32) {
@@ -163,6 +189,8 @@ fn endless() -> Vec<(&'static str, Launch)> {
         counted_with_64_bits 1;
         barriers 1;
         barriers_where_lanes_part 1;
+        halves_now_and_then 1;
+        halves_with_barriers 1;
         waits 1;
         in_a_call 5;
         warps 1;

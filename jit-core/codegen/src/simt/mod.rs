@@ -6,16 +6,19 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `dwindle` | loops that end after a few turns, as they halve what they test |
 //! | `inline` | the kernel with its calls replaced by the bodies called |
 //! | `scope` | where each variable lives: the smallest region that holds its uses |
 //! | `uniformity` | what is uniform over the block, over a warp, or differs from lane to lane |
 //! | `segment` | the pieces between barriers, and what lives across |
 
+mod dwindle;
 mod inline;
 mod scope;
 mod segment;
 mod uniformity;
 
+pub(crate) use dwindle::dwindles;
 pub(crate) use inline::{Flat, inline};
 pub use inline::{InlineError, inlined};
 pub(crate) use scope::Scopes;

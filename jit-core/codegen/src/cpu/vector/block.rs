@@ -458,7 +458,9 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         self.loops.pop();
         self.emit.jump(next)?;
         self.emit.builder.position_at_end(next);
-        self.entry.look(self.emit)?;
+        if self.plan.looks_each_turn(inst) {
+            self.entry.look(self.emit)?;
+        }
         if can_end {
             self.leave_if_empty(exit)?;
         }

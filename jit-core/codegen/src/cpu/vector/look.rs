@@ -1,8 +1,8 @@
 //! Where code looks whether its launch is to end.
 //!
 //! A launch has a word that is 0 as long as it is to go on ([`kiln_ir::stop::Stop`]). Each loop reads it
-//! at the end of its turns, save innermost ones whose turns are counted with 32 bits or fewer: there a
-//! look costs, and an end is in sight. It is read before each block of a kernel with loops. Of one without,
+//! at the end of its turns, save innermost ones whose turns are counted with 32 bits or fewer or halve what they
+//! test ([`dwindles`]): there a look costs, and an end is in sight. It is read before each block of a kernel with loops. Of one without,
 //! whoever runs it asks for as many blocks at once as make [`WORK_A_CALL`], and looks between. Where the
 //! word is set, control leaves the function from where it is.
 
@@ -10,13 +10,14 @@ use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::PointerValue;
 
-use kiln_ir::{Function, Region};
+use kiln_ir::{Control, Function, Inst, Region};
 
 use super::Warp;
 use super::emit::Emit;
 use super::entry::Entry;
 use super::plan::Plan;
 use crate::llvm::error::BackendError;
+use crate::simt::dwindles;
 
 /// When a loop looks whether the launch is to end.
 #[derive(Copy, Clone)]
@@ -39,6 +40,19 @@ impl Plan<'_> {
     pub(super) fn looks_before_blocks(&self) -> bool {
         let function = &self.flat.function;
         has_loops(function, function.body)
+    }
+
+    /// Whether a loop of the whole block looks at the end of its turns.
+    pub(super) fn looks_each_turn(&self, inst: Inst) -> bool {
+        let function = &self.flat.function;
+        match function.insts[inst].data.control() {
+            Control::Loop { body } => has_loops(function, body) || !dwindles(function, body),
+            Control::For { .. }
+            | Control::Next
+            | Control::If { .. }
+            | Control::Leave { .. }
+            | Control::Return { .. } => true,
+        }
     }
 
     /// How many blocks a call may ask for, so that it ends soon.
@@ -99,7 +113,7 @@ impl<'ctx> Entry<'ctx> {
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     /// How a loop looks whether the launch is to end: at each turn if there are loops in it, never if
-    /// its turns are counted and few, else now and then.
+    /// its turns are known to be few, else now and then.
     pub(super) fn looks(&self, body: Region, few: bool) -> Result<Looks<'ctx>, BackendError> {
         if has_loops(self.function(), body) {
             return Ok(Looks::Always);

@@ -10,6 +10,7 @@ use kiln_ir::{Inst, Region, Uniformity};
 use super::Warp;
 use super::look::Looks;
 use crate::llvm::error::BackendError;
+use crate::simt::dwindles;
 
 /// How often a body is written at most: counting the turns up to the next look costs a loop of a few
 /// instructions some per cent.
@@ -22,7 +23,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn loop_(&mut self, inst: Inst, body: Region) -> Result<(), BackendError> {
         let (head, exit) = (self.block("loop"), self.block("loop_end"));
         let divergent = self.kernel.uniformity.control(inst) == Uniformity::Lane;
-        let looks = self.looks(body, false)?;
+        let looks = self.looks(body, dwindles(self.function(), body))?;
         self.enter_loop(divergent, head, exit)?;
         self.jump(head)?;
         self.emit.builder.position_at_end(head);
