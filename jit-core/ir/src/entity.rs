@@ -49,7 +49,7 @@ macro_rules! entity {
 pub(crate) use entity;
 
 /// A growable table of payloads, indexed by the entity it hands out on `push`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PrimaryMap<K, V> {
     items: Vec<V>,
     key: PhantomData<K>,

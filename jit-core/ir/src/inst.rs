@@ -4,6 +4,9 @@
 //! the whole list; operand visiting and effects are the only places outside the verifier, the
 //! printer, the parser and the backends that enumerate it.
 
+use std::hash::{Hash, Hasher};
+use std::mem::{Discriminant, discriminant};
+
 use smallvec::SmallVec;
 
 use super::function::{Region, Value, Var};
@@ -27,16 +30,31 @@ pub enum Constant {
     Zero,
 }
 
+impl Constant {
+    /// What it is, a float as its bits.
+    fn identity(self) -> (Discriminant<Constant>, i128) {
+        let bits = match self {
+            Constant::Bool(bool) => bool.into(),
+            Constant::Int(number) => number,
+            Constant::Float(float) => float.to_bits().into(),
+            Constant::Zero => 0,
+        };
+        (discriminant(&self), bits)
+    }
+}
+
 impl PartialEq for Constant {
     /// Floats compare by their bits, so that NaN equals itself and 0.0 differs from -0.0.
     fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Constant::Bool(a), Constant::Bool(b)) => a == b,
-            (Constant::Int(a), Constant::Int(b)) => a == b,
-            (Constant::Float(a), Constant::Float(b)) => a.to_bits() == b.to_bits(),
-            (Constant::Zero, Constant::Zero) => true,
-            _ => false,
-        }
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Constant {}
+
+impl Hash for Constant {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
     }
 }
 
@@ -173,7 +191,7 @@ pub enum Unroll {
 }
 
 /// What an instruction does. Types of operands are in the verifier's rule list.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum InstData {
     /// A constant of the result's type.
     Const(Constant),
@@ -450,7 +468,7 @@ pub enum InstData {
 }
 
 /// A const argument of a call.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ConstArg {
     /// A number.
     Known(Constant),
@@ -459,7 +477,7 @@ pub enum ConstArg {
 }
 
 /// An instruction in place: what it does, what it defines, where it was built.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct InstNode {
     /// What it does.
     pub data: InstData,

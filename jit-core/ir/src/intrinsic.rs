@@ -25,6 +25,7 @@ mod cell;
 mod known;
 mod pattern;
 
+use std::hash::{Hash, Hasher};
 use std::panic::Location;
 
 pub use cell::{Cell, Family, Lowering, Processor};
@@ -270,10 +271,10 @@ impl IntrinsicDef {
         }
     }
 
-    /// Everything that the row says, as text, for digests: two rows with one text are one row, in two
+    /// Hashes everything that the row says, for digests: two rows that hash alike are one row, in two
     /// libraries of a program or in two programs. What its meaning computes is not in it.
-    pub fn content_text(&self) -> String {
-        format!("{:?}", self.content())
+    pub fn hash_content(&self, state: &mut impl Hasher) {
+        self.content().hash(state);
     }
 
     /// Whether it is the same row, perhaps that of another library of this program.

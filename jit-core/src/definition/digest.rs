@@ -1,17 +1,15 @@
 //! Fingerprints: a digest of what a module says, the same in every process.
 //!
 //! The walk writes everything that can change the compiled code or its messages, in an order fixed
-//! by the module: signatures, types by structure (numbered when first met, never by the order of a
-//! hash table), instructions in text order, source files by path. Every string and list is
-//! preceded by its length, so two modules cannot run into the same bytes.
+//! by the module: signatures, types by structure (numbered when first met), instructions in text order,
+//! source files by path. Every list is preceded by its length, and every string is or has an end of its own, so
+//! two modules cannot run into the same bytes.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write};
+use std::fmt;
+use std::hash::{Hash, Hasher};
 
-use crate::ir::{
-    ArrayLen, ConstArg, Constant, Entity, Function, InstData, Location, Module, Region, Type,
-    TypeData,
-};
+use crate::ir::{ArrayLen, Entity, Function, InstData, Module, Region, Type, TypeData};
 
 /// A digest of content (BLAKE3, 32 bytes).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,19 +35,36 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// Bytes on their way to the hash, which is faster with many at once.
+const BUFFERED: usize = 16 << 10;
+
 /// A hash being fed with length-prefixed items.
-pub(super) struct Digest(blake3::Hasher);
+pub(super) struct Digest {
+    hasher: blake3::Hasher,
+    buffer: Vec<u8>,
+}
 
 impl Digest {
     /// A digest that differs from those of other subjects.
     pub(super) fn new(subject: &str) -> Digest {
-        let mut digest = Digest(blake3::Hasher::new());
+        let mut digest = Digest {
+            hasher: blake3::Hasher::new(),
+            buffer: Vec::with_capacity(1024),
+        };
         digest.text(subject);
         digest
     }
 
+    fn feed(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFERED {
+            self.hasher.update(&self.buffer);
+            self.buffer.clear();
+        }
+    }
+
     pub(super) fn number(&mut self, number: u64) {
-        self.0.update(&number.to_le_bytes());
+        self.feed(&number.to_le_bytes());
     }
 
     pub(super) fn text(&mut self, text: &str) {
@@ -58,43 +73,48 @@ impl Digest {
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
-        self.0.update(bytes);
+        self.feed(bytes);
     }
 
-    /// The `Debug` text of a payload made of plain enums, numbers and entities.
-    fn debug(&mut self, payload: &dyn fmt::Debug) {
-        struct Feed<'a>(&'a mut blake3::Hasher, u64);
-        impl Write for Feed<'_> {
-            fn write_str(&mut self, s: &str) -> fmt::Result {
-                self.0.update(s.as_bytes());
-                self.1 += s.len() as u64;
-                Ok(())
-            }
-        }
-        let mut feed = Feed(&mut self.0, 0);
-        // Feeding a hash cannot fail.
-        let _ = write!(feed, "{payload:?}");
-        let length = feed.1;
-        self.number(length);
+    /// What a value says of itself, of plain enums, numbers, texts and entities: nothing that differs from
+    /// process to process.
+    fn value(&mut self, value: &impl Hash) {
+        value.hash(&mut Feed(self));
     }
 
-    pub(super) fn finish(self) -> Fingerprint {
-        Fingerprint(*self.0.finalize().as_bytes())
+    pub(super) fn finish(mut self) -> Fingerprint {
+        self.hasher.update(&self.buffer);
+        Fingerprint(*self.hasher.finalize().as_bytes())
+    }
+}
+
+/// A digest that values hash themselves to.
+struct Feed<'a>(&'a mut Digest);
+
+impl Hasher for Feed<'_> {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.feed(bytes);
+    }
+
+    /// Nobody asks a digest for a number before its end.
+    fn finish(&self) -> u64 {
+        0
     }
 }
 
 /// The fingerprint of a module, its functions' bodies and declarations included.
 pub(super) fn content_digest(module: &Module) -> Fingerprint {
     let mut walk = Walk {
-        digest: Digest::new("kiln module 2"),
+        digest: Digest::new("kiln module 3"),
         module,
         types: HashMap::new(),
     };
     walk.digest.number(module.phase as u64);
     walk.digest.number(module.intrinsics.len() as u64);
     for def in module.intrinsics.values() {
-        walk.digest.text(&def.content_text());
+        def.hash_content(&mut Feed(&mut walk.digest));
     }
+    walk.digest.value(&module.files);
     walk.digest.number(module.globals.len() as u64);
     for global in module.globals.values() {
         walk.digest.text(&global.name);
@@ -137,7 +157,7 @@ impl Walk<'_> {
             }
             TypeData::Array { element, len } => {
                 self.digest.text("array");
-                self.digest.debug(len as &ArrayLen);
+                self.digest.value(len as &ArrayLen);
                 self.ty(*element);
             }
             TypeData::Struct(id) => {
@@ -156,7 +176,7 @@ impl Walk<'_> {
                 mutable,
             } => {
                 self.digest.text("pointer");
-                self.digest.debug(&(space, mutable));
+                self.digest.value(&(space, mutable));
                 self.ty(*pointee);
             }
             TypeData::Slice {
@@ -166,7 +186,7 @@ impl Walk<'_> {
                 wide,
             } => {
                 self.digest.text("slice");
-                self.digest.debug(&(space, mutable, wide));
+                self.digest.value(&(space, mutable, wide));
                 self.ty(*element);
             }
             TypeData::Param(param) => {
@@ -176,16 +196,9 @@ impl Walk<'_> {
         }
     }
 
-    fn location(&mut self, at: Location) {
-        let known = self.module.files.get(at.file).filter(|_| at.is_known());
-        self.digest.text(known.map_or("", |path| path));
-        self.digest.number(at.line.into());
-        self.digest.number(at.column.into());
-    }
-
     fn signature(&mut self, function: &Function) {
         self.digest.text(&function.name);
-        self.digest.debug(&(
+        self.digest.value(&(
             function.kind,
             function.is_declaration,
             function.launch_bounds,
@@ -194,7 +207,7 @@ impl Walk<'_> {
         self.digest.number(function.type_params.len() as u64);
         for param in &function.type_params {
             self.digest.text(&param.name);
-            self.digest.debug(&param.bound);
+            self.digest.value(&param.bound);
         }
         self.digest.number(function.const_params.len() as u64);
         for param in &function.const_params {
@@ -205,9 +218,9 @@ impl Walk<'_> {
         for param in &function.params {
             self.digest.text(&param.name);
             self.digest
-                .debug(&(param.value, param.passing, param.facts));
+                .value(&(param.value, param.passing, param.facts));
             self.ty(function.type_of(param.value));
-            self.location(param.location);
+            self.digest.value(&param.location);
         }
         self.ty(function.result);
     }
@@ -231,9 +244,9 @@ impl Walk<'_> {
         self.digest.number(insts.len() as u64);
         for &inst in insts {
             let node = &function.insts[inst];
-            self.location(node.location);
+            self.digest.value(&node.location);
             self.data(function, &node.data);
-            self.digest.debug(&node.result);
+            self.digest.value(&node.result);
             if let Some(result) = node.result {
                 self.ty(function.type_of(result));
             }
@@ -243,48 +256,17 @@ impl Walk<'_> {
         }
     }
 
+    /// An operation; types that it names are said in full.
     fn data(&mut self, function: &Function, data: &InstData) {
+        self.digest.value(data);
         match data {
-            InstData::Const(constant) => {
-                self.digest.text("Const");
-                self.constant(*constant);
-            }
-            InstData::Call {
-                callee,
-                type_args,
-                const_args,
-                args,
-            } => {
-                self.digest.text("Call");
-                self.digest.debug(&(callee, args));
-                self.digest.number(type_args.len() as u64);
+            InstData::Call { type_args, .. } => {
                 for &ty in type_args {
                     self.ty(ty);
                 }
-                self.digest.number(const_args.len() as u64);
-                for arg in const_args {
-                    match arg {
-                        ConstArg::Known(constant) => self.constant(*constant),
-                        ConstArg::Param(param) => self.digest.debug(param),
-                    }
-                }
             }
-            InstData::For { index, .. } => {
-                self.ty(function.type_of(*index));
-                self.digest.debug(data);
-            }
-            other => self.digest.debug(other),
-        }
-    }
-
-    /// Floats by their bits: `Debug` does not tell one NaN from another.
-    fn constant(&mut self, constant: Constant) {
-        match constant {
-            Constant::Float(float) => {
-                self.digest.text("Float");
-                self.digest.number(float.to_bits());
-            }
-            other => self.digest.debug(&other),
+            InstData::For { index, .. } => self.ty(function.type_of(*index)),
+            _ => {}
         }
     }
 }

@@ -31,6 +31,7 @@ mod operation;
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::hash::{DefaultHasher, Hasher};
 
 use names::{FileNumbers, StructNames, quote};
 pub(super) use names::{ValueNumbers, name};
@@ -93,7 +94,9 @@ pub fn fingerprint(module: &Module) -> [u8; 32] {
     hasher.update(printer.text.as_bytes());
     for id in printer.intrinsics {
         if let Some(def) = module.intrinsics.get(id) {
-            hasher.update(format!("\n{}", def.content_text()).as_bytes());
+            let mut row = DefaultHasher::new();
+            def.hash_content(&mut row);
+            hasher.update(&row.finish().to_le_bytes());
         }
     }
     *hasher.finalize().as_bytes()
