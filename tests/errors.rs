@@ -4,8 +4,8 @@
 
 use expect_test::{Expect, expect};
 use kiln::core::args;
-use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet, LaunchEvent};
-use kiln::core::ir::{InstData, Module};
+use kiln::core::hook::{Hook, HookSet};
+use kiln::core::ir::InstData;
 use kiln::core::runtime::CpuOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
@@ -252,7 +252,7 @@ fn errors_of_huge_names_and_of_hooks_stay_short() -> Result<()> {
     })?;
     let (jit, mut out) = (jit(), jit().zeros::<u32>(4)?);
     let mut mine = jit.zeros::<u32>(4)?;
-    let hooked = compiling(HookSet::new().with(Wrong::Says(name.clone())));
+    let hooked = compiling(HookSet::new().with(Wrong::Says(name.clone()).hook()));
     let mut on_hooked = hooked.zeros::<u32>(4)?;
     let faulting = || {
         jit.launch(&kernel, 1, 8, args!(&mut jit.zeros::<u32>(4)?))?;
@@ -266,7 +266,7 @@ fn errors_of_huge_names_and_of_hooks_stay_short() -> Result<()> {
         (faulting(), "guard it with `if`"),
         (
             hooked.inspect(&kernel, args!(&mut on_hooked)).map(drop),
-            "extension point: RewriteIr",
+            "extension point: rewrite_ir",
         ),
     ];
     for (result, advice) in errors {
@@ -534,17 +534,14 @@ enum Wrong {
     Vetoes,
 }
 
-impl Hook for Wrong {
-    fn name(&self) -> &'static str {
-        "wrong"
-    }
-
-    fn rewrite_ir(&self, _cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
+impl Wrong {
+    fn hook(self) -> Hook {
+        let hook = Hook::new("wrong").key("is", "wrong");
         match self {
-            Wrong::Panics => panic!("out of ideas"),
-            Wrong::Fails => Err("no rewriting on Fridays".into()),
-            Wrong::Says(text) => Err(text.as_str().into()),
-            Wrong::BreaksIr => {
+            Wrong::Panics => hook.rewrite_ir(|_, _| panic!("out of ideas")),
+            Wrong::Fails => hook.rewrite_ir(|_, _| Err("no rewriting on Fridays".into())),
+            Wrong::Says(text) => hook.rewrite_ir(move |_, _| Err(text.as_str().into())),
+            Wrong::BreaksIr => hook.rewrite_ir(|_, module| {
                 let kernel = module.kernel().expect("a kernel");
                 let body = module.functions[kernel].body;
                 let function = &mut module.functions[kernel];
@@ -552,30 +549,19 @@ impl Hook for Wrong {
                 let data = InstData::Break { depth: 0 };
                 let inst = function.new_inst(data, Type::UNIT, location);
                 function.regions[body].insts.insert(0, inst);
-                Ok(Changed::Yes)
-            }
-            _ => Ok(Changed::No),
+                Ok(())
+            }),
+            Wrong::BreaksPipeline => hook.pass_pipeline(|_, pipeline| {
+                *pipeline = "default<O9>".to_owned();
+                Ok(())
+            }),
+            Wrong::Vetoes => hook.before_launch(|_| Err("the budget is spent".into())),
         }
-    }
-
-    fn pass_pipeline(&self, _cx: &HookContext<'_>, pipeline: &mut String) -> HookResult<()> {
-        if let Wrong::BreaksPipeline = self {
-            *pipeline = "default<O9>".to_owned();
-        }
-        Ok(())
-    }
-
-    fn observes_launches(&self) -> bool {
-        matches!(self, Wrong::Vetoes)
-    }
-
-    fn before_launch(&self, _launch: &LaunchEvent<'_>) -> HookResult<()> {
-        Err("the budget is spent".into())
     }
 }
 
 fn inspect_with(wrong: Wrong) -> Result<()> {
-    let jit = compiling(HookSet::new().with(wrong));
+    let jit = compiling(HookSet::new().with(wrong.hook()));
     let mut x = jit.zeros::<u32>(4)?;
     let result = jit.inspect(&fill(), args!(&mut x)).map(drop);
     assert_eq!(jit.cache_stats().compiles, 0, "nothing is cached");
@@ -588,8 +574,8 @@ fn a_hook_that_panics() {
         inspect_with(Wrong::Panics),
         expect![[r#"
         hook `wrong` panicked: out of ideas
-          this is a bug in the hook; the kernel was not compiled or launched
-          kernel: fill, extension point: RewriteIr
+          this is a bug in the hook
+          kernel: fill, extension point: rewrite_ir
     "#]],
     );
 }
@@ -600,7 +586,7 @@ fn a_hook_that_fails() {
         inspect_with(Wrong::Fails),
         expect![[r#"
         hook `wrong` failed: no rewriting on Fridays
-          kernel: fill, extension point: RewriteIr
+          kernel: fill, extension point: rewrite_ir
     "#]],
     );
 }
@@ -622,7 +608,7 @@ fn a_hook_that_breaks_the_module() {
               %2: u32 = intrinsic block_dim.x()
               %3: u32 = mul %1, %2
               ...
-              kernel: fill, extension point: RewriteIr
+              kernel: fill, extension point: rewrite_ir
         "#]],
     );
 }
@@ -641,7 +627,7 @@ fn a_hook_that_breaks_the_pipeline() {
 fn a_hook_that_vetoes_a_launch() {
     let jit = Jit::with(
         Device::cpu(),
-        HookSet::new().with(Wrong::Vetoes),
+        HookSet::new().with(Wrong::Vetoes.hook()),
         JitOptions::default(),
     );
     let mut x = jit.zeros::<u32>(4).expect("memory");
@@ -649,7 +635,7 @@ fn a_hook_that_vetoes_a_launch() {
         jit.launch(&fill(), 1, 32, args!(&mut x)),
         expect![[r#"
         hook `wrong` failed: the budget is spent
-          kernel: fill, extension point: BeforeLaunch
+          kernel: fill, extension point: before_launch
     "#]],
     );
 }

@@ -103,7 +103,7 @@ const PROMISES: [(&str, Planted, &[&str]); 3] = [
 
 /// Runs the chapter about what threads see of each other with a planted promise.
 fn find(planted: Planted, expected: &[&str]) -> Outcome {
-    let hooks = kiln::hooks::standard().with(planted);
+    let hooks = kiln::hooks::standard().with(planted.hook());
     let fails = |case: &&Case| {
         let ran = AssertUnwindSafe(|| run(OnHostOptions::default(), &hooks, case).is_ok());
         !catch_unwind(ran).unwrap_or(false)

@@ -1,17 +1,19 @@
 //! Every extension point, and what Kiln's own hooks are worth.
 
-use std::any::Any;
+mod contract;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kiln::Result;
-use kiln::core::args::{self, Arg, IntoArg};
-use kiln::core::codegen::OperationLowering;
-use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet, KeyWriter, LaunchEvent};
+use kiln::core::args::{self, IntoArg};
+use kiln::core::codegen::Isas;
+use kiln::core::compile::{Compiler, NoObserver};
+use kiln::core::hook::{Hook, HookSet};
 use kiln::core::inkwell;
-use kiln::core::inkwell::values::BasicValueEnum;
-use kiln::core::ir::{self, BinaryOp, InstData, InstNode, Module, Passing, Phase, TypeData};
-use kiln::core::job::CompileJob;
+use kiln::core::inkwell::values::BasicValueEnum::FloatValue;
+use kiln::core::ir::{self, BinaryOp, InstData, Module, Passing, Phase, TypeData};
+use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::runtime::CpuOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
@@ -211,18 +213,20 @@ kernel @m(%0 flag: bool, %1 out: slice<generic, mut u32>) {
   }
 }
 ";
-    let mut module = ir::parse(text, &|_| None).expect("it can be read");
-    ir::verify(&module).expect("it is right");
-    let target = Target::Interpreter;
-    let cx = HookContext {
-        kernel: "m",
-        target: &target,
-        options: &Default::default(),
+    let module = ir::parse(text, &|_| None).expect("it can be read");
+    let compiler = Compiler {
+        hooks: &HookSet::new().with(kiln::hooks::address_spaces()),
+        isas: &Isas::default(),
+        observer: &NoObserver,
     };
-    let changed = kiln::hooks::AddressSpaces.rewrite_ir(&cx, &mut module);
-    assert_eq!(changed.expect("it does not fail"), Changed::Yes);
-    ir::verify(&module).unwrap_or_else(|errors| panic!("{errors}"));
-    assert!(module.to_string().contains("slice<global, mut u32>"));
+    let legal = compiler.legalize(CompileJob {
+        module,
+        target: Target::Interpreter,
+        options: CompileOptions::default(),
+        kernel_tag: 0,
+    });
+    let legal = legal.unwrap_or_else(|errors| panic!("{errors}")).legal;
+    assert!(legal.to_string().contains("slice<global, mut u32>"));
 }
 
 kiln::core::kernel_type! {
@@ -296,35 +300,21 @@ enum At {
 }
 
 impl Meddler {
-    fn meddle(&self, at: At, module: &mut Module) {
-        if self.at == at {
+    fn hook(self) -> Hook {
+        let hook = Hook::new("meddler").key("is", "a meddler");
+        let hook = match self.removes_checks {
+            true => hook.may_remove_checks(),
+            false => hook,
+        };
+        let meddle = move |module: &mut Module| {
             (self.meddle)(module);
+            Ok(())
+        };
+        match self.at {
+            At::PrepareJob => hook.prepare_job(move |job| meddle(&mut job.module)),
+            At::RewriteIr => hook.rewrite_ir(move |_, module| meddle(module)),
+            At::LowerAbi => hook.lower_abi(move |_, module| meddle(module)),
         }
-    }
-}
-
-impl Hook for Meddler {
-    fn name(&self) -> &'static str {
-        "meddler"
-    }
-
-    fn removes_checks(&self) -> bool {
-        self.removes_checks
-    }
-
-    fn prepare_job(&self, job: &mut CompileJob) -> HookResult<()> {
-        self.meddle(At::PrepareJob, &mut job.module);
-        Ok(())
-    }
-
-    fn rewrite_ir(&self, _: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
-        self.meddle(At::RewriteIr, module);
-        Ok(Changed::No)
-    }
-
-    fn lower_abi(&self, _: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
-        self.meddle(At::LowerAbi, module);
-        Ok(Changed::No)
     }
 }
 
@@ -342,9 +332,9 @@ fn add_one() -> Result<Kernel> {
 /// What launching says with a hook between others.
 fn with_meddler(meddler: Meddler) -> (Result<()>, Vec<f32>) {
     let hooks = HookSet::new()
-        .with(kiln::hooks::AddressSpaces)
-        .with(meddler)
-        .with(kiln::hooks::ByValue);
+        .with(kiln::hooks::address_spaces())
+        .with(meddler.hook())
+        .with(kiln::hooks::by_value());
     let jit = Jit::with(Device::cpu(), hooks, JitOptions::default());
     let mut x = jit
         .upload(&[1.0f32, 2.0, 3.0, 4.0])
@@ -539,11 +529,11 @@ fn hooks_keep_what_arguments_mean() {
         next phase, RewriteIr: hook `meddler` left a module that does not verify; this is a bug in the hook
         `add_one` breaks 1 rule of the IR
         phase before, LowerAbi: hook `meddler` changed the module's phase from `legal` to `specialized`; only the compiler does, so leave `Module::phase` as it is
-          kernel: add_one, extension point: LowerAbi
-        unchecked, RewriteIr: hook `meddler` removed the bounds check of the access at hooks.rs:; a hook that has shown accesses to be in bounds says so by `Hook::removes_checks`
-          kernel: add_one, extension point: RewriteIr
-        unchecked, LowerAbi: hook `meddler` removed the bounds check of the access at hooks.rs:; a hook that has shown accesses to be in bounds says so by `Hook::removes_checks`
-          kernel: add_one, extension point: LowerAbi
+          kernel: add_one, extension point: lower_abi
+        unchecked, RewriteIr: hook `meddler` removed the bounds check of the access at hooks.rs:; a hook that has shown accesses to be in bounds says so by `Hook::may_remove_checks`
+          kernel: add_one, extension point: rewrite_ir
+        unchecked, LowerAbi: hook `meddler` removed the bounds check of the access at hooks.rs:; a hook that has shown accesses to be in bounds says so by `Hook::may_remove_checks`
+          kernel: add_one, extension point: lower_abi
         direct, LowerAbi: hook `meddler` changed what the kernel's parameters are: parameter 2 (`s`) is a `ptr<generic, @Scale> {factor: f32, offset: f32}` now, and a `@Scale {factor: f32, offset: f32}` is passed
           a launch passes its arguments as they were bound, whatever a hook makes of the parameters; keep their number and types, and convert in the kernel's body
         broken, RewriteIr: hook `meddler` left a module that does not verify; this is a bug in the hook
@@ -606,126 +596,80 @@ fn without_hooks_everything_works_too() -> Result<()> {
     Ok(())
 }
 
-/// Does something visible at every extension point.
-#[derive(Default)]
-struct Everywhere {
-    launches: Arc<AtomicU32>,
-}
-
 /// A host value that is no argument by itself.
 struct Meters(f32);
 
-impl Hook for Everywhere {
-    fn name(&self) -> &'static str {
-        "everywhere"
-    }
-
-    fn version(&self) -> u32 {
-        7
-    }
-
-    fn fingerprint(&self, key: &mut KeyWriter) {
-        key.field("setting", "loud");
-    }
-
-    fn convert_argument<'a>(
-        &self,
-        value: &'a (dyn Any + Send + Sync),
-    ) -> HookResult<Option<Arg<'a>>> {
-        Ok(value.downcast_ref::<Meters>().map(|m| m.0.into_arg()))
-    }
-
-    fn prepare_job(&self, job: &mut CompileJob) -> HookResult<()> {
-        job.options.contract = false;
-        Ok(())
-    }
-
-    fn rewrite_ir(&self, _cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
-        // Additions become subtractions.
-        let mut changed = false;
-        for function in module.functions.keys().collect::<Vec<_>>() {
-            for (_, node) in module.functions[function].insts.iter_mut() {
-                if let InstData::Binary {
-                    op: op @ BinaryOp::Add,
-                    ..
-                } = &mut node.data
-                {
-                    *op = BinaryOp::Sub;
-                    changed = true;
+/// Does something visible at every extension point; counts launches that begin by 1 and that end by 10.
+fn everywhere(launches: &Arc<AtomicU32>) -> Hook {
+    let (began, ended) = (launches.clone(), launches.clone());
+    Hook::new("everywhere")
+        .version(7)
+        .key("setting", "loud")
+        .if_supported()
+        .convert_argument(|value| Ok(value.downcast_ref::<Meters>().map(|m| m.0.into_arg())))
+        .prepare_job(|job| {
+            job.options.contract = false;
+            Ok(())
+        })
+        .rewrite_ir(|_, module| {
+            differences(module);
+            Ok(())
+        })
+        .lower_inst(|cx, inst, args| {
+            // A product of floats becomes a quotient.
+            let is_product =
+                matches!(inst.data, InstData::Binary { op, .. } if op == BinaryOp::Mul);
+            match args {
+                [FloatValue(a), FloatValue(b)] if is_product => {
+                    Ok(Some(cx.builder().build_float_div(*a, *b, "")?.into()))
                 }
+                _ => Ok(None),
+            }
+        })
+        .finish_module(|_, module| {
+            note(module, "finished_before");
+            Ok(())
+        })
+        .pass_pipeline(|_, pipeline| {
+            *pipeline = "default<O1>".to_owned();
+            Ok(())
+        })
+        .finish_optimized_module(|_, module| {
+            note(module, "finished_after");
+            Ok(())
+        })
+        .rewrite_ptx(|_, ptx| {
+            *ptx += "// read by a hook\n";
+            Ok(())
+        })
+        .before_launch(move |launch| {
+            assert_eq!(launch.kernel, "mix");
+            began.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .after_launch(move |_, result| {
+            assert!(result.is_ok());
+            ended.fetch_add(10, Ordering::Relaxed);
+        })
+}
+
+/// Makes differences of sums.
+fn differences(module: &mut Module) {
+    for (_, function) in module.functions.iter_mut() {
+        for (_, node) in function.insts.iter_mut() {
+            if let InstData::Binary { op, .. } = &mut node.data
+                && *op == BinaryOp::Add
+            {
+                *op = BinaryOp::Sub;
             }
         }
-        Ok(changed.into())
     }
+}
 
-    fn lowers_operations(&self) -> bool {
-        true
-    }
-
-    fn lower_inst<'ctx>(
-        &self,
-        cx: &OperationLowering<'_, 'ctx>,
-        inst: &InstNode,
-        args: &[BasicValueEnum<'ctx>],
-    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
-        // A product of floats becomes a quotient.
-        match (&inst.data, args) {
-            (
-                InstData::Binary {
-                    op: BinaryOp::Mul, ..
-                },
-                [BasicValueEnum::FloatValue(a), BasicValueEnum::FloatValue(b)],
-            ) => Ok(Some(cx.builder().build_float_div(*a, *b, "")?.into())),
-            _ => Ok(None),
-        }
-    }
-
-    fn finish_module(
-        &self,
-        _cx: &HookContext<'_>,
-        module: &inkwell::module::Module<'_>,
-    ) -> HookResult<()> {
-        let context = module.get_context();
-        let note = module.add_global(context.i32_type(), None, "finished_before");
-        note.set_initializer(&context.i32_type().const_int(1, false));
-        Ok(())
-    }
-
-    fn pass_pipeline(&self, _cx: &HookContext<'_>, pipeline: &mut String) -> HookResult<()> {
-        *pipeline = "default<O1>".to_owned();
-        Ok(())
-    }
-
-    fn finish_optimized_module(
-        &self,
-        _cx: &HookContext<'_>,
-        module: &inkwell::module::Module<'_>,
-    ) -> HookResult<()> {
-        let context = module.get_context();
-        let note = module.add_global(context.i32_type(), None, "finished_after");
-        note.set_initializer(&context.i32_type().const_int(2, false));
-        Ok(())
-    }
-
-    fn rewrite_ptx(&self, _cx: &HookContext<'_>, ptx: &mut String) -> HookResult<()> {
-        *ptx += "// read by a hook\n";
-        Ok(())
-    }
-
-    fn observes_launches(&self) -> bool {
-        true
-    }
-
-    fn before_launch(&self, launch: &LaunchEvent<'_>) -> HookResult<()> {
-        assert_eq!(launch.kernel, "mix");
-        self.launches.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn after_launch(&self, _launch: &LaunchEvent<'_>, result: &Result<()>) {
-        assert!(result.is_ok());
-        self.launches.fetch_add(10, Ordering::Relaxed);
-    }
+fn note(module: &inkwell::module::Module<'_>, name: &str) {
+    let word = module.get_context().i32_type();
+    let note = module.add_global(word, None, name);
+    note.set_initializer(&word.const_int(1, false));
 }
 
 fn mix() -> Result<Kernel> {
@@ -738,7 +682,7 @@ fn mix() -> Result<Kernel> {
 
 #[test]
 fn every_point_of_the_compiler_is_reached() -> Result<()> {
-    let jit = for_gpu(HookSet::new().with(Everywhere::default()));
+    let jit = for_gpu(HookSet::new().with(everywhere(&Arc::default())));
     let mut out = jit.zeros::<f32>(1)?;
     let inspection = jit.inspect(&mix()?, args!(&mut out, 1.0f32, 2.0f32))?;
     assert!(inspection.ir().contains(" = sub "), "{}", inspection.ir());
@@ -753,16 +697,14 @@ fn every_point_of_the_compiler_is_reached() -> Result<()> {
     }
     assert!(ptx.ends_with("// read by a hook\n"));
     let hooks = inspection.key().fields().find(|(name, _)| *name == "hooks");
-    assert_eq!(hooks, Some(("hooks", "everywhere v7 setting=\"loud\"\n")));
+    assert_eq!(hooks, Some(("hooks", "everywhere v7 setting=6:\"loud\"\n")));
     Ok(())
 }
 
 #[test]
 fn arguments_are_converted_and_launches_observed() -> Result<()> {
     let launches = Arc::new(AtomicU32::new(0));
-    let hook = Everywhere {
-        launches: launches.clone(),
-    };
+    let hook = everywhere(&launches);
     let jit = Jit::with(
         Device::cpu(),
         HookSet::new().with(hook),
@@ -775,13 +717,4 @@ fn arguments_are_converted_and_launches_observed() -> Result<()> {
     assert_eq!(out.to_vec()?, [(7.5 - 2.0) / 2.0]);
     assert_eq!(launches.load(Ordering::Relaxed), 11);
     Ok(())
-}
-
-#[test]
-fn hooks_are_ordered_and_replaced_by_name() {
-    let set = kiln::hooks::standard().with(Everywhere::default());
-    let names: Vec<_> = set.iter().map(|h| h.name()).collect();
-    assert_eq!(names, ["address-spaces", "by-value", "everywhere"]);
-    let set = set.with(Everywhere::default()).without("address-spaces");
-    assert_eq!(format!("{set:?}"), "[\"by-value\", \"everywhere\"]");
 }

@@ -11,9 +11,8 @@ use std::time::Duration;
 use kiln::core::codegen::Isas;
 use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::front::AsKernel;
-use kiln::core::hook::{Changed, Hook, HookContext, HookResult, HookSet};
-use kiln::core::inkwell;
-use kiln::core::ir::{IntrinsicDef, Meaning, Module, Scalar, TypePattern};
+use kiln::core::hook::{Hook, HookSet};
+use kiln::core::ir::{IntrinsicDef, Meaning, Scalar, TypePattern};
 use kiln::core::runtime::DeviceError;
 use kiln::core::target::{CpuTarget, Target};
 use kiln::prelude::*;
@@ -40,47 +39,28 @@ impl Notes {
     }
 }
 
-impl Hook for Notes {
-    fn name(&self) -> &'static str {
-        "notes"
-    }
-
-    fn prepare_job(&self, _: &mut kiln::core::job::CompileJob) -> HookResult<()> {
-        self.note("prepare_job");
-        Ok(())
-    }
-
-    fn rewrite_ir(&self, _: &HookContext<'_>, _: &mut Module) -> HookResult<Changed> {
-        self.note("rewrite_ir");
-        Ok(Changed::No)
-    }
-
-    fn lower_abi(&self, _: &HookContext<'_>, _: &mut Module) -> HookResult<Changed> {
-        self.note("lower_abi");
-        Ok(Changed::No)
-    }
-
-    fn finish_module(
-        &self,
-        _: &HookContext<'_>,
-        _: &inkwell::module::Module<'_>,
-    ) -> HookResult<()> {
-        self.note("finish_module");
-        Ok(())
-    }
-
-    fn pass_pipeline(&self, _: &HookContext<'_>, _: &mut String) -> HookResult<()> {
-        self.note("pass_pipeline");
-        Ok(())
-    }
-
-    fn finish_optimized_module(
-        &self,
-        _: &HookContext<'_>,
-        _: &inkwell::module::Module<'_>,
-    ) -> HookResult<()> {
-        self.note("finish_optimized_module");
-        Ok(())
+impl Notes {
+    /// A hook that notes each of its points.
+    fn hook(&self) -> Hook {
+        let note = |what| {
+            let notes = self.clone();
+            move || {
+                notes.note(what);
+                Ok(())
+            }
+        };
+        let (prepare, rewrite, lower) =
+            (note("prepare_job"), note("rewrite_ir"), note("lower_abi"));
+        let (finish, passes) = (note("finish_module"), note("pass_pipeline"));
+        let finish_optimized = note("finish_optimized_module");
+        Hook::new("notes")
+            .key("changes", "nothing")
+            .prepare_job(move |_| prepare())
+            .rewrite_ir(move |_, _| rewrite())
+            .lower_abi(move |_, _| lower())
+            .finish_module(move |_, _| finish())
+            .pass_pipeline(move |_, _| passes())
+            .finish_optimized_module(move |_, _| finish_optimized())
     }
 }
 
@@ -110,7 +90,7 @@ fn noting(notes: &Notes) -> Jit {
         observer: Some(observer),
         ..JitOptions::default()
     };
-    Jit::with(Device::cpu(), HookSet::new().with(notes.clone()), options)
+    Jit::with(Device::cpu(), notes.hook().into(), options)
 }
 
 #[test]
@@ -189,18 +169,8 @@ fn the_key_says_what_the_code_depends_on() -> kiln::Result<()> {
 }
 
 /// Has no block run, by what it does to LLVM's module.
-struct NoBlocks;
-
-impl Hook for NoBlocks {
-    fn name(&self) -> &'static str {
-        "no-blocks"
-    }
-
-    fn finish_optimized_module(
-        &self,
-        _: &HookContext<'_>,
-        module: &inkwell::module::Module<'_>,
-    ) -> HookResult<()> {
+fn no_blocks() -> Hook {
+    Hook::new("no-blocks").finish_optimized_module(|_, module| {
         let entry = module
             .get_function("kiln_blocks")
             .ok_or("there is no entry")?;
@@ -210,12 +180,12 @@ impl Hook for NoBlocks {
         builder.position_at_end(before);
         builder.build_return(None)?;
         Ok(())
-    }
+    })
 }
 
 #[test]
 fn what_a_hook_makes_of_the_optimized_module_is_what_runs() -> kiln::Result<()> {
-    let hooks = HookSet::new().with(NoBlocks);
+    let hooks = HookSet::new().with(no_blocks());
     let jit = Jit::with(Device::cpu(), hooks, JitOptions::default());
     let mut y = jit.zeros::<u32>(64)?;
     count.launch(&jit, (1, 64), &mut y)?;

@@ -29,28 +29,20 @@
 
 use std::collections::HashMap;
 
-use kiln_jit_core::hook::{Changed, Hook, HookContext, HookResult};
+use kiln_jit_core::hook::Hook;
 use kiln_jit_core::ir::{
     AddressSpace, Constant, FuncId, Function, FunctionKind, Inst, InstData, Module, Type, TypeData,
     TypeTable, Value, Var,
 };
 
 /// Tightens generic pointers and slices. See the [module](self) documentation.
-#[derive(Copy, Clone, Debug, Default)]
-pub struct AddressSpaces;
-
-impl Hook for AddressSpaces {
-    fn name(&self) -> &'static str {
-        "address-spaces"
-    }
-
-    fn version(&self) -> u32 {
-        2
-    }
-
-    fn rewrite_ir(&self, _cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
-        Ok(infer_address_spaces(module).into())
-    }
+pub fn address_spaces() -> Hook {
+    Hook::new("address-spaces")
+        .version(2)
+        .rewrite_ir(|_, module| {
+            infer_address_spaces(module);
+            Ok(())
+        })
 }
 
 /// What holds a pointer: a value, a variable, or what a function returns.
@@ -100,7 +92,7 @@ fn space_of(types: &TypeTable, ty: Type) -> Option<AddressSpace> {
 }
 
 /// Infers and rewrites. Whether anything changed.
-fn infer_address_spaces(module: &mut Module) -> bool {
+fn infer_address_spaces(module: &mut Module) {
     let mut spaces = Spaces::default();
     seed(module, &mut spaces);
     loop {
@@ -113,7 +105,7 @@ fn infer_address_spaces(module: &mut Module) -> bool {
             break;
         }
     }
-    rewrite(module, &spaces)
+    rewrite(module, &spaces);
 }
 
 /// What is known from the start: parameters of the kernel are global, and so are null pointers, those of
@@ -234,7 +226,7 @@ fn flow(module: &Module, id: FuncId, inst: Inst, spaces: &mut Spaces) {
 
 /// Gives every place that is reached by one memory only that memory's type, and casts where such a
 /// pointer goes to something of another type.
-fn rewrite(module: &mut Module, spaces: &Spaces) -> bool {
+fn rewrite(module: &mut Module, spaces: &Spaces) {
     let numbers: HashMap<(FuncId, Inst), AddressSpace> = addresses_as_numbers(module);
     let mut changed = false;
     for id in module.functions.keys().collect::<Vec<_>>() {
@@ -269,7 +261,6 @@ fn rewrite(module: &mut Module, spaces: &Spaces) -> bool {
             mend(module, id, &numbers);
         }
     }
-    changed
 }
 
 /// The bit casts that make numbers of addresses, with the memory that the address is one of.

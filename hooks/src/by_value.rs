@@ -19,34 +19,23 @@
 //! Switch it off with `hooks::standard().without("by-value")` to see what it is worth.
 
 use kiln_jit_core::abi::ParamLayout;
-use kiln_jit_core::hook::{Changed, Hook, HookContext, HookResult};
+use kiln_jit_core::hook::Hook;
 use kiln_jit_core::ir::{AddressSpace, Module, Passing, Value};
 
 /// Passes aggregates by value. See the [module](self) documentation.
-#[derive(Copy, Clone, Debug, Default)]
-pub struct ByValue;
-
-impl Hook for ByValue {
-    fn name(&self) -> &'static str {
-        "by-value"
-    }
-
-    fn version(&self) -> u32 {
-        2
-    }
-
-    fn lower_abi(&self, cx: &HookContext<'_>, module: &mut Module) -> HookResult<Changed> {
-        Ok(pass_by_value(module, cx.target.max_param_bytes()).into())
-    }
+pub fn by_value() -> Hook {
+    Hook::new("by-value").version(2).lower_abi(|cx, module| {
+        pass_by_value(module, cx.target.max_param_bytes());
+        Ok(())
+    })
 }
 
 /// Turns parameters passed by reference into parameters passed by value, where they are only
-/// loaded from, as long as the parameter block has at most `max_bytes`. Whether there was one.
-fn pass_by_value(module: &mut Module, max_bytes: u32) -> bool {
+/// loaded from, as long as the parameter block has at most `max_bytes`.
+fn pass_by_value(module: &mut Module, max_bytes: u32) {
     let Some(kernel) = module.kernel() else {
-        return false;
+        return;
     };
-    let mut changed = false;
     for position in 0..module.functions[kernel].params.len() {
         let param = &module.functions[kernel].params[position];
         let (value, passing) = (param.value, param.passing);
@@ -65,11 +54,8 @@ fn pass_by_value(module: &mut Module, max_bytes: u32) -> bool {
             let function = &mut module.functions[kernel];
             function.values[value].ty = ty;
             function.params[position].passing = passing;
-            continue;
         }
-        changed = true;
     }
-    changed
 }
 
 /// Whether all uses of the kernel's parameter are loads. Those of ABI lowering are; a hook before

@@ -6,15 +6,15 @@
 //!
 //! | hook | what it does |
 //! |---|---|
-//! | [`AddressSpaces`] | generic pointers become global, shared, constant or local ones |
-//! | [`ByValue`] | aggregates are passed in the parameter block instead of by reference |
+//! | [`address_spaces()`] | generic pointers become global, shared, constant or local ones |
+//! | [`by_value()`] | aggregates are passed in the parameter block instead of by reference |
 #![forbid(unsafe_code)]
 
 pub mod address_spaces;
 pub mod by_value;
 
-pub use address_spaces::AddressSpaces;
-pub use by_value::ByValue;
+pub use address_spaces::address_spaces;
+pub use by_value::by_value;
 
 use kiln_jit_core::hook::HookSet;
 
@@ -22,7 +22,7 @@ use kiln_jit_core::hook::HookSet;
 pub fn standard() -> HookSet {
     HookSet::new()
         // Before everything that asks what memory an access goes to.
-        .with(AddressSpaces)
+        .with(address_spaces())
         // Works on the parameters that ABI lowering has made references.
-        .with(ByValue)
+        .with(by_value())
 }

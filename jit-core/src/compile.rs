@@ -23,12 +23,13 @@ use crate::contract::{Checked, Contract};
 use crate::error::{Error, Result};
 use crate::expand::expand;
 use crate::hook::{
-    Changed, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet,
+    At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
 };
 use crate::ir::{InstNode, IntrinsicDef, Module, Phase, verify};
 use crate::job::{CompileJob, LegalJob};
 use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
+use crate::under_way::{Compilation, UnderWay};
 
 /// A named point of the pipeline with an output one can look at.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -142,22 +143,25 @@ impl Compiler<'_> {
             self.observer.stage(&kernel, stage, clock.lap(), &text);
         };
 
+        self.hooks.check(&job.target, self.isas)?;
         verify(&job.module)?;
         if job.module.phase == Phase::Generic {
             return Err(NotLegal::phase_of(&job.module).into());
         }
         let mut contract = Contract::of(&job.module);
-        self.hooks.run(HookPoint::PrepareJob, &kernel, |hook| {
-            let checked = Checked::of(&job.module);
-            failed(hook.prepare_job(&mut job))?;
-            keeps(hook, &job.module, &mut contract, &checked)
-        })?;
+        self.hooks
+            .each(&at::prepare_job(), &kernel, |hook, prepare| {
+                let checked = Checked::of(&job.module);
+                failed(prepare(&mut job))?;
+                keeps(hook, &job.module, &mut contract, &checked)
+            })?;
         let CompileJob {
             mut module,
             target,
             options,
             kernel_tag,
         } = job;
+        self.hooks.check(&target, self.isas)?;
         passed(Stage::Specialized, &module);
 
         let cx = HookContext {
@@ -171,11 +175,11 @@ impl Compiler<'_> {
             module: &mut module,
             contract,
         };
-        rewritten.by(HookPoint::RewriteIr, |h, m| h.rewrite_ir(&cx, m))?;
+        rewritten.by(&at::rewrite_ir(), |rewrite, m| rewrite(&cx, m))?;
         expand(rewritten.module, target.cells_before_bodies())?;
         lower_abi(rewritten.module);
         rewritten.contract = rewritten.contract.in_phase(Phase::Legal);
-        rewritten.by(HookPoint::LowerAbi, |h, m| h.lower_abi(&cx, m))?;
+        rewritten.by(&at::lower_abi(), |lower, m| lower(&cx, m))?;
         let legal = Legal::new(module)?;
         passed(Stage::Legal, &legal);
 
@@ -207,6 +211,7 @@ impl Compiler<'_> {
                     isa: isa.clone(),
                     hooks: self.hooks.clone(),
                     keep_text: self.observer.wants_text(),
+                    under_way: UnderWay::list(),
                 };
                 let (code, stages) = compile_module(&job.legal, move || way.walk())??;
                 for (stage, took, text) in stages {
@@ -251,10 +256,13 @@ struct ThroughLlvm {
     hooks: HookSet,
     /// Whether the outputs of the stages are to be kept as text.
     keep_text: bool,
+    /// What the launch that waits is compiling.
+    under_way: Vec<Compilation>,
 }
 
 impl ThroughLlvm {
     fn walk(&self) -> Result<(Code, Vec<Passed>)> {
+        UnderWay::take_up(&self.under_way);
         let Generator::Llvm(isa) = self.isa.generator() else {
             return Err(Error::Internal("an `Isa` that has changed its generator"));
         };
@@ -288,27 +296,28 @@ impl ThroughLlvm {
         let mut llvm = match asked.outcome(lowered)? {
             Lowered::Module(module) => module,
             Lowered::Interpret(why) => {
+                self.hooks.check_interpreted(&why)?;
                 let (legal, why) = (self.job.legal.clone(), Some(why));
                 return Ok((Code::Interpreted { legal, why }, stages));
             }
         };
         session.verify(llvm.module())?;
         asked.check(|| self.still_verifies(&session, llvm.as_ref()))?;
-        self.hooks.run(HookPoint::FinishModule, kernel, |h| {
-            failed(h.finish_module(&cx, llvm.module()))?;
+        self.hooks.each(&at::finish_module(), kernel, |_, finish| {
+            failed(finish(&cx, llvm.module()))?;
             self.still_verifies(&session, llvm.as_ref())
         })?;
         passed(Stage::Llvm, &|| llvm.module().print_to_string().to_string());
 
         let mut passes = llvm.passes();
-        self.hooks.run(HookPoint::PassPipeline, kernel, |h| {
-            failed(h.pass_pipeline(&cx, &mut passes))
+        self.hooks.each(&at::pass_pipeline(), kernel, |_, change| {
+            failed(change(&cx, &mut passes))
         })?;
         llvm.optimize(&passes)?;
         session.verify(llvm.module())?;
         self.hooks
-            .run(HookPoint::FinishOptimizedModule, kernel, |h| {
-                failed(h.finish_optimized_module(&cx, llvm.module()))?;
+            .each(&at::finish_optimized_module(), kernel, |_, finish| {
+                failed(finish(&cx, llvm.module()))?;
                 self.still_verifies(&session, llvm.as_ref())
             })?;
         passed(Stage::OptimizedLlvm, &|| {
@@ -320,8 +329,8 @@ impl ThroughLlvm {
         match &mut code {
             Code::Ptx(ptx) => {
                 let mut text = ptx.text.to_string();
-                self.hooks.run(HookPoint::RewritePtx, kernel, |h| {
-                    failed(h.rewrite_ptx(&cx, &mut text))
+                self.hooks.each(&at::rewrite_ptx(), kernel, |_, rewrite| {
+                    failed(rewrite(&cx, &mut text))
                 })?;
                 ptx.text = text.into();
                 passed(Stage::Ptx, &|| ptx.text.to_string());
@@ -349,7 +358,7 @@ impl ThroughLlvm {
             .map_err(|e| HookErrorKind::BrokeLlvm(e.message))?;
         let vouched = |template: &str, constraints: &str| {
             let mut hooks = self.hooks.iter();
-            hooks.any(|hook| hook.vouches_for_assembly(template, constraints))
+            hooks.any(|hook| hook.vouches(template, constraints))
         };
         let admitted = llvm.admitted();
         let checked = admitted.check(llvm.module(), &llvm.entry(), &vouched);
@@ -363,7 +372,7 @@ struct HooksAsked<'a> {
     kernel: &'a str,
     failure: Mutex<Option<HookError>>,
     /// The first hook that lowered something.
-    lowered: Mutex<Option<&'static str>>,
+    lowered: Mutex<Option<(&'a Hook, HookPoint)>>,
 }
 
 impl<'a> HooksAsked<'a> {
@@ -386,46 +395,44 @@ impl<'a> HooksAsked<'a> {
 
     /// Checks the module if a hook has lowered something, which is then at fault.
     fn check(&self, check: impl FnOnce() -> Result<(), HookErrorKind>) -> Result<(), HookError> {
-        let Some(hook) = *self.lowered.lock() else {
+        let Some((hook, point)) = *self.lowered.lock() else {
             return Ok(());
         };
-        check().map_err(|kind| HookError {
-            hook,
-            kernel: self.kernel.to_owned(),
-            point: HookPoint::Lowering,
-            kind,
-        })
+        check().map_err(|kind| hook.error(point, self.kernel, kind))
     }
 
-    /// The first value that a hook gives.
-    fn ask<'ctx>(
+    /// The first value that one of the functions at a point gives.
+    fn ask<'ctx, F: ?Sized>(
         &self,
-        mut f: impl FnMut(&dyn Hook) -> HookResult<Option<BasicValueEnum<'ctx>>>,
+        at: &At<F>,
+        mut f: impl FnMut(&F) -> HookResult<Option<BasicValueEnum<'ctx>>>,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let mut value = None;
-        let run = self.hooks.run(HookPoint::Lowering, self.kernel, |hook| {
-            if value.is_none() {
-                value = failed(f(hook))?;
-                if value.is_some() {
-                    self.lowered.lock().get_or_insert(hook.name());
+        for hook in self.hooks.iter() {
+            let asked = hook.each(at, self.kernel, |function| {
+                if value.is_none() {
+                    value = failed(f(function))?;
                 }
-            }
-            Ok(())
-        });
-        match run {
-            Ok(()) => Ok(value),
-            Err(error) => {
+                Ok(())
+            });
+            if let Err(error) = asked {
                 let stop = BackendError::new("lower", error.to_string());
                 self.failure.lock().get_or_insert(error);
-                Err(stop)
+                return Err(stop);
+            }
+            if value.is_some() {
+                self.lowered.lock().get_or_insert((hook, at.point()));
+                break;
             }
         }
+        Ok(value)
     }
 }
 
 impl LoweringHooks for HooksAsked<'_> {
     fn active(&self) -> bool {
-        self.hooks.iter().any(|h| h.lowers_operations())
+        self.hooks
+            .has(&[HookPoint::LowerInst, HookPoint::LowerIntrinsic])
     }
 
     fn lower_inst<'ctx>(
@@ -434,7 +441,7 @@ impl LoweringHooks for HooksAsked<'_> {
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        self.ask(|hook| hook.lower_inst(cx, inst, args))
+        self.ask(&at::lower_inst(), |lower| lower(cx, inst, args))
     }
 
     fn lower_intrinsic<'ctx>(
@@ -443,7 +450,7 @@ impl LoweringHooks for HooksAsked<'_> {
         def: &IntrinsicDef,
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        self.ask(|hook| hook.lower_intrinsic(cx, def, args))
+        self.ask(&at::lower_intrinsic(), |lower| lower(cx, def, args))
     }
 }
 
@@ -456,25 +463,24 @@ struct Rewritten<'a> {
 }
 
 impl Rewritten<'_> {
-    /// Runs a method on the IR of each hook in order.
-    fn by(
+    /// Runs each hook's functions on the IR, in order.
+    fn by<F: ?Sized>(
         &mut self,
-        point: HookPoint,
-        apply: impl Fn(&dyn Hook, &mut Module) -> HookResult<Changed>,
+        at: &At<F>,
+        apply: impl Fn(&F, &mut Module) -> HookResult<()>,
     ) -> Result<()> {
-        self.hooks.run(point, self.kernel, |hook| {
+        self.hooks.each(at, self.kernel, |hook, function| {
             let checked = Checked::of(self.module);
-            failed(apply(hook, self.module))?;
+            failed(apply(function, self.module))?;
             keeps(hook, self.module, &mut self.contract, &checked)
         })?;
         Ok(())
     }
 }
 
-/// Whether a hook has left the module as hooks must. What it says of its changes does not matter: a hook
-/// that is wrong there would have the next one blamed.
+/// Whether a hook has left the module as hooks must.
 fn keeps(
-    hook: &dyn Hook,
+    hook: &Hook,
     module: &Module,
     contract: &mut Contract,
     checked: &Checked,

@@ -10,7 +10,7 @@ use crate::build::BuildErrors;
 use crate::checks::Finding;
 use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
 use crate::definition::{RecursionError, SignatureChanged};
-use crate::hook::HookError;
+use crate::hook::{HookError, HookSetError};
 use crate::interp::InterpretError;
 use crate::ir::{VerifyErrors, readable};
 use crate::launch::{KernelFault, LaunchError, LaunchStopped};
@@ -43,6 +43,8 @@ pub enum Error {
     Illegal(IllegalOperations),
     /// A hook failed, panicked or broke a module.
     Hook(HookError),
+    /// A list of hooks does not say one thing, or holds a hook that cannot do here what it is for.
+    HookSet(HookSetError),
     /// A compilation did not come to an end: no libLLVM, or what LLVM cannot compile.
     CompileThread(CompileThreadError),
     /// LLVM rejects what it was given.
@@ -150,6 +152,7 @@ subjects! {
     NotLegal(NotLegal),
     Illegal(IllegalOperations),
     Hook(HookError),
+    HookSet(HookSetError),
     CompileThread(CompileThreadError),
     Backend(BackendError),
     Driver(DriverError),
@@ -182,6 +185,7 @@ impl fmt::Display for Whole<'_> {
             Error::NotLegal(subject) => subject.fmt(f),
             Error::Illegal(subject) => subject.fmt(f),
             Error::Hook(subject) => subject.fmt(f),
+            Error::HookSet(subject) => subject.fmt(f),
             Error::CompileThread(subject) => subject.fmt(f),
             Error::Backend(subject) => subject.fmt(f),
             Error::Driver(subject) => subject.fmt(f),
@@ -314,7 +318,7 @@ mod tests {
             })
         };
         let hook = |kind| HookError {
-            hook: "a",
+            hook: "a".into(),
             kernel: own(),
             point: HookPoint::RewriteIr,
             kind,
@@ -553,7 +557,7 @@ mod tests {
         let subject = LaunchStopped::Cancelled { kernel: "k".into() };
         assert!(Error::from(subject).source().is_none());
         let hook = HookError {
-            hook: "a",
+            hook: "a".into(),
             kernel: "k".into(),
             point: HookPoint::RewriteIr,
             kind: HookErrorKind::Panicked("b".into()),

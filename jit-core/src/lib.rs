@@ -34,6 +34,7 @@ pub mod job;
 pub mod lower_abi;
 pub mod runtime;
 pub mod specialize;
+mod under_way;
 pub mod value;
 
 pub use kiln_codegen as codegen;

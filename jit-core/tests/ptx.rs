@@ -7,12 +7,12 @@ use std::thread;
 use crate::kernels::programs::{reduction, saxpy, tiled_matmul};
 use crate::kernels::*;
 use inkwell::values::BasicValueEnum;
-use kiln_jit_core::codegen::{OperationLowering, kernel_entry_name};
+use kiln_jit_core::codegen::kernel_entry_name;
 use kiln_jit_core::compile::{self, NoObserver};
-use kiln_jit_core::hook::{Hook, HookResult, HookSet};
+use kiln_jit_core::hook::{Hook, HookSet};
 use kiln_jit_core::ir::{
-    AddressSpace, AtomicOp, BinaryOp, FunctionKind, GlobalData, InstData, InstNode, Module,
-    Ordering, Passing, Scalar, Scope, StructData, Type, Unroll,
+    AddressSpace, AtomicOp, BinaryOp, FunctionKind, GlobalData, InstData, Module, Ordering,
+    Passing, Scalar, Scope, StructData, Type, Unroll,
 };
 use kiln_jit_core::job::{CompileJob, CompileOptions, OptLevel};
 use kiln_jit_core::target::{PtxTarget, Target};
@@ -579,70 +579,32 @@ fn an_intrinsic_that_a_gpu_lacks_is_refused_before_llvm() {
     assert!(refused.contains("it exists for: bf16, f32"), "{refused}");
 }
 
-/// Lowers every `f32` division to a multiplication.
-struct Multiplies;
-
-impl Hook for Multiplies {
-    fn name(&self) -> &'static str {
-        "multiplies"
-    }
-
-    fn lowers_operations(&self) -> bool {
-        true
-    }
-
-    fn lower_inst<'ctx>(
-        &self,
-        cx: &OperationLowering<'_, 'ctx>,
-        inst: &InstNode,
-        args: &[BasicValueEnum<'ctx>],
-    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
-        let InstData::Binary {
-            op: BinaryOp::Mul, ..
-        } = inst.data
-        else {
-            return Ok(None);
-        };
+/// Lowers every product of floats to a quotient.
+fn divides() -> Hook {
+    Hook::new("divides").lower_inst(|cx, inst, args| {
+        let is_product = matches!(inst.data, InstData::Binary { op, .. } if op == BinaryOp::Mul);
         match args {
-            [BasicValueEnum::FloatValue(a), BasicValueEnum::FloatValue(b)] => {
-                let quotient = cx.builder().build_float_div(*a, *b, "")?;
-                Ok(Some(quotient.into()))
+            [BasicValueEnum::FloatValue(a), BasicValueEnum::FloatValue(b)] if is_product => {
+                Ok(Some(cx.builder().build_float_div(*a, *b, "")?.into()))
             }
             _ => Ok(None),
         }
-    }
+    })
 }
 
 /// Gives a value of another type than the instruction's.
-struct Wrong;
-
-impl Hook for Wrong {
-    fn name(&self) -> &'static str {
-        "wrong"
-    }
-
-    fn lowers_operations(&self) -> bool {
-        true
-    }
-
-    fn lower_inst<'ctx>(
-        &self,
-        cx: &OperationLowering<'_, 'ctx>,
-        _: &InstNode,
-        _: &[BasicValueEnum<'ctx>],
-    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
-        Ok(Some(cx.context().i8_type().const_zero().into()))
-    }
+fn wrong() -> Hook {
+    Hook::new("wrong").lower_inst(|cx, _, _| Ok(Some(cx.context().i8_type().const_zero().into())))
 }
 
 #[test]
 fn a_hook_replaces_the_lowering_of_an_instruction() {
     let options = CompileOptions::default();
-    let hooks = HookSet::new().with(Multiplies);
+    let hooks = HookSet::new().with(divides());
     let ptx = compile_hooked(saxpy(true), 90, &options, &hooks).unwrap();
     assemble(&ptx, 90);
     assert_has(&ptx, &["div.rn.f32"]);
-    let hooks = HookSet::new().with(Wrong);
+    let hooks = HookSet::new().with(wrong());
     let error = compile_hooked(saxpy(true), 90, &options, &hooks).unwrap_err();
     assert!(
         error.to_string().contains("LLVM type \"i8\" where"),

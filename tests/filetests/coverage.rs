@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kiln::core::hook::HookPoint;
+use kiln::core::hook::{Hook, HookPoint};
 use kiln::core::ir::{InstData, Module};
 use libtest_mimic::Trial;
 use suite::Outcome;
@@ -44,16 +44,11 @@ variants! { OPERATIONS, operation of InstData:
     AtomicCas, Barrier, Fence, Call, Intrinsic, If, Loop, For, Break, Continue, Return,
 }
 
-variants! { POINTS, point of HookPoint:
-    ConvertArgument, PrepareJob, RewriteIr, LowerAbi, Lowering, FinishModule, PassPipeline,
-    FinishOptimizedModule, RewritePtx, BeforeLaunch, AfterLaunch,
-}
-
 /// What specialization leaves nothing of.
 const BEFORE_SPECIALIZATION: &[&str] = &["ConstParam"];
 
 /// Where hooks are called with what a program has at a launch, which no file has (`tests/hooks.rs`).
-const AT_A_LAUNCH: &[&str] = &["ConvertArgument", "BeforeLaunch", "AfterLaunch"];
+const AT_A_LAUNCH: &[&str] = &["convert_argument", "before_launch", "after_launch"];
 
 /// The operations of a module by the lines of its file.
 fn by_line(module: &Module) -> BTreeMap<usize, BTreeSet<&'static str>> {
@@ -113,13 +108,15 @@ fn extension_points() -> Outcome {
     for kind in ["hook", "llvm", "ptx"] {
         for file in File::all(kind) {
             let set = hooks::named(file.setting("hooks").unwrap_or_default())?;
-            used.extend(set.iter().map(|hook| hook.name()));
+            used.extend(set.iter().map(|hook| hook.name().to_owned()));
         }
     }
-    let mut known = hooks::ALL.iter().map(|(_, make)| make().name());
-    if let Some(hook) = known.find(|hook| !used.contains(hook)) {
-        return Err(format!("no file has the hook `{hook}`").into());
+    let known: Vec<Hook> = hooks::ALL.iter().map(|make| make()).collect();
+    if let Some(hook) = known.iter().find(|hook| !used.contains(hook.name())) {
+        return Err(format!("no file has the hook `{}`", hook.name()).into());
     }
-    let seen = hooks::ALL.iter().map(|(at, _)| point(at)).collect();
-    all_seen(POINTS, AT_A_LAUNCH, &seen, "no hook of a file acts at")
+    let points: Vec<&str> = HookPoint::ALL.iter().map(|point| point.name()).collect();
+    let acts_at = known.iter().flat_map(Hook::points);
+    let seen = acts_at.map(HookPoint::name).collect();
+    all_seen(&points, AT_A_LAUNCH, &seen, "no hook of a file acts at")
 }

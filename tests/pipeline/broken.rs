@@ -1,11 +1,8 @@
 //! What hooks on LLVM's level may not leave behind: each would end the process, or the launch, later.
 
-use kiln::core::codegen::OperationLowering;
-use kiln::core::hook::{Hook, HookContext, HookResult, HookSet};
+use kiln::core::hook::{Hook, HookResult, HookSet};
 use kiln::core::inkwell::module::{Linkage, Module};
 use kiln::core::inkwell::types::BasicType as _;
-use kiln::core::inkwell::values::BasicValueEnum;
-use kiln::core::ir::IntrinsicDef;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
@@ -15,22 +12,12 @@ struct Breaks {
     how: fn(&Module<'_>) -> HookResult<()>,
 }
 
-impl Hook for Breaks {
-    fn name(&self) -> &'static str {
-        "breaks"
-    }
-
-    fn finish_module(&self, _: &HookContext<'_>, module: &Module<'_>) -> HookResult<()> {
+impl Breaks {
+    fn hook(self) -> Hook {
+        let hook = Hook::new("breaks").key("is", "broken");
         match self.after_passes {
-            true => Ok(()),
-            false => (self.how)(module),
-        }
-    }
-
-    fn finish_optimized_module(&self, _: &HookContext<'_>, module: &Module<'_>) -> HookResult<()> {
-        match self.after_passes {
-            true => (self.how)(module),
-            false => Ok(()),
+            true => hook.finish_optimized_module(move |_, module| (self.how)(module)),
+            false => hook.finish_module(move |_, module| (self.how)(module)),
         }
     }
 }
@@ -102,7 +89,7 @@ fn error(target: Option<Target>, breaks: Breaks) -> String {
         target,
         ..JitOptions::default()
     };
-    let jit = Jit::with(Device::cpu(), HookSet::new().with(breaks), options);
+    let jit = Jit::with(Device::cpu(), HookSet::new().with(breaks.hook()), options);
     let mut y = jit.zeros::<u32>(1).expect("memory");
     let inspected = jit.inspect_block(&zeros, 32, args!(&mut y));
     inspected.expect_err("the hook is at fault").to_string()
@@ -192,36 +179,18 @@ fn the_hook_is_named_and_the_process_lives() {
 }
 
 /// Lowers an operation by assembly of its own.
-struct Assembles {
-    vouches: bool,
-}
-
-impl Hook for Assembles {
-    fn name(&self) -> &'static str {
-        "assembles"
-    }
-
-    fn lowers_operations(&self) -> bool {
-        true
-    }
-
-    fn vouches_for_assembly(&self, template: &str, _: &str) -> bool {
-        self.vouches && template == "mov.u32 $0, %smid;"
-    }
-
-    fn lower_intrinsic<'ctx>(
-        &self,
-        cx: &OperationLowering<'_, 'ctx>,
-        _: &IntrinsicDef,
-        _: &[BasicValueEnum<'ctx>],
-    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
-        let context = cx.context();
-        let ty = context.i32_type().fn_type(&[], false);
-        let (template, constraints) = ("mov.u32 $0, %smid;".into(), "=r".into());
-        let asm = context.create_inline_asm(ty, template, constraints, true, false, None, false);
-        let call = cx.builder().build_indirect_call(ty, asm, &[], "")?;
-        Ok(call.try_as_basic_value().basic())
-    }
+fn assembles(vouches: bool) -> Hook {
+    Hook::new("assembles")
+        .vouches_for_assembly(move |template, _| vouches && template == "mov.u32 $0, %smid;")
+        .lower_intrinsic(|cx, _, _| {
+            let context = cx.context();
+            let ty = context.i32_type().fn_type(&[], false);
+            let (template, constraints) = ("mov.u32 $0, %smid;".into(), "=r".into());
+            let asm =
+                context.create_inline_asm(ty, template, constraints, true, false, None, false);
+            let call = cx.builder().build_indirect_call(ty, asm, &[], "")?;
+            Ok(call.try_as_basic_value().basic())
+        })
 }
 
 /// The PTX of a kernel whose operations are lowered by assembly, after a hook that does nothing.
@@ -234,7 +203,7 @@ fn assembled(vouches: bool) -> kiln::Result<String> {
         after_passes: false,
         how: |_| Ok(()),
     };
-    let hooks = HookSet::new().with(quiet).with(Assembles { vouches });
+    let hooks = HookSet::new().with(quiet.hook()).with(assembles(vouches));
     let jit = Jit::with(Device::cpu(), hooks, options);
     let mut y = jit.zeros::<u32>(1)?;
     let inspected = jit.inspect_block(&zeros, 32, args!(&mut y))?;
@@ -246,7 +215,7 @@ fn assembly_is_what_a_hook_answers_for() {
     let error = assembled(false).expect_err("nobody vouches").to_string();
     expect_test::expect![[r#"
         hook `assembles` left an LLVM module that cannot become code: it holds the inline assembly `mov.u32 $0, %smid;` with the constraints `=r`, which no row of the kernel has and no hook vouches for; give an `IntrinsicDef` that PTX as its cell and call it from the IR, or answer for it by `Hook::vouches_for_assembly`
-          kernel: zeros, extension point: Lowering"#]]
+          kernel: zeros, extension point: lower_intrinsic"#]]
     .assert_eq(&error);
     let ptx = assembled(true).expect("the hook vouches");
     assert!(ptx.contains("%smid;"), "{ptx}");

@@ -6,94 +6,82 @@ use kiln::core::codegen::OperationLowering;
 use kiln::core::hook::{Hook, HookResult, HookSet};
 use kiln::core::inkwell::FloatPredicate;
 use kiln::core::inkwell::values::BasicValueEnum::{self, FloatValue, IntValue, PointerValue};
-use kiln::core::ir::{BinaryOp, CompareOp, InstData, InstNode, IntrinsicDef, Type};
+use kiln::core::ir::{BinaryOp, CompareOp, InstData, InstNode, Type};
 use kiln::core::runtime::{CpuOptions, OnHostOptions};
 use kiln::core::target::Barriers;
 use kiln::prelude::*;
 
 /// Lowers one operation of each kind to another.
-struct Changes;
-
-impl Hook for Changes {
-    fn name(&self) -> &'static str {
-        "changes"
-    }
-
-    fn lowers_operations(&self) -> bool {
-        true
-    }
-
-    fn lower_inst<'ctx>(
-        &self,
-        cx: &OperationLowering<'_, 'ctx>,
-        inst: &InstNode,
-        args: &[BasicValueEnum<'ctx>],
-    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
-        let builder = cx.builder();
-        let is_u64 = inst
-            .result
-            .is_some_and(|r| cx.function().type_of(r) == Type::U64);
-        Ok(Some(match (&inst.data, args) {
-            // Products become quotients, also of halves.
-            (
-                InstData::Binary {
-                    op: BinaryOp::Mul, ..
-                },
-                &[FloatValue(a), FloatValue(b)],
-            ) => builder.build_float_div(a, b, "")?.into(),
-            (
-                InstData::Binary {
-                    op: BinaryOp::Xor, ..
-                },
-                &[IntValue(a), IntValue(b)],
-            ) => builder.build_and(a, b, "")?.into(),
-            (
-                InstData::Compare {
-                    op: CompareOp::Lt, ..
-                },
-                &[FloatValue(a), FloatValue(b)],
-            ) => builder
-                .build_float_compare(FloatPredicate::OGE, a, b, "")?
-                .into(),
-            // Through an address, with a branch: what is loaded counts up to 10.
-            (InstData::Load { .. }, &[PointerValue(from)]) if is_u64 => {
-                let word = cx.context().i64_type();
-                let value = builder.build_load(word, from, "")?.into_int_value();
-                let ten = word.const_int(10, false);
-                let above = builder.build_int_compare(
-                    kiln::core::inkwell::IntPredicate::UGT,
-                    value,
-                    ten,
-                    "",
-                )?;
-                let [high, done] = ["high", "done"]
-                    .map(|name| cx.context().append_basic_block(cx.llvm_function(), name));
-                let before = builder
-                    .get_insert_block()
-                    .ok_or("a builder without a place")?;
-                builder.build_conditional_branch(above, high, done)?;
-                builder.position_at_end(high);
-                builder.build_unconditional_branch(done)?;
-                builder.position_at_end(done);
-                let phi = builder.build_phi(word, "")?;
-                phi.add_incoming(&[(&ten, high), (&value, before)]);
-                phi.as_basic_value()
-            }
-            _ => return Ok(None),
-        }))
-    }
-
-    fn lower_intrinsic<'ctx>(
-        &self,
-        cx: &OperationLowering<'_, 'ctx>,
-        intrinsic: &IntrinsicDef,
-        args: &[BasicValueEnum<'ctx>],
-    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
-        Ok(match (intrinsic.name, args) {
-            ("math.sqrt", &[FloatValue(x)]) => Some(cx.builder().build_float_neg(x, "")?.into()),
-            _ => None,
+fn changes() -> Hook {
+    Hook::new("changes")
+        .lower_inst(lower_inst)
+        .lower_intrinsic(|cx, intrinsic, args| {
+            Ok(match (intrinsic.name, args) {
+                ("math.sqrt", &[FloatValue(x)]) => {
+                    Some(cx.builder().build_float_neg(x, "")?.into())
+                }
+                _ => None,
+            })
         })
-    }
+}
+
+fn lower_inst<'ctx>(
+    cx: &OperationLowering<'_, 'ctx>,
+    inst: &InstNode,
+    args: &[BasicValueEnum<'ctx>],
+) -> HookResult<Option<BasicValueEnum<'ctx>>> {
+    let builder = cx.builder();
+    let is_u64 = inst
+        .result
+        .is_some_and(|r| cx.function().type_of(r) == Type::U64);
+    Ok(Some(match (&inst.data, args) {
+        // Products become quotients, also of halves.
+        (
+            InstData::Binary {
+                op: BinaryOp::Mul, ..
+            },
+            &[FloatValue(a), FloatValue(b)],
+        ) => builder.build_float_div(a, b, "")?.into(),
+        (
+            InstData::Binary {
+                op: BinaryOp::Xor, ..
+            },
+            &[IntValue(a), IntValue(b)],
+        ) => builder.build_and(a, b, "")?.into(),
+        (
+            InstData::Compare {
+                op: CompareOp::Lt, ..
+            },
+            &[FloatValue(a), FloatValue(b)],
+        ) => builder
+            .build_float_compare(FloatPredicate::OGE, a, b, "")?
+            .into(),
+        // Through an address, with a branch: what is loaded counts up to 10.
+        (InstData::Load { .. }, &[PointerValue(from)]) if is_u64 => {
+            let word = cx.context().i64_type();
+            let value = builder.build_load(word, from, "")?.into_int_value();
+            let ten = word.const_int(10, false);
+            let above = builder.build_int_compare(
+                kiln::core::inkwell::IntPredicate::UGT,
+                value,
+                ten,
+                "",
+            )?;
+            let [high, done] = ["high", "done"]
+                .map(|name| cx.context().append_basic_block(cx.llvm_function(), name));
+            let before = builder
+                .get_insert_block()
+                .ok_or("a builder without a place")?;
+            builder.build_conditional_branch(above, high, done)?;
+            builder.position_at_end(high);
+            builder.build_unconditional_branch(done)?;
+            builder.position_at_end(done);
+            let phi = builder.build_phi(word, "")?;
+            phi.add_incoming(&[(&ten, high), (&value, before)]);
+            phi.as_basic_value()
+        }
+        _ => return Ok(None),
+    }))
 }
 
 const THREADS: usize = 200;
@@ -186,7 +174,7 @@ fn on_a_cpu_of_any_width() -> kiln::Result<()> {
                 barriers,
                 ..CpuOptions::default()
             };
-            let hooks = HookSet::new().with(Changes);
+            let hooks = HookSet::new().with(changes());
             let jit = Jit::with(Device::cpu_with(options), hooks, JitOptions::default());
             check(&format!("{lanes:?} lanes, {barriers:?}"), &jit)?;
         }
@@ -197,45 +185,24 @@ fn on_a_cpu_of_any_width() -> kiln::Result<()> {
 #[test]
 fn in_code_for_gpus() -> kiln::Result<()> {
     let device = OnHostOptions::default().device();
-    let hooks = HookSet::new().with(Changes);
+    let hooks = HookSet::new().with(changes());
     let jit = Jit::with(device, hooks, JitOptions::default());
     check("sm_90 on this CPU", &jit)
 }
 
 /// Gives a number of another type.
-struct Wrong;
-
-impl Hook for Wrong {
-    fn name(&self) -> &'static str {
-        "wrong"
-    }
-
-    fn lowers_operations(&self) -> bool {
-        true
-    }
-
-    fn lower_inst<'ctx>(
-        &self,
-        cx: &OperationLowering<'_, 'ctx>,
-        inst: &InstNode,
-        _: &[BasicValueEnum<'ctx>],
-    ) -> HookResult<Option<BasicValueEnum<'ctx>>> {
-        let is_product = matches!(
-            &inst.data,
-            InstData::Binary {
-                op: BinaryOp::Mul,
-                ..
-            }
-        );
+fn wrong() -> Hook {
+    Hook::new("wrong").lower_inst(|cx, inst, _| {
+        let is_product = matches!(inst.data, InstData::Binary { op, .. } if op == BinaryOp::Mul);
         Ok(is_product.then(|| cx.context().i8_type().const_zero().into()))
-    }
+    })
 }
 
 #[test]
 fn a_value_of_another_type_is_an_error() -> kiln::Result<()> {
     let jit = Jit::with(
         Device::cpu(),
-        HookSet::new().with(Wrong),
+        HookSet::new().with(wrong()),
         JitOptions::default(),
     );
     let error = check("wrong", &jit).expect_err("a product is no `i8`");

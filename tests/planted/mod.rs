@@ -1,7 +1,7 @@
 //! Wrong promises to LLVM, planted by a hook before its passes: what the passes make of them has to be
 //! found by running their output.
 
-use kiln::core::hook::{Hook, HookContext, HookResult};
+use kiln::core::hook::{Hook, HookResult};
 use kiln::core::inkwell::attributes::{Attribute, AttributeLoc};
 use kiln::core::inkwell::module::Module;
 use kiln::core::inkwell::values::{
@@ -27,12 +27,15 @@ pub enum Planted {
     LateStores,
 }
 
-impl Hook for Planted {
-    fn name(&self) -> &'static str {
-        "planted-promise"
+impl Planted {
+    /// The hook that plants it.
+    pub fn hook(self) -> Hook {
+        Hook::new("planted-promise")
+            .key("promise", self)
+            .finish_module(move |_, module| self.plant(module))
     }
 
-    fn finish_module(&self, _: &HookContext<'_>, module: &Module<'_>) -> HookResult<()> {
+    fn plant(self, module: &Module<'_>) -> HookResult<()> {
         let instructions: Vec<_> = module
             .get_functions()
             .flat_map(|f| f.get_basic_block_iter())

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use kiln::core::codegen::OptLevel;
-use kiln::core::hook::{Hook, HookContext, HookResult, HookSet};
+use kiln::core::hook::{Hook, HookSet};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use suite::address_kernels;
@@ -16,21 +16,12 @@ const COMPILING_PROCESS: &str = "safe_code::null_addresses::the_compiling_proces
 const COMPILE: &str = "KILN_TEST_COMPILE_ADDRESSES";
 
 /// A user's pipeline that infers address spaces where Kiln's does not.
-#[derive(Debug)]
-struct InferredLast;
-
-impl Hook for InferredLast {
-    fn name(&self) -> &'static str {
-        "inferred-last"
-    }
-    fn version(&self) -> u32 {
-        1
-    }
-    fn pass_pipeline(&self, _: &HookContext<'_>, passes: &mut String) -> HookResult<()> {
+fn inferred_last() -> Hook {
+    Hook::new("inferred-last").pass_pipeline(|_, passes| {
         *passes =
             "default<O2>,function(infer-address-spaces,gvn<>,infer-address-spaces)".to_owned();
         Ok(())
-    }
+    })
 }
 
 fn compile(hooks: HookSet, opt_level: OptLevel) -> kiln::Result<()> {
@@ -58,7 +49,7 @@ fn the_compiling_process() -> kiln::Result<()> {
         compile(HookSet::new(), opt_level)?;
     }
     compile(kiln::hooks::standard(), OptLevel::O3)?;
-    compile(HookSet::new().with(InferredLast), OptLevel::O3)
+    compile(HookSet::new().with(inferred_last()), OptLevel::O3)
 }
 
 #[test]

@@ -196,6 +196,15 @@ pub enum LaunchError {
         /// Where the launch is.
         device: String,
     },
+    /// A hook asks for the kernel that it is compiling.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` is launched or inspected by a hook while it is compiled, and would wait for itself; \
+         launch another kernel there, or this one with another `Jit`"
+    ))]
+    WaitsForItself {
+        /// The kernel.
+        kernel: String,
+    },
     /// A host value that no hook converts.
     #[error("{}", error_text!(
         "kernel `{kernel}`: argument {} is a host value that no hook converts; add a hook with \

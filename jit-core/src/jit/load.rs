@@ -10,10 +10,11 @@ use crate::code::KernelInfo;
 use crate::compile::{Compiler, NoObserver, StageObserver, failed};
 use crate::definition::{Fingerprint, Snapshot};
 use crate::error::Result;
-use crate::hook::HookPoint;
+use crate::hook::at;
 use crate::job::{CompileJob, LegalJob};
 use crate::launch::{LaunchConfig, LaunchError, check_config};
 use crate::specialize::{ParamSpec, Specialization, bind, specialize};
+use crate::under_way::{Compilation, Made, UnderWay};
 
 impl Jit {
     /// The code for a launch.
@@ -68,7 +69,9 @@ impl Jit {
         config: &LaunchConfig,
     ) -> Result<Arc<LoadedKernel>> {
         // Before anything is compiled for a block that cannot be.
-        check_config(config, &self.0.device.info().limits, specialized.info())?;
+        let info = specialized.info();
+        check_config(config, &self.0.device.info().limits, info)?;
+        let _under_way = self.begin(Made::Code(info.kernel_tag), || info.name.clone())?;
         specialized.for_block(config.block, |job, key| self.compile_and_load(job, key))
     }
 
@@ -84,6 +87,8 @@ impl Jit {
         let snapshot = &*kernel.snapshot()?;
         let consts = Consts::Bound(kernel.consts());
         let launched = self.launched(snapshot.fingerprint, consts, args);
+        let made = Made::Specialization(snapshot.fingerprint);
+        let _under_way = self.begin(made, || kernel.name())?;
         self.0.cache.get_or_specialize(launched, || {
             let spec = self.bind(kernel, snapshot, args)?;
             let key = self.key(kernel, snapshot, args, &spec);
@@ -103,6 +108,16 @@ impl Jit {
             self.check_params(&compiled.info)?;
             Ok(Specialized::whole(self.load_code(compiled)?))
         })
+    }
+
+    /// Begins to make something that all who want it wait for.
+    pub(super) fn begin(
+        &self,
+        what: Made,
+        kernel: impl FnOnce() -> String,
+    ) -> Result<UnderWay, LaunchError> {
+        let jit = Arc::as_ptr(&self.0).addr();
+        UnderWay::begin(Compilation { jit, what }, kernel)
     }
 
     /// The code of a legal kernel for the shape of block that its target says.
@@ -272,9 +287,9 @@ impl Jit {
         let name = kernel.name();
         self.0
             .hooks
-            .run(HookPoint::ConvertArgument, &name, |hook| {
+            .each(&at::convert_argument(), &name, |_, convert| {
                 if converted.is_none() {
-                    converted = failed(hook.convert_argument(value))?;
+                    converted = failed(convert(value))?;
                 }
                 Ok(())
             })?;

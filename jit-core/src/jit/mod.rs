@@ -22,12 +22,13 @@ use crate::codegen::Isas;
 use crate::compile::StageObserver;
 use crate::error::Result;
 use crate::front::AsKernel;
-use crate::hook::HookSet;
+use crate::hook::{HookPoint, HookSet};
 use crate::inspect::{Inspection, Recorder};
 use crate::job::CompileOptions;
 use crate::launch::{Dim3, LaunchConfig, check_block};
 use crate::runtime::{Buffer, Device, Event};
 use crate::target::Target;
+use crate::under_way::Made;
 use crate::value::KernelType;
 use load::type_forms;
 pub use prepared::Prepared;
@@ -86,7 +87,7 @@ impl Jit {
                 Target::Interpreter
             }
         });
-        let observes_launches = hooks.iter().any(|h| h.observes_launches());
+        let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
         let cache = KernelCache::default();
         Jit(Arc::new(State {
             device,
@@ -275,8 +276,11 @@ impl Jit {
         let converted = self.convert(kernel, args)?;
         let args = converted.as_deref().unwrap_or(args);
         let snapshot = kernel.snapshot()?;
+        let made = Made::Specialization(snapshot.fingerprint);
+        let _under_way = self.begin(made, || kernel.name())?;
         let spec = self.bind(kernel, &snapshot, args)?;
         let mut key = self.key(kernel, &snapshot, args, &spec);
+        let _its_code = self.begin(Made::Code(key.tag()), || kernel.name())?;
         let recorder = Recorder::default();
         let compiler = self.compiler(&recorder);
         let mut job = compiler.legalize(self.job(&snapshot, &spec, key.tag())?)?;

@@ -1,5 +1,6 @@
 //! From arguments to a launch: the parameter block, hooks of launches, the device.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
@@ -11,9 +12,29 @@ use crate::cache::LoadedKernel;
 use crate::code::KernelInfo;
 use crate::compile::failed;
 use crate::error::{Error, Result};
-use crate::hook::{HookPoint, LaunchEvent};
+use crate::hook::{HookError, LaunchEvent, at};
 use crate::launch::{LaunchConfig, LaunchError, check_config};
 use crate::runtime::Buffer;
+
+thread_local! {
+    /// Whether hooks are being told of a launch on this thread. What they launch themselves they are not told.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Telling;
+
+impl Telling {
+    fn begin() -> Telling {
+        TELLING.set(true);
+        Telling
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        TELLING.set(false);
+    }
+}
 
 impl Jit {
     pub(super) fn launch_loaded(
@@ -23,7 +44,7 @@ impl Jit {
         args: &[Arg<'_>],
     ) -> Result<()> {
         check_config(config, &self.0.device.info().limits, &loaded.compiled.info)?;
-        if self.0.observes_launches {
+        if self.0.observes_launches && !TELLING.get() {
             return self.launch_observed(loaded, config, args);
         }
         self.submit(loaded, config, args)
@@ -38,15 +59,33 @@ impl Jit {
     ) -> Result<()> {
         let kernel = loaded.compiled.info.name.as_str();
         let event = LaunchEvent { kernel, config };
-        self.0.hooks.run(HookPoint::BeforeLaunch, kernel, |h| {
-            failed(h.before_launch(&event))
-        })?;
-        let result = self.submit(loaded, config, args);
-        self.0.hooks.run(HookPoint::AfterLaunch, kernel, |h| {
-            h.after_launch(&event, &result);
-            Ok(())
-        })?;
+        let _telling = Telling::begin();
+        let (told, vetoed) = self.tell_before(&event);
+        let result = match vetoed {
+            Some(veto) => Err(veto.into()),
+            None => self.submit(loaded, config, args),
+        };
+        for hook in self.0.hooks.iter().take(told) {
+            hook.each(&at::after_launch(), kernel, |after| {
+                after(&event, &result);
+                Ok(())
+            })?;
+        }
         result
+    }
+
+    /// Tells hooks of a launch about to happen: how many of them have been told, and the veto of the next.
+    fn tell_before(&self, event: &LaunchEvent<'_>) -> (usize, Option<HookError>) {
+        let hooks = self.0.hooks.iter();
+        for (told, hook) in hooks.enumerate() {
+            let asked = hook.each(&at::before_launch(), event.kernel, |before| {
+                failed(before(event))
+            });
+            if let Err(veto) = asked {
+                return (told, Some(veto));
+            }
+        }
+        (self.0.hooks.iter().count(), None)
     }
 
     /// Packs the parameter block and hands the launch to the device.

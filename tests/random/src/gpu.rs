@@ -128,10 +128,7 @@ impl Gpu {
 
 impl Device for Gpu {
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, Failed> {
-        let mut hooks = hooks_of(case);
-        for hook in self.hooks.iter() {
-            hooks.push(Arc::clone(hook));
-        }
+        let hooks = hooks_of(case).with_all(&self.hooks);
         let kernel = self.compile(case, &hooks).map_err(Failed::Here)?;
         let _one = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if self.context.poison_cause().is_some() {

@@ -2,9 +2,10 @@
 
 use kiln_hooks::standard;
 use kiln_jit_core::abi::ParamLayout;
-use kiln_jit_core::hook::{HookContext, HookSet};
-use kiln_jit_core::ir::verify;
-use kiln_jit_core::job::CompileOptions;
+use kiln_jit_core::codegen::Isas;
+use kiln_jit_core::compile::{Compiler, NoObserver};
+use kiln_jit_core::hook::{Hook, HookSet};
+use kiln_jit_core::job::{CompileJob, CompileOptions};
 use kiln_jit_core::target::{CpuTarget, Target};
 
 use crate::case::Case;
@@ -13,11 +14,7 @@ use crate::run::by_value;
 /// The standard hooks, all of them and each alone.
 pub fn hook_sets() -> Vec<HookSet> {
     let all = standard();
-    let alone = |hook: &_| {
-        let mut set = HookSet::new();
-        set.push(std::sync::Arc::clone(hook));
-        set
-    };
+    let alone = |hook: &Hook| all.clone().only(hook.name());
     let mut sets: Vec<HookSet> = all.iter().map(alone).collect();
     sets.push(all);
     sets
@@ -30,30 +27,26 @@ pub fn hooks_of(case: &Case) -> HookSet {
     sets.into_iter().nth(number).unwrap_or_default()
 }
 
-/// The case after these hooks' methods on the IR. Arguments that they have made by-value ones are so.
+/// The case after these hooks' work on the IR. Arguments that they have made by-value ones are so.
 ///
 /// # Errors
 /// A hook that fails, or leaves a module that does not verify.
 pub fn hooked(case: &Case, hooks: &HookSet) -> Result<Case, String> {
-    let mut case = case.clone();
-    let (target, options) = (Target::Cpu(CpuTarget::host()), CompileOptions::default());
-    let cx = HookContext {
-        kernel: "random",
-        target: &target,
-        options: &options,
+    let compiler = Compiler {
+        hooks,
+        isas: &Isas::default(),
+        observer: &NoObserver,
     };
-    for hook in hooks.iter() {
-        let done = hook.rewrite_ir(&cx, &mut case.module);
-        done.map_err(|e| format!("{}: {e}", hook.name()))?;
-        verify(&case.module).map_err(|e| format!("{}: {e}", hook.name()))?;
-    }
-    let before = case.clone();
-    for hook in hooks.iter() {
-        let done = hook.lower_abi(&cx, &mut case.module);
-        done.map_err(|e| format!("{}: {e}", hook.name()))?;
-        verify(&case.module).map_err(|e| format!("{}: {e}", hook.name()))?;
-    }
-    let now = ParamLayout::of(&case.module).unwrap_or_default();
-    case.args = by_value(&before, &now).args;
-    Ok(case)
+    let job = CompileJob {
+        module: case.module.clone(),
+        target: Target::Cpu(CpuTarget::host()),
+        options: CompileOptions::default(),
+        kernel_tag: 0,
+    };
+    let legal = compiler.legalize(job).map_err(|e| e.to_string())?.legal;
+    let mut now = case.clone();
+    now.module = legal.module().clone();
+    let layout = ParamLayout::of(&now.module).unwrap_or_default();
+    now.args = by_value(case, &layout).args;
+    Ok(now)
 }

@@ -231,12 +231,14 @@ impl OnHostRunner {
         // The generator has drawn from the seed itself, and the CPU's width from its complement.
         let mut random = Random::new(seed.rotate_left(32));
         let sm = random.of(&ARCHITECTURES);
-        let mut hooks = self.hooks.clone();
-        for hook in kiln_hooks::standard().iter() {
-            if random.chance(75) {
-                hooks.push(hook.clone());
-            }
-        }
+        let standard = kiln_hooks::standard();
+        let chosen = standard
+            .iter()
+            .fold(standard.clone(), |set, hook| match random.chance(75) {
+                true => set,
+                false => set.without(hook.name()),
+            });
+        let hooks = self.hooks.clone().with_all(&chosen);
         let schedule = match random.chance(25) {
             true => Schedule::RoundRobin,
             false => Schedule::Shuffled(random.bits()),

@@ -313,7 +313,7 @@ fn main() {
         false => OptLevel::O3,
     };
     let hooks = match args.flag("--planted") {
-        true => HookSet::new().with(Planted::NoAlias),
+        true => HookSet::new().with(Planted::NoAlias.hook()),
         false => HookSet::new(),
     };
     let gpu = Gpu::new(context, opt_level, hooks);

@@ -31,7 +31,7 @@ fn random_kernels_give_the_same_as_code_for_gpus() {
 
 /// The seeds are fixed: wrong code may do anything.
 fn find_with(planted: Planted, budget: Budget) {
-    let hooks = HookSet::new().with(planted);
+    let hooks = HookSet::new().with(planted.hook());
     let campaign = Campaign {
         budget,
         failures: 1,

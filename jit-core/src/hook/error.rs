@@ -1,0 +1,114 @@
+//! What hooks can do wrong, and sets of them.
+
+use super::{HookFailure, HookPoint};
+use crate::ir::{VerifyErrors, debug_as_text, error_text};
+
+/// A hook that did not do its work.
+#[derive(thiserror::Error)]
+#[error("{}", error_text!("hook `{hook}` {kind}\n  kernel: {kernel}, extension point: {point}"))]
+pub struct HookError {
+    /// The hook's name.
+    pub hook: String,
+    /// The kernel being compiled or launched.
+    pub kernel: String,
+    /// Which of its methods.
+    pub point: HookPoint,
+    /// What happened.
+    #[source]
+    pub kind: HookErrorKind,
+}
+
+debug_as_text!(HookError);
+
+/// What a hook did wrong.
+#[derive(thiserror::Error)]
+pub enum HookErrorKind {
+    /// It returned an error.
+    #[error("{}", error_text!("failed: {}", .0))]
+    Failed(HookFailure),
+    /// It panicked.
+    #[error("{}", error_text!("panicked: {}\n  this is a bug in the hook", .0))]
+    Panicked(String),
+    /// It left a module that does not verify.
+    #[error("{}", error_text!("left a module that does not verify; this is a bug in the hook\n{}", .0))]
+    BrokeIr(VerifyErrors),
+    /// It left a kernel that takes other arguments than were bound.
+    #[error("{}", error_text!(
+        "changed what the kernel's parameters are: {}\n  a launch passes its arguments as they were \
+         bound, whatever a hook makes of the parameters; keep their number and types, and convert in \
+         the kernel's body", .0
+    ))]
+    ChangedParams(String),
+    /// It left a module of another phase.
+    #[error("{}", error_text!(
+        "changed the module's phase from `{from}` to `{to}`; only the compiler does, so leave \
+         `Module::phase` as it is"
+    ))]
+    ChangedPhase {
+        /// The phase before.
+        from: &'static str,
+        /// The phase now.
+        to: &'static str,
+    },
+    /// It cleared the flag `checked` of an access.
+    #[error("{}", error_text!(
+        "removed the bounds check of the access at {}; a hook that has shown accesses to be in bounds \
+         says so by `Hook::may_remove_checks`", .0
+    ))]
+    RemovedCheck(String),
+    /// It left an LLVM module that LLVM's verifier rejects.
+    #[error("{}", error_text!("left an LLVM module that LLVM rejects; this is a bug in the hook\n{}", .0))]
+    BrokeLlvm(String),
+    /// It left an LLVM module that cannot become code.
+    #[error("{}", error_text!("left an LLVM module that cannot become code: {}", .0))]
+    NotAdmitted(String),
+}
+
+debug_as_text!(HookErrorKind);
+
+/// A list of hooks that does not say one thing, or holds a hook that could not do what it is for.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HookSetError {
+    /// Two hooks have one name.
+    #[error("{}", error_text!(
+        "two hooks are named `{}`; give one of them another name, or put one in the other's place by \
+         `HookSet::replace`", .0
+    ))]
+    Duplicate(String),
+    /// A hook was named that is not there.
+    #[error("{}", error_text!("there is no hook `{name}`; the hooks are {hooks}"))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        hooks: String,
+    },
+    /// A hook that holds something says nothing for the cache key.
+    #[error("{}", error_text!(
+        "hook `{hook}` holds values at `{point}`, which can change code, and says nothing of them for the \
+         cache key, so that code made with other values would be taken for the same; say what they are by \
+         `Hook::key`"
+    ))]
+    NoKey {
+        /// The hook.
+        hook: String,
+        /// The first point with a function that holds something.
+        point: HookPoint,
+    },
+    /// A point that compiling for the target does not come to.
+    #[error("{}", error_text!(
+        "hook `{hook}` has `{point}`, and {why}; take the hook out, or say by `Hook::if_supported` that it is to \
+         do there what it can"
+    ))]
+    Unsupported {
+        /// The hook.
+        hook: String,
+        /// The point.
+        point: HookPoint,
+        /// What the target is or does instead.
+        why: String,
+    },
+}
+
+debug_as_text!(HookSetError);

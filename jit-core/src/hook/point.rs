@@ -1,0 +1,210 @@
+//! The extension points: one table, and what is made of it.
+//!
+//! A row is a point's name, the method of [`Hook`] by which a hook comes to it, what has to be there for it to
+//! be reached, whether it can change code, and the function that it calls.
+
+use std::any::Any;
+
+use inkwell::module::Module as LlvmModule;
+use inkwell::values::BasicValueEnum;
+
+use super::{Hook, HookContext, HookResult, LaunchEvent};
+use crate::args::Arg;
+use crate::codegen::OperationLowering;
+use crate::error::Error;
+use crate::ir::{InstNode, IntrinsicDef, Module};
+use crate::job::CompileJob;
+
+/// What has to be there for a point to be reached.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Needs {
+    /// Nothing: it is reached for every target.
+    Nothing,
+    /// Code that LLVM makes: for GPUs, CPUs, and machines of a program's own that go that way.
+    Llvm,
+    /// PTX.
+    Ptx,
+}
+
+/// The functions of a hook at one point.
+pub(crate) struct At<F: ?Sized> {
+    pub(super) point: HookPoint,
+    pub(super) functions: fn(&Points) -> &Vec<Box<F>>,
+}
+
+impl<F: ?Sized> At<F> {
+    /// The point.
+    pub(crate) fn point(&self) -> HookPoint {
+        self.point
+    }
+}
+
+macro_rules! points {
+    ($(
+        $(#[doc = $doc:literal])*
+        $point:ident = $method:ident, $needs:ident, $code:literal: [$($function:tt)*]
+    )*) => {
+        /// Where a hook is called: the methods of [`Hook`] that have a function each.
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+        #[non_exhaustive]
+        pub enum HookPoint {
+            $(
+                #[doc = concat!("[`Hook::", stringify!($method), "`]")]
+                $point,
+            )*
+        }
+
+        impl HookPoint {
+            /// All points, in the order in which a kernel comes to them.
+            pub const ALL: &[HookPoint] = &[$(HookPoint::$point),*];
+
+            /// The name of the method.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(HookPoint::$point => stringify!($method),)*
+                }
+            }
+
+            /// What has to be there for it to be reached.
+            pub fn needs(self) -> Needs {
+                match self {
+                    $(HookPoint::$point => Needs::$needs,)*
+                }
+            }
+
+            /// Whether what is done there can change code, so that its settings belong to the cache key.
+            pub fn changes_code(self) -> bool {
+                match self {
+                    $(HookPoint::$point => $code,)*
+                }
+            }
+        }
+
+        /// The functions of a hook, by point.
+        #[derive(Default)]
+        pub(crate) struct Points {
+            $($method: Vec<Box<dyn $($function)* + Send + Sync>>,)*
+        }
+
+        impl Points {
+            /// The points that have a function.
+            pub(super) fn used(&self) -> impl Iterator<Item = HookPoint> {
+                let used = [$((HookPoint::$point, !self.$method.is_empty())),*];
+                used.into_iter().filter_map(|(point, used)| used.then_some(point))
+            }
+        }
+
+        impl Hook {
+            $(
+                $(#[doc = $doc])*
+                #[must_use]
+                pub fn $method(
+                    mut self,
+                    function: impl $($function)* + Send + Sync + 'static,
+                ) -> Hook {
+                    self.note(HookPoint::$point, size_of_val(&function));
+                    self.points.$method.push(Box::new(function));
+                    self
+                }
+            )*
+        }
+
+        /// The functions at each point.
+        pub(crate) mod at {
+            use super::*;
+
+            $(
+                pub(crate) fn $method() -> At<dyn $($function)* + Send + Sync> {
+                    At {
+                        point: HookPoint::$point,
+                        functions: |points| &points.$method,
+                    }
+                }
+            )*
+        }
+    };
+}
+
+points! {
+    /// Turns a host value passed with [`crate::args::host`] into an argument, or gives `None` if it is not this
+    /// hook's. Runs at every launch.
+    ConvertArgument = convert_argument, Nothing, false:
+        [for<'a> Fn(&'a (dyn Any + Send + Sync)) -> HookResult<Option<Arg<'a>>>]
+
+    /// Changes target or options, or the module as [`Hook::rewrite_ir`] does. Has run: specialization. A target
+    /// that the device does not run makes the launch fail.
+    PrepareJob = prepare_job, Nothing, true:
+        [Fn(&mut CompileJob) -> HookResult<()>]
+
+    /// Rewrites the module. Has run: specialization, earlier hooks. May assume: it verifies. Must hold after,
+    /// which the compiler checks: it verifies, in the same phase; the kernel's parameters have the types that the
+    /// arguments were bound to, where addresses may be said to lie in another memory and need not be written
+    /// through, and no more is said to be known of them. To compute with another type, convert in the body.
+    RewriteIr = rewrite_ir, Nothing, true:
+        [Fn(&HookContext<'_>, &mut Module) -> HookResult<()>]
+
+    /// Changes how kernel parameters are passed. Has run: [`Hook::rewrite_ir`] of all hooks, and the compiler's own
+    /// ABI lowering, which passes aggregates by reference. Must hold after: what holds after
+    /// [`Hook::rewrite_ir`], in [`crate::ir::Phase::Legal`]; an aggregate is one whether it is passed by reference
+    /// or by value.
+    LowerAbi = lower_abi, Nothing, true:
+        [Fn(&HookContext<'_>, &mut Module) -> HookResult<()>]
+
+    /// Lowers one instruction instead of the compiler: gives the LLVM value of its result, or `None` to leave it.
+    /// Asked for every instruction that defines a value other than a slice. The last argument is the operands' LLVM
+    /// values, in order; a slice is two, address and length.
+    ///
+    /// The code is one thread's, on a CPU too, where it is run for each lane that executes the instruction. There
+    /// calls of device functions are gone by then, and what the threads of a warp do together cannot be lowered by
+    /// a hook. Lanes that have the same operands have to get the same value, as with the instruction's own meaning.
+    LowerInst = lower_inst, Llvm, true:
+        [for<'ctx> Fn(
+            &OperationLowering<'_, 'ctx>,
+            &InstNode,
+            &[BasicValueEnum<'ctx>],
+        ) -> HookResult<Option<BasicValueEnum<'ctx>>>]
+
+    /// Lowers one call of an intrinsic instead of the compiler, as [`Hook::lower_inst`]. Rows whose meaning is a
+    /// function of the IR are gone by then; replace these by [`Hook::rewrite_ir`].
+    LowerIntrinsic = lower_intrinsic, Llvm, true:
+        [for<'ctx> Fn(
+            &OperationLowering<'_, 'ctx>,
+            &IntrinsicDef,
+            &[BasicValueEnum<'ctx>],
+        ) -> HookResult<Option<BasicValueEnum<'ctx>>>]
+
+    /// Changes the LLVM module before it is optimized; link bitcode here. Must hold after, which the compiler
+    /// checks: LLVM's verifier accepts it; the kernel is still there; what it calls is in it, or an intrinsic that
+    /// the target's back end has an instruction for; inline assembly is that of rows' cells, or a hook vouches for
+    /// it.
+    FinishModule = finish_module, Llvm, true:
+        [for<'ctx> Fn(&HookContext<'_>, &LlvmModule<'ctx>) -> HookResult<()>]
+
+    /// Changes the pass pipeline, in the notation of LLVM's `opt -passes`.
+    PassPipeline = pass_pipeline, Llvm, true:
+        [Fn(&HookContext<'_>, &mut String) -> HookResult<()>]
+
+    /// Inspects or changes the LLVM module after it was optimized. Must hold after: what holds after
+    /// [`Hook::finish_module`].
+    FinishOptimizedModule = finish_optimized_module, Llvm, true:
+        [for<'ctx> Fn(&HookContext<'_>, &LlvmModule<'ctx>) -> HookResult<()>]
+
+    /// Reads or rewrites the PTX text.
+    RewritePtx = rewrite_ptx, Ptx, true:
+        [Fn(&HookContext<'_>, &mut String) -> HookResult<()>]
+
+    /// Is told of a launch about to happen; an error vetoes it. A launch that it makes itself is not told to hooks.
+    BeforeLaunch = before_launch, Nothing, false:
+        [Fn(&LaunchEvent<'_>) -> HookResult<()>]
+
+    /// Is told of a launch that was handed to the device, or failed to be, or was vetoed by a later hook.
+    AfterLaunch = after_launch, Nothing, false:
+        [Fn(&LaunchEvent<'_>, &Result<(), Error>)]
+}
+
+impl std::fmt::Display for HookPoint {
+    /// The name of the method.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
