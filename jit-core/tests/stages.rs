@@ -13,4 +13,5 @@ mod ptx;
 mod ptx_grid;
 mod ptx_shapes;
 mod rules;
+mod seen_writes;
 mod specialize;
