@@ -1,8 +1,10 @@
 //! What hooks on LLVM's level may not leave behind: each would end the process, or the launch, later.
 
+use kiln::core::codegen::amdgpu_target;
 use kiln::core::hook::{Hook, HookResult, HookSet};
 use kiln::core::inkwell::module::{Linkage, Module};
 use kiln::core::inkwell::types::BasicType as _;
+use kiln::core::inspect::Inspection;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
@@ -160,10 +162,9 @@ const CASES: &[Case] = &[
 
 #[test]
 fn the_hook_is_named_and_the_process_lives() {
-    let ptx = Target::Ptx(PtxTarget::for_sm(90));
     for &(how, for_gpu, for_cpu) in CASES {
         for after_passes in [false, true] {
-            for (target, want) in [(Some(ptx.clone()), for_gpu), (None, for_cpu)] {
+            for (target, want) in [(Some(ptx()), for_gpu), (None, for_cpu)] {
                 if want.is_empty() {
                     continue;
                 }
@@ -179,44 +180,88 @@ fn the_hook_is_named_and_the_process_lives() {
 }
 
 /// Lowers an operation by assembly of its own.
-fn assembles(vouches: bool) -> Hook {
-    Hook::new("assembles")
-        .vouches_for_assembly(move |template, _| vouches && template == "mov.u32 $0, %smid;")
-        .lower_intrinsic(|cx, _, _| {
-            let context = cx.context();
-            let ty = context.i32_type().fn_type(&[], false);
-            let (template, constraints) = ("mov.u32 $0, %smid;".into(), "=r".into());
-            let asm =
-                context.create_inline_asm(ty, template, constraints, true, false, None, false);
-            let call = cx.builder().build_indirect_call(ty, asm, &[], "")?;
-            Ok(call.try_as_basic_value().basic())
-        })
+#[derive(Copy, Clone)]
+struct Assembles {
+    template: &'static str,
+    constraints: &'static str,
+    vouches: bool,
 }
 
-/// The PTX of a kernel whose operations are lowered by assembly, after a hook that does nothing.
-fn assembled(vouches: bool) -> kiln::Result<String> {
+impl Assembles {
+    fn hook(self) -> Hook {
+        Hook::new("assembles")
+            .key("assembly", (self.template, self.constraints))
+            .vouches_for_assembly(move |template, constraints| {
+                self.vouches && (template, constraints) == (self.template, self.constraints)
+            })
+            .lower_intrinsic(move |cx, _, _| {
+                let context = cx.context();
+                let ty = context.i32_type().fn_type(&[], false);
+                let (template, constraints) = (self.template.into(), self.constraints.into());
+                let asm =
+                    context.create_inline_asm(ty, template, constraints, true, false, None, false);
+                let call = cx.builder().build_indirect_call(ty, asm, &[], "")?;
+                Ok(call.try_as_basic_value().basic())
+            })
+    }
+}
+
+/// A kernel whose operations are lowered by assembly, after a hook that does nothing.
+fn assembled(target: Target, hook: Assembles) -> kiln::Result<Inspection> {
     let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
+        target: Some(target),
         ..JitOptions::default()
     };
     let quiet = Breaks {
         after_passes: false,
         how: |_| Ok(()),
     };
-    let hooks = HookSet::new().with(quiet.hook()).with(assembles(vouches));
+    let hooks = HookSet::new().with(quiet.hook()).with(hook.hook());
     let jit = Jit::with(Device::cpu(), hooks, options);
     let mut y = jit.zeros::<u32>(1)?;
-    let inspected = jit.inspect_block(&zeros, 32, args!(&mut y))?;
-    Ok(inspected.ptx()?.to_owned())
+    jit.inspect_block(&zeros, 32, args!(&mut y))
+}
+
+fn ptx() -> Target {
+    Target::Ptx(PtxTarget::for_sm(90))
 }
 
 #[test]
 fn assembly_is_what_a_hook_answers_for() {
-    let error = assembled(false).expect_err("nobody vouches").to_string();
+    let smid = |vouches| Assembles {
+        template: "mov.u32 $0, %smid;",
+        constraints: "=r",
+        vouches,
+    };
+    let refused = assembled(ptx(), smid(false)).expect_err("nobody vouches");
     expect_test::expect![[r#"
         hook `assembles` left an LLVM module that cannot become code: it holds the inline assembly `mov.u32 $0, %smid;` with the constraints `=r`, which no row of the kernel has and no hook vouches for; give an `IntrinsicDef` that PTX as its cell and call it from the IR, or answer for it by `Hook::vouches_for_assembly`
           kernel: zeros, extension point: lower_intrinsic"#]]
-    .assert_eq(&error);
-    let ptx = assembled(true).expect("the hook vouches");
+    .assert_eq(&refused.to_string());
+    let inspection = assembled(ptx(), smid(true)).expect("the hook vouches");
+    let ptx = inspection.ptx().expect("PTX");
     assert!(ptx.contains("%smid;"), "{ptx}");
+}
+
+#[test]
+fn assembly_for_amd_is_what_a_hook_answers_for() {
+    let gfx90a = || amdgpu_target("gfx90a");
+    let seven = |vouches| Assembles {
+        template: "v_mov_b32 $0, 7",
+        constraints: "=v",
+        vouches,
+    };
+    let refused = assembled(gfx90a(), seven(false)).expect_err("nobody vouches");
+    let refused = refused.to_string();
+    assert!(
+        refused
+            .contains("it holds the inline assembly `v_mov_b32 $0, 7` with the constraints `=v`"),
+        "{refused}"
+    );
+    let inspection = assembled(gfx90a(), seven(true)).expect("the hook vouches");
+    let llvm = inspection.llvm().expect("LLVM made it");
+    assert!(
+        llvm.contains("asm sideeffect \"v_mov_b32 $0, 7\""),
+        "{llvm}"
+    );
 }
