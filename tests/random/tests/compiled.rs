@@ -3,12 +3,12 @@
 //! The seeds are always the same; `KILN_FUZZ_SEED` sets another first one, `KILN_FUZZ_COUNT` how many
 //! kernels there are. `cargo xtask fuzz` takes fresh seeds.
 
-mod campaign;
-
 use std::path::Path;
 
 use kiln_random::run::{HostRunner, OnHostRunner, WIDTHS, reference};
 use kiln_random::{Campaign, Case, Runner, compare, sound};
+
+use crate::campaign;
 
 /// How many kernels are compared: some times as many as it takes to find the planted bug that is hardest
 /// to find (`tests/planted.rs`), which is kernel 761.

@@ -4,6 +4,8 @@
 //!
 //! The seeds are always the same; `KILN_FUZZ_SEED` sets another first one, `KILN_FUZZ_COUNT` how many
 //! kernels there are. `cargo xtask fuzz --on-host` takes fresh seeds.
+//!
+//! A program of its own: promises to LLVM that are planted here make wrong code, which this process runs.
 
 mod campaign;
 #[path = "../../planted/mod.rs"]

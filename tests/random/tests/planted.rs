@@ -4,7 +4,7 @@
 //! the workspace with all of them is compiled once, and run for each in a process of its own, as wrong code
 //! may end it. `KILN_FUZZ_SEED` sets another first seed.
 
-#[path = "planted/mutants.rs"]
+mod copied;
 mod mutants;
 
 use std::path::Path;
@@ -42,7 +42,7 @@ fn planted_bugs_are_found() {
     let seed: u64 = seed.parse().expect("KILN_FUZZ_SEED is a number");
     let mutants = mutants::all();
     let started = Instant::now();
-    let program = mutants::build(&mutants).unwrap_or_else(|why| panic!("{why}"));
+    let program = copied::build(&mutants).unwrap_or_else(|why| panic!("{why}"));
     println!("built in {:.0} s", started.elapsed().as_secs_f64());
     let started = Instant::now();
     let (mut found, mut unfound) = (0, Vec::new());
@@ -80,7 +80,7 @@ fn look_for(program: &Path, bug: &str, seed: u64) -> Outcome {
     let (seed, count) = (&seed.to_string(), KERNELS.to_string());
     let mut command = Command::new(program);
     command
-        .env(mutants::PLANTED, bug)
+        .env(copied::PLANTED, bug)
         .args(["--seed", seed, "--count", &count, "--first", "--keep"])
         .args(["--out", env!("CARGO_TARGET_TMPDIR")])
         .stdout(Stdio::piped());

@@ -12,7 +12,7 @@ use kiln_random::gpu::Gpu;
 use kiln_random::visit::{self, Afresh, Device, Failed, Report, Verdict, Visit};
 use kiln_random::{Budget, Case, InterpreterRunner, Runner as _, generate};
 
-use crate::fake::Fake;
+use super::fake::Fake;
 
 /// The interpreter, until it has run the case of this seed, or one like it.
 struct Fragile {
@@ -121,7 +121,7 @@ fn a_reduction_stops_where_the_device_ends() {
 fn afresh(name: &str, command: &[&str]) -> Afresh {
     let file = format!("{name}-{}.kir", std::process::id());
     Afresh {
-        program: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random/replay.sh"),
+        program: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/generator/replay.sh"),
         options: command.iter().map(|&word| word.to_owned()).collect(),
         file: Path::new(env!("CARGO_TARGET_TMPDIR")).join(file),
         limit: Duration::from_secs(60),

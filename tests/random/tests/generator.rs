@@ -2,7 +2,6 @@
 
 #[path = "../../../jit-core/tests/fake-cuda/loading.rs"]
 mod fake;
-#[path = "random/lost_device.rs"]
 mod lost_device;
 
 use kiln_jit_core::ir::{BinaryOp, Effects, Entity, InstData, Ordering, Region, Scalar, verify};
