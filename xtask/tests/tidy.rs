@@ -8,9 +8,14 @@
 mod code;
 #[path = "tidy/guesses.rs"]
 mod guesses;
+#[path = "../../tests/random/tests/planted/mutants.rs"]
+mod mutants;
+#[path = "tidy/paths.rs"]
+mod paths;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use code::{code_of, lines_before_tests, words};
 
@@ -99,6 +104,9 @@ const GUESSES_ALLOWED: &[(&str, &[&str])] = &[
     ("jit-core/interp/src/", &["TypeData"]),
 ];
 
+/// The words by which a file has tests.
+const TESTS: [&str; 2] = ["#[test]", "#[cfg(test)]"];
+
 /// Names that say nothing about a module's subject.
 const EMPTY_NAMES: &[&str] = &[
     "util", "utils", "helper", "helpers", "common", "misc", "manager", "handler", "handlers",
@@ -143,6 +151,8 @@ const RULES: &[Rule] = &[
     errors_are_readable,
     nothing_is_guessed,
     is_portable,
+    names_what_is_there,
+    loses_no_test,
 ];
 
 /// Every Rust file opens with `//!` that says what it is for.
@@ -368,6 +378,49 @@ fn is_portable(file: &File<'_>) -> Vec<Problem> {
     problems
 }
 
+/// A manifest that spares the program of a library's tests is one of a library that has none.
+fn loses_no_test(file: &File<'_>) -> Vec<Problem> {
+    let Some(folder) = file.path.strip_suffix("Cargo.toml") else {
+        return Vec::new();
+    };
+    let library = file
+        .text
+        .split("\n[")
+        .find(|section| section.starts_with("lib]"));
+    if !library.is_some_and(|library| library.contains("\ntest = false")) {
+        return Vec::new();
+    }
+    let sources = format!("{folder}src/");
+    let mut sources = known_files()
+        .iter()
+        .filter(|path| path.starts_with(&sources));
+    let has_tests = |path: &&String| {
+        let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+        TESTS.iter().any(|word| text.contains(word))
+    };
+    let tests = sources.find(has_tests);
+    let problem = |path| {
+        (
+            1,
+            format!("`{path}` has tests, which `test = false` leaves out"),
+        )
+    };
+    tests.map(problem).into_iter().collect()
+}
+
+/// The documents whose paths are looked for.
+const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"];
+
+/// What a document names is there.
+fn names_what_is_there(file: &File<'_>) -> Vec<Problem> {
+    if !DOCUMENTS.contains(&file.path) {
+        return Vec::new();
+    }
+    let missing = paths::missing(file.text, known_files());
+    let problem = |(line, path)| (line, format!("there is no `{path}`; say where it is now"));
+    missing.into_iter().map(problem).collect()
+}
+
 fn problems(path: &str, text: &str) -> Vec<String> {
     let file = File::new(path, text);
     let found = RULES.iter().flat_map(|rule| rule(&file));
@@ -410,6 +463,12 @@ fn files() -> Vec<String> {
     }
 }
 
+/// The same, looked for once.
+fn known_files() -> &'static [String] {
+    static FILES: OnceLock<Vec<String>> = OnceLock::new();
+    FILES.get_or_init(files)
+}
+
 fn walk(folder: &Path, files: &mut Vec<String>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
@@ -447,6 +506,31 @@ fn the_repository_keeps_the_rules() {
         all.len(),
         all.join("\n")
     );
+}
+
+/// The bugs that are planted in a copy of the CPU backend. Whoever changes a line that one changes learns it
+/// here, not from the copy.
+#[test]
+fn planted_bugs_have_their_places() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path));
+    if let Err(wrong) = mutants::plant(&mutants::all(), read) {
+        panic!("{wrong}");
+    }
+}
+
+#[test]
+fn a_planted_bug_without_a_place_is_found() {
+    let all = mutants::all();
+    let before = |path: &str| std::fs::read_to_string(root().join(path));
+    let lost = |path: &str| before(path).map(|text| text.replace("is_signed_int", "is_signed"));
+    let wrong = mutants::plant(&all, lost).expect_err("two bugs look for that");
+    for name in ["WrongSign: jit-core/", "UnsignedConversion: jit-core/"] {
+        assert!(wrong.contains(name), "{wrong}");
+    }
+    assert!(wrong.contains("has these lines 0 times"), "{wrong}");
+    let twice = mutants::plant(&all, |path| before(path).map(|text| text.repeat(2)));
+    let wrong = twice.expect_err("all are there twice");
+    assert_eq!(wrong.matches("has these lines 2 times").count(), all.len());
 }
 
 #[test]
@@ -645,6 +729,58 @@ fn unsafe_elsewhere_is_found() {
         "//! X, unsafe.\n#![forbid(unsafe_code)]\nconst X: &str = r#\"unsafe\"#;\n",
         &[],
     );
+}
+
+#[test]
+fn a_lost_test_is_found() {
+    let manifest = "[package]\n\n[lib]\n# None.\ntest = false\n\n[[bin]]\n";
+    check(
+        "device-stdlib/Cargo.toml",
+        manifest,
+        &["device-stdlib/Cargo.toml:1: `device-stdlib/src/"],
+    );
+    check("hooks/Cargo.toml", manifest, &[]);
+    let of_a_program = "[lib]\npath = \"x\"\n\n[[bin]]\ntest = false\n";
+    check("device-stdlib/Cargo.toml", of_a_program, &[]);
+}
+
+#[test]
+fn a_path_to_nothing_is_found() {
+    let missing = |line: &str| problems("README.md", &format!("A\n{line}\n"));
+    for right in [
+        "`jit-core/src/compile.rs`, `xtask`, `tidy.rs`, `jit-core/src/definition*`, `tests/`",
+        "`codegen/admitted.rs`, `specialize/instance.rs`, `device-stdlib/table.rs`, `codegen/gpu`",
+        "`jit-core/{ir/src,src/{front,build}}`, `target/guide`, [guide](docs/guide/src/hooks.md#top)",
+        "`a / b`, `cargo run a/b.rs`, `https://a/b`, `1/2`, `i/o b`, `.rs`, [x](https://a.b/c)",
+        "```text\na job.rs, codegen/isa.rs  jit-core/{ir,interp}\n```",
+        "| place | what |\n| `xtask`, `jit-core/codegen/src/isa.rs` | `src/commands.rs`, `a word` |",
+        "| place | what |\n| `jit-core/codegen/src/isa.rs` | `gpu/ptx.rs` |",
+    ] {
+        assert_eq!(missing(right), Vec::<String>::new(), "{right}");
+    }
+    for (wrong, path) in [
+        ("`jit-core/src/compiled.rs`", "jit-core/src/compiled.rs"),
+        ("`no_such_file.rs`", "no_such_file.rs"),
+        ("`codegen/admitted_not.rs`", "codegen/admitted_not.rs"),
+        ("`jit-core/{ir,ri}`", "jit-core/ri"),
+        ("`jit-core/src/definitions*`", "jit-core/src/definitions*"),
+        ("[guide](docs/guide/src/hook.md)", "docs/guide/src/hook.md"),
+        ("| place | what |\n| `nowhere` | `word` |", "nowhere"),
+        (
+            "```text\na  codegen/no.rs, codegen/isa.rs\n```",
+            "codegen/no.rs",
+        ),
+        ("`codegen/src/isa.rs`", "codegen/src/isa.rs"),
+    ] {
+        let found = missing(wrong);
+        let [problem] = &found[..] else {
+            panic!("{wrong}: {found:?}")
+        };
+        assert!(
+            problem.contains(&format!("there is no `{path}`")),
+            "{problem}"
+        );
+    }
 }
 
 #[test]
