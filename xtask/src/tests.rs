@@ -4,7 +4,8 @@
 //! most of them leave a processor idle at times, run other commands of xtask: the notebooks, for which
 //! evcxr is compiled first, the guide as a book, and the commands that documents name and that nothing else
 //! runs, the benches among them. The output of tests passes through, that of the others follows, and the
-//! result lines of all are summed up in one last line.
+//! result lines of all are summed up in one last line. Where everything runs, tests that pass are not named:
+//! there are thousands.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -93,9 +94,20 @@ fn run_tests(args: &[String]) -> Result<Totals> {
         if rewrites_snapshots() {
             command.env(REWRITE.0, REWRITE.1);
         }
-        totals.add(&watch(&mut command, &mut std::io::stdout())?);
+        let mut out = std::io::stdout();
+        totals.add(&watch(&mut command, names_passed(args), &mut out)?);
     }
     Ok(totals)
+}
+
+/// Whether tests that pass are named: where someone has chosen some of them.
+fn names_passed(args: &[String]) -> bool {
+    !args.is_empty()
+}
+
+/// Whether a line says that a test has passed, and nothing else.
+fn says_passed(line: &str) -> bool {
+    line.starts_with("test ") && line.ends_with(" ... ok")
 }
 
 /// Runs the commands that are tests, too, with one job of cargo's, as most of the time the tests need the
@@ -107,7 +119,7 @@ fn run_beside(this: &Path, args: &[String]) -> (Result<Totals>, Vec<u8>) {
         for name in BESIDE.into_iter().filter(|name| is_beside(name, args)) {
             let mut command = Command::new(this);
             command.arg(name).env("CARGO_BUILD_JOBS", "1");
-            totals.add(&watch(&mut command, &mut output)?.or_one_passed());
+            totals.add(&watch(&mut command, true, &mut output)?.or_one_passed());
         }
         Ok(totals)
     };
@@ -143,11 +155,12 @@ fn is_beside(command: &str, args: &[String]) -> bool {
     !selects(args) && filters.all(|filter| filter == command)
 }
 
-/// Runs a command, passing its output on to `out` and summing up what test programs report.
+/// Runs a command, passing its output on to `out` and summing up what test programs report. Tests that pass
+/// are left out unless they are to be named.
 ///
 /// A command that fails though no test did (it did not build, a program was killed) counts as one
 /// failure, so that the totals never say that all is well.
-fn watch(command: &mut Command, out: &mut dyn Write) -> Result<Totals> {
+fn watch(command: &mut Command, names_passed: bool, out: &mut dyn Write) -> Result<Totals> {
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = started.map_err(|source| cannot_start(command, source, CARGO_HELP))?;
     let mut totals = Totals::default();
@@ -156,7 +169,11 @@ fn watch(command: &mut Command, out: &mut dyn Write) -> Result<Totals> {
             .split(b'\n')
             .map_while(|line| line.ok())
         {
-            totals.add(&Totals::of_line(&String::from_utf8_lossy(&line)).unwrap_or_default());
+            let text = String::from_utf8_lossy(&line);
+            totals.add(&Totals::of_line(&text).unwrap_or_default());
+            if !names_passed && says_passed(&text) {
+                continue;
+            }
             // A reader that went away (`| head`) is no reason to stop testing.
             let _ = out.write_all(&line).and_then(|()| out.write_all(b"\n"));
         }
@@ -294,7 +311,7 @@ mod check {
             "-c",
             "echo hello; echo '2 passed, 1 failed'; echo '3 passed, 0 failed'",
         ]);
-        let totals = watch(&mut command, &mut out).expect("sh starts");
+        let totals = watch(&mut command, true, &mut out).expect("sh starts");
         assert_eq!(
             totals,
             Totals {
@@ -306,10 +323,29 @@ mod check {
     }
 
     #[test]
+    fn tests_that_pass_are_named_where_some_are_chosen() {
+        const SAID: &str = "test a::b ... ok\ntest c ... FAILED\ntest d   ... ok\n\
+                            test result: FAILED. 2 passed; 1 failed; 0 ignored\ntest e says ok\n";
+        let said = |names_passed| {
+            let mut out = Vec::new();
+            let watched = watch(Command::new("printf").arg(SAID), names_passed, &mut out);
+            assert_eq!(watched.expect("printf starts").passed, 2);
+            String::from_utf8(out).expect("it is text")
+        };
+        assert_eq!(said(true), SAID);
+        let failed = SAID.lines().filter(|line| !line.ends_with(" ... ok"));
+        assert_eq!(
+            said(false).lines().collect::<Vec<_>>(),
+            failed.collect::<Vec<_>>()
+        );
+        assert!(names_passed(&words("saxpy")) && !names_passed(&[]));
+    }
+
+    #[test]
     fn a_failing_step_without_a_failing_test_counts() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo '2 passed, 0 failed'; exit 101"]);
-        let totals = watch(&mut command, &mut Vec::new()).expect("sh starts");
+        let totals = watch(&mut command, true, &mut Vec::new()).expect("sh starts");
         assert_eq!(
             totals,
             Totals {
