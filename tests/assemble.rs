@@ -6,7 +6,6 @@
 //! which `cargo xtask test` sets; without it the kernels are compiled and not assembled.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use libtest_mimic::Trial;
+use suite::quiet::unless_it_panics;
 use suite::{Case, Outcome};
 
 use crate::{each_case, test};
@@ -78,7 +78,7 @@ fn texts(case: &Case) -> BTreeSet<String> {
         ..JitOptions::default()
     };
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
-    let _ = catch_unwind(AssertUnwindSafe(|| (case.run)(&jit)));
+    let _ = unless_it_panics(|| (case.run)(&jit));
     let mut texts = modules.0.lock().expect("no panic while it is held");
     std::mem::take(&mut texts)
 }

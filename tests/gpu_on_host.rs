@@ -3,7 +3,6 @@
 //!
 //! `KILN_SCHEDULE` sets another seed for whose turn it is among the threads of a block.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::runtime::{OnHostModule, OnHostOptions, Schedule};
 use kiln::prelude::*;
 use libtest_mimic::Trial;
+use suite::quiet::unless_it_panics;
 use suite::{Case, Outcome, visibility};
 
 use crate::planted::Planted;
@@ -105,8 +105,8 @@ const PROMISES: [(&str, Planted, &[&str]); 3] = [
 fn find(planted: Planted, expected: &[&str]) -> Outcome {
     let hooks = kiln::hooks::standard().with(planted.hook());
     let fails = |case: &&Case| {
-        let ran = AssertUnwindSafe(|| run(OnHostOptions::default(), &hooks, case).is_ok());
-        !catch_unwind(ran).unwrap_or(false)
+        let ran = unless_it_panics(|| run(OnHostOptions::default(), &hooks, case).is_ok());
+        ran != Some(true)
     };
     let failed: Vec<&str> = visibility::CASES
         .iter()

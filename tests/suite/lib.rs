@@ -23,6 +23,7 @@ mod launching;
 mod math;
 mod memory;
 mod memory_model;
+pub mod quiet;
 mod row_patterns;
 mod rust_calls;
 mod rust_closures;

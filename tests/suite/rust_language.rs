@@ -12,6 +12,7 @@
 use kiln::prelude::*;
 
 use super::Outcome;
+use super::quiet::unless_it_panics;
 
 /// Numbers that are near where something changes.
 fn inputs() -> Vec<i32> {
@@ -68,7 +69,7 @@ pub fn compare(jit: &Jit, kernel: &kiln::core::front::LazyKernel, host: fn(i32) 
     for (x, got) in inputs.iter().zip(out.to_vec()?) {
         // Overflow panics in a debug build of the host; kernels wrap. An index out of bounds is one
         // in both.
-        let Ok(want) = std::panic::catch_unwind(|| host(*x)) else {
+        let Some(want) = unless_it_panics(|| host(*x)) else {
             assert!(!(-70..70).contains(x), "{x} panics on the host");
             continue;
         };
