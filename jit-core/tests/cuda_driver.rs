@@ -4,6 +4,8 @@
 //! `lost_context` covers errors that end a context, failures at every single call, and the fault
 //! channel.
 
+#[path = "counting.rs"]
+mod counting;
 #[path = "fake-cuda/loading.rs"]
 mod fake;
 #[path = "cuda_driver/lost_context.rs"]
@@ -11,11 +13,10 @@ mod lost_context;
 #[path = "cuda_driver/waiting.rs"]
 mod waiting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use counting::allocations;
 use expect_test::{Expect, expect};
 use fake::{Fake, Ledger};
 use kiln_jit_core::runtime::cuda::{
@@ -463,36 +464,14 @@ fn launch_does_not_allocate() {
     let context = context(&fake);
     let saxpy = function(&context, "saxpy");
     launch(&context, &saxpy, [1; 3], [1; 3], 0).unwrap();
-    let before = ALLOCATIONS.get();
-    for _ in 0..100 {
-        launch(&context, &saxpy, [1; 3], [1; 3], 0).unwrap();
-    }
-    assert_eq!(ALLOCATIONS.get(), before);
+    // The fake driver has an allocator of its own.
+    let allocated = allocations(|| {
+        for _ in 0..100 {
+            launch(&context, &saxpy, [1; 3], [1; 3], 0).unwrap();
+        }
+    });
+    assert_eq!(allocated, 0);
 }
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Counts allocations of each thread. The fake driver has an allocator of its own.
-struct Counting;
-
-// SAFETY: forwards to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 // --- Streams and events -----------------------------------------------------------------------
 

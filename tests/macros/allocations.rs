@@ -1,41 +1,15 @@
 //! What a launch allocates whose kernel is ready: nothing to find it, whatever its parameters.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../jit-core/tests/counting.rs"]
+mod counting;
 
 use kiln::prelude::*;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Counts the allocations of each thread.
-struct Counting;
-
-// SAFETY: everything is handed to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Allocations of the third time: the first two make ready what is made once.
 fn allocations(mut act: impl FnMut()) -> u64 {
     act();
     act();
-    let before = ALLOCATIONS.get();
-    act();
-    ALLOCATIONS.get() - before
+    counting::allocations(act)
 }
 
 #[kernel]
