@@ -37,7 +37,6 @@ fn round_trip(module: &Module) {
     };
     let again = ir::parse(&text, &own).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(again.to_string(), text);
-    assert_eq!(ir::fingerprint(&again), ir::fingerprint(module));
     if let Err(errors) = ir::verify(&again) {
         panic!("verifies only before it is printed: {errors}\n{text}");
     }

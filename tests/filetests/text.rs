@@ -1,6 +1,7 @@
 //! Files of kind `text`: comments aside, exactly what printing them gives. They verify, and survive
 //! printing without loss.
 
+use kiln::core::definition::{Body, Fingerprint};
 use kiln::core::ir::{self, Module, PrintOptions};
 use suite::Outcome;
 use suite::files::File;
@@ -13,7 +14,7 @@ pub(super) fn check(file: &File) -> Outcome {
     file.settle(&(comments + &printed))?;
     let again = file_module(&printed)?;
     same(&again.to_string(), &printed, "printed and read")?;
-    if ir::fingerprint(&again) != ir::fingerprint(&module) {
+    if fingerprint(again) != fingerprint(module.clone()) {
         return Err("printed and read, it has another fingerprint".into());
     }
     ir::verify(&module)?;
@@ -32,6 +33,12 @@ pub(super) fn check(file: &File) -> Outcome {
 /// The module of a text that says itself where it comes from.
 fn file_module(text: &str) -> Result<Module, ir::ParseError> {
     ir::parse(text, &kiln::stdlib::find)
+}
+
+/// What cache keys say of a definition with this content.
+fn fingerprint(module: Module) -> Option<Fingerprint> {
+    let first = module.functions.iter().next()?.0;
+    Some(Body::new(module, first, Vec::new()).fingerprint)
 }
 
 fn same(found: &str, wanted: &str, what: &str) -> Outcome {

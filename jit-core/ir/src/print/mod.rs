@@ -31,7 +31,6 @@ mod operation;
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
-use std::hash::{DefaultHasher, Hasher};
 
 use names::{FileNumbers, StructNames, quote};
 pub(super) use names::{ValueNumbers, name};
@@ -83,23 +82,6 @@ pub fn print_function(module: &Module, id: FuncId, options: PrintOptions) -> Str
     let mut printer = Printer::new(module, options);
     printer.function(id);
     printer.text
-}
-
-/// A digest of a module's content (BLAKE3, 32 bytes): of its text, and of the row of each intrinsic it
-/// calls, which the text does not show.
-pub fn fingerprint(module: &Module) -> [u8; 32] {
-    let mut printer = Printer::new(module, PrintOptions::default());
-    printer.module();
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(printer.text.as_bytes());
-    for id in printer.intrinsics {
-        if let Some(def) = module.intrinsics.get(id) {
-            let mut row = DefaultHasher::new();
-            def.hash_content(&mut row);
-            hasher.update(&row.finish().to_le_bytes());
-        }
-    }
-    *hasher.finalize().as_bytes()
 }
 
 /// The functions that errors are in, each error under the line it is about, other lines left out.
@@ -156,8 +138,6 @@ struct Printer<'m> {
     text: String,
     structs: StructNames,
     files: FileNumbers<'m>,
-    /// Intrinsics called, in the order of appearance.
-    intrinsics: Vec<super::IntrinsicId>,
     /// What to write under instructions, and under the signature.
     notes: HashMap<Option<Inst>, Vec<&'m str>>,
 }
@@ -177,7 +157,6 @@ impl<'m> Printer<'m> {
             text: String::new(),
             structs: StructNames::default(),
             files: FileNumbers::default(),
-            intrinsics: Vec::new(),
             notes: HashMap::new(),
         }
     }

@@ -208,9 +208,6 @@ impl<'m> Printer<'m> {
     }
 
     fn intrinsic(&mut self, id: IntrinsicId) {
-        if !self.intrinsics.contains(&id) {
-            self.intrinsics.push(id);
-        }
         let intrinsic = self.module.intrinsics.get(id);
         let intrinsic = intrinsic.map_or("?".into(), |def| name(def.name));
         put!(self, "intrinsic {intrinsic}");
