@@ -25,7 +25,7 @@ use crate::expand::expand;
 use crate::hook::{
     At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
 };
-use crate::ir::{InstNode, IntrinsicDef, Module, Phase, verify};
+use crate::ir::{InstNode, IntrinsicDef, Module, Phase, all_variants, verify};
 use crate::job::{CompileJob, LegalJob};
 use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
@@ -48,17 +48,11 @@ pub enum Stage {
     Object,
 }
 
-impl Stage {
-    /// All stages, in order.
-    pub const ALL: [Stage; 6] = [
-        Stage::Specialized,
-        Stage::Legal,
-        Stage::Llvm,
-        Stage::OptimizedLlvm,
-        Stage::Ptx,
-        Stage::Object,
-    ];
+all_variants! {
+    Stage { Specialized, Legal, Llvm, OptimizedLlvm, Ptx, Object }
+}
 
+impl Stage {
     /// The stage's name.
     pub fn name(self) -> &'static str {
         match self {

@@ -162,7 +162,7 @@ fn numbers() -> Vec<Operand> {
 fn unary_operations() {
     let mut cells = Vec::new();
     for ty in numbers() {
-        for op in [UnaryOp::Neg, UnaryOp::Not] {
+        for op in UnaryOp::ALL {
             let data = move |args: &[Value]| InstData::Unary { op, arg: args[0] };
             cells.push(cell(format!("{op:?} {ty:?}"), &[ty], ty, data));
         }
@@ -171,26 +171,11 @@ fn unary_operations() {
     check(&cells, 12 + 9);
 }
 
-const BINARY: [BinaryOp; 12] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Rem,
-    BinaryOp::Min,
-    BinaryOp::Max,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::Xor,
-    BinaryOp::Shl,
-    BinaryOp::Shr,
-];
-
 #[test]
 fn binary_operations() {
     let mut cells = Vec::new();
     for ty in numbers() {
-        for op in BINARY {
+        for op in BinaryOp::ALL {
             let data = move |args: &[Value]| InstData::Binary {
                 op,
                 args: [args[0], args[1]],
@@ -208,14 +193,7 @@ fn comparisons_and_choices() {
     let bool = Operand::Scalar(Scalar::Bool);
     let pointer = Operand::Pointer(Scalar::F32, AddressSpace::Global);
     for ty in numbers().into_iter().chain([pointer]) {
-        for op in [
-            CompareOp::Eq,
-            CompareOp::Ne,
-            CompareOp::Lt,
-            CompareOp::Le,
-            CompareOp::Gt,
-            CompareOp::Ge,
-        ] {
+        for op in CompareOp::ALL {
             let data = move |args: &[Value]| InstData::Compare {
                 op,
                 args: [args[0], args[1]],
@@ -322,15 +300,7 @@ fn atomics() {
             let ptr = Operand::Pointer(scalar, space);
             let value = Operand::Scalar(scalar);
             for (ordering, scope) in orders {
-                for op in [
-                    AtomicOp::Add,
-                    AtomicOp::Min,
-                    AtomicOp::Max,
-                    AtomicOp::And,
-                    AtomicOp::Or,
-                    AtomicOp::Xor,
-                    AtomicOp::Exchange,
-                ] {
+                for op in AtomicOp::ALL {
                     let data = move |args: &[Value]| InstData::AtomicRmw {
                         op,
                         ptr: args[0],

@@ -13,6 +13,7 @@ use super::function::{Region, Value, Var};
 use super::module::{FuncId, GlobalId, IntrinsicId};
 use super::types::{ConstParam, Type};
 use super::{Location, SharedVar};
+use crate::all_variants;
 
 /// A short list of operands.
 pub type ValueList = SmallVec<[Value; 4]>;
@@ -159,9 +160,14 @@ pub enum Ordering {
     SequentiallyConsistent,
 }
 
-impl Scope {
-    /// Every scope, from few threads to many.
-    pub const ALL: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
+// Scopes from few threads to many.
+all_variants! {
+    UnaryOp { Neg, Not }
+    BinaryOp { Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, Shl, Shr }
+    CompareOp { Eq, Ne, Lt, Le, Gt, Ge }
+    AtomicOp { Add, Min, Max, And, Or, Xor, Exchange }
+    Scope { Block, Device, System }
+    Ordering { Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent }
 }
 
 impl Ordering {

@@ -85,6 +85,7 @@ pub mod row_panic;
 pub mod stop;
 pub mod target;
 mod types;
+mod variants;
 pub mod verify;
 
 pub use bounded::{READABLE, first_of, readable, shortened, shortened_listing, write_rest};

@@ -7,6 +7,7 @@
 
 use super::{Effects, IntrinsicDef, Meaning, TypePattern};
 use crate::CompareOp;
+use crate::all_variants;
 use crate::types::Scalar;
 
 /// A dimension of blocks and grids.
@@ -20,10 +21,12 @@ pub enum Axis {
     Z,
 }
 
-impl Axis {
-    /// All of them, x first.
-    pub const ALL: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
+// The fastest first.
+all_variants! {
+    Axis { X, Y, Z }
+}
 
+impl Axis {
     /// 0 for x, 1 for y, 2 for z.
     pub const fn index(self) -> usize {
         self as usize

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::all_variants;
+
 /// The numeric types and `bool`.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -69,24 +71,13 @@ impl FloatFormat {
     }
 }
 
-impl Scalar {
-    /// All scalar types, in the order of their fixed type indices.
-    pub const ALL: [Scalar; 13] = [
-        Scalar::Bool,
-        Scalar::I8,
-        Scalar::I16,
-        Scalar::I32,
-        Scalar::I64,
-        Scalar::U8,
-        Scalar::U16,
-        Scalar::U32,
-        Scalar::U64,
-        Scalar::F16,
-        Scalar::BF16,
-        Scalar::F32,
-        Scalar::F64,
-    ];
+// Scalars in the order of their fixed type indices.
+all_variants! {
+    Scalar { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 }
+    AddressSpace { Generic, Global, Shared, Constant, Local, Param }
+}
 
+impl Scalar {
     /// The name in the text form, which is Rust's where Rust has one.
     pub const fn name(self) -> &'static str {
         match self {
@@ -236,16 +227,6 @@ pub enum AddressSpace {
 }
 
 impl AddressSpace {
-    /// All address spaces.
-    pub const ALL: [AddressSpace; 6] = [
-        AddressSpace::Generic,
-        AddressSpace::Global,
-        AddressSpace::Shared,
-        AddressSpace::Constant,
-        AddressSpace::Local,
-        AddressSpace::Param,
-    ];
-
     /// The name in the text form.
     pub const fn name(self) -> &'static str {
         match self {
