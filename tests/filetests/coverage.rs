@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kiln::core::hook::{Hook, HookPoint};
-use kiln::core::ir::{InstData, Module};
+use kiln::core::ir::Module;
+use kiln_random::operations;
 use libtest_mimic::Trial;
 use suite::Outcome;
 use suite::files::File;
@@ -24,48 +25,32 @@ pub(super) fn tests() -> Vec<Trial> {
     tests.into_iter().map(named).collect()
 }
 
-/// Names the variants of an enumeration: a new one does not compile before it is in the list.
-macro_rules! variants {
-    ($all:ident, $name:ident of $enumeration:ident: $($variant:ident),* $(,)?) => {
-        const $all: &[&str] = &[$(stringify!($variant)),*];
-
-        fn $name(of: &$enumeration) -> &'static str {
-            match of {
-                $($enumeration::$variant { .. } => stringify!($variant)),*
-            }
-        }
-    };
-}
-
-variants! { OPERATIONS, operation of InstData:
-    Const, ConstParam, Unary, Binary, Compare, Select, Cast, Bitcast, Construct, Extract, Insert, VarGet,
-    VarSet, Load, Store, PtrOffset, FieldPtr, ElementPtr, SpaceCast, SliceNew, SliceLen, SlicePtr,
-    SliceIndex, SharedAddr, DynamicShared, LocalAlloc, GlobalAddr, AtomicLoad, AtomicStore, AtomicRmw,
-    AtomicCas, Barrier, Fence, Call, Intrinsic, If, Loop, For, Break, Continue, Return,
-}
-
 /// What specialization leaves nothing of.
 const BEFORE_SPECIALIZATION: &[&str] = &["ConstParam"];
 
 /// Where hooks are called with what a program has at a launch, which no file has (`tests/hooks.rs`).
-const AT_A_LAUNCH: &[&str] = &["convert_argument", "before_launch", "after_launch"];
+const AT_A_LAUNCH: [HookPoint; 3] = [
+    HookPoint::ConvertArgument,
+    HookPoint::BeforeLaunch,
+    HookPoint::AfterLaunch,
+];
 
 /// The operations of a module by the lines of its file.
-fn by_line(module: &Module) -> BTreeMap<usize, BTreeSet<&'static str>> {
-    let mut lines = BTreeMap::<usize, BTreeSet<&'static str>>::new();
+fn by_line(module: &Module) -> BTreeMap<usize, BTreeSet<String>> {
+    let mut lines = BTreeMap::<usize, BTreeSet<String>>::new();
     for function in module.functions.values() {
         for node in function.insts.values() {
             let at_line = lines.entry(node.location.line as usize).or_default();
-            at_line.insert(operation(&node.data));
+            at_line.insert(operations::name(&node.data));
         }
     }
     lines
 }
 
-/// Whether all of a list was seen, but for some.
-fn all_seen(all: &[&str], but: &[&str], seen: &BTreeSet<&str>, what: &str) -> Outcome {
-    let missing = |name: &&&str| !but.contains(*name) && !seen.contains(**name);
-    let missing: Vec<_> = all.iter().filter(missing).collect();
+/// Whether all operations were seen, but for some.
+fn all_seen(but: &[&str], seen: &BTreeSet<String>, what: &str) -> Outcome {
+    let missing = |name: &String| !but.contains(&name.as_str()) && !seen.contains(name);
+    let missing: Vec<_> = operations::all().into_iter().filter(missing).collect();
     match missing.is_empty() {
         true => Ok(()),
         false => Err(format!("{what}: {missing:?}; write one in tests/filetests").into()),
@@ -77,7 +62,7 @@ fn texts() -> Outcome {
     for file in File::all("text") {
         seen.extend(by_line(&file.module()?).into_values().flatten());
     }
-    all_seen(OPERATIONS, &[], &seen, "no file of kind `text` has")
+    all_seen(&[], &seen, "no file of kind `text` has")
 }
 
 fn runs() -> Outcome {
@@ -86,7 +71,7 @@ fn runs() -> Outcome {
         seen.extend(by_line(&file.module()?).into_values().flatten());
     }
     let what = "no file of kind `run` has";
-    all_seen(OPERATIONS, BEFORE_SPECIALIZATION, &seen, what)
+    all_seen(BEFORE_SPECIALIZATION, &seen, what)
 }
 
 /// Whether each operation has a check below it about a target of a family.
@@ -96,11 +81,11 @@ fn lowered(family: &str) -> Outcome {
         let lines = by_line(&file.module()?);
         let of_family: Vec<&str> = targets(&file).filter(|t| t.starts_with(family)).collect();
         for check in checks::of(&file, &of_family) {
-            seen.extend(lines.get(&check.about).into_iter().flatten());
+            seen.extend(lines.get(&check.about).into_iter().flatten().cloned());
         }
     }
     let what = format!("no file of kind `llvm` has a line `; {family}..: ..` below");
-    all_seen(OPERATIONS, BEFORE_SPECIALIZATION, &seen, &what)
+    all_seen(BEFORE_SPECIALIZATION, &seen, &what)
 }
 
 fn extension_points() -> Outcome {
@@ -115,8 +100,10 @@ fn extension_points() -> Outcome {
     if let Some(hook) = known.iter().find(|hook| !used.contains(hook.name())) {
         return Err(format!("no file has the hook `{}`", hook.name()).into());
     }
-    let points: Vec<&str> = HookPoint::ALL.iter().map(|point| point.name()).collect();
-    let acts_at = known.iter().flat_map(Hook::points);
-    let seen = acts_at.map(HookPoint::name).collect();
-    all_seen(&points, AT_A_LAUNCH, &seen, "no hook of a file acts at")
+    let acted_at: Vec<HookPoint> = known.iter().flat_map(Hook::points).collect();
+    let mut needed = HookPoint::ALL.iter().filter(|p| !AT_A_LAUNCH.contains(p));
+    match needed.find(|point| !acted_at.contains(point)) {
+        None => Ok(()),
+        Some(point) => Err(format!("no hook of a file acts at `{point}`; write one").into()),
+    }
 }

@@ -3,7 +3,7 @@
 //! What diverges is found by an analysis of the module alone, without what the generator knows. So
 //! it also checks the generator: [`Coverage::divergent_barriers`] is 0.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use kiln_jit_core::ir::{
@@ -12,6 +12,7 @@ use kiln_jit_core::ir::{
 };
 
 use crate::case::Case;
+use crate::operations;
 
 /// A construct in a place of some kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,6 +33,8 @@ pub struct Construct {
 pub struct Coverage {
     /// By construct.
     pub counts: BTreeMap<Construct, u64>,
+    /// The names of the operations that there are ([`operations`]).
+    pub operations: BTreeSet<String>,
     /// The number of cases.
     pub cases: u64,
     /// Barriers, and calls of functions with barriers, that not all threads come to together.
@@ -44,6 +47,7 @@ impl Coverage {
         for (construct, n) in &other.counts {
             *self.counts.entry(construct.clone()).or_default() += n;
         }
+        self.operations.extend(other.operations.iter().cloned());
         self.cases += other.cases;
         self.divergent_barriers += other.divergent_barriers;
     }
@@ -89,8 +93,7 @@ impl fmt::Display for Coverage {
             "{:28} {:>9} {:>9} {:>5}  types",
             "construct", "count", "divergent", "deep"
         )?;
-        let kinds: std::collections::BTreeSet<&str> =
-            self.counts.keys().map(|c| c.kind.as_str()).collect();
+        let kinds: BTreeSet<&str> = self.counts.keys().map(|c| c.kind.as_str()).collect();
         for kind in kinds {
             let exact = |c: &Construct| c.kind == kind;
             let all = self.sum(exact);
@@ -390,6 +393,9 @@ impl Walk<'_> {
         let function = self.function;
         let node = &function.insts[inst];
         let result = node.result.map_or(Type::UNIT, |v| self.ty(v));
+        self.coverage
+            .operations
+            .insert(operations::name(&node.data));
         let parts = self.divergence.parts(inst);
         let (kind, ty, here) = match &node.data {
             InstData::If { else_region, .. } => {

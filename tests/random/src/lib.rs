@@ -42,6 +42,7 @@ pub mod generate;
 pub mod gpu;
 pub mod hooked;
 pub mod memory;
+pub mod operations;
 pub mod random;
 pub mod reduce;
 pub mod run;
