@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use kiln::core::codegen::Isas;
 use kiln::core::compile::{Compiler, Stage, StageObserver};
+use kiln::core::hook::HookSet;
 use kiln::core::ir::{self, PrintOptions};
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::target::{CpuTarget, PtxTarget, Target};
@@ -56,14 +57,19 @@ impl StageObserver for Keeps {
     }
 }
 
+/// The hooks that a file names.
+pub(super) fn hooks_of(file: &File) -> Result<HookSet, String> {
+    hooks::named(file.setting("hooks").unwrap_or_default())
+}
+
 /// What a stage gives for a target.
-fn output(file: &File, target: Target, stage: Stage) -> Result<String, String> {
+fn output(file: &File, hooks: &HookSet, target: Target, stage: Stage) -> Result<String, String> {
     let keeps = Keeps {
         stage,
         text: Mutex::new(None),
     };
     let compiler = Compiler {
-        hooks: &hooks::named(file.setting("hooks").unwrap_or_default())?,
+        hooks,
         isas: &Isas::default(),
         observer: &keeps,
     };
@@ -81,7 +87,7 @@ fn output(file: &File, target: Target, stage: Stage) -> Result<String, String> {
 
 pub(super) fn check_hooks(file: &File) -> Outcome {
     let name = targets(file).next().unwrap_or("interpreter");
-    let given = output(file, target(file, name)?, Stage::Legal);
+    let given = output(file, &hooks_of(file)?, target(file, name)?, Stage::Legal);
     let given = given.map(|text| without_places(&text)).unwrap_or_else(Ok)?;
     gives::settle(file, &given)
 }
@@ -93,23 +99,51 @@ fn without_places(text: &str) -> Result<String, ir::ParseError> {
 }
 
 pub(super) fn check_llvm(file: &File) -> Outcome {
-    let stage = match file.setting("stage") {
-        None => Stage::Llvm,
-        Some("optimized-llvm") => Stage::OptimizedLlvm,
-        Some(other) => return Err(format!("`{other}` is no stage of LLVM's").into()),
-    };
-    check_stage(file, stage)
+    check_stage(file, llvm_stage(file)?)
+}
+
+/// Which of LLVM's stages a file of kind `llvm` looks at.
+fn llvm_stage(file: &File) -> Result<Stage, String> {
+    match file.setting("stage") {
+        None => Ok(Stage::Llvm),
+        Some("optimized-llvm") => Ok(Stage::OptimizedLlvm),
+        Some(other) => Err(format!("`{other}` is no stage of LLVM's")),
+    }
 }
 
 pub(super) fn check_ptx(file: &File) -> Outcome {
     check_stage(file, Stage::Ptx)
 }
 
+/// The stages that hooks can change, by the kinds of files that look at them.
+pub(super) const HOOKED: [(&str, fn(&File) -> Result<Stage, String>); 3] = [
+    ("hook", |_| Ok(Stage::Legal)),
+    ("llvm", llvm_stage),
+    ("ptx", |_| Ok(Stage::Ptx)),
+];
+
+/// Whether a stage of a file gives something else without one of the hooks that the file names.
+pub(super) fn shows(file: &File, stage: Stage, hook: &str) -> Result<bool, String> {
+    let (with, without) = (hooks_of(file)?, hooks_of(file)?.without(hook));
+    let mut names: Vec<&str> = targets(file).collect();
+    if names.is_empty() {
+        names.push("interpreter");
+    }
+    for name in names {
+        let target = target(file, name)?;
+        let with = output(file, &with, target.clone(), stage);
+        if with != output(file, &without, target, stage) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn check_stage(file: &File, stage: Stage) -> Outcome {
     let mut names = targets(file).peekable();
     names.peek().ok_or("`; target: ..` is missing")?;
     for name in names {
-        let text = output(file, target(file, name)?, stage)?;
+        let text = output(file, &hooks_of(file)?, target(file, name)?, stage)?;
         checks::check(file, name, &text)?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use suite::Outcome;
 use suite::files::File;
 
-use super::compiled::targets;
+use super::compiled::{self, targets};
 use super::{checks, hooks};
 use crate::test;
 
@@ -89,16 +89,19 @@ fn lowered(family: &str) -> Outcome {
 }
 
 fn extension_points() -> Outcome {
-    let mut used = BTreeSet::new();
-    for kind in ["hook", "llvm", "ptx"] {
+    let mut shown = BTreeSet::new();
+    for (kind, stage) in compiled::HOOKED {
         for file in File::all(kind) {
-            let set = hooks::named(file.setting("hooks").unwrap_or_default())?;
-            used.extend(set.iter().map(|hook| hook.name().to_owned()));
+            for hook in compiled::hooks_of(&file)?.iter() {
+                if compiled::shows(&file, stage(&file)?, hook.name())? {
+                    shown.insert(hook.name().to_owned());
+                }
+            }
         }
     }
     let known: Vec<Hook> = hooks::ALL.iter().map(|make| make()).collect();
-    if let Some(hook) = known.iter().find(|hook| !used.contains(hook.name())) {
-        return Err(format!("no file has the hook `{}`", hook.name()).into());
+    if let Some(hook) = known.iter().find(|hook| !shown.contains(hook.name())) {
+        return Err(format!("no file shows what the hook `{}` does", hook.name()).into());
     }
     let acted_at: Vec<HookPoint> = known.iter().flat_map(Hook::points).collect();
     let mut needed = HookPoint::ALL.iter().filter(|p| !AT_A_LAUNCH.contains(p));
