@@ -196,9 +196,8 @@ impl Compiler<'_> {
             target: job.target.to_string(),
         })?;
         isa.check(&job.legal)?;
-        let options = job.codegen_options();
         let code = match isa.generator() {
-            Generator::Direct(direct) => direct.emit(&job.legal, &options)?,
+            Generator::Direct(direct) => direct.emit(&job.legal, &job.options)?,
             Generator::Llvm(_) => {
                 let way = ThroughLlvm {
                     job: job.clone(),
@@ -279,12 +278,12 @@ impl ThroughLlvm {
         let context = Context::create();
         let session = Session::new(&context);
         let asked = HooksAsked::new(&self.hooks, kernel);
-        let options = self.job.codegen_options();
         let lowered = isa.lower(LlvmJob {
             context: &context,
             session: &session,
             legal: &self.job.legal,
-            options: &options,
+            options: &self.job.options,
+            kernel_tag: self.job.info.kernel_tag,
             hooks: &asked,
         });
         let mut llvm = match asked.outcome(lowered)? {

@@ -3,33 +3,10 @@
 use std::sync::Arc;
 
 use crate::code::KernelInfo;
-use crate::codegen::CodegenOptions;
-pub use crate::codegen::OptLevel;
+pub use crate::codegen::{CompileOptions, OptLevel};
 use crate::ir::Module;
 use crate::legal::Legal;
 use crate::target::Target;
-
-/// Options of a compilation; part of the cache key.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct CompileOptions {
-    /// How hard LLVM tries.
-    pub opt_level: OptLevel,
-    /// Whether `a * b + c` may become one fused operation with one rounding, as nvcc's default
-    /// `-fmad=true` has it.
-    pub contract: bool,
-    /// Whether the PTX says which line of Rust each instruction comes from (`.loc`).
-    pub line_info: bool,
-}
-
-impl Default for CompileOptions {
-    fn default() -> Self {
-        Self {
-            opt_level: OptLevel::O3,
-            contract: true,
-            line_info: false,
-        }
-    }
-}
 
 /// One compilation: the specialized module and everything else that decides the code, as data.
 #[derive(Clone, Debug)]
@@ -75,16 +52,6 @@ impl LegalJob {
         LegalJob {
             target: self.target.for_block(block),
             ..self.clone()
-        }
-    }
-
-    /// What decides the code besides the module and the target.
-    pub(crate) fn codegen_options(&self) -> CodegenOptions {
-        CodegenOptions {
-            kernel_tag: self.info.kernel_tag,
-            contract: self.options.contract,
-            opt_level: self.options.opt_level,
-            line_info: self.options.line_info,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use kiln::core::abi::{ParamKind, ParamSlot};
 use kiln::core::code::{Code, CompiledKernel, KernelInfo};
 use kiln::core::codegen::{
-    BackendError, CodegenOptions, DirectIsa, Generator, Illegal, IllegalOperations, Isa,
+    BackendError, CompileOptions, DirectIsa, Generator, Illegal, IllegalOperations, Isa,
 };
 use kiln::core::fault::FaultRecord;
 use kiln::core::ir::{BinaryOp, Constant, Inst, InstData, Type, Value, ValueDef};
@@ -125,7 +125,7 @@ impl DirectIsa for TapeIsa {
     fn emit(
         &self,
         legal: &Arc<Legal>,
-        _: &CodegenOptions,
+        _: &CompileOptions,
     ) -> std::result::Result<Code, BackendError> {
         let steps = Self::body(legal)
             .iter()

@@ -147,6 +147,7 @@ const RULES: &[Rule] = &[
     allows_with_reason,
     unsafe_in_place,
     layers_stay_apart,
+    floors_stay_apart,
     types_by_form,
     errors_are_readable,
     nothing_is_guessed,
@@ -296,6 +297,57 @@ fn layers_stay_apart(file: &File<'_>) -> Vec<Problem> {
         if name.starts_with("kiln-") && !below.contains(&name) {
             let advice = format!("`{name}` is above this layer; see ARCHITECTURE.md");
             problems.push((at, advice));
+        }
+    }
+    problems
+}
+
+/// The floors of code generation, from the ground up: files and folders of `jit-core/codegen/src`.
+const FLOORS: [&[&str]; 5] = [
+    &[
+        "llvm",
+        "simt",
+        "admitted",
+        "illegal",
+        "private",
+        "provenance",
+    ],
+    &["options", "hooks"],
+    &["isa"],
+    &["cpu", "gpu"],
+    &["targets"],
+];
+
+/// In code generation a file knows its own folder and the floors below it: what all targets share knows no
+/// target, and no target the list of them.
+fn floors_stay_apart(file: &File<'_>) -> Vec<Problem> {
+    let floor = |room: &str| FLOORS.iter().position(|floor| floor.contains(&room));
+    let inside = file.path.strip_prefix("jit-core/codegen/src/");
+    let room = inside.and_then(|path| path.split(['/', '.']).next());
+    let in_tests = file.path.ends_with("tests.rs");
+    let (Some(room), Some(code)) = (room, file.code.as_ref().filter(|_| !in_tests)) else {
+        return Vec::new();
+    };
+    let Some(own) = floor(room) else {
+        return match room {
+            // It lists all.
+            "lib" => Vec::new(),
+            _ => vec![(
+                1,
+                format!("`{room}` has no floor: add it to FLOORS in xtask/tests/tidy.rs"),
+            )],
+        };
+    };
+    let mut problems = Vec::new();
+    for (at, start) in code.match_indices("crate::") {
+        let path = &code[at + start.len()..];
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let other = path.split(|c| !is_name(c)).next().unwrap_or_default();
+        if other != room && floor(other).is_none_or(|other| other >= own) {
+            let line = code[..at].matches('\n').count() + 1;
+            let advice =
+                format!("`{room}` knows `crate::{other}`, which is not below it; see FLOORS");
+            problems.push((line, advice));
         }
     }
     problems
@@ -715,7 +767,7 @@ fn unsafe_elsewhere_is_found() {
         &["hooks/src/x.rs:2: no `unsafe`"],
     );
     check(
-        "jit-core/codegen/src/x.rs",
+        "jit-core/codegen/src/llvm/x.rs",
         "//! X.\nunsafe fn f() {}\n",
         &[],
     );
@@ -781,6 +833,34 @@ fn a_path_to_nothing_is_found() {
             "{problem}"
         );
     }
+}
+
+#[test]
+fn code_generation_that_knows_what_is_above_it_is_found() {
+    let knows = |path: &str, what: &str, problems: &[&str]| {
+        let path = format!("jit-core/codegen/src/{path}");
+        check(&path, &format!("//! X.\nuse crate::{what};\n"), problems);
+    };
+    knows(
+        "isa.rs",
+        "cpu::isa::CpuIsa",
+        &["isa.rs:2: `isa` knows `crate::cpu`"],
+    );
+    knows(
+        "cpu/x.rs",
+        "gpu::legal::Illegal",
+        &["`cpu` knows `crate::gpu`"],
+    );
+    knows(
+        "gpu/x.rs",
+        "targets::Isas",
+        &["`gpu` knows `crate::targets`"],
+    );
+    knows("gpu/x.rs", "Isas", &["`gpu` knows `crate::Isas`"]);
+    knows("x.rs", "isa::Isa", &["`x` has no floor"]);
+    knows("gpu/x.rs", "gpu::legal::Has", &[]);
+    knows("gpu/x.rs", "isa::Isa", &[]);
+    knows("llvm/x_tests.rs", "gpu::ptx::PtxIsa", &[]);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! What makes code for a kind of machine: one trait, which the pipeline drives.
 //!
 //! `compile.rs` knows the order of the steps and runs the hooks between them; an [`Isa`] knows how each
-//! step is done for its machine. Kiln's own are made of their target by [`Isas::of`]; a program can bring
-//! one for a [`Target::Custom`].
+//! step is done for its machine. Nothing here knows a machine: `targets.rs` has the list of Kiln's own.
 
 use std::sync::Arc;
 
@@ -11,19 +10,13 @@ use inkwell::module::Module as LlvmModule;
 
 use kiln_ir::code::Code;
 use kiln_ir::legal::Legal;
-use kiln_ir::target::{CustomTarget, Target};
 
 use crate::admitted::Admitted;
-use crate::cpu::isa::CpuIsa;
-use crate::gpu::amdgpu::{self, AmdgpuIsa};
-use crate::gpu::legal::IllegalOperations;
-#[cfg(feature = "gpu-on-host")]
-use crate::gpu::on_host::OnHostIsa;
-use crate::gpu::ptx::PtxIsa;
 use crate::hooks::LoweringHooks;
+use crate::illegal::IllegalOperations;
 use crate::llvm::error::BackendError;
 use crate::llvm::session::Session;
-use crate::options::CodegenOptions;
+use crate::options::CompileOptions;
 
 /// What makes code for a kind of machine.
 pub trait Isa: Send + Sync + 'static {
@@ -55,7 +48,7 @@ pub trait DirectIsa: Send + Sync {
     ///
     /// # Errors
     /// Code that cannot be made.
-    fn emit(&self, legal: &Arc<Legal>, options: &CodegenOptions) -> Result<Code, BackendError>;
+    fn emit(&self, legal: &Arc<Legal>, options: &CompileOptions) -> Result<Code, BackendError>;
 }
 
 /// An [`Isa`] that makes code through LLVM.
@@ -78,7 +71,9 @@ pub struct LlvmJob<'a> {
     /// The kernel.
     pub legal: &'a Arc<Legal>,
     /// Options.
-    pub options: &'a CodegenOptions,
+    pub options: &'a CompileOptions,
+    /// Identifies the kernel in fault records and in the name of its entry.
+    pub kernel_tag: u64,
     /// Who may lower single operations instead.
     pub hooks: &'a dyn LoweringHooks,
 }
@@ -116,87 +111,4 @@ pub trait LlvmKernel<'a> {
     /// # Errors
     /// If LLVM refuses.
     fn emit(&mut self) -> Result<Code, BackendError>;
-}
-
-/// What makes an [`Isa`] of a target.
-type MakeIsa = dyn Fn(&CustomTarget) -> Arc<dyn Isa> + Send + Sync;
-
-/// What makes code for which target: Kiln's own, and what a program adds for machines of its own.
-#[derive(Clone, Default)]
-pub struct Isas {
-    custom: Vec<(&'static str, Arc<MakeIsa>)>,
-}
-
-impl std::fmt::Debug for Isas {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let families = self.custom.iter().map(|(family, _)| family);
-        f.debug_list().entries(families).finish()
-    }
-}
-
-impl Isas {
-    /// Has code for the machines of a family ([`CustomTarget::family`]) made by what `make` gives; what
-    /// was there for the family before is replaced.
-    #[must_use]
-    pub fn with(
-        mut self,
-        family: &'static str,
-        make: impl Fn(&CustomTarget) -> Arc<dyn Isa> + Send + Sync + 'static,
-    ) -> Isas {
-        self.custom.retain(|(known, _)| *known != family);
-        self.custom.push((family, Arc::new(make)));
-        self
-    }
-
-    /// What makes code for a target, if there is something.
-    pub fn of(&self, target: &Target) -> Option<Arc<dyn Isa>> {
-        Some(match target {
-            Target::Ptx(ptx) => Arc::new(PtxIsa::new(*ptx)),
-            Target::Cpu(cpu) => Arc::new(CpuIsa::new(cpu.clone())),
-            Target::Interpreter => Arc::new(Interpreted),
-            Target::Custom(custom) => {
-                let mut known = self.custom.iter();
-                match known.find(|(family, _)| *family == custom.family) {
-                    Some((_, make)) => make(custom),
-                    None => own(custom)?,
-                }
-            }
-        })
-    }
-}
-
-/// What Kiln itself has for a machine that a family and settings say all about.
-fn own(target: &CustomTarget) -> Option<Arc<dyn Isa>> {
-    match target.family {
-        amdgpu::FAMILY => Some(Arc::new(AmdgpuIsa::new(target)?)),
-        #[cfg(feature = "gpu-on-host")]
-        kiln_ir::gpu_on_host::FAMILY => Some(Arc::new(OnHostIsa::new(target)?)),
-        _ => None,
-    }
-}
-
-/// The interpreter takes legal modules as they are.
-struct Interpreted;
-
-impl Isa for Interpreted {
-    fn fingerprint(&self) -> String {
-        "none".to_owned()
-    }
-
-    fn check(&self, _: &Legal) -> Result<(), IllegalOperations> {
-        Ok(())
-    }
-
-    fn generator(&self) -> Generator<'_> {
-        Generator::Direct(self)
-    }
-}
-
-impl DirectIsa for Interpreted {
-    fn emit(&self, legal: &Arc<Legal>, _: &CodegenOptions) -> Result<Code, BackendError> {
-        Ok(Code::Interpreted {
-            legal: legal.clone(),
-            why: None,
-        })
-    }
 }

@@ -6,19 +6,21 @@
 //! | `gpu` | code of one thread: lowering, legality, PTX, what `ptxas` makes wrong of it |
 //! | `cpu` | code of a block: a warp is a vector |
 //!
-//! `isa` is what the pipeline sees of them. No inkwell type leaves this module, save what LLVM-level hooks
+//! `isa` is what the pipeline sees of them, and `targets` lists them. No inkwell type leaves this module, save what LLVM-level hooks
 //! and users' own [`LlvmIsa`]s are given.
 
 mod admitted;
 mod cpu;
 mod gpu;
 mod hooks;
+mod illegal;
 mod isa;
 mod llvm;
 mod options;
 mod private;
 mod provenance;
 pub mod simt;
+mod targets;
 
 pub use llvm::park::in_hook;
 pub use llvm::session::compile_module;
@@ -26,9 +28,10 @@ pub use llvm::session::compile_module;
 pub use admitted::{Admitted, Float};
 pub use gpu::amdgpu::amdgpu_target;
 pub use gpu::kernel_entry_name;
-pub use gpu::legal::{Illegal, IllegalOperations};
 pub use hooks::{LoweringHooks, OperationLowering};
-pub use isa::{DirectIsa, Generator, Isa, Isas, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
+pub use illegal::{Illegal, IllegalOperations};
+pub use isa::{DirectIsa, Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
+pub use llvm::LLVM_VERSION;
 pub use llvm::error::{BackendError, CompileThreadError};
 pub use llvm::library::{
     LlvmLibrary, LlvmLibraryError, SearchPlace, Searched, find_library, library,
@@ -36,7 +39,5 @@ pub use llvm::library::{
 pub use llvm::machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
 pub use llvm::optimize::OptLevel;
 pub use llvm::session::Session;
-pub use options::CodegenOptions;
-
-/// The LLVM release that code is generated with; part of the cache key.
-pub const LLVM_VERSION: u32 = 22;
+pub use options::CompileOptions;
+pub use targets::Isas;

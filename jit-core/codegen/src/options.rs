@@ -1,29 +1,24 @@
 //! What decides the code besides the module and the target.
-//!
-//! All of it is plain data and part of the cache key.
 
 use crate::llvm::optimize::OptLevel;
 
-/// Options of a compile to PTX.
+/// Options of a compilation: plain data, and part of the cache key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct CodegenOptions {
-    /// Identifies the kernel in fault records and in the name of its PTX entry.
-    pub kernel_tag: u64,
-    /// Whether a floating-point multiplication and a following addition may be fused, as nvcc does
-    /// by default (`-fmad=true`).
-    pub contract: bool,
-    /// How much LLVM optimizes.
+pub struct CompileOptions {
+    /// How hard LLVM tries.
     pub opt_level: OptLevel,
-    /// Whether the PTX says which source line each instruction comes from (`.loc`).
+    /// Whether `a * b + c` may become one fused operation with one rounding, as nvcc's default
+    /// `-fmad=true` has it.
+    pub contract: bool,
+    /// Whether the PTX says which line of Rust each instruction comes from (`.loc`).
     pub line_info: bool,
 }
 
-impl Default for CodegenOptions {
+impl Default for CompileOptions {
     fn default() -> Self {
-        CodegenOptions {
-            kernel_tag: 0,
-            contract: true,
+        CompileOptions {
             opt_level: OptLevel::O3,
+            contract: true,
             line_info: false,
         }
     }

@@ -12,10 +12,10 @@ use super::vector::{
     FRAME_BYTES, HOOKED, Plan, PlanOptions, Unplannable, choose_lanes, take_frame_bytes,
     uses_warps, write_kernel,
 };
-use crate::LLVM_VERSION;
 use crate::admitted::{Admitted, Float};
-use crate::gpu::legal::{Illegal, IllegalOperations};
+use crate::illegal::{Illegal, IllegalOperations};
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
+use crate::llvm::LLVM_VERSION;
 use crate::llvm::effort::Effort;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;

@@ -4,14 +4,13 @@
 //! reaches it. What is refused here is legal IR that this target has no instruction or no room for. Every cell of the table is compiled and assembled in
 //! `tests/ptx_grid.rs`.
 
-use std::fmt;
-
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{PtxTarget, Target};
 use kiln_ir::{
     Cell, Function, InstData, IntrinsicDef, Location, Module, Processor, Scalar, Type, TypeTable,
 };
-use kiln_ir::{debug_as_text, error_text, first_of};
+
+use crate::illegal::{Illegal, IllegalOperations};
 
 /// The largest number of scalars in a value that is not behind a pointer. LLVM handles each as a
 /// value of its own.
@@ -22,51 +21,6 @@ const MAX_CONSTANT_BYTES: u64 = 64 << 10;
 
 /// Bytes of static shared memory in a block; more has to be dynamic (CUDA guide, the same table).
 const MAX_STATIC_SHARED_BYTES: u64 = 48 << 10;
-
-/// Something a target does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Illegal {
-    /// The function it is in.
-    pub function: String,
-    /// The line that built it, as `file:line:column`.
-    pub location: String,
-    /// What it is, and how to do without.
-    pub message: String,
-}
-
-impl fmt::Display for Illegal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Illegal {
-            function,
-            location,
-            message,
-        } = self;
-        f.write_str(&error_text!("{location}: in `{function}`: {message}"))
-    }
-}
-
-/// Everything of a kernel that a target does not have.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", error_text!("kernel `{module}` cannot be compiled for {target}:\n{}", lines(.list)))]
-pub struct IllegalOperations {
-    /// The module.
-    pub module: String,
-    /// The target.
-    pub target: String,
-    /// What it holds that is not legal; not empty.
-    pub list: Vec<Illegal>,
-}
-
-debug_as_text!(IllegalOperations);
-
-fn lines(list: &[Illegal]) -> String {
-    let first = first_of(list).iter();
-    let mut lines: Vec<String> = first.map(|illegal| format!("  {illegal}")).collect();
-    if list.len() > lines.len() {
-        lines.push(format!("  and {} more", list.len() - lines.len()));
-    }
-    lines.join("\n")
-}
 
 /// Whether a kernel can be compiled for a target.
 ///

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `ptx` | the Isa for NVIDIA's GPUs |
 //! | `amdgpu` | the Isa for AMD's GPUs |
+//! | `kernel` | a kernel between lowering and code: passes, emission |
 //! | `legal` | what the machine has; nothing else reaches LLVM |
 //! | `lower`, `types` | a legal module as a module of LLVM, for any GPU |
 //! | `nvptx` | what of that NVIDIA's GPUs have in their own way |
@@ -16,17 +17,20 @@
 pub(crate) mod amdgpu;
 mod inline_ptx;
 mod intrinsic;
-pub(crate) mod legal;
-pub(crate) mod line_info;
+mod kernel;
+mod legal;
+mod line_info;
 mod lower;
 mod nvptx;
 #[cfg(feature = "gpu-on-host")]
-pub mod on_host;
-pub(crate) mod placeless;
+pub(crate) mod on_host;
+mod placeless;
 pub(crate) mod ptx;
 mod ptxas;
 mod types;
 
+#[cfg(test)]
+pub(crate) use line_info::keep_directives;
 pub use lower::kernel_entry_name;
 #[cfg(test)]
 pub(crate) use nvptx::HIDDEN_ADDRESS;

@@ -1,5 +1,6 @@
 //! PTX for NVIDIA's GPUs.
 
+use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
 use kiln_ir::code::{Code, PtxCode};
@@ -7,14 +8,15 @@ use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
 
 use super::inline_ptx::WrittenPtx;
-use super::legal::{IllegalOperations, check_legal};
-use super::lower::{DYNAMIC_SHARED, kernel_entry_name, lower};
-use super::placeless::{prepare_emission, run_gpu_passes};
+use super::kernel::{BackEnd, GpuKernel};
+use super::legal::check_legal;
+use super::line_info::keep_directives;
+use super::lower::DYNAMIC_SHARED;
 use super::ptxas;
-use crate::LLVM_VERSION;
 use crate::admitted::{Admitted, Float};
-use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
-use crate::llvm::effort::passes_for_gpu;
+use crate::illegal::IllegalOperations;
+use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel as _, Lowered};
+use crate::llvm::LLVM_VERSION;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 
@@ -47,62 +49,42 @@ impl Isa for PtxIsa {
 impl LlvmIsa for PtxIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
         let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
-        let (module, written) = lower(&job, &machine, &self.target)?;
-        Ok(Lowered::Module(Box::new(PtxKernel {
-            job,
-            machine,
-            module,
-            written,
-        })))
+        let kernel = GpuKernel::new(job, machine, &self.target, PtxBackEnd)?;
+        Ok(Lowered::Module(Box::new(kernel)))
     }
 }
 
-/// A kernel on its way to PTX.
-struct PtxKernel<'a> {
-    job: LlvmJob<'a>,
-    machine: Machine,
-    module: LlvmModule<'a>,
-    written: WrittenPtx,
-}
+/// LLVM's code generator for NVPTX, and after it `ptxas` in the driver.
+pub(super) struct PtxBackEnd;
 
-impl<'a> LlvmKernel<'a> for PtxKernel<'a> {
-    fn module(&self) -> &LlvmModule<'a> {
-        &self.module
-    }
-
-    fn entry(&self) -> String {
-        kernel_entry_name(&self.job.legal.kernel().name, self.job.options.kernel_tag)
-    }
-
-    fn admitted(&self) -> Admitted<'_> {
+impl BackEnd for PtxBackEnd {
+    fn admitted<'k>(&self, written: &'k WrittenPtx) -> Admitted<'k> {
         Admitted {
             family: "nvvm",
             intrinsic: has_instruction,
             assembly: Some(Box::new(|template, constraints| {
-                self.written.has(template, constraints) || ptxas::writes(template)
+                written.has(template, constraints) || ptxas::writes(template)
             })),
             symbol: |name| SYSTEM_CALLS.contains(&name) || name == DYNAMIC_SHARED,
         }
     }
 
-    fn passes(&self) -> String {
-        passes_for_gpu(self.job.legal, self.job.options.opt_level).to_owned()
+    fn write_around<'a>(
+        &self,
+        context: &'a Context,
+        module: &LlvmModule<'a>,
+    ) -> Result<(), BackendError> {
+        ptxas::write_around(context, module)
     }
 
-    fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
-        let (job, module) = (&self.job, (self.job.context, &self.module));
-        let types = &job.legal.types;
-        run_gpu_passes(&self.machine, job.session, module, types, passes)?;
-        ptxas::write_around(job.context, &self.module)
-    }
-
-    fn emit(&mut self) -> Result<Code, BackendError> {
-        let (job, module) = (&self.job, (self.job.context, &self.module));
-        prepare_emission(&self.machine, job.session, module, &job.legal.types)?;
-        let text = self.machine.emit_assembly(job.session, &self.module)?;
+    fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
+        kernel.prepare_emission()?;
+        let text = kernel
+            .machine
+            .emit_assembly(kernel.job.session, &kernel.module)?;
         Ok(Code::Ptx(PtxCode {
-            text: ptxas::write_around_in_text(&text).into(),
-            entry: self.entry(),
+            text: ptxas::write_around_in_text(&keep_directives(text)).into(),
+            entry: kernel.entry(),
         }))
     }
 }

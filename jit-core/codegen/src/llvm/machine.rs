@@ -39,7 +39,6 @@ use kiln_ir::target::CpuFeatures;
 
 use super::error::BackendError;
 use super::session::Session;
-use crate::gpu::line_info::keep_directives;
 
 /// A processor and the oldest PTX version that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,15 +72,6 @@ pub const PTX_ISAS: [u32; 25] = [
     60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88,
     90,
 ];
-
-/// The optimization pipeline for PTX.
-///
-/// Straight-line code that was unrolled before LLVM sees it keeps its addresses as base plus
-/// constant offset only if the offsets are split off before InstCombine runs, hence the passes
-/// ahead of `default<O3>`. They see nothing while variables are stack slots, hence `sroa` first;
-/// address spaces are inferred early so that alias analysis knows them.
-pub(crate) const PTX_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
-     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>),default<O3>";
 
 /// The processor this program runs on. Asking it takes instructions that trap in virtual machines,
 /// so it is asked once.
@@ -287,8 +277,7 @@ impl Machine {
         session.check("optimize")
     }
 
-    /// The module as assembly: PTX text for NVPTX, with `.loc` lines if the module has debug
-    /// information (`line_info.rs`). Emission changes the module; print it before.
+    /// The module as assembly: PTX text for NVPTX. Emission changes the module; print it before.
     ///
     /// # Errors
     /// If LLVM refuses or reported an error diagnostic; its output is then not to be used.
@@ -298,9 +287,7 @@ impl Machine {
         module: &Module<'_>,
     ) -> Result<String, BackendError> {
         let bytes = self.emit(session, module, FileType::Assembly)?;
-        String::from_utf8(bytes)
-            .map(keep_directives)
-            .map_err(|_| BackendError::new("emit", "assembly is not UTF-8"))
+        String::from_utf8(bytes).map_err(|_| BackendError::new("emit", "assembly is not UTF-8"))
     }
 
     /// The module as an object file of the host.

@@ -11,7 +11,7 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 
 use super::*;
-use crate::gpu::HIDDEN_ADDRESS;
+use crate::gpu::{HIDDEN_ADDRESS, keep_directives};
 use crate::llvm::error::{BackendError, CompileThreadError};
 use crate::llvm::optimize::OptLevel;
 use crate::llvm::session::{Session, compile_within, on_compile_thread};
@@ -364,7 +364,7 @@ fn line_tables_become_loc_lines_and_nothing_else() {
         machine.run_passes(&session, &module, OptLevel::O3.ptx_pipeline())?;
         machine.emit_assembly(&session, &module)
     };
-    let ptx = on_compile_thread("k", compile).unwrap().unwrap();
+    let ptx = keep_directives(on_compile_thread("k", compile).unwrap().unwrap());
     assert!(ptx.contains(".visible .entry k("), "{ptx}");
     assert!(ptx.contains(".loc\t1 17 5"), "{ptx}");
     assert!(ptx.contains(".file\t1 \"/src/kernel.rs\""), "{ptx}");

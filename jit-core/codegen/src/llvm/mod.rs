@@ -21,3 +21,6 @@ pub(crate) mod operations;
 pub(crate) mod optimize;
 pub(crate) mod park;
 pub(crate) mod session;
+
+/// The LLVM release that code is generated with; part of the cache key.
+pub const LLVM_VERSION: u32 = 22;

@@ -6,8 +6,6 @@
 
 use inkwell::OptimizationLevel;
 
-use super::machine::PTX_PIPELINE;
-
 /// How much LLVM optimizes.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum OptLevel {
@@ -54,6 +52,15 @@ impl OptLevel {
         }
     }
 }
+
+/// The optimization pipeline for PTX.
+///
+/// Straight-line code that was unrolled before LLVM sees it keeps its addresses as base plus
+/// constant offset only if the offsets are split off before InstCombine runs, hence the passes
+/// ahead of `default<O3>`. They see nothing while variables are stack slots, hence `sroa` first;
+/// address spaces are inferred early so that alias analysis knows them.
+const PTX_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
+     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>),default<O3>";
 
 /// The least that makes values of variables, for code that is compiled often and hardly run.
 const HOST_QUICK: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\

@@ -15,7 +15,7 @@ mod known;
 use std::sync::{Arc, OnceLock};
 
 use inkwell::OptimizationLevel;
-use inkwell::module::{FlagBehavior, Module as LlvmModule};
+use inkwell::module::FlagBehavior;
 use inkwell::targets::{InitializationConfig, Target as LlvmTarget, TargetTriple};
 
 use kiln_ir::code::Code;
@@ -23,14 +23,14 @@ use kiln_ir::legal::Legal;
 use kiln_ir::target::{CustomTarget, MAX_PARAM_BYTES, Target};
 use kiln_ir::{AddressSpace, IntrinsicDef, Scalar, Type, TypeData, TypeTable};
 
-use crate::LLVM_VERSION;
 use crate::admitted::{Admitted, Float};
 use crate::gpu::inline_ptx::WrittenPtx;
-use crate::gpu::legal::{Has, IllegalOperations, check_legal};
-use crate::gpu::lower::{DYNAMIC_SHARED, Dialect as _, kernel_entry_name, lower};
-use crate::gpu::placeless::{prepare_emission, run_gpu_passes};
-use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
-use crate::llvm::effort::passes_for_gpu;
+use crate::gpu::kernel::{BackEnd, GpuKernel};
+use crate::gpu::legal::{Has, check_legal};
+use crate::gpu::lower::{DYNAMIC_SHARED, Dialect as _};
+use crate::illegal::IllegalOperations;
+use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, Lowered};
+use crate::llvm::LLVM_VERSION;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 use dialect::Amd;
@@ -157,60 +157,35 @@ fn machine(processor: &str) -> Result<Machine, BackendError> {
 impl LlvmIsa for AmdgpuIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
         let machine = machine(self.processor)?;
-        let (module, written) = lower(&job, &machine, &Amd)?;
+        let kernel = GpuKernel::new(job, machine, &Amd, AmdgpuBackEnd)?;
         let version = job.context.i32_type().const_int(CODE_OBJECT, false);
         let name = "amdhsa_code_object_version";
+        let module = &kernel.module;
         module.add_basic_value_flag(name, FlagBehavior::Error, version);
-        Ok(Lowered::Module(Box::new(AmdgpuKernel {
-            job,
-            machine,
-            module,
-            written,
-        })))
+        Ok(Lowered::Module(Box::new(kernel)))
     }
 }
 
-/// A kernel on its way to an object.
-struct AmdgpuKernel<'a> {
-    job: LlvmJob<'a>,
-    machine: Machine,
-    module: LlvmModule<'a>,
-    written: WrittenPtx,
-}
+/// LLVM's code generator for AMD's GPUs.
+struct AmdgpuBackEnd;
 
-impl<'a> LlvmKernel<'a> for AmdgpuKernel<'a> {
-    fn module(&self) -> &LlvmModule<'a> {
-        &self.module
-    }
-
-    fn entry(&self) -> String {
-        kernel_entry_name(&self.job.legal.kernel().name, self.job.options.kernel_tag)
-    }
-
-    fn admitted(&self) -> Admitted<'_> {
+impl BackEnd for AmdgpuBackEnd {
+    fn admitted<'k>(&self, written: &'k WrittenPtx) -> Admitted<'k> {
         Admitted {
             family: "amdgcn",
             intrinsic: has_instruction,
             assembly: Some(Box::new(|template, constraints| {
-                self.written.has(template, constraints)
+                written.has(template, constraints)
             })),
             symbol: |name| name == DYNAMIC_SHARED,
         }
     }
 
-    fn passes(&self) -> String {
-        passes_for_gpu(self.job.legal, self.job.options.opt_level).to_owned()
-    }
-
-    fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
-        let (job, module) = (&self.job, (self.job.context, &self.module));
-        run_gpu_passes(&self.machine, job.session, module, &job.legal.types, passes)
-    }
-
-    fn emit(&mut self) -> Result<Code, BackendError> {
-        let (job, module) = (&self.job, (self.job.context, &self.module));
-        prepare_emission(&self.machine, job.session, module, &job.legal.types)?;
-        let object = self.machine.emit_object(job.session, &self.module)?;
+    fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
+        kernel.prepare_emission()?;
+        let object = kernel
+            .machine
+            .emit_object(kernel.job.session, &kernel.module)?;
         Ok(Code::Custom(Arc::new(object)))
     }
 }

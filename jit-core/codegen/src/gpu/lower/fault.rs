@@ -110,7 +110,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
             let _ = store.set_volatile(true);
             Ok(())
         };
-        let tag = self.types.int(64).const_int(self.options.kernel_tag, false);
+        let tag = self.types.int(64).const_int(self.kernel_tag, false);
         write(offset_of!(FaultRecord, site), site)?;
         write(offset_of!(FaultRecord, kernel_tag), tag.into())?;
         write(offset_of!(FaultRecord, index), index)?;

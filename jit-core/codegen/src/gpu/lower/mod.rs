@@ -42,7 +42,7 @@ use crate::hooks::LoweringHooks;
 use crate::isa::LlvmJob;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
-use crate::options::CodegenOptions;
+use crate::options::CompileOptions;
 
 pub(super) use atomic::Order;
 pub(super) use dialect::{Atomic, Dialect, ParamBlock, Point};
@@ -74,7 +74,8 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     pub(super) llvm: LlvmModule<'ctx>,
     pub(super) types: TypeLowering<'a, 'ctx>,
     pub(super) dialect: &'a dyn Dialect,
-    pub(super) options: &'a CodegenOptions,
+    pub(super) options: &'a CompileOptions,
+    pub(super) kernel_tag: u64,
     pub(super) hooks: &'a dyn LoweringHooks,
     functions: Vec<FunctionValue<'ctx>>,
     constants: Vec<GlobalValue<'ctx>>,
@@ -110,6 +111,7 @@ pub(super) fn lower<'a>(
         types: TypeLowering::new(context, &module.types, machine.target_data()),
         dialect,
         options: job.options,
+        kernel_tag: job.kernel_tag,
         hooks: job.hooks,
         functions: Vec::new(),
         constants: Vec::new(),

@@ -122,7 +122,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         let ty = self.function_type(id, function)?;
         let kernel = function.kind == FunctionKind::Kernel;
         let (name, linkage) = if kernel {
-            let name = names::kernel_entry_name(&function.name, self.options.kernel_tag);
+            let name = names::kernel_entry_name(&function.name, self.kernel_tag);
             (name, Linkage::External)
         } else {
             let name = names::device_function_name(&function.name, id.index());

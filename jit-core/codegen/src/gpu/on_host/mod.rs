@@ -21,6 +21,7 @@ mod rewrite;
 
 use std::sync::Arc;
 
+use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
 use kiln_ir::code::Code;
@@ -29,10 +30,14 @@ use kiln_ir::legal::Legal;
 use kiln_ir::target::{CustomTarget, PtxTarget};
 
 use crate::admitted::Admitted;
-use crate::gpu::legal::IllegalOperations;
+use crate::gpu::inline_ptx::WrittenPtx;
+use crate::gpu::kernel::{BackEnd, GpuKernel};
+use crate::gpu::legal::check_legal;
 use crate::gpu::placeless::run_freezing;
-use crate::gpu::ptx::PtxIsa;
-use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
+use crate::gpu::ptx::PtxBackEnd;
+use crate::illegal::IllegalOperations;
+use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, Lowered};
+use crate::llvm::LLVM_VERSION;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 
@@ -46,25 +51,23 @@ const GENERATOR_PASSES: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
 /// Makes objects of this machine.
 pub(crate) struct OnHostIsa {
     target: PtxTarget,
-    ptx: PtxIsa,
 }
 
 impl OnHostIsa {
     /// For the architecture that a target names, if it does.
     pub(crate) fn new(target: &CustomTarget) -> Option<OnHostIsa> {
         let target = architecture(target)?;
-        let ptx = PtxIsa::new(target);
-        Some(OnHostIsa { target, ptx })
+        Some(OnHostIsa { target })
     }
 }
 
 impl Isa for OnHostIsa {
     fn fingerprint(&self) -> String {
-        self.ptx.fingerprint()
+        format!("LLVM {LLVM_VERSION}")
     }
 
     fn check(&self, legal: &Legal) -> Result<(), IllegalOperations> {
-        self.ptx.check(legal)
+        check_legal(legal, &self.target)
     }
 
     fn generator(&self) -> Generator<'_> {
@@ -74,55 +77,42 @@ impl Isa for OnHostIsa {
 
 impl LlvmIsa for OnHostIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
-        Ok(match self.ptx.lower(job)? {
-            Lowered::Module(ptx) => Lowered::Module(Box::new(OnHostKernel {
-                job,
-                target: self.target,
-                ptx,
-            })),
-            interpreted @ Lowered::Interpret(_) => interpreted,
-        })
+        let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
+        let kernel = GpuKernel::new(job, machine, &self.target, OnHostBackEnd)?;
+        Ok(Lowered::Module(Box::new(kernel)))
     }
 }
 
-/// A kernel on its way to an object: PTX is not written of it.
-struct OnHostKernel<'a> {
-    job: LlvmJob<'a>,
-    target: PtxTarget,
-    ptx: Box<dyn LlvmKernel<'a> + 'a>,
-}
+/// This machine's code generator, after as much of that for NVPTX as LLVM has in passes.
+struct OnHostBackEnd;
 
-impl<'a> LlvmKernel<'a> for OnHostKernel<'a> {
-    fn module(&self) -> &LlvmModule<'a> {
-        self.ptx.module()
+impl BackEnd for OnHostBackEnd {
+    fn admitted<'k>(&self, written: &'k WrittenPtx) -> Admitted<'k> {
+        PtxBackEnd.admitted(written)
     }
 
-    fn entry(&self) -> String {
-        self.ptx.entry()
+    fn write_around<'a>(
+        &self,
+        context: &'a Context,
+        module: &LlvmModule<'a>,
+    ) -> Result<(), BackendError> {
+        PtxBackEnd.write_around(context, module)
     }
 
-    fn admitted(&self) -> Admitted<'_> {
-        self.ptx.admitted()
-    }
-
-    fn passes(&self) -> String {
-        self.ptx.passes()
-    }
-
-    fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
-        self.ptx.optimize(passes)
-    }
-
-    fn emit(&mut self) -> Result<Code, BackendError> {
-        let (module, session) = (self.module(), self.job.session);
+    fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
+        let (job, module) = (&kernel.job, &kernel.module);
         module.strip_debug_info();
-        let gpu = Machine::nvptx(self.target.sm, self.target.ptx)?;
-        run_freezing(&gpu, session, (self.job.context, module), GENERATOR_PASSES)?;
+        run_freezing(
+            &kernel.machine,
+            job.session,
+            (job.context, module),
+            GENERATOR_PASSES,
+        )?;
         let host = Machine::plain_host()?;
         host.prepare(module);
-        let mut code = rewrite::rewrite(&self.job, module, &host.target_data())?;
-        session.verify(module)?;
-        code.object = host.emit_object(session, module)?;
+        let mut code = rewrite::rewrite(job, module, &host.target_data())?;
+        job.session.verify(module)?;
+        code.object = host.emit_object(job.session, module)?;
         Ok(Code::Custom(Arc::new(code)))
     }
 }

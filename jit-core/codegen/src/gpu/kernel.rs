@@ -1,0 +1,107 @@
+//! A kernel on its way to code for a GPU, whichever that is: the passes, and what goes in and out.
+
+use inkwell::context::Context;
+use inkwell::module::Module as LlvmModule;
+
+use kiln_ir::code::Code;
+
+use super::inline_ptx::WrittenPtx;
+use super::lower::{Dialect, kernel_entry_name, lower};
+use super::placeless::{prepare_emission, run_gpu_passes};
+use crate::admitted::Admitted;
+use crate::isa::{LlvmJob, LlvmKernel};
+use crate::llvm::effort::passes_for_gpu;
+use crate::llvm::error::BackendError;
+use crate::llvm::machine::Machine;
+
+/// What makes code of a module that LLVM's passes for a GPU are done with.
+pub(super) trait BackEnd: Sized {
+    /// What the module may refer to. `written` is the inline assembly that lowering has written.
+    fn admitted<'k>(&self, written: &'k WrittenPtx) -> Admitted<'k>;
+
+    /// Writes in another way what it would make wrong.
+    ///
+    /// # Errors
+    /// If LLVM refuses.
+    fn write_around<'a>(
+        &self,
+        _context: &'a Context,
+        _module: &LlvmModule<'a>,
+    ) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    /// Makes the code, and may change the module.
+    ///
+    /// # Errors
+    /// If LLVM refuses.
+    fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError>;
+}
+
+/// A kernel on its way to code.
+pub(super) struct GpuKernel<'a, B> {
+    pub(super) job: LlvmJob<'a>,
+    pub(super) machine: Machine,
+    pub(super) module: LlvmModule<'a>,
+    written: WrittenPtx,
+    back_end: B,
+}
+
+impl<'a, B> GpuKernel<'a, B> {
+    /// Lowers a kernel.
+    ///
+    /// # Errors
+    /// As [`lower`].
+    pub(super) fn new(
+        job: LlvmJob<'a>,
+        machine: Machine,
+        dialect: &dyn Dialect,
+        back_end: B,
+    ) -> Result<GpuKernel<'a, B>, BackendError> {
+        let (module, written) = lower(&job, &machine, dialect)?;
+        Ok(GpuKernel {
+            job,
+            machine,
+            module,
+            written,
+            back_end,
+        })
+    }
+
+    /// Freezes constants for the inference of address spaces in LLVM's code generator.
+    ///
+    /// # Errors
+    /// As [`prepare_emission`].
+    pub(super) fn prepare_emission(&self) -> Result<(), BackendError> {
+        let (job, module) = (&self.job, (self.job.context, &self.module));
+        prepare_emission(&self.machine, job.session, module, &job.legal.types)
+    }
+}
+
+impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
+    fn module(&self) -> &LlvmModule<'a> {
+        &self.module
+    }
+
+    fn entry(&self) -> String {
+        kernel_entry_name(&self.job.legal.kernel().name, self.job.kernel_tag)
+    }
+
+    fn admitted(&self) -> Admitted<'_> {
+        self.back_end.admitted(&self.written)
+    }
+
+    fn passes(&self) -> String {
+        passes_for_gpu(self.job.legal, self.job.options.opt_level).to_owned()
+    }
+
+    fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
+        let (job, module) = (&self.job, (self.job.context, &self.module));
+        run_gpu_passes(&self.machine, job.session, module, &job.legal.types, passes)?;
+        self.back_end.write_around(job.context, &self.module)
+    }
+
+    fn emit(&mut self) -> Result<Code, BackendError> {
+        self.back_end.emit(self)
+    }
+}
