@@ -19,7 +19,6 @@
 mod cases;
 #[path = "cpu/clock.rs"]
 mod clock;
-#[path = "cpu/instructions.rs"]
 mod instructions;
 #[path = "cpu/kernels.rs"]
 mod kernels;
@@ -81,7 +80,8 @@ fn count_instructions(options: &Options) -> bool {
             };
             // The first run compiles.
             workload.run()?;
-            instructions::count(&mut *workload).map(Some)
+            let counted = instructions::Counted::CompiledCode;
+            instructions::count(counted, &mut || workload.run()).map(Some)
         });
         match counted {
             Ok(Some(count)) => println!("{:16} {count:12} instructions", case.name),

@@ -3,8 +3,12 @@
 //!
 //! `cargo bench --bench launch`. The figures to meet are 150 ns without allocation for the hit, and
 //! 1.10 times the driver call for the launch.
+//!
+//! - `--instructions`: times nothing, and counts the instructions that the host executes, those of the
+//!   driver left out; so the driver may be one that runs nothing, named by `KILN_LIBCUDA`.
 
 mod driver;
+mod instructions;
 #[path = "../tests/kernels/mod.rs"]
 mod kernels;
 mod report;
@@ -45,12 +49,54 @@ fn main() -> kiln::Result<()> {
     let mut y = jit.upload(&vec![2.0f32; 256])?;
     jit.launch(&saxpy, 1, 256, args!(2.0f32, &x, &mut y))?;
     jit.synchronize()?;
+    if std::env::args().any(|arg| arg == "--instructions") {
+        return count_instructions(&jit, &saxpy, &x, &mut y);
+    }
     look_up(&jit, &saxpy, &x, &mut y, &mut report)?;
     with_consts(&jit, &mut y, &mut report)?;
     if jit.device().info().kind == DeviceKind::Cuda {
         beside_driver(&jit, &saxpy, &x, &mut y, &mut report)?;
     }
     report.print();
+    Ok(())
+}
+
+/// Counts what the host executes for a look-up, and for launches on a GPU.
+fn count_instructions(
+    jit: &Jit,
+    kernel: &Kernel,
+    x: &Buffer<f32>,
+    y: &mut Buffer<f32>,
+) -> kiln::Result<()> {
+    let print = |what: &str, run: &mut dyn FnMut() -> kiln::Result<()>| {
+        // The first run compiles.
+        let mut run = || Ok(run()?);
+        match run().and_then(|()| instructions::count(instructions::Counted::ThisThread, &mut run))
+        {
+            Ok(count) => println!("{what:32} {count:8} instructions"),
+            Err(error) => eprintln!("{what}: {error}"),
+        }
+    };
+    print("cache hit look-up", &mut || {
+        std::hint::black_box(jit.look_up(kernel, args!(2.0f32, x, &mut *y))?);
+        Ok(())
+    });
+    if jit.device().info().kind != DeviceKind::Cuda {
+        return Ok(());
+    }
+    let prepared = jit.compile(kernel, args!(2.0f32, x, &mut *y))?;
+    print("jit.launch", &mut || {
+        jit.launch(kernel, 1, 256, args!(2.0f32, x, &mut *y))
+    });
+    print("prepared.launch", &mut || {
+        prepared.launch(1, 256, args!(2.0f32, x, &mut *y))
+    });
+    print("launch with a const argument", &mut || {
+        add_const.launch::<3>(jit, (1, 32), y)
+    });
+    print("launch of a #[kernel] function", &mut || {
+        add.launch(jit, (1, 32), y, 3)
+    });
     Ok(())
 }
 

@@ -1,20 +1,40 @@
-//! Counts the instructions that compiled kernels execute, by stepping through them: unlike time, that
-//! does not depend on what else the machine does.
+//! Counts instructions by stepping through them: unlike time, that does not depend on what else the
+//! machine does.
 //!
 //! With its trap flag set, a thread gets a signal after each instruction. The handler counts those that
-//! lie in executable memory of no file, which is what Kiln has compiled, on whichever thread.
+//! are asked for.
+#![allow(dead_code, reason = "each bench uses a part of it")]
 
-use crate::ours::{Outcome, Workload};
+/// What counting can fail with.
+pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Instructions of compiled code in one run, launches and workers left out.
+/// Which instructions are counted.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum Counted {
+    /// Those in executable memory of no file, which is what Kiln has compiled, on whichever thread.
+    CompiledCode,
+    /// All of the calling thread but those of the CUDA driver's library, and those that counting itself takes.
+    ThisThread,
+}
+
+/// Instructions of one run.
 ///
 /// # Errors
 /// The run's own, and that this is no machine to count on.
-pub fn count(workload: &mut dyn Workload) -> Outcome<u64> {
+pub fn count(counted: Counted, run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<u64> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    return system::count(workload);
+    return match counted {
+        Counted::CompiledCode => system::count(counted, run),
+        Counted::ThisThread => {
+            let around = system::count(counted, &mut || Ok(()))?;
+            Ok(system::count(counted, run)?.saturating_sub(around))
+        }
+    };
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-    return Err(format!("{} cannot be stepped through", std::env::consts::ARCH).into());
+    return {
+        let _ = (counted, run);
+        Err(format!("{} cannot be stepped through", std::env::consts::ARCH).into())
+    };
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -22,13 +42,15 @@ mod system {
     use std::ffi::{c_int, c_long, c_void};
     use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-    use super::{Outcome, Workload};
+    use super::{Counted, Outcome};
 
     const SIGTRAP: c_int = 5;
     /// `SA_SIGINFO` and `SA_RESTART`.
     const FLAGS: c_int = 0x4 | 0x1000_0000;
     /// The system call that sends a signal to one thread.
     const TGKILL: c_long = 234;
+    /// The system call that tells the calling thread's number.
+    const GETTID: c_long = 186;
 
     /// Where a `ucontext_t` has the instruction's address and the flags: behind 40 bytes, the
     /// seventeenth and eighteenth of the registers.
@@ -54,8 +76,10 @@ mod system {
 
     static STEPPING: AtomicBool = AtomicBool::new(false);
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    /// Starts and ends of executable memory of no file; the rest is 0.
-    static CODE: [[AtomicUsize; 2]; 64] = [const { [const { AtomicUsize::new(0) }; 2] }; 64];
+    /// Whether what lies in [`PLACES`] is counted, or everything else.
+    static INSIDE: AtomicBool = AtomicBool::new(true);
+    /// Starts and ends of executable memory; the rest is 0.
+    static PLACES: [[AtomicUsize; 2]; 64] = [const { [const { AtomicUsize::new(0) }; 2] }; 64];
 
     extern "C" fn on_step(_: c_int, _: *const c_void, context: *mut u8) {
         // SAFETY: the system hands the handler a `ucontext_t`, in which the registers lie there.
@@ -65,8 +89,9 @@ mod system {
         };
         let steps = STEPPING.load(Ordering::Relaxed);
         let load = |at: &AtomicUsize| at.load(Ordering::Relaxed);
-        let mut ranges = CODE.iter().take_while(|[_, end]| load(end) != 0);
-        if steps && ranges.any(|[start, end]| (load(start)..load(end)).contains(&at)) {
+        let mut ranges = PLACES.iter().take_while(|[_, end]| load(end) != 0);
+        let inside = ranges.any(|[start, end]| (load(start)..load(end)).contains(&at));
+        if steps && inside == INSIDE.load(Ordering::Relaxed) {
             COUNT.fetch_add(1, Ordering::Relaxed);
         }
         // SAFETY: as above; the thread goes on with these flags.
@@ -76,8 +101,8 @@ mod system {
         }
     }
 
-    pub(super) fn count(workload: &mut dyn Workload) -> Outcome<u64> {
-        note_code()?;
+    pub(super) fn count(counted: Counted, run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<u64> {
+        note_places(counted)?;
         let action = Action {
             handler: on_step as *const () as usize,
             mask: [0; 16],
@@ -90,9 +115,7 @@ mod system {
         }
         COUNT.store(0, Ordering::Relaxed);
         STEPPING.store(true, Ordering::SeqCst);
-        for task in std::fs::read_dir("/proc/self/task")? {
-            let name = task?.file_name();
-            let thread: c_long = name.to_string_lossy().parse()?;
+        for thread in threads(counted)? {
             // SAFETY: its handler is in place.
             unsafe {
                 syscall(
@@ -103,22 +126,40 @@ mod system {
                 )
             };
         }
-        let result = workload.run();
+        let result = run();
         // Each thread stops stepping at its next instruction.
         STEPPING.store(false, Ordering::SeqCst);
         result.map(|()| COUNT.load(Ordering::Relaxed))
     }
 
-    /// Notes where there is executable memory of no file.
-    fn note_code() -> Outcome<()> {
+    /// The threads to be stepped through.
+    fn threads(counted: Counted) -> Outcome<Vec<c_long>> {
+        if counted == Counted::ThisThread {
+            // SAFETY: it takes no arguments.
+            return Ok(vec![unsafe { syscall(GETTID) }]);
+        }
+        let mut threads = Vec::new();
+        for task in std::fs::read_dir("/proc/self/task")? {
+            threads.push(task?.file_name().to_string_lossy().parse()?);
+        }
+        Ok(threads)
+    }
+
+    /// Notes the executable memory that is counted, or that is left out.
+    fn note_places(counted: Counted) -> Outcome<()> {
+        let inside = counted == Counted::CompiledCode;
+        INSIDE.store(inside, Ordering::Relaxed);
         let maps = std::fs::read_to_string("/proc/self/maps")?;
-        let mut places = CODE.iter();
+        let mut places = PLACES.iter();
         for line in maps.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let &[range, rights, _, _, "0"] = words.as_slice() else {
-                continue;
+            let mut words = line.split_whitespace();
+            let (range, rights, file) = (words.next(), words.next(), words.nth(3));
+            let is_noted = match file {
+                None => inside,
+                Some(file) => !inside && file.contains("/libcuda"),
             };
-            let (true, Some((start, end))) = (rights.contains('x'), range.split_once('-')) else {
+            let range = range.filter(|_| is_noted && rights.is_some_and(|r| r.contains('x')));
+            let Some((start, end)) = range.and_then(|range| range.split_once('-')) else {
                 continue;
             };
             let [first, last] = places.next().ok_or("too many pieces of code")?;
