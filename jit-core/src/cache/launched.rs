@@ -42,6 +42,23 @@ impl<'a> Consts<'a> {
         let bound = bound.iter().map(|(name, value)| (name.as_str(), *value));
         bound.chain(given.iter().copied())
     }
+
+    /// The same for the same values, in any order.
+    fn hash(self) -> u64 {
+        let spread = |value: i128| (value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        match self.len() {
+            // Most kernels have none.
+            0 => 0,
+            _ => self.iter().fold(0u64, |sum, (_, value)| {
+                sum.wrapping_add(spread(value).rotate_left(32))
+            }),
+        }
+    }
+
+    fn same(self, other: Consts<'_>) -> bool {
+        let known = |(name, value)| other.iter().any(|o| o == (name, value));
+        self.len() == other.len() && (self.len() == 0 || self.iter().all(known))
+    }
 }
 
 /// What of the arguments selects the specialization.
@@ -65,28 +82,45 @@ impl<'a> Signatures<'a> {
         let of = move |arg: &Arg<'_>| arg.signature.keeping_facts(facts);
         kept.iter().copied().chain(args.iter().map(of))
     }
+
+    fn hash<H: Hasher>(self, state: &mut H) {
+        match self {
+            Signatures::Kept(kept) => kept.iter().for_each(|signature| signature.hash(state)),
+            Signatures::Of { args, facts } => {
+                let mut of = |arg: &Arg<'_>| arg.signature.keeping_facts(facts).hash(state);
+                args.iter().for_each(&mut of);
+            }
+        }
+    }
+
+    fn same(self, other: Signatures<'_>) -> bool {
+        match (self, other) {
+            // What a look-up compares.
+            (Signatures::Kept(kept), Signatures::Of { args, facts })
+            | (Signatures::Of { args, facts }, Signatures::Kept(kept)) => {
+                let mut pairs = kept.iter().zip(args);
+                let same = |(kept, arg): (&ArgSignature, &Arg<'_>)| {
+                    *kept == arg.signature.keeping_facts(facts)
+                };
+                kept.len() == args.len() && pairs.all(same)
+            }
+            _ => self.iter().eq(other.iter()),
+        }
+    }
 }
 
 impl Hash for Launched<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // The fingerprint is uniform already; its first half spreads kernels over the map, and
         // equality compares all of it. Values of const arguments do, in any order.
-        let values = self.consts.iter().map(|(_, value)| value as u64);
-        let consts = values.fold(0u64, |sum, value| {
-            sum.wrapping_add(value.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32))
-        });
-        state.write_u64(self.kernel.leading_bytes() ^ consts);
-        self.args.iter().for_each(|arg| arg.hash(state));
+        state.write_u64(self.kernel.leading_bytes() ^ self.consts.hash());
+        self.args.hash(state);
     }
 }
 
 impl PartialEq for Launched<'_> {
     fn eq(&self, other: &Self) -> bool {
-        let same_const = |(name, value)| other.consts.iter().any(|o| o == (name, value));
-        self.kernel == other.kernel
-            && self.args.iter().eq(other.args.iter())
-            && self.consts.len() == other.consts.len()
-            && self.consts.iter().all(same_const)
+        self.kernel == other.kernel && self.args.same(other.args) && self.consts.same(other.consts)
     }
 }
 
