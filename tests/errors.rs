@@ -718,9 +718,9 @@ fn widths_and_types_of_warp_operations() {
         expect![[r#"
             `warp` cannot be built: 4 errors
               tests/errors.rs:L: `warp.shuffle_idx` takes a width of 1, 2, 4, 8, 16 or 32 lanes, not 12
-              tests/errors.rs:L: argument 1 of `warp.shuffle_down` has type u64, which it does not accept
-              tests/errors.rs:L: argument 2 of `warp.ballot` has type u32, which it does not accept
-              tests/errors.rs:L: argument 2 of `warp.reduce_add` has type f32, which it does not accept
+              tests/errors.rs:L: argument 1 of `warp.shuffle_down` has type u64; it takes u32
+              tests/errors.rs:L: argument 2 of `warp.ballot` has type u32; it takes bool
+              tests/errors.rs:L: argument 2 of `warp.reduce_add` has type f32; it takes i32 or u32
         "#]],
     );
 }

@@ -436,10 +436,11 @@ impl IntrinsicDef {
         for (i, (pattern, &arg)) in self.params.iter().zip(args).enumerate() {
             if !pattern.accepts(types, arg, given) {
                 return Err(format!(
-                    "argument {} of `{}` has type {}, which it does not accept",
+                    "argument {} of `{}` has type {}; it takes {}",
                     i + 1,
                     self.name,
-                    types.display(arg)
+                    types.display(arg),
+                    pattern.wanted(types, given)
                 ));
             }
         }

@@ -73,8 +73,9 @@ pub(crate) fn host_macro(name: &str) -> &'static str {
         }
         "vec" => "kernels have no heap; use a fixed array, `[0.0; 16]`",
         "format" => "kernels have no strings; write the numbers to a `&mut [T]`",
-        "asm" | "global_asm" => {
-            "kernels have no inline assembly; add an intrinsic row with a PTX cell instead"
+        "asm" | "global_asm" | "naked_asm" => {
+            "kernels have no inline assembly; give the instruction a name with `kiln::intrinsic!`, beside the \
+             function that it is on the host, and call that"
         }
         "include_str" | "include_bytes" | "env" | "concat" | "stringify" => {
             "kernels have no strings; pass the data as a slice"

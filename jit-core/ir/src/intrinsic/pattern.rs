@@ -180,6 +180,25 @@ impl TypePattern {
         }
     }
 
+    /// What it takes beside these arguments, for those who brought something else.
+    pub(super) fn wanted(self, types: &TypeTable, given: Given<'_>) -> String {
+        let referred = match self {
+            TypePattern::SameAs(i) => given.args.get(usize::from(i)).copied(),
+            TypePattern::Chosen => given.chosen,
+            TypePattern::Exact(_)
+            | TypePattern::OneOf(_)
+            | TypePattern::Vector(..)
+            | TypePattern::Array(..)
+            | TypePattern::Tuple(_)
+            | TypePattern::Pointer { .. }
+            | TypePattern::Unit => None,
+        };
+        match referred {
+            Some(ty) => format!("{}, {self}", types.display(ty)),
+            None => self.to_string(),
+        }
+    }
+
     /// The type that a result of this pattern has, if it is made of no other.
     pub(super) fn scalar_type(self, given: Given<'_>) -> Option<Type> {
         match self {
@@ -233,9 +252,17 @@ impl fmt::Display for TypePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             TypePattern::Exact(scalar) => f.write_str(scalar.name()),
+            TypePattern::OneOf(list) if Scalar::ALL.iter().all(|s| list.contains(s)) => {
+                f.write_str("any scalar")
+            }
             TypePattern::OneOf(list) => {
                 let names: Vec<&str> = list.iter().map(|scalar| scalar.name()).collect();
-                f.write_str(&names.join(" or "))
+                match names.as_slice() {
+                    [first @ .., last] if !first.is_empty() => {
+                        write!(f, "{} or {last}", first.join(", "))
+                    }
+                    all => f.write_str(&all.join(", ")),
+                }
             }
             TypePattern::SameAs(i) => write!(f, "the type of argument {}", i + 1),
             TypePattern::Chosen => f.write_str("the type in the other arguments"),
