@@ -347,3 +347,112 @@ fn only_sync_orders_memory() {
         1
     );
 }
+
+/// Rows with the names that operations, LLVM's intrinsics, a C library and what Kiln writes have, and with
+/// names that no function of a language has: a factor for each, which tells them apart.
+macro_rules! named {
+    ($list:ident: $meaning:ident; $($name:literal $factor:literal;)*) => {
+        static $list: &[(IntrinsicDef, f32)] = &[$((
+            IntrinsicDef::new($name, &[F32, F32], F32, named!(@$meaning $name, $factor))
+                .with_cells(named!(@cells $meaning $factor)),
+            $factor,
+        )),*];
+    };
+    (@body $name:literal, $factor:literal) => {
+        Meaning::Body(|scalar| {
+            let ty = Type::scalar(scalar);
+            let function = DeviceFn::build($name, |k| {
+                let (x, y) = (k.param("x", ty), k.param("y", ty));
+                k.return_value(x * k.lit(ty, $factor) + y);
+            });
+            function.ok().map(|function| function.module())
+        })
+    };
+    (@cells body $factor:literal) => { &[] };
+    (@pure $name:literal, $factor:literal) => {
+        Meaning::Pure(|_, args| {
+            let [x, y] = [0, 1].map(|i: usize| f32::from_bits(args[i] as u32));
+            (x * $factor + y).to_bits().into()
+        })
+    };
+    (@cells pure $factor:literal) => {
+        &[Cell::asm(
+            Family::PTX,
+            None,
+            concat!("fma.rn.f32 $0, $1, ", stringify!($factor), ", $2;"),
+            "=f,f,f",
+        )]
+    };
+}
+
+const F32: TypePattern = TypePattern::Exact(Scalar::F32);
+
+macro_rules! taken_names {
+    ($($list:ident: $meaning:ident;)*) => {$(
+        named! {
+            $list: $meaning;
+            "rem" 2.0; "fma" 3.0; "neg" 4.0; "call" 5.0;
+            "llvm.fma" 6.0; "llvm.fma.f32" 7.0; "llvm.sqrt.f32" 8.0; "llvm.nvvm.barrier0" 9.0;
+            "llvm.memcpy.p0.p0.i64" 10.0; "llvm.used" 11.0;
+            "main" 12.0; "malloc" 13.0; "memcpy" 14.0; "fmodf" 15.0; "abort" 16.0;
+            "kiln_blocks" 17.0; "kiln_call" 18.0; "entry" 19.0; "names" 20.0;
+            "two words" 21.0; "a name.with dots and\nlines" 22.0; "x\"y" 23.0; "@%0" 24.0; "\u{e9}" 25.0;
+            "math.rint" 26.0; "warp.sync" 27.0; ".visible" 28.0; "ret" 29.0; "$L__BB0_1" 30.0;
+        }
+    )*};
+}
+taken_names! { WITH_BODIES: body; WITH_FUNCTIONS: pure; }
+
+/// Rows mean what they say whatever they are called, beside the operations that have those names.
+fn named_rows_beside_operations(rows: &'static [(IntrinsicDef, f32)]) -> kiln::Result<Kernel> {
+    Kernel::build("names", |k| {
+        let (out, x) = (k.slice_mut("out", Type::F32), k.slice("x", Type::F32));
+        let i = k.global_id().x();
+        k.if_(i.lt(x.len()), || {
+            let value = x.at(i).get();
+            let first = i * (rows.len() as u32 + 1);
+            for (n, (row, _)) in (0u32..).zip(rows) {
+                out.at(first + n)
+                    .set(k.intrinsic(row, &[value, value + 1.0f32]));
+            }
+            let operations = value % 3.0f32 + value.mul_add(value, value).sqrt();
+            out.at(first + rows.len() as u32).set(operations);
+        });
+    })
+}
+
+#[test]
+fn any_name_is_a_row_s_own() -> kiln::Result<()> {
+    let hx: Vec<f32> = (0..48u8).map(f32::from).collect();
+    for rows in [WITH_BODIES, WITH_FUNCTIONS] {
+        let kernel = named_rows_beside_operations(rows)?;
+        for (device, jit) in devices() {
+            let mut out = jit.zeros::<f32>(hx.len() * (rows.len() + 1))?;
+            let x = jit.upload(&hx)?;
+            jit.launch(&kernel, 2, 32, args!(&mut out, &x))?;
+            for (got, &x) in out.to_vec()?.chunks(rows.len() + 1).zip(&hx) {
+                for ((row, factor), &got) in rows.iter().zip(got) {
+                    assert_eq!(
+                        got,
+                        x * factor + (x + 1.0),
+                        "`{}` of {x}, {device}",
+                        row.name
+                    );
+                }
+                let operations = x % 3.0 + x.mul_add(x, x).sqrt();
+                assert_eq!(got[rows.len()], operations, "{x}, {device}");
+            }
+        }
+        for sm in ARCHITECTURES {
+            let options = JitOptions {
+                target: Some(Target::Ptx(PtxTarget::for_sm(sm))),
+                ..JitOptions::default()
+            };
+            let jit = Jit::with(Device::cpu(), HookSet::new(), options);
+            let (mut out, x) = (jit.zeros::<f32>(1)?, jit.upload(&hx)?);
+            let inspection = jit.inspect(&kernel, args!(&mut out, &x))?;
+            assemble(inspection.ptx()?, sm).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+    Ok(())
+}
