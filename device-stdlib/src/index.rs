@@ -1,8 +1,8 @@
 //! Thread, block and grid indices (CUDA guide, "Built-in Variables"; PTX ISA, "Special
 //! Registers"). All are `u32`; x is the fastest dimension.
 //!
-//! `#[kernel]` functions call the functions of [`plain::index`](crate::plain::index), where an index is a
-//! `usize`; the methods here are for the builder.
+//! An index is a function for `#[kernel]` functions and the host ([`plain::index`](crate::plain::index)), where it
+//! is a `usize`, and a method of the builder ([`Index`]), where it is a `u32`. One table writes both and the rows.
 //!
 //! ```
 //! use kiln::prelude::*;
@@ -32,149 +32,199 @@ use kiln_jit_core::ir::{
     Uniformity,
 };
 
-macro_rules! index_rows {
-    ($($name:literal, $register:literal, $known:ident($axis:ident), $uniformity:ident, below $below:expr,
-        |$p:ident| $meaning:expr;)*) => {
-        /// The rows of this chapter: `thread_idx`, `block_idx`, `block_dim`, `grid_dim`, each in
-        /// x, y, z.
-        pub static ROWS: &[IntrinsicDef] = &[$(IntrinsicDef::new(
-            $name,
-            &[],
-            TypePattern::Exact(Scalar::U32),
-            Meaning::Position(|$p: &ThreadPosition| u64::from($meaning)),
+/// A row for one dimension of an index.
+const fn row(
+    name: &'static str,
+    meaning: fn(&ThreadPosition) -> u64,
+    known: Known,
+    uniformity: Uniformity,
+    below: u64,
+    cells: &'static [Cell],
+) -> IntrinsicDef {
+    IntrinsicDef::new(
+        name,
+        &[],
+        TypePattern::Exact(Scalar::U32),
+        Meaning::Position(meaning),
+    )
+    .known_as(known)
+    .with_uniformity(uniformity)
+    .with_result_below(below)
+    .with_cells(cells)
+}
+
+/// The rows of an index, x, y and z.
+macro_rules! dimensions {
+    ($name:ident, $register:literal, $known:ident, $uniformity:ident, $below:expr, $meaning:expr) => {
+        [
+            dimensions!(@one $name, $register, $known, $uniformity, $below, $meaning, 0, X "x"),
+            dimensions!(@one $name, $register, $known, $uniformity, $below, $meaning, 1, Y "y"),
+            dimensions!(@one $name, $register, $known, $uniformity, $below, $meaning, 2, Z "z"),
+        ]
+    };
+    (
+        @one $name:ident, $register:literal, $known:ident, $uniformity:ident, $below:expr, $meaning:expr,
+        $at:literal, $axis:ident $dimension:literal
+    ) => {
+        row(
+            concat!(stringify!($name), ".", $dimension),
+            |position| {
+                let index: fn(&ThreadPosition) -> [u32; 3] = $meaning;
+                index(position)[$at].into()
+            },
+            Known::$known(Axis::$axis),
+            Uniformity::$uniformity,
+            $below[$at],
+            &[Cell::named(
+                Family::PTX,
+                concat!("llvm.nvvm.read.ptx.sreg.", $register, ".", $dimension),
+            )],
         )
-        .known_as(Known::$known(Axis::$axis))
-        .with_uniformity(Uniformity::$uniformity)
-        .with_result_below($below)
-        .with_cells(&[Cell::named(
-            Family::PTX,
-            concat!("llvm.nvvm.read.ptx.sreg.", $register),
-        )])),*];
+    };
+}
+
+/// The table of indices. `registers` have a row for each dimension: what they are on the host, where there is
+/// one thread, the special register, the operation, how they differ, what they are below, and where they are
+/// in a thread's position. `computed` are made of those, in the builder, for an axis.
+macro_rules! indices {
+    (
+        registers {$(
+            $(#[$doc:meta])*
+            fn $name:ident = $host:ident,
+                $register:literal $known:ident $uniformity:ident below $below:expr, $meaning:expr;
+        )*}
+        computed {$(
+            $(#[$computed_doc:meta])*
+            fn $computed:ident = $computed_host:ident, |$k:ident, $axis:ident| $value:expr;
+        )*}
+    ) => {
+        /// The rows of this chapter: of each register one in x, y, z.
+        pub fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {
+            [$(rows::$name.as_slice()),*].into_iter().flatten()
+        }
+
+        #[allow(non_upper_case_globals, reason = "rows have their index's name")]
+        mod rows {
+            use super::*;
+            $(pub(super) static $name: [IntrinsicDef; 3] =
+                dimensions!($name, $register, $known, $uniformity, $below, $meaning);)*
+        }
+
+        #[allow(non_camel_case_types, reason = "it has the name of the index")]
+        #[derive(Copy, Clone)]
+        enum Of {
+            $($name,)*
+            $($computed,)*
+        }
+
+        impl<'k> Index3<'k> {
+            /// One dimension.
+            #[track_caller]
+            fn along(self, axis: usize) -> Val<'k> {
+                match self.of {
+                    $(Of::$name => self.builder.intrinsic(&rows::$name[axis], &[]),)*
+                    $(Of::$computed => {
+                        let ($k, $axis) = (self.builder, axis);
+                        $value
+                    })*
+                }
+            }
+        }
+
+        /// Indices, as methods of the builder.
+        pub trait Index {
+            $($(#[$doc])* fn $name(&self) -> Index3<'_>;)*
+            $($(#[$computed_doc])* fn $computed(&self) -> Index3<'_>;)*
+            /// Threads of the grid in x, `u32`: the step of a grid-stride loop.
+            #[track_caller]
+            fn global_size_x(&self) -> Val<'_> {
+                self.global_size().x()
+            }
+        }
+
+        impl Index for KernelBuilder {
+            $(fn $name(&self) -> Index3<'_> {
+                Index3 { builder: self, of: Of::$name }
+            })*
+            $(fn $computed(&self) -> Index3<'_> {
+                Index3 { builder: self, of: Of::$computed }
+            })*
+        }
+
+        /// The functions of [`plain::index`](crate::plain::index).
+        pub(crate) mod functions {
+            use super::*;
+            use crate::plain::functions;
+            use crate::plain::index::Index3;
+            functions! {
+                $(
+                    $(#[$doc])*
+                    fn $name() -> Index3 { Index3::$host } => |front, _, _| front.lazy(|k, name| {
+                        Some(k.$name().along(axis(name)?))
+                    });
+                )*
+                $(
+                    $(#[$computed_doc])*
+                    fn $computed() -> Index3 { Index3::$computed_host } => |front, _, _| {
+                        front.lazy(|k, name| Some(k.$computed().along(axis(name)?)))
+                    };
+                )*
+            }
+        }
     };
 }
 // Limits: CUDA guide, "Compute Capabilities", technical specifications.
-index_rows! {
-    "thread_idx.x", "tid.x", ThreadIdx(X), Lane, below 1024, |p| p.thread[0];
-    "thread_idx.y", "tid.y", ThreadIdx(Y), Lane, below 1024, |p| p.thread[1];
-    "thread_idx.z", "tid.z", ThreadIdx(Z), Lane, below 64, |p| p.thread[2];
-    "block_idx.x", "ctaid.x", BlockIdx(X), Block, below (1 << 31) - 1, |p| p.block[0];
-    "block_idx.y", "ctaid.y", BlockIdx(Y), Block, below 65_535, |p| p.block[1];
-    "block_idx.z", "ctaid.z", BlockIdx(Z), Block, below 65_535, |p| p.block[2];
-    "block_dim.x", "ntid.x", BlockDim(X), Block, below 1025, |p| p.block_dim[0];
-    "block_dim.y", "ntid.y", BlockDim(Y), Block, below 1025, |p| p.block_dim[1];
-    "block_dim.z", "ntid.z", BlockDim(Z), Block, below 65, |p| p.block_dim[2];
-    "grid_dim.x", "nctaid.x", GridDim(X), Block, below 1 << 31, |p| p.grid_dim[0];
-    "grid_dim.y", "nctaid.y", GridDim(Y), Block, below 65_536, |p| p.grid_dim[1];
-    "grid_dim.z", "nctaid.z", GridDim(Z), Block, below 65_536, |p| p.grid_dim[2];
+indices! {
+    registers {
+        /// The index of the thread in its block (CUDA `threadIdx`).
+        fn thread_idx = ORIGIN, "tid" ThreadIdx Lane below [1024, 1024, 64], |at| at.thread;
+        /// The index of the block in the grid (CUDA `blockIdx`).
+        fn block_idx = ORIGIN,
+            "ctaid" BlockIdx Block below [(1 << 31) - 1, 65_535, 65_535], |at| at.block;
+        /// The threads of a block (CUDA `blockDim`).
+        fn block_dim = ONE, "ntid" BlockDim Block below [1025, 1025, 65], |at| at.block_dim;
+        /// The blocks of the grid (CUDA `gridDim`).
+        fn grid_dim = ONE, "nctaid" GridDim Block below [1 << 31, 65_536, 65_536], |at| at.grid_dim;
+    }
+    computed {
+        /// The index of the thread in the grid: `block_idx() * block_dim() + thread_idx()`. It wraps around
+        /// beyond 2^32 threads.
+        fn global_id = ORIGIN, |k, axis| {
+            k.block_idx().along(axis) * k.block_dim().along(axis) + k.thread_idx().along(axis)
+        };
+        /// The threads of the grid: `grid_dim() * block_dim()`. Its x is the step of a grid-stride loop.
+        fn global_size = ONE, |k, axis| k.grid_dim().along(axis) * k.block_dim().along(axis);
+    }
 }
 
-// The first of three rows each.
-const THREAD_IDX: usize = 0;
-const BLOCK_IDX: usize = 3;
-const BLOCK_DIM: usize = 6;
-const GRID_DIM: usize = 9;
-
-/// An index or extent in three dimensions. A dimension costs an instruction when it is asked for.
+/// An index or extent in three dimensions. A dimension costs instructions when it is asked for.
 #[derive(Copy, Clone)]
 pub struct Index3<'k> {
     builder: &'k KernelBuilder,
-    first: usize,
+    of: Of,
 }
 
 impl<'k> Index3<'k> {
-    #[track_caller]
-    fn row(self, dimension: usize) -> Val<'k> {
-        self.builder.intrinsic(&ROWS[self.first + dimension], &[])
-    }
-
     /// The fastest dimension, `u32`.
     #[track_caller]
     pub fn x(self) -> Val<'k> {
-        self.row(0)
+        self.along(0)
     }
 
     /// The middle dimension, `u32`.
     #[track_caller]
     pub fn y(self) -> Val<'k> {
-        self.row(1)
+        self.along(1)
     }
 
     /// The slowest dimension, `u32`.
     #[track_caller]
     pub fn z(self) -> Val<'k> {
-        self.row(2)
+        self.along(2)
     }
 }
 
-/// The index of a thread in the grid. A dimension is computed when it is asked for.
-#[derive(Copy, Clone)]
-pub struct GlobalId<'k>(&'k KernelBuilder);
-
-impl<'k> GlobalId<'k> {
-    /// `block_idx.x * block_dim.x + thread_idx.x`, `u32`; wraps beyond 2^32 threads.
-    #[track_caller]
-    pub fn x(self) -> Val<'k> {
-        self.0.block_idx().x() * self.0.block_dim().x() + self.0.thread_idx().x()
-    }
-
-    /// `block_idx.y * block_dim.y + thread_idx.y`, `u32`.
-    #[track_caller]
-    pub fn y(self) -> Val<'k> {
-        self.0.block_idx().y() * self.0.block_dim().y() + self.0.thread_idx().y()
-    }
-
-    /// `block_idx.z * block_dim.z + thread_idx.z`, `u32`.
-    #[track_caller]
-    pub fn z(self) -> Val<'k> {
-        self.0.block_idx().z() * self.0.block_dim().z() + self.0.thread_idx().z()
-    }
-}
-
-/// Indices, as methods of the builder.
-pub trait Index {
-    /// Index of the thread in its block (CUDA `threadIdx`).
-    fn thread_idx(&self) -> Index3<'_>;
-    /// Index of the block in the grid (CUDA `blockIdx`).
-    fn block_idx(&self) -> Index3<'_>;
-    /// Threads of a block (CUDA `blockDim`).
-    fn block_dim(&self) -> Index3<'_>;
-    /// Blocks of the grid (CUDA `gridDim`).
-    fn grid_dim(&self) -> Index3<'_>;
-    /// Index of the thread in the grid.
-    fn global_id(&self) -> GlobalId<'_>;
-    /// Threads of the grid in x, `u32`: the step of a grid-stride loop.
-    #[track_caller]
-    fn global_size_x(&self) -> Val<'_> {
-        self.grid_dim().x() * self.block_dim().x()
-    }
-}
-
-impl Index for KernelBuilder {
-    fn thread_idx(&self) -> Index3<'_> {
-        Index3 {
-            builder: self,
-            first: THREAD_IDX,
-        }
-    }
-    fn block_idx(&self) -> Index3<'_> {
-        Index3 {
-            builder: self,
-            first: BLOCK_IDX,
-        }
-    }
-    fn block_dim(&self) -> Index3<'_> {
-        Index3 {
-            builder: self,
-            first: BLOCK_DIM,
-        }
-    }
-    fn grid_dim(&self) -> Index3<'_> {
-        Index3 {
-            builder: self,
-            first: GRID_DIM,
-        }
-    }
-    fn global_id(&self) -> GlobalId<'_> {
-        GlobalId(self)
-    }
+/// The dimension that a field of an index is.
+fn axis(field: &str) -> Option<usize> {
+    ["x", "y", "z"].iter().position(|axis| *axis == field)
 }

@@ -1,7 +1,10 @@
 //! Operations of a program's own: [`intrinsic!`](crate::intrinsic!) writes one like the library's.
 
+use std::marker::PhantomData;
+
 use half::{bf16, f16};
-use kiln_jit_core::ir::{Scalar, TypePattern};
+use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
+use kiln_jit_core::ir::{Scalar, Type, TypePattern};
 use kiln_jit_core::value::DeviceType;
 
 /// Functions that are one operation: an instruction that Kiln has no name for, or a register.
@@ -48,7 +51,54 @@ use kiln_jit_core::value::DeviceType;
 /// # }
 /// ```
 ///
-/// Its types are numbers and `bool` ([`RowScalar`]), or nothing for a result. What follows `row(..)` are methods of
+/// Its types are numbers and `bool` ([`RowType`]), or nothing for a result. It may have a type parameter, with what
+/// that can be, in brackets or `any` scalar; the type that it is called with chooses the cell. An argument that
+/// is a part of the instruction is a literal: a function of `Option<i128>` says behind `where` what it may be.
+///
+/// ```
+/// use kiln::core::ir::{Cell, Family, Scalar};
+/// use kiln::prelude::*;
+///
+/// fn distance(n: Option<i128>) -> Result<(), String> {
+///     match n {
+///         Some(0..32) => Ok(()),
+///         _ => Err("a literal below 32 for its distance".to_owned()),
+///     }
+/// }
+///
+/// kiln::intrinsic! {
+///     /// The larger number.
+///     fn larger<T: Int = [i32, u32]>(x: T, y: T) -> T {
+///         x.max(y)
+///     } = row("example.larger").with_cells(&[
+///         Cell::overloaded(Family::Any, Scalar::I32, "llvm.smax"),
+///         Cell::overloaded(Family::Any, Scalar::U32, "llvm.umax"),
+///     ]);
+///
+///     /// The bits, turned.
+///     fn turned(x: u32, by: u32) -> u32
+///         where by is distance
+///     {
+///         x.rotate_left(by)
+///     } = row("example.turned")
+///         .with_cells(&[Cell::asm(Family::PTX, None, "shf.l.wrap.b32 $0, $1, $1, $2;", "=r,r,r")]);
+/// }
+///
+/// #[kernel]
+/// fn mix(x: &mut [u32], y: &[i32]) {
+///     x[0] = larger(x[0], turned(x[1], 7)) + larger(y[0], -5) as u32;
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let (mut x, y) = (jit.upload(&[1, 0x8000_0001])?, jit.upload(&[-7])?);
+/// mix.launch(&jit, (1, 1), &mut x, &y)?;
+/// assert_eq!(x.to_vec()?[0], 0xc0 - 5);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What follows `row(..)` are methods of
 /// [`IntrinsicDef`](kiln_jit_core::ir::IntrinsicDef). A machine without a cell is an error at the launch that
 /// names operation and machine; a CPU calls the function itself where there is none for it. An operation that
 /// tells where its thread is has another meaning than its function of the host, and says so:
@@ -65,11 +115,14 @@ use kiln_jit_core::value::DeviceType;
 macro_rules! intrinsic {
     ($(
         $(#[$attribute:meta])*
-        $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)? $host:block
-            = row($row:literal $(, $meaning:expr)? $(,)?) $(.$with:ident($($value:expr),* $(,)?))*;
+        $vis:vis fn $name:ident $(<$t:ident: $bound:path = $scalars:tt>)?
+            ($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)?
+            $(where $($checked:ident is $check:path),+)?
+            $host:block
+            = row($row:literal $(, $($meaning:tt)+)?) $(.$with:ident($($value:expr),* $(,)?))*;
     )+) => {$(
         $(#[$attribute])*
-        $vis fn $name($($arg: $ty),*) $(-> $result)? $host
+        $vis fn $name $(<$t: $bound>)? ($($arg: $ty),*) $(-> $result)? $host
 
         #[doc = concat!("What [`", stringify!($name), "()`] is in kernels.")]
         #[allow(non_camel_case_types, dead_code, reason = "it has the name of the function")]
@@ -80,15 +133,26 @@ macro_rules! intrinsic {
             "the name of a row has a dot, `my_crate.popc`, which keeps it apart from the rows of others"
         );
 
+        $(impl $crate::macros::Choice for $name {
+            const SCALARS: &'static [$crate::macros::Scalar] = $crate::intrinsic!(@scalars $t $scalars);
+        })?
+
         #[allow(dead_code, reason = "a program may use some of it")]
         impl $name {
             /// Its row.
             $vis fn row() -> &'static $crate::macros::IntrinsicDef {
+                $(type $t = $crate::macros::Open<$name>;)?
+                const PARAMS: &[$crate::macros::TypePattern] = &$crate::macros::params(
+                    [$(<$ty as $crate::macros::RowType>::FIRST),*],
+                    [$(<$ty as $crate::macros::RowType>::LATER),*],
+                );
                 static ROW: $crate::macros::IntrinsicDef = $crate::macros::IntrinsicDef::new(
                     $row,
-                    &[$($crate::macros::pattern_of::<$ty>()),*],
-                    $crate::macros::result_of::<$crate::intrinsic!(@result $($result)?)>(),
-                    $crate::intrinsic!(@meaning $name($($arg: $ty),*) $($meaning)?),
+                    PARAMS,
+                    <$crate::intrinsic!(@result $($result)?) as $crate::macros::RowResult>::PATTERN,
+                    $crate::intrinsic!(
+                        @meaning $name [$($t = $scalars)?] {$($arg: $ty),*} $($($meaning)+)?
+                    ),
                 )
                 $(.$with($($value),*))*;
                 &ROW
@@ -100,8 +164,17 @@ macro_rules! intrinsic {
                 builder: &'k $crate::macros::KernelBuilder
                 $(, $arg: impl $crate::macros::IntoVal<'k>)*
             ) -> $crate::macros::Val<'k> {
+                $(type $t = $crate::macros::Open<$name>;)?
+                let chosen = &mut ::core::option::Option::None::<$crate::macros::Type>;
                 let args: &[$crate::macros::Val<'k>] =
-                    &[$($arg.into_val(builder, Some(builder.device_type::<$ty>()))),*];
+                    &[$(<$ty as $crate::macros::RowType>::argument($arg, builder, chosen)),*];
+                $($(
+                    if let ::core::result::Result::Err(wanted) = $check($checked.known_int()) {
+                        let message = ::std::format!("`{}` takes {}", $row, wanted);
+                        return builder.intrinsic_error(message, chosen.unwrap_or($crate::macros::Type::U32));
+                    }
+                )+)?
+                let _ = chosen;
                 builder.intrinsic($name::row(), args)
             }
         }
@@ -120,39 +193,96 @@ macro_rules! intrinsic {
             }
         }
     )+};
-    (@meaning $name:ident($($arg:ident: $ty:ty),*)) => {
-        $crate::macros::Meaning::Pure(|_, args| match args {
-            [$($arg),*] => $crate::macros::RowResult::into_bits(
-                $name($($crate::macros::RowScalar::from_bits(*$arg)),*)
-            ),
-            _ => 0,
+
+    (@scalars $t:ident any) => { &$crate::macros::Scalar::ALL };
+    (@scalars $t:ident [$($scalar:ty),+ $(,)?]) => {
+        &[$(<$scalar as $crate::macros::RowScalar>::SCALAR),+]
+    };
+
+    (@meaning $name:ident [] $args:tt) => {
+        $crate::macros::Meaning::Pure(|_, args| $crate::intrinsic!(@apply $name args $args))
+    };
+    (@meaning $name:ident [$t:ident = any] $args:tt) => {
+        $crate::intrinsic!(
+            @meaning $name
+            [$t = [
+                bool, i8, i16, i32, i64, u8, u16, u32, u64,
+                $crate::macros::f16, $crate::macros::bf16, f32, f64
+            ]]
+            $args
+        )
+    };
+    (@meaning $name:ident [$t:ident = [$($scalar:ty),+ $(,)?]] $args:tt) => {
+        $crate::macros::Meaning::Pure(|chosen, args| {
+            $(if chosen == <$scalar as $crate::macros::RowScalar>::SCALAR {
+                type $t = $scalar;
+                return $crate::intrinsic!(@apply $name args $args);
+            })+
+            let _ = args;
+            0
         })
     };
-    (@meaning $name:ident($($arg:ident: $ty:ty),*) $meaning:expr) => {
-        $meaning
+    (@meaning $name:ident $scalars:tt $args:tt $($meaning:tt)+) => {
+        $($meaning)+
+    };
+    (@apply $name:ident $bits:ident {$($arg:ident: $ty:ty),*}) => {
+        match $bits {
+            [$($arg),*] => match ($(<$ty as $crate::macros::RowType>::from_bits(*$arg),)*) {
+                ($(::core::option::Option::Some($arg),)*) => {
+                    $crate::macros::RowResult::into_bits($name($($arg),*))
+                }
+                #[allow(unreachable_patterns, reason = "without arguments there are none to miss")]
+                _ => 0,
+            },
+            _ => 0,
+        }
     };
     (@result) => { () };
     (@result $result:ty) => { $result };
     ($($other:tt)*) => {
         ::core::compile_error!(
-            "an intrinsic is a function without type parameters, with its row behind it: \
-             `fn popc(x: u32) -> u32 { x.count_ones() } = row(\"example.popc\").with_cells(&[..]);`"
+            "an intrinsic is a function with its row behind it, \
+             `fn popc(x: u32) -> u32 { x.count_ones() } = row(\"example.popc\").with_cells(&[..]);`, \
+             and a type parameter says what it can be, `<T: Num = [u32, u64]>`"
         );
     };
 }
 
-/// A type of arguments and results of intrinsics: numbers and `bool`.
+/// A type of arguments of intrinsics.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no type of an intrinsic",
     label = "not a scalar",
     note = "an intrinsic takes and gives `bool`, `i8` to `i64`, `u8` to `u64`, `f16`, `bf16`, `f32`, `f64`; for a \
             `usize` take a `u32`, which is what kernels hold"
 )]
+pub trait RowType {
+    /// What it is in the row, before another parameter has left a choice.
+    const FIRST: TypePattern;
+    /// What it is in the row after that.
+    const LATER: TypePattern = Self::FIRST;
+
+    /// The value with these bits, the others zero ([`Meaning`](kiln_jit_core::ir::Meaning)), of a scalar.
+    fn from_bits(bits: u64) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        let _ = bits;
+        None
+    }
+
+    /// An argument of the builder. `chosen` is the type that the arguments before have chosen.
+    #[track_caller]
+    fn argument<'k>(
+        arg: impl IntoVal<'k>,
+        builder: &'k KernelBuilder,
+        chosen: &mut Option<Type>,
+    ) -> Val<'k>;
+}
+
+/// Numbers and `bool`.
 pub trait RowScalar: DeviceType {
     /// The type in the IR.
     const SCALAR: Scalar;
-    /// The value with these bits, the others zero ([`Meaning`](kiln_jit_core::ir::Meaning)).
-    fn from_bits(bits: u64) -> Self;
     /// Its bits.
     fn bits(self) -> u64;
 }
@@ -161,12 +291,24 @@ macro_rules! scalars {
     ($($t:ty: $scalar:ident, |$bits:ident| $from:expr, |$value:ident| $into:expr;)*) => {$(
         impl RowScalar for $t {
             const SCALAR: Scalar = Scalar::$scalar;
-            fn from_bits($bits: u64) -> Self {
-                $from
-            }
             fn bits(self) -> u64 {
                 let $value = self;
                 $into
+            }
+        }
+
+        impl RowType for $t {
+            const FIRST: TypePattern = TypePattern::Exact(Scalar::$scalar);
+            fn from_bits($bits: u64) -> Option<Self> {
+                Some($from)
+            }
+            #[track_caller]
+            fn argument<'k>(
+                arg: impl IntoVal<'k>,
+                builder: &'k KernelBuilder,
+                _: &mut Option<Type>,
+            ) -> Val<'k> {
+                arg.into_val(builder, Some(Type::scalar(Scalar::$scalar)))
             }
         }
     )*};
@@ -187,13 +329,37 @@ scalars! {
     f64: F64, |bits| f64::from_bits(bits), |value| value.to_bits();
 }
 
+/// An intrinsic with a type parameter: what that can be.
+pub trait Choice {
+    /// The types.
+    const SCALARS: &'static [Scalar];
+}
+
+/// The type parameter of an intrinsic, as it is in the row.
+pub struct Open<C>(PhantomData<C>);
+
+impl<C: Choice> RowType for Open<C> {
+    const FIRST: TypePattern = TypePattern::OneOf(C::SCALARS);
+    const LATER: TypePattern = TypePattern::Chosen;
+    #[track_caller]
+    fn argument<'k>(
+        arg: impl IntoVal<'k>,
+        builder: &'k KernelBuilder,
+        chosen: &mut Option<Type>,
+    ) -> Val<'k> {
+        let value = arg.into_val(builder, *chosen);
+        chosen.get_or_insert(value.ty());
+        value
+    }
+}
+
 /// A result of intrinsics: a scalar or nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no result of an intrinsic",
     note = "an intrinsic gives a number, a `bool` or nothing"
 )]
 pub trait RowResult {
-    /// The type in the IR.
+    /// What it is in the row.
     const PATTERN: TypePattern;
     /// Its bits.
     fn into_bits(self) -> u64;
@@ -214,14 +380,30 @@ impl RowResult for () {
     }
 }
 
-/// The pattern of a parameter of one type.
-pub const fn pattern_of<T: RowScalar>() -> TypePattern {
-    TypePattern::Exact(T::SCALAR)
+#[diagnostic::do_not_recommend]
+impl<C: Choice> RowResult for Open<C> {
+    const PATTERN: TypePattern = TypePattern::Chosen;
+    fn into_bits(self) -> u64 {
+        0
+    }
 }
 
-/// The pattern of a result of one type.
-pub const fn result_of<T: RowResult>() -> TypePattern {
-    T::PATTERN
+/// The parameters of a row: up to the first one that leaves a choice as they are first, the others as they are
+/// later.
+pub const fn params<const N: usize>(
+    first: [TypePattern; N],
+    later: [TypePattern; N],
+) -> [TypePattern; N] {
+    let mut params = first;
+    let (mut at, mut chosen) = (0, false);
+    while at < N {
+        if chosen {
+            params[at] = later[at];
+        }
+        chosen = chosen || first[at].has_choice();
+        at += 1;
+    }
+    params
 }
 
 /// Whether a row of a program can have a name.

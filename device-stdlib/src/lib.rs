@@ -11,8 +11,9 @@
 //!
 //! Each chapter shows its operations in a `#[kernel]` function.
 //!
-//! An intrinsic is a row of its chapter's table ([`kiln_jit_core::ir::IntrinsicDef`]) and a method
-//! of the chapter's extension trait; [`registry`] lists all rows, for parsers and for tests.
+//! A chapter is a table. An intrinsic is an entry of it, from which it has its row
+//! ([`kiln_jit_core::ir::IntrinsicDef`]), its method of the chapter's extension trait for the builder, and its
+//! function or method for kernels and the host; [`registry`] lists all rows, for parsers and for tests.
 //! Barriers, fences, atomics and shared memory are part of the IR and of the builder itself.
 #![forbid(unsafe_code)]
 
@@ -28,18 +29,19 @@ pub mod warp;
 /// What the code that [`intrinsic!`] writes refers to.
 #[doc(hidden)]
 pub mod macros {
-    pub use crate::intrinsic::{RowResult, RowScalar, is_row_name, pattern_of, result_of};
+    pub use crate::intrinsic::{Choice, Open, RowResult, RowScalar, RowType, is_row_name, params};
+    pub use half::{bf16, f16};
     pub use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
     pub use kiln_jit_core::front::{Callable, Front, Operand};
-    pub use kiln_jit_core::ir::{IntrinsicDef, Meaning, Type};
+    pub use kiln_jit_core::ir::{IntrinsicDef, Meaning, Scalar, Type, TypePattern};
 }
 
 use kiln_jit_core::ir::IntrinsicDef;
 
 /// All rows of all chapters.
 pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
-    let chapters = [index::ROWS, warp::ROWS].into_iter().flatten();
-    chapters
+    index::rows()
+        .chain(warp::rows())
         .chain(math::rows())
         .chain(number::rows())
         .chain(integer::rows())

@@ -183,8 +183,71 @@ macro_rules! builds {
     }};
 }
 
+/// The operations of a chapter that are functions, each written as for
+/// [`intrinsic!`](crate::intrinsic!): the builder has each as a method besides, and the chapter lists its rows.
+macro_rules! operations {
+    (
+        $(#[$doc:meta])*
+        builder $builder:ident;
+        $(
+            $(#[$attribute:meta])*
+            fn $name:ident $(<$t:ident: $bound:path = $scalars:tt>)?
+                ($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)?
+                $(where $($checked:ident is $check:path),+)?
+                $host:block
+                = row($($row:tt)*) $(.$with:ident($($value:expr),* $(,)?))*;
+        )+
+    ) => {
+        $crate::intrinsic! {$(
+            $(#[$attribute])*
+            pub fn $name $(<$t: $bound = $scalars>)? ($($arg: $ty),*) $(-> $result)?
+                $(where $($checked is $check),+)?
+                $host
+                = row($($row)*) $(.$with($($value),*))*;
+        )+}
+
+        $(#[$doc])*
+        pub trait $builder {
+            /// The builder the instructions go to.
+            fn builder(&self) -> &::kiln_jit_core::build::KernelBuilder;
+            $($crate::table::operations! {
+                @method [$(#[$attribute])*] $name ($($arg),*) $($result)?
+            })+
+        }
+
+        impl $builder for ::kiln_jit_core::build::KernelBuilder {
+            fn builder(&self) -> &::kiln_jit_core::build::KernelBuilder {
+                self
+            }
+        }
+
+        /// The rows of this chapter.
+        pub fn rows() -> impl Iterator<Item = &'static ::kiln_jit_core::ir::IntrinsicDef> {
+            [$($name::row()),+].into_iter()
+        }
+    };
+    (@method [$($doc:tt)*] $name:ident ($($arg:ident),*)) => {
+        $($doc)*
+        #[track_caller]
+        fn $name<'k>(&'k self $(, $arg: impl ::kiln_jit_core::build::IntoVal<'k>)*) {
+            $name::build(self.builder() $(, $arg)*);
+        }
+    };
+    (@method [$($doc:tt)*] $name:ident ($($arg:ident),*) $result:ty) => {
+        $($doc)*
+        #[track_caller]
+        fn $name<'k>(
+            &'k self
+            $(, $arg: impl ::kiln_jit_core::build::IntoVal<'k>)*
+        ) -> ::kiln_jit_core::build::Val<'k> {
+            $name::build(self.builder() $(, $arg)*)
+        }
+    };
+}
+
 pub(crate) use builds;
 pub(crate) use methods;
+pub(crate) use operations;
 
 use kiln_jit_core::build::{Place, Val, Var};
 

@@ -1,5 +1,5 @@
 //! Thread, block and grid indices (CUDA guide, "Built-in Variables"). All are `usize`, which has 32
-//! bits in kernels.
+//! bits in kernels. Their table is in [`crate::index`]; what they are on the host has fields, so it is here.
 //!
 //! A grid-stride loop is right for a grid of any size:
 //!
@@ -46,13 +46,10 @@
 //! # }
 //! ```
 
-use kiln_jit_core::build::{KernelBuilder, Val};
-use kiln_jit_core::front::Fields;
 use kiln_jit_core::ir::{Constant, TypeForm};
 use kiln_jit_core::value::DeviceType;
 
-use super::functions;
-use crate::index::Index as _;
+pub use crate::index::functions::*;
 
 /// An index or an extent in three dimensions, x the fastest.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -66,8 +63,8 @@ pub struct Index3 {
 }
 
 impl Index3 {
-    const ORIGIN: Index3 = Index3 { x: 0, y: 0, z: 0 };
-    const ONE: Index3 = Index3 { x: 1, y: 1, z: 1 };
+    pub(crate) const ORIGIN: Index3 = Index3 { x: 0, y: 0, z: 0 };
+    pub(crate) const ONE: Index3 = Index3 { x: 1, y: 1, z: 1 };
 }
 
 impl DeviceType for Index3 {
@@ -78,46 +75,4 @@ impl DeviceType for Index3 {
     fn scalars(&self, out: &mut Vec<Constant>) {
         [self.x, self.y, self.z].scalars(out);
     }
-}
-
-/// The dimensions of one of the builder's indices, as lazy fields.
-macro_rules! dimensions {
-    ($index:ident) => {{
-        const FIELDS: Fields = {
-            fn fields<'k>(k: &'k KernelBuilder, name: &str) -> Option<Val<'k>> {
-                match name {
-                    "x" => Some(k.$index().x()),
-                    "y" => Some(k.$index().y()),
-                    "z" => Some(k.$index().z()),
-                    _ => None,
-                }
-            }
-            fields
-        };
-        FIELDS
-    }};
-}
-
-fn grid_size<'k>(k: &'k KernelBuilder, name: &str) -> Option<Val<'k>> {
-    match name {
-        "x" => Some(k.global_size_x()),
-        "y" => Some(k.grid_dim().y() * k.block_dim().y()),
-        "z" => Some(k.grid_dim().z() * k.block_dim().z()),
-        _ => None,
-    }
-}
-
-functions! {
-    /// The index of the thread in its block (CUDA `threadIdx`).
-    fn thread_idx() -> Index3 { Index3::ORIGIN } => |front, _, _| front.lazy(dimensions!(thread_idx));
-    /// The index of the block in the grid (CUDA `blockIdx`).
-    fn block_idx() -> Index3 { Index3::ORIGIN } => |front, _, _| front.lazy(dimensions!(block_idx));
-    /// The threads of a block (CUDA `blockDim`).
-    fn block_dim() -> Index3 { Index3::ONE } => |front, _, _| front.lazy(dimensions!(block_dim));
-    /// The blocks of the grid (CUDA `gridDim`).
-    fn grid_dim() -> Index3 { Index3::ONE } => |front, _, _| front.lazy(dimensions!(grid_dim));
-    /// The index of the thread in the grid: `block_idx() * block_dim() + thread_idx()`.
-    fn global_id() -> Index3 { Index3::ORIGIN } => |front, _, _| front.lazy(dimensions!(global_id));
-    /// The threads of the grid: `grid_dim() * block_dim()`. Its x is the step of a grid-stride loop.
-    fn global_size() -> Index3 { Index3::ONE } => |front, _, _| front.lazy(grid_size);
 }

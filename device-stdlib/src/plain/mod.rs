@@ -51,7 +51,9 @@ pub mod method;
 pub mod number;
 pub mod ordering;
 pub mod resolve;
-pub mod warp;
+
+#[doc(no_inline)]
+pub use crate::warp::operations as warp;
 
 /// A function with what it builds: the function as it runs on the host, and after `=>` what it is in
 /// a kernel.

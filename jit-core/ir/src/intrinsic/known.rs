@@ -185,6 +185,9 @@ impl Known {
             }
             Meaning::Pure(_) | Meaning::Body(_) => false,
         };
-        same_params && row.result == result && means
+        // Another way to say it.
+        let chosen = row.result == TypePattern::Chosen
+            && result == TypePattern::SameAs(row.selecting() as u8);
+        same_params && (row.result == result || chosen) && means
     }
 }

@@ -71,13 +71,21 @@ impl TypePattern {
     }
 
     /// Whether it leaves a choice of types.
-    pub(super) fn has_choice(self) -> bool {
+    pub const fn has_choice(self) -> bool {
         match self {
             TypePattern::OneOf(_) => true,
             TypePattern::Vector(inner, _)
             | TypePattern::Array(inner, _)
             | TypePattern::Pointer { to: inner, .. } => inner.has_choice(),
-            TypePattern::Tuple(parts) => parts.iter().any(|part| part.has_choice()),
+            TypePattern::Tuple(mut parts) => {
+                while let [part, rest @ ..] = parts {
+                    if part.has_choice() {
+                        return true;
+                    }
+                    parts = rest;
+                }
+                false
+            }
             TypePattern::Exact(_)
             | TypePattern::SameAs(_)
             | TypePattern::Chosen
