@@ -98,6 +98,43 @@ pub enum BinaryOp {
     Shr,
 }
 
+/// What floats have of [`BinaryOp`].
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum FloatOp {
+    /// Addition.
+    Add,
+    /// Subtraction.
+    Sub,
+    /// Multiplication.
+    Mul,
+    /// Division.
+    Div,
+    /// The smaller.
+    Min,
+    /// The larger.
+    Max,
+}
+
+impl BinaryOp {
+    /// The operation on floats; `None` where a legal module has it on integers and bools only.
+    pub fn on_floats(self) -> Option<FloatOp> {
+        match self {
+            BinaryOp::Add => Some(FloatOp::Add),
+            BinaryOp::Sub => Some(FloatOp::Sub),
+            BinaryOp::Mul => Some(FloatOp::Mul),
+            BinaryOp::Div => Some(FloatOp::Div),
+            BinaryOp::Min => Some(FloatOp::Min),
+            BinaryOp::Max => Some(FloatOp::Max),
+            BinaryOp::Rem
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => None,
+        }
+    }
+}
+
 /// Comparisons; the result is a `bool`.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CompareOp {
@@ -132,6 +169,26 @@ pub enum AtomicOp {
     Xor,
     /// Exchange.
     Exchange,
+}
+
+/// What floats have of [`AtomicOp`].
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum FloatAtomic {
+    /// Addition.
+    Add,
+    /// Exchange.
+    Exchange,
+}
+
+impl AtomicOp {
+    /// The operation on floats; `None` if there is none.
+    pub fn on_floats(self) -> Option<FloatAtomic> {
+        match self {
+            AtomicOp::Add => Some(FloatAtomic::Add),
+            AtomicOp::Exchange => Some(FloatAtomic::Exchange),
+            AtomicOp::Min | AtomicOp::Max | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => None,
+        }
+    }
 }
 
 /// Which threads an atomic or a fence is ordered with (PTX ISA, "Scope"), from few to many.

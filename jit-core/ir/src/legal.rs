@@ -1,5 +1,7 @@
 //! The proof that a module may become code: what backends and the interpreter take.
 
+mod proved;
+
 use std::ops::Deref;
 
 use crate::abi::ParamLayout;
@@ -7,6 +9,8 @@ use crate::fault::{FaultSite, fault_insts, fault_sites};
 use crate::{
     FuncId, Function, Inst, Module, Phase, VerifyErrors, debug_as_text, error_text, verify,
 };
+
+pub use proved::{LegalTypes, Proved, jumped_to};
 
 /// A module that was verified in [`Phase::Legal`] and has a kernel, with what follows from that.
 ///

@@ -99,8 +99,8 @@ pub use function::{
     ValueDef, Var, VarData,
 };
 pub use inst::{
-    AtomicOp, BinaryOp, CompareOp, ConstArg, Constant, InstData, InstNode, Ordering, Scope,
-    UnaryOp, Unroll, ValueList,
+    AtomicOp, BinaryOp, CompareOp, ConstArg, Constant, FloatAtomic, FloatOp, InstData, InstNode,
+    Ordering, Scope, UnaryOp, Unroll, ValueList,
 };
 pub use intrinsic::{
     Axis, Cell, Effects, Family, IntrinsicDef, Known, Lanes, Lowering, Match, Meaning, Processor,

@@ -74,6 +74,14 @@ impl TypeTable {
         ))
     }
 
+    /// The offset of each field of a struct type, in bytes; `None` for other types.
+    pub fn field_offsets(&self, ty: Type) -> Option<Vec<u64>> {
+        match *self.data(ty) {
+            TypeData::Struct(id) => self.struct_layout(id).map(|(_, offsets)| offsets),
+            _ => None,
+        }
+    }
+
     /// The bytes of a value of type `ty` that are not padding, as ranges from its start.
     pub fn defined_ranges(&self, ty: Type) -> Vec<std::ops::Range<usize>> {
         let mut ranges = Vec::new();

@@ -214,7 +214,7 @@ impl Rules<'_> {
 
     pub(super) fn atomic_rmw(&self, op: AtomicOp, ptr: Value) -> Rule {
         let ty = self.atomic_place(ptr)?;
-        let floats = matches!(op, AtomicOp::Add | AtomicOp::Exchange);
+        let floats = op.on_floats().is_some();
         let holds = match ty.as_scalar() {
             Some(scalar) if scalar.is_float() => floats && !scalar.is_half(),
             Some(scalar) => is_atomic_int(scalar),
