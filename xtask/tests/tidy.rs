@@ -86,6 +86,8 @@ const GUESSES_ALLOWED: &[(&str, &[&str])] = &[
         &["InstData", "TypeData"],
     ),
     ("jit-core/src/definition/digest.rs", &["InstData"]),
+    // A row of the macro's says of which scalars it is.
+    ("device-stdlib/src/intrinsic.rs", &["Scalar"]),
     // A loop of a form that it does not know is not taken for one that ends soon.
     ("jit-core/codegen/src/simt/dwindle.rs", &["InstData"]),
     // Addresses and what holds them; the rest is the same for slices of any length.
