@@ -6,14 +6,13 @@
 
 use std::any::Any;
 use std::hash::{Hash, Hasher};
-use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
 use crate::ir::{TypeDigest, TypeForm};
 use crate::runtime::{Buffer, DeviceId};
 use crate::specialize::{ArgumentKind, ArgumentType, HostType};
-use crate::value::KernelType;
+use crate::value::{KernelType, value_bytes};
 
 /// What is known about an argument's value, from the value itself. Part of the launch signature:
 /// other facts are another specialization.
@@ -102,8 +101,8 @@ pub struct Arg<'a> {
 
 /// The bytes of an argument.
 pub(crate) enum Payload<'a> {
-    /// A value, as it lies in memory.
-    Bytes(SmallVec<[MaybeUninit<u8>; 16]>),
+    /// A value, as it lies in memory; padding is zeros.
+    Bytes(SmallVec<[u8; 16]>),
     /// A slice of a buffer.
     Slice {
         /// Device address of the first element.
@@ -193,7 +192,6 @@ impl<'a> IntoArg<'a> for Arg<'a> {
 
 impl<'a, T: KernelType> IntoArg<'a> for T {
     fn into_arg(self) -> Arg<'a> {
-        let bytes = crate::value::bytes_of(std::slice::from_ref(&self));
         let facts = value_facts(&self);
         Arg {
             signature: ArgSignature {
@@ -203,7 +201,7 @@ impl<'a, T: KernelType> IntoArg<'a> for T {
             },
             host: HostType::of::<T>(),
             rust_name: std::any::type_name::<T>(),
-            payload: Payload::Bytes(SmallVec::from_slice(bytes)),
+            payload: Payload::Bytes(value_bytes(&self)),
             device: None,
         }
     }

@@ -1,7 +1,6 @@
 //! Typed device memory.
 
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use kiln_runtime::{Backend, Device, DeviceError, DeviceId};
@@ -114,15 +113,6 @@ impl<T: KernelType> Buffer<T> {
         }
         self.backend.upload(self.address, bytes_of(values))?;
         Ok(())
-    }
-}
-
-impl Buffer<u8> {
-    /// A buffer holding a copy of the bytes of a value, padding included.
-    pub(crate) fn from_bytes(device: &Device, bytes: &[MaybeUninit<u8>]) -> Result<Self> {
-        let buffer = Self::allocate(device, bytes.len(), |backend, bytes| backend.alloc(bytes))?;
-        buffer.backend.upload(buffer.address, bytes)?;
-        Ok(buffer)
     }
 }
 

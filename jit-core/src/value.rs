@@ -6,6 +6,9 @@
 //! that do. Layout is C's on a 64-bit machine, see [`TypeTable::layout`].
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use crate::error::Error;
 use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, error_text};
@@ -272,20 +275,22 @@ pub fn bytes_of<T: KernelType>(values: &[T]) -> &[MaybeUninit<u8>] {
 
 /// The bytes of values, padding replaced by zeros.
 pub(crate) fn defined_bytes<T: KernelType>(values: &[T]) -> Vec<u8> {
-    let mut types = TypeTable::new();
-    let ty = T::ir_type(&mut types);
-    let ranges = types.defined_ranges(ty);
-    let source = bytes_of(values);
-    let mut bytes = vec![0; source.len()];
-    for start in (0..source.len()).step_by(size_of::<T>().max(1)) {
-        for range in &ranges {
-            for at in start + range.start..start + range.end {
-                // SAFETY: `T` has its fields where the IR type has them, by the contract of
-                // `KernelType`, and a field's bytes are initialized.
-                bytes[at] = unsafe { source[at].assume_init() };
-            }
-        }
+    values.iter().flat_map(value_bytes).collect()
+}
+
+/// The bytes of a value, padding replaced by zeros. Up to 16 take no allocation.
+pub(crate) fn value_bytes<T: KernelType>(value: &T) -> SmallVec<[u8; 16]> {
+    let start: *const u8 = std::ptr::from_ref(value).cast();
+    // SAFETY: for ranges of bytes that are no padding. `T` has its fields where its form has them, by the
+    // contract of `KernelType`, and the bytes of a field are initialized.
+    let defined = |range: Range<usize>| unsafe {
+        std::slice::from_raw_parts(start.add(range.start), range.len())
+    };
+    if const { T::FORM.is_dense() } {
+        return SmallVec::from_slice(defined(0..size_of::<T>()));
     }
+    let mut bytes = SmallVec::from_elem(0, size_of::<T>());
+    T::FORM.for_each_defined(&mut |range| bytes[range.clone()].copy_from_slice(defined(range)));
     bytes
 }
 
@@ -406,6 +411,30 @@ mod tests {
         check::<Inner>();
         check::<Outer>();
         check::<Nothing>();
+    }
+
+    #[test]
+    fn padding_is_zeros() {
+        let value = Outer {
+            small: 1,
+            inner: Inner {
+                flag: true,
+                at: [2, 3, 4],
+            },
+            wide: F32x4([0.0; 4]),
+            big: 5.0,
+        };
+        let mut expected = [0; size_of::<Outer>()];
+        let inner = std::mem::offset_of!(Outer, inner);
+        let big = std::mem::offset_of!(Outer, big);
+        expected[0] = 1;
+        expected[inner] = 1;
+        expected[inner + 2..inner + 8].copy_from_slice(&[2, 0, 3, 0, 4, 0]);
+        expected[big..big + 8].copy_from_slice(&5.0f64.to_ne_bytes());
+        assert_eq!(value_bytes(&value)[..], expected);
+        assert_eq!(defined_bytes(&[value; 3]), expected.repeat(3));
+        assert_eq!(value_bytes(&0x0102_0304_u32)[..], [4, 3, 2, 1]);
+        assert!(value_bytes(&Nothing {}).is_empty());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kiln::core::abi::{ParamKind, ParamSlot};
+use kiln::core::abi::{LaunchArg, LaunchArgs};
 use kiln::core::code::{Code, CompiledKernel, KernelInfo};
 use kiln::core::codegen::{
     BackendError, CompileOptions, DirectIsa, Generator, Illegal, IllegalOperations, Isa,
@@ -187,16 +187,10 @@ impl TapeDevice {
         &self,
         tape: &Tape,
         kernel: &KernelInfo,
-        params: &[MaybeUninit<u8>],
+        args: &LaunchArgs<'_>,
         x: u32,
     ) -> Result<()> {
         let mut registers: HashMap<u32, u64> = HashMap::new();
-        let number = |slot: &ParamSlot| {
-            let bytes = &params[slot.offset as usize..][..slot.size as usize];
-            // SAFETY: the launch writes addresses and lengths whole.
-            let byte = |i: usize| bytes.get(i).map_or(0, |byte| unsafe { byte.assume_init() });
-            u64::from_le_bytes(std::array::from_fn(byte))
-        };
         let mut base = 0;
         let mut site = 0;
         for &[code, to, a, b] in &tape.0 {
@@ -207,17 +201,17 @@ impl TapeDevice {
                 ADD => u64::from((get(a) as u32).wrapping_add(get(b) as u32)),
                 MUL => u64::from((get(a) as u32).wrapping_mul(get(b) as u32)),
                 INDEX => {
-                    let ParamKind::Slice { address, length } = &kernel.layout.params[a as usize]
-                    else {
+                    let arg = args.get(a as usize);
+                    let Some(LaunchArg::Slice { address, length }) = arg else {
                         return Err(failed("an index into what is no slice"));
                     };
                     let index = get(b);
-                    if index >= number(length) {
+                    if index >= length {
                         let record = FaultRecord {
                             state: 1,
                             site,
                             index,
-                            length: number(length),
+                            length,
                             thread: [x, 0, 0],
                             ..FaultRecord::default()
                         };
@@ -226,7 +220,7 @@ impl TapeDevice {
                         return Ok(());
                     }
                     site += 1;
-                    base = number(address);
+                    base = address.0;
                     base + 4 * index
                 }
                 LOAD => self.with(base, |bytes| {
@@ -311,14 +305,14 @@ impl Backend for TapeDevice {
         code: &dyn LoadedCode,
         kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
-        params: &mut [MaybeUninit<u8>],
+        args: &mut LaunchArgs<'_>,
         _: Option<Duration>,
     ) -> Result<()> {
         let Some(tape) = code.as_any().downcast_ref::<Tape>() else {
             return Err(failed("code of another device"));
         };
         for x in 0..config.block.to_array()[0] {
-            self.thread(tape, kernel, params, x)?;
+            self.thread(tape, kernel, args, x)?;
         }
         Ok(())
     }

@@ -4,11 +4,15 @@
 //! length, everything else is one slot. Slots follow each other at their natural alignment, as
 //! PTX lays out `.param` variables, and a hidden last slot holds the address of the fault channel
 //! (see [`crate::fault`]). Code generation, the interpreter and the launch all read this layout,
-//! so they cannot disagree.
+//! so they cannot disagree. [`LaunchArgs`] is such a block.
+
+mod args;
 
 use std::ops::Range;
 
 use crate::{Module, Passing, TypeData};
+
+pub use args::{DeviceAddress, LaunchArg, LaunchArgs, LaunchScalar};
 
 /// One value in the parameter block.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -17,6 +21,15 @@ pub struct ParamSlot {
     pub offset: u32,
     /// Size in bytes.
     pub size: u32,
+}
+
+impl ParamSlot {
+    /// Its bytes in the block.
+    #[inline]
+    pub fn range(self) -> Range<usize> {
+        let start = self.offset as usize;
+        start..start + self.size as usize
+    }
 }
 
 /// How one kernel parameter is passed.
@@ -96,37 +109,6 @@ impl ParamLayout {
     /// The slot of the fault channel's address.
     pub fn fault_channel(&self) -> ParamSlot {
         self.slots[self.slots.len() - 1]
-    }
-
-    /// The bytes of the block that are not padding, as ranges; the fault channel is left out.
-    pub fn defined_ranges(&self, module: &Module) -> Vec<Range<usize>> {
-        let mut ranges = Vec::new();
-        let Some(kernel) = module.kernel().map(|id| &module.functions[id]) else {
-            return ranges;
-        };
-        for (param, kind) in kernel.params.iter().zip(&self.params) {
-            let ty = kernel.type_of(param.value);
-            let whole = |s: &ParamSlot| s.offset as usize..(s.offset + s.size) as usize;
-            match kind {
-                ParamKind::Value(slot) => {
-                    let value = match param.passing {
-                        Passing::Direct => ty,
-                        _ => module
-                            .types
-                            .as_pointer(ty)
-                            .map_or(ty, |(pointee, ..)| pointee),
-                    };
-                    let start = slot.offset as usize;
-                    let inner = module.types.defined_ranges(value).into_iter();
-                    ranges.extend(inner.map(|r| r.start + start..r.end + start));
-                }
-                ParamKind::Reference { address, .. } => ranges.push(whole(address)),
-                ParamKind::Slice { address, length } => {
-                    ranges.extend([whole(address), whole(length)]);
-                }
-            }
-        }
-        ranges
     }
 
     fn slot(&mut self, size: u64, align: u64) -> ParamSlot {

@@ -11,6 +11,7 @@ mod digest;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use digest::Sha256;
 
@@ -60,7 +61,64 @@ enum Shape {
 #[derive(Debug)]
 pub struct TypeForm {
     shape: Shape,
+    extent: Extent,
     digest: TypeDigest,
+}
+
+/// How a type lies in memory, as [`TypeTable::layout`] has it, made while rustc compiles the program.
+#[derive(Copy, Clone, Debug)]
+struct Extent {
+    size: u64,
+    align: u64,
+    /// How many bytes are no padding.
+    defined: u64,
+}
+
+impl Extent {
+    const fn of(shape: &Shape) -> Extent {
+        match *shape {
+            Shape::Unit | Shape::Param(_) => Extent::dense(0, 1),
+            Shape::Scalar(scalar) => Extent::dense(scalar.bytes() as u64, scalar.bytes() as u64),
+            Shape::Vector(element, lanes) => {
+                let size = element.bytes() as u64 * lanes as u64;
+                Extent::dense(size, if size < 16 { size } else { 16 })
+            }
+            Shape::Array(element, len) => Extent {
+                size: element.extent.size.saturating_mul(len),
+                align: element.extent.align,
+                defined: element.extent.defined.saturating_mul(len),
+            },
+            Shape::Struct(_, fields) => {
+                let (mut whole, mut position) = (Extent::dense(0, 1), 0);
+                while position < fields.len() {
+                    let field = fields[position].1.extent;
+                    whole = Extent {
+                        size: whole
+                            .size
+                            .next_multiple_of(field.align)
+                            .saturating_add(field.size),
+                        align: if field.align > whole.align {
+                            field.align
+                        } else {
+                            whole.align
+                        },
+                        defined: whole.defined.saturating_add(field.defined),
+                    };
+                    position += 1;
+                }
+                let size = whole.size.next_multiple_of(whole.align);
+                Extent { size, ..whole }
+            }
+        }
+    }
+
+    const fn dense(size: u64, align: u64) -> Extent {
+        Extent {
+            size,
+            align,
+            defined: size,
+        }
+    }
 }
 
 impl TypeForm {
@@ -104,8 +162,38 @@ impl TypeForm {
     }
 
     const fn new(shape: Shape, text: Sha256) -> TypeForm {
-        let digest = TypeDigest(text.leading_bytes());
-        TypeForm { shape, digest }
+        TypeForm {
+            extent: Extent::of(&shape),
+            digest: TypeDigest(text.leading_bytes()),
+            shape,
+        }
+    }
+
+    /// Whether a value has no padding.
+    pub const fn is_dense(&self) -> bool {
+        self.extent.defined == self.extent.size
+    }
+
+    /// Calls `f` with the bytes of a value that are no padding, in order.
+    pub fn for_each_defined(&self, f: &mut dyn FnMut(Range<usize>)) {
+        self.defined_from(0, f);
+    }
+
+    fn defined_from(&self, start: u64, f: &mut dyn FnMut(Range<usize>)) {
+        match self.shape {
+            Shape::Array(element, len) if !self.is_dense() => {
+                (0..len).for_each(|n| element.defined_from(start + n * element.extent.size, f));
+            }
+            Shape::Struct(_, fields) if !self.is_dense() => {
+                let mut at = 0u64;
+                for (_, field) in fields {
+                    at = at.next_multiple_of(field.extent.align);
+                    field.defined_from(start + at, f);
+                    at += field.extent.size;
+                }
+            }
+            _ => f(start as usize..(start + self.extent.size) as usize),
+        }
     }
 
     /// What tells it apart.
@@ -234,6 +322,38 @@ mod tests {
                 let same = form.digest() == other.digest();
                 assert_eq!(same, i == j, "{text} and {other_text}");
             }
+        }
+    }
+
+    /// The bytes that ranges say, one by one.
+    fn bytes(ranges: &[Range<usize>]) -> Vec<usize> {
+        ranges.iter().cloned().flatten().collect()
+    }
+
+    #[test]
+    fn forms_lie_in_memory_as_types_of_a_table_do() {
+        const U8: &TypeForm = &TypeForm::scalar(Scalar::U8);
+        const PADDED: &TypeForm = &TypeForm::structure("A", &[("a", U8), ("b", F64), ("c", U8)]);
+        const LANES: &TypeForm = &TypeForm::vector(Scalar::F32, 4);
+        let padded = [
+            TypeForm::array(PADDED, 3),
+            TypeForm::structure("B", &[("a", U8), ("b", PADDED), ("c", LANES)]),
+            TypeForm::structure("C", &[("a", PADDED), ("b", F32)]),
+        ];
+        let all = different().into_iter().map(|(form, _)| form).chain(padded);
+        for form in all {
+            let mut types = TypeTable::new();
+            let ty = form.enter(&mut types);
+            let Some(layout) = types.layout(ty) else {
+                continue;
+            };
+            let Extent { size, align, .. } = form.extent;
+            assert_eq!((size, align), (layout.size, layout.align), "{form}");
+            let mut ranges = Vec::new();
+            form.for_each_defined(&mut |range| ranges.push(range));
+            let defined = bytes(&ranges);
+            assert_eq!(defined, bytes(&types.defined_ranges(ty)), "{form}");
+            assert_eq!(form.is_dense(), defined.len() as u64 == size, "{form}");
         }
     }
 

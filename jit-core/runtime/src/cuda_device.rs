@@ -9,6 +9,7 @@ use std::time::Duration;
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
+use kiln_ir::abi::{DeviceAddress, LaunchArgs};
 use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
@@ -145,9 +146,9 @@ impl Backend for CudaDevice {
     fn launch(
         &self,
         code: &dyn LoadedCode,
-        kernel: &Arc<KernelInfo>,
+        _kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
-        params: &mut [std::mem::MaybeUninit<u8>],
+        args: &mut LaunchArgs<'_>,
         limit: Option<Duration>,
     ) -> Result<()> {
         self.context.set_wait_limit(limit);
@@ -156,19 +157,16 @@ impl Backend for CudaDevice {
                 "a kernel of another backend reached the CUDA device",
             ));
         };
-        let channel = kernel.layout.fault_channel().offset as usize;
-        let address = self.context.channel_address().to_ne_bytes();
-        params[channel..channel + 8].copy_from_slice(&address.map(std::mem::MaybeUninit::new));
-        let base: *mut c_void = params.as_mut_ptr().cast();
-        let mut pointers: SmallVec<[*mut c_void; 32]> = kernel
-            .layout
-            .slots
+        args.put_fault_channel(DeviceAddress(self.context.channel_address()));
+        let slots = &args.layout().slots;
+        let base: *mut c_void = args.bytes_mut().as_mut_ptr().cast();
+        let mut pointers: SmallVec<[*mut c_void; 32]> = slots
             .iter()
             .map(|s| base.wrapping_byte_add(s.offset as usize))
             .collect();
         let (grid, block) = (config.grid.to_array(), config.block.to_array());
         let stream = self.stream.handle();
-        // SAFETY: one pointer a slot of the kernel's parameter layout, each into `params`, which
+        // SAFETY: one pointer a slot of the kernel's parameter layout, each into `args`, which
         // holds that slot's bytes; the driver copies them before it returns. Buffers behind
         // addresses live at least until they are dropped, and dropping waits for the device.
         unsafe {

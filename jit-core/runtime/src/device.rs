@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_interp::checks::Checks;
+use kiln_ir::abi::LaunchArgs;
 use kiln_ir::code::{CompiledKernel, KernelInfo};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::Target;
@@ -139,14 +140,13 @@ pub trait Backend: Send + Sync {
         })
     }
     /// Hands a launch to the device, which may run for as long as `limit` says, where it can be
-    /// ended. `params` is laid out as the kernel's
-    /// [`kiln_ir::abi::ParamLayout`] says; the backend fills in the fault channel.
+    /// ended. `args` have the kernel's layout; the backend fills in the fault channel.
     fn launch(
         &self,
         code: &dyn LoadedCode,
         kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
-        params: &mut [MaybeUninit<u8>],
+        args: &mut LaunchArgs<'_>,
         limit: Option<Duration>,
     ) -> Result<()>;
     /// Waits until everything launched is done. A fault it left is the error, once.

@@ -1,12 +1,11 @@
 //! From arguments to a launch: the parameter block, hooks of launches, the device.
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
 use super::Jit;
-use crate::abi::{ParamKind, ParamSlot};
+use crate::abi::{LaunchArgs, ParamKind};
 use crate::args::{Arg, Payload};
 use crate::cache::LoadedKernel;
 use crate::code::KernelInfo;
@@ -92,8 +91,7 @@ impl Jit {
     fn submit(&self, loaded: &LoadedKernel, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
         let info = &loaded.compiled.info;
         let device = self.0.device.info().id;
-        let mut params: SmallVec<[MaybeUninit<u8>; 256]> =
-            SmallVec::from_elem(MaybeUninit::new(0), info.layout.size as usize);
+        let mut params = LaunchArgs::new(&info.layout);
         let mut copies: SmallVec<[Buffer<u8>; 0]> = SmallVec::new();
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
             if arg.device.is_some_and(|owner| owner != device) {
@@ -101,7 +99,7 @@ impl Jit {
             }
             match (&arg.payload, kind) {
                 (Payload::Bytes(bytes), ParamKind::Value(slot)) => {
-                    put(&mut params, slot.offset, bytes);
+                    params.put(*slot, bytes);
                 }
                 (
                     Payload::Slice { address, length },
@@ -110,15 +108,15 @@ impl Jit {
                         length: l,
                     },
                 ) => {
-                    put_number(&mut params, *a, *address);
-                    put_number(&mut params, *l, *length);
+                    params.put_number(*a, *address);
+                    params.put_number(*l, *length);
                 }
                 (Payload::Slice { address, .. }, ParamKind::Value(slot)) => {
-                    put_number(&mut params, *slot, *address);
+                    params.put_number(*slot, *address);
                 }
                 (Payload::Bytes(bytes), ParamKind::Reference { address, .. }) => {
-                    let copy = Buffer::from_bytes(&self.0.device, bytes)?;
-                    put_number(&mut params, *address, copy.address());
+                    let copy = Buffer::from_slice(&self.0.device, bytes)?;
+                    params.put_number(*address, copy.address());
                     copies.push(copy);
                 }
                 _ => {
@@ -134,17 +132,6 @@ impl Jit {
         Ok(())
         // `copies` are freed here; freeing waits for the launch that uses them.
     }
-}
-
-fn put(params: &mut [MaybeUninit<u8>], offset: u32, bytes: &[MaybeUninit<u8>]) {
-    let offset = offset as usize;
-    params[offset..offset + bytes.len()].copy_from_slice(bytes);
-}
-
-/// Writes the low bytes of `number` into a slot.
-fn put_number(params: &mut [MaybeUninit<u8>], slot: ParamSlot, number: u64) {
-    let bytes = number.to_le_bytes().map(MaybeUninit::new);
-    put(params, slot.offset, &bytes[..slot.size as usize]);
 }
 
 #[cold]

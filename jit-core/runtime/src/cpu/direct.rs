@@ -68,12 +68,8 @@ impl HostModule {
                 "fewer parameters than the kernel has",
             ));
         }
-        let params: Vec<_> = params
-            .iter()
-            .map(|&b| std::mem::MaybeUninit::new(b))
-            .collect();
         let spec = RunSpec {
-            params: &params,
+            params,
             grid,
             block: self.block,
             dynamic_shared,

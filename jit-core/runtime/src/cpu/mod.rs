@@ -25,7 +25,6 @@ mod watch;
 
 use std::any::Any;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -39,7 +38,7 @@ use failures::{Failures, Given};
 use kernel::HostKernel;
 use kiln_interp::checks::Checks;
 use kiln_interp::{InterpretError, InterpretLaunch, InterpretedKernel};
-use kiln_ir::abi::ParamKind;
+use kiln_ir::abi::{DeviceAddress, LaunchArg, LaunchArgs};
 use kiln_ir::block_order::BlockOrder;
 use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits, LaunchStopped};
@@ -139,11 +138,11 @@ impl CpuDevice {
         host: &Arc<HostKernel>,
         kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
-        params: &mut [MaybeUninit<u8>],
+        args: &LaunchArgs<'_>,
         limit: Option<Duration>,
     ) -> Result<()> {
         let spec = RunSpec {
-            params,
+            params: args.bytes(),
             grid: config.grid.to_array(),
             block: config.block.to_array(),
             dynamic_shared: config.shared_bytes,
@@ -151,7 +150,7 @@ impl CpuDevice {
             order: self.options.block_order,
             limit,
         };
-        let given = given(kernel, params);
+        let given = given(args);
         let (failures, kernel) = (self.failures.clone(), kernel.clone());
         let report = move |failed: Failed| {
             let error = match failed {
@@ -169,21 +168,14 @@ impl CpuDevice {
         code: &Interpreted,
         kernel: &KernelInfo,
         config: &LaunchConfig,
-        params: &[MaybeUninit<u8>],
+        args: &LaunchArgs<'_>,
         limit: Option<Duration>,
     ) -> Result<()> {
-        let mut block = vec![0; params.len()];
-        for range in &code.defined {
-            for at in range.clone() {
-                // SAFETY: these bytes of an argument are no padding, so its value has them.
-                block[at] = unsafe { params[at].assume_init() };
-            }
-        }
         let launch = InterpretLaunch {
             grid: config.grid.to_array(),
             block: config.block.to_array(),
             dynamic_shared: config.shared_bytes,
-            params: &block,
+            params: args.bytes(),
             kernel_tag: kernel.kernel_tag,
             step_limit: None,
             order: self.options.block_order,
@@ -200,7 +192,7 @@ impl CpuDevice {
             Ok(None) => Ok(()),
             Ok(Some(record)) => {
                 let fault = kernel.fault(&record).into();
-                self.failures.add(given(kernel, params), fault);
+                self.failures.add(given(args), fault);
                 Ok(())
             }
             Err(error @ InterpretError::Stopped { .. }) => {
@@ -212,26 +204,15 @@ impl CpuDevice {
     }
 }
 
-/// The device addresses among a launch's parameters.
-fn given(kernel: &KernelInfo, params: &[MaybeUninit<u8>]) -> Given {
-    let addresses = kernel.layout.params.iter().filter_map(|kind| {
-        let (ParamKind::Slice { address, .. } | ParamKind::Reference { address, .. }) = kind else {
-            return None;
-        };
-        let start = address.offset as usize;
-        let bytes = params.get(start..start + 8)?.first_chunk::<8>()?;
-        // SAFETY: an address is written whole into its slot.
-        let bytes = bytes.map(|byte| unsafe { byte.assume_init() });
-        Some(u64::from_le_bytes(bytes))
-    });
-    addresses.collect()
+/// The device addresses that a launch is given.
+fn given(args: &LaunchArgs<'_>) -> Given {
+    let addresses = args.iter().filter_map(LaunchArg::address);
+    addresses.map(|DeviceAddress(address)| address).collect()
 }
 
 struct Interpreted {
     kernel: InterpretedKernel,
     checks: Checks,
-    /// The bytes of the parameter block that are not padding.
-    defined: Vec<Range<usize>>,
 }
 
 impl Interpreted {
@@ -239,7 +220,6 @@ impl Interpreted {
         Ok(Interpreted {
             kernel: InterpretedKernel::new(legal)?,
             checks: *checks,
-            defined: legal.layout().defined_ranges(legal),
         })
     }
 }
@@ -353,7 +333,7 @@ impl Backend for CpuDevice {
         code: &dyn LoadedCode,
         kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
-        params: &mut [MaybeUninit<u8>],
+        args: &mut LaunchArgs<'_>,
         limit: Option<Duration>,
     ) -> Result<()> {
         if let Some(code) = code.as_any().downcast_ref::<Compiled>() {
@@ -363,10 +343,10 @@ impl Backend for CpuDevice {
                     device: self.info.name.clone(),
                 });
             }
-            return self.run(&code.kernel, kernel, config, params, limit);
+            return self.run(&code.kernel, kernel, config, args, limit);
         }
         match code.as_any().downcast_ref::<Interpreted>() {
-            Some(code) => self.interpret(code, kernel, config, params, limit),
+            Some(code) => self.interpret(code, kernel, config, args, limit),
             None => Err(DeviceError::Internal(
                 "a kernel of another backend reached the CPU device",
             )),

@@ -92,7 +92,7 @@ unsafe impl Sync for Run {}
 
 /// What a launch is made of.
 pub(super) struct RunSpec<'a> {
-    pub(super) params: &'a [std::mem::MaybeUninit<u8>],
+    pub(super) params: &'a [u8],
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) dynamic_shared: u32,
@@ -108,11 +108,10 @@ impl Run {
         let bytes = spec.params.len();
         let total = spec.grid.iter().map(|&n| u64::from(n)).product();
         let params = Allocation::new(bytes).ok_or(DeviceError::HostMemory { bytes })?;
-        // SAFETY: the allocation is as long as the parameters; padding is copied as it is.
+        // SAFETY: the allocation is as long as the parameters.
         unsafe {
             params
                 .start()
-                .cast::<std::mem::MaybeUninit<u8>>()
                 .copy_from_nonoverlapping(spec.params.as_ptr(), bytes);
         }
         Ok(Run {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
+use kiln_ir::abi::LaunchArgs;
 use kiln_ir::code::{CompiledKernel, KernelInfo};
 use kiln_ir::launch::{KernelFault, LaunchConfig, LaunchLimits};
 
@@ -112,7 +113,7 @@ impl Backend for OnHostDevice {
         code: &dyn LoadedCode,
         kernel: &Arc<KernelInfo>,
         config: &LaunchConfig,
-        params: &mut [MaybeUninit<u8>],
+        args: &mut LaunchArgs<'_>,
         // What does not end is an error by the number of its turns.
         _limit: Option<Duration>,
     ) -> Result<()> {
@@ -125,7 +126,7 @@ impl Backend for OnHostDevice {
             grid: config.grid.to_array(),
             block: config.block.to_array(),
             dynamic_shared: config.shared_bytes,
-            params,
+            params: args.bytes(),
             schedule: self.options.schedule,
             sm: self.options.sm,
         };

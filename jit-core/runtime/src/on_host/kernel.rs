@@ -1,7 +1,7 @@
 //! A kernel made runnable, and launches of it.
 
 use std::any::Any;
-use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 
 use corosensei::stack::DefaultStack;
@@ -62,7 +62,7 @@ pub(super) struct OnHostLaunch<'a> {
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) dynamic_shared: u32,
-    pub(super) params: &'a [MaybeUninit<u8>],
+    pub(super) params: &'a [u8],
     pub(super) schedule: Schedule,
     pub(super) sm: u32,
 }
@@ -73,7 +73,7 @@ pub(super) struct Loaded {
     object: LoadedObject,
     sites: Arc<[Site]>,
     /// Where the parameter block has the address of the fault channel.
-    channel: usize,
+    channel: Range<usize>,
     static_shared: u64,
     stack_bytes: usize,
 }
@@ -107,8 +107,8 @@ impl Loaded {
         Ok(Loaded {
             name: info.name.clone(),
             object: LoadedObject::load(&info.name, &code.object, THREAD_ENTRY, &outside)?,
-            channel: info.layout.fault_channel().offset as usize,
             sites: code.sites.clone(),
+            channel: info.layout.fault_channel().range(),
             static_shared: code.static_shared,
             stack_bytes: USUAL_STACK.max(code.stack_bytes as usize),
         })
@@ -188,19 +188,16 @@ impl Loaded {
     }
 
     /// The parameters at an address that is aligned for all of them, with that of the fault channel.
-    fn param_block(&self, params: &[MaybeUninit<u8>], channel: u64) -> Vec<MaybeUninit<u128>> {
-        let words = params.len().max(self.channel + 8).div_ceil(16);
-        let mut block = vec![MaybeUninit::<u128>::uninit(); words];
-        let start = block.as_mut_ptr().cast::<MaybeUninit<u8>>();
-        let channel = channel.to_ne_bytes().map(MaybeUninit::new);
-        // SAFETY: the block has room for both, and none of them overlaps it.
-        unsafe {
-            start.copy_from_nonoverlapping(params.as_ptr(), params.len());
-            start
-                .add(self.channel)
-                .copy_from_nonoverlapping(channel.as_ptr(), channel.len());
-        }
-        block
+    fn param_block(&self, params: &[u8], channel: u64) -> Vec<u128> {
+        let mut bytes = params.to_vec();
+        bytes.resize(bytes.len().max(self.channel.end), 0);
+        bytes[self.channel.clone()].copy_from_slice(&channel.to_ne_bytes());
+        let word = |bytes: &[u8]| {
+            let mut word = [0; size_of::<u128>()];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u128::from_ne_bytes(word)
+        };
+        bytes.chunks(size_of::<u128>()).map(word).collect()
     }
 }
 

@@ -155,16 +155,12 @@ impl OnHostModule {
                 "fewer parameters than the kernel has",
             ));
         }
-        let params: Vec<_> = params
-            .iter()
-            .map(|&byte| std::mem::MaybeUninit::new(byte))
-            .collect();
         let [grid, block] = launch;
         let launch = OnHostLaunch {
             grid,
             block,
             dynamic_shared,
-            params: &params,
+            params,
             schedule: self.options.schedule,
             sm: self.options.sm,
         };
