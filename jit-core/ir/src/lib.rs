@@ -108,11 +108,11 @@ pub use intrinsic::{
 };
 pub use module::free_name;
 pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Module, Phase};
-pub use operands::{OperandRole, OperandType, OperandTypes};
+pub use operands::{OperandRole, OperandType, OperandTypes, Takes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, print, print_function};
 pub use types::{
-    Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Layout, LeafKind, LeafType, Scalar,
-    ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,
+    Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Layout, LeafKind, LeafType,
+    Scalar, ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,
 };
 pub use verify::{VerifyError, VerifyErrors, verify};

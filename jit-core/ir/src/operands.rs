@@ -10,7 +10,7 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use super::function::{Function, Value};
-use super::inst::InstData;
+use super::inst::{BinaryOp, InstData, UnaryOp};
 use super::module::Module;
 use super::types::{AddressSpace, Type, TypeData};
 
@@ -308,6 +308,55 @@ impl InstData {
             | InstData::AtomicRmw { ptr, .. }
             | InstData::AtomicCas { ptr, .. } => Some(ptr),
             _ => None,
+        }
+    }
+}
+
+/// The types that both operands, or the one, of an operator can have.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// Integers and floats.
+    Numbers,
+    /// Integers.
+    Integers,
+    /// Integers and `bool`.
+    Bits,
+}
+
+impl Takes {
+    /// The types in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Takes::Numbers => "numbers",
+            Takes::Integers => "integers",
+            Takes::Bits => "integers or bools",
+        }
+    }
+}
+
+impl UnaryOp {
+    /// The types that it is defined on.
+    pub const fn takes(self) -> Takes {
+        match self {
+            UnaryOp::Neg => Takes::Numbers,
+            UnaryOp::Not => Takes::Bits,
+        }
+    }
+}
+
+impl BinaryOp {
+    /// The types that it is defined on.
+    pub const fn takes(self) -> Takes {
+        match self {
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Rem
+            | BinaryOp::Min
+            | BinaryOp::Max => Takes::Numbers,
+            BinaryOp::Shl | BinaryOp::Shr => Takes::Integers,
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => Takes::Bits,
         }
     }
 }

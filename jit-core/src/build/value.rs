@@ -2,7 +2,7 @@
 
 use std::ops;
 
-use crate::ir::{AddressSpace, BinaryOp, CompareOp, InstData, Scalar, Type, TypeData, UnaryOp};
+use crate::ir::{AddressSpace, BinaryOp, CompareOp, InstData, Takes, Type, TypeData, UnaryOp};
 use crate::value::KernelType;
 
 use super::{BuildErrorKind, IntoVal, KernelBuilder, Place, Var};
@@ -362,16 +362,9 @@ impl KernelBuilder {
     ) -> Val<'k> {
         let name = format!("{op:?}").to_lowercase();
         let (x, y) = self.pair(&name, left, right);
-        let (accepted, what) = match op {
-            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => (
-                self.is_integer(x.ty) || x.ty == Type::BOOL,
-                "integers or bools",
-            ),
-            BinaryOp::Shl | BinaryOp::Shr => (self.is_integer(x.ty), "integers"),
-            _ => (self.is_number(x.ty), "numbers"),
-        };
-        if !accepted {
-            return self.wrong_type(&format!("`{name}`"), what, x, x.ty);
+        let takes = op.takes();
+        if !self.is_taken(takes, x.ty) {
+            return self.wrong_type(&format!("`{name}`"), takes.words(), x, x.ty);
         }
         self.emit(
             InstData::Binary {
@@ -408,11 +401,7 @@ impl KernelBuilder {
     #[track_caller]
     pub(crate) fn unary<'k>(&'k self, op: UnaryOp, arg: impl IntoVal<'k>) -> Val<'k> {
         let x = arg.into_val(self, None);
-        let accepted = match op {
-            UnaryOp::Neg => self.is_number(x.ty),
-            UnaryOp::Not => self.is_integer(x.ty) || x.ty == Type::BOOL,
-        };
-        if !accepted {
+        if !self.is_taken(op.takes(), x.ty) {
             let name = format!("`{}`", format!("{op:?}").to_lowercase());
             return self.wrong_type(&name, "a number (`not`: an integer or a bool)", x, x.ty);
         }
@@ -500,11 +489,20 @@ macro_rules! unary_operators {
 unary_operators! { Val Place Var }
 
 impl KernelBuilder {
+    /// Whether an operator that takes such types takes `ty`.
+    fn is_taken(&self, takes: Takes, ty: Type) -> bool {
+        match takes {
+            Takes::Numbers => self.is_number(ty),
+            Takes::Integers => self.is_integer(ty),
+            Takes::Bits => self.is_integer(ty) || ty == Type::BOOL,
+        }
+    }
+
     /// Whether arithmetic is defined on `ty`: numbers, and type parameters bounded by them.
     pub(crate) fn is_number(&self, ty: Type) -> bool {
         use crate::ir::TypeBound::{Float, Int, Num};
         match self.type_data(ty) {
-            TypeData::Scalar(s) => s != Scalar::Bool,
+            TypeData::Scalar(s) => !s.is_bool(),
             TypeData::Param(p) => matches!(self.bound(p), Some(Num | Int | Float)),
             _ => false,
         }

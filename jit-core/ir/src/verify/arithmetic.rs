@@ -3,7 +3,8 @@
 use super::MAX_UNROLL;
 use super::rules::{Rule, Rules};
 use crate::{
-    BinaryOp, CompareOp, Constant, Phase, Scalar, Type, TypeBound, TypeData, UnaryOp, Unroll, Value,
+    BinaryOp, CompareOp, Constant, Phase, Scalar, Takes, Type, TypeBound, TypeData, UnaryOp,
+    Unroll, Value,
 };
 
 impl Rules<'_> {
@@ -24,39 +25,32 @@ impl Rules<'_> {
     }
 
     pub(super) fn unary(&self, op: UnaryOp, ty: Type) -> Rule {
-        match op {
-            UnaryOp::Neg => self.expect(self.is_number(ty), "it takes a number", ty)?,
-            UnaryOp::Not => self.bits(ty)?,
-        }
-        Ok(ty)
+        self.operator(op.takes(), ty)
     }
 
     pub(super) fn binary(&self, op: BinaryOp, [a, _]: [Value; 2]) -> Rule {
         let ty = self.ty(a);
-        match op {
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Div
-            | BinaryOp::Min
-            | BinaryOp::Max => self.expect(self.is_number(ty), "it takes numbers", ty)?,
-            BinaryOp::Rem => {
-                self.expect(self.is_number(ty), "it takes numbers", ty)?;
-                if ty.is_float() && self.module.phase == Phase::Legal {
-                    return Err("the remainder of floats is a call in a legal module".to_owned());
-                }
-            }
-            BinaryOp::Shl | BinaryOp::Shr => {
-                self.expect(self.is_integer(ty), "it takes integers", ty)?;
-            }
-            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => self.bits(ty)?,
+        let legal = self.module.phase == Phase::Legal;
+        if matches!(op, BinaryOp::Rem) && ty.is_float() && legal {
+            return Err("the remainder of floats is a call in a legal module".to_owned());
         }
-        Ok(ty)
+        self.operator(op.takes(), ty)
     }
 
-    fn bits(&self, ty: Type) -> Result<(), String> {
-        let holds = self.is_integer(ty) || ty == Type::BOOL;
-        self.expect(holds, "it takes integers or bools", ty)
+    fn operator(&self, takes: Takes, ty: Type) -> Rule {
+        let holds = match takes {
+            Takes::Numbers => self.is_number(ty),
+            Takes::Integers => self.is_integer(ty),
+            Takes::Bits => self.is_integer(ty) || ty == Type::BOOL,
+        };
+        match holds {
+            true => Ok(ty),
+            false => Err(format!(
+                "it takes {}, not `{}`",
+                takes.words(),
+                self.name(ty)
+            )),
+        }
     }
 
     pub(super) fn compare(&self, op: CompareOp, [a, _]: [Value; 2]) -> Rule {
