@@ -306,13 +306,13 @@ macro_rules! with_float {
 /// An operation on one scalar.
 pub(super) fn unary(op: UnaryOp, scalar: Scalar) -> Unary {
     match op {
-        _ if scalar == Scalar::Bool => |a| a ^ 1,
         UnaryOp::Neg if scalar.is_float() => {
             with_float!(scalar, T => |a| <T as Float>::put(-<T as Float>::get(a)))
         }
         UnaryOp::Neg => {
             with_int!(scalar, T => |a| <T as Register>::get(a).wrapping_neg().put())
         }
+        UnaryOp::Not if scalar.is_bool() => |a| a ^ 1,
         UnaryOp::Not => with_int!(scalar, T => |a| (!<T as Register>::get(a)).put()),
     }
 }
@@ -322,12 +322,20 @@ pub(super) fn binary(op: BinaryOp, scalar: Scalar) -> Option<Binary> {
     if scalar.is_float() {
         return float_binary(op, scalar);
     }
-    if scalar == Scalar::Bool {
+    if scalar.is_bool() {
         return match op {
             BinaryOp::And => Some(|a, b| a & b),
             BinaryOp::Or => Some(|a, b| a | b),
             BinaryOp::Xor => Some(|a, b| a ^ b),
-            _ => None,
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Rem
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Shl
+            | BinaryOp::Shr => None,
         };
     }
     Some(with_int!(scalar, T => {
@@ -361,7 +369,12 @@ fn float_binary(op: BinaryOp, scalar: Scalar) -> Option<Binary> {
             BinaryOp::Div => |a, b| r(x(a) / x(b)),
             BinaryOp::Min => |a, b| r(<T as Float>::min(x(a), x(b))),
             BinaryOp::Max => |a, b| r(<T as Float>::max(x(a), x(b))),
-            _ => return None,
+            BinaryOp::Rem
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => return None,
         })
     })
 }

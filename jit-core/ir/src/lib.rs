@@ -112,7 +112,7 @@ pub use operands::{OperandRole, OperandType, OperandTypes, Takes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, print, print_function};
 pub use types::{
-    Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Layout, LeafKind, LeafType,
+    Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Half, Layout, LeafKind, LeafType,
     Scalar, ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,
 };
 pub use verify::{VerifyError, VerifyErrors, verify};

@@ -16,7 +16,7 @@ use super::entity::entity;
 
 pub use layout::Layout;
 pub use leaf::{LeafKind, LeafType};
-pub use scalar::{AddressSpace, FloatFormat, Scalar, ScalarKind};
+pub use scalar::{AddressSpace, FloatFormat, Half, Scalar, ScalarKind};
 
 entity! {
     /// A type parameter of a generic function, by position.

@@ -5,7 +5,7 @@
 //! literal such as `0.1` becomes a float of any width, rounded to nearest-even, and nothing else,
 //! because dropping its fraction silently would change what the program says.
 
-use crate::ir::{Constant, Scalar, Type};
+use crate::ir::{Constant, Type};
 
 /// `constant` as a constant of `ty`, or what is wrong with it: words that the type follows.
 pub(super) fn convert(constant: Constant, ty: Type) -> Result<Constant, &'static str> {
@@ -17,9 +17,9 @@ pub(super) fn convert(constant: Constant, ty: Type) -> Result<Constant, &'static
     };
     match constant {
         Constant::Zero => Ok(constant),
-        Constant::Bool(_) if scalar == Scalar::Bool => Ok(constant),
+        Constant::Bool(_) if scalar.is_bool() => Ok(constant),
         Constant::Bool(_) => Err("is a bool, not a value of"),
-        Constant::Int(_) | Constant::Float(_) if scalar == Scalar::Bool => {
+        Constant::Int(_) | Constant::Float(_) if scalar.is_bool() => {
             Err("is a number, not a value of")
         }
         Constant::Int(int) if scalar.is_float() => match scalar.exact_float(int) {

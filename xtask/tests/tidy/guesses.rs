@@ -1,7 +1,7 @@
 //! Where code decides by an operation, a scalar or a type, and leaves those open that it does not name.
 //!
-//! A `match` with an arm for all others, `matches!`, `if let` and `let .. else` on one of these enums
-//! go on compiling when a variant is added, and answer for it unasked. The compiler leads through
+//! A `match` with an arm for all others, `matches!`, `if let`, `let .. else` and `==` on one of these
+//! enums go on compiling when a variant is added, and answer for it unasked. The compiler leads through
 //! what names every variant, or asks `ir` a question that does. Neither clippy's
 //! `wildcard_enum_match_arm` nor `match_wildcard_for_single_variants` sees `matches!`, tuples and
 //! what is behind `Some`.
@@ -12,10 +12,12 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Expr, Pat, Path, Token};
+use syn::{BinOp, Expr, Pat, Path, Token};
 
 /// The enums that grow.
-const GROWING: [&str; 3] = ["InstData", "Scalar", "TypeData"];
+const GROWING: [&str; 6] = [
+    "InstData", "UnaryOp", "BinaryOp", "AtomicOp", "Scalar", "TypeData",
+];
 
 /// The lines where a file leaves variants of growing enums open, each with the enum. A file that is not
 /// Rust for itself has none.
@@ -84,6 +86,19 @@ impl<'ast> Visit<'ast> for Finder {
     fn visit_expr_let(&mut self, node: &'ast syn::ExprLet) {
         self.note(node.let_token.span.start().line, &[&node.pat], true);
         visit::visit_expr_let(self, node);
+    }
+
+    fn visit_expr_binary(&mut self, node: &'ast syn::ExprBinary) {
+        if let BinOp::Eq(_) | BinOp::Ne(_) = node.op {
+            let named = |side: &Expr| match side {
+                Expr::Path(path) => GROWING.into_iter().find(|name| is_of(&path.path, name)),
+                _ => None,
+            };
+            let line = node.op.span().start().line;
+            let name = named(&node.left).or_else(|| named(&node.right));
+            self.found.extend(name.map(|name| (line, name)));
+        }
+        visit::visit_expr_binary(self, node);
     }
 
     fn visit_local(&mut self, node: &'ast syn::Local) {

@@ -50,6 +50,15 @@ pub enum ScalarKind {
     Float(FloatFormat),
 }
 
+/// The floats of 16 bits.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Half {
+    /// IEEE 754 binary16.
+    F16,
+    /// bfloat16.
+    BF16,
+}
+
 /// Which numbers a binary floating-point type has.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct FloatFormat {
@@ -109,11 +118,7 @@ impl Scalar {
 
     /// Width in bits; 1 for `bool`.
     pub fn bits(self) -> u32 {
-        if self == Scalar::Bool {
-            1
-        } else {
-            self.bytes() * 8
-        }
+        if self.is_bool() { 1 } else { self.bytes() * 8 }
     }
 
     /// What sort of number it is.
@@ -189,10 +194,11 @@ impl Scalar {
         }
     }
 
-    /// Whether this is `f16` or `bf16`: stored in 16 bits, computed in `f32` and rounded.
-    pub fn is_half(self) -> bool {
+    /// Which float of 16 bits it is, if it is one: stored in these, computed in `f32` and rounded.
+    pub const fn as_half(self) -> Option<Half> {
         match self {
-            Scalar::F16 | Scalar::BF16 => true,
+            Scalar::F16 => Some(Half::F16),
+            Scalar::BF16 => Some(Half::BF16),
             Scalar::Bool
             | Scalar::I8
             | Scalar::I16
@@ -203,8 +209,13 @@ impl Scalar {
             | Scalar::U32
             | Scalar::U64
             | Scalar::F32
-            | Scalar::F64 => false,
+            | Scalar::F64 => None,
         }
+    }
+
+    /// Whether this is `f16` or `bf16`.
+    pub const fn is_half(self) -> bool {
+        self.as_half().is_some()
     }
 }
 

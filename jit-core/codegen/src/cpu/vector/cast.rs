@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 
-use kiln_ir::{LeafType, Scalar, Type, Value};
+use kiln_ir::{Half, LeafType, Scalar, Type, Value};
 
 use super::Warp;
 use super::emit::{Built, unexpected};
@@ -207,7 +207,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             (value, from)
         };
         if to.is_half() {
-            let single = match from == Scalar::F64 {
+            let single = match from.bits() > 32 {
                 true => self.double_to_odd_single(value)?,
                 false => value,
             };
@@ -238,20 +238,30 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// `f16` or `bf16` as `f32`, which is exact.
     pub(super) fn widen_half(&self, scalar: Scalar, value: BasicValueEnum<'ctx>) -> Built<'ctx> {
-        if scalar == Scalar::F16 && self.kernel.has_f16c {
-            let half = self.emit.context.f16_type().into();
-            let value = self.emit.cast(InstructionOpcode::BitCast, value, half)?;
-            let single = scalar_type(self.emit, Scalar::F32);
-            return self.emit.cast(InstructionOpcode::FPExt, value, single);
+        match scalar.as_half() {
+            Some(Half::F16) if self.kernel.has_f16c => {
+                let half = self.emit.context.f16_type().into();
+                let value = self.emit.cast(InstructionOpcode::BitCast, value, half)?;
+                let single = scalar_type(self.emit, Scalar::F32);
+                self.emit.cast(InstructionOpcode::FPExt, value, single)
+            }
+            Some(Half::F16) => self.widen_f16(value),
+            Some(Half::BF16) => {
+                let wide = self.emit.resize(value, 32, false)?;
+                self.float_from_bits(self.shifted_left(wide, 16)?, 32)
+            }
+            None => Err(unexpected("a half that is none")),
         }
+    }
+
+    fn shifted_left(&self, value: BasicValueEnum<'ctx>, bits: u64) -> Built<'ctx> {
+        let amount = self.emit.int_like(bits, value);
+        self.emit.binary(InstructionOpcode::Shl, value, amount)
+    }
+
+    fn widen_f16(&self, value: BasicValueEnum<'ctx>) -> Built<'ctx> {
         let wide = self.emit.resize(value, 32, false)?;
-        let shift = |v, n| {
-            let amount = self.emit.int_like(n, v);
-            self.emit.binary(InstructionOpcode::Shl, v, amount)
-        };
-        if scalar == Scalar::BF16 {
-            return self.float_from_bits(shift(wide, 16)?, 32);
-        }
+        let shift = |v, n| self.shifted_left(v, n);
         // The exponent of the 15 bits without a sign, shifted in place, is too small by 112; a
         // multiplication corrects it, for subnormal numbers, too. Infinity and NaN are set apart.
         let sign = shift(self.emit.and(wide, self.emit.int_like(0x8000, wide))?, 16)?;
@@ -273,17 +283,17 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// `f32` as `f16` or `bf16`, rounded to nearest-even.
     pub(super) fn round_to_half(&self, scalar: Scalar, value: BasicValueEnum<'ctx>) -> Built<'ctx> {
-        if scalar == Scalar::F16 && self.kernel.has_f16c {
-            let half = self.emit.context.f16_type().into();
-            let value = self.emit.cast(InstructionOpcode::FPTrunc, value, half)?;
-            return self
-                .emit
-                .cast(InstructionOpcode::BitCast, value, self.emit.int(16).into());
+        match scalar.as_half() {
+            Some(Half::F16) if self.kernel.has_f16c => {
+                let half = self.emit.context.f16_type().into();
+                let value = self.emit.cast(InstructionOpcode::FPTrunc, value, half)?;
+                let bits = self.emit.int(16).into();
+                self.emit.cast(InstructionOpcode::BitCast, value, bits)
+            }
+            Some(Half::F16) => self.round_to_f16(value),
+            Some(Half::BF16) => self.round_to_bf16(value),
+            None => Err(unexpected("a half that is none")),
         }
-        if scalar == Scalar::BF16 {
-            return self.round_to_bf16(value);
-        }
-        self.round_to_f16(value)
     }
 
     fn round_to_bf16(&self, value: BasicValueEnum<'ctx>) -> Built<'ctx> {

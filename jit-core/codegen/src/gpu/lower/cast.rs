@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{Scalar, Type, TypeData, Value};
+use kiln_ir::{Half, Scalar, Type, TypeData, Value};
 
 use super::value::{as_float, as_int, as_pointer};
 use super::{FunctionLowering, unexpected};
@@ -27,7 +27,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let value = self.one(arg)?;
         match (from.is_float(), to.is_float()) {
             _ if from == to => Ok(value),
-            (false, false) if to == Scalar::Bool => Err(unexpected("a conversion to bool")),
+            (false, false) if to.is_bool() => Err(unexpected("a conversion to bool")),
             (false, false) => {
                 let signed = from.is_signed_int();
                 Ok(self.resize(as_int(value)?, to.bits(), signed)?.into())
@@ -44,15 +44,15 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         from: Scalar,
         to: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        if !to.is_half() {
+        let Some(half) = to.as_half() else {
             return self.convert_int(value, from, to);
-        }
+        };
         // Through f32. For f16 that cannot round twice: integers f32 has to round are beyond the
         // range of f16. bf16 has that range, so there the first step keeps what was lost.
-        let wide = if to == Scalar::BF16 && from.bits() > F32_DIGITS {
-            self.int_to_odd_f32(value, from)?
-        } else {
-            self.convert_int(value, from, Scalar::F32)?
+        let twice = from.bits() > F32_DIGITS;
+        let wide = match half {
+            Half::BF16 if twice => self.int_to_odd_f32(value, from)?,
+            Half::F16 | Half::BF16 => self.convert_int(value, from, Scalar::F32)?,
         };
         self.round_to_half(wide, to)
     }
@@ -99,7 +99,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         from: Scalar,
         to: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        if to == Scalar::Bool {
+        if to.is_bool() {
             return Err(unexpected("a conversion to bool"));
         }
         let value = if from.is_half() {
