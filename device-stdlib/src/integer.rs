@@ -139,24 +139,8 @@ methods! {
 
 /// The unsigned integer type of the same width.
 fn unsigned(ty: Type) -> Type {
-    let Some(scalar) = ty.as_scalar() else {
-        return ty;
-    };
-    match scalar {
-        Scalar::I8 => Type::U8,
-        Scalar::I16 => Type::U16,
-        Scalar::I32 => Type::U32,
-        Scalar::I64 => Type::U64,
-        Scalar::Bool
-        | Scalar::U8
-        | Scalar::U16
-        | Scalar::U32
-        | Scalar::U64
-        | Scalar::F16
-        | Scalar::BF16
-        | Scalar::F32
-        | Scalar::F64 => ty,
-    }
+    let int = ty.as_scalar().filter(|scalar| scalar.is_int());
+    int.map_or(ty, |scalar| Type::scalar(scalar.unsigned()))
 }
 
 fn is_signed(ty: Type) -> bool {

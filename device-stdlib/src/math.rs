@@ -134,9 +134,6 @@ methods! {
 
 /// The integer type of a float's bits.
 pub(crate) fn bits_of(ty: Type) -> Type {
-    match ty {
-        Type::F64 => Type::U64,
-        Type::F32 => Type::U32,
-        _ => Type::U16,
-    }
+    ty.as_scalar()
+        .map_or(ty, |scalar| Type::scalar(scalar.unsigned()))
 }

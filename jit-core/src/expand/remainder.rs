@@ -5,24 +5,27 @@
 //! integer has room for. No step rounds. (`x - trunc(x / y) * y`, which LLVM writes for GPUs, does.)
 
 use crate::build::{DeviceFn, KernelBuilder, Val};
-use crate::ir::{Module, Scalar, Type};
+use crate::ir::{FloatFormat, Module, Scalar, ScalarKind, Type};
 
 /// The function of a dividend and a divisor, for a type of floats.
 pub(super) fn body(scalar: Scalar) -> Option<Module> {
+    let ScalarKind::Float(format) = scalar.kind() else {
+        return None;
+    };
     let ty = Type::scalar(scalar);
     let function = DeviceFn::build(&format!("rem.{}", scalar.name()), |k| {
         let (x, y) = (k.param("x", ty), k.param("y", ty));
         let result = match scalar.is_half() {
             // No remainder has more digits than the numbers, so nothing is rounded on the way back.
             true => (x.cast(Type::F32) % y.cast(Type::F32)).cast(ty),
-            false => Division::of(k, x, y).remainder(),
+            false => Division::of(k, x, y, scalar, format).remainder(),
         };
         k.return_value(result);
     });
     function.ok().map(|f| f.module())
 }
 
-/// A division of `f32` or `f64` (IEEE 754 binary32, binary64).
+/// A division of floats that are computed in their own type, as `f32` and `f64` are.
 struct Division<'k> {
     k: &'k KernelBuilder,
     x: Val<'k>,
@@ -37,19 +40,22 @@ struct Division<'k> {
 }
 
 impl<'k> Division<'k> {
-    fn of(k: &'k KernelBuilder, x: Val<'k>, y: Val<'k>) -> Division<'k> {
-        let (int, width, digits) = match x.ty() {
-            Type::F64 => (Type::U64, 64, 52),
-            _ => (Type::U32, 32, 23),
-        };
+    fn of(
+        k: &'k KernelBuilder,
+        x: Val<'k>,
+        y: Val<'k>,
+        scalar: Scalar,
+        format: FloatFormat,
+    ) -> Division<'k> {
+        let int = Type::scalar(scalar.unsigned());
         Division {
             k,
             x,
             y,
             int,
-            width,
-            digits,
-            sign: k.lit(int, 1u64 << (width - 1)),
+            width: scalar.bits(),
+            digits: format.precision - 1,
+            sign: k.lit(int, 1u64 << (scalar.bits() - 1)),
         }
     }
 

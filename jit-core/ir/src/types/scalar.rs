@@ -165,6 +165,16 @@ impl Scalar {
         matches!(self.kind(), ScalarKind::Float(_))
     }
 
+    /// The unsigned integer that has as many bytes.
+    pub const fn unsigned(self) -> Scalar {
+        match self {
+            Scalar::Bool | Scalar::I8 | Scalar::U8 => Scalar::U8,
+            Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => Scalar::U16,
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => Scalar::U32,
+            Scalar::I64 | Scalar::U64 | Scalar::F64 => Scalar::U64,
+        }
+    }
+
     /// The smallest and the largest value of an integer type; `None` for other types.
     pub fn int_range(self) -> Option<RangeInclusive<i128>> {
         let ScalarKind::Int { signed } = self.kind() else {
@@ -271,6 +281,15 @@ mod tests {
             assert_eq!(scalar.int_range(), None, "{scalar:?}");
         }
         assert!(!Scalar::Bool.holds(0) && !Scalar::Bool.holds(1));
+    }
+
+    #[test]
+    fn unsigned_integers_have_the_same_bytes() {
+        for scalar in Scalar::ALL {
+            let unsigned = scalar.unsigned();
+            assert!(unsigned.is_int() && !unsigned.is_signed_int());
+            assert_eq!(unsigned.bytes(), scalar.bytes(), "{scalar:?}");
+        }
     }
 
     /// Against the conversions of Rust and of `half`, which round.

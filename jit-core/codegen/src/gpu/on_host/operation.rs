@@ -14,7 +14,7 @@ use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
 
 /// The types in the order in which they stand for a cell of inline PTX that several have: what PTX
 /// sees is registers, and an integer is all of its register.
-const WHOLE_REGISTERS_FIRST: [Scalar; 13] = [
+const WHOLE_REGISTERS_FIRST: [Scalar; Scalar::ALL.len()] = [
     Scalar::U32,
     Scalar::I32,
     Scalar::U64,
