@@ -98,8 +98,10 @@ impl Clock {
         Clock(Instant::now())
     }
 
-    fn lap(&mut self) -> Duration {
-        std::mem::replace(&mut self.0, Instant::now()).elapsed()
+    /// Calls `told` with the time that a stage took; what that takes itself is no stage's.
+    fn lap(&mut self, told: impl FnOnce(Duration)) {
+        told(self.0.elapsed());
+        self.0 = Instant::now();
     }
 }
 
@@ -134,7 +136,7 @@ impl Compiler<'_> {
         let mut clock = Clock::start();
         let mut passed = |stage, module: &Module| {
             let text = || module.to_string();
-            self.observer.stage(&kernel, stage, clock.lap(), &text);
+            clock.lap(|took| self.observer.stage(&kernel, stage, took, &text));
         };
 
         self.hooks.check(&job.target, self.isas)?;
@@ -261,12 +263,13 @@ impl ThroughLlvm {
         };
         let (mut clock, mut stages) = (Clock::start(), Vec::new());
         let mut passed = |stage, text: &dyn Fn() -> String| {
-            let text = if self.keep_text {
-                text()
-            } else {
-                String::new()
-            };
-            stages.push((stage, clock.lap(), text));
+            clock.lap(|took| {
+                let text = match self.keep_text {
+                    true => text(),
+                    false => String::new(),
+                };
+                stages.push((stage, took, text));
+            });
         };
         let kernel = self.job.info.name.as_str();
         let cx = HookContext {
