@@ -3,9 +3,12 @@
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
-use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
-use kiln_jit_core::ir::{Scalar, Type, TypePattern};
-use kiln_jit_core::value::DeviceType;
+use kiln_jit_core::build::{DeviceFn, IntoVal, KernelBuilder, Val};
+use kiln_jit_core::front::{Callable, Front, Operand};
+use kiln_jit_core::ir::{
+    AddressSpace, Effects, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern,
+};
+use kiln_jit_core::value::{DeviceType, F32x2, F32x4, F64x2, I32x4, U32x4};
 
 /// Functions that are one operation: an instruction that Kiln has no name for, or a register.
 ///
@@ -51,7 +54,8 @@ use kiln_jit_core::value::DeviceType;
 /// # }
 /// ```
 ///
-/// Its types are numbers and `bool` ([`RowType`]), or nothing for a result. It may have a type parameter, with what
+/// Its types are numbers and `bool`, vectors, arrays and references ([`RowType`]), for a result also tuples, or
+/// nothing ([`RowResult`]). It may have a type parameter, with what
 /// that can be, in brackets or `any` scalar; the type that it is called with chooses the cell. An argument that
 /// is a part of the instruction is a literal: a function of `Option<i128>` says behind `where` what it may be.
 ///
@@ -98,6 +102,52 @@ use kiln_jit_core::value::DeviceType;
 /// # }
 /// ```
 ///
+/// What takes or gives more than scalars is, where a machine has no cell for it, a device function, whose name
+/// stands in place of a body. What takes a reference reads or writes memory, and says so.
+///
+/// ```
+/// use kiln::core::ir::{Cell, Effects, Family};
+/// use kiln::prelude::*;
+///
+/// #[device_fn]
+/// fn replaced(place: &mut u32, new: u32) -> (u32, bool) {
+///     let old = *place;
+///     *place = new;
+///     (old, old != new)
+/// }
+///
+/// kiln::intrinsic! {
+///     /// Writes `new`, and gives what was there and whether that is something else.
+///     fn swap(place: &mut u32, new: u32) -> (u32, bool) = row("example.swap", replaced)
+///         .with_effects(Effects::Memory)
+///         .with_cells(&[Cell::asm(
+///             Family::PTX,
+///             None,
+///             "{ .reg .pred p; ld.u32 $0, [$2]; st.u32 [$2], $3; setp.ne.u32 p, $0, $3; selp.u32 $1, 1, 0, p; }",
+///             "=&r,=&r,l,r,~{memory}",
+///         )]);
+/// }
+///
+/// #[kernel]
+/// fn count_changes(x: &mut [u32], changes: &mut [u32]) {
+///     let i = global_id().x;
+///     if i < x.len() {
+///         let (old, changed) = swap(&mut x[i], 7);
+///         if changed {
+///             atomic_add(&mut changes[0], old);
+///         }
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let (mut x, mut changes) = (jit.upload(&[7, 5, 3])?, jit.zeros(1)?);
+/// count_changes.launch(&jit, (1, 32), &mut x, &mut changes)?;
+/// assert_eq!((x.to_vec()?, changes.to_vec()?), (vec![7; 3], vec![8]));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// What follows `row(..)` are methods of
 /// [`IntrinsicDef`](kiln_jit_core::ir::IntrinsicDef). A machine without a cell is an error at the launch that
 /// names operation and machine; a CPU calls the function itself where there is none for it. An operation that
@@ -118,11 +168,13 @@ macro_rules! intrinsic {
         $vis:vis fn $name:ident $(<$t:ident: $bound:path = $scalars:tt>)?
             ($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)?
             $(where $($checked:ident is $check:path),+)?
-            $host:block
+            $($host:block)?
             = row($row:literal $(, $($meaning:tt)+)?) $(.$with:ident($($value:expr),* $(,)?))*;
     )+) => {$(
         $(#[$attribute])*
-        $vis fn $name $(<$t: $bound>)? ($($arg: $ty),*) $(-> $result)? $host
+        $vis fn $name $(<$t: $bound>)? ($($arg: $ty),*) $(-> $result)? {
+            $crate::intrinsic!(@host [$($host)?] ($($arg),*) $($($meaning)+)?)
+        }
 
         #[doc = concat!("What [`", stringify!($name), "()`] is in kernels.")]
         #[allow(non_camel_case_types, dead_code, reason = "it has the name of the function")]
@@ -146,15 +198,20 @@ macro_rules! intrinsic {
                     [$(<$ty as $crate::macros::RowType>::FIRST),*],
                     [$(<$ty as $crate::macros::RowType>::LATER),*],
                 );
+                const RESULT: $crate::macros::TypePattern =
+                    <$crate::intrinsic!(@result $($result)?) as $crate::macros::RowResult>::PATTERN;
                 static ROW: $crate::macros::IntrinsicDef = $crate::macros::IntrinsicDef::new(
                     $row,
                     PARAMS,
-                    <$crate::intrinsic!(@result $($result)?) as $crate::macros::RowResult>::PATTERN,
+                    RESULT,
                     $crate::intrinsic!(
-                        @meaning $name [$($t = $scalars)?] {$($arg: $ty),*} $($($meaning)+)?
+                        @meaning $name [$($host)?] [$($t = $scalars)?]
+                        {$row: $($arg: $ty),* => $crate::intrinsic!(@result $($result)?)}
+                        $($($meaning)+)?
                     ),
                 )
                 $(.$with($($value),*))*;
+                const _: () = $crate::macros::check(&ROW);
                 &ROW
             }
 
@@ -185,8 +242,12 @@ macro_rules! intrinsic {
                 _: &[$crate::macros::Type],
                 args: &[$crate::macros::Operand<'k>],
             ) -> $crate::macros::Operand<'k> {
+                $(type $t = $crate::macros::Open<$name>;)?
                 match args {
-                    [$($arg),*] => front.value($name::build(front.builder() $(, $arg.target())*)),
+                    [$($arg),*] => front.value($name::build(
+                        front.builder()
+                        $(, <$ty as $crate::macros::RowType>::operand(*$arg))*
+                    )),
                     // rustc has counted them.
                     _ => front.unit(),
                 }
@@ -199,12 +260,21 @@ macro_rules! intrinsic {
         &[$(<$scalar as $crate::macros::RowScalar>::SCALAR),+]
     };
 
-    (@meaning $name:ident [] $args:tt) => {
+    (@host [$host:block] $args:tt $($meaning:tt)*) => { $host };
+    (@host [] ($($arg:ident),*) $function:path) => { $function($($arg),*) };
+    (@host [] $args:tt $($meaning:tt)*) => {
+        ::core::compile_error!(
+            "an intrinsic has a body, or the name of a `#[device_fn]` that is its body behind that of its row: \
+             `fn divide(x: u32, y: u32) -> (u32, u32) = row(\"example.divide\", quotient_and_remainder);`"
+        )
+    };
+
+    (@meaning $name:ident [$host:block] [] $args:tt) => {
         $crate::macros::Meaning::Pure(|_, args| $crate::intrinsic!(@apply $name args $args))
     };
-    (@meaning $name:ident [$t:ident = any] $args:tt) => {
+    (@meaning $name:ident [$host:block] [$t:ident = any] $args:tt) => {
         $crate::intrinsic!(
-            @meaning $name
+            @meaning $name [$host]
             [$t = [
                 bool, i8, i16, i32, i64, u8, u16, u32, u64,
                 $crate::macros::f16, $crate::macros::bf16, f32, f64
@@ -212,7 +282,7 @@ macro_rules! intrinsic {
             $args
         )
     };
-    (@meaning $name:ident [$t:ident = [$($scalar:ty),+ $(,)?]] $args:tt) => {
+    (@meaning $name:ident [$host:block] [$t:ident = [$($scalar:ty),+ $(,)?]] $args:tt) => {
         $crate::macros::Meaning::Pure(|chosen, args| {
             $(if chosen == <$scalar as $crate::macros::RowScalar>::SCALAR {
                 type $t = $scalar;
@@ -222,14 +292,29 @@ macro_rules! intrinsic {
             0
         })
     };
-    (@meaning $name:ident $scalars:tt $args:tt $($meaning:tt)+) => {
+    (@meaning $name:ident [$host:block] $scalars:tt $args:tt $($meaning:tt)+) => {
         $($meaning)+
     };
-    (@apply $name:ident $bits:ident {$($arg:ident: $ty:ty),*}) => {
+    (
+        @meaning $name:ident [] $scalars:tt {$row:literal: $($arg:ident: $ty:ty),* => $result:ty}
+        $function:path
+    ) => {
+        $crate::macros::Meaning::Body(|chosen| {
+            $crate::macros::function::<$function>($row, &[
+                $((::core::stringify!($arg), &|front| {
+                    <$ty as $crate::macros::RowType>::ty(front, chosen)
+                })),*
+            ])
+        })
+    };
+    (@meaning $($other:tt)*) => {
+        $crate::macros::Meaning::Body(|_| ::core::option::Option::None)
+    };
+    (@apply $name:ident $bits:ident {$row:literal: $($arg:ident: $ty:ty),* => $result:ty}) => {
         match $bits {
             [$($arg),*] => match ($(<$ty as $crate::macros::RowType>::from_bits(*$arg),)*) {
                 ($(::core::option::Option::Some($arg),)*) => {
-                    $crate::macros::RowResult::into_bits($name($($arg),*))
+                    <$result as $crate::macros::RowResult>::into_bits($name($($arg),*))
                 }
                 #[allow(unreachable_patterns, reason = "without arguments there are none to miss")]
                 _ => 0,
@@ -248,12 +333,14 @@ macro_rules! intrinsic {
     };
 }
 
-/// A type of arguments of intrinsics.
+/// A type of arguments of intrinsics: numbers and `bool`, vectors and fixed arrays of them, and references to
+/// those.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no type of an intrinsic",
-    label = "not a scalar",
-    note = "an intrinsic takes and gives `bool`, `i8` to `i64`, `u8` to `u64`, `f16`, `bf16`, `f32`, `f64`; for a \
-            `usize` take a `u32`, which is what kernels hold"
+    label = "no registers hold it",
+    note = "an intrinsic takes and gives `bool`, `i8` to `i64`, `u8` to `u64`, `f16`, `bf16`, `f32`, `f64`, arrays of \
+            them and `F32x4` and its kind; it takes references, `&mut u32`, and gives tuples. For a `usize` take a \
+            `u32`, which is what kernels hold"
 )]
 pub trait RowType {
     /// What it is in the row, before another parameter has left a choice.
@@ -270,13 +357,24 @@ pub trait RowType {
         None
     }
 
+    /// The type in kernels, where arguments choose `chosen`.
+    fn ty(front: Front<'_>, chosen: Scalar) -> Type;
+
+    /// An argument of a call in a kernel.
+    fn operand(arg: Operand<'_>) -> Operand<'_> {
+        arg.target()
+    }
+
     /// An argument of the builder. `chosen` is the type that the arguments before have chosen.
     #[track_caller]
     fn argument<'k>(
         arg: impl IntoVal<'k>,
         builder: &'k KernelBuilder,
         chosen: &mut Option<Type>,
-    ) -> Val<'k>;
+    ) -> Val<'k> {
+        let _ = chosen;
+        arg.into_val(builder, None)
+    }
 }
 
 /// Numbers and `bool`.
@@ -302,6 +400,9 @@ macro_rules! scalars {
             fn from_bits($bits: u64) -> Option<Self> {
                 Some($from)
             }
+            fn ty(_: Front<'_>, _: Scalar) -> Type {
+                Type::scalar(Scalar::$scalar)
+            }
             #[track_caller]
             fn argument<'k>(
                 arg: impl IntoVal<'k>,
@@ -309,6 +410,13 @@ macro_rules! scalars {
                 _: &mut Option<Type>,
             ) -> Val<'k> {
                 arg.into_val(builder, Some(Type::scalar(Scalar::$scalar)))
+            }
+        }
+
+        impl RowResult for $t {
+            const PATTERN: TypePattern = TypePattern::Exact(Scalar::$scalar);
+            fn into_bits(self) -> u64 {
+                self.bits()
             }
         }
     )*};
@@ -329,6 +437,87 @@ scalars! {
     f64: F64, |bits| f64::from_bits(bits), |value| value.to_bits();
 }
 
+macro_rules! vectors {
+    ($($t:ident: $scalar:ident $lanes:literal;)*) => {$(
+        impl RowType for $t {
+            const FIRST: TypePattern =
+                TypePattern::Vector(&TypePattern::Exact(Scalar::$scalar), $lanes);
+            fn ty(front: Front<'_>, _: Scalar) -> Type {
+                front.builder().device_type::<$t>()
+            }
+        }
+
+        impl RowResult for $t {
+            const PATTERN: TypePattern = <$t as RowType>::FIRST;
+        }
+    )*};
+}
+vectors! { F32x2: F32 2; F32x4: F32 4; F64x2: F64 2; I32x4: I32 4; U32x4: U32 4; }
+
+impl<T: RowType, const N: usize> RowType for [T; N] {
+    const FIRST: TypePattern = TypePattern::Array(&T::FIRST, N as u64);
+    const LATER: TypePattern = TypePattern::Array(&T::LATER, N as u64);
+    fn ty(front: Front<'_>, chosen: Scalar) -> Type {
+        front.builder().array(T::ty(front, chosen), N as u64)
+    }
+}
+
+impl<T: RowResult, const N: usize> RowResult for [T; N] {
+    const PATTERN: TypePattern = TypePattern::Array(&T::PATTERN, N as u64);
+}
+
+macro_rules! references {
+    ($($t:ty: $mutable:literal;)*) => {$(
+        impl<T: RowType> RowType for $t {
+            const FIRST: TypePattern = reference(&T::FIRST, $mutable);
+            const LATER: TypePattern = reference(&T::LATER, $mutable);
+            fn ty(front: Front<'_>, chosen: Scalar) -> Type {
+                front.reference_type(T::ty(front, chosen), false, $mutable)
+            }
+            fn operand(arg: Operand<'_>) -> Operand<'_> {
+                arg
+            }
+            #[track_caller]
+            fn argument<'k>(
+                arg: impl IntoVal<'k>,
+                builder: &'k KernelBuilder,
+                chosen: &mut Option<Type>,
+            ) -> Val<'k> {
+                let (value, front) = (arg.into_val(builder, None), Front::new(builder));
+                let target = front.referent(value.ty());
+                if let (Some(target), true) = (target, T::FIRST.has_choice()) {
+                    chosen.get_or_insert(target);
+                }
+                match target {
+                    Some(target) => {
+                        front.passed(value, front.reference_type(target, false, $mutable))
+                    }
+                    None => value,
+                }
+            }
+        }
+    )*};
+}
+references! { &T: false; &mut T: true; }
+
+/// A reference into any memory.
+const fn reference(to: &'static TypePattern, mutable: bool) -> TypePattern {
+    TypePattern::Pointer {
+        to,
+        space: AddressSpace::Generic,
+        mutable,
+    }
+}
+
+macro_rules! tuples {
+    ($(($($t:ident)*))*) => {$(
+        impl<$($t: RowResult),*> RowResult for ($($t,)*) {
+            const PATTERN: TypePattern = TypePattern::Tuple(&[$($t::PATTERN),*]);
+        }
+    )*};
+}
+tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H) }
+
 /// An intrinsic with a type parameter: what that can be.
 pub trait Choice {
     /// The types.
@@ -341,6 +530,9 @@ pub struct Open<C>(PhantomData<C>);
 impl<C: Choice> RowType for Open<C> {
     const FIRST: TypePattern = TypePattern::OneOf(C::SCALARS);
     const LATER: TypePattern = TypePattern::Chosen;
+    fn ty(_: Front<'_>, chosen: Scalar) -> Type {
+        Type::scalar(chosen)
+    }
     #[track_caller]
     fn argument<'k>(
         arg: impl IntoVal<'k>,
@@ -353,39 +545,73 @@ impl<C: Choice> RowType for Open<C> {
     }
 }
 
-/// A result of intrinsics: a scalar or nothing.
+/// A result of intrinsics: what they take but references, tuples of that, or nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no result of an intrinsic",
-    note = "an intrinsic gives a number, a `bool` or nothing"
+    label = "no registers hold it",
+    note = "an intrinsic gives numbers, `bool`, arrays of them, `F32x4` and its kind, tuples of these, or nothing. \
+            For a `usize` give a `u32`, which is what kernels hold"
 )]
 pub trait RowResult {
     /// What it is in the row.
     const PATTERN: TypePattern;
-    /// Its bits.
-    fn into_bits(self) -> u64;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: RowScalar> RowResult for T {
-    const PATTERN: TypePattern = TypePattern::Exact(T::SCALAR);
-    fn into_bits(self) -> u64 {
-        self.bits()
+    /// Its bits, of a scalar.
+    fn into_bits(self) -> u64
+    where
+        Self: Sized,
+    {
+        0
     }
 }
 
 impl RowResult for () {
     const PATTERN: TypePattern = TypePattern::Unit;
-    fn into_bits(self) -> u64 {
-        0
-    }
 }
 
 #[diagnostic::do_not_recommend]
 impl<C: Choice> RowResult for Open<C> {
     const PATTERN: TypePattern = TypePattern::Chosen;
-    fn into_bits(self) -> u64 {
-        0
+}
+
+/// The body of an intrinsic that a device function is: of what a call of it builds for parameters of these
+/// names and types.
+pub fn function<F: Callable>(
+    name: &str,
+    params: &[(&str, &dyn Fn(Front<'_>) -> Type)],
+) -> Option<Module> {
+    let body = DeviceFn::build(name, |k| {
+        let front = Front::new(k);
+        let mut args = Vec::new();
+        for (name, ty) in params {
+            args.push(front.param(name, ty(front), false, false));
+        }
+        let result = F::call(front, &[], &args).read();
+        if result.ty() != Type::UNIT {
+            k.return_value(result);
+        }
+    });
+    body.and_then(|body| body.linked()).ok()
+}
+
+/// Refuses rows that mean something else than they say.
+pub const fn check(row: &IntrinsicDef) {
+    let (mut at, mut scalars, mut references) = (0, row.result.is_scalar(), false);
+    while at < row.params.len() {
+        scalars = scalars && row.params[at].is_scalar();
+        references = references || matches!(row.params[at], TypePattern::Pointer { .. });
+        at += 1;
     }
+    assert!(
+        scalars || matches!(row.meaning, Meaning::Body(_)),
+        "an intrinsic of more than scalars is a function of kernels where a machine has no cell for it: write \
+         that as a `#[device_fn]`, and its name behind that of the row in place of a body, \
+         `fn f(..) -> .. = row(\"my_crate.f\", name);`"
+    );
+    assert!(
+        !references || matches!(row.effects, Effects::Memory),
+        "an intrinsic that takes references reads or writes memory, and says so: \
+         `row(..).with_effects(Effects::Memory)`"
+    );
 }
 
 /// The parameters of a row: up to the first one that leaves a choice as they are first, the others as they are

@@ -29,7 +29,9 @@ pub mod warp;
 /// What the code that [`intrinsic!`] writes refers to.
 #[doc(hidden)]
 pub mod macros {
-    pub use crate::intrinsic::{Choice, Open, RowResult, RowScalar, RowType, is_row_name, params};
+    pub use crate::intrinsic::{
+        Choice, Open, RowResult, RowScalar, RowType, check, function, is_row_name, params,
+    };
     pub use half::{bf16, f16};
     pub use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
     pub use kiln_jit_core::front::{Callable, Front, Operand};

@@ -9,7 +9,7 @@ mod remainder;
 
 use std::collections::HashMap;
 
-use crate::definition::{Body, Definition, Snapshot};
+use crate::definition::{Definition, Snapshot};
 use crate::error::Result;
 use crate::ir::{
     BinaryOp, FuncId, Inst, InstData, IntrinsicId, Meaning, Module, Processor, Scalar, Type,
@@ -106,10 +106,9 @@ fn link_body(module: &mut Module, place: &WrittenOperation) -> Result<Option<Fun
     let Some(library) = (place.body)(place.scalar) else {
         return Ok(None);
     };
-    let Some(function) = library.functions.keys().next() else {
+    let Some(definition) = Definition::of_library(&library) else {
         return Ok(None);
     };
-    let definition = Definition::new(Body::new(library, function, Vec::new()));
     let snapshot = Snapshot::of(&definition)?;
     Ok(Some(specialize::link(module, &snapshot)?))
 }

@@ -17,12 +17,22 @@ chapter![
     several_results,
     addresses_of_shared_memory,
     vectors_and_arrays,
+    functions_of_more_than_scalars,
 ];
 
 /// The row of this chapter with a name, for texts of its kernels.
 pub(crate) fn find(name: &str) -> Option<&'static IntrinsicDef> {
     let rows = [&DIVIDE, &EXCHANGE, &DOT, &HALVES, &MIRROR];
-    rows.into_iter().find(|row| row.name == name)
+    let functions = [
+        divide::row(),
+        swap::row(),
+        weigh::row(),
+        cut::row(),
+        larger::row(),
+    ];
+    rows.into_iter()
+        .chain(functions)
+        .find(|row| row.name == name)
 }
 
 /// A device function for a scalar type, which is `T` in its text.
@@ -279,6 +289,122 @@ fn vectors_and_arrays(jit: &Jit) -> Outcome {
         .collect();
     let (mut out, x) = (jit.zeros::<f32>(40)?, jit.upload(&hx)?);
     jit.launch(&kernel, 1, 40, args!(&mut out, &x))?;
+    assert_eq!(out.to_vec()?, want);
+    Ok(())
+}
+
+#[device_fn]
+fn rest(x: u32, y: u32) -> u32 {
+    x % y
+}
+
+/// Calls another function, which comes along.
+#[device_fn]
+fn quotient_and_rest(x: u32, y: u32) -> (u32, u32) {
+    (x / y, rest(x, y))
+}
+
+#[device_fn]
+fn replaced<T: Num>(place: &mut T, new: T) -> T {
+    let old = *place;
+    *place = new;
+    old
+}
+
+#[device_fn]
+fn weighted(x: F32x4, weights: [f32; 4]) -> f32 {
+    x.0[0] * weights[0] + x.0[1] * weights[1] + x.0[2] * weights[2] + x.0[3] * weights[3]
+}
+
+#[device_fn]
+fn halves(word: u64) -> [u32; 2] {
+    [word as u32, (word >> 32) as u32]
+}
+
+kiln::intrinsic! {
+    /// Quotient and remainder.
+    fn divide(x: u32, y: u32) -> (u32, u32) = row("user.divide_words", quotient_and_rest)
+        .with_cells(&[Cell::asm(
+            Family::PTX,
+            None,
+            "{ div.u32 $0, $2, $3; rem.u32 $1, $2, $3; }",
+            "=&r,=&r,r,r",
+        )]);
+
+    /// Writes to memory of any kind, and gives what was there; of floats there is no cell.
+    fn swap<T: Num = [u32, f32]>(place: &mut T, new: T) -> T = row("user.swap", replaced)
+        .with_uniformity(Uniformity::Lane)
+        .with_effects(Effects::Memory)
+        .with_cells(&[Cell::asm(
+            Family::PTX,
+            Some(Scalar::U32),
+            "{ ld.u32 $0, [$1]; st.u32 [$1], $2; }",
+            "=&r,l,r,~{memory}",
+        )]);
+
+    /// The inner product.
+    fn weigh(x: F32x4, weights: [f32; 4]) -> f32 = row("user.weigh", weighted)
+        .with_cells(&[Cell::asm(
+            Family::PTX,
+            None,
+            "{ mul.f32 $0, $1, $5; fma.rn.f32 $0, $2, $6, $0; fma.rn.f32 $0, $3, $7, $0; \
+             fma.rn.f32 $0, $4, $8, $0; }",
+            "=&f,f,f,f,f,f,f,f,f",
+        )]);
+
+    /// The two halves of a word.
+    fn cut(word: u64) -> [u32; 2] = row("user.cut", halves)
+        .with_cells(&[Cell::asm(Family::PTX, None, "mov.b64 {$0, $1}, $2;", "=r,=r,l")]);
+
+    /// The larger number.
+    fn larger<T: Num = [u32, i32, f32]>(x: T, y: T) -> T {
+        if y > x { y } else { x }
+    } = row("user.larger").with_cells(&[
+        Cell::asm(Family::PTX, Some(Scalar::U32), "max.u32 $0, $1, $2;", "=r,r,r"),
+        Cell::asm(Family::PTX, Some(Scalar::I32), "max.s32 $0, $1, $2;", "=r,r,r"),
+        Cell::asm(Family::PTX, Some(Scalar::F32), "max.f32 $0, $1, $2;", "=f,f,f"),
+    ]);
+}
+
+/// What one thread computes, on the host as in a kernel.
+#[device_fn]
+fn mixed(i: usize, word: u64, x: F32x4, kept: &mut u32, float: &mut f32) -> f32 {
+    let (quotient, rest) = divide(word as u32, i as u32 + 3);
+    let parts = cut(word);
+    let old = swap(kept, parts[0]) + swap(kept, rest);
+    let before = swap(float, weigh(x, [0.5, 2.0, -1.0, 4.0]));
+    let signed = larger(-(quotient as i32 % 50), parts[1] as i32 % 3 - 20);
+    before + (old % 1000) as f32 + larger(*float, 1.5) + signed as f32 + larger(rest, 4) as f32
+}
+
+#[kernel]
+fn patterns(out: &mut [f32], words: &[u64], x: &[F32x4]) {
+    let i = global_id().x;
+    let floats = shared!([f32; 32]);
+    let mut kept = i as u32;
+    if i < out.len() {
+        floats[thread_idx().x] = 0.25;
+        let float = &mut floats[thread_idx().x];
+        out[i] = mixed(i, words[i], x[i], &mut kept, float);
+        out[i] += swap(&mut floats[thread_idx().x], 0.0) + kept as f32;
+    }
+}
+
+/// `intrinsic!` of references into several memories, vectors, arrays, tuples and a type parameter.
+fn functions_of_more_than_scalars(jit: &Jit) -> Outcome {
+    let words: Vec<u64> = (1..=50u64).map(|i| i * 0x0123_4567_89ab).collect();
+    let vectors: Vec<F32x4> = (0..50u8)
+        .map(|i| F32x4([0, 1, 2, 3].map(|n| f32::from(i % (n + 2)))))
+        .collect();
+    let mut want = Vec::new();
+    for (i, (&word, &x)) in words.iter().zip(&vectors).enumerate() {
+        let (mut kept, mut float) = (i as u32, 0.25);
+        let value = mixed(i, word, x, &mut kept, &mut float);
+        want.push(value + (float + kept as f32));
+    }
+    let (words, vectors) = (jit.upload(&words)?, jit.upload(&vectors)?);
+    let mut out = jit.zeros::<f32>(50)?;
+    patterns.launch(jit, (2, 32), &mut out, &words, &vectors)?;
     assert_eq!(out.to_vec()?, want);
     Ok(())
 }

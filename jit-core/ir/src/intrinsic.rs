@@ -148,8 +148,8 @@ pub enum Meaning {
     /// without parameters it is executed by the lanes that are there.
     Warp(fn(Scalar, &WarpArgs<'_>) -> Lanes),
     /// A function of its arguments that is written in the IR: for the scalar type of its cell, a
-    /// module with one device function, which takes and gives what the row does. Before a module
-    /// becomes legal, calls of the function take the place of the row, but on a GPU for which it has
+    /// module whose first function takes and gives what the row does, and calls none but the others. Before
+    /// a module becomes legal, calls of the function take the place of the row, but on a GPU for which it has
     /// a cell. `None`: it has no function for this type.
     Body(fn(Scalar) -> Option<Module>),
 }

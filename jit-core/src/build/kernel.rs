@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, Snapshot};
 use crate::error::Error;
 use crate::ir::{Function, FunctionKind, InstData, Location, Module, Type};
+use crate::specialize;
 
 use super::{BuildErrors, BuildOptions, DescriptionId, KernelBuilder};
 
@@ -185,6 +186,17 @@ impl DeviceFn {
     /// calls.
     pub fn module(&self) -> Module {
         self.definition.body().module.clone()
+    }
+
+    /// The function, which is not generic, and after it all that it calls, as one module.
+    ///
+    /// # Errors
+    /// A function that calls itself, or that has parameters of types.
+    pub fn linked(&self) -> Result<Module, Error> {
+        let snapshot = Snapshot::of(&self.definition)?;
+        let mut module = Module::new(self.definition.name());
+        specialize::link(&mut module, &snapshot)?;
+        Ok(module)
     }
 
     /// A device function of a `#[device_fn]` function, defined at `at`.

@@ -45,7 +45,7 @@ impl<'k> Front<'k> {
     }
 
     /// Declares a parameter of a type as it is written, and binds it.
-    pub(super) fn param(self, name: &str, ty: Type, mutable: bool, memory: bool) -> Operand<'k> {
+    pub fn param(self, name: &str, ty: Type, mutable: bool, memory: bool) -> Operand<'k> {
         let value = self.builder.param(name, ty);
         self.bind(
             name,
@@ -149,7 +149,7 @@ impl<'k> Front<'k> {
     }
 
     /// A reference type, of a slice if `element` is what a slice has.
-    pub(super) fn reference_type(self, target: Type, slice: bool, mutable: bool) -> Type {
+    pub fn reference_type(self, target: Type, slice: bool, mutable: bool) -> Type {
         let space = crate::ir::AddressSpace::Generic;
         self.builder.with_types(|types| match slice {
             true => types.slice(target, space, mutable),

@@ -231,6 +231,19 @@ impl<'k> Front<'k> {
     }
 }
 
+impl<'k> Front<'k> {
+    /// What a reference type refers to; `None` of another type.
+    pub fn referent(self, reference: Type) -> Option<Type> {
+        let target = |types: &mut TypeTable| Some(types.as_pointer(reference)?.0);
+        self.builder.with_types(target)
+    }
+
+    /// A reference as an argument of type `wanted`, which may be into any memory.
+    pub fn passed(self, reference: Val<'k>, wanted: Type) -> Val<'k> {
+        self.builder.fitted(reference, wanted)
+    }
+}
+
 impl KernelBuilder {
     /// Whether values of a type are references.
     pub(super) fn is_reference(&self, ty: Type) -> bool {

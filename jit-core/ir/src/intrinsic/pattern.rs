@@ -56,7 +56,7 @@ impl TypePattern {
         TypePattern::OneOf(&[Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64]);
 
     /// Whether it is one scalar value, or none.
-    pub fn is_scalar(self) -> bool {
+    pub const fn is_scalar(self) -> bool {
         match self {
             TypePattern::Exact(_)
             | TypePattern::OneOf(_)
