@@ -3,6 +3,7 @@
 
 mod broken;
 mod hooked;
+mod proof;
 mod tape;
 
 use std::sync::{Arc, Mutex};
@@ -319,5 +320,43 @@ fn code_for_one_shape_of_block_runs_with_that_alone() -> kiln::Result<()> {
         matches!(error, kiln::Error::Device(DeviceError::WrongTarget { .. })),
         "{error}"
     );
+    Ok(())
+}
+
+#[kernel]
+fn carries(y: &mut [u32], n: u32) {
+    let (mut a, mut b, mut c, mut d) = (1u32, 2u32, 3u32, 4u32);
+    let (mut e, mut f, mut g, mut h) = (5u32, 6u32, 7u32, 8u32);
+    for i in 0..n {
+        barrier();
+        a += i;
+        b ^= a;
+        c += b;
+        d ^= c;
+        e += d;
+        f ^= e;
+        g += f;
+        h ^= g;
+    }
+    let i = thread_idx().x;
+    if i < y.len() {
+        y[i] = a ^ b ^ c ^ d ^ e ^ f ^ g ^ h;
+    }
+}
+
+/// What is kept of a block between its barriers is much, and written in one order: code is a function of its
+/// key.
+#[test]
+fn a_kernel_becomes_the_same_code_each_time() -> kiln::Result<()> {
+    let code = || -> kiln::Result<String> {
+        let jit = Jit::with(Device::cpu(), HookSet::new(), JitOptions::default());
+        let mut y = jit.zeros::<u32>(64)?;
+        let inspection = jit.inspect_block(&carries, 64, args!(&mut y, 4u32))?;
+        Ok(inspection.unoptimized_llvm()?.to_owned())
+    };
+    let first = code()?;
+    for _ in 0..4 {
+        assert_eq!(code()?, first);
+    }
     Ok(())
 }

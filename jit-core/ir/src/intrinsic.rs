@@ -367,6 +367,12 @@ impl IntrinsicDef {
         }
     }
 
+    /// The type that a row's function is told: [`IntrinsicDef::cell_type`], or `u32` where a row neither
+    /// takes nor gives anything.
+    pub fn meaning_type(&self, types: &TypeTable, args: &[Type], result: Type) -> Scalar {
+        self.cell_type(types, args, result).unwrap_or(Scalar::U32)
+    }
+
     /// The type that selects the overload of an LLVM intrinsic: that with the type of the cell, which is a
     /// vector where the parameter is one.
     pub fn overload_type(&self, types: &TypeTable, args: &[Type], result: Type) -> Type {

@@ -9,6 +9,7 @@ use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
 use kiln_ir::{IntrinsicDef, IntrinsicId, Lowering, Scalar, Type, Value};
 
 use super::lower::{FunctionLowering, Lowered};
+use crate::llvm::ask::given_by_cell;
 use crate::llvm::error::BackendError;
 
 fn refused(def: &IntrinsicDef, what: &str) -> BackendError {
@@ -24,10 +25,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<Option<Lowered<'ctx>>, BackendError> {
         let def = self.module.module.intrinsics[id];
         let types: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
-        let mut values = Vec::with_capacity(args.len());
-        for &arg in args {
-            values.push(self.one(arg)?);
-        }
+        let values: Vec<_> = args.iter().map(|&arg| self.one(arg)).collect();
         if result != Type::UNIT && self.module.hooks.active() {
             let operation = self.operation();
             let replaced = self
@@ -46,7 +44,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
         let cell = def
             .cell(
-                def.cell_type(self.types().table(), &types, result),
+                def.cell_type(&self.types().table(), &types, result),
                 self.module.dialect.processor(),
             )
             .ok_or_else(|| refused(def, "is not legal here; `check_legal` refuses it"))?;
@@ -102,10 +100,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         values: &[BasicValueEnum<'ctx>],
         result: Type,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        match lowering {
+        let value = match lowering {
             Lowering::Llvm { name, overloaded } => {
                 let overloads = if overloaded {
-                    let selecting = def.overload_type(self.types().table(), types, result);
+                    let selecting = def.overload_type(&self.types().table(), types, result);
                     vec![self.types().value(selecting)?]
                 } else {
                     Vec::new()
@@ -126,16 +124,20 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 }
                 match value {
                     Some(several @ BasicValueEnum::StructValue(_)) => {
-                        self.value_from_registers(result, several).map(Some)
+                        Some(self.value_from_registers(result, several)?)
                     }
-                    value => Ok(value),
+                    value => value,
                 }
             }
             Lowering::Asm {
                 template,
                 constraints,
-            } => self.cell_asm(def, (template, constraints), types, values, result),
-            Lowering::ViaF32 => Err(refused(def, "goes through f32 in its f32 cell")),
+            } => self.cell_asm(def, (template, constraints), types, values, result)?,
+            Lowering::ViaF32 => return Err(refused(def, "goes through f32 in its f32 cell")),
+        };
+        match result {
+            Type::UNIT => Ok(None),
+            _ => given_by_cell(def, value, self.types().value(result)?).map(Some),
         }
     }
 

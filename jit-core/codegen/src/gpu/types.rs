@@ -13,7 +13,8 @@ use inkwell::context::Context;
 use inkwell::targets::TargetData;
 use inkwell::types::{BasicType as _, BasicTypeEnum, FloatType, IntType, PointerType, StructType};
 
-use kiln_ir::{AddressSpace, ArrayLen, Layout, Scalar, StructId, Type, TypeData, TypeTable};
+use kiln_ir::legal::{LegalTypes, Proved as _};
+use kiln_ir::{AddressSpace, ArrayLen, Layout, Scalar, StructId, Type, TypeData};
 
 use crate::llvm::error::BackendError;
 
@@ -37,14 +38,14 @@ const VECTOR_ALIGN: u32 = 16;
 /// The types of one module in LLVM.
 pub(crate) struct TypeLowering<'a, 'ctx> {
     context: &'ctx Context,
-    table: &'a TypeTable,
+    table: LegalTypes<'a>,
     data: TargetData,
     memory: RefCell<HashMap<Type, BasicTypeEnum<'ctx>>>,
 }
 
 impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
     /// For the types of `table`, with the target's sizes and alignments.
-    pub(crate) fn new(context: &'ctx Context, table: &'a TypeTable, data: TargetData) -> Self {
+    pub(crate) fn new(context: &'ctx Context, table: LegalTypes<'a>, data: TargetData) -> Self {
         TypeLowering {
             context,
             table,
@@ -53,16 +54,14 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
         }
     }
 
-    /// The IR's table of types.
-    pub(crate) fn table(&self) -> &'a TypeTable {
+    /// The IR's types.
+    pub(crate) fn table(&self) -> LegalTypes<'a> {
         self.table
     }
 
     /// Size and alignment in memory.
-    pub(crate) fn layout(&self, ty: Type) -> Result<Layout, BackendError> {
-        self.table
-            .layout(ty)
-            .ok_or_else(|| self.error(ty, "has no layout"))
+    pub(crate) fn layout(&self, ty: Type) -> Layout {
+        self.table.layout_of(ty)
     }
 
     /// `ptr addrspace(n)`.
@@ -206,15 +205,15 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
             .map(|(_, field)| self.memory(*field))
             .collect::<Result<_, _>>()?;
         let made = self.context.struct_type(&fields, false);
-        let (layout, offsets) = self
+        let offsets = self
             .table
-            .struct_layout(id)
-            .ok_or_else(|| self.error(ty, "has no layout"))?;
+            .field_offsets(ty)
+            .proved("the layout of a struct");
         let agrees = offsets
             .iter()
             .enumerate()
             .all(|(i, &offset)| self.data.offset_of_element(&made, i as u32) == Some(offset));
-        if agrees && self.data.get_abi_size(&made) == layout.size {
+        if agrees && self.data.get_abi_size(&made) == self.layout(ty).size {
             Ok(made.into())
         } else {
             Err(self.error(ty, "is laid out in another way by LLVM"))

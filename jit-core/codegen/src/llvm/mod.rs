@@ -8,9 +8,11 @@
 //! | `machine` | target machines: passes and emission behind error values |
 //! | `optimize`, `effort` | pass pipelines; how hard LLVM tries |
 //! | `bindings` | what inkwell does not have |
+//! | `ask` | what inkwell gives back as an `Option` |
 //! | `operations` | operations of the IR by LLVM's names |
 //! | `error` | what can go wrong |
 
+pub(crate) mod ask;
 pub(crate) mod bindings;
 pub(crate) mod effort;
 pub(crate) mod error;

@@ -29,8 +29,8 @@ pub(crate) enum Item {
     Run(SegmentId),
     /// An `if` of the whole block.
     If {
-        /// The instruction.
-        inst: Inst,
+        /// The condition.
+        cond: Value,
         /// When the condition holds.
         then_items: Vec<Item>,
         /// When it does not.
@@ -48,7 +48,12 @@ pub(crate) enum Item {
         can_start_empty: bool,
     },
     /// A `break` or `continue` of the whole block.
-    Leave(Inst),
+    Leave {
+        /// How many loops are between.
+        depth: u32,
+        /// Whether it continues.
+        again: bool,
+    },
 }
 
 /// A run of instructions without a barrier, all in one region.
@@ -282,7 +287,7 @@ impl Cutter<'_> {
             } => {
                 self.require_uniform(inst, cond)?;
                 Some(Item::If {
-                    inst,
+                    cond,
                     then_items: self.items(then_region)?,
                     else_items: match else_region {
                         Some(region) => self.items(region)?,
@@ -297,7 +302,7 @@ impl Cutter<'_> {
                 }
                 Some(self.looping(inst, body)?)
             }
-            Control::Leave { .. } => Some(Item::Leave(inst)),
+            Control::Leave { depth, again } => Some(Item::Leave { depth, again }),
             Control::Next | Control::Return { .. } => None,
         })
     }
@@ -455,7 +460,7 @@ impl<'a> Crossing<'a> {
                     self.note_repeated(else_items, repeated);
                 }
                 Item::Loop { body, .. } => self.note_repeated(body, true),
-                Item::Run(_) | Item::Leave(_) => {}
+                Item::Run(_) | Item::Leave { .. } => {}
             }
         }
     }

@@ -12,7 +12,7 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue,
 use kiln_ir::{LeafKind, LeafType, Type, Value};
 
 use super::Warp;
-use super::emit::{Built, unexpected};
+use super::emit::Built;
 use super::leaf::{Leaf, Leaves};
 use crate::llvm::error::BackendError;
 
@@ -202,11 +202,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     ) -> Built<'ctx> {
         let addresses = address.vector(self.emit)?;
         let ty = self.emit.vector_of(scalar);
-        self.each_lane(&[addresses.into()], Some(ty), |warp, lane| {
+        self.value_of_lanes(&[addresses.into()], ty, |warp, lane| {
             let at = lane[0].into_pointer_value();
-            warp.emit.load(scalar, at, bytes, true).map(Some)
-        })?
-        .ok_or_else(|| unexpected("a load without a value"))
+            warp.emit.load(scalar, at, bytes, true)
+        })
     }
 
     pub(super) fn store(
@@ -254,12 +253,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             _ if volatile => {
                 let (at, value) = (address.vector(self.emit)?, value.vector(self.emit)?);
-                self.each_lane(&[at.into(), value.into()], None, |warp, lane| {
+                self.each_lane(&[at.into(), value.into()], |warp, lane| {
                     let at = lane[0].into_pointer_value();
-                    warp.emit.store(at, lane[1], bytes, true)?;
-                    Ok(None)
-                })?;
-                Ok(())
+                    warp.emit.store(at, lane[1], bytes, true)
+                })
             }
             Pattern::Row(at, _) => self.store_row(at, value, bytes),
             Pattern::PerhapsRow(row, edge) => {
@@ -318,42 +315,80 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .lane(value.vector(self.emit)?, lane.into_int_value())
     }
 
-    /// Does something for each active lane in order, on the lane's part of each operand; gives the
-    /// results as a vector, zero in inactive lanes.
+    /// Does something for each active lane in order, on the lane's part of each operand.
     pub(super) fn each_lane(
         &mut self,
         operands: &[BasicValueEnum<'ctx>],
-        result: Option<VectorType<'ctx>>,
-        mut act: impl FnMut(
-            &mut Self,
-            &[BasicValueEnum<'ctx>],
-        ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>,
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let mut slots = Vec::new();
-        for &operand in operands {
-            let slot = self.entry.slot(self.emit, operand.get_type())?;
-            self.emit.builder.build_store(slot, operand)?;
-            slots.push((slot, element_type(operand)?));
-        }
-        self.lane_loop(result, |warp, lane| {
-            let mut parts = Vec::new();
-            for &(slot, ty) in &slots {
-                let at = warp.lane_slot(slot, ty, lane)?;
-                parts.push(warp.emit.builder.build_load(ty, at, "")?);
-            }
+        mut act: impl FnMut(&mut Self, &[BasicValueEnum<'ctx>]) -> Result<(), BackendError>,
+    ) -> Result<(), BackendError> {
+        let slots = self.lane_slots(operands)?;
+        self.lane_loop(|warp, lane| {
+            let parts = warp.parts_in_lane(&slots, lane)?;
             act(warp, &parts)
         })
     }
 
-    /// [`Self::each_lane`] for what takes few instructions: in a row when all lanes are active.
-    pub(super) fn each_lane_unrolled(
+    /// [`Self::each_lane`] for what gives each lane a value: a vector, zero in inactive lanes.
+    pub(super) fn value_of_lanes(
         &mut self,
         operands: &[BasicValueEnum<'ctx>],
+        result: VectorType<'ctx>,
+        mut act: impl FnMut(&mut Self, &[BasicValueEnum<'ctx>]) -> Built<'ctx>,
+    ) -> Built<'ctx> {
+        let slots = self.lane_slots(operands)?;
+        self.value_of_lane_loop(result, |warp, lane| {
+            let parts = warp.parts_in_lane(&slots, lane)?;
+            act(warp, &parts)
+        })
+    }
+
+    /// Vectors on the stack, each with the type of a lane.
+    fn lane_slots(
+        &self,
+        operands: &[BasicValueEnum<'ctx>],
+    ) -> Result<Vec<(PointerValue<'ctx>, BasicTypeEnum<'ctx>)>, BackendError> {
+        let mut slots = Vec::new();
+        for &operand in operands {
+            let slot = self.entry.slot(self.emit, operand.get_type())?;
+            self.emit.builder.build_store(slot, operand)?;
+            slots.push((slot, lane_type(operand.into_vector_value())));
+        }
+        Ok(slots)
+    }
+
+    fn parts_in_lane(
+        &self,
+        slots: &[(PointerValue<'ctx>, BasicTypeEnum<'ctx>)],
+        lane: BasicValueEnum<'ctx>,
+    ) -> Result<Vec<BasicValueEnum<'ctx>>, BackendError> {
+        let mut parts = Vec::new();
+        for &(slot, ty) in slots {
+            let at = self.lane_slot(slot, ty, lane)?;
+            parts.push(self.emit.builder.build_load(ty, at, "")?);
+        }
+        Ok(parts)
+    }
+
+    /// [`Self::value_of_lanes`] if there is a type of vector for it; else the values are dropped.
+    pub(super) fn each_lane_giving(
+        &mut self,
         result: Option<VectorType<'ctx>>,
-        mut act: impl FnMut(
-            &mut Self,
-            &[BasicValueEnum<'ctx>],
-        ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>,
+        operands: &[BasicValueEnum<'ctx>],
+        mut act: impl FnMut(&mut Self, &[BasicValueEnum<'ctx>]) -> Built<'ctx>,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        if let Some(ty) = result {
+            return self.value_of_lanes(operands, ty, act).map(Some);
+        }
+        self.each_lane(operands, |warp, lane| act(warp, lane).map(drop))?;
+        Ok(None)
+    }
+
+    /// [`Self::each_lane_giving`] for what takes few instructions: in a row when all lanes are active.
+    pub(super) fn each_lane_unrolled(
+        &mut self,
+        result: Option<VectorType<'ctx>>,
+        operands: &[BasicValueEnum<'ctx>],
+        mut act: impl FnMut(&mut Self, &[BasicValueEnum<'ctx>]) -> Built<'ctx>,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let (row, some, next) = (
             self.block("all_lanes"),
@@ -372,7 +407,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             for operand in operands {
                 parts.push(self.emit.lane(operand.into_vector_value(), lane)?);
             }
-            if let (Some(value), Some(vector)) = (act(self, &parts)?, in_a_row) {
+            let value = act(self, &parts)?;
+            if let Some(vector) = in_a_row {
                 let builder = &self.emit.builder;
                 in_a_row = Some(builder.build_insert_element(vector, value, lane, "")?);
             }
@@ -380,7 +416,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let row_end = self.current_block()?;
         self.emit.builder.build_unconditional_branch(next)?;
         self.emit.builder.position_at_end(some);
-        let one_by_one = self.each_lane(operands, result, act)?;
+        let one_by_one = self.each_lane_giving(result, operands, act)?;
         let some_end = self.current_block()?;
         self.emit.builder.build_unconditional_branch(next)?;
         self.emit.builder.position_at_end(next);
@@ -392,23 +428,29 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(Some(phi.as_basic_value()))
     }
 
+    /// A value for each active lane in order, given its number as 64 bits: a vector, zero in inactive
+    /// lanes.
+    pub(super) fn value_of_lane_loop(
+        &mut self,
+        result: VectorType<'ctx>,
+        mut act: impl FnMut(&mut Self, BasicValueEnum<'ctx>) -> Built<'ctx>,
+    ) -> Built<'ctx> {
+        let slot = self.entry.slot(self.emit, result.into())?;
+        self.emit.builder.build_store(slot, result.const_zero())?;
+        self.lane_loop(|warp, lane| {
+            let value = act(warp, lane)?;
+            let at = warp.lane_slot(slot, value.get_type(), lane)?;
+            warp.emit.builder.build_store(at, value)?;
+            Ok(())
+        })?;
+        Ok(self.emit.builder.build_load(result, slot, "")?)
+    }
+
     /// Does something for each active lane in order, given its number as 64 bits.
     pub(super) fn lane_loop(
         &mut self,
-        result: Option<VectorType<'ctx>>,
-        mut act: impl FnMut(
-            &mut Self,
-            BasicValueEnum<'ctx>,
-        ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError>,
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let results = match result {
-            Some(ty) => {
-                let slot = self.entry.slot(self.emit, ty.into())?;
-                self.emit.builder.build_store(slot, ty.const_zero())?;
-                Some((slot, ty))
-            }
-            None => None,
-        };
+        mut act: impl FnMut(&mut Self, BasicValueEnum<'ctx>) -> Result<(), BackendError>,
+    ) -> Result<(), BackendError> {
         let bits: BasicValueEnum<'ctx> = self.emit.mask_as_word(self.mask()?)?.into();
         let (body, next) = (self.block("lane"), self.block("lanes_done"));
         let before = self.current_block()?;
@@ -432,11 +474,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             &[left_bits, no_poison],
         )?;
         let lane = self.emit.resize(lane, 64, false)?;
-        let value = act(self, lane)?;
-        if let (Some(value), Some((slot, _))) = (value, results) {
-            let at = self.lane_slot(slot, value.get_type(), lane)?;
-            self.emit.builder.build_store(at, value)?;
-        }
+        act(self, lane)?;
         let one = self.emit.mask_word()?.const_int(1, false);
         let less = self.emit.sub(left_bits, one.into())?;
         let rest = self.emit.and(left_bits, less)?;
@@ -447,10 +485,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .build_conditional_branch(more.into_int_value(), body, next)?;
         left.add_incoming(&[(&bits, before), (&rest, end)]);
         self.emit.builder.position_at_end(next);
-        Ok(match results {
-            Some((slot, ty)) => Some(self.emit.builder.build_load(ty, slot, "")?),
-            None => None,
-        })
+        Ok(())
     }
 
     /// Reads elements one by one: little code, for where it is hardly ever run.
@@ -464,11 +499,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             return self.gather(address, scalar, bytes);
         };
         let ty = self.emit.vector_of(scalar);
-        let value = self.lane_loop(Some(ty), |warp, lane| {
+        self.value_of_lane_loop(ty, |warp, lane| {
             let at = element.address_of(warp.emit, lane)?;
-            warp.emit.load(scalar, at, bytes, false).map(Some)
-        })?;
-        value.ok_or_else(|| unexpected("a load without a value"))
+            warp.emit.load(scalar, at, bytes, false)
+        })
     }
 
     /// Writes elements one by one.
@@ -485,14 +519,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let ty = lane_type(values);
         let slot = self.entry.slot(self.emit, values.get_type().into())?;
         self.emit.builder.build_store(slot, values)?;
-        self.lane_loop(None, |warp, lane| {
+        self.lane_loop(|warp, lane| {
             let at = element.address_of(warp.emit, lane)?;
             let value = warp.lane_slot(slot, ty, lane)?;
             let value = warp.emit.builder.build_load(ty, value, "")?;
-            warp.emit.store(at, value, bytes, false)?;
-            Ok(None)
-        })?;
-        Ok(())
+            warp.emit.store(at, value, bytes, false)
+        })
     }
 
     /// The place of a lane in a vector on the stack.
@@ -510,13 +542,6 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let bytes = self.emit.i64(i64::from(bits / 8)).into();
         let offset = self.emit.binary(InstructionOpcode::Mul, lane, bytes)?;
         Ok(self.emit.offset(slot.into(), offset)?.into_pointer_value())
-    }
-}
-
-fn element_type<'ctx>(value: BasicValueEnum<'ctx>) -> Result<BasicTypeEnum<'ctx>, BackendError> {
-    match value {
-        BasicValueEnum::VectorValue(v) => Ok(lane_type(v)),
-        _ => Err(unexpected("a lane of what is not a vector")),
     }
 }
 

@@ -9,10 +9,10 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
-use kiln_ir::{ArrayLen, Inst, Type, TypeData, Value};
+use kiln_ir::{Inst, Type, Value};
 
 use super::Warp;
-use super::emit::{Built, unexpected};
+use super::emit::Built;
 use super::leaf::{AffineForm, Element, Indexed, Leaf, Leaves, Part};
 use crate::llvm::bindings::build_freeze;
 use crate::llvm::error::BackendError;
@@ -37,18 +37,12 @@ struct AtOnce<'ctx> {
 }
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
-    fn size_of(&self, ty: Type) -> Result<u64, BackendError> {
-        let layout = self.types().layout(ty);
-        Ok(layout
-            .ok_or_else(|| unexpected("a type without a layout"))?
-            .size)
+    fn size_of(&self, ty: Type) -> u64 {
+        self.types().layout_of(ty).size
     }
 
-    fn pointee(&self, ptr: Value) -> Result<Type, BackendError> {
-        let pointer = self.types().as_pointer(self.type_of(ptr));
-        pointer
-            .map(|(pointee, ..)| pointee)
-            .ok_or_else(|| unexpected("an operand that is not an address"))
+    fn pointee(&self, ptr: Value) -> Type {
+        self.types().pointee_of(self.type_of(ptr))
     }
 
     /// How far apart the elements of private memory lie: elements of all lanes side by side.
@@ -61,18 +55,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     pub(super) fn ptr_offset(&self, ptr: Value, index: Value) -> Result<Leaf<'ctx>, BackendError> {
-        let size = self.size_of(self.pointee(ptr)?)? * self.spread(ptr);
-        let signed = self.scalar_of(index)?.is_signed_int();
+        let size = self.size_of(self.pointee(ptr)) * self.spread(ptr);
+        let signed = self.scalar_of(index).is_signed_int();
         self.element(self.leaf(ptr)?, self.leaf(index)?, signed, size)
     }
 
     pub(super) fn field_ptr(&self, ptr: Value, field: u32) -> Result<Leaf<'ctx>, BackendError> {
-        let TypeData::Struct(id) = *self.types().data(self.pointee(ptr)?) else {
-            return Err(unexpected("a field of what is not a struct"));
-        };
-        let layout = self.types().struct_layout(id);
-        let offset = layout.and_then(|(_, offsets)| offsets.get(field as usize).copied());
-        let offset = offset.ok_or_else(|| unexpected("a field that is not there"))?;
+        let offset = self.types().field_offset(self.pointee(ptr), field);
         self.shift(self.leaf(ptr)?, offset * self.spread(ptr))
     }
 
@@ -207,14 +196,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         index: Value,
         checked: bool,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let TypeData::Slice { element, .. } = *self.types().data(self.type_of(slice)) else {
-            return Err(unexpected("an element of what is not a slice"));
-        };
-        let parts = self.get(slice)?;
-        let &[ptr, len] = parts.as_slice() else {
-            return Err(unexpected("a slice that is not an address and a length"));
-        };
-        let size = self.size_of(element)?;
+        let (elements, _) = self.types().slice_of(self.type_of(slice));
+        let [ptr, len] = self.slice(slice)?;
+        let size = self.size_of(elements.pointee);
         self.checked_element(inst, (ptr, size), index, len, checked)
     }
 
@@ -225,14 +209,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         index: Value,
         checked: bool,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let TypeData::Array {
-            element,
-            len: ArrayLen::Known(len),
-        } = *self.types().data(self.pointee(ptr)?)
-        else {
-            return Err(unexpected("an element of what is not an array"));
-        };
-        let size = self.size_of(element)? * self.spread(ptr);
+        let (element, len) = self.types().array_of(self.pointee(ptr));
+        let size = self.size_of(element) * self.spread(ptr);
         let len = Leaf::Uniform(self.emit.i64(len as i64).into());
         let ptr = self.leaf(ptr)?;
         self.checked_element(inst, (ptr, size), index, len, checked)
@@ -266,7 +244,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         len: Leaf<'ctx>,
         checked: bool,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let signed = self.scalar_of(index)?.is_signed_int();
+        let signed = self.scalar_of(index).is_signed_int();
         let may_race = self.kernel.provenance.may_race(index);
         let mut index = self.leaf(index)?;
         if !checked {
@@ -319,14 +297,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// Ends the lanes whose index is out of bounds. For an affine index: what was found of all lanes
     /// at once.
     fn check(&mut self, check: Checked<'ctx>) -> Result<Option<AtOnce<'ctx>>, BackendError> {
-        match (check.index, check.len) {
-            (Leaf::Uniform(index), Leaf::Uniform(len)) => {
+        match (check.index, check.len, check.index.affine()) {
+            (Leaf::Uniform(index), Leaf::Uniform(len), _) => {
                 self.check_uniform(check, index, len)?;
                 Ok(None)
             }
-            (_, Leaf::Uniform(len)) if check.index.affine().is_some() => {
-                self.check_even(check, len).map(Some)
-            }
+            (_, Leaf::Uniform(len), Some(index)) => self.check_even(check, index, len).map(Some),
             _ => {
                 self.check_lanes(check)?;
                 Ok(None)
@@ -363,11 +339,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     fn check_even(
         &mut self,
         check: Checked<'ctx>,
+        (base, stride, when): (BasicValueEnum<'ctx>, i64, Option<IntValue<'ctx>>),
         len: BasicValueEnum<'ctx>,
     ) -> Result<AtOnce<'ctx>, BackendError> {
-        let Some((base, stride, when)) = check.index.affine() else {
-            return Err(unexpected("an uneven index"));
-        };
         let limit = self.limit_of(base, check.signed, len)?;
         let reach = stride.saturating_mul(i64::from(self.emit.lanes) - 1);
         let first = self.emit.resize(base, 64, check.signed)?;
@@ -543,7 +517,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let word = |value: BasicValueEnum<'ctx>| self.emit.resize(value, 64, false);
         let thread = self.emit.add(self.first_thread.into(), lane.into())?;
-        let site = self.kernel.site(inst)?;
+        let site = self.kernel.site(inst);
         self.kernel.call_fault(
             self.emit,
             self.entry,
@@ -562,26 +536,20 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         len: Value,
         result: Type,
     ) -> Result<Leaves<'ctx>, BackendError> {
-        let TypeData::Slice { wide, .. } = *self.types().data(result) else {
-            return Err(unexpected("a slice of another type"));
-        };
+        let (_, wide) = self.types().slice_of(result);
         let len = self.resize_leaf(self.leaf(len)?, if wide { 64 } else { 32 }, false)?;
         Ok(Leaves::from_slice(&[self.leaf(ptr)?, len]))
     }
 
     pub(super) fn slice_len(&self, slice: Value, result: Type) -> Result<Leaf<'ctx>, BackendError> {
-        let len = self.get(slice)?.get(1).copied();
-        let len = len.ok_or_else(|| unexpected("a slice without a length"))?;
-        let bits = result.as_scalar().map_or(32, |s| s.bits());
-        self.resize_leaf(len, bits, false)
+        let [_, len] = self.slice(slice)?;
+        self.resize_leaf(len, self.types().scalar_of(result).bits(), false)
     }
 
     /// All dynamic shared memory, which lies behind everything else in the arena.
     pub(super) fn dynamic_shared(&self, result: Type) -> Result<Leaves<'ctx>, BackendError> {
-        let TypeData::Slice { element, wide, .. } = *self.types().data(result) else {
-            return Err(unexpected("dynamic shared memory that is not a slice"));
-        };
-        let size = self.size_of(element)?.max(1);
+        let (elements, wide) = self.types().slice_of(result);
+        let size = self.size_of(elements.pointee).max(1);
         let bytes = self.entry.dynamic_bytes;
         let len =
             self.emit

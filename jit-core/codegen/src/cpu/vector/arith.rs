@@ -6,11 +6,14 @@
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
+use kiln_ir::legal::Proved as _;
 use kiln_ir::rounding::{bf16_from_f64, f16_from_f64};
-use kiln_ir::{BinaryOp, CompareOp, Constant, LeafType, Scalar, Type, TypeData, UnaryOp, Value};
+use kiln_ir::{
+    BinaryOp, CompareOp, Constant, FloatOp, LeafType, Scalar, Type, TypeData, UnaryOp, Value,
+};
 
 use super::Warp;
-use super::emit::{Built, unexpected};
+use super::emit::Built;
 use super::leaf::{AffineForm, Leaf, Leaves};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
@@ -67,7 +70,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     pub(super) fn unary(&self, op: UnaryOp, arg: Value) -> Result<Leaf<'ctx>, BackendError> {
-        let scalar = self.scalar_of(arg)?;
+        let scalar = self.scalar_of(arg);
         let leaf = self.leaf(arg)?;
         if let (UnaryOp::Neg, true, Leaf::Affine { base, stride }) = (op, scalar.is_int(), leaf) {
             let zero = self.emit.int_like(0, base);
@@ -102,7 +105,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         op: BinaryOp,
         [a, b]: [Value; 2],
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let scalar = self.scalar_of(a)?;
+        let scalar = self.scalar_of(a);
         let (left, right) = (self.leaf(a)?, self.leaf(b)?);
         if scalar.is_int()
             && let Some(affine) = self.affine_binary(op, left, right)?
@@ -201,20 +204,19 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         b: BasicValueEnum<'ctx>,
     ) -> Built<'ctx> {
         let contract = self.kernel.contract;
-        match op {
-            BinaryOp::Add => self
+        match op.on_floats().proved("an operation of floats") {
+            FloatOp::Add => self
                 .emit
                 .float_binary(InstructionOpcode::FAdd, a, b, contract),
-            BinaryOp::Sub => self
+            FloatOp::Sub => self
                 .emit
                 .float_binary(InstructionOpcode::FSub, a, b, contract),
-            BinaryOp::Mul => self
+            FloatOp::Mul => self
                 .emit
                 .float_binary(InstructionOpcode::FMul, a, b, contract),
-            BinaryOp::Div => self.emit.float_binary(InstructionOpcode::FDiv, a, b, false),
-            BinaryOp::Min => self.pick("llvm.minnum", a, b),
-            BinaryOp::Max => self.pick("llvm.maxnum", a, b),
-            _ => Err(unexpected("an integer operation on floats")),
+            FloatOp::Div => self.emit.float_binary(InstructionOpcode::FDiv, a, b, false),
+            FloatOp::Min => self.pick("llvm.minnum", a, b),
+            FloatOp::Max => self.pick("llvm.maxnum", a, b),
         }
     }
 
@@ -308,7 +310,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 y,
             )?));
         }
-        let scalar = self.scalar_of(a)?;
+        let scalar = self.scalar_of(a);
         let value = if scalar.is_half() {
             let (x, y) = (self.widen_half(scalar, x)?, self.widen_half(scalar, y)?);
             self.emit.fcmp(float_predicate(op), x, y)?

@@ -11,7 +11,7 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 use kiln_ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Type, Value};
 
 use super::Warp;
-use super::emit::{Built, unexpected};
+use super::emit::Built;
 use super::leaf::{Leaf, Leaves, scalar_type};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::llvm_operation;
@@ -25,7 +25,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         ordering: Ordering,
         used: bool,
     ) -> Result<Leaves<'ctx>, BackendError> {
-        let scalar = self.scalar_of(value)?;
+        let scalar = self.scalar_of(value);
         let address = self.leaf(ptr)?;
         let operand = self.leaf(value)?;
         let shared = self.is_shared(ptr);
@@ -54,14 +54,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 None => lane[0],
             };
             let at = at.into_pointer_value();
-            let old = warp.rmw_lane(op, scalar, shared, ordering, (at, lane[1]))?;
-            Ok(used.then_some(old))
+            warp.rmw_lane(op, scalar, shared, ordering, (at, lane[1]))
         };
         let result = used.then_some(ty);
         let old = if shared {
-            self.each_lane_unrolled(&operands, result, act)?
+            self.each_lane_unrolled(result, &operands, act)?
         } else {
-            self.each_lane(&operands, result, act)?
+            self.each_lane_giving(result, &operands, act)?
         };
         Ok(Leaves::from_elem(
             Leaf::from(old.unwrap_or_else(|| ty.const_zero().into())),
@@ -75,7 +74,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         result: Type,
         ordering: Ordering,
     ) -> Result<Leaves<'ctx>, BackendError> {
-        let scalar = self.atomic_scalar(result)?;
+        let scalar = self.types().scalar_of(result);
         let order = (!self.is_shared(ptr)).then(|| host_load_ordering(ordering));
         let bits = self.emit.int(scalar.bytes() * 8);
         let address = self.leaf(ptr)?;
@@ -86,11 +85,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             _ => {
                 let addresses = address.vector(self.emit)?.into();
                 let ty = self.emit.vector_of(bits.into());
-                let lanes = self.each_lane(&[addresses], Some(ty), |warp, lane| {
+                self.value_of_lanes(&[addresses], ty, |warp, lane| {
                     let at = lane[0].into_pointer_value();
-                    warp.emit.load_atomic(bits, at, order).map(Some)
-                })?;
-                lanes.ok_or_else(|| unexpected("a load without a value"))?
+                    warp.emit.load_atomic(bits, at, order)
+                })?
             }
         };
         let value = self.emit.of_bits(raw, scalar)?;
@@ -103,27 +101,19 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         value: Value,
         ordering: Ordering,
     ) -> Result<(), BackendError> {
-        let scalar = self.atomic_scalar(self.type_of(value))?;
+        let scalar = self.scalar_of(value);
         let order = (!self.is_shared(ptr)).then(|| host_store_ordering(ordering));
         let value = self.leaf(value)?.vector(self.emit)?.into();
         let value = self.emit.to_bits(value, scalar)?;
         let address = self.leaf(ptr)?.vector(self.emit)?.into();
-        self.each_lane(&[address, value], None, |warp, lane| {
+        self.each_lane(&[address, value], |warp, lane| {
             let at = lane[0].into_pointer_value();
-            warp.emit.store_atomic(at, lane[1], scalar.bytes(), order)?;
-            Ok(None)
-        })?;
-        Ok(())
-    }
-
-    fn atomic_scalar(&self, ty: Type) -> Result<Scalar, BackendError> {
-        ty.as_scalar()
-            .ok_or_else(|| unexpected("an atomic access of no scalar"))
+            warp.emit.store_atomic(at, lane[1], scalar.bytes(), order)
+        })
     }
 
     fn is_shared(&self, ptr: Value) -> bool {
-        let pointer = self.types().as_pointer(self.type_of(ptr));
-        pointer.is_some_and(|(_, space, _)| space == AddressSpace::Shared)
+        self.types().address_of(self.type_of(ptr)).space == AddressSpace::Shared
     }
 
     /// What the active lanes do to one place together.
@@ -260,7 +250,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         new: Value,
         ordering: Ordering,
     ) -> Result<Leaves<'ctx>, BackendError> {
-        let scalar = self.scalar_of(new)?;
+        let scalar = self.scalar_of(new);
         let ty = scalar_type(self.emit, scalar);
         let shared = self.is_shared(ptr);
         let order = host_ordering(ordering);
@@ -268,14 +258,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         for operand in [ptr, expected, new] {
             operands.push(self.leaf(operand)?.vector(self.emit)?.into());
         }
-        let old = self.each_lane(&operands, Some(self.emit.vector_of(ty)), |warp, lane| {
+        let old = self.value_of_lanes(&operands, self.emit.vector_of(ty), |warp, lane| {
             let at = lane[0].into_pointer_value();
             if shared {
                 let old = warp.emit.load(ty, at, scalar.bytes(), false)?;
                 let equal = warp.emit.icmp(inkwell::IntPredicate::EQ, old, lane[1])?;
                 let new = warp.emit.select(equal, lane[2], old)?;
                 warp.emit.store(at, new, scalar.bytes(), false)?;
-                return Ok(Some(old));
+                return Ok(old);
             }
             let pair = warp.emit.builder.build_cmpxchg(
                 at,
@@ -284,9 +274,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 order,
                 failure_ordering(order),
             )?;
-            Ok(Some(warp.emit.builder.build_extract_value(pair, 0, "")?))
+            Ok(warp.emit.builder.build_extract_value(pair, 0, "")?)
         })?;
-        let old = old.ok_or_else(|| unexpected("a swap without a value"))?;
         Ok(Leaves::from_elem(Leaf::from(old), 1))
     }
 

@@ -1,7 +1,7 @@
 //! What a block does: the loop over the grid's blocks, and the branches and loops that all threads
 //! of a block take together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -11,6 +11,7 @@ use inkwell::values::{
     BasicValueEnum, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
 
+use kiln_ir::legal::jumped_to;
 use kiln_ir::{Control, Inst, Uniformity, Value, ValueDef, Var};
 
 use super::emit::{Built, Emit, unexpected};
@@ -18,6 +19,7 @@ use super::entry::Entry;
 use super::leaf::{Leaf, Leaves};
 use super::plan::Plan;
 use super::warp::Warp;
+use crate::llvm::ask::parameters;
 use crate::llvm::error::BackendError;
 use crate::simt::Item;
 
@@ -42,7 +44,8 @@ pub(super) struct BlockWriter<'w, 'm, 'ctx> {
     count: IntValue<'ctx>,
     /// Values of the whole block that live across segments.
     pub(super) scalars: HashMap<Value, Vec<PointerValue<'ctx>>>,
-    pub(super) vars: HashMap<Var, BlockVar<'ctx>>,
+    /// In the order of the kernel, in which they are written.
+    pub(super) vars: BTreeMap<Var, BlockVar<'ctx>>,
     loops: Vec<BlockLoop<'ctx>>,
     /// The coroutine that runs a warp, if warps are coroutines.
     pub(super) warp_function: Option<FunctionValue<'ctx>>,
@@ -55,10 +58,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         function: FunctionValue<'ctx>,
         slots: Builder<'ctx>,
     ) -> Result<Self, BackendError> {
-        let params = function.get_params();
-        let [launch, first, count, kept, arena] = params[..] else {
-            return Err(unexpected("an entry of another signature"));
-        };
+        let [launch, first, count, kept, arena] = parameters(function);
         let pointers = [launch, kept, arena].map(BasicValueEnum::into_pointer_value);
         let stopped = emit.context.append_basic_block(function, "stopped");
         let returns = emit.context.create_builder();
@@ -83,7 +83,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             first,
             count,
             scalars: HashMap::new(),
-            vars: HashMap::new(),
+            vars: BTreeMap::new(),
             loops: Vec::new(),
             warp_function: None,
         }
@@ -367,10 +367,10 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         match item {
             Item::Run(id) => self.run(&[*id]),
             Item::If {
-                inst,
+                cond,
                 then_items,
                 else_items,
-            } => self.block_if(*inst, then_items, else_items),
+            } => self.block_if(*cond, then_items, else_items),
             Item::Loop {
                 inst,
                 body,
@@ -383,35 +383,23 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
                 }
                 self.block_loop(*inst, body, *can_end, exit)
             }
-            Item::Leave(inst) => self.leave(*inst),
+            Item::Leave { depth, again } => self.leave(*depth, *again),
         }
     }
 
-    fn leave(&mut self, inst: Inst) -> Result<(), BackendError> {
-        let (depth, breaks) = match self.plan.flat.function.insts[inst].data.control() {
-            Control::Leave { depth, again } => (depth, !again),
-            Control::Next
-            | Control::If { .. }
-            | Control::Loop { .. }
-            | Control::For { .. }
-            | Control::Return { .. } => return Err(unexpected("a jump that is none")),
-        };
-        let target = self.loops.iter().rev().nth(depth as usize);
-        let target = target.ok_or_else(|| unexpected("a jump out of no loop"))?;
-        let to = if breaks { target.exit } else { target.next };
+    fn leave(&mut self, depth: u32, again: bool) -> Result<(), BackendError> {
+        let target = jumped_to(&self.loops, depth);
+        let to = if again { target.next } else { target.exit };
         self.emit.builder.build_unconditional_branch(to)?;
         Ok(())
     }
 
     fn block_if(
         &mut self,
-        inst: Inst,
+        cond: Value,
         then_items: &[Item],
         else_items: &[Item],
     ) -> Result<(), BackendError> {
-        let Control::If { cond, .. } = self.plan.flat.function.insts[inst].data.control() else {
-            return Err(unexpected("a branch that is none"));
-        };
         let cond = self.uniform(cond)?.into_int_value();
         let (yes, no, next) = (self.block("then"), self.block("else"), self.block("join"));
         self.emit.builder.build_conditional_branch(cond, yes, no)?;
@@ -426,11 +414,11 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
 
     /// Goes on only if a thread of the block has not ended.
     fn leave_if_empty(&mut self, exit: BasicBlock<'ctx>) -> Result<(), BackendError> {
-        if self.plan.arena.live.is_none() {
+        let Some(live) = self.plan.arena.live else {
             return Ok(());
-        }
+        };
         let on = self.block("go_on");
-        let any = self.any_live()?;
+        let any = self.any_live(live)?;
         self.emit.builder.build_conditional_branch(any, on, exit)?;
         self.emit.builder.position_at_end(on);
         Ok(())
@@ -472,10 +460,8 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         Ok(())
     }
 
-    /// Whether a thread of the block has not ended.
-    fn any_live(&mut self) -> Result<IntValue<'ctx>, BackendError> {
-        let offset = self.plan.arena.live;
-        let offset = offset.ok_or_else(|| unexpected("masks without a place"))?;
+    /// Whether a thread of the block has not ended, by the masks that are kept at an offset.
+    fn any_live(&mut self, offset: u64) -> Result<IntValue<'ctx>, BackendError> {
         let word = self.emit.mask_word()?;
         let zero = word.const_zero().into();
         let all = self.slot(zero)?;

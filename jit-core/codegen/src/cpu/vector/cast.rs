@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
 
+use kiln_ir::legal::Proved as _;
 use kiln_ir::{Half, LeafType, Scalar, Type, Value};
 
 use super::Warp;
@@ -19,10 +20,8 @@ use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn cast(&self, arg: Value, result: Type) -> Result<Leaf<'ctx>, BackendError> {
-        let from = self.scalar_of(arg)?;
-        let to = result
-            .as_scalar()
-            .ok_or_else(|| unexpected("a conversion to what is not a scalar"))?;
+        let from = self.scalar_of(arg);
+        let to = self.types().scalar_of(result);
         let leaf = self.leaf(arg)?;
         if from == to {
             return Ok(leaf);
@@ -440,7 +439,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                     Some(low) => self.emit.or(low, raw)?,
                 });
             }
-            let whole = whole.ok_or_else(|| unexpected("a reinterpretation of nothing"))?;
+            let whole = whole.proved("as much to reinterpret");
             let integer = match bits {
                 8 => Scalar::U8,
                 16 => Scalar::U16,

@@ -12,7 +12,6 @@ use inkwell::AddressSpace as LlvmSpace;
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
-use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{LLVMBuildCall2, LLVMConstNull, LLVMTokenTypeInContext};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module as LlvmModule;
@@ -28,6 +27,7 @@ use super::emit::{Emit, unexpected};
 use super::entry::Entry;
 use super::flow::Level;
 use super::plan::{ALIGN, Plan};
+use crate::llvm::ask::{declared, parameters, value_of};
 use crate::llvm::error::BackendError;
 
 /// Where a suspended warp goes.
@@ -62,9 +62,7 @@ impl<'ctx> Emit<'_, 'ctx> {
             "llvm.coro.size" => &[self.int(64).into()],
             _ => &[],
         };
-        Intrinsic::find(name)
-            .and_then(|intrinsic| intrinsic.get_declaration(self.module, overloads))
-            .ok_or_else(|| unexpected(&format!("LLVM 22 has no `{name}`")))
+        declared(self.module, name, overloads)
     }
 
     /// No token.
@@ -89,20 +87,30 @@ pub(crate) fn take_frame_bytes(module: &LlvmModule<'_>) -> Result<u64, BackendEr
     };
     let mut bytes = None;
     while let Some(site) = marker.as_global_value().as_pointer_value().get_first_use() {
-        let AnyValueEnum::InstructionValue(call) = site.get_user() else {
-            return Err(unexpected("the size of a frame is no call"));
-        };
-        let size = call.get_operand(0).and_then(Operand::value);
-        let size = size.and_then(|size| match size {
-            BasicValueEnum::IntValue(size) => size.get_zero_extended_constant(),
-            _ => None,
-        });
-        bytes = Some(size.ok_or_else(|| unexpected("the size of a frame is not known"))?);
-        call.erase_from_basic_block();
+        let user = site.get_user();
+        bytes = frame_size(user);
+        match user {
+            AnyValueEnum::InstructionValue(call) if bytes.is_some() => {
+                call.erase_from_basic_block()
+            }
+            _ => break,
+        }
     }
+    let bytes = bytes.ok_or_else(|| unexpected("coroutines whose frames have no known size"))?;
     // SAFETY: nothing uses it any more.
     unsafe { marker.delete() };
-    bytes.ok_or_else(|| unexpected("a frame without a size"))
+    Ok(bytes)
+}
+
+/// The number that a call of the marker is given.
+fn frame_size(user: AnyValueEnum<'_>) -> Option<u64> {
+    let AnyValueEnum::InstructionValue(call) = user else {
+        return None;
+    };
+    match call.get_operand(0).and_then(Operand::value)? {
+        BasicValueEnum::IntValue(size) => size.get_zero_extended_constant(),
+        _ => None,
+    }
 }
 
 /// Writes the function that runs one warp: `warp(launch, block x, y, z, warp, kept, memory)`, which
@@ -129,10 +137,7 @@ pub(super) fn write_coroutine<'ctx>(
     let slots = emit.context.create_builder();
     slots.position_at_end(slots_block);
     emit.builder.position_at_end(body);
-    let params = function.get_params();
-    let &[launch, x, y, z, warp, kept, arena] = params.as_slice() else {
-        return Err(unexpected("a warp of another signature"));
-    };
+    let [launch, x, y, z, warp, kept, arena] = parameters(function);
     let frames = emit.offset_const(kept.into_pointer_value(), plan.arena.kept)?;
     let handle = begin(emit, frames, warp)?;
     let pointers = [launch, kept, arena].map(BasicValueEnum::into_pointer_value);
@@ -143,7 +148,7 @@ pub(super) fn write_coroutine<'ctx>(
     let none = emit.i64(0);
     let writer = BlockWriter::with(emit, plan, entry, [none, none]);
     writer.warp_body(warp.into_int_value())?;
-    finish(emit, handle, suspended, cleanup)?;
+    finish(emit, function, handle, [suspended, cleanup])?;
     writer.entry.slots.build_unconditional_branch(body)?;
     Ok(function)
 }
@@ -180,16 +185,11 @@ fn begin<'ctx>(
 /// The last suspension, and the way back to the caller.
 fn finish<'ctx>(
     emit: &Emit<'_, 'ctx>,
+    function: FunctionValue<'ctx>,
     handle: LLVMValueRef,
-    suspended: BasicBlock<'ctx>,
-    cleanup: BasicBlock<'ctx>,
+    [suspended, cleanup]: [BasicBlock<'ctx>; 2],
 ) -> Result<(), BackendError> {
-    let never = emit
-        .builder
-        .get_insert_block()
-        .and_then(|block| block.get_parent())
-        .map(|function| emit.context.append_basic_block(function, "never"));
-    let never = never.ok_or_else(|| unexpected("no place to write to"))?;
+    let never = emit.context.append_basic_block(function, "never");
     let state = suspend(emit, true)?;
     let destroyed = emit.int(8).const_int(1, false);
     let resumed = emit.int(8).const_zero();
@@ -270,8 +270,7 @@ impl<'ctx> BlockWriter<'_, '_, 'ctx> {
                 entry.arena.into(),
             ];
             let call = writer.emit.builder.build_call(function, &args, "")?;
-            let handle = call.try_as_basic_value().basic();
-            let handle = handle.ok_or_else(|| unexpected("a coroutine without a handle"))?;
+            let handle = value_of(call, "a coroutine")?;
             writer
                 .emit
                 .store(writer.handle_slot(warp)?, handle, 8, false)?;

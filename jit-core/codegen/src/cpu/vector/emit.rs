@@ -10,7 +10,6 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
-use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{
     LLVMBuildFCmp, LLVMBuildGEP2, LLVMBuildICmp, LLVMBuildSelect, LLVMBuildShuffleVector,
     LLVMConstVector, LLVMGetPoison,
@@ -18,12 +17,13 @@ use inkwell::llvm_sys::core::{
 use inkwell::module::Module as LlvmModule;
 use inkwell::types::{AsTypeRef as _, BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{
-    AsValueRef as _, BasicMetadataValueEnum, BasicValue as _, BasicValueEnum, FastMathFlags,
-    FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
+    AsValueRef as _, BasicValue as _, BasicValueEnum, CallSiteValue, FastMathFlags, FunctionValue,
+    InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
 use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
 use crate::hooks::LoweringHooks;
+use crate::llvm::ask::{call_arguments, declared, value_of};
 use crate::llvm::error::BackendError;
 
 /// A builder for `lanes` lanes.
@@ -38,7 +38,8 @@ pub(super) struct Emit<'a, 'ctx> {
 
 pub(super) type Built<'ctx> = Result<BasicValueEnum<'ctx>, BackendError>;
 
-/// An error for what the analyses should have excluded.
+/// An error for what the analyses should have excluded. What the verifier has proved needs none
+/// ([`Proved`](kiln_ir::legal::Proved)).
 pub(super) fn unexpected(what: &str) -> BackendError {
     BackendError::new("vectorize", format!("{what}; this is a bug in Kiln"))
 }
@@ -75,12 +76,17 @@ impl<'ctx> Emit<'_, 'ctx> {
 
     /// The vector of all lanes.
     pub(super) fn vector_of(&self, scalar: BasicTypeEnum<'ctx>) -> VectorType<'ctx> {
+        self.vector(scalar, self.lanes)
+    }
+
+    /// The vector of some lanes.
+    pub(super) fn vector(&self, scalar: BasicTypeEnum<'ctx>, lanes: u32) -> VectorType<'ctx> {
         match scalar {
-            BasicTypeEnum::IntType(t) => t.vec_type(self.lanes),
-            BasicTypeEnum::FloatType(t) => t.vec_type(self.lanes),
-            BasicTypeEnum::PointerType(t) => t.vec_type(self.lanes),
+            BasicTypeEnum::IntType(t) => t.vec_type(lanes),
+            BasicTypeEnum::FloatType(t) => t.vec_type(lanes),
+            BasicTypeEnum::PointerType(t) => t.vec_type(lanes),
             // Leaves are numbers and pointers.
-            _ => self.int(64).vec_type(self.lanes),
+            _ => self.int(64).vec_type(lanes),
         }
     }
 
@@ -446,13 +452,11 @@ impl<'ctx> Emit<'_, 'ctx> {
         name: &str,
         overloads: &[BasicTypeEnum<'ctx>],
         args: &[BasicValueEnum<'ctx>],
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let declaration = Intrinsic::find(name)
-            .and_then(|intrinsic| intrinsic.get_declaration(self.module, overloads))
-            .ok_or_else(|| unexpected(&format!("LLVM 22 has no `{name}` for these types")))?;
-        let args: Vec<BasicMetadataValueEnum<'ctx>> = args.iter().map(|&a| a.into()).collect();
-        let call = self.builder.build_call(declaration, &args, "")?;
-        Ok(call.try_as_basic_value().basic())
+    ) -> Result<CallSiteValue<'ctx>, BackendError> {
+        let function = declared(self.module, name, overloads)?;
+        Ok(self
+            .builder
+            .build_call(function, &call_arguments(args), "")?)
     }
 
     /// Calls an LLVM intrinsic that gives a value.
@@ -462,8 +466,7 @@ impl<'ctx> Emit<'_, 'ctx> {
         overloads: &[BasicTypeEnum<'ctx>],
         args: &[BasicValueEnum<'ctx>],
     ) -> Built<'ctx> {
-        self.call(name, overloads, args)?
-            .ok_or_else(|| unexpected(&format!("`{name}` gives no value")))
+        value_of(self.call(name, overloads, args)?, name)
     }
 
     /// Reads a scalar or a vector.
@@ -603,16 +606,12 @@ impl<'ctx> Emit<'_, 'ctx> {
         overloads: &[BasicTypeEnum<'ctx>],
         args: &[BasicValueEnum<'ctx>],
         (address, align): (u32, u32),
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let declaration = Intrinsic::find(name)
-            .and_then(|intrinsic| intrinsic.get_declaration(self.module, overloads))
-            .ok_or_else(|| unexpected(&format!("LLVM 22 has no `{name}` for these types")))?;
-        let args: Vec<BasicMetadataValueEnum<'ctx>> = args.iter().map(|&a| a.into()).collect();
-        let call = self.builder.build_call(declaration, &args, "")?;
+    ) -> Result<CallSiteValue<'ctx>, BackendError> {
+        let call = self.call(name, overloads, args)?;
         let kind = Attribute::get_named_enum_kind_id("align");
         let attribute = self.context.create_enum_attribute(kind, align.into());
         call.add_attribute(AttributeLoc::Param(address), attribute);
-        Ok(call.try_as_basic_value().basic())
+        Ok(call)
     }
 
     /// Reads neighbouring elements in active lanes; the others are zero.
@@ -625,8 +624,8 @@ impl<'ctx> Emit<'_, 'ctx> {
     ) -> Built<'ctx> {
         let overloads = [ty.into(), at.get_type().into()];
         let args = [at.into(), mask.into(), ty.const_zero().into()];
-        self.masked("llvm.masked.load", &overloads, &args, (0, align))?
-            .ok_or_else(|| unexpected("a load without a value"))
+        let name = "llvm.masked.load";
+        value_of(self.masked(name, &overloads, &args, (0, align))?, name)
     }
 
     /// Writes neighbouring elements in active lanes.
@@ -653,8 +652,8 @@ impl<'ctx> Emit<'_, 'ctx> {
     ) -> Built<'ctx> {
         let overloads = [ty.into(), addresses.get_type().into()];
         let args = [addresses.into(), mask.into(), ty.const_zero().into()];
-        self.masked("llvm.masked.gather", &overloads, &args, (0, align))?
-            .ok_or_else(|| unexpected("a load without a value"))
+        let name = "llvm.masked.gather";
+        value_of(self.masked(name, &overloads, &args, (0, align))?, name)
     }
 
     /// Writes an element in each active lane, in order.

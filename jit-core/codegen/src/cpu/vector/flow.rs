@@ -12,11 +12,12 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 
-use kiln_ir::{Constant, Control, Inst, Region, Uniformity, Value, ValueDef};
+use kiln_ir::legal::jumped_to;
+use kiln_ir::{Constant, Inst, Region, Uniformity, Value, ValueDef};
 
 use super::Warp;
-use super::emit::unexpected;
 use super::leaf::{Leaf, Leaves};
+use crate::llvm::ask::current_block;
 use crate::llvm::error::BackendError;
 
 /// A part of the kernel that some lanes run.
@@ -61,10 +62,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     pub(super) fn current_block(&self) -> Result<BasicBlock<'ctx>, BackendError> {
-        self.emit
-            .builder
-            .get_insert_block()
-            .ok_or_else(|| unexpected("no place to write to"))
+        current_block(&self.emit.builder)
     }
 
     /// Whether control has left the current place.
@@ -88,8 +86,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// The lanes that are active here.
     pub(super) fn mask(&self) -> Result<VectorValue<'ctx>, BackendError> {
-        let level = self.levels.last().ok_or_else(|| unexpected("no mask"))?;
-        self.read_mask(level.mask)
+        self.read_mask(self.level().mask)
     }
 
     pub(super) fn read_mask(
@@ -167,22 +164,26 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     /// Goes on in `next` if a lane is left, at the end of the level otherwise.
     pub(super) fn continue_if_any(&self, next: BasicBlock<'ctx>) -> Result<(), BackendError> {
         let any = self.emit.any(self.mask()?)?;
-        let exit = self.level_exit()?;
+        let exit = self.level_exit();
         self.emit
             .builder
             .build_conditional_branch(any, next, exit)?;
         Ok(())
     }
 
-    pub(super) fn level_exit(&self) -> Result<BasicBlock<'ctx>, BackendError> {
-        let level = self.levels.last().ok_or_else(|| unexpected("no level"))?;
-        Ok(level.exit)
+    /// The current level: a warp begins with one.
+    fn level(&self) -> &Level<'ctx> {
+        self.levels.last().expect("a warp begins with a level")
+    }
+
+    pub(super) fn level_exit(&self) -> BasicBlock<'ctx> {
+        self.level().exit
     }
 
     /// Ends the threads of all active lanes.
     pub(super) fn leave_all(&mut self, mask: VectorValue<'ctx>) -> Result<(), BackendError> {
         self.end_lanes(mask)?;
-        let exit = self.level_exit()?;
+        let exit = self.level_exit();
         self.emit.builder.build_unconditional_branch(exit)?;
         Ok(())
     }
@@ -369,24 +370,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     pub(super) fn break_(&mut self, depth: u32) -> Result<(), BackendError> {
-        let (level, exit) = self.target(depth, |state| state.exit)?;
+        let &LoopState { level, exit, .. } = jumped_to(&self.loops, depth);
         self.lanes_leave(level, exit)
     }
 
     pub(super) fn continue_(&mut self, depth: u32) -> Result<(), BackendError> {
-        let (level, next) = self.target(depth, |state| state.next)?;
+        let &LoopState { level, next, .. } = jumped_to(&self.loops, depth);
         // The lanes stay in the loop but are done with its iteration.
         self.lanes_leave(level.map(|l| l + 1), next)
-    }
-
-    fn target(
-        &self,
-        depth: u32,
-        block: impl Fn(&LoopState<'ctx>) -> BasicBlock<'ctx>,
-    ) -> Result<(Option<usize>, BasicBlock<'ctx>), BackendError> {
-        let state = self.loops.iter().rev().nth(depth as usize);
-        let state = state.ok_or_else(|| unexpected("a jump out of no loop"))?;
-        Ok((state.level, block(state)))
     }
 
     /// The active lanes leave all levels from `level` on, or go to `block` together.
@@ -401,7 +392,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let mask = self.mask()?;
         self.take_off(mask, &self.levels[level..])?;
-        let exit = self.level_exit()?;
+        let exit = self.level_exit();
         self.emit.builder.build_unconditional_branch(exit)?;
         Ok(())
     }
@@ -411,16 +402,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.leave_all(mask)
     }
 
-    pub(super) fn for_(&mut self, inst: Inst) -> Result<(), BackendError> {
-        let Control::For {
-            index,
-            bounds: [start, end, step],
-            body,
-        } = self.function().insts[inst].data.control()
-        else {
-            return Err(unexpected("a loop that is none"));
-        };
-        let signed = self.scalar_of(index)?.is_signed_int();
+    pub(super) fn for_(
+        &mut self,
+        inst: Inst,
+        index: Value,
+        [start, end, step]: [Value; 3],
+        body: Region,
+    ) -> Result<(), BackendError> {
+        let signed = self.scalar_of(index).is_signed_int();
         let looping = ForLoop {
             inst,
             index,
@@ -506,7 +495,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let (enters, size) = self.enters(&looping)?;
         let enters = Leaf::from(enters).vector(self.emit)?;
         let index = IndexSlot::new(self, looping.start, looping.step)?;
-        let bits = self.scalar_of(looping.index)?.bits();
+        let bits = self.scalar_of(looping.index).bits();
         let looks = self.looks(looping.body, bits <= 32)?;
         self.enter_loop(true, next, exit)?;
         let level = self.levels.len() - 1;
@@ -694,30 +683,33 @@ impl<'ctx> IndexSlot<'ctx> {
         }
     }
 
-    fn read(&self, warp: &Warp<'_, '_, 'ctx>) -> Result<Leaf<'ctx>, BackendError> {
-        let load = |ty, slot| {
-            warp.emit
-                .builder
-                .build_load::<inkwell::types::BasicTypeEnum<'ctx>>(ty, slot, "index")
+    /// What is kept, and where.
+    fn load(
+        &self,
+        warp: &Warp<'_, '_, 'ctx>,
+    ) -> Result<(BasicValueEnum<'ctx>, PointerValue<'ctx>), BackendError> {
+        let (ty, slot) = match *self {
+            IndexSlot::AffineForm(slot, base, _) => (base.get_type(), slot),
+            IndexSlot::Lanes(slot, lanes) => (lanes.get_type().into(), slot),
         };
+        let value = warp.emit.builder.build_load(ty, slot, "index")?;
+        Ok((value, slot))
+    }
+
+    fn read(&self, warp: &Warp<'_, '_, 'ctx>) -> Result<Leaf<'ctx>, BackendError> {
+        let (value, _) = self.load(warp)?;
         Ok(match *self {
-            IndexSlot::AffineForm(slot, base, 0) => Leaf::Uniform(load(base.get_type(), slot)?),
-            IndexSlot::AffineForm(slot, base, stride) => Leaf::Affine {
-                base: load(base.get_type(), slot)?,
+            IndexSlot::AffineForm(_, _, 0) => Leaf::Uniform(value),
+            IndexSlot::AffineForm(_, _, stride) => Leaf::Affine {
+                base: value,
                 stride,
             },
-            IndexSlot::Lanes(slot, lanes) => Leaf::from(load(lanes.get_type().into(), slot)?),
+            IndexSlot::Lanes(..) => Leaf::from(value),
         })
     }
 
     fn advance(&self, warp: &Warp<'_, '_, 'ctx>, step: Leaf<'ctx>) -> Result<(), BackendError> {
-        let (slot, current) = match (*self, self.read(warp)?) {
-            (IndexSlot::AffineForm(slot, ..), Leaf::Uniform(base) | Leaf::Affine { base, .. }) => {
-                (slot, base)
-            }
-            (IndexSlot::Lanes(slot, _), leaf) => (slot, leaf.value(warp.emit)?),
-            (IndexSlot::AffineForm(..), _) => return Err(unexpected("an uneven index")),
-        };
+        let (current, slot) = self.load(warp)?;
         let step = step.value(warp.emit)?;
         let next = warp.emit.add(current, step)?;
         warp.emit.builder.build_store(slot, next)?;

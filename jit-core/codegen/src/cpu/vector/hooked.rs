@@ -9,12 +9,14 @@ use inkwell::module::Linkage;
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType};
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
-use kiln_ir::{InstNode, LeafType, Scalar, Type, TypeData, Uniformity, Value};
+use kiln_ir::legal::{LegalTypes, Proved as _};
+use kiln_ir::{InstNode, LeafType, Scalar, Type, Uniformity, Value};
 
 use super::Warp;
-use super::emit::{Built, Emit, unexpected};
+use super::emit::{Built, Emit};
 use super::leaf::{Leaf, Leaves};
 use crate::hooks::OperationLowering;
+use crate::llvm::ask::value_of;
 use crate::llvm::error::BackendError;
 
 /// The name of the first function that holds a hook's code.
@@ -36,8 +38,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             return Ok(None);
         };
         let ty = self.type_of(result);
-        if self.types().is_aggregate(ty) || matches!(self.types().data(ty), TypeData::Slice { .. })
-        {
+        if self.types().is_aggregate(ty) || self.types().is_slice(ty) {
             return Ok(None);
         }
         let Some(function) = self.outline(node, ty)? else {
@@ -87,7 +88,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             self.emit.builder.build_store(slot, vector.const_zero())?;
             slots.push((slot, vector));
         }
-        self.lane_loop(None, |warp, lane| {
+        self.lane_loop(|warp, lane| {
             let mut args = Vec::new();
             for (operand, ty) in &operands {
                 args.push(match *operand {
@@ -99,7 +100,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             for ((part, ty), &(slot, _)) in parts.into_iter().zip(&results).zip(&slots) {
                 warp.store_lane(slot, *ty, lane, part)?;
             }
-            Ok(None)
+            Ok(())
         })?;
         let mut wide = Leaves::new();
         for ((slot, vector), ty) in slots.into_iter().zip(&results) {
@@ -207,7 +208,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             unsafe { function.delete() };
             return Ok(None);
         };
-        operation.check_result(value, inner.value_type(self.types().data(result))?)?;
+        operation.check_result(value, inner.value_type(self.types(), result))?;
         inner.return_leaves(value, &results)?;
         Ok(Some(function))
     }
@@ -251,29 +252,22 @@ impl<'ctx> Emit<'_, 'ctx> {
     ) -> Result<Vec<BasicValueEnum<'ctx>>, BackendError> {
         let args: Vec<_> = args.iter().map(|&arg| arg.into()).collect();
         let call = self.builder.build_call(function, &args, "")?;
-        let whole = call.try_as_basic_value().basic();
-        let whole = whole.ok_or_else(|| unexpected("a hook's value that is none"))?;
-        let whole = whole.into_struct_value();
+        let whole = value_of(call, HOOKED)?.into_struct_value();
         (0..whole.get_type().count_fields())
             .map(|i| Ok(self.builder.build_extract_value(whole, i, "")?))
             .collect()
     }
 
     /// The type that hooks see a value in, as on a GPU.
-    fn value_type(&self, ty: &TypeData) -> Result<BasicTypeEnum<'ctx>, BackendError> {
-        Ok(match *ty {
-            TypeData::Scalar(scalar) => self.hook_scalar(scalar),
-            TypeData::Pointer { .. } => {
-                let space = inkwell::AddressSpace::default();
-                self.context.ptr_type(space).into()
-            }
-            TypeData::Vector { element, lanes } => match self.hook_scalar(element) {
-                BasicTypeEnum::FloatType(float) => float.vec_type(lanes.into()).into(),
-                BasicTypeEnum::IntType(int) => int.vec_type(lanes.into()).into(),
-                _ => return Err(unexpected("a vector of what is no number")),
-            },
-            _ => return Err(unexpected("a value of several parts")),
-        })
+    fn value_type(&self, types: LegalTypes<'_>, ty: Type) -> BasicTypeEnum<'ctx> {
+        if let Some((element, lanes)) = types.as_vector(ty) {
+            return self.vector(self.hook_scalar(element), lanes.into()).into();
+        }
+        if types.is_pointer(ty) {
+            let space = inkwell::AddressSpace::default();
+            return self.context.ptr_type(space).into();
+        }
+        self.hook_scalar(types.scalar_of(ty))
     }
 
     fn hook_scalar(&self, scalar: Scalar) -> BasicTypeEnum<'ctx> {
@@ -298,39 +292,29 @@ impl<'ctx> Emit<'_, 'ctx> {
     /// address and its length, of an aggregate its parts.
     fn push_args(
         &self,
-        types: &kiln_ir::TypeTable,
+        types: LegalTypes<'_>,
         ty: Type,
         leaves: &mut impl Iterator<Item = BasicValueEnum<'ctx>>,
         args: &mut Vec<BasicValueEnum<'ctx>>,
     ) -> Result<(), BackendError> {
-        let mut next = || {
-            leaves
-                .next()
-                .ok_or_else(|| unexpected("an operand without a leaf"))
-        };
-        match types.data(ty) {
-            TypeData::Vector { lanes, .. } => {
-                let vector = self.value_type(types.data(ty))?.into_vector_type();
-                let mut whole = vector.const_zero();
-                for lane in 0..*lanes {
-                    let part = self.as_hooks_see(next()?, vector.get_element_type())?;
-                    let lane = self.i32(lane.into());
-                    whole = self.builder.build_insert_element(whole, part, lane, "")?;
-                }
-                args.push(whole.into());
+        let mut next = || leaves.next().proved("a leaf of an operand");
+        if let Some((_, lanes)) = types.as_vector(ty) {
+            let vector = self.value_type(types, ty).into_vector_type();
+            let mut whole = vector.const_zero();
+            for lane in 0..lanes {
+                let part = self.as_hooks_see(next(), vector.get_element_type())?;
+                let lane = self.i32(lane.into());
+                whole = self.builder.build_insert_element(whole, part, lane, "")?;
             }
-            TypeData::Scalar(scalar) => {
-                args.push(self.as_hooks_see(next()?, self.hook_scalar(*scalar))?);
-            }
-            _ => {
-                for leaf in types.leaves(ty) {
-                    let value = next()?;
-                    args.push(match leaf.scalar() {
-                        Some(scalar) => self.as_hooks_see(value, self.hook_scalar(scalar))?,
-                        None => value,
-                    });
-                }
-            }
+            args.push(whole.into());
+            return Ok(());
+        }
+        for leaf in types.leaves(ty) {
+            let value = next();
+            args.push(match leaf.scalar() {
+                Some(scalar) => self.as_hooks_see(value, self.hook_scalar(scalar))?,
+                None => value,
+            });
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::mem::offset_of;
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use kiln_ir::host_abi::HostLaunch;
+use kiln_ir::legal::Proved as _;
 use kiln_ir::{
     Axis, Effects, IntrinsicDef, Known, Lowering, Meaning, Processor, Scalar, Type, Uniformity,
     Value,
@@ -16,7 +17,8 @@ use kiln_ir::{
 
 use super::Warp;
 use super::emit::{Built, unexpected};
-use super::leaf::{Leaf, Leaves};
+use super::leaf::{Leaf, Leaves, scalar_type};
+use crate::llvm::ask::{given_by_cell, value_of};
 use crate::llvm::error::BackendError;
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
@@ -35,20 +37,18 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             return Ok(Some(Leaves::from_elem(leaf, 1)));
         }
         let types: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
-        let scalar = def
-            .cell_type(self.types(), &types, result)
-            .ok_or_else(|| unexpected("an intrinsic of no scalar type"))?;
+        let scalar = def.meaning_type(&self.types(), &types, result);
         let leaf = match def.meaning {
-            Meaning::Warp(_) => {
-                let leaf = self.warp_operation(def, scalar, args, result)?;
-                return Ok(leaf.map(|leaf| Leaves::from_elem(leaf, 1)));
-            }
+            Meaning::Warp(_) => self.warp_operation(def, scalar, args, result)?,
             Meaning::Pure(_) => match vector_function(def, scalar) {
-                Some(name) => self.host_function(name, scalar, args)?,
-                None => {
-                    let operands = args
-                        .iter()
-                        .map(|&a| Ok((self.leaf(a)?, self.scalar_of(a)?)));
+                Some(name) if result != Type::UNIT => {
+                    let value = self.host_function(name, scalar, args)?;
+                    let wanted = scalar_type(self.emit, self.types().scalar_of(result));
+                    let wanted = self.emit.shaped(wanted, value);
+                    Some(Leaf::from(given_by_cell(def, Some(value), wanted)?))
+                }
+                _ => {
+                    let operands = args.iter().map(|&a| Ok((self.leaf(a)?, self.scalar_of(a))));
                     let operands = operands.collect::<Result<Vec<_>, BackendError>>()?;
                     self.by_meaning(def, scalar, operands, result)?
                 }
@@ -59,15 +59,10 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             Meaning::Body(_) => return Err(unexpected("an intrinsic that was not expanded")),
         };
-        Ok(Some(Leaves::from_elem(leaf, 1)))
+        Ok(leaf.map(|leaf| Leaves::from_elem(leaf, 1)))
     }
 
-    fn host_function(
-        &self,
-        name: &str,
-        scalar: Scalar,
-        args: &[Value],
-    ) -> Result<Leaf<'ctx>, BackendError> {
+    fn host_function(&self, name: &str, scalar: Scalar, args: &[Value]) -> Built<'ctx> {
         let mut operands = Vec::new();
         for &arg in args {
             let value = self.leaf(arg)?.value(self.emit)?;
@@ -82,16 +77,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 *operand = Leaf::from(*operand).vector(self.emit)?.into();
             }
         }
-        let ty = operands
-            .first()
-            .map(|o| o.get_type())
-            .ok_or_else(|| unexpected("a function of nothing"))?;
-        let value = self.emit.value(name, &[ty], &operands)?;
-        Ok(Leaf::from(if scalar.is_half() {
-            self.round_to_half(scalar, value)?
-        } else {
-            value
-        }))
+        // `vector_function` names none without operands.
+        let value = self
+            .emit
+            .value(name, &[operands[0].get_type()], &operands)?;
+        match scalar.is_half() {
+            true => self.round_to_half(scalar, value),
+            false => Ok(value),
+        }
     }
 
     /// Indices and extents.
@@ -173,17 +166,16 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(Leaf::from(of(linear.vector(self.emit)?.into())?))
     }
 
-    /// Calls the row's meaning, once or for each active lane.
+    /// Calls the row's meaning, once or for each active lane. What it gives is dropped where the row has no
+    /// result.
     fn by_meaning(
         &mut self,
         def: &'static IntrinsicDef,
         scalar: Scalar,
         operands: Vec<(Leaf<'ctx>, Scalar)>,
         result: Type,
-    ) -> Result<Leaf<'ctx>, BackendError> {
-        let to = result
-            .as_scalar()
-            .ok_or_else(|| unexpected("an intrinsic without a result"))?;
+    ) -> Result<Option<Leaf<'ctx>>, BackendError> {
+        let to = result.as_scalar();
         let (operands, scalars): (Vec<_>, Vec<_>) = operands.into_iter().unzip();
         let lanes = operands
             .iter()
@@ -193,29 +185,36 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             for operand in operands {
                 values.push(operand.uniform()?);
             }
-            let value = self.call_meaning(def, scalar, &scalars, &values, to)?;
-            return Ok(Leaf::Uniform(value));
+            let bits = self.call_meaning(def, scalar, &scalars, &values)?;
+            let value = to.map(|to| self.emit.of_bits(bits, to)).transpose()?;
+            return Ok(value.map(Leaf::Uniform));
         }
         let mut vectors = Vec::new();
         for (operand, &scalar) in operands.iter().zip(&scalars) {
             let lanes: BasicValueEnum<'ctx> = operand.vector(self.emit)?.into();
             vectors.push(self.emit.as_stored(lanes, scalar)?);
         }
+        let Some(to) = to else {
+            self.each_lane(&vectors, |warp, lane| {
+                warp.call_meaning(def, scalar, &scalars, lane).map(drop)
+            })?;
+            return Ok(None);
+        };
         let stored = self.emit.stored_type(to);
         let ty = self.emit.vector_of(stored);
-        let value = self.each_lane(&vectors, Some(ty), |warp, lane| {
-            let value = warp.call_meaning(def, scalar, &scalars, lane, to)?;
-            warp.emit.as_stored(value, to).map(Some)
+        let value = self.value_of_lanes(&vectors, ty, |warp, lane| {
+            let bits = warp.call_meaning(def, scalar, &scalars, lane)?;
+            let value = warp.emit.of_bits(bits, to)?;
+            warp.emit.as_stored(value, to)
         })?;
-        let value = value.ok_or_else(|| unexpected("a meaning without a value"))?;
-        Ok(Leaf::from(self.emit.as_computed(value, to)?))
+        Ok(Some(Leaf::from(self.emit.as_computed(value, to)?)))
     }
 
     /// The address of a row, which the launch knows by its number.
     pub(super) fn row_address(&self, def: &'static IntrinsicDef) -> Built<'ctx> {
         let mut rows = self.kernel.module.intrinsics.values();
         let number = rows.position(|&row| std::ptr::eq(row, def));
-        let number = number.ok_or_else(|| unexpected("a row that is not the module's"))?;
+        let number = number.proved("the row of an intrinsic");
         let ptr = self.entry.launch.get_type().into();
         let rows = offset_of!(HostLaunch, rows) as u64;
         let rows = self.emit.offset_const(self.entry.launch, rows)?;
@@ -224,13 +223,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.emit.load(ptr, row, 8, false)
     }
 
+    /// The bits that a row's meaning gives.
     fn call_meaning(
         &self,
         def: &'static IntrinsicDef,
         scalar: Scalar,
         scalars: &[Scalar],
         args: &[BasicValueEnum<'ctx>],
-        to: Scalar,
     ) -> Built<'ctx> {
         let word = self.emit.int(64);
         let slots = self
@@ -263,9 +262,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .emit
             .builder
             .build_indirect_call(ty, function, &args, "")?;
-        let bits = call.try_as_basic_value().basic();
-        let bits = bits.ok_or_else(|| unexpected("a meaning without a value"))?;
-        self.emit.of_bits(bits, to)
+        value_of(call, "a meaning")
     }
 }
 

@@ -3,13 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_ir::abi::ParamLayout;
-use kiln_ir::legal::Legal;
+use kiln_ir::legal::{Legal, LegalTypes, Proved as _};
 use kiln_ir::target::Barriers;
 use kiln_ir::{
     Inst, LeafType, Module, SharedVar, Type, Uniformity, Value, Var, debug_as_text, error_text,
 };
 
-use super::emit::unexpected;
 use crate::llvm::error::BackendError;
 use crate::private::needs_zeros;
 use crate::provenance::Provenance;
@@ -80,6 +79,7 @@ pub(crate) struct ArenaLayout {
 #[derive(Debug)]
 pub(crate) struct Plan<'m> {
     pub(super) module: &'m Module,
+    pub(super) types: LegalTypes<'m>,
     pub(super) flat: Flat,
     pub(super) scopes: Scopes,
     pub(super) uniformity: Uniformities,
@@ -135,6 +135,7 @@ impl<'m> Plan<'m> {
             contract: options.contract,
             has_f16c: options.has_f16c,
             module,
+            types: legal.legal_types(),
             flat,
             scopes,
             uniformity,
@@ -146,7 +147,7 @@ impl<'m> Plan<'m> {
             spread,
             used,
         };
-        plan.arena = plan.lay_out()?;
+        plan.arena = plan.lay_out();
         Ok(plan)
     }
 
@@ -192,13 +193,12 @@ impl<'m> Plan<'m> {
     }
 
     /// The fault site of a checked access.
-    pub(super) fn site(&self, inst: Inst) -> Result<u32, BackendError> {
-        let site = self.flat.sites.get(&inst).copied();
-        site.ok_or_else(|| unexpected("a checked access without a fault site"))
+    pub(super) fn site(&self, inst: Inst) -> u32 {
+        self.flat.sites[&inst]
     }
 
     pub(super) fn leaves(&self, ty: Type) -> Vec<LeafType> {
-        self.module.types.leaves(ty)
+        self.types.leaves(ty)
     }
 
     /// Whether a variable has one value for all lanes.
@@ -216,7 +216,7 @@ impl<'m> Plan<'m> {
         }
     }
 
-    fn lay_out(&self) -> Result<ArenaLayout, BackendError> {
+    fn lay_out(&self) -> ArenaLayout {
         let mut arena = ArenaLayout::default();
         let warps = u64::from(self.block.warps());
         let function = &self.flat.function;
@@ -265,7 +265,7 @@ impl<'m> Plan<'m> {
         });
         let mut stack = 0;
         for inst in locals {
-            let bytes = self.local_bytes(inst)?;
+            let bytes = self.local_bytes(inst);
             if self.may_be_on_stack(bytes) && stack + bytes <= STACK_BUDGET {
                 stack += bytes;
             } else {
@@ -273,28 +273,22 @@ impl<'m> Plan<'m> {
             }
         }
         for (var, data) in function.shared.iter() {
-            let layout = self.module.types.layout(data.ty);
-            let size = layout
-                .ok_or_else(|| unexpected("shared memory without a size"))?
-                .size;
-            let at = place(size);
+            let at = place(self.types.layout_of(data.ty).size);
             arena.shared.insert(var, at);
         }
         arena.dynamic = place(0);
-        Ok(arena)
+        arena
     }
 
     /// Bytes of a private allocation for all lanes of a warp.
-    pub(super) fn local_bytes(&self, inst: Inst) -> Result<u64, BackendError> {
+    pub(super) fn local_bytes(&self, inst: Inst) -> u64 {
         let function = &self.flat.function;
-        let result = function.insts[inst].result;
-        let pointee = result.and_then(|r| self.module.types.as_pointer(function.type_of(r)));
-        let (pointee, ..) = pointee.ok_or_else(|| unexpected("private memory of no type"))?;
-        let layout = self.module.types.layout(pointee);
-        let size = layout
-            .ok_or_else(|| unexpected("private memory without a size"))?
-            .size;
-        Ok((size * u64::from(self.block.lanes)).next_multiple_of(ALIGN))
+        let result = function.insts[inst]
+            .result
+            .proved("the address of private memory");
+        let pointee = self.types.pointee_of(function.type_of(result));
+        let size = self.types.layout_of(pointee).size;
+        (size * u64::from(self.block.lanes)).next_multiple_of(ALIGN)
     }
 
     /// Whether a private allocation could be on the stack: it must not outlive its segment.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
-use kiln_ir::{Function, Inst, InstData, Passing, Scalar, Type, TypeData, TypeTable, Value, Var};
+use kiln_ir::legal::{LegalTypes, Proved as _};
+use kiln_ir::{Function, Inst, InstData, Passing, Scalar, Type, Value, Var};
 
 use super::emit::{Emit, unexpected};
 use super::entry::Entry;
@@ -36,8 +37,8 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         &self.kernel.flat.function
     }
 
-    pub(super) fn types(&self) -> &'w TypeTable {
-        &self.kernel.module.types
+    pub(super) fn types(&self) -> LegalTypes<'w> {
+        self.kernel.types
     }
 
     pub(super) fn type_of(&self, value: Value) -> Type {
@@ -45,9 +46,9 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
     }
 
     /// The scalar type of an operand.
-    pub(super) fn scalar_of(&self, value: Value) -> Result<Scalar, BackendError> {
-        let scalar = self.type_of(value).as_scalar();
-        scalar.ok_or_else(|| unexpected("an operand that is not a scalar"))
+    #[track_caller]
+    pub(super) fn scalar_of(&self, value: Value) -> Scalar {
+        self.types().scalar_of(self.type_of(value))
     }
 
     pub(super) fn define(&mut self, value: Value, wide: Leaves<'ctx>) {
@@ -84,12 +85,18 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         self.values.contains_key(&value) || self.entry.values.contains_key(&value)
     }
 
-    /// The only leaf of a value.
+    /// The only leaf of a scalar or a pointer.
+    #[track_caller]
     pub(super) fn leaf(&self, value: Value) -> Result<Leaf<'ctx>, BackendError> {
-        match self.get(value)?.as_slice() {
-            [leaf] => Ok(*leaf),
-            _ => Err(unexpected("an operand of several parts")),
-        }
+        self.get(value)
+            .map(|leaves| all_of(&leaves))
+            .map(|[leaf]| leaf)
+    }
+
+    /// The address and the length of a slice.
+    #[track_caller]
+    pub(super) fn slice(&self, value: Value) -> Result<[Leaf<'ctx>; 2], BackendError> {
+        self.get(value).map(|leaves| all_of(&leaves))
     }
 
     /// Writes one instruction.
@@ -104,13 +111,9 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         }
         let value = match node.data {
             InstData::Const(constant) => Some(self.constant(constant, result)?),
-            InstData::Unary { op, arg } if !self.is_vector(arg) => one(self.unary(op, arg)?),
-            InstData::Binary { op, args } if !self.is_vector(args[0]) => {
-                one(self.binary(op, args)?)
-            }
-            InstData::Unary { .. } | InstData::Binary { .. } | InstData::ConstParam(_) => {
-                return Err(unexpected("an operation that the verifier refuses"));
-            }
+            InstData::Unary { op, arg } => one(self.unary(op, arg)?),
+            InstData::Binary { op, args } => one(self.binary(op, args)?),
+            InstData::ConstParam(_) => None.proved("the value of a const parameter"),
             InstData::Call { .. } => return Err(unexpected("a call after inlining")),
             InstData::Compare { op, args } => one(self.compare(op, args)?),
             InstData::Select {
@@ -158,8 +161,8 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             InstData::SliceNew { ptr, len } => Some(self.slice_new(ptr, len, result)?),
             InstData::SliceLen { slice } => one(self.slice_len(slice, result)?),
             InstData::SlicePtr { slice } => {
-                let ptr = self.get(slice)?.first().copied();
-                one(ptr.ok_or_else(|| unexpected("a slice without an address"))?)
+                let [ptr, _] = self.slice(slice)?;
+                one(ptr)
             }
             InstData::SliceIndex {
                 slice,
@@ -167,8 +170,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
                 checked,
             } => one(self.slice_index(inst, slice, index, checked)?),
             InstData::SharedAddr(var) => {
-                let offset = self.kernel.arena.shared.get(&var).copied();
-                let offset = offset.ok_or_else(|| unexpected("shared memory without a place"))?;
+                let offset = self.kernel.arena.shared[&var];
                 let address = self.emit.offset_const(self.entry.arena, offset)?;
                 one(Leaf::Uniform(address.into()))
             }
@@ -232,8 +234,15 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
                 self.loop_(inst, body)?;
                 None
             }
-            InstData::For { .. } => {
-                self.for_(inst)?;
+            InstData::For {
+                index,
+                start,
+                end,
+                step,
+                body,
+                ..
+            } => {
+                self.for_(inst, index, [start, end, step], body)?;
                 None
             }
             InstData::Break { depth } => {
@@ -249,54 +258,16 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
                 None
             }
         };
-        match (node.result, value) {
-            (Some(result), Some(value)) => {
-                let value = self.normalize(value)?;
-                self.define(result, value);
-            }
-            (Some(_), None) => return Err(unexpected("an instruction without its result")),
-            (None, _) => {}
+        if let Some(result) = node.result {
+            let value = self.normalize(value.proved("the result of an instruction"))?;
+            self.define(result, value);
         }
         Ok(())
     }
 
-    fn is_vector(&self, value: Value) -> bool {
-        matches!(
-            self.types().data(self.type_of(value)),
-            TypeData::Vector { .. }
-        )
-    }
-
-    /// Where a part of an aggregate lies among its leaves.
-    fn part(&self, aggregate: Value, index: u32) -> Result<std::ops::Range<usize>, BackendError> {
-        let types = self.types();
-        let ty = self.type_of(aggregate);
-        let parts: Vec<Type> = match types.data(ty) {
-            TypeData::Struct(id) => types.struct_data(*id).fields.iter().map(|f| f.1).collect(),
-            TypeData::Array { element, .. } => vec![*element; index as usize + 1],
-            TypeData::Vector { element, .. } => {
-                vec![Type::scalar(*element); index as usize + 1]
-            }
-            _ => return Err(unexpected("a part of what has none")),
-        };
-        let mut start = 0;
-        for (i, &part) in parts.iter().enumerate() {
-            let count = self.kernel.leaves(part).len();
-            if i == index as usize {
-                return Ok(start..start + count);
-            }
-            start += count;
-        }
-        Err(unexpected("a part that is not there"))
-    }
-
     fn extract(&self, aggregate: Value, index: u32) -> Result<Leaves<'ctx>, BackendError> {
-        let range = self.part(aggregate, index)?;
-        let whole = self.get(aggregate)?;
-        let part = whole.get(range);
-        Ok(Leaves::from_slice(
-            part.ok_or_else(|| unexpected("a part that is not there"))?,
-        ))
+        let range = self.types().leaves_of_part(self.type_of(aggregate), index);
+        Ok(Leaves::from_slice(&self.get(aggregate)?[range]))
     }
 
     fn insert(
@@ -305,7 +276,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         index: u32,
         value: Value,
     ) -> Result<Leaves<'ctx>, BackendError> {
-        let range = self.part(aggregate, index)?;
+        let range = self.types().leaves_of_part(self.type_of(aggregate), index);
         let mut whole = self.get(aggregate)?;
         for (slot, leaf) in whole[range].iter_mut().zip(self.get(value)?) {
             *slot = leaf;
@@ -313,18 +284,11 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         Ok(whole)
     }
 
-    fn var_slots(&self, var: Var) -> Result<&[PointerValue<'ctx>], BackendError> {
-        let slots = self.vars.get(&var);
-        slots
-            .map(Vec::as_slice)
-            .ok_or_else(|| unexpected("a variable without a place"))
-    }
-
     fn var_get(&self, var: Var) -> Result<Leaves<'ctx>, BackendError> {
         let leaves = self.kernel.leaves(self.function().vars[var].ty);
         let uniform = self.kernel.is_uniform_var(var);
         let mut value = Leaves::new();
-        for (leaf, &slot) in leaves.iter().zip(self.var_slots(var)?) {
+        for (leaf, &slot) in leaves.iter().zip(&self.vars[&var]) {
             let scalar = self.emit.leaf_type(*leaf);
             let ty = if uniform {
                 scalar
@@ -339,7 +303,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
     fn var_set(&mut self, inst: Inst, var: Var, value: Value) -> Result<(), BackendError> {
         let value = self.get(value)?;
         if self.kernel.is_uniform_var(var) {
-            for (&slot, leaf) in self.var_slots(var)?.iter().zip(value) {
+            for (&slot, leaf) in self.vars[&var].iter().zip(value) {
                 self.emit.builder.build_store(slot, leaf.uniform()?)?;
             }
             return Ok(());
@@ -350,7 +314,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             .uniformity
             .blends(&self.kernel.scopes, inst, home);
         let mask = self.mask()?;
-        for (&slot, leaf) in self.var_slots(var)?.iter().zip(value) {
+        for (&slot, leaf) in self.vars[&var].iter().zip(value) {
             let mut lanes = leaf.vector(self.emit)?;
             if blends {
                 let old = self.emit.builder.build_load(lanes.get_type(), slot, "")?;
@@ -373,16 +337,15 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         match address {
             Leaf::Affine { base, stride } => {
                 let size = self.emit.i64(stride);
-                self.lane_loop(None, |warp, lane| {
+                self.lane_loop(|warp, lane| {
                     let offset = warp.emit.mul(lane, size.into())?;
                     let at = warp.emit.offset(base, offset)?;
-                    warp.emit.clear(at.into_pointer_value(), 1, size)?;
-                    Ok(None)
+                    warp.emit.clear(at.into_pointer_value(), 1, size)
                 })?;
             }
             // Lanes that are not here cannot reach what they had at an earlier turn of a loop.
             spread => {
-                let bytes = self.emit.i64(self.kernel.local_bytes(inst)? as i64);
+                let bytes = self.emit.i64(self.kernel.local_bytes(inst) as i64);
                 let start = spread.uniform()?.into_pointer_value();
                 self.emit.clear(start, 64, bytes)?;
             }
@@ -392,7 +355,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
 
     /// The address of private memory, wherever it was declared.
     pub(super) fn local_address(&self, inst: Inst) -> Result<Leaf<'ctx>, BackendError> {
-        let bytes = self.kernel.local_bytes(inst)?;
+        let bytes = self.kernel.local_bytes(inst);
         let base = match self.kernel.arena.locals.get(&inst) {
             Some(&offset) => {
                 let start = self.emit.offset_const(self.entry.arena, offset)?;
@@ -423,6 +386,12 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         let offset = self.emit.mul(warp, self.emit.i64(bytes as i64).into())?;
         Ok(self.emit.offset(start.into(), offset)?.into_pointer_value())
     }
+}
+
+/// The leaves of a value of which there are so many.
+#[track_caller]
+fn all_of<'ctx, const N: usize>(leaves: &[Leaf<'ctx>]) -> [Leaf<'ctx>; N] {
+    leaves.try_into().ok().proved("a value of as many leaves")
 }
 
 /// The parameters of the kernel, which are the same for all threads.

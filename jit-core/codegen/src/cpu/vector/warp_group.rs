@@ -7,10 +7,10 @@ use inkwell::IntPredicate;
 use inkwell::types::VectorType;
 use inkwell::values::{PointerValue, VectorValue};
 
+use kiln_ir::legal::Proved as _;
 use kiln_ir::{Reduction, Scalar, Type, Value};
 
 use super::Warp;
-use super::emit::unexpected;
 use super::leaf::{Leaf, scalar_type};
 use crate::llvm::error::BackendError;
 
@@ -84,7 +84,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         result: Type,
         act: impl Fn(&mut Self) -> Result<Option<Leaf<'ctx>>, BackendError>,
     ) -> Result<Option<Leaf<'ctx>>, BackendError> {
-        let exit = self.level_exit()?;
+        let exit = self.level_exit();
         let group = |warp: &mut Self, lanes| {
             warp.push_level(lanes, exit)?;
             let leaf = act(warp);
@@ -99,8 +99,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let slot = self.zero_slot(ty)?;
         self.each_leader(masks, |warp, lanes| {
             let leaf = group(warp, lanes)?;
-            let leaf = leaf.ok_or_else(|| unexpected("an operation without its result"))?;
-            warp.blend(slot, lanes, leaf)
+            warp.blend(slot, lanes, leaf.proved("the result of a row"))
         })?;
         let lanes = self.emit.builder.build_load(ty, slot, "")?;
         Ok(Some(Leaf::from(lanes)))
@@ -164,7 +163,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
 
     /// A value's bits, as integers of whole bytes.
     pub(super) fn lane_bits(&self, value: Value) -> Result<VectorValue<'ctx>, BackendError> {
-        let scalar = self.scalar_of(value)?;
+        let scalar = self.scalar_of(value);
         let lanes = self.leaf(value)?.vector(self.emit)?.into();
         let bits = self.emit.to_bits(lanes, scalar)?;
         Ok(bits.into_vector_value())

@@ -11,10 +11,11 @@ use inkwell::values::{
     BasicValue as _, BasicValueEnum, FastMathFlags, InstructionOpcode, IntValue,
 };
 
-use kiln_ir::{BinaryOp, CompareOp, Constant, Scalar, Type, TypeData, UnaryOp, Value};
+use kiln_ir::legal::Proved as _;
+use kiln_ir::{BinaryOp, CompareOp, Constant, FloatOp, Scalar, Type, UnaryOp, Value};
 
-use super::value::{Lowered, as_float, as_int, as_pointer};
-use super::{FunctionLowering, unexpected};
+use super::FunctionLowering;
+use super::value::Lowered;
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
 
@@ -24,27 +25,19 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         constant: Constant,
         ty: Type,
     ) -> Result<Lowered<'ctx>, BackendError> {
-        let Some(scalar) = ty.as_scalar() else {
-            return match constant {
-                Constant::Zero => self.zero(ty),
-                _ => Err(unexpected("a number of a type that is not a scalar")),
-            };
-        };
+        let scalar = || self.types().table().scalar_of(ty);
         let value: BasicValueEnum<'ctx> = match constant {
             Constant::Zero => return self.zero(ty),
             Constant::Bool(b) => self.types().int(1).const_int(b.into(), false).into(),
-            Constant::Int(n) if scalar.is_float() => {
-                self.types().float(scalar).const_float(n as f64).into()
+            Constant::Int(n) if scalar().is_float() => {
+                self.types().float(scalar()).const_float(n as f64).into()
             }
             Constant::Int(n) => self
                 .types()
-                .int(scalar.bits())
+                .int(scalar().bits())
                 .const_int(n as u64, false)
                 .into(),
-            Constant::Float(x) if scalar.is_float() => {
-                self.types().float(scalar).const_float(x).into()
-            }
-            Constant::Float(_) => return Err(unexpected("a float of an integer type")),
+            Constant::Float(x) => self.types().float(scalar()).const_float(x).into(),
         };
         Ok(Lowered::One(value))
     }
@@ -54,7 +47,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         op: UnaryOp,
         arg: Value,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        self.unary_scalar(op, self.scalar_of(arg)?, self.one(arg)?)
+        self.unary_scalar(op, self.scalar_of(arg), self.one(arg))
     }
 
     pub(super) fn lower_binary(
@@ -62,7 +55,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         op: BinaryOp,
         [a, b]: [Value; 2],
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        self.binary_scalar(op, self.scalar_of(a)?, self.one(a)?, self.one(b)?)
+        self.binary_scalar(op, self.scalar_of(a), self.one(a), self.one(b))
     }
 
     fn unary_scalar(
@@ -76,15 +69,15 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             // The sign bit alone changes, which needs no wider type.
             UnaryOp::Neg if scalar.is_half() => {
                 let bits = self.types().int(16);
-                let value = as_int(builder.build_bit_cast(value, bits, "")?)?;
+                let value = builder.build_bit_cast(value, bits, "")?.into_int_value();
                 let flipped = builder.build_xor(value, bits.const_int(0x8000, false), "")?;
                 builder.build_bit_cast(flipped, self.types().float(scalar), "")?
             }
-            UnaryOp::Neg if scalar.is_float() => {
-                builder.build_float_neg(as_float(value)?, "")?.into()
-            }
-            UnaryOp::Neg => builder.build_int_neg(as_int(value)?, "")?.into(),
-            UnaryOp::Not => builder.build_not(as_int(value)?, "")?.into(),
+            UnaryOp::Neg if scalar.is_float() => builder
+                .build_float_neg(value.into_float_value(), "")?
+                .into(),
+            UnaryOp::Neg => builder.build_int_neg(value.into_int_value(), "")?.into(),
+            UnaryOp::Not => builder.build_not(value.into_int_value(), "")?.into(),
         })
     }
 
@@ -104,7 +97,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             return self.float_binary(op, a, b);
         }
         let signed = scalar.is_signed_int();
-        Ok(self.int_binary(op, signed, as_int(a)?, as_int(b)?)?.into())
+        Ok(self
+            .int_binary(op, signed, a.into_int_value(), b.into_int_value())?
+            .into())
     }
 
     /// `f16` or `bf16` as `f32`, which is exact.
@@ -113,7 +108,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         value: BasicValueEnum<'ctx>,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let wide = self.types().float(Scalar::F32);
-        let value = as_float(value)?;
+        let value = value.into_float_value();
         Ok(self.builder().build_float_ext(value, wide, "")?.into())
     }
 
@@ -124,7 +119,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         scalar: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let half = self.types().float(scalar);
-        let value = as_float(value)?;
+        let value = value.into_float_value();
         Ok(self.builder().build_float_trunc(value, half, "")?.into())
     }
 
@@ -134,23 +129,18 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         a: BasicValueEnum<'ctx>,
         b: BasicValueEnum<'ctx>,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let op = op.on_floats().proved("an operation of floats");
         let opcode = match op {
-            BinaryOp::Add => InstructionOpcode::FAdd,
-            BinaryOp::Sub => InstructionOpcode::FSub,
-            BinaryOp::Mul => InstructionOpcode::FMul,
-            BinaryOp::Div => InstructionOpcode::FDiv,
-            BinaryOp::Min => return self.llvm_value("llvm.minnum", &[a.get_type()], &[a, b]),
-            BinaryOp::Max => return self.llvm_value("llvm.maxnum", &[a.get_type()], &[a, b]),
-            BinaryOp::Rem
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::Shl
-            | BinaryOp::Shr => return Err(unexpected("an integer operation on floats")),
+            FloatOp::Add => InstructionOpcode::FAdd,
+            FloatOp::Sub => InstructionOpcode::FSub,
+            FloatOp::Mul => InstructionOpcode::FMul,
+            FloatOp::Div => InstructionOpcode::FDiv,
+            FloatOp::Min => return self.llvm_value("llvm.minnum", &[a.get_type()], &[a, b]),
+            FloatOp::Max => return self.llvm_value("llvm.maxnum", &[a.get_type()], &[a, b]),
         };
         let value = self.builder().build_binop(opcode, a, b, "")?;
         if self.module.options.contract
-            && op != BinaryOp::Div
+            && op != FloatOp::Div
             && let Some(instruction) = value.as_instruction_value()
         {
             // These three take the flag, which is all that can be refused.
@@ -169,7 +159,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let builder = self.builder();
         let pick = |name| -> Result<IntValue<'ctx>, BackendError> {
             let ty: BasicTypeEnum<'ctx> = a.get_type().into();
-            as_int(self.llvm_value(name, &[ty], &[a.into(), b.into()])?)
+            Ok(self
+                .llvm_value(name, &[ty], &[a.into(), b.into()])?
+                .into_int_value())
         };
         Ok(match op {
             BinaryOp::Add => builder.build_int_add(a, b, "")?,
@@ -178,12 +170,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             BinaryOp::Div => {
                 let b = self.safe_divisor(signed, a, b)?;
                 let opcode = by_sign(signed, InstructionOpcode::SDiv, InstructionOpcode::UDiv);
-                as_int(builder.build_binop(opcode, a, b, "")?)?
+                builder.build_binop(opcode, a, b, "")?.into_int_value()
             }
             BinaryOp::Rem => {
                 let b = self.safe_divisor(signed, a, b)?;
                 let opcode = by_sign(signed, InstructionOpcode::SRem, InstructionOpcode::URem);
-                as_int(builder.build_binop(opcode, a, b, "")?)?
+                builder.build_binop(opcode, a, b, "")?.into_int_value()
             }
             BinaryOp::Min => pick(by_sign(signed, "llvm.smin", "llvm.umin"))?,
             BinaryOp::Max => pick(by_sign(signed, "llvm.smax", "llvm.umax"))?,
@@ -225,7 +217,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             let overflows = builder.build_and(is(dividend, smallest)?, minus_one, "")?;
             undefined = builder.build_or(undefined, overflows, "")?;
         }
-        as_int(builder.build_select(undefined, ty.const_int(1, false), divisor, "")?)
+        Ok(builder
+            .build_select(undefined, ty.const_int(1, false), divisor, "")?
+            .into_int_value())
     }
 
     pub(super) fn lower_compare(
@@ -234,19 +228,17 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         [a, b]: [Value; 2],
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let ty = self.type_of(a);
-        let (a, b) = (self.one(a)?, self.one(b)?);
+        let (a, b) = (self.one(a), self.one(b));
         let builder = self.builder();
-        if let TypeData::Pointer { .. } = self.types().table().data(ty) {
-            let (a, b) = (as_pointer(a)?, as_pointer(b)?);
+        if self.types().table().is_pointer(ty) {
+            let (a, b) = (a.into_pointer_value(), b.into_pointer_value());
             let predicate = int_predicate(op, false);
             return Ok(builder.build_int_compare(predicate, a, b, "")?.into());
         }
-        let scalar = ty
-            .as_scalar()
-            .ok_or_else(|| unexpected("a comparison of what has no order"))?;
+        let scalar = self.types().table().scalar_of(ty);
         if !scalar.is_float() {
             let predicate = int_predicate(op, scalar.is_signed_int());
-            let (a, b) = (as_int(a)?, as_int(b)?);
+            let (a, b) = (a.into_int_value(), b.into_int_value());
             return Ok(builder.build_int_compare(predicate, a, b, "")?.into());
         }
         let (a, b) = if scalar.is_half() {
@@ -254,7 +246,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         } else {
             (a, b)
         };
-        let (a, b) = (as_float(a)?, as_float(b)?);
+        let (a, b) = (a.into_float_value(), b.into_float_value());
         Ok(builder
             .build_float_compare(float_predicate(op), a, b, "")?
             .into())
@@ -266,17 +258,22 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         if_true: Value,
         if_false: Value,
     ) -> Result<Lowered<'ctx>, BackendError> {
-        let cond = as_int(self.one(cond)?)?;
+        let cond = self.one(cond).into_int_value();
         let builder = self.builder();
-        match (self.get(if_true)?, self.get(if_false)?) {
-            (Lowered::One(a), Lowered::One(b)) => {
+        match self.get(if_true) {
+            Lowered::One(a) => {
+                let b = self.one(if_false);
                 Ok(Lowered::One(builder.build_select(cond, a, b, "")?))
             }
-            (Lowered::Slice(ptr_a, len_a), Lowered::Slice(ptr_b, len_b)) => Ok(Lowered::Slice(
-                as_pointer(builder.build_select(cond, ptr_a, ptr_b, "")?)?,
-                as_int(builder.build_select(cond, len_a, len_b, "")?)?,
-            )),
-            _ => Err(unexpected("a choice between values of two types")),
+            Lowered::Slice(ptr_a, len_a) => {
+                let (ptr_b, len_b) = self.get(if_false).slice();
+                let ptr = builder.build_select(cond, ptr_a, ptr_b, "")?;
+                let len = builder.build_select(cond, len_a, len_b, "")?;
+                Ok(Lowered::Slice(
+                    ptr.into_pointer_value(),
+                    len.into_int_value(),
+                ))
+            }
         }
     }
 }

@@ -11,10 +11,11 @@
 use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue, IntValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 
-use kiln_ir::{AtomicOp, Effects, Ordering, ParamData, Scalar, Scope, Type, Value};
+use kiln_ir::legal::Proved as _;
+use kiln_ir::{AtomicOp, Effects, FloatAtomic, Ordering, ParamData, Scalar, Scope, Type, Value};
 
-use super::value::{Lowered, as_float, as_int};
-use super::{Atomic, FunctionLowering, Point, unexpected};
+use super::value::Lowered;
+use super::{Atomic, FunctionLowering, Point};
 use crate::llvm::bindings::{SyncScope, build_atomic_fadd, set_sync_scope};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::llvm_operation;
@@ -39,12 +40,8 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         operands: &[BasicValueEnum<'ctx>],
         order: Order,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let pointer = self.types().table().as_pointer(self.type_of(ptr));
-        let space = match pointer {
-            Some((_, space, _)) if space.has_atomics() => space,
-            _ => return Err(unexpected("an atomic in read-only or private memory")),
-        };
-        let (dialect, address) = (self.module.dialect, (self.pointer(ptr)?, space));
+        let space = self.types().table().address_of(self.type_of(ptr)).space;
+        let (dialect, address) = (self.module.dialect, (self.pointer(ptr), space));
         dialect.atomic(&self.point(), operation, address, operands, order)
     }
 
@@ -55,30 +52,34 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         value: Value,
         order: Order,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let (scalar, operand) = (self.scalar_of(value)?, self.one(value)?);
+        let (scalar, operand) = (self.scalar_of(value), self.one(value));
         let operation = (Atomic::Modify(op), scalar);
         if let Some(old) = self.own_atomic(operation, ptr, &[operand], order)? {
             return Ok(old);
         }
         if !scalar.is_float() {
             let op = llvm_operation(op, scalar.is_signed_int());
-            return Ok(self.modify(op, ptr, as_int(operand)?, order)?.into());
+            return Ok(self
+                .modify(op, ptr, operand.into_int_value(), order)?
+                .into());
         }
-        match op {
-            AtomicOp::Add => {
-                let (address, operand) = (self.pointer(ptr)?, as_float(operand)?);
+        match op.on_floats().proved("an atomic of floats") {
+            FloatAtomic::Add => {
+                let (address, operand) = (self.pointer(ptr), operand.into_float_value());
                 let old = build_atomic_fadd(self.builder(), address, operand);
                 self.order(old, order);
                 Ok(old)
             }
-            AtomicOp::Exchange => {
+            FloatAtomic::Exchange => {
                 let bits = self.types().int(scalar.bits());
-                let operand = as_int(self.builder().build_bit_cast(operand, bits, "")?)?;
+                let operand = self
+                    .builder()
+                    .build_bit_cast(operand, bits, "")?
+                    .into_int_value();
                 let old = self.modify(AtomicRMWBinOp::Xchg, ptr, operand, order)?;
                 let float = self.types().float(scalar);
                 Ok(self.builder().build_bit_cast(old, float, "")?)
             }
-            _ => Err(unexpected("an integer atomic on floats")),
         }
     }
 
@@ -89,7 +90,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         operand: IntValue<'ctx>,
         order: Order,
     ) -> Result<IntValue<'ctx>, BackendError> {
-        let (address, builder) = (self.pointer(ptr)?, self.builder());
+        let (address, builder) = (self.pointer(ptr), self.builder());
         let old = builder.build_atomicrmw(op, address, operand, llvm_ordering(order.0))?;
         self.order(old.into(), order);
         Ok(old)
@@ -111,8 +112,8 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         new: Value,
         order: Order,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let operation = (Atomic::CompareAndSwap, self.scalar_of(new)?);
-        let operands = [self.one(expected)?, self.one(new)?];
+        let operation = (Atomic::CompareAndSwap, self.scalar_of(new));
+        let operands = [self.one(expected), self.one(new)];
         if let Some(old) = self.own_atomic(operation, ptr, &operands, order)? {
             return Ok(old);
         }
@@ -120,7 +121,11 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let expected = builder.build_bit_cast(operands[0], bits, "")?;
         let new = builder.build_bit_cast(operands[1], bits, "")?;
         let (success, failure) = (llvm_ordering(order.0), failure_ordering(order.0));
-        let (address, expected, new) = (self.pointer(ptr)?, as_int(expected)?, as_int(new)?);
+        let (address, expected, new) = (
+            self.pointer(ptr),
+            expected.into_int_value(),
+            new.into_int_value(),
+        );
         let result = builder.build_cmpxchg(address, expected, new, success, failure)?;
         if let Some(access) = result.as_instruction() {
             set_sync_scope(access, self.point().sync_scope(order.1));
@@ -147,7 +152,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         };
         let mut addresses = Vec::new();
         for param in function.params.iter().filter(reachable) {
-            addresses.push(match self.get(param.value)? {
+            addresses.push(match self.get(param.value) {
                 Lowered::Slice(ptr, _) => ptr.into(),
                 Lowered::One(value) => value,
             });
@@ -177,9 +182,9 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         (ordering, scope): Order,
     ) -> Result<Lowered<'ctx>, BackendError> {
         let ordering = self.fence_if_consistent((ordering, scope), Ordering::Acquire);
-        let scalar = scalar(result)?;
+        let scalar = self.types().table().scalar_of(result);
         let bits = self.types().int(scalar.bytes() * 8);
-        let (dialect, address) = (self.module.dialect, self.pointer(ptr)?);
+        let (dialect, address) = (self.module.dialect, self.pointer(ptr));
         let address = dialect.atomic_address(&self.point(), address)?;
         let value = self.builder().build_load(bits, address, "")?;
         if let Some(load) = value.as_instruction_value() {
@@ -200,14 +205,14 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     ) -> Result<(), BackendError> {
         let ordering = self.fence_if_consistent((ordering, scope), Ordering::Relaxed);
         let ty = self.type_of(value);
-        let scalar = scalar(ty)?;
+        let scalar = self.types().table().scalar_of(ty);
         let value = match scalar.is_bool() {
-            true => self.to_memory(self.get(value)?, ty)?,
-            false => self.one(value)?,
+            true => self.to_memory(self.get(value), ty)?,
+            false => self.one(value),
         };
         let bits = self.types().int(scalar.bytes() * 8);
         let value = self.builder().build_bit_cast(value, bits, "")?;
-        let store = self.builder().build_store(self.pointer(ptr)?, value)?;
+        let store = self.builder().build_store(self.pointer(ptr), value)?;
         make_atomic(store, scalar, ordering, self.point().sync_scope(scope));
         Ok(())
     }
@@ -215,11 +220,6 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     pub(super) fn lower_barrier(&self) -> Result<(), BackendError> {
         self.module.dialect.barrier(&self.point())
     }
-}
-
-fn scalar(ty: Type) -> Result<Scalar, BackendError> {
-    ty.as_scalar()
-        .ok_or_else(|| unexpected("an atomic access of no scalar"))
 }
 
 fn make_atomic(access: InstructionValue<'_>, scalar: Scalar, ordering: Ordering, scope: SyncScope) {

@@ -1,15 +1,14 @@
 //! Calls of LLVM intrinsics and inline PTX.
 
 use inkwell::builder::Builder;
-use inkwell::intrinsics::Intrinsic;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, CallSiteValue};
 
 use kiln_ir::Effects;
 
-use super::value::call_arguments;
 use super::{FunctionLowering, ModuleLowering, Point};
 use crate::gpu::inline_ptx::InlinePtx;
+use crate::llvm::ask::{call_arguments, declared, value_of};
 use crate::llvm::error::BackendError;
 
 impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
@@ -33,14 +32,7 @@ impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
         overloads: &[BasicTypeEnum<'ctx>],
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<CallSiteValue<'ctx>, BackendError> {
-        let declaration = Intrinsic::find(name)
-            .and_then(|intrinsic| intrinsic.get_declaration(&self.llvm, overloads));
-        let Some(declaration) = declaration else {
-            return Err(BackendError::new(
-                "lower",
-                format!("LLVM 22 has no intrinsic `{name}` for these types"),
-            ));
-        };
+        let declaration = declared(&self.llvm, name, overloads)?;
         Ok(builder.build_call(declaration, &call_arguments(args), "")?)
     }
 
@@ -89,8 +81,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         overloads: &[BasicTypeEnum<'ctx>],
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        self.call_llvm(name, overloads, args)?
-            .ok_or_else(|| BackendError::new("lower", format!("`{name}` gives no value")))
+        let builder = self.builder();
+        let call = self.module.call_llvm_site(builder, name, overloads, args)?;
+        value_of(call, name)
     }
 
     /// Inline PTX (LLVM language reference, "Inline Assembler Expressions").

@@ -5,10 +5,9 @@ use std::cmp::Ordering;
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{Half, Scalar, Type, TypeData, Value};
+use kiln_ir::{Half, Scalar, Type, Value};
 
-use super::value::{as_float, as_int, as_pointer};
-use super::{FunctionLowering, unexpected};
+use super::FunctionLowering;
 use crate::llvm::error::BackendError;
 
 /// The digits of an `f32`: an integer of as many bits converts exactly.
@@ -20,19 +19,18 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         arg: Value,
         result: Type,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let from = self.scalar_of(arg)?;
-        let to = result
-            .as_scalar()
-            .ok_or_else(|| unexpected("a conversion to what is not a scalar"))?;
-        let value = self.one(arg)?;
+        let from = self.scalar_of(arg);
+        let to = self.types().table().scalar_of(result);
+        let value = self.one(arg);
         match (from.is_float(), to.is_float()) {
             _ if from == to => Ok(value),
-            (false, false) if to.is_bool() => Err(unexpected("a conversion to bool")),
             (false, false) => {
                 let signed = from.is_signed_int();
-                Ok(self.resize(as_int(value)?, to.bits(), signed)?.into())
+                Ok(self
+                    .resize(value.into_int_value(), to.bits(), signed)?
+                    .into())
             }
-            (false, true) => self.int_to_float(as_int(value)?, from, to),
+            (false, true) => self.int_to_float(value.into_int_value(), from, to),
             (true, false) => self.float_to_int(value, from, to),
             (true, true) => self.float_to_float(value, from, to),
         }
@@ -83,10 +81,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let ty = self.types().float(Scalar::F32);
         let builder = self.builder();
         let rounded = (self.module.dialect).towards_zero(&self.point(), value, from)?;
-        let back = as_int(self.float_to_int(rounded, Scalar::F32, from)?)?;
+        let back = self
+            .float_to_int(rounded, Scalar::F32, from)?
+            .into_int_value();
         let lost = builder.build_int_compare(IntPredicate::NE, back, value, "")?;
         let int = self.types().int(32);
-        let bits = as_int(builder.build_bit_cast(rounded, int, "")?)?;
+        let bits = builder.build_bit_cast(rounded, int, "")?.into_int_value();
         let last = builder.build_int_z_extend(lost, int, "")?;
         let odd = builder.build_or(bits, last, "")?;
         Ok(builder.build_bit_cast(odd, ty, "")?)
@@ -99,9 +99,6 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         from: Scalar,
         to: Scalar,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        if to.is_bool() {
-            return Err(unexpected("a conversion to bool"));
-        }
         let value = if from.is_half() {
             self.widen_half(value)?
         } else {
@@ -132,8 +129,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         Ok(match to.bits().cmp(&from.bits()) {
             _ if to.is_half() => self.round_to_half(value, to)?,
             Ordering::Equal => value,
-            Ordering::Greater => builder.build_float_ext(as_float(value)?, ty, "")?.into(),
-            Ordering::Less => builder.build_float_trunc(as_float(value)?, ty, "")?.into(),
+            Ordering::Greater => builder
+                .build_float_ext(value.into_float_value(), ty, "")?
+                .into(),
+            Ordering::Less => builder
+                .build_float_trunc(value.into_float_value(), ty, "")?
+                .into(),
         })
     }
 
@@ -143,18 +144,18 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         result: Type,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let builder = self.builder();
-        let value = self.one(arg)?;
-        let is_pointer = |ty| matches!(self.types().table().data(ty), TypeData::Pointer { .. });
+        let value = self.one(arg);
+        let is_pointer = |ty| self.types().table().is_pointer(ty);
         let to = self.types().value(result)?;
         let word = self.types().int(64);
         Ok(match (is_pointer(self.type_of(arg)), is_pointer(result)) {
             (true, true) => value,
             (true, false) => {
-                let bits = builder.build_ptr_to_int(as_pointer(value)?, word, "")?;
+                let bits = builder.build_ptr_to_int(value.into_pointer_value(), word, "")?;
                 builder.build_bit_cast(bits, to, "")?
             }
             (false, true) => {
-                let bits = as_int(builder.build_bit_cast(value, word, "")?)?;
+                let bits = builder.build_bit_cast(value, word, "")?.into_int_value();
                 let ty = to.into_pointer_type();
                 builder.build_int_to_ptr(bits, ty, "")?.into()
             }

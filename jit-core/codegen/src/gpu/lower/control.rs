@@ -11,10 +11,12 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionValue, IntValue, PhiValue};
 
-use kiln_ir::{Entity as _, FuncId, Region, Type, TypeData, Unroll, Value};
+use kiln_ir::legal::jumped_to;
+use kiln_ir::{Entity as _, FuncId, Region, Type, Unroll, Value};
 
-use super::value::{Lowered, as_int, call_arguments};
-use super::{FunctionLowering, unexpected};
+use super::FunctionLowering;
+use super::value::Lowered;
+use crate::llvm::ask::{call_arguments, current_block};
 use crate::llvm::bindings::{UnrollHint, set_unroll_hint};
 use crate::llvm::error::BackendError;
 
@@ -87,7 +89,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         then_region: Region,
         else_region: Option<Region>,
     ) -> Result<(), BackendError> {
-        let cond = as_int(self.one(cond)?)?;
+        let cond = self.one(cond).into_int_value();
         let then_block = self.append_block("then");
         let else_block = else_region.map(|_| self.append_block("else"));
         let after = self.append_block("after");
@@ -125,12 +127,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     }
 
     pub(super) fn lower_break(&mut self, depth: u32) -> Result<(), BackendError> {
-        let target = self.loop_blocks(depth)?.exit;
+        let target = jumped_to(&self.loops, depth).exit;
         self.leave_to(target)
     }
 
     pub(super) fn lower_continue(&mut self, depth: u32) -> Result<(), BackendError> {
-        let target = self.loop_blocks(depth)?.next;
+        let target = jumped_to(&self.loops, depth).next;
         self.leave_to(target)
     }
 
@@ -140,19 +142,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         Ok(())
     }
 
-    fn loop_blocks(&self, depth: u32) -> Result<LoopBlocks<'ctx>, BackendError> {
-        let outwards = self.loops.iter().rev().nth(depth as usize);
-        outwards
-            .copied()
-            .ok_or_else(|| unexpected("a `break` or `continue` outside a loop"))
-    }
-
     pub(super) fn lower_return(&mut self, value: Option<Value>) -> Result<(), BackendError> {
         match value {
             None => self.builder().build_return(None)?,
             Some(value) => {
                 let ty = self.type_of(value);
-                let lowered = self.get(value)?;
+                let lowered = self.get(value);
                 let result = match lowered {
                     Lowered::One(result) => result,
                     Lowered::Slice(..) => self.to_memory(lowered, ty)?,
@@ -172,27 +167,20 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<Option<Lowered<'ctx>>, BackendError> {
         let mut flat = Vec::new();
         for &arg in args {
-            self.get(arg)?.flatten(&mut flat);
+            self.get(arg).flatten(&mut flat);
         }
-        let can_fault = self.module.can_fault.get(callee.index()).copied();
-        if can_fault.unwrap_or(false) {
-            let channel = self
-                .channel
-                .ok_or_else(|| unexpected("a caller without the fault channel"))?;
-            flat.push(channel.into());
+        if self.module.can_fault[callee.index()] {
+            flat.push(self.fault_channel().into());
         }
-        let function = self.module.function_value(callee)?;
+        let function = self.module.function_value(callee);
         let call = self
             .builder()
             .build_call(function, &call_arguments(&flat), "")?;
-        match (
-            self.types().table().data(result),
-            call.try_as_basic_value().basic(),
-        ) {
-            (TypeData::Slice { .. }, Some(value)) => {
+        match call.try_as_basic_value().basic() {
+            Some(value) if self.types().table().is_slice(result) => {
                 self.value_from_memory(value, result).map(Some)
             }
-            (_, value) => Ok(value.map(Lowered::One)),
+            value => Ok(value.map(Lowered::One)),
         }
     }
 
@@ -205,10 +193,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     ) -> Result<(), BackendError> {
         let looping = ForLoop {
             index,
-            start: as_int(self.one(bounds.start)?)?,
-            end: as_int(self.one(bounds.end)?)?,
-            step: as_int(self.one(bounds.step)?)?,
-            signed: self.is_signed(index)?,
+            start: self.one(bounds.start).into_int_value(),
+            end: self.one(bounds.end).into_int_value(),
+            step: self.one(bounds.step).into_int_value(),
+            signed: self.is_signed(index),
             body,
             unroll,
         };
@@ -232,11 +220,11 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
     fn for_by_one(&mut self, looping: &ForLoop<'ctx>, up: bool) -> Result<(), BackendError> {
         let [head, body, next, exit] =
             ["for", "for_body", "for_next", "for_end"].map(|name| self.append_block(name));
-        let before = self.current_block()?;
+        let before = current_block(self.builder())?;
         self.builder().build_unconditional_branch(head)?;
         self.builder().position_at_end(head);
         let index = self.index_phi(looping, before)?;
-        let value = as_int(index.as_basic_value())?;
+        let value = index.as_basic_value().into_int_value();
         let inside = self.precedes(looping.signed, up, value, looping.end)?;
         self.builder()
             .build_conditional_branch(inside, body, exit)?;
@@ -255,12 +243,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let [body, next, again, exit] =
             ["for_body", "for_next", "for_again", "for_end"].map(|name| self.append_block(name));
         let (enters, size) = self.for_entry(looping, step)?;
-        let before = self.current_block()?;
+        let before = current_block(self.builder())?;
         self.builder()
             .build_conditional_branch(enters, body, exit)?;
         self.builder().position_at_end(body);
         let index = self.index_phi(looping, before)?;
-        let value = as_int(index.as_basic_value())?;
+        let value = index.as_basic_value().into_int_value();
         self.for_body(looping, value, body, LoopBlocks { exit, next })?;
         self.builder().position_at_end(next);
         let distance = self.distance(looping, step, value)?;
@@ -275,12 +263,6 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         index.add_incoming(&[(&stepped, again)]);
         self.go_on_in(exit);
         Ok(())
-    }
-
-    fn current_block(&self) -> Result<BasicBlock<'ctx>, BackendError> {
-        self.builder()
-            .get_insert_block()
-            .ok_or_else(|| unexpected("code outside any block"))
     }
 
     fn index_phi(
@@ -372,7 +354,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let up = builder.build_and(rises, up, "")?;
         let down = builder.build_and(falls, down, "")?;
         let size = builder.build_select(rises, looping.step, negated, "")?;
-        Ok((builder.build_or(up, down, "")?, as_int(size)?))
+        Ok((builder.build_or(up, down, "")?, size.into_int_value()))
     }
 
     /// How far the bound is from an index before it, as an unsigned number.
@@ -393,7 +375,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
         let zero = looping.step.get_type().const_zero();
         let rises = builder.build_int_compare(IntPredicate::SGT, looping.step, zero, "")?;
-        as_int(builder.build_select(rises, ahead, behind, "")?)
+        Ok(builder
+            .build_select(rises, ahead, behind, "")?
+            .into_int_value())
     }
 
     fn hint_unroll(&self, back: InstructionValue<'ctx>, unroll: Unroll) {

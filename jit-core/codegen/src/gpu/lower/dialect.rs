@@ -15,7 +15,7 @@ use kiln_ir::{
 
 use super::ModuleLowering;
 use super::atomic::{Order, llvm_ordering};
-use super::value::as_int;
+use crate::llvm::ask::value_of;
 use crate::llvm::bindings::{SyncScope, build_fence};
 use crate::llvm::error::BackendError;
 
@@ -205,7 +205,7 @@ impl<'ctx> Point<'_, '_, 'ctx> {
         name: &str,
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<IntValue<'ctx>, BackendError> {
-        as_int(self.value(name, &[], args)?)
+        Ok(self.value(name, &[], args)?.into_int_value())
     }
 
     /// Inline assembly.
@@ -228,8 +228,7 @@ impl<'ctx> Point<'_, '_, 'ctx> {
         effects: Effects,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
         let call = self.asm_call(asm, Some(result), args, effects)?;
-        let value = call.try_as_basic_value().basic();
-        value.ok_or_else(|| BackendError::new("lower", format!("`{}` gives no value", asm.0)))
+        value_of(call, asm.0)
     }
 
     /// Inline assembly without operands that must stay where it is.

@@ -15,8 +15,8 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use kiln_ir::fault::{FaultChannel, FaultRecord};
 use kiln_ir::{AddressSpace, Inst};
 
-use super::value::as_pointer;
-use super::{FunctionLowering, ModuleLowering, unexpected};
+use super::{FunctionLowering, ModuleLowering};
+use crate::llvm::ask::parameters;
 use crate::llvm::bindings::{Wrap, build_gep};
 use crate::llvm::error::BackendError;
 
@@ -28,15 +28,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         index: IntValue<'ctx>,
         length: IntValue<'ctx>,
     ) -> Result<(), BackendError> {
-        let channel = self
-            .channel
-            .ok_or_else(|| unexpected("a checked access without the fault channel"))?;
-        let site = self
-            .module
-            .fault_sites
-            .get(&(self.id, inst))
-            .ok_or_else(|| unexpected("a checked access without a fault site"))?;
-        let site = self.types().int(32).const_int(u64::from(*site), false);
+        let channel = self.fault_channel();
+        let site = self.module.fault_sites[&(self.id, inst)];
+        let site = self.types().int(32).const_int(u64::from(site), false);
         let function = self.module.fault_function()?;
         let args = [site.into(), index.into(), length.into(), channel.into()];
         self.builder().build_call(function, &args, "")?;
@@ -69,11 +63,8 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         let builder = self.context.create_builder();
         let [entry, first, end] =
             ["entry", "first", "end"].map(|name| self.context.append_basic_block(function, name));
-        let params = function.get_params();
-        let [site, index, length, channel] = params[..] else {
-            return Err(unexpected("a fault function of another signature"));
-        };
-        let channel = as_pointer(channel)?;
+        let [site, index, length, channel] = parameters(function);
+        let channel = channel.into_pointer_value();
         builder.position_at_end(entry);
         let int = self.types.int(32);
         let claimed = self.field(&builder, channel, offset_of!(FaultChannel, claimed));
@@ -102,7 +93,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
     ) -> Result<(), BackendError> {
         let at = self.field(builder, channel, offset_of!(FaultChannel, record));
         let record = builder.build_load(self.types.pointer(AddressSpace::Global), at, "")?;
-        let record = as_pointer(record)?;
+        let record = record.into_pointer_value();
         // Volatile: the host watches, and LLVM must keep `state` last.
         let write = |offset: usize, value: BasicValueEnum<'ctx>| -> Result<(), BackendError> {
             let store = builder.build_store(self.field(builder, record, offset), value)?;

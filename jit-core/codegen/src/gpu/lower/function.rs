@@ -11,15 +11,16 @@ use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
+use kiln_ir::legal::Proved as _;
 use kiln_ir::{
     AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inst, InstData, InstNode, ParamData,
-    Scalar, Type, TypeData, Value, Var,
+    Scalar, Type, Value, Var,
 };
 
+use super::ModuleLowering;
 use super::control::LoopBlocks;
 use super::signature::Arrival;
-use super::value::{Lowered, as_int, as_pointer};
-use super::{ModuleLowering, unexpected};
+use super::value::Lowered;
 use crate::gpu::types::TypeLowering;
 use crate::hooks::OperationLowering;
 use crate::llvm::error::BackendError;
@@ -62,7 +63,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         id: FuncId,
     ) -> Result<Self, BackendError> {
         let function = &module.module.functions[id];
-        let llvm_function = module.function_value(id)?;
+        let llvm_function = module.function_value(id);
         let slot_block = module.context.append_basic_block(llvm_function, "slots");
         let slot_builder = module.context.create_builder();
         slot_builder.position_at_end(slot_block);
@@ -111,9 +112,6 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
 
     /// Lowers the whole body.
     pub(super) fn lower_body(mut self) -> Result<(), BackendError> {
-        if self.function.is_declaration {
-            return Err(unexpected("a function without a body"));
-        }
         let body = self.append_block("body");
         self.builder.position_at_end(body);
         self.locate(self.function.location);
@@ -137,32 +135,32 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         }
         let arguments = self.llvm_function.get_params();
         let mut rest = arguments.iter().copied();
-        let mut next = || rest.next().ok_or_else(|| unexpected("a missing parameter"));
+        // It was declared with what `arrival` says.
+        let mut next = || rest.next().proved("a parameter");
         let function = self.function;
         for param in &function.params {
             let ty = function.type_of(param.value);
             let arrived = match self.module.arrival(function, param) {
-                Arrival::Value => Lowered::One(next()?),
+                Arrival::Value => Lowered::One(next()),
                 Arrival::ParamAddress(_) => {
-                    Lowered::One(self.in_param_block(as_pointer(next()?)?)?.into())
+                    Lowered::One(self.in_param_block(next().into_pointer_value())?.into())
                 }
                 Arrival::Memory => {
-                    let value = next()?;
+                    let value = next();
                     self.value_from_memory(value, ty)?
                 }
                 Arrival::ParamLoad(ty) => {
-                    let address = self.in_param_block(as_pointer(next()?)?)?;
+                    let address = self.in_param_block(next().into_pointer_value())?;
                     self.load(address, ty, false, true)?
                 }
-                Arrival::Slice => Lowered::Slice(as_pointer(next()?)?, as_int(next()?)?),
+                Arrival::Slice => {
+                    Lowered::Slice(next().into_pointer_value(), next().into_int_value())
+                }
             };
             self.define(param.value, arrived);
             self.apply_facts(param, arrived)?;
         }
-        self.channel = match rest.next() {
-            Some(channel) => Some(as_pointer(channel)?),
-            None => None,
-        };
+        self.channel = rest.next().map(BasicValueEnum::into_pointer_value);
         if self.function.kind == FunctionKind::Kernel {
             self.let_memory_escape()?;
         }
@@ -190,7 +188,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let ty = self.function.type_of(param.value);
         let divisor = param.facts.divisor;
         if divisor > 1 && divisor.is_power_of_two() && ty.is_int() {
-            let value = as_int(arrived.one()?)?;
+            let value = arrived.one().into_int_value();
             let ty = value.get_type();
             let low = ty.const_int(u64::from(divisor) - 1, false);
             let remainder = self.builder.build_and(value, low, "")?;
@@ -228,7 +226,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let slot = self
             .slot_builder
             .build_alloca(self.types().memory(ty)?, "")?;
-        let align = self.types().layout(ty)?.align;
+        let align = self.types().layout(ty).align;
         if let Some(alloca) = slot.as_instruction() {
             // Alignments are powers of two, which is all that can be refused.
             let _ = alloca.set_alignment(align as u32);
@@ -253,26 +251,23 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     }
 
     pub(super) fn define(&mut self, value: Value, lowered: Lowered<'ctx>) {
-        if let Some(slot) = self.values.get_mut(value.index()) {
-            *slot = Some(lowered);
-        }
+        self.values[value.index()] = Some(lowered);
     }
 
     /// The LLVM form of an operand.
-    pub(super) fn get(&self, value: Value) -> Result<Lowered<'ctx>, BackendError> {
-        self.values
-            .get(value.index())
-            .copied()
-            .flatten()
-            .ok_or_else(|| unexpected("a value used before its definition"))
+    #[track_caller]
+    pub(super) fn get(&self, value: Value) -> Lowered<'ctx> {
+        self.values[value.index()].proved("the definition of an operand")
     }
 
-    pub(crate) fn one(&self, value: Value) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        self.get(value)?.one()
+    #[track_caller]
+    pub(crate) fn one(&self, value: Value) -> BasicValueEnum<'ctx> {
+        self.get(value).one()
     }
 
-    pub(super) fn pointer(&self, value: Value) -> Result<PointerValue<'ctx>, BackendError> {
-        as_pointer(self.one(value)?)
+    #[track_caller]
+    pub(super) fn pointer(&self, value: Value) -> PointerValue<'ctx> {
+        self.one(value).into_pointer_value()
     }
 
     pub(crate) fn type_of(&self, value: Value) -> Type {
@@ -280,17 +275,19 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     }
 
     /// The scalar type of an operand.
-    pub(super) fn scalar_of(&self, value: Value) -> Result<Scalar, BackendError> {
-        self.type_of(value)
-            .as_scalar()
-            .ok_or_else(|| unexpected("an operand that is not a scalar"))
+    #[track_caller]
+    pub(super) fn scalar_of(&self, value: Value) -> Scalar {
+        self.types().table().scalar_of(self.type_of(value))
     }
 
-    pub(super) fn var(&self, var: Var) -> Result<VarSlot<'ctx>, BackendError> {
-        self.vars
-            .get(var.index())
-            .copied()
-            .ok_or_else(|| unexpected("a variable that is not declared"))
+    pub(super) fn var(&self, var: Var) -> VarSlot<'ctx> {
+        self.vars[var.index()]
+    }
+
+    /// Where faults are told, in a function with something that can fault.
+    #[track_caller]
+    pub(super) fn fault_channel(&self) -> PointerValue<'ctx> {
+        self.channel.proved("the fault channel")
     }
 
     /// Lowers one instruction: a hook's way if it has one, else ours.
@@ -302,10 +299,8 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             Some(replaced) => Some(Lowered::One(replaced)),
             None => self.lower_data(inst, node)?,
         };
-        match (node.result, lowered) {
-            (Some(result), Some(lowered)) => self.define(result, lowered),
-            (Some(_), None) => return Err(unexpected("an instruction without its result")),
-            (None, _) => {}
+        if let Some(result) = node.result {
+            self.define(result, lowered.proved("the result of an instruction"));
         }
         Ok(())
     }
@@ -317,14 +312,14 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         };
         let table = self.types().table();
         let ty = self.type_of(result);
-        if table.is_aggregate(ty) || matches!(table.data(ty), TypeData::Slice { .. }) {
+        if table.is_aggregate(ty) || table.is_slice(ty) {
             return Ok(None);
         }
         let mut operands = Vec::new();
         node.data.for_each_operand(|value| operands.push(value));
         let mut args = Vec::new();
         for operand in operands {
-            self.get(operand)?.flatten(&mut args);
+            self.get(operand).flatten(&mut args);
         }
         let operation = self.operation();
         let replaced = hooks.lower_inst(&operation, node, &args)?;
@@ -344,7 +339,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let one = |value: BasicValueEnum<'ctx>| Ok(Some(Lowered::One(value)));
         match node.data {
             InstData::Const(constant) => self.lower_const(constant, result).map(Some),
-            InstData::ConstParam(_) => Err(unexpected("an open const parameter")),
+            InstData::ConstParam(_) => None.proved("the value of a const parameter"),
             InstData::Unary { op, arg } => one(self.lower_unary(op, arg)?),
             InstData::Binary { op, args } => one(self.lower_binary(op, args)?),
             InstData::Compare { op, args } => one(self.lower_compare(op, args)?),
@@ -367,7 +362,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::VarGet(var) => self.lower_var_get(var).map(Some),
             InstData::VarSet(var, value) => self.lower_var_set(var, value).map(|()| None),
             InstData::Load { ptr, volatile } => {
-                let address = self.pointer(ptr)?;
+                let address = self.pointer(ptr);
                 let unchanging = self.provenance.is_unchanging(ptr);
                 self.load(address, result, volatile, unchanging).map(Some)
             }
@@ -386,16 +381,16 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::SpaceCast { arg } => self.lower_space_cast(arg, result).map(Some),
             InstData::SliceNew { ptr, len } => self.lower_slice_new(ptr, len, result).map(Some),
             InstData::SliceLen { slice } => one(self.lower_slice_len(slice, result)?),
-            InstData::SlicePtr { slice } => one(self.get(slice)?.slice()?.0.into()),
+            InstData::SlicePtr { slice } => one(self.get(slice).slice().0.into()),
             InstData::SliceIndex {
                 slice,
                 index,
                 checked,
             } => one(self.lower_slice_index(inst, slice, index, checked)?),
-            InstData::SharedAddr(var) => one(self.module.shared_address(self.id, var)?.into()),
+            InstData::SharedAddr(var) => one(self.module.shared_address(self.id, var).into()),
             InstData::DynamicShared => self.lower_dynamic_shared(result).map(Some),
             InstData::LocalAlloc => one(self.lower_local_alloc(inst, result)?),
-            InstData::GlobalAddr(id) => one(self.module.constant_address(id)?.into()),
+            InstData::GlobalAddr(id) => one(self.module.constant_address(id).into()),
             InstData::AtomicLoad {
                 ptr,
                 ordering,

@@ -2,11 +2,11 @@
 
 use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue, PointerValue};
 
-use kiln_ir::{ArrayLen, Inst, Scalar, Type, TypeData, Value, Var};
+use kiln_ir::{Inst, Type, Value, Var};
 
+use super::FunctionLowering;
 use super::function::VarSlot;
-use super::value::{Lowered, as_int, as_pointer, as_vector, undef};
-use super::{FunctionLowering, unexpected};
+use super::value::{Lowered, undef};
 use crate::llvm::bindings::{Wrap, build_gep};
 use crate::llvm::error::BackendError;
 
@@ -37,17 +37,17 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             }
             Ok(value)
         };
-        if let TypeData::Slice { space, wide, .. } = *self.types().table().data(ty) {
-            let ptr = as_pointer(read(self.types().pointer(space).into(), address, 8)?)?;
+        if let Some((at, wide)) = self.types().table().as_slice(ty) {
+            let ptr = read(self.types().pointer(at.space).into(), address, 8)?.into_pointer_value();
             let at = self.bytes_after(address, SLICE_LENGTH_OFFSET);
-            let len = as_int(read(self.types().int(64).into(), at, 8)?)?;
+            let len = read(self.types().int(64).into(), at, 8)?.into_int_value();
             let len_type = self.types().slice_length(wide);
             let len = self
                 .builder()
                 .build_int_truncate_or_bit_cast(len, len_type, "")?;
             return Ok(Lowered::Slice(ptr, len));
         }
-        let align = self.types().layout(ty)?.align as u32;
+        let align = self.types().layout(ty).align as u32;
         let value = read(self.types().access(ty)?, address, align)?;
         if ty == Type::BOOL {
             return self.value_from_memory(value, ty);
@@ -61,12 +61,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         value: Value,
         volatile: bool,
     ) -> Result<(), BackendError> {
-        let address = self.pointer(ptr)?;
+        let address = self.pointer(ptr);
         let ty = self.type_of(value);
-        let value = self.get(value)?;
-        if let (TypeData::Slice { .. }, Lowered::Slice(ptr, len)) =
-            (self.types().table().data(ty), value)
-        {
+        let value = self.get(value);
+        if let Lowered::Slice(ptr, len) = value {
             let int = self.types().int(64);
             let len = self
                 .builder()
@@ -79,9 +77,9 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let value = if ty == Type::BOOL {
             self.to_memory(value, ty)?
         } else {
-            value.one()?
+            value.one()
         };
-        let align = self.types().layout(ty)?.align as u32;
+        let align = self.types().layout(ty).align as u32;
         describe_access(self.builder().build_store(address, value)?, align, volatile);
         Ok(())
     }
@@ -99,26 +97,30 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             self.builder()
                 .build_load::<inkwell::types::BasicTypeEnum<'ctx>>(ty, slot, "")
         };
-        match (self.var(var)?, self.types().table().data(ty)) {
-            (VarSlot::One(slot), _) => Ok(Lowered::One(read(self.types().value(ty)?, slot)?)),
-            (VarSlot::Slice(ptr, len), TypeData::Slice { space, wide, .. }) => Ok(Lowered::Slice(
-                as_pointer(read(self.types().pointer(*space).into(), ptr)?)?,
-                as_int(read(self.types().slice_length(*wide).into(), len)?)?,
-            )),
-            (VarSlot::Slice(..), _) => Err(unexpected("a variable of another type")),
+        match self.var(var) {
+            VarSlot::One(slot) => Ok(Lowered::One(read(self.types().value(ty)?, slot)?)),
+            VarSlot::Slice(ptr, len) => {
+                let (at, wide) = self.types().table().slice_of(ty);
+                let ptr = read(self.types().pointer(at.space).into(), ptr)?;
+                let len = read(self.types().slice_length(wide).into(), len)?;
+                Ok(Lowered::Slice(
+                    ptr.into_pointer_value(),
+                    len.into_int_value(),
+                ))
+            }
         }
     }
 
     pub(super) fn lower_var_set(&self, var: Var, value: Value) -> Result<(), BackendError> {
-        match (self.var(var)?, self.get(value)?) {
-            (VarSlot::One(slot), Lowered::One(value)) => {
-                self.builder().build_store(slot, value)?;
+        match self.var(var) {
+            VarSlot::One(slot) => {
+                self.builder().build_store(slot, self.one(value))?;
             }
-            (VarSlot::Slice(ptr_slot, len_slot), Lowered::Slice(ptr, len)) => {
+            VarSlot::Slice(ptr_slot, len_slot) => {
+                let (ptr, len) = self.get(value).slice();
                 self.builder().build_store(ptr_slot, ptr)?;
                 self.builder().build_store(len_slot, len)?;
             }
-            _ => return Err(unexpected("a variable set to a value of another type")),
         }
         Ok(())
     }
@@ -128,10 +130,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         ptr: Value,
         index: Value,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let pointee = self.pointee(ptr)?;
+        let pointee = self.pointee(ptr);
         let index = self.wide_index(index)?;
         let element = self.types().memory(pointee)?;
-        let base = self.pointer(ptr)?;
+        let base = self.pointer(ptr);
         Ok(build_gep(self.builder(), element, base, &[index], Wrap::Unknown).into())
     }
 
@@ -140,10 +142,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         ptr: Value,
         field: u32,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let pointee = self.types().memory(self.pointee(ptr)?)?;
+        let pointee = self.types().memory(self.pointee(ptr))?;
         let int = self.types().int(32);
         let path = [int.const_zero(), int.const_int(field.into(), false)];
-        let base = self.pointer(ptr)?;
+        let base = self.pointer(ptr);
         Ok(build_gep(self.builder(), pointee, base, &path, Wrap::InBoundsForward).into())
     }
 
@@ -154,18 +156,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         index: Value,
         checked: bool,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let array = self.pointee(ptr)?;
-        let TypeData::Array {
-            len: ArrayLen::Known(len),
-            ..
-        } = *self.types().table().data(array)
-        else {
-            return Err(unexpected("an element of what is not an array"));
-        };
+        let array = self.pointee(ptr);
+        let (_, len) = self.types().table().array_of(array);
         let length = self.types().int(64).const_int(len, false);
         let (index, wrap) = self.checked_index(inst, index, length, checked)?;
         let path = [self.types().int(64).const_zero(), index];
-        let base = self.pointer(ptr)?;
+        let base = self.pointer(ptr);
         let array = self.types().memory(array)?;
         Ok(build_gep(self.builder(), array, base, &path, wrap).into())
     }
@@ -175,18 +171,14 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         inst: Inst,
         result: Type,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let (pointee, _, _) = self
-            .types()
-            .table()
-            .as_pointer(result)
-            .ok_or_else(|| unexpected("local memory that is not a pointer"))?;
+        let pointee = self.types().table().pointee_of(result);
         let local = match self.locals.get(&inst) {
             Some(&known) => known,
             None => self.local_memory(pointee)?,
         };
         self.locals.insert(inst, local);
         if self.zeroed.contains(&inst) {
-            let layout = self.types().layout(pointee)?;
+            let layout = self.types().layout(pointee);
             let zero = self.context().i8_type().const_zero();
             let size = self.context().i64_type().const_int(layout.size, false);
             self.builder()
@@ -195,12 +187,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         Ok(local.into())
     }
 
-    fn pointee(&self, ptr: Value) -> Result<Type, BackendError> {
-        self.types()
-            .table()
-            .as_pointer(self.type_of(ptr))
-            .map(|(pointee, _, _)| pointee)
-            .ok_or_else(|| unexpected("an operand that is not a pointer"))
+    fn pointee(&self, ptr: Value) -> Type {
+        self.types().table().pointee_of(self.type_of(ptr))
     }
 
     pub(super) fn lower_construct(
@@ -208,16 +196,16 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         parts: &[Value],
         result: Type,
     ) -> Result<Lowered<'ctx>, BackendError> {
-        if let TypeData::Vector { .. } = self.types().table().data(result) {
-            let mut vector = as_vector(undef(self.types().value(result)?))?;
+        if self.types().table().as_vector(result).is_some() {
+            let mut vector = undef(self.types().value(result)?).into_vector_value();
             for (lane, &part) in (0..).zip(parts) {
-                vector = self.with_lane(vector, lane, self.one(part)?)?;
+                vector = self.with_lane(vector, lane, self.one(part))?;
             }
             return Ok(Lowered::One(vector.into()));
         }
         let mut aggregate = undef(self.types().memory(result)?);
         for (index, &part) in (0..).zip(parts) {
-            let part = self.to_memory(self.get(part)?, self.type_of(part))?;
+            let part = self.to_memory(self.get(part), self.type_of(part))?;
             aggregate = self.insert_part(aggregate, part, index)?;
         }
         Ok(Lowered::One(aggregate))
@@ -229,7 +217,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         index: u32,
         result: Type,
     ) -> Result<Lowered<'ctx>, BackendError> {
-        let aggregate = self.one(aggregate)?;
+        let aggregate = self.one(aggregate);
         if let BasicValueEnum::VectorValue(vector) = aggregate {
             return Ok(Lowered::One(self.lane(vector, index)?));
         }
@@ -243,23 +231,23 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         index: u32,
         value: Value,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let aggregate = self.one(aggregate)?;
+        let aggregate = self.one(aggregate);
         if let BasicValueEnum::VectorValue(vector) = aggregate {
-            let lane = self.one(value)?;
+            let lane = self.one(value);
             return Ok(self.with_lane(vector, index, lane)?.into());
         }
-        let part = self.to_memory(self.get(value)?, self.type_of(value))?;
+        let part = self.to_memory(self.get(value), self.type_of(value))?;
         self.insert_part(aggregate, part, index)
     }
 
     /// The size of `ty` in memory, in bytes.
-    pub(super) fn byte_size(&self, ty: Type) -> Result<u64, BackendError> {
-        Ok(self.types().layout(ty)?.size)
+    pub(super) fn byte_size(&self, ty: Type) -> u64 {
+        self.types().table().layout_of(ty).size
     }
 
     /// Whether the integer operand's type is signed.
-    pub(super) fn is_signed(&self, value: Value) -> Result<bool, BackendError> {
-        self.scalar_of(value).map(Scalar::is_signed_int)
+    pub(super) fn is_signed(&self, value: Value) -> bool {
+        self.scalar_of(value).is_signed_int()
     }
 }
 

@@ -5,8 +5,11 @@
 //! bodies one by one with a [`FunctionLowering`]. Each family of instructions has its file; the one
 //! list of all instructions is the dispatch in `function`.
 //!
-//! Nothing here checks whether LLVM can select what is built: `legal` has done so. What should not
-//! be possible after verification is an error of stage `lower`, never a panic.
+//! Nothing here checks whether LLVM can select what is built: `legal` has done so. Nor does it check what
+//! the verifier has: types, operands and results are asked for as things that are there ([`Proved`]). What
+//! is left of errors is LLVM's.
+//!
+//! [`Proved`]: kiln_ir::legal::Proved
 
 mod arith;
 mod atomic;
@@ -56,14 +59,6 @@ impl From<BuilderError> for BackendError {
     }
 }
 
-/// An error for what verification should have excluded.
-fn unexpected(what: &str) -> BackendError {
-    BackendError::new(
-        "lower",
-        format!("{what}; the verifier should have refused this"),
-    )
-}
-
 /// The name of a launch's dynamic shared memory.
 pub(super) const DYNAMIC_SHARED: &str = "dynamic_shared";
 
@@ -96,7 +91,7 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
 /// inline PTX that it holds. To be called on a compile thread.
 ///
 /// # Errors
-/// Of stage `lower`, if a hook refused or something is not as the proof says.
+/// Of stage `lower`, if a hook refused, or LLVM does not have what a row names.
 pub(super) fn lower<'a>(
     job: &LlvmJob<'a>,
     machine: &Machine,
@@ -108,7 +103,7 @@ pub(super) fn lower<'a>(
     let mut lowering = ModuleLowering {
         context,
         module,
-        types: TypeLowering::new(context, &module.types, machine.target_data()),
+        types: TypeLowering::new(context, job.legal.legal_types(), machine.target_data()),
         dialect,
         options: job.options,
         kernel_tag: job.kernel_tag,
@@ -189,7 +184,7 @@ fn can_fault(module: &Legal) -> Vec<bool> {
 impl<'ctx> ModuleLowering<'_, 'ctx> {
     fn declare_constants(&mut self) -> Result<(), BackendError> {
         for (id, data) in self.module.globals.iter() {
-            let align = self.types.layout(data.ty)?.align;
+            let align = self.types.layout(data.ty).align;
             // A constant of no bytes still has an address.
             let bytes: &[u8] = if data.bytes.is_empty() {
                 &[0]
@@ -221,7 +216,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
                 global.set_linkage(Linkage::Internal);
                 // What a thread reads before anybody wrote is unknown to LLVM, not undefined.
                 global.set_externally_initialized(true);
-                let align = self.types.layout(data.ty)?.align as u32;
+                let align = self.types.layout(data.ty).align as u32;
                 global.set_alignment(align.max(data.align));
                 self.shared.insert((id, var), global);
             }
@@ -242,28 +237,15 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         self.dynamic_shared.get_or_init(declare).as_pointer_value()
     }
 
-    fn shared_address(
-        &self,
-        function: FuncId,
-        var: SharedVar,
-    ) -> Result<PointerValue<'ctx>, BackendError> {
-        self.shared
-            .get(&(function, var))
-            .map(|global| global.as_pointer_value())
-            .ok_or_else(|| unexpected("a shared variable that is not declared"))
+    fn shared_address(&self, function: FuncId, var: SharedVar) -> PointerValue<'ctx> {
+        self.shared[&(function, var)].as_pointer_value()
     }
 
-    fn constant_address(&self, id: GlobalId) -> Result<PointerValue<'ctx>, BackendError> {
-        self.constants
-            .get(id.index())
-            .map(|global| global.as_pointer_value())
-            .ok_or_else(|| unexpected("a constant that is not declared"))
+    fn constant_address(&self, id: GlobalId) -> PointerValue<'ctx> {
+        self.constants[id.index()].as_pointer_value()
     }
 
-    fn function_value(&self, id: FuncId) -> Result<FunctionValue<'ctx>, BackendError> {
-        self.functions
-            .get(id.index())
-            .copied()
-            .ok_or_else(|| unexpected("a function that is not declared"))
+    fn function_value(&self, id: FuncId) -> FunctionValue<'ctx> {
+        self.functions[id.index()]
     }
 }

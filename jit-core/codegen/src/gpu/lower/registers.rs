@@ -37,7 +37,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 BasicValueEnum::VectorValue(vector) => self.lane(vector, index)?,
                 _ => {
                     let value = self.extract_part(value, index)?;
-                    self.value_from_memory(value, part)?.one()?
+                    self.value_from_memory(value, part)?.one()
                 }
             };
             self.push_registers(part, value, into)?;

@@ -192,7 +192,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
             .context
             .create_type_attribute(byval, memory.as_any_type_enum());
         declared.add_attribute(at, byval);
-        let align = self.types.layout(ty)?.align;
+        let align = self.types.layout(ty).align;
         declared.add_attribute(at, self.enum_attribute("align", align));
         declared.add_attribute(at, self.enum_attribute("readonly", 0));
         if let Some(mark) = block.mark {

@@ -5,13 +5,13 @@
 //! indices of that width the length is capped at 2^31 first, which is hoisted out of loops.
 
 use inkwell::IntPredicate;
-use inkwell::types::BasicTypeEnum;
+use inkwell::types::IntType;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{Inst, Type, TypeData, Value};
+use kiln_ir::{Inst, Type, Value};
 
-use super::value::{Lowered, as_int, as_pointer};
-use super::{FunctionLowering, unexpected};
+use super::FunctionLowering;
+use super::value::Lowered;
 use crate::llvm::bindings::{Wrap, build_freeze, build_gep};
 use crate::llvm::error::BackendError;
 
@@ -25,12 +25,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         len: Value,
         result: Type,
     ) -> Result<Lowered<'ctx>, BackendError> {
-        let TypeData::Slice { wide, .. } = *self.types().table().data(result) else {
-            return Err(unexpected("a slice of another type"));
-        };
-        let len = as_int(self.one(len)?)?;
-        let len = self.resize_unsigned(len, self.types().slice_length(wide).into())?;
-        Ok(Lowered::Slice(self.pointer(ptr)?, len))
+        let (_, wide) = self.types().table().slice_of(result);
+        let len = self.one(len).into_int_value();
+        let len = self.resize_unsigned(len, self.types().slice_length(wide))?;
+        Ok(Lowered::Slice(self.pointer(ptr), len))
     }
 
     pub(super) fn lower_slice_len(
@@ -38,20 +36,16 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         slice: Value,
         result: Type,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let (_, len) = self.get(slice)?.slice()?;
-        Ok(self
-            .resize_unsigned(len, self.types().value(result)?)?
-            .into())
+        let (_, len) = self.get(slice).slice();
+        let ty = self.types().value(result)?.into_int_type();
+        Ok(self.resize_unsigned(len, ty)?.into())
     }
 
     fn resize_unsigned(
         &self,
         value: IntValue<'ctx>,
-        ty: BasicTypeEnum<'ctx>,
+        ty: IntType<'ctx>,
     ) -> Result<IntValue<'ctx>, BackendError> {
-        let BasicTypeEnum::IntType(ty) = ty else {
-            return Err(unexpected("a length that is not an integer"));
-        };
         Ok(self
             .builder()
             .build_int_cast_sign_flag(value, ty, false, "")?)
@@ -62,28 +56,23 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         arg: Value,
         result: Type,
     ) -> Result<Lowered<'ctx>, BackendError> {
-        let space = match *self.types().table().data(result) {
-            TypeData::Pointer { space, .. } | TypeData::Slice { space, .. } => space,
-            _ => return Err(unexpected("an address space of what has none")),
-        };
+        let space = self.types().table().address_of(result).space;
         let ty = self.types().pointer(space);
         let cast = |ptr| self.builder().build_address_space_cast(ptr, ty, "");
-        Ok(match self.get(arg)? {
-            Lowered::One(ptr) => Lowered::One(cast(as_pointer(ptr)?)?.into()),
+        Ok(match self.get(arg) {
+            Lowered::One(ptr) => Lowered::One(cast(ptr.into_pointer_value())?.into()),
             Lowered::Slice(ptr, len) => Lowered::Slice(cast(ptr)?, len),
         })
     }
 
     /// All dynamic shared memory.
     pub(super) fn lower_dynamic_shared(&self, result: Type) -> Result<Lowered<'ctx>, BackendError> {
-        let TypeData::Slice { element, wide, .. } = *self.types().table().data(result) else {
-            return Err(unexpected("dynamic shared memory that is not a slice"));
-        };
+        let (elements, wide) = self.types().table().slice_of(result);
         let int = self.types().int(32);
         let bytes = self.module.dialect.dynamic_shared_bytes(&self.point())?;
-        let size = int.const_int(self.byte_size(element)?.max(1), false);
+        let size = int.const_int(self.byte_size(elements.pointee).max(1), false);
         let len = self.builder().build_int_unsigned_div(bytes, size, "")?;
-        let len = self.resize_unsigned(len, self.types().slice_length(wide).into())?;
+        let len = self.resize_unsigned(len, self.types().slice_length(wide))?;
         Ok(Lowered::Slice(self.module.dynamic_shared(), len))
     }
 
@@ -94,20 +83,17 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         index: Value,
         checked: bool,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let TypeData::Slice { element, .. } = *self.types().table().data(self.type_of(slice))
-        else {
-            return Err(unexpected("an element of what is not a slice"));
-        };
-        let (ptr, len) = self.get(slice)?.slice()?;
+        let (elements, _) = self.types().table().slice_of(self.type_of(slice));
+        let (ptr, len) = self.get(slice).slice();
         let (index, wrap) = self.checked_index(inst, index, len, checked)?;
-        let element = self.types().memory(element)?;
+        let element = self.types().memory(elements.pointee)?;
         Ok(build_gep(self.builder(), element, ptr, &[index], wrap).into())
     }
 
     /// An index as 64 bits, sign- or zero-extended by its type.
     pub(super) fn wide_index(&self, index: Value) -> Result<IntValue<'ctx>, BackendError> {
-        let signed = self.is_signed(index)?;
-        let value = as_int(self.one(index)?)?;
+        let signed = self.is_signed(index);
+        let value = self.one(index).into_int_value();
         self.resize(value, 64, signed)
     }
 
@@ -131,8 +117,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         len: IntValue<'ctx>,
         checked: bool,
     ) -> Result<(IntValue<'ctx>, Wrap), BackendError> {
-        let signed = self.is_signed(index)?;
-        let mut value = as_int(self.one(index)?)?;
+        let signed = self.is_signed(index);
+        let mut value = self.one(index).into_int_value();
         if checked {
             if self.provenance.may_race(index) {
                 value = build_freeze(self.builder(), value.into()).into_int_value();
@@ -166,8 +152,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         if signed && width == 32 && !limit.is_constant_int() {
             let cap = limit.get_type().const_int(1 << 31, false);
             let ty = limit.get_type().into();
-            let capped = self.call_llvm("llvm.umin", &[ty], &[limit.into(), cap.into()])?;
-            limit = as_int(capped.ok_or_else(|| unexpected("a minimum without a value"))?)?;
+            let capped = self.llvm_value("llvm.umin", &[ty], &[limit.into(), cap.into()])?;
+            limit = capped.into_int_value();
         }
         let in_bounds =
             self.builder()

@@ -3,13 +3,13 @@
 //! See `types` for the two forms of a type.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{
-    BasicMetadataValueEnum, BasicValueEnum, FloatValue, IntValue, PointerValue, VectorValue,
-};
+use inkwell::values::{BasicValue as _, BasicValueEnum, IntValue, PointerValue, VectorValue};
 
+use kiln_ir::legal::Proved as _;
 use kiln_ir::{Type, TypeData};
 
-use super::{FunctionLowering, unexpected};
+use super::FunctionLowering;
+use crate::llvm::ask::aggregate;
 use crate::llvm::error::BackendError;
 
 /// An IR value in LLVM.
@@ -22,20 +22,24 @@ pub(crate) enum Lowered<'ctx> {
 }
 
 impl<'ctx> Lowered<'ctx> {
-    /// The single value.
-    pub(super) fn one(self) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        match self {
-            Lowered::One(value) => Ok(value),
-            Lowered::Slice(..) => Err(unexpected("a slice where a single value is needed")),
-        }
+    /// The single value of what is no slice.
+    #[track_caller]
+    pub(super) fn one(self) -> BasicValueEnum<'ctx> {
+        let one = match self {
+            Lowered::One(value) => Some(value),
+            Lowered::Slice(..) => None,
+        };
+        one.proved("a single value")
     }
 
     /// The address and length of a slice.
-    pub(super) fn slice(self) -> Result<(PointerValue<'ctx>, IntValue<'ctx>), BackendError> {
-        match self {
-            Lowered::Slice(ptr, len) => Ok((ptr, len)),
-            Lowered::One(_) => Err(unexpected("a single value where a slice is needed")),
-        }
+    #[track_caller]
+    pub(super) fn slice(self) -> (PointerValue<'ctx>, IntValue<'ctx>) {
+        let slice = match self {
+            Lowered::Slice(ptr, len) => Some((ptr, len)),
+            Lowered::One(_) => None,
+        };
+        slice.proved("a slice")
     }
 
     /// Its LLVM values in the order of a call's arguments.
@@ -48,13 +52,6 @@ impl<'ctx> Lowered<'ctx> {
             }
         }
     }
-}
-
-/// The arguments of a call as inkwell wants them.
-pub(super) fn call_arguments<'ctx>(
-    args: &[BasicValueEnum<'ctx>],
-) -> Vec<BasicMetadataValueEnum<'ctx>> {
-    args.iter().map(|&arg| arg.into()).collect()
 }
 
 /// The undefined value of a type.
@@ -70,56 +67,27 @@ pub(super) fn undef(ty: BasicTypeEnum<'_>) -> BasicValueEnum<'_> {
     }
 }
 
-pub(super) fn as_int(value: BasicValueEnum<'_>) -> Result<IntValue<'_>, BackendError> {
-    IntValue::try_from(value).map_err(|()| unexpected("a value that is not an integer"))
-}
-
-pub(super) fn as_float(value: BasicValueEnum<'_>) -> Result<FloatValue<'_>, BackendError> {
-    FloatValue::try_from(value).map_err(|()| unexpected("a value that is not a float"))
-}
-
-pub(super) fn as_pointer(value: BasicValueEnum<'_>) -> Result<PointerValue<'_>, BackendError> {
-    PointerValue::try_from(value).map_err(|()| unexpected("a value that is not a pointer"))
-}
-
-pub(super) fn as_vector(value: BasicValueEnum<'_>) -> Result<VectorValue<'_>, BackendError> {
-    VectorValue::try_from(value).map_err(|()| unexpected("a value that is not a vector"))
-}
-
 impl<'ctx> FunctionLowering<'_, 'ctx> {
     /// A part of a struct or array value.
     pub(super) fn extract_part(
         &self,
-        aggregate: BasicValueEnum<'ctx>,
+        whole: BasicValueEnum<'ctx>,
         index: u32,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        Ok(match aggregate {
-            BasicValueEnum::StructValue(v) => self.builder().build_extract_value(v, index, "")?,
-            BasicValueEnum::ArrayValue(v) => self.builder().build_extract_value(v, index, "")?,
-            _ => return Err(unexpected("a part of a value that has none")),
-        })
+        let whole = aggregate(whole);
+        Ok(self.builder().build_extract_value(whole, index, "")?)
     }
 
     /// A struct or array value with one part replaced.
     pub(super) fn insert_part(
         &self,
-        aggregate: BasicValueEnum<'ctx>,
+        whole: BasicValueEnum<'ctx>,
         part: BasicValueEnum<'ctx>,
         index: u32,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let whole = match aggregate {
-            BasicValueEnum::StructValue(v) => {
-                self.builder().build_insert_value(v, part, index, "")?
-            }
-            BasicValueEnum::ArrayValue(v) => {
-                self.builder().build_insert_value(v, part, index, "")?
-            }
-            _ => return Err(unexpected("a part of a value that has none")),
-        };
-        Ok(match whole {
-            inkwell::values::AggregateValueEnum::ArrayValue(v) => v.into(),
-            inkwell::values::AggregateValueEnum::StructValue(v) => v.into(),
-        })
+        let whole = aggregate(whole);
+        let whole = self.builder().build_insert_value(whole, part, index, "")?;
+        Ok(whole.as_basic_value_enum())
     }
 
     /// The lane of a vector.
@@ -156,11 +124,11 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             TypeData::Scalar(scalar) if scalar.is_bool() => {
                 let byte = self.types().int(8);
                 Ok(builder
-                    .build_int_z_extend(as_int(value.one()?)?, byte, "")?
+                    .build_int_z_extend(value.one().into_int_value(), byte, "")?
                     .into())
             }
             TypeData::Vector { element, lanes } => {
-                let value = value.one()?;
+                let value = value.one();
                 match self.types().lanes_per_piece(element, lanes) {
                     None => Ok(value),
                     Some(piece) => {
@@ -169,7 +137,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 }
             }
             TypeData::Slice { space, .. } => {
-                let (ptr, len) = value.slice()?;
+                let (ptr, len) = value.slice();
                 let len = builder.build_int_z_extend_or_bit_cast(len, self.types().int(64), "")?;
                 let pair = undef(self.types().slice_memory(space).into());
                 let pair = self.insert_part(pair, ptr.into(), 0)?;
@@ -180,7 +148,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             | TypeData::Array { .. }
             | TypeData::Struct(_)
             | TypeData::Pointer { .. }
-            | TypeData::Param(_) => value.one(),
+            | TypeData::Param(_) => Ok(value.one()),
         }
     }
 
@@ -194,7 +162,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         match *self.types().table().data(ty) {
             TypeData::Scalar(scalar) if scalar.is_bool() => Ok(Lowered::One(
                 builder
-                    .build_int_truncate(as_int(value)?, self.types().int(1), "")?
+                    .build_int_truncate(value.into_int_value(), self.types().int(1), "")?
                     .into(),
             )),
             TypeData::Vector { element, lanes } => {
@@ -204,8 +172,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 }
             }
             TypeData::Slice { wide, .. } => {
-                let ptr = as_pointer(self.extract_part(value, 0)?)?;
-                let len = as_int(self.extract_part(value, 1)?)?;
+                let ptr = self.extract_part(value, 0)?.into_pointer_value();
+                let len = self.extract_part(value, 1)?.into_int_value();
                 let len_type = self.types().slice_length(wide);
                 let len = builder.build_int_truncate_or_bit_cast(len, len_type, "")?;
                 Ok(Lowered::Slice(ptr, len))
@@ -226,8 +194,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         ty: Type,
         piece: BasicTypeEnum<'ctx>,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let vector = as_vector(value)?;
-        let empty = as_vector(undef(piece))?;
+        let vector = value.into_vector_value();
+        let empty = undef(piece).into_vector_value();
         let size = empty.get_type().get_size();
         let mut array = undef(self.types().memory(ty)?);
         for first in (0..vector.get_type().get_size()).step_by(size as usize) {
@@ -246,10 +214,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         ty: Type,
         (lanes, piece): (u8, u8),
     ) -> Result<Lowered<'ctx>, BackendError> {
-        let mut vector = as_vector(undef(self.types().value(ty)?))?;
+        let mut vector = undef(self.types().value(ty)?).into_vector_value();
         for lane in 0..u32::from(lanes) {
             let part = self.extract_part(array, lane / u32::from(piece))?;
-            let value = self.lane(as_vector(part)?, lane % u32::from(piece))?;
+            let value = self.lane(part.into_vector_value(), lane % u32::from(piece))?;
             vector = self.with_lane(vector, lane, value)?;
         }
         Ok(Lowered::One(vector.into()))
