@@ -7,11 +7,18 @@ use kiln::prelude::*;
 
 use super::{Outcome, chapter};
 
-chapter![where_a_thread_is, bits_by_llvm, halves_by_llvm,];
+chapter![
+    where_a_thread_is,
+    bits_by_llvm,
+    halves_by_llvm,
+    rows_without_results,
+];
 
 /// The row of this chapter with a name, for texts of its kernels.
 pub(crate) fn find(name: &str) -> Option<&'static IntrinsicDef> {
-    let rows = [&THREAD, &WARP, &PLACE, &COUNT, &LEFT, &MAGNITUDE];
+    let rows = [
+        &THREAD, &WARP, &PLACE, &COUNT, &LEFT, &MAGNITUDE, &TELL, &PAUSE,
+    ];
     rows.into_iter().find(|row| row.name == name)
 }
 
@@ -207,5 +214,34 @@ fn halves_by_llvm(jit: &Jit) -> Outcome {
     let (mut out, x) = (jit.zeros::<f32>(64)?, jit.upload(&hx)?);
     jit.launch(&kernel, 2, 32, args!(&mut out, &x))?;
     assert_eq!(out.to_vec()?, want);
+    Ok(())
+}
+
+const fn nothing(name: &'static str, params: &'static [TypePattern]) -> IntrinsicDef {
+    IntrinsicDef::new(name, params, TypePattern::Unit, Meaning::Pure(|_, _| 7))
+}
+
+static TELL: IntrinsicDef =
+    nothing("user.tell", &[U32]).with_cells(&[ptx("{ .reg .b32 a; mov.u32 a, $0; }", "r")]);
+
+static PAUSE: IntrinsicDef =
+    nothing("user.pause", &[]).with_cells(&[ptx("{ .reg .b32 a; mov.u32 a, 0; }", "")]);
+
+/// Rows that give nothing, of arguments that lanes share, of others and of none.
+fn rows_without_results(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("tells", |k| {
+        let out = k.slice_mut("out", Type::U32);
+        let i = k.global_id().x();
+        k.if_((i % 3).ne(1), || {
+            k.intrinsic(&TELL, &[i]);
+            k.intrinsic(&TELL, &[k.block_dim().x()]);
+            k.intrinsic(&PAUSE, &[]);
+            out.at(i).set(i + 1);
+        });
+    })?;
+    let mut out = jit.zeros::<u32>(64)?;
+    jit.launch(&kernel, 1, 64, args!(&mut out))?;
+    let want = (0..64u32).map(|i| if i % 3 == 1 { 0 } else { i + 1 });
+    assert_eq!(out.to_vec()?, want.collect::<Vec<_>>());
     Ok(())
 }
