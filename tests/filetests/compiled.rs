@@ -142,9 +142,13 @@ pub(super) fn shows(file: &File, stage: Stage, hook: &str) -> Result<bool, Strin
 fn check_stage(file: &File, stage: Stage) -> Outcome {
     let mut names = targets(file).peekable();
     names.peek().ok_or("`; target: ..` is missing")?;
+    let mut wanted = file.clone();
     for name in names {
         let text = output(file, &hooks_of(file)?, target(file, name)?, stage)?;
-        checks::check(file, name, &text)?;
+        match file.is_rewritten() {
+            true => wanted.text = checks::blessed(&wanted, name, &text)?,
+            false => checks::check(file, name, &text)?,
+        }
     }
-    Ok(())
+    file.settle(&wanted.text)
 }

@@ -1,9 +1,10 @@
 //! Files that expect what is not so: each kind of test can fail.
 
 use libtest_mimic::Trial;
+use suite::Outcome;
 use suite::files::File;
 
-use super::KINDS;
+use super::{KINDS, checks};
 use crate::test;
 
 /// A file of each kind, with something in what it says.
@@ -55,6 +56,41 @@ const WRONG: [(&str, &str, &str); 9] = [
     ),
 ];
 
+/// What is made for a target of the file below.
+const MADE: &str = "  %4 = add i32 %3, 7\n  %x5 = add <8 x i32> %4, splat (i32 9)\n  \
+    add.s64 \t%rd4, %rd1, %tid.x;\n  ret void\n";
+
+/// Checks that do not hold of that, and what is written in their place; none where nothing is alike.
+const BLESSED: [(&str, Option<&str>); 9] = [
+    ("add i32 .., 7", Some("add i32 .., 7")),
+    ("add i32 .., 3", Some("add i32 .., 7")),
+    ("add i64", Some("add i32")),
+    (
+        "add <8 x i32> .., splat (i32 3)",
+        Some("add <8 x i32> .., splat (i32 9)"),
+    ),
+    ("add.s64 .., .., %ntid.x;", Some("add.s64 .., .., %tid.x")),
+    ("add.u32", Some("add.s64")),
+    ("add <16", Some("add <8")),
+    ("sub i32", None),
+    ("ret i32", Some("ret void")),
+];
+
+fn blessed() -> Outcome {
+    for (pattern, wanted) in BLESSED {
+        let text = |pattern: &str| format!("module m legal\n  ; cpu: {pattern}\n");
+        let found = checks::blessed(&File::of(&text(pattern)), "cpu", MADE).ok();
+        if found != wanted.map(text) {
+            return Err(format!("`{pattern}` becomes {found:?}").into());
+        }
+    }
+    let nowhere = File::of("module m legal\n; cpu not: ret\n");
+    match checks::blessed(&nowhere, "cpu", MADE) {
+        Ok(_) => Err("what must be nowhere is passed over".into()),
+        Err(_) => Ok(()),
+    }
+}
+
 pub(super) fn tests() -> Vec<Trial> {
     let named = |(i, (kind, text, says)): (usize, (&'static str, &'static str, &'static str))| {
         test(format!("kir::wrong::{kind}_{i}"), move || {
@@ -67,5 +103,8 @@ pub(super) fn tests() -> Vec<Trial> {
             }
         })
     };
-    WRONG.into_iter().enumerate().map(named).collect()
+    let wrong = WRONG.into_iter().enumerate().map(named);
+    wrong
+        .chain([test("kir::checks_are_rewritten", blessed)])
+        .collect()
 }

@@ -123,13 +123,18 @@ impl File {
         if self.text == wanted {
             return Ok(());
         }
-        let blesses = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
-        if let Some(path) = self.path.as_ref().filter(|_| blesses) {
+        if let Some(path) = self.path.as_ref().filter(|_| self.is_rewritten()) {
             return Ok(std::fs::write(path, wanted)?);
         }
         let (name, difference) = (self.name(), self.difference(wanted));
         let help = "UPDATE_EXPECT=1 rewrites the file";
         Err(format!("{name}.kir, {difference}\n({help})\n\n{wanted}").into())
+    }
+
+    /// Whether what is expected is to be written, not compared.
+    pub fn is_rewritten(&self) -> bool {
+        let asked = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
+        asked && self.path.is_some()
     }
 
     /// The first difference from a text.
