@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
-use crate::ir::{Entity, FuncId, Function, InstData, Module, debug_as_text, error_text};
+use crate::ir::{Entity, FuncId, Function, Module, debug_as_text, error_text};
 
 pub use digest::Fingerprint;
 pub use signature::SignatureChanged;
@@ -99,7 +99,7 @@ impl Definition {
         made.insert(function, None);
         let mut callees = Vec::new();
         for node in library.functions.get(function)?.insts.values() {
-            if let InstData::Call { callee, .. } = node.data {
+            if let Some(callee) = node.data.callee() {
                 callees.push((callee, Self::in_library(library, callee, made)?));
             }
         }
