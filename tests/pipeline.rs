@@ -9,12 +9,15 @@ mod tape;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kiln::core::abi::{LaunchArgs, ParamKind};
+use kiln::core::code::{Code, KeptCode};
 use kiln::core::codegen::Isas;
 use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::front::AsKernel;
 use kiln::core::hook::{Hook, HookSet};
 use kiln::core::ir::{IntrinsicDef, Meaning, Scalar, TypePattern};
-use kiln::core::runtime::DeviceError;
+use kiln::core::launch::LaunchConfig;
+use kiln::core::runtime::{DeviceError, OnHostOptions};
 use kiln::core::target::{CpuTarget, Target};
 use kiln::prelude::*;
 
@@ -358,5 +361,71 @@ fn a_kernel_becomes_the_same_code_each_time() -> kiln::Result<()> {
     for _ in 0..4 {
         assert_eq!(code()?, first);
     }
+    Ok(())
+}
+
+/// Numbers of the next lane, and sines of them.
+#[kernel]
+fn next_lane(x: &mut [u32]) {
+    let i = thread_idx().x;
+    let next = shuffle_down(FULL_MASK, i as u32, 1, 32);
+    x[i] = next + ((next as f32).sin() * 1000.0) as u32;
+}
+
+/// Launches a kernel on one block of 32 zeros, its code once out of the process and back.
+fn with_kept_code(jit: &Jit, kernel: &impl AsKernel) -> kiln::Result<(KeptCode, Vec<u32>)> {
+    let mut x = jit.zeros::<u32>(32)?;
+    let inspected = jit.inspect(kernel, args!(&mut x))?;
+    let mut compiled = inspected
+        .compiled()
+        .expect("it has one for all blocks")
+        .clone();
+    let Code::Custom(code) = &compiled.code else {
+        panic!("it is of a form of its own")
+    };
+    let kept = code.keep();
+    let isa = jit
+        .options()
+        .isas
+        .of(jit.target())
+        .expect("it made the code");
+    compiled.code = isa.read_kept(&kept).expect("it is its own form");
+    let cut = KeptCode {
+        bytes: kept.bytes[..7].to_vec(),
+        ..kept.clone()
+    };
+    assert!(isa.read_kept(&cut).is_none());
+
+    let (backend, info) = (jit.device().backend(), &compiled.info);
+    let loaded = backend.load(&compiled)?;
+    let mut given = LaunchArgs::new(&info.layout);
+    let ParamKind::Slice { address, length } = info.layout.params[0] else {
+        panic!("its parameter is a slice")
+    };
+    given.put_number(address, x.address());
+    given.put_number(length, 32);
+    let config = LaunchConfig::new(1, 32);
+    backend.launch(loaded.as_ref(), info, &config, &mut given, None)?;
+    jit.synchronize()?;
+    Ok((kept, x.to_vec()?))
+}
+
+#[test]
+fn code_of_its_own_form_is_kept_and_read_again() -> kiln::Result<()> {
+    let indices: Vec<u32> = (0..32).collect();
+    let (kept, x) = with_kept_code(&tapes(), &triple)?;
+    assert_eq!(x, indices);
+    assert!(kept.rows.is_empty());
+
+    let device = OnHostOptions::default().device();
+    let jit = Jit::with(device, kiln::hooks::standard(), JitOptions::default());
+    assert_eq!(with_kept_code(&jit, &triple)?.1, indices);
+    let (kept, x) = with_kept_code(&jit, &next_lane)?;
+    let mut launched = jit.zeros::<u32>(32)?;
+    next_lane.launch(&jit, (1, 32), &mut launched)?;
+    assert_eq!(x, launched.to_vec()?);
+    assert_eq!(x[0], 842);
+    let rows: Vec<&str> = kept.rows.iter().map(|row| row.name).collect();
+    assert!(rows.iter().any(|row| row.contains("shuffle")), "{rows:?}");
     Ok(())
 }

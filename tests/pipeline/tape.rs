@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kiln::core::abi::{LaunchArg, LaunchArgs};
-use kiln::core::code::{Code, CompiledKernel, KernelInfo};
+use kiln::core::code::{Code, CompiledKernel, KeptCode, KernelInfo};
 use kiln::core::codegen::{
     BackendError, CompileOptions, DirectIsa, Generator, Illegal, IllegalOperations, Isa,
 };
@@ -118,6 +118,11 @@ impl Isa for TapeIsa {
 
     fn generator(&self) -> Generator<'_> {
         Generator::Direct(self)
+    }
+
+    fn read_kept(&self, kept: &KeptCode) -> Option<Code> {
+        let whole = kept.bytes.len().is_multiple_of(size_of::<Step>());
+        whole.then(|| Code::Custom(Arc::new(kept.bytes.clone())))
     }
 }
 

@@ -328,15 +328,8 @@ fn layers_stay_apart(file: &File<'_>) -> Vec<Problem> {
 
 /// The floors of code generation, from the ground up: files and folders of `jit-core/codegen/src`.
 const FLOORS: [&[&str]; 5] = [
-    &[
-        "llvm",
-        "simt",
-        "admitted",
-        "illegal",
-        "private",
-        "provenance",
-    ],
-    &["options", "hooks"],
+    &["llvm", "simt", "illegal", "private", "provenance"],
+    &["admitted", "options", "hooks"],
     &["isa"],
     &["cpu", "gpu"],
     &["targets"],

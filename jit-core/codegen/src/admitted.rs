@@ -4,20 +4,15 @@
 //! another machine, or that there are not; and it cannot know which symbols whoever loads the code has.
 //! Kiln's own code keeps to closed tables; what hooks leave is looked through here.
 
-use std::ffi::c_char;
-
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::LLVMTypeKind;
 use inkwell::llvm_sys::core::{
-    LLVMGetCalledValue, LLVMGetElementType, LLVMGetInlineAsmAsmString,
-    LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm, LLVMGetParam, LLVMGetTypeKind,
-    LLVMIsAInlineAsm, LLVMTypeOf,
+    LLVMGetElementType, LLVMGetModuleInlineAsm, LLVMGetParam, LLVMGetTypeKind, LLVMTypeOf,
 };
-use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
-use inkwell::values::{
-    AsValueRef as _, BasicValue as _, FunctionValue, InstructionOpcode, InstructionValue,
-};
+use inkwell::values::{AsValueRef as _, BasicValue as _, FunctionValue, InstructionOpcode};
+
+use crate::llvm::inspect::assembly_of;
 
 /// What a machine's code may refer to.
 pub struct Admitted<'a> {
@@ -179,35 +174,6 @@ fn inline_assembly(function: FunctionValue<'_>) -> Vec<(String, String)> {
             matches!(opcode, Call | CallBr | Invoke)
         });
     calls.filter_map(assembly_of).collect()
-}
-
-/// The template and the constraints, if what a call calls is inline assembly.
-pub(crate) fn assembly_of(call: InstructionValue<'_>) -> Option<(String, String)> {
-    // SAFETY: the instruction is a call of a live module; what it calls is asked as what it is.
-    unsafe {
-        let called = LLVMGetCalledValue(call.as_value_ref());
-        (!LLVMIsAInlineAsm(called).is_null()).then(|| {
-            let template = text_of(called, LLVMGetInlineAsmAsmString);
-            (template, text_of(called, LLVMGetInlineAsmConstraintString))
-        })
-    }
-}
-
-/// The text that a function of LLVM gives, as a pointer and a length.
-///
-/// # Safety
-/// The function may be asked about the value.
-pub(crate) unsafe fn text_of(
-    value: LLVMValueRef,
-    ask: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const c_char,
-) -> String {
-    let mut length = 0;
-    // SAFETY: the caller's promise; the text belongs to the value.
-    let bytes = unsafe {
-        let text = ask(value, &raw mut length);
-        std::slice::from_raw_parts(text.cast::<u8>(), length)
-    };
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn is_used(function: FunctionValue<'_>) -> bool {

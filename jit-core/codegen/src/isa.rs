@@ -8,7 +8,7 @@ use std::sync::Arc;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
-use kiln_ir::code::Code;
+use kiln_ir::code::{Code, KeptCode};
 use kiln_ir::legal::Legal;
 
 use crate::admitted::Admitted;
@@ -31,6 +31,13 @@ pub trait Isa: Send + Sync + 'static {
 
     /// How code is made.
     fn generator(&self) -> Generator<'_>;
+
+    /// Code of its own form ([`Code::Custom`]) that was kept outside the process, by
+    /// [`CustomCode::keep`](kiln_ir::code::CustomCode::keep). `None` if it is not of that form, or this
+    /// makes no such code: it is then made anew.
+    fn read_kept(&self, _kept: &KeptCode) -> Option<Code> {
+        None
+    }
 }
 
 /// How code is made.

@@ -85,11 +85,30 @@ pub enum Code {
 pub trait CustomCode: Any + fmt::Debug + Send + Sync {
     /// How many bytes of code it is, for those who look on.
     fn size(&self) -> usize;
+
+    /// The form in which it is kept outside the process; its `Isa` reads it.
+    fn keep(&self) -> KeptCode;
+}
+
+/// Code of an `Isa`'s own form as it is kept outside the process.
+#[derive(Clone, Debug, Default)]
+pub struct KeptCode {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The rows that the bytes name, by their places here.
+    pub rows: Vec<&'static IntrinsicDef>,
 }
 
 impl CustomCode for Vec<u8> {
     fn size(&self) -> usize {
         self.len()
+    }
+
+    fn keep(&self) -> KeptCode {
+        KeptCode {
+            bytes: self.clone(),
+            rows: Vec::new(),
+        }
     }
 }
 

@@ -4,11 +4,13 @@
 //! [`OPERATE`] for everything that only a GPU has, with the number of a [`Site`], and addresses a block's
 //! shared memory from [`SHARED`] on. Whoever loads it resolves both.
 
+mod kept;
+
 use std::sync::Arc;
 
-use crate::code::CustomCode;
+use crate::code::{CustomCode, KeptCode};
 use crate::target::{CustomTarget, PtxTarget, Target};
-use crate::{AtomicOp, IntrinsicDef, Scalar, ThreadPosition};
+use crate::{AtomicOp, IntrinsicDef, Scalar};
 
 /// The family of the targets.
 pub const FAMILY: &str = "code for GPUs on this CPU";
@@ -53,10 +55,14 @@ impl CustomCode for OnHostCode {
     fn size(&self) -> usize {
         self.object.len()
     }
+
+    fn keep(&self) -> KeptCode {
+        self.kept()
+    }
 }
 
 /// A call that was replaced, or a place where a thread may be made to wait.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Site {
     /// What it stands for.
     pub operation: Operation,
@@ -68,7 +74,7 @@ pub struct Site {
 
 /// What a call stands for. Arguments and results are the bits of registers, in the low bits of
 /// words.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Nothing that shows here: fences, and what only LLVM's passes are to see.
     Nothing,
@@ -78,16 +84,24 @@ pub enum Operation {
     Barrier,
     /// Bytes of dynamic shared memory.
     DynamicSharedBytes,
-    /// Where the thread is.
-    Position(fn(&ThreadPosition) -> u64),
-    /// A function of its argument.
-    Function(fn(u64) -> u64),
-    /// A row that means a function of its arguments.
-    Pure(RowCall, fn(Scalar, &[u64]) -> u64),
-    /// A row that lanes execute together.
-    Warp(RowCall),
-    /// Inline PTX that accesses memory.
-    Accesses(Vec<Access>),
+    /// The index of the thread in its block, in x, y or z.
+    Thread(u8),
+    /// The index of the block in the grid, in x, y or z.
+    Block(u8),
+    /// So many low bits of the argument.
+    LowBits(u32),
+    /// An integer as `f32`, rounded towards zero.
+    ToFloat {
+        /// Whether it is signed.
+        signed: bool,
+        /// How many bits it has: 32 or 64.
+        bits: u32,
+    },
+    /// What a row means.
+    Row(RowCall),
+    /// Inline PTX that changes memory in one step, and gives what was there. Its arguments are the address,
+    /// then the value, or the expected one and the new one.
+    Atomic(Change, Element),
     /// No call: a turn of a loop.
     Turn,
     /// No call: an access is done that other threads may wait for.
@@ -105,6 +119,15 @@ pub struct RowCall {
     pub params: Vec<Scalar>,
 }
 
+impl PartialEq for RowCall {
+    fn eq(&self, other: &RowCall) -> bool {
+        let types = |call: &RowCall| (call.scalar, call.params.clone());
+        std::ptr::eq(self.row, other.row) && types(self) == types(other)
+    }
+}
+
+impl Eq for RowCall {}
+
 impl RowCall {
     /// What registers hold, as a [`Meaning`](crate::Meaning) wants it.
     pub fn arguments(&self, registers: &[u64]) -> Vec<u64> {
@@ -116,29 +139,12 @@ impl RowCall {
     }
 }
 
-/// One statement of inline PTX that accesses memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Access {
-    /// What it does.
-    pub kind: AccessKind,
-    /// What it does it to.
-    pub element: Element,
-    /// Which argument is the address.
-    pub address: usize,
-    /// Which arguments are the values: stored, combined, or expected and new.
-    pub values: Vec<usize>,
-}
-
-/// What a statement does.
+/// What is put in the place of what is there.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum AccessKind {
-    /// Gives what is there.
-    Load,
-    /// Puts a value there.
-    Store,
-    /// Combines what is there with a value, and gives what was there.
+pub enum Change {
+    /// That and a value, combined.
     Modify(AtomicOp),
-    /// Puts a value there if another one is there, and gives what was there.
+    /// A value, if another one is there.
     CompareAndSwap,
 }
 
@@ -149,4 +155,14 @@ pub struct Element {
     pub class: char,
     /// 8 to 64.
     pub bits: u32,
+}
+
+impl Element {
+    /// The element with a name of PTX, if there are such atomics.
+    pub fn named(text: &str) -> Option<Element> {
+        let class = text.chars().next().filter(|c| "sufb".contains(*c))?;
+        let bits = text.get(1..)?.parse().ok()?;
+        let known = matches!(bits, 8 | 16 | 32 | 64) && !(class == 'f' && bits < 32);
+        known.then_some(Element { class, bits })
+    }
 }

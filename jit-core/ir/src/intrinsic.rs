@@ -373,6 +373,33 @@ impl IntrinsicDef {
         self.cell_type(types, args, result).unwrap_or(Scalar::U32)
     }
 
+    /// The type that selects a cell and those of the parameters, of the patterns alone: for the cell of a type,
+    /// or the one for all. `None` if a parameter is no scalar.
+    pub fn scalars(&self, cell: Option<Scalar>) -> Option<(Scalar, Vec<Scalar>)> {
+        let at = self.selecting();
+        let named = match self.params.get(at) {
+            Some(TypePattern::Exact(scalar)) => Some(*scalar),
+            _ => None,
+        };
+        let chosen = cell.or(named).unwrap_or(Scalar::U32);
+        let mut params: Vec<Scalar> = Vec::new();
+        for (n, pattern) in self.params.iter().enumerate() {
+            params.push(match *pattern {
+                TypePattern::Exact(scalar) => scalar,
+                TypePattern::SameAs(other) => *params.get(usize::from(other))?,
+                TypePattern::OneOf(_) if n == at => chosen,
+                TypePattern::Chosen => chosen,
+                TypePattern::OneOf(_)
+                | TypePattern::Unit
+                | TypePattern::Vector(..)
+                | TypePattern::Array(..)
+                | TypePattern::Tuple(_)
+                | TypePattern::Pointer { .. } => return None,
+            });
+        }
+        Some((chosen, params))
+    }
+
     /// The type that selects the overload of an LLVM intrinsic: that with the type of the cell, which is a
     /// vector where the parameter is one.
     pub fn overload_type(&self, types: &TypeTable, args: &[Type], result: Type) -> Type {

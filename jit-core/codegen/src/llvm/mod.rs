@@ -9,6 +9,8 @@
 //! | `optimize`, `effort` | pass pipelines; how hard LLVM tries |
 //! | `bindings` | what inkwell does not have |
 //! | `ask` | what inkwell gives back as an `Option` |
+//! | `inspect` | what instructions are |
+//! | `word_calls` | calls of the host in place of what only another machine has |
 //! | `operations` | operations of the IR by LLVM's names |
 //! | `error` | what can go wrong |
 
@@ -16,6 +18,11 @@ pub(crate) mod ask;
 pub(crate) mod bindings;
 pub(crate) mod effort;
 pub(crate) mod error;
+#[cfg_attr(
+    not(feature = "gpu-on-host"),
+    allow(dead_code, reason = "code for GPUs on this CPU asks the most")
+)]
+pub(crate) mod inspect;
 pub(crate) mod library;
 pub(crate) mod machine;
 pub(crate) mod memory;
@@ -23,6 +30,8 @@ pub(crate) mod operations;
 pub(crate) mod optimize;
 pub(crate) mod park;
 pub(crate) mod session;
+#[cfg(feature = "gpu-on-host")]
+pub(crate) mod word_calls;
 
 /// The LLVM release that code is generated with; part of the cache key.
 pub const LLVM_VERSION: u32 = 22;

@@ -2,6 +2,8 @@
 
 use inkwell::{AtomicRMWBinOp, FloatPredicate, IntPredicate};
 
+#[cfg(feature = "gpu-on-host")]
+use kiln_ir::Scalar;
 use kiln_ir::{AtomicOp, CompareOp};
 
 /// The one for signed or the one for unsigned integers.
@@ -49,5 +51,21 @@ pub(crate) fn llvm_operation(op: AtomicOp, signed: bool) -> AtomicRMWBinOp {
         (AtomicOp::Or, _) => AtomicRMWBinOp::Or,
         (AtomicOp::Xor, _) => AtomicRMWBinOp::Xor,
         (AtomicOp::Exchange, _) => AtomicRMWBinOp::Xchg,
+    }
+}
+
+/// How LLVM names a type in an overloaded intrinsic.
+#[cfg(feature = "gpu-on-host")]
+pub(crate) fn llvm_suffix(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::Bool => "i1",
+        Scalar::I8 | Scalar::U8 => "i8",
+        Scalar::I16 | Scalar::U16 => "i16",
+        Scalar::I32 | Scalar::U32 => "i32",
+        Scalar::I64 | Scalar::U64 => "i64",
+        Scalar::F16 => "f16",
+        Scalar::BF16 => "bf16",
+        Scalar::F32 => "f32",
+        Scalar::F64 => "f64",
     }
 }

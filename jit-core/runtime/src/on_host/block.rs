@@ -211,7 +211,7 @@ impl Block<'_> {
                 continue;
             };
             let here = self.lanes(warp, |site, _| site.number == first.number);
-            if let Operation::Warp(call) = &first.operation {
+            if let Operation::Row(call) = &first.operation {
                 self.execute(start, call, here);
                 met = true;
             }
@@ -285,7 +285,7 @@ impl Block<'_> {
         }
         if let Some((thread, name)) = at(|s| matches!(s, State::Meets(..)))
             && let State::Meets(site, args) = self.states[thread]
-            && let Operation::Warp(call) = &site.operation
+            && let Operation::Row(call) = &site.operation
         {
             let (row, mask) = (call.row.name, args[0] as u32);
             parts.push(format!(
@@ -299,7 +299,7 @@ impl Block<'_> {
 /// The operation of a warp at a site, if it has a member mask.
 fn masked(site: &'static Site) -> Option<&'static RowCall> {
     match &site.operation {
-        Operation::Warp(call) if !call.row.params.is_empty() => Some(call),
+        Operation::Row(call) if !call.row.params.is_empty() => Some(call),
         _ => None,
     }
 }

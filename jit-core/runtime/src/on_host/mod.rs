@@ -18,10 +18,10 @@
 //! | `kernel` | a kernel made runnable; launches |
 //! | `block` | the threads of a block, whose turn it is, and where they meet |
 //! | `thread` | one thread; what the code calls |
-//! | `access` | memory accesses that are inline PTX |
+//! | `atomic` | changes of memory that are inline PTX |
 //! | `symbols` | what the code may call besides |
 
-mod access;
+mod atomic;
 mod block;
 mod device;
 mod kernel;

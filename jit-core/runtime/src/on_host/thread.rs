@@ -9,10 +9,10 @@ use std::ptr;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use kiln_ir::ThreadPosition;
-use kiln_ir::gpu_on_host::{Operation, Site};
+use kiln_ir::gpu_on_host::{Operation, RowCall, Site};
+use kiln_ir::{Meaning, ThreadPosition};
 
-use super::access::perform;
+use super::atomic::change;
 use super::block::BlockRun;
 
 /// The most arguments of an operation of a warp.
@@ -138,19 +138,16 @@ pub(super) unsafe extern "C" fn operate(site: usize, args: *const u64) -> u64 {
     };
     let result = match &site.operation {
         Operation::Nothing => 0,
-        Operation::Position(f) => return f(&running.position),
+        Operation::Thread(axis) => return running.position.thread[usize::from(*axis)].into(),
+        Operation::Block(axis) => return running.position.block[usize::from(*axis)].into(),
         Operation::DynamicSharedBytes => return running.dynamic_shared.into(),
-        Operation::Function(f) => return f(args[0]),
-        Operation::Pure(call, f) => return f(call.scalar, &call.arguments(args)),
+        Operation::LowBits(bits) => return args[0] & (u64::MAX >> (u64::BITS - bits)),
+        Operation::ToFloat { signed, bits } => return towards_zero(args[0], *signed, *bits),
         // SAFETY: the kernel accesses what it may, as those who run it promise.
-        Operation::Accesses(accesses) => unsafe { perform(accesses, args) },
+        Operation::Atomic(what, element) => unsafe { change(*what, *element, args) },
         Operation::Exit => return running.wait(Wish::End),
         Operation::Barrier => return running.wait(Wish::Barrier),
-        Operation::Warp(_) => {
-            let mut words = [0; MAX_ARGS];
-            words[..args.len()].copy_from_slice(args);
-            return running.wait(Wish::Meet(site, words));
-        }
+        Operation::Row(call) => return running.row(call, site, args),
         Operation::Turn => {
             running.turn();
             return 0;
@@ -161,7 +158,35 @@ pub(super) unsafe extern "C" fn operate(site: usize, args: *const u64) -> u64 {
     result
 }
 
+/// The bits of an integer as `f32`, rounded towards zero.
+fn towards_zero(value: u64, signed: bool, bits: u32) -> u64 {
+    let value = value << (u64::BITS - bits);
+    let value = match signed {
+        true => i128::from(value as i64),
+        false => i128::from(value),
+    } >> (u64::BITS - bits);
+    let magnitude = value.unsigned_abs();
+    let lost = (u128::BITS - magnitude.leading_zeros()).saturating_sub(f32::MANTISSA_DIGITS);
+    let kept = (magnitude >> lost << lost) as f32;
+    let result = if value < 0 { -kept } else { kept };
+    result.to_bits().into()
+}
+
 impl Running {
+    fn row(&self, call: &RowCall, site: &'static Site, args: &[u64]) -> u64 {
+        match call.row.meaning {
+            Meaning::Pure(f) => f(call.scalar, &call.arguments(args)),
+            Meaning::Position(f) => f(&self.position),
+            Meaning::Warp(_) => {
+                let mut words = [0; MAX_ARGS];
+                words[..args.len()].copy_from_slice(args);
+                self.wait(Wish::Meet(site, words))
+            }
+            // It was lowered as a function.
+            Meaning::Body(_) => 0,
+        }
+    }
+
     fn wait(&self, wish: Wish) -> u64 {
         // SAFETY: the coroutine has set it, and runs.
         unsafe { (*self.yielder.get()).suspend(wish) }
@@ -175,5 +200,27 @@ impl Running {
         } else if turns.is_multiple_of(TURNS_AT_A_TIME) {
             self.wait(Wish::GoOn);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_cut_to_floats() {
+        let float = |x, signed, bits| f32::from_bits(towards_zero(x, signed, bits) as u32);
+        assert_eq!(float(0, true, 32), 0.0);
+        assert_eq!(float(16_777_217, false, 32), 16_777_216.0);
+        assert_eq!(
+            float(-16_777_219_i32 as u32 as u64, true, 32),
+            -16_777_218.0
+        );
+        assert_eq!(float(u64::MAX, false, 32), 4_294_967_040.0);
+        assert_eq!(float(u64::MAX, false, 64), 18_446_742_974_197_923_840.0);
+        assert_eq!(
+            float(i64::MIN as u64, true, 64),
+            -9_223_372_036_854_775_808.0
+        );
     }
 }

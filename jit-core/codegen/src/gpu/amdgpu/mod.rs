@@ -18,7 +18,7 @@ use inkwell::OptimizationLevel;
 use inkwell::module::FlagBehavior;
 use inkwell::targets::{InitializationConfig, Target as LlvmTarget, TargetTriple};
 
-use kiln_ir::code::Code;
+use kiln_ir::code::{Code, KeptCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{CustomTarget, MAX_PARAM_BYTES, Target};
 use kiln_ir::{AddressSpace, IntrinsicDef, Scalar, Type, TypeData, TypeTable};
@@ -80,6 +80,10 @@ impl Isa for AmdgpuIsa {
 
     fn generator(&self) -> Generator<'_> {
         Generator::Llvm(self)
+    }
+
+    fn read_kept(&self, kept: &KeptCode) -> Option<Code> {
+        Some(Code::Custom(Arc::new(kept.bytes.clone())))
     }
 }
 

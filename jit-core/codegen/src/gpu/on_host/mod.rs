@@ -10,12 +10,10 @@
 //! | file | subject |
 //! |---|---|
 //! | `operation` | what a call of an intrinsic or inline PTX stands for |
-//! | `access` | inline PTX that reads and writes memory |
 //! | `rewrite` | the module's calls, globals, entry |
 //!
 //! [`Site`]: crate::gpu_on_host::Site
 
-mod access;
 mod operation;
 mod rewrite;
 
@@ -24,8 +22,8 @@ use std::sync::Arc;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
-use kiln_ir::code::Code;
-use kiln_ir::gpu_on_host::architecture;
+use kiln_ir::code::{Code, KeptCode};
+use kiln_ir::gpu_on_host::{OnHostCode, architecture};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{CustomTarget, PtxTarget};
 
@@ -72,6 +70,10 @@ impl Isa for OnHostIsa {
 
     fn generator(&self) -> Generator<'_> {
         Generator::Llvm(self)
+    }
+
+    fn read_kept(&self, kept: &KeptCode) -> Option<Code> {
+        Some(Code::Custom(Arc::new(OnHostCode::read(kept)?)))
     }
 }
 

@@ -5,12 +5,12 @@
 //! The rest is what code generation writes of its own: barriers, fences, the end of a thread,
 //! conversions and atomics.
 
-use kiln_ir::gpu_on_host::{Operation, RowCall};
-use kiln_ir::{Cell, IntrinsicDef, Lowering, Meaning, Scalar, ThreadPosition, TypePattern};
+use kiln_ir::gpu_on_host::{Change, Element, Operation, RowCall};
+use kiln_ir::{AtomicOp, Cell, IntrinsicDef, Lowering, Meaning, Scalar};
 
-use super::access;
 use crate::gpu::nvptx::HIDDEN_ADDRESS;
 use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
+use crate::llvm::operations::llvm_suffix;
 
 /// The types in the order in which they stand for a cell of inline PTX that several have: what PTX
 /// sees is registers, and an integer is all of its register.
@@ -30,41 +30,18 @@ const WHOLE_REGISTERS_FIRST: [Scalar; Scalar::ALL.len()] = [
     Scalar::Bool,
 ];
 
-/// The operation of a row's cell; `None` for a row that has none here.
+/// The operation of a row's cell; `None` for a row that has none here, as it means a function of the IR, which
+/// is called.
 fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation> {
-    let named = |at: usize| match row.params.get(at) {
-        Some(TypePattern::Exact(scalar)) => Some(*scalar),
-        _ => None,
-    };
-    // As `IntrinsicDef::cell_type`, of the patterns alone.
-    let choice = |pattern: &TypePattern| matches!(pattern, TypePattern::OneOf(_));
-    let at = row.params.iter().position(choice).unwrap_or(0);
-    let scalar = cell.or(named(at)).unwrap_or(Scalar::U32);
-    let mut params: Vec<Scalar> = Vec::new();
-    for (n, pattern) in row.params.iter().enumerate() {
-        params.push(match *pattern {
-            TypePattern::Exact(scalar) => scalar,
-            TypePattern::SameAs(other) => *params.get(usize::from(other))?,
-            TypePattern::OneOf(_) if n == at => scalar,
-            TypePattern::Chosen => scalar,
-            // Rows of these mean functions of the IR, which are called here.
-            TypePattern::OneOf(_)
-            | TypePattern::Unit
-            | TypePattern::Vector(..)
-            | TypePattern::Array(..)
-            | TypePattern::Tuple(_)
-            | TypePattern::Pointer { .. } => return None,
-        });
-    }
-    let call = RowCall {
-        row,
-        scalar,
-        params,
-    };
+    let (scalar, params) = row.scalars(cell)?;
     match row.meaning {
-        Meaning::Pure(f) => Some(Operation::Pure(call, f)),
-        Meaning::Position(f) => Some(Operation::Position(f)),
-        Meaning::Warp(_) => Some(Operation::Warp(call)),
+        Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) => {
+            Some(Operation::Row(RowCall {
+                row,
+                scalar,
+                params,
+            }))
+        }
         Meaning::Body(_) => None,
     }
 }
@@ -100,16 +77,13 @@ pub(super) fn of_assembly(
     }
     let known = match template {
         "" => Some(Operation::Nothing),
-        _ if wanted == HIDDEN_ADDRESS => Some(Operation::Function(|x| x)),
+        _ if wanted == HIDDEN_ADDRESS => Some(Operation::LowBits(64)),
         "exit;" => Some(Operation::Exit),
         "mov.u32 $0, %dynamic_smem_size;" => Some(Operation::DynamicSharedBytes),
-        WORD_OF_64 => Some(Operation::Function(|x| x & 0xffff_ffff)),
-        SHORT_OF_64 | SHORT_OF_32 => Some(Operation::Function(|x| x & 0xffff)),
-        BYTE_OF_16 => Some(Operation::Function(|x| x & 0xff)),
-        _ => {
-            let results = usize::from(constraints.starts_with('='));
-            access::parse(template, results).map(Operation::Accesses)
-        }
+        WORD_OF_64 => Some(Operation::LowBits(32)),
+        SHORT_OF_64 | SHORT_OF_32 => Some(Operation::LowBits(16)),
+        BYTE_OF_16 => Some(Operation::LowBits(8)),
+        _ => atomic(template),
     };
     known.ok_or_else(|| {
         format!(
@@ -117,6 +91,35 @@ pub(super) fn of_assembly(
              the kernel and not known otherwise; what code generation writes of its own needs a \
              line in codegen/gpu/on_host/operation.rs"
         )
+    })
+}
+
+/// `atom.<order>.<scope>.<space>.<operation>.<type>` as `nvptx` writes it. Orders, scopes and spaces make no
+/// difference here: the threads of a block take turns on one thread of the host, and each sees what those
+/// before it did.
+fn atomic(template: &str) -> Option<Operation> {
+    let (opcode, operands) = template.strip_prefix("atom.")?.split_once(' ')?;
+    let words: Vec<&str> = opcode.split('.').collect();
+    let ([_, _, operation, ty] | [_, _, "global" | "shared", operation, ty]) = words[..] else {
+        return None;
+    };
+    let (change, wanted) = match operation {
+        "cas" => (Change::CompareAndSwap, "$0, [$1], $2, $3;"),
+        _ => (Change::Modify(modification(operation)?), "$0, [$1], $2;"),
+    };
+    (operands == wanted).then_some(Operation::Atomic(change, Element::named(ty)?))
+}
+
+fn modification(word: &str) -> Option<AtomicOp> {
+    Some(match word {
+        "add" => AtomicOp::Add,
+        "min" => AtomicOp::Min,
+        "max" => AtomicOp::Max,
+        "and" => AtomicOp::And,
+        "or" => AtomicOp::Or,
+        "xor" => AtomicOp::Xor,
+        "exch" => AtomicOp::Exchange,
+        _ => return None,
     })
 }
 
@@ -145,21 +148,19 @@ pub(super) fn of_intrinsic(
     if let Some(operation) = of_rows(rows, same) {
         return Ok(operation);
     }
+    let to_float = |signed, bits| Operation::ToFloat { signed, bits };
     let known = match wanted {
         "llvm.nvvm.barrier.cta.sync.aligned.all" => Some(Operation::Barrier),
         "llvm.nvvm.membar.cta" | "llvm.nvvm.membar.gl" | "llvm.nvvm.membar.sys" => {
             Some(Operation::Nothing)
         }
-        "llvm.nvvm.i2f.rz" => Some(Operation::Function(|x| {
-            towards_zero(i128::from(x as u32 as i32))
-        })),
-        "llvm.nvvm.ui2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x as u32)))),
-        "llvm.nvvm.ll2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x as i64)))),
-        "llvm.nvvm.ull2f.rz" => Some(Operation::Function(|x| towards_zero(i128::from(x)))),
+        "llvm.nvvm.i2f.rz" => Some(to_float(true, 32)),
+        "llvm.nvvm.ui2f.rz" => Some(to_float(false, 32)),
+        "llvm.nvvm.ll2f.rz" => Some(to_float(true, 64)),
+        "llvm.nvvm.ull2f.rz" => Some(to_float(false, 64)),
         _ => wanted
             .strip_prefix("llvm.nvvm.read.ptx.sreg.")
-            .and_then(special_register)
-            .map(Operation::Position),
+            .and_then(special_register),
     };
     known.ok_or_else(|| {
         format!(
@@ -169,42 +170,18 @@ pub(super) fn of_intrinsic(
     })
 }
 
-/// How LLVM names a type in an overloaded intrinsic.
-fn llvm_suffix(scalar: Scalar) -> &'static str {
-    match scalar {
-        Scalar::Bool => "i1",
-        Scalar::I8 | Scalar::U8 => "i8",
-        Scalar::I16 | Scalar::U16 => "i16",
-        Scalar::I32 | Scalar::U32 => "i32",
-        Scalar::I64 | Scalar::U64 => "i64",
-        Scalar::F16 => "f16",
-        Scalar::BF16 => "bf16",
-        Scalar::F32 => "f32",
-        Scalar::F64 => "f64",
-    }
-}
-
 /// The special registers that code generation reads whether a row does or not (PTX ISA, "Special
 /// Registers").
-fn special_register(name: &str) -> Option<fn(&ThreadPosition) -> u64> {
+fn special_register(name: &str) -> Option<Operation> {
     Some(match name {
-        "tid.x" => |at| at.thread[0].into(),
-        "tid.y" => |at| at.thread[1].into(),
-        "tid.z" => |at| at.thread[2].into(),
-        "ctaid.x" => |at| at.block[0].into(),
-        "ctaid.y" => |at| at.block[1].into(),
-        "ctaid.z" => |at| at.block[2].into(),
+        "tid.x" => Operation::Thread(0),
+        "tid.y" => Operation::Thread(1),
+        "tid.z" => Operation::Thread(2),
+        "ctaid.x" => Operation::Block(0),
+        "ctaid.y" => Operation::Block(1),
+        "ctaid.z" => Operation::Block(2),
         _ => return None,
     })
-}
-
-/// The bits of an integer as `f32`, rounded towards zero.
-fn towards_zero(value: i128) -> u64 {
-    let magnitude = value.unsigned_abs();
-    let lost = (u128::BITS - magnitude.leading_zeros()).saturating_sub(f32::MANTISSA_DIGITS);
-    let kept = (magnitude >> lost << lost) as f32;
-    let result = if value < 0 { -kept } else { kept };
-    result.to_bits().into()
 }
 
 #[cfg(test)]
@@ -212,13 +189,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_cut_to_floats() {
-        let float = |x| f32::from_bits(towards_zero(x) as u32);
-        assert_eq!(float(0), 0.0);
-        assert_eq!(float(16_777_217), 16_777_216.0);
-        assert_eq!(float(-16_777_219), -16_777_218.0);
-        assert_eq!(float(i128::from(u64::MAX)), 18_446_742_974_197_923_840.0);
-        assert_eq!(float(i128::from(i64::MIN)), -9_223_372_036_854_775_808.0);
+    fn atomics_are_read() {
+        let unsigned = Element::named("u32").expect("an element");
+        let add = Operation::Atomic(Change::Modify(AtomicOp::Add), unsigned);
+        assert_eq!(
+            atomic("atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;"),
+            Some(add)
+        );
+        let bits = Element::named("b64").expect("an element");
+        let swap = Operation::Atomic(Change::CompareAndSwap, bits);
+        assert_eq!(
+            atomic("atom.relaxed.sys.cas.b64 $0, [$1], $2, $3;"),
+            Some(swap)
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        for template in [
+            "atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;",
+            "atom.relaxed.gpu.global.add.u32 $0, [$1+4], $2;",
+            "atom.relaxed.gpu.add.noftz.f16 $0, [$1], $2;",
+            "atom.relaxed.gpu.add.f16 $0, [$1], $2;",
+            "atom.relaxed.gpu.global.add.u32 $0, [$1], $2; exit;",
+            "ld.u32 $0, [$1];",
+        ] {
+            assert_eq!(atomic(template), None, "{template}");
+        }
     }
 
     #[test]

@@ -1,37 +1,27 @@
-//! Memory accesses that are inline PTX.
+//! Changes of memory in one step, which are inline PTX.
+//!
+//! The threads of a block take turns on one thread of the host, and each sees what those before it did.
 
 use kiln_ir::AtomicOp;
-use kiln_ir::gpu_on_host::{Access, AccessKind, Element};
+use kiln_ir::gpu_on_host::{Change, Element};
 
-/// Performs accesses one after the other; gives what the last one that reads has read.
+/// Changes what is at the address that the first of `args` is; gives what was there.
 ///
 /// # Safety
-/// The addresses among `args` may be accessed, and nobody else does meanwhile.
-pub(super) unsafe fn perform(accesses: &[Access], args: &[u64]) -> u64 {
-    let mut result = 0;
-    for access in accesses {
-        let address = std::ptr::with_exposed_provenance_mut::<u8>(args[access.address] as usize);
-        let value = |n: usize| truncated(args[access.values[n]], access.element.bits);
-        let old = match access.kind {
-            AccessKind::Store => 0,
-            // SAFETY: the caller's promise.
-            _ => unsafe { load(address, access.element.bits) },
-        };
-        let new = match access.kind {
-            AccessKind::Load => None,
-            AccessKind::Store => Some(value(0)),
-            AccessKind::Modify(op) => Some(combined(op, access.element, old, value(0))),
-            AccessKind::CompareAndSwap => (old == value(0)).then(|| value(1)),
-        };
-        if let Some(new) = new {
-            // SAFETY: the caller's promise.
-            unsafe { store(address, access.element.bits, new) };
-        }
-        if access.kind != AccessKind::Store {
-            result = old;
-        }
-    }
-    result
+/// The address may be accessed, and nobody else does meanwhile.
+pub(super) unsafe fn change(change: Change, element: Element, args: &[u64]) -> u64 {
+    let address = std::ptr::with_exposed_provenance_mut::<u8>(args[0] as usize);
+    let value = |n: usize| truncated(args[n], element.bits);
+    // SAFETY: the caller's promise.
+    let old = unsafe { load(address, element.bits) };
+    let new = match change {
+        Change::Modify(op) => combined(op, element, old, value(1)),
+        Change::CompareAndSwap if old == value(1) => value(2),
+        Change::CompareAndSwap => return old,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { store(address, element.bits, new) };
+    old
 }
 
 fn truncated(value: u64, bits: u32) -> u64 {
