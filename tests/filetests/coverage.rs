@@ -10,11 +10,12 @@ use suite::Outcome;
 use suite::files::File;
 
 use super::compiled::{self, targets};
-use super::{checks, hooks};
+use super::{KINDS, checks, hooks};
 use crate::test;
 
 pub(super) fn tests() -> Vec<Trial> {
-    let tests: [(&str, fn() -> Outcome); 5] = [
+    let tests: [(&str, fn() -> Outcome); 6] = [
+        ("each_folder_is_of_a_kind", folders),
         ("each_operation_has_a_text", texts),
         ("each_operation_is_lowered_for_gpus", || lowered("sm_")),
         ("each_operation_is_lowered_for_cpus", || lowered("cpu")),
@@ -54,6 +55,15 @@ fn all_seen(but: &[&str], seen: &BTreeSet<String>, what: &str) -> Outcome {
     match missing.is_empty() {
         true => Ok(()),
         false => Err(format!("{what}: {missing:?}; write one in tests/filetests").into()),
+    }
+}
+
+/// Files of another folder would be read by nobody.
+fn folders() -> Outcome {
+    let is_kind = |folder: &String| KINDS.iter().any(|(kind, _)| kind == folder);
+    match File::folders().into_iter().find(|f| !is_kind(f)) {
+        None => Ok(()),
+        Some(folder) => Err(format!("there is no kind `{folder}` of file tests").into()),
     }
 }
 

@@ -105,6 +105,17 @@ pub(super) fn tests() -> Vec<Trial> {
     };
     let wrong = WRONG.into_iter().enumerate().map(named);
     wrong
-        .chain([test("kir::checks_are_rewritten", blessed)])
+        .chain([
+            test("kir::checks_are_rewritten", blessed),
+            test("kir::each_kind_can_fail", each_kind_can_fail),
+        ])
         .collect()
+}
+
+fn each_kind_can_fail() -> Outcome {
+    let fails = |kind: &str| WRONG.iter().any(|(known, ..)| *known == kind);
+    match KINDS.iter().find(|(kind, _)| !fails(kind)) {
+        None => Ok(()),
+        Some((kind, _)) => Err(format!("no file of kind `{kind}` is wrong; write one here").into()),
+    }
 }

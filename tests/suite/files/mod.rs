@@ -36,6 +36,17 @@ pub struct File {
 }
 
 impl File {
+    /// The names of the folders of files.
+    ///
+    /// # Panics
+    /// If they cannot be listed.
+    pub fn folders() -> Vec<String> {
+        let entries = std::fs::read_dir(root()).expect("the folder of file tests can be read");
+        let folders = entries.map(|e| e.expect("an entry").path());
+        let name = |path: PathBuf| path.file_name().map(|n| n.to_string_lossy().into_owned());
+        folders.filter(|f| f.is_dir()).filter_map(name).collect()
+    }
+
     /// The files of a kind, in order.
     ///
     /// # Panics
