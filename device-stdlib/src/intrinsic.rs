@@ -211,7 +211,17 @@ macro_rules! intrinsic {
                     ),
                 )
                 $(.$with($($value),*))*;
-                const _: () = $crate::macros::check(&ROW);
+                const _: () = ::core::assert!(
+                    $crate::macros::has_meaning(&ROW),
+                    "an intrinsic of more than scalars is a function of kernels where a machine has no cell for it: \
+                     write that as a `#[device_fn]`, and its name behind that of the row in place of a body, \
+                     `fn f(..) -> .. = row(\"my_crate.f\", name);`"
+                );
+                const _: () = ::core::assert!(
+                    $crate::macros::says_memory(&ROW),
+                    "an intrinsic that takes references reads or writes memory, and says so: \
+                     `row(..).with_effects(Effects::Memory)`"
+                );
                 &ROW
             }
 
@@ -468,7 +478,7 @@ impl<T: RowResult, const N: usize> RowResult for [T; N] {
 
 macro_rules! references {
     ($($t:ty: $mutable:literal;)*) => {$(
-        impl<T: RowType> RowType for $t {
+        impl<T: RowType + ?Sized> RowType for $t {
             const FIRST: TypePattern = reference(&T::FIRST, $mutable);
             const LATER: TypePattern = reference(&T::LATER, $mutable);
             fn ty(front: Front<'_>, chosen: Scalar) -> Type {
@@ -593,27 +603,6 @@ pub fn function<F: Callable>(
     body.and_then(|body| body.linked()).ok()
 }
 
-/// Refuses rows that mean something else than they say.
-pub const fn check(row: &IntrinsicDef) {
-    let (mut at, mut scalars, mut references) = (0, row.result.is_scalar(), false);
-    while at < row.params.len() {
-        scalars = scalars && row.params[at].is_scalar();
-        references = references || matches!(row.params[at], TypePattern::Pointer { .. });
-        at += 1;
-    }
-    assert!(
-        scalars || matches!(row.meaning, Meaning::Body(_)),
-        "an intrinsic of more than scalars is a function of kernels where a machine has no cell for it: write \
-         that as a `#[device_fn]`, and its name behind that of the row in place of a body, \
-         `fn f(..) -> .. = row(\"my_crate.f\", name);`"
-    );
-    assert!(
-        !references || matches!(row.effects, Effects::Memory),
-        "an intrinsic that takes references reads or writes memory, and says so: \
-         `row(..).with_effects(Effects::Memory)`"
-    );
-}
-
 /// The parameters of a row: up to the first one that leaves a choice as they are first, the others as they are
 /// later.
 pub const fn params<const N: usize>(
@@ -630,6 +619,26 @@ pub const fn params<const N: usize>(
         at += 1;
     }
     params
+}
+
+/// Whether a row has a meaning for what it takes and gives: a function of kernels, if that is more than scalars.
+pub const fn has_meaning(row: &IntrinsicDef) -> bool {
+    let (mut at, mut scalars) = (0, row.result.is_scalar());
+    while at < row.params.len() {
+        scalars = scalars && row.params[at].is_scalar();
+        at += 1;
+    }
+    scalars || matches!(row.meaning, Meaning::Body(_))
+}
+
+/// Whether a row that takes references says that it reads or writes memory.
+pub const fn says_memory(row: &IntrinsicDef) -> bool {
+    let (mut at, mut references) = (0, false);
+    while at < row.params.len() {
+        references = references || matches!(row.params[at], TypePattern::Pointer { .. });
+        at += 1;
+    }
+    !references || matches!(row.effects, Effects::Memory)
 }
 
 /// Whether a row of a program can have a name.

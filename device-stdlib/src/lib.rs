@@ -30,7 +30,8 @@ pub mod warp;
 #[doc(hidden)]
 pub mod macros {
     pub use crate::intrinsic::{
-        Choice, Open, RowResult, RowScalar, RowType, check, function, is_row_name, params,
+        Choice, Open, RowResult, RowScalar, RowType, function, has_meaning, is_row_name, params,
+        says_memory,
     };
     pub use half::{bf16, f16};
     pub use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
