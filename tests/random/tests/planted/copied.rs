@@ -208,7 +208,9 @@ pub(super) fn build(mutants: &[Mutant]) -> Result<PathBuf, String> {
     let mut command = Command::new(cargo);
     command.current_dir(&source);
     command.args(["build", "--offline", "--locked", "--quiet"]);
-    command.args(["--package", "kiln-random", "--bin", "fuzz-kernels"]);
+    // With the features that all of the workspace asks for, as its tests are built: with others a library is
+    // another.
+    command.args(["--workspace", "--bin", "fuzz-kernels"]);
     // Nobody looks into it with a debugger. What is shared is built as everywhere.
     let ours = packages.iter().filter(|(_, package)| !package.is_foreign);
     for (name, _) in ours {
