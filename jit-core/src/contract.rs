@@ -154,10 +154,10 @@ fn passed(module: &Module, param: &ParamData, ty: Type, types: &mut TypeTable) -
 /// A type as text, structs with their fields: two of one name are told apart.
 fn describe(types: &TypeTable, ty: Type) -> String {
     let mut text = types.display(ty);
-    let inner = match *types.data(ty) {
-        TypeData::Pointer { pointee, .. } => pointee,
-        TypeData::Slice { element, .. } | TypeData::Array { element, .. } => element,
-        _ => ty,
+    let inner = match (types.address(ty), types.as_array(ty)) {
+        (Some(address), _) => address.pointee,
+        (None, Some((element, _))) => element,
+        (None, None) => ty,
     };
     if let Some(data) = types.as_struct(inner) {
         let fields = data.fields.iter();

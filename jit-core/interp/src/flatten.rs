@@ -299,8 +299,8 @@ impl<'m> Flattener<'m> {
     ) -> Result<()> {
         let bytes = self.size(ty)?;
         let mut element = ty;
-        while let TypeData::Array { element: inner, .. } = self.module.types.data(element) {
-            element = *inner;
+        while let Some((inner, _)) = self.module.types.as_array(element) {
+            element = inner;
         }
         self.program.objects.push(Object {
             space,
@@ -347,9 +347,9 @@ impl<'m> Flattener<'m> {
                     self.program
                         .params
                         .push((first + 1, length.offset, length.size as u8));
-                    let element = match self.module.types.data(ty) {
-                        TypeData::Slice { element, .. } => self.size(*element)?,
-                        _ => 1,
+                    let element = match self.module.types.as_slice(ty) {
+                        Some((elements, _)) => self.size(elements.pointee)?,
+                        None => 1,
                     };
                     self.program.slices.push(SliceParam {
                         name: param.name.clone(),

@@ -10,7 +10,7 @@ mod args;
 
 use std::ops::Range;
 
-use crate::{Module, Passing, TypeData};
+use crate::{Module, Passing};
 
 pub use args::{DeviceAddress, LaunchArg, LaunchArgs, LaunchScalar};
 
@@ -73,16 +73,16 @@ impl ParamLayout {
         let mut layout = ParamLayout::default();
         for param in &kernel.params {
             let ty = kernel.type_of(param.value);
-            let kind = match (param.passing, module.types.data(ty)) {
-                (Passing::Direct, TypeData::Slice { wide, .. }) => ParamKind::Slice {
+            let kind = match (param.passing, module.types.as_slice(ty)) {
+                (Passing::Direct, Some((_, wide))) => ParamKind::Slice {
                     address: layout.slot(8, 8),
-                    length: if *wide {
+                    length: if wide {
                         layout.slot(8, 8)
                     } else {
                         layout.slot(4, 4)
                     },
                 },
-                (Passing::Direct, _) => {
+                (Passing::Direct, None) => {
                     let value = module.types.layout(ty)?;
                     ParamKind::Value(layout.slot(value.size, value.align))
                 }

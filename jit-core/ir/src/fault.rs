@@ -10,7 +10,7 @@
 //! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
 //! host (PTX `fence.sys`) and stores `state` = 1 last.
 
-use crate::{AddressSpace, Check, FuncId, Inst, Module, TypeData};
+use crate::{AddressSpace, Check, FuncId, Inst, Module};
 
 /// Device-side head of the fault channel.
 #[derive(Copy, Clone, Debug, Default)]
@@ -83,9 +83,9 @@ pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
             function: function.name.clone(),
             location: module.display_location(node.location),
             signed_index: index.is_some_and(|scalar| scalar.is_signed_int()),
-            space: match module.types.data(function.type_of(base)) {
-                TypeData::Slice { space, .. } | TypeData::Pointer { space, .. } => *space,
-                _ => AddressSpace::Generic,
+            space: match module.types.address(function.type_of(base)) {
+                Some(address) => address.space,
+                None => AddressSpace::Generic,
             },
         })
     };

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::function::{Function, Value};
 use super::inst::{BinaryOp, InstData, UnaryOp};
 use super::module::Module;
-use super::types::{AddressSpace, Type, TypeData};
+use super::types::{AddressSpace, Type};
 
 /// An operand whose type is decided by what it goes to.
 #[derive(Copy, Clone, Debug)]
@@ -158,11 +158,10 @@ impl Function {
             }
             InstData::Store { ptr, value, .. } => want(1, value, pointee(ptr), OperandRole::Place),
             InstData::SliceNew { len, .. } => {
-                let length = match *types.data(result) {
-                    TypeData::Slice { wide: true, .. } => Some(Type::U64),
-                    TypeData::Slice { wide: false, .. } => Some(Type::U32),
-                    _ => None,
-                };
+                let length = types.as_slice(result).map(|(_, wide)| match wide {
+                    true => Type::U64,
+                    false => Type::U32,
+                });
                 want(1, len, length, OperandRole::Length);
             }
             InstData::AtomicStore { ptr, value, .. } => {

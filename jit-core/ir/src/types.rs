@@ -365,6 +365,11 @@ impl TypeTable {
         }
     }
 
+    /// Whether `ty` is a pointer or a slice.
+    pub fn is_reference(&self, ty: Type) -> bool {
+        self.address(ty).is_some()
+    }
+
     /// Whether `ty` is a pointer.
     pub fn is_pointer(&self, ty: Type) -> bool {
         self.as_pointer(ty).is_some()

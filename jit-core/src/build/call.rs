@@ -208,13 +208,9 @@ impl Bindings {
     /// Binds what `actual` tells of `pattern`, where a reference to an array stands for a slice, and
     /// a mutable one in any memory for another. rustc has checked that they fit.
     pub(super) fn unify_shape(&mut self, types: &TypeTable, pattern: Type, actual: Type) {
-        let element = |ty: Type| match types.data(ty) {
-            TypeData::Slice { element, .. } => Some(*element),
-            TypeData::Pointer { pointee, .. } => match types.data(*pointee) {
-                TypeData::Array { element, .. } => Some(*element),
-                _ => None,
-            },
-            _ => None,
+        let element = |ty: Type| match types.as_slice(ty) {
+            Some((elements, _)) => Some(elements.pointee),
+            None => Some(types.as_array(types.as_pointer(ty)?.0)?.0),
         };
         match (types.data(pattern), types.data(actual)) {
             (TypeData::Pointer { pointee: p, .. }, TypeData::Pointer { pointee: a, .. }) => {

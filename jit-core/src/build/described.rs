@@ -2,9 +2,7 @@
 //! made from others.
 
 use crate::ir::Entity;
-use crate::ir::{
-    AddressSpace, ArrayLen, ConstParam, Constant, InstData, Type, TypeData, TypeTable, Value,
-};
+use crate::ir::{AddressSpace, ArrayLen, ConstParam, Constant, InstData, Type, TypeTable, Value};
 
 use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val};
 
@@ -64,11 +62,12 @@ impl KernelBuilder {
     #[track_caller]
     pub(crate) fn slice_of_array<'k>(&'k self, array: Val<'k>) -> Val<'k> {
         let array = self.adopt(array);
-        let pointer = self.with_types(|types| types.as_pointer(array.ty));
-        let element = pointer.map(|(pointee, ..)| self.type_data(pointee));
-        let (Some((_, space, mutable)), Some(TypeData::Array { element, len })) =
-            (pointer, element)
-        else {
+        let parts = self.with_types(|types| {
+            let (array, space, mutable) = types.as_pointer(array.ty)?;
+            let (element, len) = types.as_array(array)?;
+            Some((element, len, space, mutable))
+        });
+        let Some((element, len, space, mutable)) = parts else {
             return self.wrong_type("a slice", "an array", array, array.ty);
         };
         let len = match len {
@@ -152,13 +151,7 @@ impl KernelBuilder {
     #[track_caller]
     pub(crate) fn part_of_slice<'k>(&'k self, slice: Val<'k>, bounds: PartBounds<'k>) -> Val<'k> {
         let slice = self.adopt(slice);
-        let TypeData::Slice {
-            element,
-            space,
-            mutable,
-            ..
-        } = self.type_data(slice.ty)
-        else {
+        let Some((at, _)) = self.as_slice(slice.ty) else {
             return self.wrong_type("a part", "a slice or array", slice, slice.ty);
         };
         let one = self.constant(Constant::Int(1), Type::U32);
@@ -171,9 +164,9 @@ impl KernelBuilder {
         let from = bounds.from.unwrap_or(zero);
         let first = self.emit(
             InstData::SlicePtr { slice: slice.id },
-            self.pointer_type(element, space, mutable),
+            self.pointer_type(at.pointee, at.space, at.mutable),
         );
-        let ty = self.slice_type(element, space, mutable);
+        let ty = self.slice_type(at.pointee, at.space, at.mutable);
         let of = |ptr: Val<'k>, len: Val<'k>| {
             let (ptr, len) = (ptr.id, len.id);
             self.emit(InstData::SliceNew { ptr, len }, ty)

@@ -51,8 +51,8 @@ use std::sync::Arc;
 
 use crate::definition::Definition;
 use crate::ir::{
-    AddressSpace, Constant, Entity, FuncId, Function, FunctionKind, InstData, Location, Module,
-    Region, RegionData, Type, TypeBound, TypeData, TypeParam, Value,
+    Address, AddressSpace, ArrayLen, Constant, Entity, FuncId, Function, FunctionKind, InstData,
+    Location, Module, Region, RegionData, Type, TypeBound, TypeData, TypeParam, Value,
 };
 
 /// Choices that hold for a whole function.
@@ -283,6 +283,21 @@ impl KernelBuilder {
     /// A type in the IR's notation.
     pub fn type_name(&self, ty: Type) -> String {
         self.state.borrow().module.types.display(ty)
+    }
+
+    /// Whether a type is a pointer.
+    pub(crate) fn is_pointer(&self, ty: Type) -> bool {
+        self.with_types(|types| types.is_pointer(ty))
+    }
+
+    /// What a slice points at, and whether its length takes 64 bits.
+    pub(crate) fn as_slice(&self, ty: Type) -> Option<(Address, bool)> {
+        self.with_types(|types| types.as_slice(ty))
+    }
+
+    /// The element type and the length of an array type.
+    pub(crate) fn as_array(&self, ty: Type) -> Option<(Type, ArrayLen)> {
+        self.with_types(|types| types.as_array(ty))
     }
 
     /// What a type is.

@@ -2,7 +2,7 @@
 
 use std::ops;
 
-use crate::ir::{AtomicOp, BinaryOp, InstData, Ordering, Scope, Type, TypeData, Var as IrVar};
+use crate::ir::{AtomicOp, BinaryOp, InstData, Ordering, Scope, Type, Var as IrVar};
 
 use super::{BuildErrorKind, IntoVal, KernelBuilder, Val};
 
@@ -126,8 +126,8 @@ impl<'k> Place<'k> {
         let ptr = b.adopt(self.ptr);
         let index = b.index_value(index);
         let checked = checked && !b.options.unchecked;
-        match b.type_data(self.ty) {
-            TypeData::Array { element, .. } => self.derived(
+        match b.as_array(self.ty) {
+            Some((element, _)) => self.derived(
                 InstData::ElementPtr {
                     ptr: ptr.id,
                     index: index.id,
@@ -135,7 +135,7 @@ impl<'k> Place<'k> {
                 },
                 element,
             ),
-            _ => {
+            None => {
                 let place = match b.is_recovered(ptr) {
                     true => b.recovered(self.ty),
                     false => b.constant(crate::ir::Constant::Zero, self.ty),
@@ -149,10 +149,8 @@ impl<'k> Place<'k> {
     #[track_caller]
     fn derived(self, data: InstData, ty: Type) -> Place<'k> {
         let b = self.builder;
-        let space = match b.type_data(self.ptr.ty) {
-            TypeData::Pointer { space, .. } => space,
-            _ => crate::ir::AddressSpace::Generic,
-        };
+        let pointer = b.with_types(|types| types.as_pointer(self.ptr.ty));
+        let space = pointer.map_or(crate::ir::AddressSpace::Generic, |(_, space, _)| space);
         let ptr_ty = b.pointer_type(ty, space, self.mutable);
         Place::new(b.emit(data, ptr_ty), ty, self.mutable)
     }

@@ -148,15 +148,13 @@ impl<'k> Val<'k> {
     pub fn element(self, index: u32) -> Val<'k> {
         let b = self.builder;
         let this = b.adopt(self);
-        let ty = match b.type_data(this.ty) {
-            TypeData::Vector { element, lanes } if index < u32::from(lanes) => {
-                Type::scalar(element)
-            }
-            TypeData::Array { element, .. } => element,
-            _ => {
-                let expected = format!("a vector or array with an element {index}");
-                return b.wrong_type("`element`", expected, this, Type::I32);
-            }
+        let element = b.with_types(|types| match types.as_vector(this.ty) {
+            Some((element, lanes)) => (index < u32::from(lanes)).then_some(Type::scalar(element)),
+            None => types.as_array(this.ty).map(|(element, _)| element),
+        });
+        let Some(ty) = element else {
+            let expected = format!("a vector or array with an element {index}");
+            return b.wrong_type("`element`", expected, this, Type::I32);
         };
         b.emit(
             InstData::Extract {
@@ -184,9 +182,9 @@ impl<'k> Val<'k> {
     fn slice_len(self, ty: Type) -> Val<'k> {
         let b = self.builder;
         let this = b.adopt(self);
-        match b.type_data(this.ty) {
-            TypeData::Slice { .. } => b.emit(InstData::SliceLen { slice: this.id }, ty),
-            _ => b.wrong_type("`len`", "a slice", this, ty),
+        match b.as_slice(this.ty) {
+            Some(_) => b.emit(InstData::SliceLen { slice: this.id }, ty),
+            None => b.wrong_type("`len`", "a slice", this, ty),
         }
     }
 
@@ -212,22 +210,17 @@ impl<'k> Val<'k> {
         let this = b.adopt(self);
         let index = b.index_value(index);
         let checked = checked && !b.options.unchecked;
-        match b.type_data(this.ty) {
-            TypeData::Slice {
-                element,
-                space,
-                mutable,
-                ..
-            } => {
+        match b.as_slice(this.ty) {
+            Some((at, _)) => {
                 let data = InstData::SliceIndex {
                     slice: this.id,
                     index: index.id,
                     checked,
                 };
-                let ptr = b.pointer_type(element, space, mutable);
-                Place::new(b.emit(data, ptr), element, mutable)
+                let ptr = b.pointer_type(at.pointee, at.space, at.mutable);
+                Place::new(b.emit(data, ptr), at.pointee, at.mutable)
             }
-            _ => Place::new(
+            None => Place::new(
                 b.wrong_type("indexing", "a slice", this, b.any_pointer()),
                 Type::I32,
                 true,
@@ -240,17 +233,12 @@ impl<'k> Val<'k> {
     pub fn as_ptr(self) -> Val<'k> {
         let b = self.builder;
         let this = b.adopt(self);
-        match b.type_data(this.ty) {
-            TypeData::Slice {
-                element,
-                space,
-                mutable,
-                ..
-            } => {
-                let ty = b.pointer_type(element, space, mutable);
+        match b.as_slice(this.ty) {
+            Some((at, _)) => {
+                let ty = b.pointer_type(at.pointee, at.space, at.mutable);
                 b.emit(InstData::SlicePtr { slice: this.id }, ty)
             }
-            _ => b.wrong_type("`as_ptr`", "a slice", this, b.any_pointer()),
+            None => b.wrong_type("`as_ptr`", "a slice", this, b.any_pointer()),
         }
     }
 
@@ -261,15 +249,15 @@ impl<'k> Val<'k> {
         let b = self.builder;
         let this = b.adopt(self);
         let index = b.index_value(index);
-        match b.type_data(this.ty) {
-            TypeData::Pointer { .. } => b.emit(
+        match b.is_pointer(this.ty) {
+            true => b.emit(
                 InstData::PtrOffset {
                     ptr: this.id,
                     index: index.id,
                 },
                 this.ty,
             ),
-            _ => b.wrong_type("`offset`", "a pointer", this, b.any_pointer()),
+            false => b.wrong_type("`offset`", "a pointer", this, b.any_pointer()),
         }
     }
 
@@ -314,11 +302,9 @@ impl<'k> Val<'k> {
     fn pointee(self, operation: &str, takes: &str) -> Place<'k> {
         let b = self.builder;
         let this = b.adopt(self);
-        match b.type_data(this.ty) {
-            TypeData::Pointer {
-                pointee, mutable, ..
-            } => Place::new(this, pointee, mutable),
-            _ => Place::new(
+        match b.with_types(|types| types.as_pointer(this.ty)) {
+            Some((pointee, _, mutable)) => Place::new(this, pointee, mutable),
+            None => Place::new(
                 b.wrong_type(operation, takes, this, b.any_pointer()),
                 Type::I32,
                 true,
@@ -385,7 +371,7 @@ impl KernelBuilder {
         let name = format!("{op:?}").to_lowercase();
         let (x, y) = self.pair(&name, left, right);
         let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
-        let address = matches!(self.type_data(x.ty), TypeData::Pointer { .. });
+        let address = self.is_pointer(x.ty);
         if !(self.is_number(x.ty) || address || (equality && x.ty == Type::BOOL)) {
             return self.wrong_type(&format!("`{name}`"), "numbers", x, Type::BOOL);
         }

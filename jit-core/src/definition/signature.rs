@@ -149,12 +149,17 @@ impl<'a> Writer<'a> {
 
     fn note_structs(&mut self, ty: Type) {
         match *self.types.data(ty) {
-            TypeData::Struct(id) if !self.structs.contains(&id) => self.structs.push(id),
+            TypeData::Struct(id) => {
+                if !self.structs.contains(&id) {
+                    self.structs.push(id);
+                }
+            }
             TypeData::Array { element, .. } | TypeData::Slice { element, .. } => {
                 self.note_structs(element);
             }
             TypeData::Pointer { pointee, .. } => self.note_structs(pointee),
-            _ => {}
+            TypeData::Unit | TypeData::Scalar(_) | TypeData::Vector { .. } | TypeData::Param(_) => {
+            }
         }
     }
 }

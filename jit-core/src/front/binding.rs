@@ -75,10 +75,7 @@ impl<'k> Front<'k> {
             true => b.generic(value.read()),
             false => value.read(),
         };
-        let is_address = matches!(
-            b.type_data(value.ty()),
-            TypeData::Slice { .. } | TypeData::Pointer { .. }
-        );
+        let is_address = b.with_types(|types| types.is_reference(value.ty()));
         let kind = if memory && !is_address {
             let place = b.local(value.ty());
             place.set(value);
@@ -187,11 +184,8 @@ impl<'k> Front<'k> {
         if is_zero {
             return Operand::new(b, Kind::Value(b.zero(ty)));
         }
-        match b.type_data(ty) {
-            TypeData::Array {
-                len: ArrayLen::Known(len),
-                ..
-            } if len <= MAX_REPEAT => {
+        match b.as_array(ty) {
+            Some((_, ArrayLen::Known(len))) if len <= MAX_REPEAT => {
                 let parts = vec![element.read(); len as usize];
                 Operand::new(b, Kind::Value(b.construct(ty, &parts)))
             }

@@ -1,6 +1,6 @@
 //! What a method is applied to.
 
-use crate::ir::{Type, TypeData};
+use crate::ir::Type;
 
 use super::operand::Kind;
 use super::{Front, Operand};
@@ -62,10 +62,7 @@ impl<'k> Front<'k> {
     /// A receiver as it is before the arguments are evaluated: a value that is passed on as such is
     /// read.
     pub(super) fn ready(self, how: Receiver, receiver: Operand<'k>) -> Operand<'k> {
-        let is_reference = matches!(
-            self.builder.type_data(receiver.ty()),
-            TypeData::Pointer { .. }
-        );
+        let is_reference = self.builder.is_pointer(receiver.ty());
         match how {
             Receiver::Value => receiver.target().eager(),
             _ if is_reference => receiver.eager(),

@@ -186,13 +186,7 @@ impl<'k> Operand<'k> {
 
     /// What a method or an operator is applied to: behind a reference, what it refers to.
     pub fn target(self) -> Operand<'k> {
-        let is_reference = |operand: Self| {
-            matches!(
-                self.builder.type_data(operand.ty()),
-                TypeData::Pointer { .. }
-            )
-        };
-        match is_reference(self) {
+        match self.builder.is_pointer(self.ty()) {
             true => self.deref().target(),
             false => self,
         }
@@ -201,7 +195,7 @@ impl<'k> Operand<'k> {
     /// `&self` or `&mut self`. What has no address is copied to memory for it.
     pub fn address(self, mutable: bool) -> Operand<'k> {
         let b = self.builder;
-        let is_slice = |ty| matches!(b.type_data(ty), TypeData::Slice { .. });
+        let is_slice = |ty| b.as_slice(ty).is_some();
         let reference = match self.kind {
             // A slice is its own reference.
             Kind::Place(place, _) if is_slice(place.ty()) => self.read(),
@@ -232,13 +226,13 @@ impl<'k> Operand<'k> {
     /// `&self[..]` or `&mut self[..]`, of a slice or array.
     pub fn whole_slice(self, mutable: bool) -> Operand<'k> {
         let b = self.builder;
-        let whole = match b.type_data(self.ty()) {
-            TypeData::Slice { .. } | TypeData::Pointer { .. } => self.read(),
-            _ => self.address(mutable).read(),
+        let whole = match b.with_types(|types| types.is_reference(self.ty())) {
+            true => self.read(),
+            false => self.address(mutable).read(),
         };
-        let whole = match b.type_data(whole.ty()) {
-            TypeData::Pointer { .. } => b.slice_of_array(whole),
-            _ => whole,
+        let whole = match b.is_pointer(whole.ty()) {
+            true => b.slice_of_array(whole),
+            false => whole,
         };
         self.borrowed(whole, mutable)
     }

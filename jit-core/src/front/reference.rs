@@ -6,7 +6,7 @@
 //! of branches is described before its last branch is known, so it takes the weakest of what has come.
 
 use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val};
-use crate::ir::{AddressSpace, ArrayLen, StructData, Type, TypeData, TypeTable};
+use crate::ir::{Address, AddressSpace, ArrayLen, StructData, Type, TypeData, TypeTable};
 
 use super::operand::Kind;
 use super::{Front, Operand};
@@ -46,30 +46,26 @@ enum Reference {
 
 impl Reference {
     fn of(types: &TypeTable, ty: Type) -> Option<Reference> {
-        match *types.data(ty) {
-            TypeData::Pointer {
-                pointee,
-                space,
-                mutable,
-            } => Some(Reference::To(pointee, Access { space, mutable })),
-            TypeData::Slice {
-                element,
-                space,
-                mutable,
-                wide,
-            } => Some(Reference::Slice(element, wide, Access { space, mutable })),
-            _ => None,
-        }
+        let Address {
+            pointee,
+            space,
+            mutable,
+        } = types.address(ty)?;
+        let access = Access { space, mutable };
+        Some(match types.as_slice(ty) {
+            Some((_, wide)) => Reference::Slice(pointee, wide, access),
+            None => Reference::To(pointee, access),
+        })
     }
 
     /// The slice that a reference to an array becomes.
     fn as_slice(self, types: &TypeTable) -> Option<(Type, bool, Access)> {
         match self {
             Reference::Slice(element, wide, access) => Some((element, wide, access)),
-            Reference::To(pointee, access) => match *types.data(pointee) {
-                TypeData::Array { element, .. } => Some((element, false, access)),
-                _ => None,
-            },
+            Reference::To(pointee, access) => {
+                let (element, _) = types.as_array(pointee)?;
+                Some((element, false, access))
+            }
         }
     }
 
@@ -131,10 +127,12 @@ fn parts(types: &TypeTable, ty: Type) -> Parts {
     if let Some(reference) = Reference::of(types, ty) {
         return Parts::Reference(reference);
     }
-    match *types.data(ty) {
-        TypeData::Struct(id) => Parts::Tuple(types.struct_data(id).clone()),
-        TypeData::Array { element, len } => Parts::Array(element, len),
-        _ => Parts::Other,
+    if let Some((element, len)) = types.as_array(ty) {
+        return Parts::Array(element, len);
+    }
+    match types.as_struct(ty) {
+        Some(data) => Parts::Tuple(data.clone()),
+        None => Parts::Other,
     }
 }
 
@@ -215,7 +213,9 @@ fn has_references(types: &TypeTable, ty: Type) -> bool {
             fields.any(|(_, ty)| has_references(types, *ty))
         }
         TypeData::Array { element, .. } => has_references(types, *element),
-        _ => false,
+        TypeData::Unit | TypeData::Scalar(_) | TypeData::Vector { .. } | TypeData::Param(_) => {
+            false
+        }
     }
 }
 

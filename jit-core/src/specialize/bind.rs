@@ -415,10 +415,12 @@ impl Binder<'_> {
 
     /// A parameter's type as [`ArgumentType`] shows an argument's.
     fn describe(&self, ty: Type) -> String {
-        match self.types.data(ty) {
-            TypeData::Slice { element, .. } => format!("a slice of `{}`", self.named(*element)),
-            TypeData::Pointer { pointee, .. } => format!("a pointer to `{}`", self.named(*pointee)),
-            _ => format!("`{}`", self.named(ty)),
+        match self.types.address(ty) {
+            Some(at) if self.types.is_slice(ty) => {
+                format!("a slice of `{}`", self.named(at.pointee))
+            }
+            Some(at) => format!("a pointer to `{}`", self.named(at.pointee)),
+            None => format!("`{}`", self.named(ty)),
         }
     }
 

@@ -427,17 +427,11 @@ impl Instance<'_, '_> {
     fn widen(&mut self, value: Value, region: Region, location: Location) -> Value {
         let types = &mut self.specializer.module.types;
         let narrow = self.out.type_of(value);
-        let TypeData::Slice {
-            element,
-            space,
-            mutable,
-            wide: false,
-        } = *types.data(narrow)
-        else {
+        let Some((at, false)) = types.as_slice(narrow) else {
             return value;
         };
         let (pointer, wide) = (
-            types.pointer(element, space, mutable),
+            types.pointer(at.pointee, at.space, at.mutable),
             widened(types, narrow),
         );
         let out = &mut self.out;

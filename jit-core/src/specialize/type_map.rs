@@ -123,19 +123,14 @@ fn intern_unique(to: &mut TypeTable, name: &str, fields: Vec<(String, Type)>) ->
 
 /// The slice type `ty` with a 64-bit length; other types as they are.
 pub(super) fn widened(types: &mut TypeTable, ty: Type) -> Type {
-    match types.data(ty).clone() {
-        TypeData::Slice {
-            element,
-            space,
-            mutable,
-            ..
-        } => types.intern(TypeData::Slice {
-            element,
-            space,
-            mutable,
+    match types.as_slice(ty) {
+        Some((at, _)) => types.intern(TypeData::Slice {
+            element: at.pointee,
+            space: at.space,
+            mutable: at.mutable,
             wide: true,
         }),
-        _ => ty,
+        None => ty,
     }
 }
 

@@ -25,7 +25,7 @@ use inkwell::values::{
     InstructionValue, PointerValue,
 };
 
-use kiln_ir::{AddressSpace, TypeData, TypeTable};
+use kiln_ir::{AddressSpace, TypeTable};
 
 use super::types::space_number;
 use crate::llvm::bindings::build_freeze;
@@ -92,12 +92,8 @@ pub(super) fn prepare_emission<'ctx>(
 }
 
 fn has_generic_addresses(types: &TypeTable) -> bool {
-    types.iter().any(|(_, data)| match data {
-        TypeData::Pointer { space, .. } | TypeData::Slice { space, .. } => {
-            *space == AddressSpace::Generic
-        }
-        _ => false,
-    })
+    let mut addresses = types.iter().filter_map(|(ty, _)| types.address(ty));
+    addresses.any(|address| address.space == AddressSpace::Generic)
 }
 
 /// A pipeline in parts that each begin with the inference, but for the first. An inference that is

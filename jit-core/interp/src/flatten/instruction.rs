@@ -2,7 +2,7 @@
 
 use kiln_ir::{
     AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, LeafType,
-    Meaning, Scalar, Type, TypeData, Value,
+    Meaning, Scalar, Type, Value,
 };
 
 use super::{Flattener, Frame, Result};
@@ -42,9 +42,9 @@ impl<'m> Flattener<'m> {
                 self.push(Op::Binary { f, d, a, b });
             }
             InstData::Compare { op, args: [a, b] } => {
-                let scalar = match self.module.types.data(function.type_of(*a)) {
-                    TypeData::Pointer { .. } => Scalar::U64,
-                    _ => self.scalar(function, *a)?,
+                let scalar = match self.module.types.is_pointer(function.type_of(*a)) {
+                    true => Scalar::U64,
+                    false => self.scalar(function, *a)?,
                 };
                 let f = ops::compare(*op, scalar);
                 let (a, b) = (self.reg(frame, *a)?, self.reg(frame, *b)?);
@@ -141,11 +141,8 @@ impl<'m> Flattener<'m> {
             }
             InstData::FieldPtr { ptr, field } => {
                 let pointee = self.pointee(function, *ptr)?;
-                let TypeData::Struct(id) = *module.types.data(pointee) else {
-                    return Err(self.unverified("a field of something that is no struct"));
-                };
-                let layout = module.types.struct_layout(id);
-                let offset = layout.and_then(|(_, at)| at.get(*field as usize).copied());
+                let offsets = module.types.field_offsets(pointee);
+                let offset = offsets.and_then(|at| at.get(*field as usize).copied());
                 let offset = offset.ok_or_else(|| self.unverified("no such field"))?;
                 let p = self.reg(frame, *ptr)?;
                 self.push(Op::Offset { d, p, offset });
@@ -156,11 +153,7 @@ impl<'m> Flattener<'m> {
                 checked,
             } => {
                 let pointee = self.pointee(function, *ptr)?;
-                let TypeData::Array {
-                    element,
-                    len: ArrayLen::Known(len),
-                } = *module.types.data(pointee)
-                else {
+                let Some((element, ArrayLen::Known(len))) = module.types.as_array(pointee) else {
                     return Err(self.unverified("an element of something that is no array"));
                 };
                 let i = self.index(function, frame, *index)?;
@@ -205,8 +198,7 @@ impl<'m> Flattener<'m> {
                 index,
                 checked,
             } => {
-                let TypeData::Slice { element, .. } = *module.types.data(function.type_of(*slice))
-                else {
+                let Some((elements, _)) = module.types.as_slice(function.type_of(*slice)) else {
                     return Err(self.unverified("an index into something that is no slice"));
                 };
                 let (p, i) = (
@@ -220,7 +212,7 @@ impl<'m> Flattener<'m> {
                         site: self.sites[&at],
                     });
                 }
-                let size = self.size(element)? as u32;
+                let size = self.size(elements.pointee)? as u32;
                 self.push(Op::Scale { d, p, i, size });
             }
             InstData::SharedAddr(var) => {
@@ -230,10 +222,10 @@ impl<'m> Flattener<'m> {
                 });
             }
             InstData::DynamicShared => {
-                let TypeData::Slice { element, .. } = *module.types.data(result) else {
+                let Some((elements, _)) = module.types.as_slice(result) else {
                     return Err(self.unverified("dynamic shared memory that is no slice"));
                 };
-                let size = self.size(element)?.max(1) as u32;
+                let size = self.size(elements.pointee)?.max(1) as u32;
                 self.program.dynamic_element = size;
                 self.push(Op::DynamicShared { d, size });
             }
@@ -334,9 +326,7 @@ impl<'m> Flattener<'m> {
             InstData::Intrinsic { id, args } => {
                 let def = module.intrinsics[*id];
                 let types: Vec<Type> = args.iter().map(|&a| function.type_of(a)).collect();
-                let scalar = def
-                    .cell_type(&module.types, &types, result)
-                    .unwrap_or(Scalar::U32);
+                let scalar = def.meaning_type(&module.types, &types, result);
                 match def.meaning {
                     Meaning::Warp(f) => {
                         let op = WarpOp {

@@ -113,7 +113,16 @@ impl TypeTable {
                     ranges.push(at as usize..(at + n * layout.size) as usize);
                 }
             }
-            _ => {
+            TypeData::Unit
+            | TypeData::Scalar(_)
+            | TypeData::Vector { .. }
+            | TypeData::Array {
+                len: ArrayLen::Param(_),
+                ..
+            }
+            | TypeData::Pointer { .. }
+            | TypeData::Slice { .. }
+            | TypeData::Param(_) => {
                 let size = self.layout(ty).map_or(0, |l| l.size);
                 ranges.push(at as usize..(at + size) as usize);
             }

@@ -39,7 +39,10 @@ impl TypeTable {
                 mutable,
                 wide,
             },
-            flat => flat,
+            flat @ (TypeData::Unit
+            | TypeData::Scalar(_)
+            | TypeData::Vector { .. }
+            | TypeData::Param(_)) => flat,
         };
         self.intern(data)
     }
@@ -91,7 +94,7 @@ impl TypeTable {
                     wide,
                 }
             }
-            flat => flat,
+            flat @ (TypeData::Unit | TypeData::Scalar(_) | TypeData::Vector { .. }) => flat,
         };
         self.intern(data)
     }

@@ -55,7 +55,7 @@ impl Rules<'_> {
 
     pub(super) fn compare(&self, op: CompareOp, [a, _]: [Value; 2]) -> Rule {
         let ty = self.ty(a);
-        let ordered = self.is_number(ty) || matches!(self.types.data(ty), TypeData::Pointer { .. });
+        let ordered = self.is_number(ty) || self.types.is_pointer(ty);
         match op {
             CompareOp::Eq | CompareOp::Ne => {
                 let holds = ordered || ty == Type::BOOL;
@@ -79,9 +79,8 @@ impl Rules<'_> {
 
     pub(super) fn bitcast(&self, from: Type, to: Type) -> Rule {
         for ty in [from, to] {
-            let data = self.types.data(ty);
-            let number = ty != Type::BOOL && matches!(data, TypeData::Scalar(_));
-            let flat = matches!(data, TypeData::Vector { .. } | TypeData::Pointer { .. });
+            let number = ty != Type::BOOL && ty.as_scalar().is_some();
+            let flat = self.types.as_vector(ty).is_some() || self.types.is_pointer(ty);
             let taken = "the bits of numbers, vectors and pointers can be cast";
             self.expect(number || flat, taken, ty)?;
         }

@@ -2,11 +2,11 @@
 
 use super::MAX_LOCAL_BYTES;
 use super::rules::{Rule, Rules};
-use crate::{AddressSpace, AtomicOp, Ordering, Scalar, Type, TypeBound, TypeData, Value};
+use crate::{Address, AddressSpace, AtomicOp, Ordering, Scalar, Type, TypeBound, Value};
 
 /// A pointer or slice type in parts: what is pointed at, where, mutable, and of slices whether
 /// they are wide.
-type Address = (Type, AddressSpace, bool, Option<bool>);
+type Reference = (Type, AddressSpace, bool, Option<bool>);
 
 impl Rules<'_> {
     /// `result` if it is the pointer type that is given.
@@ -56,36 +56,27 @@ impl Rules<'_> {
     pub(super) fn element_ptr(&self, ptr: Value, index: Value, result: Type) -> Rule {
         let (pointee, space, mutable) = self.pointer(ptr)?;
         self.index(index)?;
-        match *self.types.data(pointee) {
-            TypeData::Array { element, .. } => {
-                self.gives_pointer((element, space, mutable), result)
-            }
-            _ => Err(format!(
+        match self.types.as_array(pointee) {
+            Some((element, _)) => self.gives_pointer((element, space, mutable), result),
+            None => Err(format!(
                 "an array has elements, not a `{}`",
                 self.name(pointee)
             )),
         }
     }
 
-    fn address(&self, ty: Type) -> Option<Address> {
-        match *self.types.data(ty) {
-            TypeData::Pointer {
-                pointee,
-                space,
-                mutable,
-            } => Some((pointee, space, mutable, None)),
-            TypeData::Slice {
-                element,
-                space,
-                mutable,
-                wide,
-            } => Some((element, space, mutable, Some(wide))),
-            _ => None,
-        }
+    fn reference(&self, ty: Type) -> Option<Reference> {
+        let Address {
+            pointee,
+            space,
+            mutable,
+        } = self.types.address(ty)?;
+        let wide = self.types.as_slice(ty).map(|(_, wide)| wide);
+        Some((pointee, space, mutable, wide))
     }
 
     pub(super) fn space_cast(&self, from: Type, to: Type) -> Rule {
-        let (Some(source), Some(target)) = (self.address(from), self.address(to)) else {
+        let (Some(source), Some(target)) = (self.reference(from), self.reference(to)) else {
             let (from, to) = (self.name(from), self.name(to));
             return Err(format!(
                 "pointers and slices are cast, not `{from}` to `{to}`"
@@ -111,7 +102,7 @@ impl Rules<'_> {
 
     pub(super) fn slice_new(&self, ptr: Value, result: Type) -> Rule {
         let (pointee, space, mutable) = self.pointer(ptr)?;
-        match self.address(result) {
+        match self.reference(result) {
             Some((element, s, m, Some(_))) if (element, s, m) == (pointee, space, mutable) => {
                 Ok(result)
             }
@@ -139,7 +130,7 @@ impl Rules<'_> {
     }
 
     pub(super) fn dynamic_shared(&self, result: Type) -> Rule {
-        match self.address(result) {
+        match self.reference(result) {
             Some((_, AddressSpace::Shared, true, Some(false))) => Ok(result),
             _ => Err(format!(
                 "it gives a mutable slice in shared memory, not `{}`",

@@ -90,17 +90,10 @@ impl<'c> Rules<'c> {
     }
 
     pub(super) fn slice(&self, slice: Value) -> Result<(Type, AddressSpace, bool, bool), String> {
-        match *self.types.data(self.ty(slice)) {
-            TypeData::Slice {
-                element,
-                space,
-                mutable,
-                wide,
-            } => Ok((element, space, mutable, wide)),
-            _ => Err(format!(
-                "it takes a slice, not `{}`",
-                self.name(self.ty(slice))
-            )),
+        let ty = self.ty(slice);
+        match self.types.as_slice(ty) {
+            Some((at, wide)) => Ok((at.pointee, at.space, at.mutable, wide)),
+            None => Err(format!("it takes a slice, not `{}`", self.name(ty))),
         }
     }
 

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use super::{Checker, MAX_VALUE_SCALARS};
 use crate::{
-    AddressSpace, Function, FunctionKind, Inline, ParamData, Passing, Phase, Type, TypeData,
-    TypeTable,
+    AddressSpace, Function, FunctionKind, Inline, ParamData, Passing, Phase, Type, TypeTable,
 };
 
 /// Checks the signature and the variables of a function whose entities exist.
@@ -145,10 +144,8 @@ impl Signature<'_, '_> {
 
     fn passing(&self, passing: Passing, ty: Type) -> Option<String> {
         let name = self.types.display(ty);
-        let pointer = match *self.types.data(ty) {
-            TypeData::Pointer { space, mutable, .. } => Some((space, mutable)),
-            _ => None,
-        };
+        let pointer = self.types.as_pointer(ty);
+        let pointer = pointer.map(|(_, space, mutable)| (space, mutable));
         let space = self.space(ty);
         if !self.is_kernel() {
             let direct = passing == Passing::Direct;
@@ -181,10 +178,7 @@ impl Signature<'_, '_> {
     }
 
     fn space(&self, ty: Type) -> Option<AddressSpace> {
-        match *self.types.data(ty) {
-            TypeData::Pointer { space, .. } | TypeData::Slice { space, .. } => Some(space),
-            _ => None,
-        }
+        self.types.address(ty).map(|address| address.space)
     }
 
     fn facts(&self, param: &ParamData, ty: Type) -> Option<String> {

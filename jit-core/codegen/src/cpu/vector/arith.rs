@@ -8,9 +8,7 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use kiln_ir::legal::Proved as _;
 use kiln_ir::rounding::{bf16_from_f64, f16_from_f64};
-use kiln_ir::{
-    BinaryOp, CompareOp, Constant, FloatOp, LeafType, Scalar, Type, TypeData, UnaryOp, Value,
-};
+use kiln_ir::{BinaryOp, CompareOp, Constant, FloatOp, LeafType, Scalar, Type, UnaryOp, Value};
 
 use super::Warp;
 use super::emit::Built;
@@ -303,7 +301,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             self.leaf(a)?.value(self.emit)?,
             self.leaf(b)?.value(self.emit)?,
         );
-        if let TypeData::Pointer { .. } = self.types().data(ty) {
+        if self.types().is_pointer(ty) {
             return Ok(Leaf::from(self.emit.icmp(
                 int_predicate(op, false),
                 x,

@@ -13,7 +13,6 @@ use inkwell::values::FunctionValue;
 
 use kiln_ir::{
     AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inline, ParamData, Passing, Type,
-    TypeData,
 };
 
 use super::{ModuleLowering, names};
@@ -40,20 +39,19 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
     pub(super) fn arrival(&self, function: &Function, param: &ParamData) -> Arrival {
         let ty = function.type_of(param.value);
         let kernel = function.kind == FunctionKind::Kernel;
-        match *self.types.table().data(ty) {
-            TypeData::Slice { .. } => Arrival::Slice,
-            TypeData::Pointer { pointee, .. } if param.passing == Passing::ByValue => {
-                Arrival::ParamAddress(pointee)
-            }
-            // LLVM would align such a vector, and a struct that holds one, to its size.
-            TypeData::Vector { element, lanes }
-                if kernel && self.types.lanes_per_piece(element, lanes).is_some() =>
-            {
-                Arrival::ParamLoad(ty)
-            }
-            _ if kernel && self.types.table().is_aggregate(ty) => Arrival::ParamLoad(ty),
-            _ if kernel => Arrival::Memory,
-            _ => Arrival::Value,
+        let types = self.types.table();
+        // LLVM would align such a vector, and a struct that holds one, to its size.
+        let in_pieces = |(element, lanes)| self.types.lanes_per_piece(element, lanes).is_some();
+        if types.is_slice(ty) {
+            Arrival::Slice
+        } else if param.passing == Passing::ByValue {
+            Arrival::ParamAddress(types.pointee_of(ty))
+        } else if !kernel {
+            Arrival::Value
+        } else if types.is_aggregate(ty) || types.as_vector(ty).is_some_and(in_pieces) {
+            Arrival::ParamLoad(ty)
+        } else {
+            Arrival::Memory
         }
     }
 
@@ -73,10 +71,9 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
                 into.push(self.context.ptr_type(space.into()).into());
             }
             Arrival::Slice => {
-                if let TypeData::Slice { space, wide, .. } = *self.types.table().data(ty) {
-                    into.push(self.types.pointer(space).into());
-                    into.push(self.types.slice_length(wide).into());
-                }
+                let (elements, wide) = self.types.table().slice_of(ty);
+                into.push(self.types.pointer(elements.space).into());
+                into.push(self.types.slice_length(wide).into());
             }
         }
         Ok(())
@@ -105,11 +102,13 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         &self,
         ty: Type,
     ) -> Result<Option<BasicTypeEnum<'ctx>>, BackendError> {
-        match *self.types.table().data(ty) {
-            TypeData::Unit => Ok(None),
-            TypeData::Slice { space, .. } => Ok(Some(self.types.slice_memory(space).into())),
-            _ => Ok(Some(self.types.value(ty)?)),
+        if ty == Type::UNIT {
+            return Ok(None);
         }
+        Ok(Some(match self.types.table().as_slice(ty) {
+            Some((elements, _)) => self.types.slice_memory(elements.space).into(),
+            None => self.types.value(ty)?,
+        }))
     }
 
     pub(crate) fn enum_attribute(&self, name: &str, value: u64) -> Attribute {
@@ -211,15 +210,14 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         index: u32,
     ) {
         let ty = function.type_of(param.value);
-        let mutable = match *self.types.table().data(ty) {
-            TypeData::Pointer { mutable, .. } | TypeData::Slice { mutable, .. } => mutable,
-            _ => return,
+        let Some(address) = self.types.table().address(ty) else {
+            return;
         };
         let at = AttributeLoc::Param(index);
         if param.facts.noalias {
             declared.add_attribute(at, self.enum_attribute("noalias", 0));
         }
-        if !mutable {
+        if !address.mutable {
             declared.add_attribute(at, self.enum_attribute("readonly", 0));
         }
         let align = u64::from(param.facts.align);

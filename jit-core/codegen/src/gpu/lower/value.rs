@@ -225,12 +225,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
 
     /// The zero of a type.
     pub(super) fn zero(&self, ty: Type) -> Result<Lowered<'ctx>, BackendError> {
-        match *self.types().table().data(ty) {
-            TypeData::Slice { space, wide, .. } => Ok(Lowered::Slice(
-                self.types().pointer(space).const_null(),
+        Ok(match self.types().table().as_slice(ty) {
+            Some((elements, wide)) => Lowered::Slice(
+                self.types().pointer(elements.space).const_null(),
                 self.types().slice_length(wide).const_zero(),
-            )),
-            _ => Ok(Lowered::One(self.types().value(ty)?.const_zero())),
-        }
+            ),
+            None => Lowered::One(self.types().value(ty)?.const_zero()),
+        })
     }
 }
