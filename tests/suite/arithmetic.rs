@@ -14,6 +14,7 @@ chapter![
     half_types_round_each_result,
     min_and_max_prefer_numbers,
     math_functions,
+    powers_of_any_exponent_are_the_same_products,
     selects_and_bools,
 ];
 
@@ -243,6 +244,37 @@ fn math_functions(jit: &Jit) -> Outcome {
             "powi({a}, -3) = {o}"
         );
     }
+    Ok(())
+}
+
+/// Where the exponent is known a power is multiplications, else a loop: of the same factors in one order.
+fn powers_of_any_exponent_are_the_same_products(jit: &Jit) -> Outcome {
+    let exponents = [-17i32, -3, -1, 0, 1, 2, 7, 30, i32::MIN];
+    let values = [1.1f32, -0.75, 3.0, 0.0, -2.5];
+    let count = exponents.len() as u32;
+    let kernel = Kernel::build("powers", |k| {
+        let (known, other) = (
+            k.slice_mut("known", Type::F32),
+            k.slice_mut("other", Type::F32),
+        );
+        let (x, n) = (k.slice("x", Type::F32), k.slice("n", Type::I32));
+        let i = k.global_id().x();
+        k.if_(i.lt(x.len()), || {
+            let x = x.at(i).get();
+            for (j, &exponent) in (0u32..).zip(&exponents) {
+                known.at(i * count + j).set(x.powi(exponent));
+                other.at(i * count + j).set(x.powi(n.at(j).get()));
+            }
+        });
+    })?;
+    let (x, n) = (jit.upload(&values)?, jit.upload(&exponents)?);
+    let mut powers = [0, 1].map(|_| jit.zeros::<f32>(values.len() * exponents.len()));
+    let [Ok(known), Ok(other)] = &mut powers else {
+        panic!("memory")
+    };
+    jit.launch(&kernel, 1, 32, args!(&mut *known, &mut *other, &x, &n))?;
+    let bits = |powers: &[f32]| powers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&known.to_vec()?), bits(&other.to_vec()?));
     Ok(())
 }
 
