@@ -621,7 +621,7 @@ fn a_guess_is_found() {
 
 #[test]
 fn guesses_are_counted() {
-    let path = "jit-core/codegen/src/cpu/vector/single.rs";
+    let path = "jit-core/src/specialize/wide.rs";
     let guess = "if let InstData::Barrier = x {}";
     let file = |guesses: usize| format!("//! X.\nfn f() {{ {} }}\n", guess.repeat(guesses));
     check(path, &file(1), &[]);
