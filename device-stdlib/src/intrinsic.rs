@@ -246,6 +246,7 @@ macro_rules! intrinsic {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl $crate::macros::Callable for $name {
             fn call<'k>(
                 front: $crate::macros::Front<'k>,
