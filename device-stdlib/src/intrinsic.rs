@@ -359,7 +359,7 @@ pub trait RowType {
     /// What it is in the row after that.
     const LATER: TypePattern = Self::FIRST;
 
-    /// The value with these bits, the others zero ([`Meaning`](kiln_jit_core::ir::Meaning)), of a scalar.
+    /// The value with these bits, the others zero ([`Meaning`]), of a scalar.
     fn from_bits(bits: u64) -> Option<Self>
     where
         Self: Sized,
