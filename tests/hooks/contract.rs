@@ -266,7 +266,15 @@ fn a_veto_is_told_to_those_that_were_told_of_the_launch() -> Result<()> {
     assert!(error.starts_with("hook `vetoes` failed: the budget is spent"));
     let take = || std::mem::take(&mut *told.lock().unwrap());
     assert_eq!(take(), ["a before", "a failed"]);
-    launch(&on_cpu(set))?;
+    launch(&on_cpu(set.clone()))?;
+    assert_eq!(take(), ["a before", "b before", "a went", "b went"]);
+    let panics = Hook::new("panics").after_launch(|_, _| panic!("no way"));
+    let error = launch(&on_cpu(set.before("b", panics))).expect_err("a hook is wrong");
+    let error = error.to_string();
+    assert!(
+        error.starts_with("hook `panics` panicked: no way"),
+        "{error}"
+    );
     assert_eq!(take(), ["a before", "b before", "a went", "b went"]);
     Ok(())
 }

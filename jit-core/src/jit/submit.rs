@@ -11,7 +11,7 @@ use crate::cache::LoadedKernel;
 use crate::code::KernelInfo;
 use crate::compile::failed;
 use crate::error::{Error, Result};
-use crate::hook::{HookError, LaunchEvent, at};
+use crate::hook::{Hook, HookError, LaunchEvent, at};
 use crate::launch::{LaunchConfig, LaunchError, check_config};
 use crate::runtime::Buffer;
 
@@ -64,13 +64,16 @@ impl Jit {
             Some(veto) => Err(veto.into()),
             None => self.submit(loaded, config, args),
         };
-        for hook in self.0.hooks.iter().take(told) {
+        let tell = |hook: &Hook| {
             hook.each(&at::after_launch(), kernel, |after| {
                 after(&event, &result);
                 Ok(())
-            })?;
-        }
-        result
+            })
+        };
+        // All are told, whatever one of them does.
+        let told: Vec<_> = self.0.hooks.iter().take(told).map(tell).collect();
+        result?;
+        Ok(told.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// Tells hooks of a launch about to happen: how many of them have been told, and the veto of the next.
