@@ -354,7 +354,8 @@ fn a_kernel_becomes_the_same_code_each_time() -> kiln::Result<()> {
     let code = || -> kiln::Result<String> {
         let jit = Jit::with(Device::cpu(), HookSet::new(), JitOptions::default());
         let mut y = jit.zeros::<u32>(64)?;
-        let inspection = jit.inspect_block(&carries, 64, args!(&mut y, 4u32))?;
+        // More than one warp, so that the block is cut.
+        let inspection = jit.inspect_block(&carries, 256, args!(&mut y, 4u32))?;
         Ok(inspection.unoptimized_llvm()?.to_owned())
     };
     let first = code()?;
