@@ -335,7 +335,10 @@ impl ThroughLlvm {
                 passed(Stage::Object, &|| format!("{} bytes", object.len()));
             }
             Code::Custom(code) => passed(Stage::Object, &|| format!("{} bytes", code.size())),
-            Code::Interpreted { .. } => {}
+            Code::Interpreted { why, .. } => {
+                self.hooks
+                    .check_interpreted(why.as_deref().unwrap_or("that is its code"))?;
+            }
         }
         drop(llvm);
         Ok((code, stages))

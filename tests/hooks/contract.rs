@@ -176,6 +176,40 @@ fn a_kernel_that_llvm_makes_no_code_for_does_not_forget_its_hooks() -> Result<()
     run(&on_cpu(hook().if_supported().into()))
 }
 
+/// Has code take more stack than a thread has, so that it cannot be run.
+fn takes_stack() -> Hook {
+    Hook::new("takes-stack").finish_optimized_module(|_, module| {
+        let entry = module
+            .get_function("kiln_blocks")
+            .ok_or("there is no entry")?;
+        let first = entry.get_first_basic_block().ok_or("it has no body")?;
+        let builder = module.get_context().create_builder();
+        match first.get_first_instruction() {
+            Some(instruction) => builder.position_before(&instruction),
+            None => builder.position_at_end(first),
+        }
+        let byte = module.get_context().i8_type();
+        let large = builder.build_alloca(byte.array_type(8 << 20), "large")?;
+        builder
+            .build_store(large, byte.const_zero())?
+            .set_volatile(true)?;
+        Ok(())
+    })
+}
+
+#[test]
+fn code_that_cannot_be_run_does_not_forget_its_hooks() -> Result<()> {
+    let error = launch(&on_cpu(takes_stack().into())).expect_err("what the hook made is not run");
+    let error = error.to_string();
+    let want = "hook `takes-stack` has `finish_optimized_module`, and this kernel is interpreted: its code takes 83";
+    assert!(error.starts_with(want), "{error}");
+    assert_eq!(
+        launch(&on_cpu(takes_stack().if_supported().into()))?,
+        [7; 4]
+    );
+    Ok(())
+}
+
 /// A hook with `f` at a point; what `f` gives is an error, if it does not panic.
 fn at(point: HookPoint, f: fn() -> Box<dyn std::error::Error + Send + Sync>) -> Hook {
     let hook = Hook::new("wrong").key("f", point);

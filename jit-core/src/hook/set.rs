@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::point::{At, Points};
+use super::point::At;
 use super::{Hook, HookError, HookErrorKind, HookPoint, HookSetError, Needs};
 use crate::codegen::{Generator, Isas, in_hook};
 use crate::target::Target;
@@ -201,7 +201,7 @@ impl Hook {
         kernel: &str,
         mut f: impl FnMut(&F) -> Result<(), HookErrorKind>,
     ) -> Result<(), HookError> {
-        for function in (at.functions)(self.functions()) {
+        for function in (at.functions)(&self.points) {
             self.guarded(at.point, kernel, || f(function))?;
         }
         Ok(())
@@ -234,9 +234,5 @@ impl Hook {
             point,
             kind,
         }
-    }
-
-    fn functions(&self) -> &Points {
-        &self.points
     }
 }
