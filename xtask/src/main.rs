@@ -11,6 +11,7 @@ mod error;
 mod fuzz;
 mod guide;
 mod notebook;
+mod outside;
 mod peers;
 mod tests;
 mod tools;

@@ -1,11 +1,11 @@
 //! `cargo xtask test`: every test there is, with NVIDIA's tools where tests look for them.
 //!
-//! Tests of libraries, programs, `tests/` and `examples/` run, and documentation tests run. Beside them, as
-//! most of them leave a processor idle at times, run other commands of xtask: the notebooks, for which
-//! evcxr is compiled first, the guide as a book, and the commands that documents name and that nothing else
-//! runs, the benches among them. The output of tests passes through, that of the others follows, and the
-//! result lines of all are summed up in one last line. Where everything runs, tests that pass are not named:
-//! there are thousands.
+//! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and those of the crate
+//! outside the workspace (`tests/outside`). Beside them, as most of them leave a processor idle at times,
+//! run other commands of xtask: the notebooks, for which evcxr is compiled first, the guide as a book, and the
+//! commands that documents name and that nothing else runs, the benches among them. The output of tests passes
+//! through, that of the others follows, and the result lines of all are summed up in one last line. Where
+//! everything runs, tests that pass are not named: there are thousands.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::error::{Error, Result};
+use crate::outside;
 use crate::tools::{self, Kit};
 use crate::workspace::{cannot_start, cargo};
 
@@ -87,9 +88,15 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
 /// Runs the tests of cargo.
 fn run_tests(args: &[String]) -> Result<Totals> {
     let mut totals = Totals::default();
-    for step in steps(args) {
+    let of_workspace = steps(args).into_iter().map(|step| {
         let mut command = cargo();
-        command.arg("test").args(step).args(args);
+        command.arg("test").args(step);
+        Ok(command)
+    });
+    let outside = (!selects(args)).then(outside::tests);
+    for command in of_workspace.chain(outside) {
+        let mut command = command?;
+        command.args(args);
         tools::point_to_tools(&mut command);
         if rewrites_snapshots() {
             command.env(REWRITE.0, REWRITE.1);
