@@ -56,7 +56,7 @@ pub use kiln_jit_core as core;
 pub use kiln_kernel_macro::{KernelType, device_fn};
 
 pub use kiln_jit_core::checks::{Checks, Finding};
-pub use kiln_jit_core::error::{Error, Result};
+pub use kiln_jit_core::error::{self, Error, Result};
 pub use kiln_jit_core::jit::{Jit, JitOptions};
 pub use kiln_jit_core::runtime::Device;
 

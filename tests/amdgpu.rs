@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use expect_test::{expect, expect_file};
 use kiln::core::codegen::amdgpu_target;
 use kiln::core::compile::{NoObserver, compile};
-use kiln::core::error::Error;
+use kiln::core::error::{CompileError, Error};
 use kiln::core::hook::HookSet;
 use kiln::core::ir::{Module, parse};
 use kiln::core::job::{CompileJob, CompileOptions};
@@ -52,7 +52,7 @@ fn objects() -> Outcome {
             match object(module) {
                 Ok(object) if is_for_amd(&object) => made += 1,
                 Ok(_) => wrong.push(format!("{name} is no object for AMD's GPUs")),
-                Err(Error::Illegal(illegal)) => {
+                Err(Error::Compile(CompileError::Illegal(illegal))) => {
                     let reasons = illegal.list.iter().map(|i| i.message.as_str());
                     let mut reasons: Vec<&str> = reasons.collect();
                     reasons.sort_unstable();

@@ -7,10 +7,11 @@ mod memory;
 mod races;
 mod texts;
 
+use kiln::Finding;
 use kiln::core::launch::KernelFault;
 use kiln::core::runtime::CpuOptions;
+use kiln::error::{Error, RunError};
 use kiln::prelude::*;
-use kiln::{Error, Finding};
 
 /// Threads of a block of most cases.
 const THREADS: u32 = 32;
@@ -76,7 +77,7 @@ fn launch(jit: &Jit, kernel: &Kernel, shape: Shape) -> kiln::Result<()> {
 #[track_caller]
 fn finding(what: &str, result: kiln::Result<()>) -> Finding {
     match result {
-        Err(Error::Finding(finding)) => *finding,
+        Err(Error::Run(RunError::Finding(finding))) => *finding,
         Err(error) => panic!("{what}: not a finding: {error}"),
         Ok(()) => panic!("{what}: nothing is found"),
     }
@@ -85,7 +86,7 @@ fn finding(what: &str, result: kiln::Result<()>) -> Finding {
 #[track_caller]
 fn fault(what: &str, result: kiln::Result<()>) -> KernelFault {
     match result {
-        Err(Error::Fault(fault)) => fault,
+        Err(Error::Run(RunError::Fault(fault))) => fault,
         Err(error) => panic!("{what}: not a fault: {error}"),
         Ok(()) => panic!("{what}: nothing is found"),
     }

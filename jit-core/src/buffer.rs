@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kiln_runtime::{Backend, Device, DeviceError, DeviceId};
 
-use crate::error::Result;
+use crate::error::{MemoryError, Result};
 use crate::value::{KernelType, bytes_of, vec_from_bytes};
 
 /// A number of values in device memory. Freed when dropped, after the work that uses it; on a CPU device
@@ -106,10 +106,8 @@ impl<T: KernelType> Buffer<T> {
     /// More values than the buffer has, or a device that has failed.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         if values.len() > self.len {
-            return Err(crate::error::Error::BufferTooSmall {
-                buffer: self.len,
-                values: values.len(),
-            });
+            let (buffer, values) = (self.len, values.len());
+            return Err(MemoryError::BufferTooSmall { buffer, values }.into());
         }
         self.backend.upload(self.address, bytes_of(values))?;
         Ok(())

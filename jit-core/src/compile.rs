@@ -20,7 +20,7 @@ use crate::codegen::{
     OperationLowering, Session, compile_module,
 };
 use crate::contract::{Checked, Contract};
-use crate::error::{Error, Result};
+use crate::error::{CompileError, Error, Result};
 use crate::expand::expand;
 use crate::hook::{
     At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
@@ -193,10 +193,13 @@ impl Compiler<'_> {
     /// As [`Compiler::compile`].
     pub fn generate(&self, job: &LegalJob) -> Result<CompiledKernel> {
         let kernel = &job.info.name;
-        let isa = self.isas.of(&job.target).ok_or_else(|| Error::NoIsa {
-            kernel: kernel.clone(),
-            target: job.target.to_string(),
-        })?;
+        let isa = self
+            .isas
+            .of(&job.target)
+            .ok_or_else(|| CompileError::NoIsa {
+                kernel: kernel.clone(),
+                target: job.target.to_string(),
+            })?;
         isa.check(&job.legal)?;
         let code = match isa.generator() {
             Generator::Direct(direct) => direct.emit(&job.legal, &job.options)?,

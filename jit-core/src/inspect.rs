@@ -10,7 +10,7 @@ use crate::cache::CacheKey;
 use crate::code::{Code, CompiledKernel, HostCode, KernelInfo};
 use crate::compile::{Stage, StageObserver};
 use crate::environment::Environment;
-use crate::error::{Error, Result};
+use crate::error::{Error, InspectError, Result};
 use crate::job::LegalJob;
 use crate::target::Target;
 
@@ -154,14 +154,15 @@ impl Inspection {
 
     fn no_stage(&self, stage: Stage) -> Error {
         let (kernel, stage) = (self.job.info.name.clone(), stage.name());
-        match self.code() {
-            Some(code) => Error::NoStage {
+        let error = match self.code() {
+            Some(code) => InspectError::NoStage {
                 kernel,
                 stage,
                 target: code.kind(),
             },
-            None => Error::NoBlock { kernel, stage },
-        }
+            None => InspectError::NoBlock { kernel, stage },
+        };
+        error.into()
     }
 }
 
@@ -171,13 +172,14 @@ fn tempfolder() -> Result<PathBuf> {
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("kiln-sass-{}-{n}", std::process::id()));
     std::fs::create_dir_all(&folder)
-        .map_err(|e| Error::tool("the temporary folder", &folder, e.to_string()))?;
+        .map_err(|e| InspectError::tool("the temporary folder", &folder, e.to_string()))?;
     Ok(folder)
 }
 
 fn disassemble(folder: &Path, ptx: &str, sm: u32) -> Result<String> {
     let (source, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
-    std::fs::write(&source, ptx).map_err(|e| Error::tool("write", &source, e.to_string()))?;
+    std::fs::write(&source, ptx)
+        .map_err(|e| InspectError::tool("write", &source, e.to_string()))?;
     let ptxas = Environment::get()
         .ptxas
         .clone()
@@ -206,13 +208,10 @@ fn disassemble(folder: &Path, ptx: &str, sm: u32) -> Result<String> {
 fn run(command: &mut Command, tool: &'static str, path: &Path) -> Result<String> {
     let output = command
         .output()
-        .map_err(|e| Error::tool(tool, path, e.to_string()))?;
+        .map_err(|e| InspectError::tool(tool, path, e.to_string()))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(Error::tool(
-        tool,
-        path,
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    ))
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(InspectError::tool(tool, path, said).into())
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::error::Error;
+use crate::error::{Error, MemoryError};
 use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, error_text};
 
 /// A Rust type that can be written in a kernel: one with a counterpart in the IR.
@@ -320,7 +320,7 @@ pub(crate) fn vec_from_bytes<T: KernelType>(
     let bytes = len.saturating_mul(size_of::<T>());
     let mut values: Vec<T> = Vec::new();
     let reserved = values.try_reserve_exact(len);
-    reserved.map_err(|_| Error::HostMemory { bytes })?;
+    reserved.map_err(|_| MemoryError::Host { bytes })?;
     let start: *mut u8 = values.as_mut_ptr().cast();
     // SAFETY: the vector has room for `bytes` bytes, which `write_bytes` initializes before they
     // are lent as `u8`. Any bytes are a value of the type by the contract of `KernelType`, or are

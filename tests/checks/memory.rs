@@ -3,7 +3,8 @@
 use kiln::core::ir::AddressSpace;
 use kiln::core::runtime::DeviceError;
 use kiln::core::target::Target;
-use kiln::{Checks, Error, Finding, prelude::*};
+use kiln::error::{Error, RunError};
+use kiln::{Checks, Finding, prelude::*};
 
 use super::{Shape, THREADS, finding, is_usable, jit, kernel, launch};
 
@@ -375,7 +376,10 @@ fn a_launch_stops_at_its_first_finding() {
     let mut x = jit.zeros::<u32>(96).expect("memory");
     for _ in 0..2 {
         let result = jit.launch(&racy, 3, 32, args!(&mut x));
-        assert!(matches!(result, Err(Error::Finding(_))), "{result:?}");
+        assert!(
+            matches!(result, Err(Error::Run(RunError::Finding(_)))),
+            "{result:?}"
+        );
         jit.synchronize().expect("it is reported once");
     }
     let x = x.to_vec().expect("memory");
@@ -383,7 +387,10 @@ fn a_launch_stops_at_its_first_finding() {
     let prepared = jit.compile(&racy, args!(&mut jit.zeros::<u32>(96).expect("memory")));
     let mut y = jit.zeros::<u32>(96).expect("memory");
     let result = prepared.expect("it compiles").launch(3, 32, args!(&mut y));
-    assert!(matches!(result, Err(Error::Finding(_))), "{result:?}");
+    assert!(
+        matches!(result, Err(Error::Run(RunError::Finding(_)))),
+        "{result:?}"
+    );
     is_usable(&jit);
 }
 

@@ -3,9 +3,10 @@
 //!
 //! Above a line that an error is to name is a comment `// @mark`; [`at`] finds it in this file.
 
+use kiln::Finding;
 use kiln::core::front::AsKernel;
+use kiln::error::{Error, RunError};
 use kiln::prelude::*;
-use kiln::{Error, Finding};
 
 use super::{devices, exact};
 
@@ -33,7 +34,9 @@ fn faults_at(kernel: &impl AsKernel, mark: &str, token: &str) {
         let launched = jit.launch(kernel, 1, 32, args!(&x, &mut out));
         launched.expect("it is launched");
         match jit.synchronize() {
-            Err(Error::Fault(fault)) => assert_eq!(fault.location, at(mark, token), "{fault}"),
+            Err(Error::Run(RunError::Fault(fault))) => {
+                assert_eq!(fault.location, at(mark, token), "{fault}")
+            }
             other => panic!("{mark}: expected a fault, got {other:?}"),
         }
     }
@@ -268,7 +271,7 @@ fn finding(kernel: &impl AsKernel, checks: Checks) -> Finding {
     let mut out = jit.zeros::<u32>(64).expect("memory");
     let launched = jit.launch(kernel, 1, 32, args!(&mut out));
     match launched.and_then(|()| jit.synchronize()) {
-        Err(Error::Finding(finding)) => *finding,
+        Err(Error::Run(RunError::Finding(finding))) => *finding,
         other => panic!("expected a finding, got {other:?}"),
     }
 }

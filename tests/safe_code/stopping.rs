@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kiln::Error;
 use kiln::core::launch::LaunchStopped;
+use kiln::error::{Error, RunError};
 use kiln::prelude::*;
 
 use super::jits;
@@ -218,10 +218,10 @@ fn by_a_time_limit() {
             // What is there to be compiled is no part of the launch.
             let result = launch(&limited, &mut y).and_then(|()| y.to_vec().map(|_| ()));
             match result {
-                Err(Error::Stopped(LaunchStopped::TimeLimit {
+                Err(Error::Run(RunError::Stopped(LaunchStopped::TimeLimit {
                     kernel: named,
                     limit,
-                })) => {
+                }))) => {
                     assert_eq!(named, kernel, "{device}");
                     assert_eq!(limit, Duration::from_millis(30));
                 }
@@ -253,7 +253,7 @@ fn by_another_thread() {
                 result
             });
             match result {
-                Err(Error::Stopped(LaunchStopped::Cancelled { kernel: named })) => {
+                Err(Error::Run(RunError::Stopped(LaunchStopped::Cancelled { kernel: named }))) => {
                     assert_eq!(named, kernel, "{device}");
                 }
                 other => panic!("{device}, {kernel}: {other:?}"),

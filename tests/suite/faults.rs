@@ -1,6 +1,6 @@
 //! Out-of-bounds accesses: reported exactly, and the device goes on.
 
-use kiln::Error;
+use kiln::error::{Error, RunError};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter, kernels};
@@ -18,7 +18,7 @@ chapter![
 
 fn fault(result: kiln::Result<()>) -> kiln::core::launch::KernelFault {
     match result {
-        Err(Error::Fault(fault)) => fault,
+        Err(Error::Run(RunError::Fault(fault))) => fault,
         other => panic!("expected a fault, got {other:?}"),
     }
 }

@@ -365,7 +365,13 @@ fn faults_between_barriers(jit: &Jit) -> Outcome {
         let (mut out, x) = (jit.upload(&vec![7; 3 * block])?, jit.upload(&hx)?);
         jit.launch(&kernel, 3, block as u32, args!(&mut out, &x))?;
         let fault = jit.synchronize();
-        assert!(matches!(fault, Err(kiln::Error::Fault(_))), "{fault:?}");
+        assert!(
+            matches!(
+                fault,
+                Err(kiln::Error::Run(kiln::error::RunError::Fault(_)))
+            ),
+            "{fault:?}"
+        );
         let left = (block - 1) / 32 * 32;
         for (got, x) in out.to_vec()?.chunks(block).zip(hx.chunks(block)) {
             let want = x[..left].iter().map(|v| v + x[0] * 3 + 4);

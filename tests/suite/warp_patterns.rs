@@ -277,7 +277,13 @@ fn lanes_that_return_early(jit: &Jit) -> Outcome {
         let mut out = jit.zeros::<u32>(4 * n)?;
         jit.launch(&kernel, 1, shape, args!(&mut out, &x))?;
         let fault = jit.synchronize();
-        assert!(matches!(fault, Err(kiln::Error::Fault(_))), "{fault:?}");
+        assert!(
+            matches!(
+                fault,
+                Err(kiln::Error::Run(kiln::error::RunError::Fault(_)))
+            ),
+            "{fault:?}"
+        );
         let out = out.to_vec()?;
         for warp in warps(n) {
             let first = mask_of(warp.clone(), |i| hx[i] % 4 != 1);

@@ -4,7 +4,7 @@
 //! let options = JitOptions { checks: Checks::all(), ..JitOptions::default() };
 //! let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
 //! match jit.launch(&kernel, 1, 64, args!(&mut x)) {
-//!     Err(Error::Finding(finding)) => eprintln!("{finding}"),
+//!     Err(Error::Run(RunError::Finding(finding))) => eprintln!("{finding}"),
 //!     result => result?,
 //! }
 //! ```

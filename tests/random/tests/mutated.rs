@@ -8,7 +8,7 @@
 mod mutation;
 
 use kiln_jit_core::compile::{NoObserver, compile};
-use kiln_jit_core::error::Error;
+use kiln_jit_core::error::{CompileError, Error};
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::verify;
 use kiln_jit_core::job::{CompileJob, CompileOptions, OptLevel};
@@ -50,7 +50,9 @@ fn mutated_kernels_are_compiled_or_refused() {
         match compile(job, &hooks, &NoObserver) {
             Ok(compiled) => assert!(compiled.code.ptx().is_some(), "{module}"),
             // Beyond the target, or with types that are still open.
-            Err(Error::Illegal(_) | Error::NotLegal(NotLegal::Phase { .. })) => refused += 1,
+            Err(Error::Compile(
+                CompileError::Illegal(_) | CompileError::NotLegal(NotLegal::Phase { .. }),
+            )) => refused += 1,
             Err(error) => panic!("{error}\n{module}"),
         }
         let target = Target::Cpu(CpuTarget {

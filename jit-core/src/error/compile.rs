@@ -1,0 +1,42 @@
+//! Kernels that do not become code.
+
+use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
+use crate::ir::{VerifyErrors, debug_as_text, error_text};
+use crate::legal::NotLegal;
+use crate::specialize::SpecializeError;
+
+/// Why a kernel does not become code for its arguments and a target.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// It cannot be specialized for its arguments.
+    #[error(transparent)]
+    Specialize(#[from] SpecializeError),
+    /// A module breaks the rules of the IR.
+    #[error(transparent)]
+    Verify(#[from] VerifyErrors),
+    /// A module that no code is made of.
+    #[error(transparent)]
+    NotLegal(#[from] NotLegal),
+    /// It uses what the target does not have.
+    #[error(transparent)]
+    Illegal(#[from] IllegalOperations),
+    /// A compilation did not come to an end: no libLLVM, or what LLVM cannot compile.
+    #[error(transparent)]
+    Thread(#[from] CompileThreadError),
+    /// LLVM rejects what it was given.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// Nothing makes code for the target.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: nothing makes code for the target `{target}`; add what does to `JitOptions::isas`"
+    ))]
+    NoIsa {
+        /// The kernel.
+        kernel: String,
+        /// The target.
+        target: String,
+    },
+}
+
+debug_as_text!(CompileError);

@@ -1,0 +1,22 @@
+//! Descriptions that are wrong.
+
+use crate::build::BuildErrors;
+use crate::definition::{RecursionError, SignatureChanged};
+use crate::ir::debug_as_text;
+
+/// What is wrong with the description of a kernel or device function.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum DescribeError {
+    /// Mistakes in it.
+    #[error(transparent)]
+    Build(#[from] BuildErrors),
+    /// A redefinition changes the signature that callers rely on.
+    #[error(transparent)]
+    SignatureChanged(#[from] SignatureChanged),
+    /// A function calls itself, directly or not.
+    #[error(transparent)]
+    Recursion(#[from] RecursionError),
+}
+
+debug_as_text!(DescribeError);
