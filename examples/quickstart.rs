@@ -36,7 +36,7 @@ fn run() -> Result<()> {
             elements: 1 << 26,
             matrix: 4096,
         },
-        DeviceKind::Cpu | DeviceKind::Custom => Sizes {
+        _ => Sizes {
             elements: 1 << 22,
             matrix: 512,
         },

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The extent of an array: rows and columns, stored row by row. A vector is one row.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Shape {
     /// One dimension.
     Vector(usize),

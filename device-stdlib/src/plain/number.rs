@@ -49,8 +49,13 @@ pub use crate::integer::IntOps;
 pub use crate::math::FloatOps;
 pub use crate::number::SignedOps;
 
+/// The numbers that kernels know: nobody adds one.
+mod sealed {
+    pub trait Number {}
+}
+
 /// A number: `i8` .. `u64`, `usize`, `f16`, `bf16`, `f32`, `f64`.
-pub trait Num: NumOps {}
+pub trait Num: NumOps + sealed::Number {}
 
 /// An integer.
 pub trait Int: Num + IntOps {}
@@ -105,6 +110,7 @@ pub trait NumOps:
 
 macro_rules! ints {
     ($($t:ty)*) => {$(
+        impl sealed::Number for $t {}
         impl Num for $t {}
         impl Int for $t {}
         impl NumOps for $t {
@@ -125,6 +131,7 @@ ints! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
 macro_rules! floats {
     ($($t:ty, $one:expr, $from_f64:expr, $from_int:expr;)*) => {$(
+        impl sealed::Number for $t {}
         impl Num for $t {}
         impl Float for $t {}
         impl NumOps for $t {
@@ -152,6 +159,7 @@ floats! {
 
 // A type parameter meets every bound while the function it belongs to is described; its own bound
 // decides what the IR allows. Nothing here is called.
+impl<const INDEX: usize> sealed::Number for Param<INDEX> {}
 impl<const INDEX: usize> Num for Param<INDEX> {}
 impl<const INDEX: usize> Int for Param<INDEX> {}
 impl<const INDEX: usize> Float for Param<INDEX> {}

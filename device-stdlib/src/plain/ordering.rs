@@ -10,33 +10,38 @@ use kiln_jit_core::value::DeviceType;
 #[derive(Debug)]
 pub enum Ordering {}
 
+/// The orderings that there are.
+mod sealed {
+    pub trait Ordering {}
+}
+
 /// An ordering that every read-modify-write can have.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an ordering",
     label = "write an ordering, like `Ordering::Acquire`"
 )]
-pub trait AnyOrdering: DeviceType {}
+pub trait AnyOrdering: DeviceType + sealed::Ordering {}
 
 /// An ordering of loads.
 #[diagnostic::on_unimplemented(
     message = "a load has no ordering `{Self}`",
     label = "a load is `Ordering::Relaxed`, `Ordering::Acquire` or `Ordering::SeqCst`"
 )]
-pub trait LoadOrdering: DeviceType {}
+pub trait LoadOrdering: DeviceType + sealed::Ordering {}
 
 /// An ordering of stores.
 #[diagnostic::on_unimplemented(
     message = "a store has no ordering `{Self}`",
     label = "a store is `Ordering::Relaxed`, `Ordering::Release` or `Ordering::SeqCst`"
 )]
-pub trait StoreOrdering: DeviceType {}
+pub trait StoreOrdering: DeviceType + sealed::Ordering {}
 
 /// An ordering of fences.
 #[diagnostic::on_unimplemented(
     message = "a fence has no ordering `{Self}`",
     label = "a fence is `Ordering::Acquire`, `Ordering::Release`, `Ordering::AcqRel` or `Ordering::SeqCst`"
 )]
-pub trait FenceOrdering: DeviceType {}
+pub trait FenceOrdering: DeviceType + sealed::Ordering {}
 
 /// What the numbers of orderings stand for.
 const ORDERINGS: [IrOrdering; 5] = [
@@ -53,6 +58,8 @@ macro_rules! orderings {
             $(#[$doc])*
             #[derive(Copy, Clone, PartialEq, Eq, Debug)]
             pub struct $name;
+
+            impl sealed::Ordering for $name {}
 
             impl DeviceType for $name {
                 const FORM: &'static TypeForm = u32::FORM;

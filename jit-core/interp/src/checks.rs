@@ -133,6 +133,7 @@ impl Checks {
 
 /// What an access does.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Access {
     /// Reads.
     Read,

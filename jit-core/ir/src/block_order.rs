@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The order in which the blocks of a launch begin on a CPU device.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum BlockOrder {
     /// By their linear index, so that a block may wait for an earlier one.
     #[default]

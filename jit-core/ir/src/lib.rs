@@ -27,6 +27,12 @@
 //! shared memory and meet at barriers; blocks are independent and may run in any order
 //! (CUDA guide, "Programming Model").
 //!
+//! # What may come
+//!
+//! The enums of the IR ([`InstData`], [`TypeData`], the operators) are closed lists: who rewrites or lowers them
+//! matches them whole, and a version of Kiln with another instruction is another major version, in which rustc
+//! shows each such place. Enums that programs only read (`DeviceKind`, errors, stages) are `non_exhaustive`.
+//!
 //! # Defined everywhere
 //!
 //! These have one result on every backend:

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Why a launch is to end.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum StopReason {
     /// Somebody asked for it.
     Cancelled = 1,

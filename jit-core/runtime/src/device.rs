@@ -18,6 +18,7 @@ use crate::error::{DeviceError, Result};
 
 /// Which device of this process.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum DeviceId {
     /// A CPU device; each has a number of its own.
     Cpu(u32),
@@ -39,6 +40,7 @@ impl std::fmt::Display for DeviceId {
 
 /// What kind of device.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum DeviceKind {
     /// This machine's CPU.
     Cpu,

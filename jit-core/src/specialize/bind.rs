@@ -15,6 +15,7 @@ use crate::ir::{
 
 /// What a launch argument is.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum ArgumentKind {
     /// A value, copied.
     Value,

@@ -8,6 +8,7 @@ use inkwell::OptimizationLevel;
 
 /// How much LLVM optimizes.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum OptLevel {
     /// Only what is needed to emit code.
     O0,

@@ -38,14 +38,21 @@ pub enum LaunchArg<'a> {
     },
 }
 
+/// The numbers that launches pass.
+mod sealed {
+    pub trait Scalar {}
+}
+
 /// A number of the host that a kernel's value can be read as; [`LaunchArg::scalar`].
-pub trait LaunchScalar: Sized {
+pub trait LaunchScalar: Sized + sealed::Scalar {
     /// The number, if its size is that of the bytes, which are as this machine has them.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
 macro_rules! launch_scalars {
     ($($number:ty)*) => {$(
+        impl sealed::Scalar for $number {}
+
         impl LaunchScalar for $number {
             fn read(bytes: &[u8]) -> Option<$number> {
                 bytes.try_into().ok().map(<$number>::from_ne_bytes)
@@ -55,6 +62,8 @@ macro_rules! launch_scalars {
 }
 
 launch_scalars! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }
+
+impl sealed::Scalar for bool {}
 
 impl LaunchScalar for bool {
     fn read(bytes: &[u8]) -> Option<bool> {

@@ -73,6 +73,7 @@ impl Default for OnHostOptions {
 
 /// Whose turn it is among the threads of a block that can go on.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Schedule {
     /// The one that has waited longest.
     RoundRobin,

@@ -13,6 +13,7 @@ use kiln_ir::environment::Environment;
 
 /// A place where libLLVM may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SearchPlace {
     /// A file, or a folder holding the file: what a user names.
     Path(PathBuf),
