@@ -1,6 +1,7 @@
 //! Every extension point, and what Kiln's own hooks are worth.
 
 mod contract;
+mod lowering;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -219,12 +220,8 @@ kernel @m(%0 flag: bool, %1 out: slice<generic, mut u32>) {
         isas: &Isas::default(),
         observer: &NoObserver,
     };
-    let legal = compiler.legalize(CompileJob {
-        module,
-        target: Target::Interpreter,
-        options: CompileOptions::default(),
-        kernel_tag: 0,
-    });
+    let options = CompileOptions::default();
+    let legal = compiler.legalize(CompileJob::new(module, Target::Interpreter, options));
     let legal = legal.unwrap_or_else(|errors| panic!("{errors}")).legal;
     assert!(legal.to_string().contains("slice<global, mut u32>"));
 }

@@ -156,15 +156,12 @@ impl Compiler<'_> {
             target,
             options,
             kernel_tag,
+            identity,
         } = job;
         self.hooks.check(&target, self.isas)?;
         passed(Stage::Specialized, &module);
 
-        let cx = HookContext {
-            kernel: &kernel,
-            target: &target,
-            options: &options,
-        };
+        let cx = HookContext::new(&kernel, &target, &options, &identity, kernel_tag);
         let mut rewritten = Rewritten {
             hooks: self.hooks,
             kernel: &kernel,
@@ -184,6 +181,7 @@ impl Compiler<'_> {
             legal: Arc::new(legal),
             target,
             options,
+            identity,
         })
     }
 
@@ -275,15 +273,11 @@ impl ThroughLlvm {
             });
         };
         let kernel = self.job.info.name.as_str();
-        let cx = HookContext {
-            kernel,
-            target: &self.job.target,
-            options: &self.job.options,
-        };
+        let cx = self.job.context();
 
         let context = Context::create();
         let session = Session::new(&context);
-        let asked = HooksAsked::new(&self.hooks, kernel);
+        let asked = HooksAsked::new(&self.hooks, cx);
         let lowered = isa.lower(LlvmJob {
             context: &context,
             session: &session,
@@ -371,17 +365,17 @@ impl ThroughLlvm {
 /// Asks a [`HookSet`] whether one of its hooks lowers an operation, and keeps the first failure.
 struct HooksAsked<'a> {
     hooks: &'a HookSet,
-    kernel: &'a str,
+    cx: HookContext<'a>,
     failure: Mutex<Option<HookError>>,
     /// The first hook that lowered something.
     lowered: Mutex<Option<(&'a Hook, HookPoint)>>,
 }
 
 impl<'a> HooksAsked<'a> {
-    fn new(hooks: &'a HookSet, kernel: &'a str) -> Self {
+    fn new(hooks: &'a HookSet, cx: HookContext<'a>) -> Self {
         HooksAsked {
             hooks,
-            kernel,
+            cx,
             failure: Mutex::new(None),
             lowered: Mutex::new(None),
         }
@@ -400,7 +394,7 @@ impl<'a> HooksAsked<'a> {
         let Some((hook, point)) = *self.lowered.lock() else {
             return Ok(());
         };
-        check().map_err(|kind| hook.error(point, self.kernel, kind))
+        check().map_err(|kind| hook.error(point, self.cx.kernel, kind))
     }
 
     /// The first value that one of the functions at a point gives.
@@ -411,7 +405,7 @@ impl<'a> HooksAsked<'a> {
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let mut value = None;
         for hook in self.hooks.iter() {
-            let asked = hook.each(at, self.kernel, |function| {
+            let asked = hook.each(at, self.cx.kernel, |function| {
                 if value.is_none() {
                     value = failed(f(function))?;
                 }
@@ -435,6 +429,10 @@ impl LoweringHooks for HooksAsked<'_> {
     fn active(&self) -> bool {
         self.hooks
             .has(&[HookPoint::LowerInst, HookPoint::LowerIntrinsic])
+    }
+
+    fn context(&self) -> HookContext<'_> {
+        self.cx
     }
 
     fn lower_inst<'ctx>(

@@ -33,21 +33,14 @@ pub struct Inspection {
     stages: Vec<(Stage, Duration, String)>,
     job: LegalJob,
     compiled: Option<CompiledKernel>,
-    key: CacheKey,
 }
 
 impl Inspection {
-    pub(crate) fn new(
-        recorder: Recorder,
-        job: LegalJob,
-        compiled: Option<CompiledKernel>,
-        key: CacheKey,
-    ) -> Self {
+    pub(crate) fn new(recorder: Recorder, job: LegalJob, compiled: Option<CompiledKernel>) -> Self {
         Self {
             stages: recorder.stages.into_inner(),
             job,
             compiled,
-            key,
         }
     }
 
@@ -141,7 +134,7 @@ impl Inspection {
 
     /// The cache key, field by field.
     pub fn key(&self) -> &CacheKey {
-        &self.key
+        &self.job.identity.key
     }
 
     fn code(&self) -> Option<&Code> {

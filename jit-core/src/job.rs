@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use crate::code::KernelInfo;
-pub use crate::codegen::{CompileOptions, OptLevel};
+pub use crate::codegen::{CompileOptions, KernelIdentity, OptLevel};
+use crate::hook::HookContext;
 use crate::ir::Module;
 use crate::legal::Legal;
 use crate::target::Target;
 
 /// One compilation: the specialized module and everything else that decides the code, as data.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CompileJob {
     /// The kernel with everything it calls, in [`crate::ir::Phase::Specialized`].
     pub module: Module,
@@ -19,6 +21,7 @@ pub struct CompileJob {
     pub options: CompileOptions,
     /// Identifies the code in fault records: the leading bytes of the cache key's digest.
     pub kernel_tag: u64,
+    pub(crate) identity: Arc<KernelIdentity>,
 }
 
 impl CompileJob {
@@ -29,12 +32,19 @@ impl CompileJob {
             target,
             options,
             kernel_tag: 0,
+            identity: Arc::default(),
         }
+    }
+
+    /// What the kernel was specialized for, and the key that its code is kept under.
+    pub fn identity(&self) -> &KernelIdentity {
+        &self.identity
     }
 }
 
 /// A job whose module is legal: what the code for each shape of block is made of.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LegalJob {
     /// The module.
     pub legal: Arc<Legal>,
@@ -44,14 +54,26 @@ pub struct LegalJob {
     pub options: CompileOptions,
     /// What launches need to know.
     pub info: Arc<KernelInfo>,
+    pub(crate) identity: Arc<KernelIdentity>,
 }
 
 impl LegalJob {
     /// The same for blocks of a shape.
     pub(crate) fn for_block(&self, block: [u32; 3]) -> LegalJob {
+        let target = self.target.for_block(block);
+        let mut identity = KernelIdentity::clone(&self.identity);
+        identity.key = identity.key.for_target(&target);
         LegalJob {
-            target: self.target.for_block(block),
+            target,
+            identity: Arc::new(identity),
             ..self.clone()
         }
+    }
+
+    /// What hooks may know of it.
+    pub(crate) fn context(&self) -> HookContext<'_> {
+        let info = &self.info;
+        let (target, options) = (&self.target, &self.options);
+        HookContext::new(&info.name, target, options, &self.identity, info.kernel_tag)
     }
 }

@@ -113,10 +113,8 @@ fn halves_round_after_each_operation_unless_contracted() {
 #[test]
 fn a_failed_check_records_the_fault_and_ends_the_thread() {
     let target = Target::Ptx(PtxTarget::for_sm(90));
-    let job = CompileJob {
-        kernel_tag: 0x1234_5678_9abc_def0,
-        ..CompileJob::new(saxpy(true), target, CompileOptions::default())
-    };
+    let mut job = CompileJob::new(saxpy(true), target, CompileOptions::default());
+    job.kernel_tag = 0x1234_5678_9abc_def0;
     let compiled = compile::compile(job, &HookSet::new(), &NoObserver).unwrap();
     let ptx = &compiled.code.ptx().expect("PTX").text;
     assemble(ptx, 90);

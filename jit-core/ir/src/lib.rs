@@ -7,6 +7,7 @@
 //! | [`target`], [`code`] | what code is made for, and code: from code generation to the runtime |
 //! | [`abi`], [`host_abi`] | what a launch passes: between code and whoever launches it |
 //! | [`fault`], [`stop`], [`row_panic`] | how a thread ends early, and how a launch does |
+//! | [`CacheKey`] | all that decides the code of a compilation: between the cache, hooks and those who look |
 //! | [`launch`], [`block_order`] | grids and blocks, limits, what is wrong with a launch |
 //! | `gpu_on_host` | code for GPUs that runs on this CPU, for tests: between code and its device |
 //! | [`rounding`] | numbers as 16-bit floats |
@@ -66,6 +67,7 @@
 pub mod abi;
 pub mod block_order;
 mod bounded;
+mod cache_key;
 pub mod code;
 mod control;
 pub mod entity;
@@ -95,6 +97,7 @@ mod variants;
 pub mod verify;
 
 pub use bounded::{READABLE, first_of, readable, shortened, shortened_listing, write_rest};
+pub use cache_key::CacheKey;
 pub use control::{Control, VarUse};
 pub use entity::{Entity, PrimaryMap};
 pub use facts::{Check, Facts, Read, Source};

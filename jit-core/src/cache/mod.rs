@@ -82,7 +82,6 @@ enum SpecializedCode {
     /// For blocks of one shape each, as launches have asked for them.
     ByBlock {
         legal: Arc<LegalJob>,
-        key: CacheKey,
         shapes: RwLock<HashMap<Dim3, Arc<OnceCell<Arc<LoadedKernel>>>, WordHash>>,
     },
 }
@@ -96,14 +95,12 @@ impl Specialized {
         }
     }
 
-    /// A legal kernel, whose code depends on the shape of blocks, and the key that says all of it but
-    /// that.
-    pub(crate) fn by_block(legal: Arc<LegalJob>, key: CacheKey) -> Specialized {
+    /// A legal kernel, whose code depends on the shape of blocks.
+    pub(crate) fn by_block(legal: Arc<LegalJob>) -> Specialized {
         Specialized {
             info: legal.info.clone(),
             code: SpecializedCode::ByBlock {
                 legal,
-                key,
                 shapes: RwLock::default(),
             },
         }
@@ -127,18 +124,14 @@ impl Specialized {
     pub(crate) fn for_block(
         &self,
         block: Dim3,
-        make: impl FnOnce(&LegalJob, CacheKey) -> Result<LoadedKernel>,
+        make: impl FnOnce(&LegalJob) -> Result<LoadedKernel>,
     ) -> Result<Arc<LoadedKernel>> {
-        let (legal, key, shapes) = match &self.code {
+        let (legal, shapes) = match &self.code {
             SpecializedCode::Whole(loaded) => return Ok(loaded.clone()),
-            SpecializedCode::ByBlock { legal, key, shapes } => (legal, key, shapes),
+            SpecializedCode::ByBlock { legal, shapes } => (legal, shapes),
         };
         let cell = shapes.write().entry(block).or_default().clone();
-        let make = || {
-            let job = legal.for_block(block.to_array());
-            let key = key.for_target(&job.target);
-            make(&job, key).map(Arc::new)
-        };
+        let make = || make(&legal.for_block(block.to_array())).map(Arc::new);
         cell.get_or_try_init(make).cloned()
     }
 }

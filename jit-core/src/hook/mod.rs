@@ -64,9 +64,9 @@ pub(crate) use point::{At, at};
 pub use point::{HookPoint, Needs};
 pub use set::HookSet;
 
-use crate::job::CompileOptions;
+pub use crate::codegen::{HookContext, KernelIdentity, OperationError, OperationLowering};
+
 use crate::launch::LaunchConfig;
-use crate::target::Target;
 use key::Settings;
 use point::Points;
 
@@ -76,19 +76,9 @@ pub type HookFailure = Box<dyn std::error::Error + Send + Sync>;
 /// What a hook's function returns.
 pub type HookResult<T> = Result<T, HookFailure>;
 
-/// What a hook may know besides what it is given to change.
-#[derive(Debug)]
-pub struct HookContext<'a> {
-    /// The kernel's name.
-    pub kernel: &'a str,
-    /// What machine the code is for.
-    pub target: &'a Target,
-    /// The options.
-    pub options: &'a CompileOptions,
-}
-
 /// A launch, as run-time hooks see it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LaunchEvent<'a> {
     /// The kernel's name.
     pub kernel: &'a str,

@@ -11,7 +11,7 @@ use crate::compile::{Compiler, NoObserver, StageObserver, failed};
 use crate::definition::{Fingerprint, Snapshot};
 use crate::error::Result;
 use crate::hook::at;
-use crate::job::{CompileJob, LegalJob};
+use crate::job::{CompileJob, KernelIdentity, LegalJob};
 use crate::launch::{LaunchConfig, LaunchError, check_config};
 use crate::specialize::{ParamSpec, Specialization, bind, specialize};
 use crate::under_way::{Compilation, Made, UnderWay};
@@ -72,7 +72,7 @@ impl Jit {
         let info = specialized.info();
         check_config(config, &self.0.device.info().limits, info)?;
         let _under_way = self.begin(Made::Code(info.kernel_tag), || info.name.clone())?;
-        specialized.for_block(config.block, |job, key| self.compile_and_load(job, key))
+        specialized.for_block(config.block, |job| self.compile_and_load(job))
     }
 
     /// The kernel specialized for arguments of these types. The snapshot is taken once, so that key and
@@ -92,12 +92,12 @@ impl Jit {
         self.0.cache.get_or_specialize(launched, || {
             let spec = self.bind(kernel, snapshot, args)?;
             let key = self.key(kernel, snapshot, args, &spec);
-            let job = || self.job(snapshot, &spec, key.tag());
+            let job = || self.job(snapshot, &spec, &key);
             if self.0.target.wants_block() {
                 let legalize = || self.compiler(self.observer()).legalize(job()?);
                 let legal = self.0.cache.get_or_legalize(&key, legalize)?;
                 self.check_params(&legal.info)?;
-                return Ok(Specialized::by_block(legal, key));
+                return Ok(Specialized::by_block(legal));
             }
             let compiled = self
                 .0
@@ -121,9 +121,12 @@ impl Jit {
     }
 
     /// The code of a legal kernel for the shape of block that its target says.
-    fn compile_and_load(&self, job: &LegalJob, key: CacheKey) -> Result<LoadedKernel> {
+    fn compile_and_load(&self, job: &LegalJob) -> Result<LoadedKernel> {
         let generate = || self.compiler(self.observer()).generate(job);
-        let compiled = self.0.cache.get_or_compile(&job.info.name, key, generate)?;
+        let compiled =
+            self.0
+                .cache
+                .get_or_compile(&job.info.name, job.identity.key.clone(), generate)?;
         self.load_code(compiled)
     }
 
@@ -247,14 +250,20 @@ impl Jit {
         &self,
         snapshot: &Snapshot,
         spec: &Specialization,
-        tag: u64,
+        key: &CacheKey,
     ) -> Result<CompileJob> {
-        Ok(CompileJob {
-            module: specialize(snapshot, spec)?,
-            target: self.0.target.clone(),
-            options: self.0.options.compile.clone(),
-            kernel_tag: tag,
-        })
+        let body = &snapshot.bodies[0].1;
+        let params = &body.module.functions[body.function].type_params;
+        let names = params.iter().map(|param| param.name.clone());
+        let mut identity = KernelIdentity::default();
+        identity.type_args = names.zip(spec.type_args.iter().map(|ty| ty.0)).collect();
+        identity.const_args = spec.const_args.clone();
+        identity.key = key.clone();
+        let (module, target) = (specialize(snapshot, spec)?, self.0.target.clone());
+        let mut job = CompileJob::new(module, target, self.0.options.compile.clone());
+        job.kernel_tag = key.tag();
+        job.identity = Arc::new(identity);
+        Ok(job)
     }
 
     /// The arguments with host values converted by hooks, if there are any.

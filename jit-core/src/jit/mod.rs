@@ -279,20 +279,19 @@ impl Jit {
         let made = Made::Specialization(snapshot.fingerprint);
         let _under_way = self.begin(made, || kernel.name())?;
         let spec = self.bind(kernel, &snapshot, args)?;
-        let mut key = self.key(kernel, &snapshot, args, &spec);
+        let key = self.key(kernel, &snapshot, args, &spec);
         let _its_code = self.begin(Made::Code(key.tag()), || kernel.name())?;
         let recorder = Recorder::default();
         let compiler = self.compiler(&recorder);
-        let mut job = compiler.legalize(self.job(&snapshot, &spec, key.tag())?)?;
+        let mut job = compiler.legalize(self.job(&snapshot, &spec, &key)?)?;
         if let Some(block) = block {
             job = job.for_block(block.to_array());
-            key = key.for_target(&job.target);
         }
         let compiled = match job.target.wants_block() {
             true => None,
             false => Some(compiler.generate(&job)?),
         };
-        Ok(Inspection::new(recorder, job, compiled, key))
+        Ok(Inspection::new(recorder, job, compiled))
     }
 
     /// Why the latest compilation of a kernel was needed: the fields of the cache key that differ

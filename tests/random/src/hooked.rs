@@ -37,12 +37,8 @@ pub fn hooked(case: &Case, hooks: &HookSet) -> Result<Case, String> {
         isas: &Isas::default(),
         observer: &NoObserver,
     };
-    let job = CompileJob {
-        module: case.module.clone(),
-        target: Target::Cpu(CpuTarget::host()),
-        options: CompileOptions::default(),
-        kernel_tag: 0,
-    };
+    let target = Target::Cpu(CpuTarget::host());
+    let job = CompileJob::new(case.module.clone(), target, CompileOptions::default());
     let legal = compiler.legalize(job).map_err(|e| e.to_string())?.legal;
     let mut now = case.clone();
     now.module = legal.module().clone();

@@ -26,17 +26,6 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let def = self.module.module.intrinsics[id];
         let types: Vec<Type> = args.iter().map(|&arg| self.type_of(arg)).collect();
         let values: Vec<_> = args.iter().map(|&arg| self.one(arg)).collect();
-        if result != Type::UNIT && self.module.hooks.active() {
-            let operation = self.operation();
-            let replaced = self
-                .module
-                .hooks
-                .lower_intrinsic(&operation, def, &values)?;
-            if let Some(replaced) = replaced {
-                operation.check_result(replaced, self.types().value(result)?)?;
-                return Ok(Some(Lowered::One(replaced)));
-            }
-        }
         let dialect = self.module.dialect;
         if let Some(known) = def.known.filter(|&known| dialect.knows(known)) {
             let value = dialect.known(&self.point(), known, &values)?;

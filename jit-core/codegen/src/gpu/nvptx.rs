@@ -5,12 +5,15 @@
 //! every other one is inline PTX that names both.
 
 use inkwell::attributes::AttributeLoc;
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use kiln_ir::target::PtxTarget;
 use kiln_ir::{AddressSpace, AtomicOp, Effects, LaunchBounds, Ordering, Processor, Scalar, Scope};
 
+use super::hooked_ptx;
 use super::lower::{Atomic, Dialect, Order, ParamBlock, Point};
+use crate::hooks::{InlineAssembly, OperationError};
 use crate::llvm::error::BackendError;
 
 /// LLVM's calling convention of a kernel (`ptx_kernel`).
@@ -112,6 +115,15 @@ impl Dialect for PtxTarget {
     /// `exit` (PTX ISA, "Control Flow Instructions").
     fn end_thread(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError> {
         at.asm_statement("exit;")
+    }
+
+    fn check_assembly<'ctx>(
+        &self,
+        assembly: InlineAssembly<'_>,
+        result: Option<BasicTypeEnum<'ctx>>,
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<(), OperationError> {
+        hooked_ptx::check(assembly, result, args)
     }
 
     /// LLVM 22 takes every load of global memory that nobody writes for one of the read-only cache, and

@@ -5,17 +5,18 @@
 //! inlined before everything else.
 
 use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::builder::Builder;
 use inkwell::module::Linkage;
-use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType};
+use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType, PointerType};
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
 use kiln_ir::legal::{LegalTypes, Proved as _};
-use kiln_ir::{InstNode, LeafType, Scalar, Type, Uniformity, Value};
+use kiln_ir::{AddressSpace, InstNode, LeafType, Type, Uniformity, Value};
 
 use super::Warp;
 use super::emit::{Built, Emit};
 use super::leaf::{Leaf, Leaves};
-use crate::hooks::OperationLowering;
+use crate::hooks::{InlineAssembly, OperationError, OperationLowering, Place, scalar_type};
 use crate::llvm::ask::value_of;
 use crate::llvm::error::BackendError;
 
@@ -191,12 +192,15 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             inner.push_args(self.types(), self.type_of(operand), &mut leaves, &mut args)?;
         }
         let operation = OperationLowering {
+            hook: emit.hooks.context(),
+            place: &inner,
             context: emit.context,
             builder: &inner.builder,
             llvm_module: emit.module,
             llvm_function: function,
             module: self.kernel.module,
             function: self.function(),
+            inst: node,
         };
         let mut value = emit.hooks.lower_inst(&operation, node, &args)?;
         if let (None, Some((id, _))) = (value, node.data.intrinsic()) {
@@ -243,7 +247,32 @@ fn function_type<'ctx>(
         .fn_type(&params, false)
 }
 
+impl<'ctx> Place<'ctx> for Emit<'_, 'ctx> {
+    fn pointer(&self, _: AddressSpace) -> PointerType<'ctx> {
+        self.address_type()
+    }
+
+    /// Without a parser of assembly LLVM would end the process.
+    fn assembly(
+        &self,
+        _: &Builder<'ctx>,
+        assembly: InlineAssembly<'_>,
+        _: Option<BasicTypeEnum<'ctx>>,
+        _: &[BasicValueEnum<'ctx>],
+    ) -> Result<Option<BasicValueEnum<'ctx>>, OperationError> {
+        Err(OperationError::NoAssembly {
+            machine: "a CPU",
+            template: assembly.template.to_owned(),
+        })
+    }
+}
+
 impl<'ctx> Emit<'_, 'ctx> {
+    /// Memory is one on a CPU.
+    fn address_type(&self) -> PointerType<'ctx> {
+        self.context.ptr_type(inkwell::AddressSpace::default())
+    }
+
     /// Calls a function that [`Warp::outline`] has made; the leaves of its result.
     fn call_hooked(
         &self,
@@ -261,31 +290,14 @@ impl<'ctx> Emit<'_, 'ctx> {
     /// The type that hooks see a value in, as on a GPU.
     fn value_type(&self, types: LegalTypes<'_>, ty: Type) -> BasicTypeEnum<'ctx> {
         if let Some((element, lanes)) = types.as_vector(ty) {
-            return self.vector(self.hook_scalar(element), lanes.into()).into();
+            return self
+                .vector(scalar_type(self.context, element), lanes.into())
+                .into();
         }
         if types.is_pointer(ty) {
-            let space = inkwell::AddressSpace::default();
-            return self.context.ptr_type(space).into();
+            return self.address_type().into();
         }
-        self.hook_scalar(types.scalar_of(ty))
-    }
-
-    fn hook_scalar(&self, scalar: Scalar) -> BasicTypeEnum<'ctx> {
-        match scalar {
-            Scalar::F16 => self.context.f16_type().into(),
-            Scalar::BF16 => self.context.bf16_type().into(),
-            Scalar::Bool
-            | Scalar::I8
-            | Scalar::I16
-            | Scalar::I32
-            | Scalar::I64
-            | Scalar::U8
-            | Scalar::U16
-            | Scalar::U32
-            | Scalar::U64
-            | Scalar::F32
-            | Scalar::F64 => super::leaf::scalar_type(self, scalar),
-        }
+        scalar_type(self.context, types.scalar_of(ty))
     }
 
     /// The arguments that a hook sees of an operand: numbers, addresses and vectors, of a slice its
@@ -312,7 +324,7 @@ impl<'ctx> Emit<'_, 'ctx> {
         for leaf in types.leaves(ty) {
             let value = next();
             args.push(match leaf.scalar() {
-                Some(scalar) => self.as_hooks_see(value, self.hook_scalar(scalar))?,
+                Some(scalar) => self.as_hooks_see(value, scalar_type(self.context, scalar))?,
                 None => value,
             });
         }

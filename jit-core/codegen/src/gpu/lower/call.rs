@@ -1,13 +1,14 @@
 //! Calls of LLVM intrinsics and inline PTX.
 
 use inkwell::builder::Builder;
-use inkwell::types::BasicTypeEnum;
+use inkwell::types::{BasicTypeEnum, PointerType};
 use inkwell::values::{BasicValueEnum, CallSiteValue};
 
-use kiln_ir::Effects;
+use kiln_ir::{AddressSpace, Effects};
 
 use super::{FunctionLowering, ModuleLowering, Point};
 use crate::gpu::inline_ptx::InlinePtx;
+use crate::hooks::{InlineAssembly, OperationError, Place};
 use crate::llvm::ask::{call_arguments, declared, value_of};
 use crate::llvm::error::BackendError;
 
@@ -60,6 +61,26 @@ impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
         };
         self.written.note(ptx);
         ptx.call(self.context, builder, result, args)
+    }
+}
+
+impl<'ctx> Place<'ctx> for ModuleLowering<'_, 'ctx> {
+    fn pointer(&self, space: AddressSpace) -> PointerType<'ctx> {
+        self.types.pointer(space)
+    }
+
+    fn assembly(
+        &self,
+        builder: &Builder<'ctx>,
+        assembly: InlineAssembly<'_>,
+        result: Option<BasicTypeEnum<'ctx>>,
+        args: &[BasicValueEnum<'ctx>],
+    ) -> Result<Option<BasicValueEnum<'ctx>>, OperationError> {
+        self.dialect.check_assembly(assembly, result, args)?;
+        let (template, constraints) = (assembly.template, assembly.constraints);
+        let effects = assembly.effects;
+        let call = self.build_asm(builder, template, constraints, result, args, effects)?;
+        Ok(call.try_as_basic_value().basic())
     }
 }
 

@@ -15,6 +15,7 @@ use kiln_ir::{
 
 use super::ModuleLowering;
 use super::atomic::{Order, llvm_ordering};
+use crate::hooks::{InlineAssembly, OperationError};
 use crate::llvm::ask::value_of;
 use crate::llvm::bindings::{SyncScope, build_fence};
 use crate::llvm::error::BackendError;
@@ -142,6 +143,19 @@ pub(in crate::gpu) trait Dialect {
         }
         let opposite = builder.build_float_neg(result, "")?;
         Ok(builder.build_select(negative, opposite, result, "")?)
+    }
+
+    /// Whether inline assembly of a hook's is such that LLVM can write it.
+    fn check_assembly<'ctx>(
+        &self,
+        assembly: InlineAssembly<'_>,
+        _: Option<BasicTypeEnum<'ctx>>,
+        _: &[BasicValueEnum<'ctx>],
+    ) -> Result<(), OperationError> {
+        Err(OperationError::NoAssembly {
+            machine: "this GPU",
+            template: assembly.template.to_owned(),
+        })
     }
 
     /// Whether it has code of its own for an operation that rows are known by, and needs no cell.

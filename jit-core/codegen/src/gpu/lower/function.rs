@@ -95,14 +95,17 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     }
 
     /// What a hook is given to lower the instruction.
-    pub(crate) fn operation(&self) -> OperationLowering<'_, 'ctx> {
+    fn operation<'s>(&'s self, inst: &'s InstNode) -> OperationLowering<'s, 'ctx> {
         OperationLowering {
+            hook: self.module.hooks.context(),
+            place: self.module,
             context: self.module.context,
             builder: &self.builder,
             llvm_module: &self.module.llvm,
             llvm_function: self.llvm_function,
             module: self.module.module,
             function: self.function,
+            inst,
         }
     }
 
@@ -321,8 +324,12 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         for operand in operands {
             self.get(operand).flatten(&mut args);
         }
-        let operation = self.operation();
-        let replaced = hooks.lower_inst(&operation, node, &args)?;
+        let operation = self.operation(node);
+        let mut replaced = hooks.lower_inst(&operation, node, &args)?;
+        if let (None, Some((id, _))) = (replaced, node.data.intrinsic()) {
+            let def = self.module.module.intrinsics[id];
+            replaced = hooks.lower_intrinsic(&operation, def, &args)?;
+        }
         if let Some(value) = replaced {
             operation.check_result(value, self.types().value(ty)?)?;
         }

@@ -1,0 +1,76 @@
+//! What a hook may know of the kernel besides what it is given to change.
+
+use kiln_ir::target::Target;
+use kiln_ir::{CacheKey, TypeForm};
+
+use crate::options::CompileOptions;
+
+/// What a kernel was specialized for, and the key that its code is kept under. Empty for a job that is
+/// compiled by itself, under no key.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct KernelIdentity {
+    /// The kernel's type parameters, in order: name and type.
+    pub type_args: Vec<(String, &'static TypeForm)>,
+    /// Its const parameters by name: an integer, or 0 or 1 for a bool.
+    pub const_args: Vec<(String, i128)>,
+    /// All that decides the code.
+    pub key: CacheKey,
+}
+
+/// What a hook may know besides what it is given to change.
+#[derive(Copy, Clone, Debug)]
+#[non_exhaustive]
+pub struct HookContext<'a> {
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// What machine the code is for; where code depends on the shape of blocks and is being made, with that.
+    pub target: &'a Target,
+    /// The options.
+    pub options: &'a CompileOptions,
+    /// The kernel's type parameters, in order: name and type. Empty in a job that is compiled by itself.
+    pub type_args: &'a [(String, &'static TypeForm)],
+    /// Its const parameters by name: an integer, or 0 or 1 for a bool. Empty in a job that is compiled by itself.
+    pub const_args: &'a [(String, i128)],
+    /// The key that the code is kept under, field by field; its digest tells codes apart. Empty in a job that
+    /// is compiled by itself.
+    pub key: &'a CacheKey,
+    /// Identifies the kernel in fault records and in the name of its entry.
+    pub tag: u64,
+}
+
+impl<'a> HookContext<'a> {
+    /// What is known of a kernel.
+    pub fn new(
+        kernel: &'a str,
+        target: &'a Target,
+        options: &'a CompileOptions,
+        identity: &'a KernelIdentity,
+        tag: u64,
+    ) -> HookContext<'a> {
+        HookContext {
+            kernel,
+            target,
+            options,
+            type_args: &identity.type_args,
+            const_args: &identity.const_args,
+            key: &identity.key,
+            tag,
+        }
+    }
+
+    /// The type that a type parameter of the kernel has.
+    pub fn type_arg(&self, name: &str) -> Option<&'static TypeForm> {
+        by_name(self.type_args, name)
+    }
+
+    /// The value that a const parameter of the kernel has: an integer, or 0 or 1 for a bool.
+    pub fn const_arg(&self, name: &str) -> Option<i128> {
+        by_name(self.const_args, name)
+    }
+}
+
+fn by_name<T: Copy>(list: &[(String, T)], name: &str) -> Option<T> {
+    let found = list.iter().find(|(known, _)| known == name);
+    found.map(|&(_, value)| value)
+}
