@@ -267,10 +267,16 @@ const BROKEN: &[Broken] = &[
 ];
 
 /// Texts that the verifier says of no module, each with the reason.
-const NEVER_SAID: &[(&str, &str)] = &[(
-    "there is no const parameter {param}",
-    "that entities exist is seen to before",
-)];
+const NEVER_SAID: &[(&str, &str)] = &[
+    (
+        "there is no const parameter {param}",
+        "that entities exist is seen to before",
+    ),
+    (
+        "it takes no such operands",
+        "the rule of the operation has said what is wrong with them",
+    ),
+];
 
 #[test]
 fn what_no_text_can_break_is_refused() {

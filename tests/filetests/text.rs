@@ -1,8 +1,8 @@
-//! Files of kind `text`: comments aside, exactly what printing them gives. They verify, and survive
-//! printing without loss.
+//! Files of kind `text`: comments aside, exactly what printing them gives. They verify, survive
+//! printing without loss, and are built again by a cursor, which knows what each operation gives.
 
 use kiln::core::definition::{Body, Fingerprint};
-use kiln::core::ir::{self, Module, PrintOptions};
+use kiln::core::ir::{self, Cursor, Module, PrintOptions, ResultType, Type};
 use suite::Outcome;
 use suite::files::File;
 
@@ -18,6 +18,11 @@ pub(super) fn check(file: &File) -> Outcome {
         return Err("printed and read, it has another fingerprint".into());
     }
     ir::verify(&module)?;
+    same(
+        &rebuilt(module.clone()).to_string(),
+        &printed,
+        "built again",
+    )?;
 
     let plain = ir::print(&module, PrintOptions { locations: false });
     if plain.contains('!') {
@@ -33,6 +38,21 @@ pub(super) fn check(file: &File) -> Outcome {
 /// The module of a text that says itself where it comes from.
 fn file_module(text: &str) -> Result<Module, ir::ParseError> {
     ir::parse(text, &kiln::stdlib::find)
+}
+
+/// The module with each operation built anew in its place: the types of results where operands leave a choice,
+/// and nothing of them elsewhere.
+fn rebuilt(mut module: Module) -> Module {
+    module.rewrite_each(|at: &mut Cursor<'_>| {
+        let data = at.data().clone();
+        let decided = at.function().result_type(at.module(), &data);
+        let chosen = match (decided, at.result()) {
+            (Some(ResultType::Chosen), Some(result)) => at.type_of(result),
+            _ => Type::UNIT,
+        };
+        at.replace().inst(data, chosen);
+    });
+    module
 }
 
 /// What cache keys say of a definition with this content.

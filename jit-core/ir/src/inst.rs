@@ -550,20 +550,11 @@ pub struct InstNode {
     pub location: Location,
 }
 
-impl InstData {
-    /// Calls `f` on every operand, in order.
-    pub fn for_each_operand(&self, mut f: impl FnMut(Value)) {
-        // One walk serves reading and rewriting: operands are copied out of a clone.
-        self.clone().map_operands(|v| {
-            f(v);
-            v
-        });
-    }
-
-    /// Replaces every operand by what `f` makes of it. The induction value of a `for` is a
-    /// definition, not an operand.
-    pub fn map_operands(&mut self, mut f: impl FnMut(Value) -> Value) {
-        match self {
+/// Visits the operands of an operation, in order: `$data` is borrowed or borrowed mutably, and `$f` is given
+/// each operand likewise. One list serves reading and rewriting.
+macro_rules! visit_operands {
+    ($data:expr, $f:expr) => {
+        match $data {
             InstData::Const(_)
             | InstData::ConstParam(_)
             | InstData::VarGet(_)
@@ -579,72 +570,91 @@ impl InstData {
             InstData::Unary { arg, .. }
             | InstData::Cast { arg }
             | InstData::Bitcast { arg }
-            | InstData::SpaceCast { arg } => *arg = f(*arg),
+            | InstData::SpaceCast { arg } => $f(arg),
             InstData::Binary { args, .. } | InstData::Compare { args, .. } => {
-                args.iter_mut().for_each(|a| *a = f(*a));
+                for arg in args {
+                    $f(arg);
+                }
             }
             InstData::Select {
                 cond,
                 if_true,
                 if_false,
             } => {
-                for v in [cond, if_true, if_false] {
-                    *v = f(*v);
-                }
+                $f(cond);
+                $f(if_true);
+                $f(if_false);
             }
             InstData::Construct { parts: list }
             | InstData::Call { args: list, .. }
-            | InstData::Intrinsic { args: list, .. } => list.iter_mut().for_each(|a| *a = f(*a)),
-            InstData::Extract { aggregate, .. } => *aggregate = f(*aggregate),
+            | InstData::Intrinsic { args: list, .. } => {
+                for arg in list {
+                    $f(arg);
+                }
+            }
+            InstData::Extract { aggregate, .. } => $f(aggregate),
             InstData::Insert {
                 aggregate, value, ..
             } => {
-                *aggregate = f(*aggregate);
-                *value = f(*value);
+                $f(aggregate);
+                $f(value);
             }
-            InstData::VarSet(_, value) => *value = f(*value),
+            InstData::VarSet(_, value) => $f(value),
             InstData::Load { ptr, .. }
             | InstData::AtomicLoad { ptr, .. }
-            | InstData::FieldPtr { ptr, .. } => *ptr = f(*ptr),
+            | InstData::FieldPtr { ptr, .. } => $f(ptr),
             InstData::Store { ptr, value, .. }
             | InstData::AtomicStore { ptr, value, .. }
             | InstData::AtomicRmw { ptr, value, .. } => {
-                *ptr = f(*ptr);
-                *value = f(*value);
+                $f(ptr);
+                $f(value);
             }
             InstData::PtrOffset { ptr, index } | InstData::ElementPtr { ptr, index, .. } => {
-                *ptr = f(*ptr);
-                *index = f(*index);
+                $f(ptr);
+                $f(index);
             }
             InstData::SliceNew { ptr, len } => {
-                *ptr = f(*ptr);
-                *len = f(*len);
+                $f(ptr);
+                $f(len);
             }
-            InstData::SliceLen { slice } | InstData::SlicePtr { slice } => *slice = f(*slice),
+            InstData::SliceLen { slice } | InstData::SlicePtr { slice } => $f(slice),
             InstData::SliceIndex { slice, index, .. } => {
-                *slice = f(*slice);
-                *index = f(*index);
+                $f(slice);
+                $f(index);
             }
             InstData::AtomicCas {
                 ptr, expected, new, ..
             } => {
-                for v in [ptr, expected, new] {
-                    *v = f(*v);
-                }
+                $f(ptr);
+                $f(expected);
+                $f(new);
             }
-            InstData::If { cond, .. } => *cond = f(*cond),
+            InstData::If { cond, .. } => $f(cond),
             InstData::For {
                 start, end, step, ..
             } => {
-                for v in [start, end, step] {
-                    *v = f(*v);
-                }
+                $f(start);
+                $f(end);
+                $f(step);
             }
             InstData::Return { value } => {
-                if let Some(v) = value {
-                    *v = f(*v);
+                if let Some(value) = value {
+                    $f(value);
                 }
             }
         }
+    };
+}
+
+impl InstData {
+    /// Calls `f` on every operand, in order. The induction value of a `for` is a definition, not an
+    /// operand.
+    pub fn for_each_operand(&self, mut f: impl FnMut(Value)) {
+        visit_operands!(self, |operand: &Value| f(*operand));
+    }
+
+    /// Replaces every operand by what `f` makes of it, in the order of [`InstData::for_each_operand`].
+    pub fn map_operands(&mut self, mut f: impl FnMut(Value) -> Value) {
+        visit_operands!(self, |operand: &mut Value| *operand = f(*operand));
     }
 }

@@ -88,6 +88,8 @@ mod module;
 mod operands;
 mod parse;
 mod print;
+mod result;
+mod rewrite;
 pub mod rounding;
 pub mod row_panic;
 pub mod stop;
@@ -120,6 +122,8 @@ pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Mo
 pub use operands::{OperandRole, OperandType, OperandTypes, Takes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, print, print_function};
+pub use result::ResultType;
+pub use rewrite::{Cursor, InstBuilder, LinkError, Literal, StillUsed, Use};
 pub use types::{
     Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Half, Layout, LeafKind, LeafType,
     Scalar, ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,

@@ -13,10 +13,9 @@ use super::type_map::{NoType, TypeMap, widened};
 use super::wide::WideValues;
 use super::{InstanceKey, ParamSpec, SpecializeError, Specializer, literal};
 use crate::definition::{Body, display_signature, same_signature};
-use crate::ir::free_name;
 use crate::ir::{
-    ConstArg, Constant, FuncId, Function, FunctionKind, GlobalData, GlobalId, InstData, InstNode,
-    IntrinsicId, Location, Region, RegionData, SharedData, Type, TypeData, Value, VarData,
+    ConstArg, Constant, FuncId, Function, FunctionKind, GlobalId, InstData, InstNode, IntrinsicId,
+    Location, Region, RegionData, SharedData, Type, TypeData, Value, VarData,
 };
 
 /// The function for `key`, to be placed at `id`; `facts` are those of a kernel's parameters.
@@ -406,21 +405,8 @@ impl Instance<'_, '_> {
             return Err(self.malformed(node, id.to_string()));
         };
         let ty = self.ty(source.ty, node.location)?;
-        let globals = &mut self.specializer.module.globals;
-        let same = globals
-            .iter()
-            .find(|(_, g)| g.ty == ty && g.bytes == source.bytes);
-        if let Some((known, _)) = same {
-            return Ok(known);
-        }
-        let name = free_name(&source.name, |name| {
-            globals.values().any(|g| g.name == name)
-        });
-        Ok(globals.push(GlobalData {
-            name,
-            ty,
-            bytes: source.bytes.clone(),
-        }))
+        let module = &mut self.specializer.module;
+        Ok(module.enter_global(&source.name, ty, &source.bytes))
     }
 
     /// `value` as a wide slice: where a wide and a narrow slice can reach the same place.
@@ -476,13 +462,8 @@ impl Instance<'_, '_> {
 
     /// A location of the source in the new module.
     fn location(&mut self, at: Location) -> Location {
-        match self.body.module.files.get(at.file) {
-            Some(path) if at.is_known() => Location {
-                file: self.specializer.module.file(path),
-                ..at
-            },
-            _ => Location::unknown(),
-        }
+        let module = &mut self.specializer.module;
+        module.import_location(&self.body.module, at)
     }
 
     fn place(&self, at: Location) -> Box<CodePlace> {

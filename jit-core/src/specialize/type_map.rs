@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 
-use crate::ir::free_name;
 use crate::ir::{ArrayLen, Entity, StructData, Type, TypeData, TypeTable};
 
 /// Why a type has no counterpart.
@@ -69,7 +68,10 @@ impl TypeMap {
                 for (name, ty) in &source.fields {
                     fields.push((name.clone(), self.map(from, to, *ty)?));
                 }
-                intern_unique(to, &source.name, fields)
+                to.intern_struct_apart(StructData {
+                    name: source.name.clone(),
+                    fields,
+                })
             }
             TypeData::Pointer {
                 pointee,
@@ -110,15 +112,6 @@ impl TypeMap {
             }
         }
     }
-}
-
-/// The struct with these fields, named `name`, `name.2` ... so that no other struct has its name.
-fn intern_unique(to: &mut TypeTable, name: &str, fields: Vec<(String, Type)>) -> Type {
-    let name = free_name(name, |name| {
-        to.structs()
-            .any(|(_, s)| s.name == name && s.fields != fields)
-    });
-    to.intern_struct(StructData { name, fields })
 }
 
 /// The slice type `ty` with a 64-bit length; other types as they are.

@@ -2,29 +2,58 @@
 
 use super::{ArrayLen, StructData, Type, TypeData, TypeTable};
 use crate::entity::Entity as _;
-use crate::{ConstArg, Constant};
+use crate::{ConstArg, Constant, free_name};
 
 impl TypeTable {
     /// The type of another table, entered into this one. Type and const parameters keep their
     /// position.
     pub fn import(&mut self, from: &TypeTable, ty: Type) -> Type {
+        self.import_with(from, ty, Self::intern_struct)
+    }
+
+    /// The same, where a struct that has the name of another one here gets a number after its name.
+    pub fn import_apart(&mut self, from: &TypeTable, ty: Type) -> Type {
+        self.import_with(from, ty, Self::intern_struct_apart)
+    }
+
+    /// The struct type with these fields, named so, or with a number after the name if another struct has it.
+    pub fn intern_struct_apart(&mut self, data: StructData) -> Type {
+        let StructData { name, fields } = data;
+        let name = free_name(&name, |name| {
+            self.structs()
+                .any(|(_, s)| s.name == name && s.fields != fields)
+        });
+        self.intern_struct(StructData { name, fields })
+    }
+
+    fn import_with(
+        &mut self,
+        from: &TypeTable,
+        ty: Type,
+        enter: fn(&mut TypeTable, StructData) -> Type,
+    ) -> Type {
+        // Scalars are the same in every table.
+        if ty.as_scalar().is_some() {
+            return ty;
+        }
         let data = match from.data(ty).clone() {
             TypeData::Array { element, len } => TypeData::Array {
-                element: self.import(from, element),
+                element: self.import_with(from, element, enter),
                 len,
             },
             TypeData::Struct(id) => {
                 let StructData { name, fields } = from.struct_data(id).clone();
-                let fields = fields.into_iter().map(|(n, ty)| (n, self.import(from, ty)));
+                let fields = fields.into_iter();
+                let fields = fields.map(|(n, ty)| (n, self.import_with(from, ty, enter)));
                 let fields = fields.collect();
-                return self.intern_struct(StructData { name, fields });
+                return enter(self, StructData { name, fields });
             }
             TypeData::Pointer {
                 pointee,
                 space,
                 mutable,
             } => TypeData::Pointer {
-                pointee: self.import(from, pointee),
+                pointee: self.import_with(from, pointee, enter),
                 space,
                 mutable,
             },
@@ -34,7 +63,7 @@ impl TypeTable {
                 mutable,
                 wide,
             } => TypeData::Slice {
-                element: self.import(from, element),
+                element: self.import_with(from, element, enter),
                 space,
                 mutable,
                 wide,

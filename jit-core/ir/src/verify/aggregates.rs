@@ -4,10 +4,12 @@ use super::rules::{Rule, Rules};
 use crate::{ArrayLen, Type, TypeData, Value};
 
 impl Rules<'_> {
-    /// The type of part `index` of a struct, array or vector.
+    /// Whether a struct, array or vector has a part `index`.
     pub(super) fn part(&self, whole: Type, index: u32) -> Rule {
-        let part = self.types.part(whole, index);
-        part.ok_or_else(|| format!("`{}` has no part {index}", self.name(whole)))
+        match self.types.part(whole, index) {
+            Some(_) => Ok(()),
+            None => Err(format!("`{}` has no part {index}", self.name(whole))),
+        }
     }
 
     /// The number of parts, if it is known; `None` for what has no parts.
@@ -31,14 +33,13 @@ impl Rules<'_> {
         match self.part_count(result) {
             None => {
                 let taken = "structs, arrays and vectors are constructed";
-                self.expect(false, taken, result)?;
+                self.expect(false, taken, result)
             }
             Some(Some(count)) if count != given => {
                 let result = self.name(result);
-                return Err(format!("`{result}` has {count} parts, not {given}"));
+                Err(format!("`{result}` has {count} parts, not {given}"))
             }
-            Some(_) => {}
+            Some(_) => Ok(()),
         }
-        Ok(result)
     }
 }

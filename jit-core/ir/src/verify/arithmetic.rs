@@ -3,8 +3,7 @@
 use super::MAX_UNROLL;
 use super::rules::{Rule, Rules};
 use crate::{
-    BinaryOp, CompareOp, Constant, Phase, Scalar, Takes, Type, TypeBound, TypeData, UnaryOp,
-    Unroll, Value,
+    BinaryOp, CompareOp, Constant, Phase, Scalar, Takes, Type, TypeBound, TypeData, Unroll, Value,
 };
 
 impl Rules<'_> {
@@ -18,14 +17,10 @@ impl Rules<'_> {
             _ => false,
         };
         if fits {
-            return Ok(ty);
+            return Ok(());
         }
         let constant = crate::print::constant_text(constant);
         Err(format!("`{constant}` is no value of `{}`", self.name(ty)))
-    }
-
-    pub(super) fn unary(&self, op: UnaryOp, ty: Type) -> Rule {
-        self.operator(op.takes(), ty)
     }
 
     pub(super) fn binary(&self, op: BinaryOp, [a, _]: [Value; 2]) -> Rule {
@@ -37,14 +32,14 @@ impl Rules<'_> {
         self.operator(op.takes(), ty)
     }
 
-    fn operator(&self, takes: Takes, ty: Type) -> Rule {
+    pub(super) fn operator(&self, takes: Takes, ty: Type) -> Rule {
         let holds = match takes {
             Takes::Numbers => self.is_number(ty),
             Takes::Integers => self.is_integer(ty),
             Takes::Bits => self.is_integer(ty) || ty == Type::BOOL,
         };
         match holds {
-            true => Ok(ty),
+            true => Ok(()),
             false => Err(format!(
                 "it takes {}, not `{}`",
                 takes.words(),
@@ -59,13 +54,12 @@ impl Rules<'_> {
         match op {
             CompareOp::Eq | CompareOp::Ne => {
                 let holds = ordered || ty == Type::BOOL;
-                self.expect(holds, "numbers, bools and addresses are compared", ty)?;
+                self.expect(holds, "numbers, bools and addresses are compared", ty)
             }
             CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
-                self.expect(ordered, "numbers and addresses are ordered", ty)?;
+                self.expect(ordered, "numbers and addresses are ordered", ty)
             }
         }
-        Ok(Type::BOOL)
     }
 
     pub(super) fn cast(&self, from: Type, to: Type) -> Rule {
@@ -73,8 +67,7 @@ impl Rules<'_> {
         self.expect(from_scalar, "a number or a bool is cast", from)?;
         let to_scalar = self.is_number(to) || to == Type::BOOL && from == Type::BOOL;
         let taken = "a cast gives a number; for a bool, compare with zero";
-        self.expect(to_scalar, taken, to)?;
-        Ok(to)
+        self.expect(to_scalar, taken, to)
     }
 
     pub(super) fn bitcast(&self, from: Type, to: Type) -> Rule {
@@ -100,7 +93,7 @@ impl Rules<'_> {
                 self.name(to)
             ));
         }
-        Ok(to)
+        Ok(())
     }
 
     pub(super) fn counted_loop(&self, ty: Type, unroll: Unroll) -> Rule {
@@ -109,7 +102,7 @@ impl Rules<'_> {
             Unroll::By(factor) if !(1..=MAX_UNROLL).contains(&factor) => Err(format!(
                 "an unroll factor is 1 to {MAX_UNROLL}, not {factor}"
             )),
-            _ => Ok(Type::UNIT),
+            _ => Ok(()),
         }
     }
 }

@@ -7,8 +7,8 @@
 use super::arithmetic::scalar_holds;
 use super::rules::{Rule, Rules};
 use crate::{
-    ArrayLen, ConstArg, ConstParam, Constant, Entity, FuncId, Function, FunctionKind, Type,
-    TypeBound, TypeData, Value,
+    ArrayLen, ConstArg, ConstParam, Constant, Entity, FuncId, Function, FunctionKind, InstData,
+    Type, TypeBound, TypeData, Value,
 };
 
 /// The arguments that a callee's types are read under.
@@ -24,11 +24,10 @@ impl Rules<'_> {
         types: &[Type],
         consts: &[ConstArg],
         args: &[Value],
-        result: Type,
     ) -> Rule {
         if !self.checker.is_sound(callee) {
             // The callee is reported; nothing can be said about its signature.
-            return Ok(result);
+            return Ok(());
         }
         let callee = &self.module.functions[callee];
         let name = &callee.name;
@@ -66,10 +65,25 @@ impl Rules<'_> {
                 self.ty(arg),
             )?;
         }
-        if callee.result == Type::UNIT {
-            return Ok(Type::UNIT);
+        Ok(())
+    }
+
+    /// `result` if it is what the callee gives under the arguments of the call.
+    pub(super) fn gives_result(&self, data: &InstData, result: Type) -> Result<Type, String> {
+        if let InstData::Call {
+            callee,
+            type_args,
+            const_args,
+            ..
+        } = data
+        {
+            let callee = &self.module.functions[*callee];
+            let binding = Binding {
+                types: type_args,
+                consts: const_args,
+            };
+            self.bound_type("the result", callee, callee.result, &binding, result)?;
         }
-        self.bound_type("the result", callee, callee.result, &binding, result)?;
         Ok(result)
     }
 
@@ -80,7 +94,7 @@ impl Rules<'_> {
         wanted: Type,
         binding: &Binding<'_>,
         given: Type,
-    ) -> Result<(), String> {
+    ) -> Rule {
         if self.matches(wanted, binding, given) {
             return Ok(());
         }
@@ -95,7 +109,7 @@ impl Rules<'_> {
         ))
     }
 
-    fn type_arg(&self, name: &str, bound: TypeBound, arg: Type) -> Result<(), String> {
+    fn type_arg(&self, name: &str, bound: TypeBound, arg: Type) -> Rule {
         let own = self.bound(arg);
         let (holds, taken) = match bound {
             TypeBound::Any => (arg != Type::UNIT, "a type"),
@@ -110,7 +124,7 @@ impl Rules<'_> {
         )
     }
 
-    fn const_arg(&self, name: &str, ty: Type, arg: ConstArg) -> Result<(), String> {
+    fn const_arg(&self, name: &str, ty: Type, arg: ConstArg) -> Rule {
         let (holds, given) = match arg {
             ConstArg::Known(constant) => (
                 ty.as_scalar().is_some_and(|s| scalar_holds(s, constant)),

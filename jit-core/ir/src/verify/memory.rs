@@ -10,19 +10,15 @@ type Reference = (Type, AddressSpace, bool, Option<bool>);
 
 impl Rules<'_> {
     /// `result` if it is the pointer type that is given.
-    pub(super) fn gives_pointer(
-        &self,
-        (pointee, space, mutable): (Type, AddressSpace, bool),
-        result: Type,
-    ) -> Rule {
-        if self.types.as_pointer(result) == Some((pointee, space, mutable)) {
+    pub(super) fn gives_pointer(&self, at: Address, result: Type) -> Result<Type, String> {
+        if self.types.is_pointer(result) && self.types.address(result) == Some(at) {
             return Ok(result);
         }
-        let mutable = if mutable { "mut " } else { "" };
+        let mutable = if at.mutable { "mut " } else { "" };
         Err(format!(
             "it gives a `ptr<{}, {mutable}{}>`, and its result is a `{}`",
-            space.name(),
-            self.name(pointee),
+            at.space.name(),
+            self.name(at.pointee),
             self.name(result)
         ))
     }
@@ -40,24 +36,23 @@ impl Rules<'_> {
     }
 
     pub(super) fn store(&self, ptr: Value) -> Rule {
-        self.writable(ptr)?;
-        Ok(Type::UNIT)
+        self.writable(ptr).map(|_| ())
     }
 
-    pub(super) fn field_ptr(&self, ptr: Value, field: u32, result: Type) -> Rule {
-        let (pointee, space, mutable) = self.pointer(ptr)?;
+    pub(super) fn field_ptr(&self, ptr: Value, field: u32) -> Rule {
+        let (pointee, ..) = self.pointer(ptr)?;
         let fields = self.types.as_struct(pointee).map(|s| &s.fields);
         match fields.and_then(|fields| fields.get(field as usize)) {
-            Some((_, ty)) => self.gives_pointer((*ty, space, mutable), result),
+            Some(_) => Ok(()),
             None => Err(format!("`{}` has no field {field}", self.name(pointee))),
         }
     }
 
-    pub(super) fn element_ptr(&self, ptr: Value, index: Value, result: Type) -> Rule {
-        let (pointee, space, mutable) = self.pointer(ptr)?;
+    pub(super) fn element_ptr(&self, ptr: Value, index: Value) -> Rule {
+        let (pointee, ..) = self.pointer(ptr)?;
         self.index(index)?;
         match self.types.as_array(pointee) {
-            Some((element, _)) => self.gives_pointer((element, space, mutable), result),
+            Some(_) => Ok(()),
             None => Err(format!(
                 "an array has elements, not a `{}`",
                 self.name(pointee)
@@ -94,7 +89,7 @@ impl Rules<'_> {
         } else if target.1 == AddressSpace::Param {
             "parameter memory is only reached through parameters"
         } else {
-            return Ok(to);
+            return Ok(());
         };
         let (from, to) = (self.name(from), self.name(to));
         Err(format!("`{from}` does not become `{to}`: {broken}"))
@@ -104,7 +99,7 @@ impl Rules<'_> {
         let (pointee, space, mutable) = self.pointer(ptr)?;
         match self.reference(result) {
             Some((element, s, m, Some(_))) if (element, s, m) == (pointee, space, mutable) => {
-                Ok(result)
+                Ok(())
             }
             _ => Err(format!(
                 "a `{}` begins no `{}`",
@@ -117,8 +112,8 @@ impl Rules<'_> {
     pub(super) fn slice_len(&self, slice: Value, result: Type) -> Rule {
         let (.., wide) = self.slice(slice)?;
         match result {
-            Type::U64 => Ok(result),
-            Type::U32 if !wide => Ok(result),
+            Type::U64 => Ok(()),
+            Type::U32 if !wide => Ok(()),
             Type::U32 => {
                 Err("a wide slice has 2^32 elements or more; take its length as `u64`".to_owned())
             }
@@ -131,7 +126,7 @@ impl Rules<'_> {
 
     pub(super) fn dynamic_shared(&self, result: Type) -> Rule {
         match self.reference(result) {
-            Some((_, AddressSpace::Shared, true, Some(false))) => Ok(result),
+            Some((_, AddressSpace::Shared, true, Some(false))) => Ok(()),
             _ => Err(format!(
                 "it gives a mutable slice in shared memory, not `{}`",
                 self.name(result)
@@ -148,7 +143,7 @@ impl Rules<'_> {
         };
         let size = self.types.layout(pointee).map_or(0, |layout| layout.size);
         if size <= MAX_LOCAL_BYTES {
-            return Ok(result);
+            return Ok(());
         }
         Err(format!(
             "a thread has {MAX_LOCAL_BYTES} bytes of local memory, and `{}` takes {size}",
@@ -157,13 +152,13 @@ impl Rules<'_> {
     }
 
     /// The type of what an atomic works on, once its address is one for atomics.
-    fn atomic_place(&self, ptr: Value) -> Rule {
+    fn atomic_place(&self, ptr: Value) -> Result<Type, String> {
         let (ty, space) = self.writable(ptr)?;
         self.atomic_space(space)?;
         Ok(ty)
     }
 
-    fn atomic_space(&self, space: AddressSpace) -> Result<(), String> {
+    fn atomic_space(&self, space: AddressSpace) -> Rule {
         match space.has_atomics() {
             true => Ok(()),
             false => Err(format!("there are no atomics in {} memory", space.name())),
@@ -188,8 +183,7 @@ impl Rules<'_> {
                         `sequentially_consistent`"
                 .to_owned());
         }
-        self.atomic_scalar(ty)?;
-        Ok(Type::UNIT)
+        self.atomic_scalar(ty)
     }
 
     /// What is read or written in one piece: a scalar, or a type that is bound to one.
@@ -199,8 +193,7 @@ impl Rules<'_> {
             holds,
             "atomic loads and stores are of numbers and `bool`",
             ty,
-        )?;
-        Ok(ty)
+        )
     }
 
     pub(super) fn atomic_rmw(&self, op: AtomicOp, ptr: Value) -> Rule {
@@ -216,8 +209,7 @@ impl Rules<'_> {
             true => "the atomic is on `i32`, `u32`, `i64`, `u64`, `f32` and `f64`",
             false => "the atomic is on `i32`, `u32`, `i64` and `u64`",
         };
-        self.expect(holds, taken, ty)?;
-        Ok(ty)
+        self.expect(holds, taken, ty)
     }
 
     pub(super) fn atomic_cas(&self, ptr: Value) -> Rule {
@@ -227,8 +219,7 @@ impl Rules<'_> {
             None => self.is_integer(ty),
         };
         let taken = "compare-and-swap is on `i32`, `u32`, `i64` and `u64`";
-        self.expect(holds, taken, ty)?;
-        Ok(ty)
+        self.expect(holds, taken, ty)
     }
 
     pub(super) fn fence(&self, ordering: Ordering) -> Rule {
@@ -237,7 +228,7 @@ impl Rules<'_> {
             Ordering::Acquire
             | Ordering::Release
             | Ordering::AcquireRelease
-            | Ordering::SequentiallyConsistent => Ok(Type::UNIT),
+            | Ordering::SequentiallyConsistent => Ok(()),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The list of all operations and the rule of each.
 //!
-//! A rule gives the type of the result that an instruction must have (unit: none), or says what is
-//! wrong with its operands. It is told the type that the result has, which decides where operands
-//! alone do not: for constants, casts, and what makes memory.
+//! A rule says what is wrong with the operands of an instruction. It is told the type that the result has,
+//! which counts where operands alone do not decide it: for constants, casts, and what makes memory. What
+//! they decide, [`Function::result_type`] says.
 
 use super::Checker;
 use super::table::TypeFacts;
 use crate::{
-    AddressSpace, Entity, Function, InstData, Module, OperandRole, Type, TypeBound, TypeData,
-    TypeTable, Value,
+    AddressSpace, Entity, Function, InstData, Module, OperandRole, ResultType, Type, TypeBound,
+    TypeData, TypeTable, Value,
 };
 
 /// The rules, for one function whose entities exist.
@@ -19,8 +19,8 @@ pub(super) struct Rules<'c> {
     pub(super) function: &'c Function,
 }
 
-/// The type of the result, or what is wrong.
-pub(super) type Rule = Result<Type, String>;
+/// Nothing, or what is wrong.
+pub(super) type Rule = Result<(), String>;
 
 impl<'c> Rules<'c> {
     pub(super) fn new<'m: 'c>(checker: &'c Checker<'m>, function: &'c Function) -> Self {
@@ -66,7 +66,7 @@ impl<'c> Rules<'c> {
     }
 
     /// `Err` saying what is taken, unless it holds.
-    pub(super) fn expect(&self, holds: bool, taken: &str, ty: Type) -> Result<(), String> {
+    pub(super) fn expect(&self, holds: bool, taken: &str, ty: Type) -> Rule {
         if holds {
             Ok(())
         } else {
@@ -75,7 +75,7 @@ impl<'c> Rules<'c> {
     }
 
     /// `Err` naming what it is about, unless the types are one.
-    fn expect_same(&self, what: &OperandRole<'_>, wanted: Type, given: Type) -> Result<(), String> {
+    fn expect_same(&self, what: &OperandRole<'_>, wanted: Type, given: Type) -> Rule {
         if wanted == given {
             return Ok(());
         }
@@ -97,18 +97,39 @@ impl<'c> Rules<'c> {
         }
     }
 
-    pub(super) fn index(&self, index: Value) -> Result<(), String> {
+    pub(super) fn index(&self, index: Value) -> Rule {
         let ty = self.ty(index);
         self.expect(self.is_integer(ty), "an index is an integer", ty)
     }
 
-    /// The rule of the operation, then those of operands that go to something of a type.
-    pub(super) fn check(&self, data: &InstData, result: Type) -> Rule {
-        let given = self.operation(data, result)?;
+    /// The rule of the operation, what it gives, then the rules of operands that go to something of a type.
+    pub(super) fn check(&self, data: &InstData, result: Type) -> Result<Type, String> {
+        self.operation(data, result)?;
+        let given = self.given(data, result)?;
         for wanted in self.function.operand_types(self.module, data, result) {
             self.expect_same(&wanted.role, wanted.ty, self.ty(wanted.value))?;
         }
         Ok(given)
+    }
+
+    /// The type of the result that an operation gives, or how `result` is not of it.
+    fn given(&self, data: &InstData, result: Type) -> Result<Type, String> {
+        if let Some(callee) = data.callee()
+            && !self.checker.is_sound(callee)
+        {
+            // The callee is reported; nothing can be said about what it gives.
+            return Ok(result);
+        }
+        match self.function.result_type(self.module, data) {
+            Some(ResultType::None) => Ok(Type::UNIT),
+            Some(ResultType::Known(ty)) => Ok(ty),
+            Some(ResultType::Pointer(at)) => self.gives_pointer(at, result),
+            Some(ResultType::Called { .. }) => self.gives_result(data, result),
+            Some(ResultType::Row(row, args)) => row.check(self.types, &args, result),
+            // Its rule has looked at it; the length says the rest.
+            Some(ResultType::Slice { .. } | ResultType::Chosen) => Ok(result),
+            None => Err("it takes no such operands".to_owned()),
+        }
     }
 
     // flat match
@@ -116,58 +137,39 @@ impl<'c> Rules<'c> {
         match *data {
             InstData::Const(constant) => self.constant(constant, result),
             InstData::ConstParam(param) => {
-                let params = &self.function.const_params;
-                params
-                    .get(param.index())
-                    .map(|p| p.ty)
+                let known = param.index() < self.function.const_params.len();
+                known
+                    .then_some(())
                     .ok_or_else(|| format!("there is no const parameter {param}"))
             }
-            InstData::Unary { op, arg } => self.unary(op, self.ty(arg)),
+            InstData::Unary { op, arg } => self.operator(op.takes(), self.ty(arg)),
             InstData::Binary { op, args } => self.binary(op, args),
             InstData::Compare { op, args } => self.compare(op, args),
-            InstData::Select { if_true, .. } => Ok(self.ty(if_true)),
             InstData::Cast { arg } => self.cast(self.ty(arg), result),
             InstData::Bitcast { arg } => self.bitcast(self.ty(arg), result),
             InstData::Construct { ref parts } => self.construct(parts, result),
-            InstData::Extract { aggregate, index } => self.part(self.ty(aggregate), index),
-            InstData::Insert {
+            InstData::Extract { aggregate, index }
+            | InstData::Insert {
                 aggregate, index, ..
-            } => {
-                self.part(self.ty(aggregate), index)?;
-                Ok(self.ty(aggregate))
-            }
-            InstData::VarGet(var) => Ok(self.function.vars[var].ty),
-            InstData::Load { ptr, .. } => Ok(self.pointer(ptr)?.0),
+            } => self.part(self.ty(aggregate), index),
+            InstData::Load { ptr, .. } => self.pointer(ptr).map(|_| ()),
             InstData::Store { ptr, .. } => self.store(ptr),
             InstData::PtrOffset { ptr, index } => {
                 self.pointer(ptr)?;
-                self.index(index)?;
-                Ok(self.ty(ptr))
+                self.index(index)
             }
-            InstData::FieldPtr { ptr, field } => self.field_ptr(ptr, field, result),
-            InstData::ElementPtr { ptr, index, .. } => self.element_ptr(ptr, index, result),
+            InstData::FieldPtr { ptr, field } => self.field_ptr(ptr, field),
+            InstData::ElementPtr { ptr, index, .. } => self.element_ptr(ptr, index),
             InstData::SpaceCast { arg } => self.space_cast(self.ty(arg), result),
             InstData::SliceNew { ptr, .. } => self.slice_new(ptr, result),
             InstData::SliceLen { slice } => self.slice_len(slice, result),
-            InstData::SlicePtr { slice } => {
-                let (element, space, mutable, _) = self.slice(slice)?;
-                self.gives_pointer((element, space, mutable), result)
-            }
+            InstData::SlicePtr { slice } => self.slice(slice).map(|_| ()),
             InstData::SliceIndex { slice, index, .. } => {
-                let (element, space, mutable, _) = self.slice(slice)?;
-                self.index(index)?;
-                self.gives_pointer((element, space, mutable), result)
-            }
-            InstData::SharedAddr(var) => {
-                let ty = self.function.shared[var].ty;
-                self.gives_pointer((ty, AddressSpace::Shared, true), result)
+                self.slice(slice)?;
+                self.index(index)
             }
             InstData::DynamicShared => self.dynamic_shared(result),
             InstData::LocalAlloc => self.local_alloc(result),
-            InstData::GlobalAddr(id) => {
-                let ty = self.module.globals[id].ty;
-                self.gives_pointer((ty, AddressSpace::Constant, false), result)
-            }
             InstData::AtomicLoad { ptr, ordering, .. } => self.atomic_load(ptr, ordering),
             InstData::AtomicStore { ptr, ordering, .. } => self.atomic_store(ptr, ordering),
             InstData::AtomicRmw { op, ptr, .. } => self.atomic_rmw(op, ptr),
@@ -178,23 +180,24 @@ impl<'c> Rules<'c> {
                 ref type_args,
                 ref const_args,
                 ref args,
-            } => self.call(callee, type_args, const_args, args, result),
-            InstData::Intrinsic { id, ref args } => {
-                let types: Vec<Type> = args.iter().map(|&a| self.ty(a)).collect();
-                self.module.intrinsics[id].check(self.types, &types, result)
-            }
+            } => self.call(callee, type_args, const_args, args),
             InstData::For { index, unroll, .. } => self.counted_loop(self.ty(index), unroll),
-            InstData::VarSet(..)
+            // The places exist, and rows and operands are looked at with what they give.
+            InstData::Select { .. }
+            | InstData::VarGet(_)
+            | InstData::SharedAddr(_)
+            | InstData::GlobalAddr(_)
+            | InstData::Intrinsic { .. }
+            | InstData::VarSet(..)
             | InstData::If { .. }
             | InstData::Barrier
             | InstData::Loop { .. }
             | InstData::Break { .. }
-            | InstData::Continue { .. } => Ok(Type::UNIT),
+            | InstData::Continue { .. } => Ok(()),
             InstData::Return { value } => {
                 let given = value.map_or(Type::UNIT, |v| self.ty(v));
                 let role = OperandRole::Result(&self.function.name);
-                self.expect_same(&role, self.function.result, given)?;
-                Ok(Type::UNIT)
+                self.expect_same(&role, self.function.result, given)
             }
         }
     }

@@ -1,0 +1,21 @@
+//! Changing functions of a module: where hooks put code in, take code out, and move what uses it.
+//!
+//! | what | for |
+//! |---|---|
+//! | [`Cursor`] | a walk over a function that changes it on the way, at the cost of the walk |
+//! | [`InstBuilder`] | one new instruction at the cursor, whose result type follows from its operands |
+//! | [`Function::uses`], [`Function::replace_uses`], [`Function::erase`] | one change of a function, at the cost of a walk each |
+//! | [`Module::clone_function`], [`Module::link`] | functions as a whole |
+//!
+//! Nothing here checks what it is given: a function that is wrong afterwards is told by the
+//! [verifier](crate::verify()), which runs after every hook and names it.
+
+mod builder;
+mod copy;
+mod cursor;
+mod uses;
+
+pub use builder::{InstBuilder, Literal};
+pub use copy::LinkError;
+pub use cursor::Cursor;
+pub use uses::{StillUsed, Use};
