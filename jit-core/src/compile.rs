@@ -22,6 +22,7 @@ use crate::codegen::{
 use crate::contract::{Checked, Contract};
 use crate::error::{CompileError, Error, Result};
 use crate::expand::expand;
+use crate::hidden::{pass_fault_channel, pass_hidden};
 use crate::hook::{
     At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
 };
@@ -170,9 +171,17 @@ impl Compiler<'_> {
         };
         rewritten.by(&at::rewrite_ir(), |rewrite, m| rewrite(&cx, m))?;
         expand(rewritten.module, target.cells_before_bodies())?;
+        pass_hidden(rewritten.module);
         lower_abi(rewritten.module);
-        rewritten.contract = rewritten.contract.in_phase(Phase::Legal);
+        rewritten.contract = Contract::of(rewritten.module);
         rewritten.by(&at::lower_abi(), |lower, m| lower(&cx, m))?;
+        if self
+            .isas
+            .of(&target)
+            .is_some_and(|isa| isa.has_fault_channel())
+        {
+            pass_fault_channel(&mut module);
+        }
         let legal = Legal::new(module)?;
         passed(Stage::Legal, &legal);
 

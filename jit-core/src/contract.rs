@@ -43,11 +43,6 @@ impl Contract {
         }
     }
 
-    /// The same for a later phase, which the compiler itself has brought the module to.
-    pub(crate) fn in_phase(self, phase: Phase) -> Contract {
-        Contract { phase, ..self }
-    }
-
     /// Whether a verified module keeps it.
     pub(crate) fn check(&mut self, module: &Module) -> Result<(), HookErrorKind> {
         if module.phase != self.phase {

@@ -27,6 +27,7 @@ pub mod error;
 mod event;
 pub mod expand;
 pub mod front;
+mod hidden;
 pub mod hook;
 pub mod inspect;
 pub mod jit;

@@ -121,7 +121,7 @@ fn launches_that_no_kernel_could_run() {
     check(
         launch(&kernel, &mut [], [1; 3], &[0; 4], None),
         expect![
-            "kernel `idle` cannot be launched like this: its parameters take 16 bytes and 4 are given; lay them out as `layout` says"
+            "kernel `idle` cannot be launched like this: its parameters take 8 bytes and 4 are given; lay them out as `layout` says"
         ],
     );
     check(

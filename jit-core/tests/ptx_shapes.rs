@@ -315,7 +315,7 @@ fn sizes_and_places_that_a_gpu_lacks_are_refused_with_a_way_out() {
         b.param("big", ty);
         b.f.params[0].passing = Passing::ByValue;
     });
-    assert!(params.contains("the parameters take 4128 bytes, of at most 4096"));
+    assert!(params.contains("the parameters take 4120 bytes, of at most 4096"));
     let value = refusal(|m, b| {
         let ty = array(m, 5000);
         let ty = m.types.pointer(ty, AddressSpace::Global, false);

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use kiln_jit_core::ir::{
-    self, Axis, Cell, Effects, Entity, Family, FuncId, Function, GlobalId, InstData, IntrinsicDef,
-    Known, Location, Meaning, Module, Region, Scalar, StructData, StructId, Type, TypeData,
-    TypePattern, TypeTable, Value, ValueDef,
+    self, Axis, Cell, Effects, Entity, Family, FileId, FuncId, Function, GlobalId, InstData,
+    IntrinsicDef, Known, Location, Meaning, Module, Region, Scalar, StructData, StructId, Type,
+    TypeData, TypePattern, TypeTable, Value, ValueDef,
 };
 
 use crate::intrinsics::find;
@@ -245,6 +245,17 @@ const BROKEN: &[Broken] = &[
     }),
     ("the type of constant `c` is not of this module", |m| {
         m.globals[GlobalId::from_index(0)].ty = no_type();
+    }),
+    ("the type of hidden value `n` is not of this module", |m| {
+        m.add_hidden("hook", "n", no_type());
+    }),
+    ("file99 of hidden value `n` does not exist", |m| {
+        let id = m.add_hidden("hook", "n", Type::U32);
+        m.hidden[id].location = Location {
+            file: FileId::from_index(99),
+            line: 1,
+            column: 1,
+        };
     }),
     ("is a struct of another module", |m| {
         m.types.intern(TypeData::Struct(StructId::from_index(50)));

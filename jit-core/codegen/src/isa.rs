@@ -29,6 +29,12 @@ pub trait Isa: Send + Sync + 'static {
     /// All operations that it does not have, each with its line and a way out.
     fn check(&self, legal: &Legal) -> Result<(), IllegalOperations>;
 
+    /// Whether a launch passes the address of a [`FaultChannel`](kiln_ir::fault::FaultChannel): each
+    /// function that can fault then has it as a hidden parameter.
+    fn has_fault_channel(&self) -> bool {
+        false
+    }
+
     /// How code is made.
     fn generator(&self) -> Generator<'_>;
 

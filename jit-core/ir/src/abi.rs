@@ -2,15 +2,16 @@
 //!
 //! A kernel parameter becomes one or two slots of the parameter block: a slice is an address and a
 //! length, everything else is one slot. Slots follow each other at their natural alignment, as
-//! PTX lays out `.param` variables, and a hidden last slot holds the address of the fault channel
-//! (see [`crate::fault`]). Code generation, the interpreter and the launch all read this layout,
+//! PTX lays out `.param` variables. Hidden parameters ([`crate::HiddenData`]) come last and are laid out as
+//! the others: what hooks give, and the address of the fault channel (see [`crate::fault`]) in a kernel
+//! that can fault and whose target tells faults so. Code generation, the interpreter and the launch all read this layout,
 //! so they cannot disagree. [`LaunchArgs`] is such a block.
 
 mod args;
 
 use std::ops::Range;
 
-use crate::{Module, Passing};
+use crate::{HiddenSource, Module, Passing};
 
 pub use args::{DeviceAddress, LaunchArg, LaunchArgs, LaunchScalar};
 
@@ -59,7 +60,11 @@ pub enum ParamKind {
 pub struct ParamLayout {
     /// The kernel's parameters, in order.
     pub params: Vec<ParamKind>,
-    /// All slots in order, the fault channel last.
+    /// How many of them arguments are bound to; those behind are hidden.
+    pub visible: usize,
+    /// The slot of the fault channel's address, in a kernel that is passed one.
+    pub fault_channel: Option<ParamSlot>,
+    /// All slots in order.
     pub slots: Vec<ParamSlot>,
     /// Size of the block in bytes.
     pub size: u32,
@@ -101,14 +106,17 @@ impl ParamLayout {
                 }
             };
             layout.params.push(kind);
+            let source = param.hidden.and_then(|id| module.hidden.get(id));
+            let source = source.map(|data| &data.source);
+            match (source, kind) {
+                (None, _) => layout.visible += 1,
+                (Some(HiddenSource::FaultChannel), ParamKind::Value(slot)) => {
+                    layout.fault_channel = Some(slot);
+                }
+                (Some(_), _) => {}
+            }
         }
-        layout.slot(8, 8);
         Some(layout)
-    }
-
-    /// The slot of the fault channel's address.
-    pub fn fault_channel(&self) -> ParamSlot {
-        self.slots[self.slots.len() - 1]
     }
 
     fn slot(&mut self, size: u64, align: u64) -> ParamSlot {

@@ -123,6 +123,7 @@ impl InstData {
             | InstData::DynamicShared
             | InstData::LocalAlloc
             | InstData::GlobalAddr(_)
+            | InstData::Hidden(_)
             | InstData::AtomicLoad { .. }
             | InstData::AtomicStore { .. }
             | InstData::AtomicRmw { .. }

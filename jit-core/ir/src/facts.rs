@@ -143,7 +143,8 @@ impl InstData {
             | InstData::SlicePtr { .. }
             | InstData::SharedAddr(_)
             | InstData::DynamicShared
-            | InstData::GlobalAddr(_) => Facts::value(Source::Operands),
+            | InstData::GlobalAddr(_)
+            | InstData::Hidden(_) => Facts::value(Source::Operands),
             InstData::ElementPtr { .. } | InstData::SliceIndex { .. } => Facts {
                 check: self.check(),
                 ..Facts::value(Source::Operands)

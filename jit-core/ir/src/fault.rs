@@ -5,8 +5,8 @@
 //! synchronizing call returns the record as an error value. No trap is involved: the other
 //! threads go on and the device stays usable.
 //!
-//! On the GPU, the hidden last kernel parameter is the address of a [`FaultChannel`] in device
-//! memory; its `record` points at a [`FaultRecord`] in host memory that the device can reach. A
+//! On the GPU, a hidden parameter ([`crate::HiddenSource::FaultChannel`]) is the address of a
+//! [`FaultChannel`] in device memory; its `record` points at a [`FaultRecord`] in host memory that the device can reach. A
 //! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
 //! host (PTX `fence.sys`) and stores `state` = 1 last.
 

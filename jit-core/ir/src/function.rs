@@ -2,6 +2,7 @@
 
 use super::entity::{PrimaryMap, entity};
 use super::inst::{InstData, InstNode};
+use super::module::HiddenParam;
 use super::types::Type;
 use super::{Location, inst::Constant};
 
@@ -85,6 +86,8 @@ pub struct ParamData {
     pub passing: Passing,
     /// What is known about it.
     pub facts: ParamFacts,
+    /// The hidden value that it is, if no argument is bound to it.
+    pub hidden: Option<HiddenParam>,
     /// Where it was declared.
     pub location: Location,
 }
@@ -252,6 +255,7 @@ impl Function {
             value,
             passing: Passing::Direct,
             facts: ParamFacts::default(),
+            hidden: None,
             location,
         });
         value
@@ -294,6 +298,11 @@ impl Function {
         let inst = self.new_inst(data, result, location);
         self.regions[region].insts.push(inst);
         self.insts[inst].result
+    }
+
+    /// The parameter that is a hidden value, if the function has it as one.
+    pub fn hidden_param(&self, id: HiddenParam) -> Option<&ParamData> {
+        self.params.iter().find(|param| param.hidden == Some(id))
     }
 
     /// The type of a value.

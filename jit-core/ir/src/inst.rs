@@ -10,7 +10,7 @@ use std::mem::{Discriminant, discriminant};
 use smallvec::SmallVec;
 
 use super::function::{Region, Value, Var};
-use super::module::{FuncId, GlobalId, IntrinsicId};
+use super::module::{FuncId, GlobalId, HiddenParam, IntrinsicId};
 use super::types::{ConstParam, Type};
 use super::{Location, SharedVar};
 use crate::all_variants;
@@ -408,6 +408,8 @@ pub enum InstData {
     LocalAlloc,
     /// The address of a constant of the module.
     GlobalAddr(GlobalId),
+    /// A value that the launch passes besides its arguments; gone in [`Phase::Legal`](super::Phase::Legal).
+    Hidden(HiddenParam),
     /// An atomic read of a scalar.
     AtomicLoad {
         /// The address; global, shared or generic.
@@ -562,6 +564,7 @@ macro_rules! visit_operands {
             | InstData::DynamicShared
             | InstData::LocalAlloc
             | InstData::GlobalAddr(_)
+            | InstData::Hidden(_)
             | InstData::Barrier
             | InstData::Fence { .. }
             | InstData::Loop { .. }

@@ -28,6 +28,10 @@
 //! shared memory and meet at barriers; blocks are independent and may run in any order
 //! (CUDA guide, "Programming Model").
 //!
+//! A **hidden value** ([`HiddenData`]) is what a launch passes besides its arguments, for all threads the
+//! same: a buffer that a hook counts in, the channel by which faults are told. It is declared in the
+//! module, and any function reads it.
+//!
 //! # What may come
 //!
 //! The enums of the IR ([`InstData`], [`TypeData`], the operators) are closed lists: who rewrites or lowers them
@@ -60,8 +64,8 @@
 //! # Phases
 //!
 //! [`Phase`] says which constructs may occur: type and const parameters and bodiless callees in
-//! `Generic`, none of them in `Specialized`, no aggregate kernel parameter passed directly and no
-//! `rem` of floats in `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
+//! `Generic`, none of them in `Specialized`, no aggregate kernel parameter passed directly, no
+//! `rem` of floats and no `hidden` but as parameters in `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
 //! [`parse`](fn@parse).
 
 pub mod abi;
@@ -118,7 +122,10 @@ pub use intrinsic::{
     Reduction, Shuffle, ThreadPosition, TypePattern, Uniformity, Vote, WARP_LANES, WarpArgs,
 };
 pub use module::free_name;
-pub use module::{FileId, FuncId, GlobalData, GlobalId, IntrinsicId, Location, Module, Phase};
+pub use module::{
+    FileId, FuncId, GlobalData, GlobalId, HiddenData, HiddenParam, HiddenSource, IntrinsicId,
+    Location, Module, Phase,
+};
 pub use operands::{OperandRole, OperandType, OperandTypes, Takes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, print, print_function};

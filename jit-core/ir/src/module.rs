@@ -1,5 +1,6 @@
 //! Modules: a kernel with everything it needs, and the source files its locations name.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::entity::{Entity, PrimaryMap, entity};
@@ -12,6 +13,8 @@ entity! {
     FuncId = "func";
     /// A constant of a module.
     GlobalId = "global";
+    /// A value that a launch passes besides its arguments.
+    HiddenParam = "hidden";
     /// An intrinsic used by a module.
     IntrinsicId = "intrinsic";
     /// A source file named by locations of a module.
@@ -79,6 +82,41 @@ pub struct GlobalData {
     pub bytes: Arc<[u8]>,
 }
 
+/// A value that each launch passes besides its arguments; any function of the module can have it, by
+/// [`InstData::Hidden`](crate::InstData::Hidden).
+///
+/// Before [`Phase::Legal`] it is an operation; then it is a parameter, behind the others, of the kernel and
+/// of each function that needs it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HiddenData {
+    /// Its name, the only one of its source.
+    pub name: String,
+    /// Its type: of an argument, and a pointer or slice is one into global memory.
+    pub ty: Type,
+    /// Who gives it.
+    pub source: HiddenSource,
+    /// Where it was declared.
+    pub location: Location,
+}
+
+/// Who gives the value of a hidden parameter at each launch.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum HiddenSource {
+    /// The hook of this name.
+    Hook(String),
+    /// The device: the address of the [`FaultChannel`](crate::fault::FaultChannel).
+    FaultChannel,
+}
+
+impl fmt::Display for HiddenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HiddenSource::Hook(hook) => write!(f, "hook `{hook}`"),
+            HiddenSource::FaultChannel => f.write_str("the device"),
+        }
+    }
+}
+
 /// A kernel with everything it needs: a unit of specialization and compilation.
 #[derive(Clone, Debug)]
 pub struct Module {
@@ -94,6 +132,8 @@ pub struct Module {
     pub intrinsics: PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     /// Constants.
     pub globals: PrimaryMap<GlobalId, GlobalData>,
+    /// What launches pass besides the kernel's arguments.
+    pub hidden: PrimaryMap<HiddenParam, HiddenData>,
     /// Functions.
     pub functions: PrimaryMap<FuncId, Function>,
 }
@@ -110,6 +150,7 @@ impl Module {
             files,
             intrinsics: PrimaryMap::new(),
             globals: PrimaryMap::new(),
+            hidden: PrimaryMap::new(),
             functions: PrimaryMap::new(),
         }
     }
@@ -148,6 +189,30 @@ impl Module {
     pub fn other_intrinsic(&self, def: &IntrinsicDef) -> Option<&'static IntrinsicDef> {
         let mut rows = self.intrinsics.values().copied();
         rows.find(|row| row.name == def.name && !row.is_same(def))
+    }
+
+    /// The hidden value of a hook, by a name that is the hook's own, declared if it is new. A hook declares it
+    /// where it rewrites the IR, reads it by [`InstData::Hidden`](crate::InstData::Hidden) and gives it at
+    /// each launch. The verifier refuses one that is declared with two types.
+    pub fn add_hidden(&mut self, hook: &str, name: &str, ty: Type) -> HiddenParam {
+        self.hidden_value(HiddenData {
+            name: name.to_owned(),
+            ty,
+            source: HiddenSource::Hook(hook.to_owned()),
+            location: Location::unknown(),
+        })
+    }
+
+    /// The entity of a hidden value, entered if none is of its name, source and type.
+    pub fn hidden_value(&mut self, data: HiddenData) -> HiddenParam {
+        let same = |known: &HiddenData| {
+            (&known.name, known.ty, &known.source) == (&data.name, data.ty, &data.source)
+        };
+        let known = self.hidden.iter().find(|(_, known)| same(known));
+        match known {
+            Some((id, _)) => id,
+            None => self.hidden.push(data),
+        }
     }
 
     /// The kernel of this module: its only kernel.

@@ -240,6 +240,7 @@ impl Function {
             | InstData::DynamicShared
             | InstData::LocalAlloc
             | InstData::GlobalAddr(_)
+            | InstData::Hidden(_)
             | InstData::Barrier
             | InstData::Fence { .. }
             | InstData::Loop { .. }

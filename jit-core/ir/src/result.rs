@@ -139,6 +139,7 @@ impl Function {
                 space: AddressSpace::Constant,
                 mutable: false,
             }),
+            InstData::Hidden(id) => ResultType::Known(module.hidden.get(id)?.ty),
             InstData::Call {
                 callee,
                 ref type_args,

@@ -105,7 +105,7 @@ impl Hasher for Feed<'_> {
 /// The fingerprint of a module, its functions' bodies and declarations included.
 pub(super) fn content_digest(module: &Module) -> Fingerprint {
     let mut walk = Walk {
-        digest: Digest::new("kiln module 3"),
+        digest: Digest::new("kiln module 4"),
         module,
         types: HashMap::new(),
     };
@@ -120,6 +120,12 @@ pub(super) fn content_digest(module: &Module) -> Fingerprint {
         walk.digest.text(&global.name);
         walk.ty(global.ty);
         walk.digest.bytes(&global.bytes);
+    }
+    walk.digest.number(module.hidden.len() as u64);
+    for hidden in module.hidden.values() {
+        walk.digest.text(&hidden.name);
+        walk.ty(hidden.ty);
+        walk.digest.value(&(&hidden.source, hidden.location));
     }
     walk.digest.number(module.functions.len() as u64);
     for function in module.functions.values() {
@@ -218,7 +224,7 @@ impl Walk<'_> {
         for param in &function.params {
             self.digest.text(&param.name);
             self.digest
-                .value(&(param.value, param.passing, param.facts));
+                .value(&(param.value, param.passing, param.facts, param.hidden));
             self.ty(function.type_of(param.value));
             self.digest.value(&param.location);
         }

@@ -14,8 +14,9 @@ use super::wide::WideValues;
 use super::{InstanceKey, ParamSpec, SpecializeError, Specializer, literal};
 use crate::definition::{Body, display_signature, same_signature};
 use crate::ir::{
-    ConstArg, Constant, FuncId, Function, FunctionKind, GlobalId, InstData, InstNode, IntrinsicId,
-    Location, Region, RegionData, SharedData, Type, TypeData, Value, VarData,
+    ConstArg, Constant, FuncId, Function, FunctionKind, GlobalId, HiddenData, HiddenParam,
+    InstData, InstNode, IntrinsicId, Location, Region, RegionData, SharedData, Type, TypeData,
+    Value, VarData,
 };
 
 /// The function for `key`, to be placed at `id`; `facts` are those of a kernel's parameters.
@@ -160,6 +161,7 @@ impl Instance<'_, '_> {
             }
             InstData::Intrinsic { id, .. } => *id = self.intrinsic(node, *id)?,
             InstData::GlobalAddr(id) => *id = self.global(node, *id)?,
+            InstData::Hidden(id) => *id = self.hidden(node, *id)?,
             InstData::Call {
                 callee,
                 type_args,
@@ -407,6 +409,19 @@ impl Instance<'_, '_> {
         let ty = self.ty(source.ty, node.location)?;
         let module = &mut self.specializer.module;
         Ok(module.enter_global(&source.name, ty, &source.bytes))
+    }
+
+    /// The hidden value of the same source and name in the new module.
+    fn hidden(&mut self, node: &InstNode, id: HiddenParam) -> Result<HiddenParam, SpecializeError> {
+        let Some(source) = self.body.module.hidden.get(id) else {
+            return Err(self.malformed(node, id.to_string()));
+        };
+        let data = HiddenData {
+            ty: self.ty(source.ty, node.location)?,
+            location: self.location(source.location),
+            ..source.clone()
+        };
+        Ok(self.specializer.module.hidden_value(data))
     }
 
     /// `value` as a wide slice: where a wide and a narrow slice can reach the same place.

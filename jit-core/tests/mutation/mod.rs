@@ -2,9 +2,10 @@
 
 use kiln_jit_core::ir::{
     AddressSpace, ArrayLen, ConstParam, Constant, Entity, FuncId, Function, FunctionKind, GlobalId,
-    Inst, InstData, IntrinsicDef, IntrinsicId, LaunchBounds, Meaning, Module, Passing, Phase,
-    Region, Scalar, SharedVar, StructData, StructId, Type, TypeBound, TypeData, TypeParam,
-    TypeParamData, TypePattern, TypeTable, Value, ValueDef, Var,
+    HiddenData, HiddenParam, HiddenSource, Inst, InstData, IntrinsicDef, IntrinsicId, LaunchBounds,
+    Location, Meaning, Module, Passing, Phase, Region, Scalar, SharedVar, StructData, StructId,
+    Type, TypeBound, TypeData, TypeParam, TypeParamData, TypePattern, TypeTable, Value, ValueDef,
+    Var,
 };
 
 /// A xorshift generator (Marsaglia 2003), enough for tests.
@@ -63,6 +64,7 @@ pub fn mutate(random: &mut Random, module: &mut Module) {
         module.functions.len(),
         module.globals.len(),
         module.intrinsics.len(),
+        module.hidden.len(),
     );
     let files = module.files.len();
     if module.functions.is_empty() {
@@ -77,6 +79,12 @@ pub fn mutate(random: &mut Random, module: &mut Module) {
         .map(|n| n.data.clone());
     let function = &mut module.functions[id];
     if random.chance(3) || function.insts.is_empty() {
+        if random.chance(8)
+            && let Some(param) = function.params.last_mut()
+        {
+            param.hidden = Some(random.entity(counts.3));
+            return;
+        }
         return mutate_function(random, function, ty);
     }
     let inst = Inst::from_index(random.below(function.insts.len()));
@@ -162,7 +170,7 @@ fn mutate_module(random: &mut Random, module: &mut Module) {
         .of(&["f", "a b", "", "\"\\\n", "kernel", "é.1", "x..y"])
         .to_owned();
     let function = FuncId::from_index(random.below(module.functions.len().max(1)));
-    match random.below(9) {
+    match random.below(11) {
         0 => module.phase = random.of(&[Phase::Generic, Phase::Specialized, Phase::Legal]),
         1 => module.name = name,
         2 => {
@@ -182,6 +190,24 @@ fn mutate_module(random: &mut Random, module: &mut Module) {
             }
         }
         7 => module.intrinsics = Default::default(),
+        8 => {
+            let source = match random.chance(2) {
+                true => HiddenSource::Hook("hook".to_owned()),
+                false => HiddenSource::FaultChannel,
+            };
+            let location = Location {
+                file: random.entity(module.files.len()),
+                line: 1,
+                column: 1,
+            };
+            module.hidden.push(HiddenData {
+                name,
+                ty,
+                source,
+                location,
+            });
+        }
+        9 => module.hidden = Default::default(),
         _ => {
             if module.functions.get(function).is_some() {
                 module.functions[function].name = name;
@@ -286,7 +312,7 @@ fn mutate_data(
     function: &mut Function,
     inst: Inst,
     ty: Type,
-    (functions, globals, intrinsics): (usize, usize, usize),
+    (functions, globals, intrinsics, hidden): (usize, usize, usize, usize),
 ) {
     let (values, regions) = (function.values.len(), function.regions.len());
     let (vars, shared) = (function.vars.len(), function.shared.len());
@@ -326,6 +352,7 @@ fn mutate_data(
         InstData::VarGet(var) | InstData::VarSet(var, _) => *var = random.entity::<Var>(vars),
         InstData::SharedAddr(var) => *var = random.entity::<SharedVar>(shared),
         InstData::GlobalAddr(id) => *id = random.entity::<GlobalId>(globals),
+        InstData::Hidden(id) => *id = random.entity::<HiddenParam>(hidden),
         InstData::Intrinsic { id, .. } => *id = random.entity::<IntrinsicId>(intrinsics),
         InstData::Call {
             callee,

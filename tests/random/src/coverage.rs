@@ -521,6 +521,7 @@ impl Walk<'_> {
             InstData::DynamicShared => ("dynamic_shared".to_owned(), Type::UNIT),
             InstData::LocalAlloc => ("local_alloc".to_owned(), Type::UNIT),
             InstData::GlobalAddr(_) => ("global_addr".to_owned(), Type::UNIT),
+            InstData::Hidden(_) => ("hidden".to_owned(), result),
             InstData::AtomicLoad { ptr, .. } => memory("atomic.load", ptr),
             InstData::AtomicStore { ptr, .. } => memory("atomic.store", ptr),
             InstData::AtomicRmw { op, ptr, .. } => {

@@ -69,8 +69,9 @@ impl Gpu {
         let layout = &kernel.info.layout;
         let case = &by_value(case, layout);
         let mut params = param_block(case, &layout.params, layout.size, &addresses)?;
-        let channel = layout.fault_channel().offset as usize;
-        params[channel..channel + 8].copy_from_slice(&context.channel_address().to_ne_bytes());
+        if let Some(channel) = layout.fault_channel {
+            params[channel.range()].copy_from_slice(&context.channel_address().to_ne_bytes());
+        }
         let block: *mut c_void = params.as_mut_ptr().cast();
         let slots = layout.slots.iter();
         let mut slots: Vec<_> = slots

@@ -20,7 +20,7 @@ macro_rules! variants {
 variants! { VARIANTS, variant of InstData:
     Const, ConstParam, Unary, Binary, Compare, Select, Cast, Bitcast, Construct, Extract, Insert, VarGet,
     VarSet, Load, Store, PtrOffset, FieldPtr, ElementPtr, SpaceCast, SliceNew, SliceLen, SlicePtr,
-    SliceIndex, SharedAddr, DynamicShared, LocalAlloc, GlobalAddr, AtomicLoad, AtomicStore, AtomicRmw,
+    SliceIndex, SharedAddr, DynamicShared, LocalAlloc, GlobalAddr, Hidden, AtomicLoad, AtomicStore, AtomicRmw,
     AtomicCas, Barrier, Fence, Call, Intrinsic, If, Loop, For, Break, Continue, Return,
 }
 

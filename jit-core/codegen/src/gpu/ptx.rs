@@ -41,6 +41,10 @@ impl Isa for PtxIsa {
         check_legal(legal, &self.target)
     }
 
+    fn has_fault_channel(&self) -> bool {
+        true
+    }
+
     fn generator(&self) -> Generator<'_> {
         Generator::Llvm(self)
     }

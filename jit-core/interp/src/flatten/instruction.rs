@@ -380,6 +380,7 @@ impl<'m> Flattener<'m> {
                 }
             }
             InstData::ConstParam(_)
+            | InstData::Hidden(_)
             | InstData::If { .. }
             | InstData::Loop { .. }
             | InstData::For { .. }

@@ -181,10 +181,13 @@ impl<'a> LaunchArgs<'a> {
         self.put(slot, &number.to_le_bytes()[..slot.size as usize]);
     }
 
-    /// Writes the address by which threads report faults: the device's own part.
+    /// Writes the address by which threads report faults, if the kernel is passed one: the device's own
+    /// part.
     #[inline]
     pub fn put_fault_channel(&mut self, address: DeviceAddress) {
-        self.put_number(self.layout.fault_channel(), address.0);
+        if let Some(slot) = self.layout.fault_channel {
+            self.put_number(slot, address.0);
+        }
     }
 }
 
@@ -195,14 +198,20 @@ mod tests {
 
     /// The layout of a kernel with these parameters.
     fn layout(params: &str) -> ParamLayout {
-        let text = format!("module m legal\n\nkernel @k({params}) {{\n}}\n");
+        let text = format!(
+            "module m legal\nhidden hidden0 faults: ptr<global, mut u64> fault_channel\n\n\
+             kernel @k({params}) {{\n}}\n"
+        );
         let module = parse(&text, &|_| None).unwrap_or_else(|error| panic!("{error}\n{text}"));
         ParamLayout::of(&module).expect("a kernel")
     }
 
     #[test]
     fn what_is_written_is_read() {
-        let layout = layout("%0 a: f32, %1 b: bool, %2 x: slice<global, f32>, %3 n: i64");
+        let layout = layout(
+            "%0 a: f32, %1 b: bool, %2 x: slice<global, f32>, %3 n: i64, \
+             %4 faults: ptr<global, mut u64> hidden0",
+        );
         let mut args = LaunchArgs::new(&layout);
         let slots: Vec<ParamSlot> = layout.slots.clone();
         args.put(slots[0], &2.5f32.to_ne_bytes());
@@ -219,9 +228,10 @@ mod tests {
         };
         assert_eq!(args.get(2), Some(slice));
         assert_eq!(args.get(3).and_then(LaunchArg::scalar), Some(-3i64));
-        assert_eq!(args.get(4), None);
-        assert_eq!(args.iter().count(), 4);
-        assert_eq!(args.slot(layout.fault_channel()), 9u64.to_ne_bytes());
+        assert_eq!(args.get(4).and_then(LaunchArg::scalar), Some(9u64));
+        assert_eq!((args.iter().count(), layout.visible), (5, 4));
+        assert_eq!(args.get(5), None);
+        assert_eq!(layout.fault_channel, Some(slots[5]));
         let addresses: Vec<_> = args.iter().filter_map(LaunchArg::address).collect();
         assert_eq!(addresses, [DeviceAddress(0x1234_5678_9abc)]);
     }
@@ -233,5 +243,6 @@ mod tests {
         assert_eq!(args.get(0).and_then(LaunchArg::scalar::<f64>), None);
         assert_eq!(args.get(0).and_then(LaunchArg::scalar::<u8>), None);
         assert_eq!(args.get(1).and_then(LaunchArg::scalar::<u64>), None);
+        assert_eq!(layout.fault_channel, None);
     }
 }

@@ -132,6 +132,7 @@ impl Parser<'_> {
             facts.divisor = self.in_parentheses("a divisor")?;
         }
         facts.noalias = self.accept_word("noalias");
+        let hidden = self.accept_hidden();
         let location = self.location(start)?;
         let def = ValueDef::Param(reading.function.params.len() as u32);
         let value = self.define(reading, number, start, ValueData { ty, def })?;
@@ -140,6 +141,7 @@ impl Parser<'_> {
             value,
             passing,
             facts,
+            hidden,
             location,
         });
         Ok(())
@@ -198,14 +200,14 @@ impl Parser<'_> {
     }
 
     /// The entity that must come next: variables are numbered in order.
-    fn numbered(&mut self, entity: &str) -> Parsed<()> {
+    pub(super) fn numbered(&mut self, entity: &str) -> Parsed<()> {
         if self.accept_word(entity) {
             return Ok(());
         }
         Err(self.unexpected(&format!("`{entity}`, the next of its kind")))
     }
 
-    fn declared(&mut self) -> Parsed<(String, Type)> {
+    pub(super) fn declared(&mut self) -> Parsed<(String, Type)> {
         let name = self.name()?;
         self.expect(":")?;
         Ok((name, self.ty()?))

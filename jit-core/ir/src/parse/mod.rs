@@ -19,7 +19,8 @@ use lexer::{Spanned, Token, lex};
 
 use super::keywords::Keyword;
 use super::{
-    Entity, FileId, FuncId, GlobalData, GlobalId, IntrinsicDef, Location, Module, Phase, Type,
+    Entity, FileId, FuncId, GlobalData, GlobalId, HiddenData, HiddenParam, HiddenSource,
+    IntrinsicDef, Location, Module, Phase, Type,
 };
 use crate::{debug_as_text, error_text};
 
@@ -112,6 +113,7 @@ impl<'t> Parser<'t> {
                 "file" => self.file()?,
                 "struct" => self.structure()?,
                 "const" => self.global()?,
+                "hidden" => self.hidden()?,
                 "declare" | "kernel" | "device" => {
                     let function = self.function()?;
                     self.module.functions.push(function);
@@ -180,6 +182,33 @@ impl<'t> Parser<'t> {
             None => Ok(()),
             Some(_) => Err(self.error_at(place, format!("`@{name}` is defined twice"))),
         }
+    }
+
+    /// `hidden hidden0 counts: slice<global, mut u64> hook "count-loads"`
+    fn hidden(&mut self) -> Parsed<()> {
+        let start = self.at;
+        self.at += 1;
+        self.numbered(&self.module.hidden.next_key().to_string())?;
+        let (name, ty) = self.declared()?;
+        let source = match self.word("`hook` or `fault_channel`")?.as_str() {
+            "hook" => HiddenSource::Hook(self.name()?),
+            "fault_channel" => HiddenSource::FaultChannel,
+            _ => return Err(self.error_at(self.at - 1, "expected `hook` or `fault_channel`")),
+        };
+        let location = self.location(start)?;
+        self.module.hidden.push(HiddenData {
+            name,
+            ty,
+            source,
+            location,
+        });
+        Ok(())
+    }
+
+    /// Takes a hidden value of the module, if one comes next.
+    fn accept_hidden(&mut self) -> Option<HiddenParam> {
+        let ids = self.module.hidden.keys();
+        ids.into_iter().find(|id| self.accept_word(&id.to_string()))
     }
 
     fn peek(&self) -> &Token {

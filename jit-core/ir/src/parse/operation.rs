@@ -126,6 +126,11 @@ impl Parser<'_> {
                     self.error_at(place, format!("there is no constant `@{name}` above"))
                 })?)
             }
+            "hidden" => {
+                let wanted = "a hidden value that is declared above, such as `hidden0`";
+                let known = self.accept_hidden();
+                InstData::Hidden(known.ok_or_else(|| self.unexpected(wanted))?)
+            }
             "atomic" => InstData::AtomicRmw {
                 op: self.keyword::<AtomicOp>("an atomic operation")?,
                 ordering: self.keyword("an ordering")?,

@@ -37,8 +37,8 @@ pub(super) use names::{ValueNumbers, name};
 
 use super::keywords::Keyword;
 use super::{
-    ArrayLen, Constant, Entity, FuncId, Function, FunctionKind, Inline, Inst, InstNode, Location,
-    Module, Passing, Region, Type, TypeData, VerifyError,
+    ArrayLen, Constant, Entity, FuncId, Function, FunctionKind, HiddenSource, Inline, Inst,
+    InstNode, Location, Module, Passing, Region, Type, TypeData, VerifyError,
 };
 
 /// How many levels of regions and types are printed; the verifier allows fewer.
@@ -164,6 +164,7 @@ impl<'m> Printer<'m> {
     /// Declarations come first and are known last.
     fn module(&mut self) {
         self.globals();
+        self.hidden();
         for id in self.module.functions.keys() {
             self.text.push('\n');
             self.function(id);
@@ -209,6 +210,19 @@ impl<'m> Printer<'m> {
                 put!(self, "{byte:02x}");
             }
             self.text += "\"\n";
+        }
+    }
+
+    fn hidden(&mut self) {
+        for (id, data) in self.module.hidden.iter() {
+            let ty = self.ty(data.ty);
+            put!(self, "hidden {id} {}: {ty} ", name(&data.name));
+            match &data.source {
+                HiddenSource::Hook(hook) => put!(self, "hook {}", name(hook)),
+                HiddenSource::FaultChannel => self.text += "fault_channel",
+            }
+            self.location(data.location);
+            self.text += "\n";
         }
     }
 
@@ -357,6 +371,9 @@ impl<'m> Printer<'m> {
         }
         if facts.noalias {
             self.text += " noalias";
+        }
+        if let Some(id) = param.hidden {
+            put!(self, " {id}");
         }
         self.location(param.location);
     }

@@ -86,6 +86,7 @@ impl<'m> Printer<'m> {
                 let global = global.map_or("?".into(), |g| name(&g.name));
                 put!(self, "global_addr @{global}");
             }
+            InstData::Hidden(id) => put!(self, "hidden {id}"),
             InstData::AtomicLoad {
                 ptr,
                 ordering,

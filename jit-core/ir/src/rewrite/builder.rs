@@ -2,8 +2,9 @@
 
 use super::cursor::Cursor;
 use crate::{
-    AtomicOp, BinaryOp, CompareOp, Constant, FuncId, GlobalId, InstData, IntrinsicDef, Location,
-    Ordering, Region, Scalar, Scope, SharedVar, Type, UnaryOp, Unroll, Value, ValueList, Var,
+    AtomicOp, BinaryOp, CompareOp, Constant, FuncId, GlobalId, HiddenParam, InstData, IntrinsicDef,
+    Location, Ordering, Region, Scalar, Scope, SharedVar, Type, UnaryOp, Unroll, Value, ValueList,
+    Var,
 };
 
 /// Where an instruction is put.
@@ -293,6 +294,11 @@ impl<'c, 'm> InstBuilder<'c, 'm> {
     /// The address of a constant of the module.
     pub fn global_addr(self, global: GlobalId) -> Value {
         self.decided(InstData::GlobalAddr(global))
+    }
+
+    /// The value that a launch passes besides the kernel's arguments.
+    pub fn hidden(self, hidden: HiddenParam) -> Value {
+        self.decided(InstData::Hidden(hidden))
     }
 
     /// An atomic read.

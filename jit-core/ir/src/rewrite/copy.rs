@@ -4,19 +4,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    FuncId, Function, FunctionKind, GlobalData, GlobalId, InstData, Location, Module, Passing,
-    Type, free_name,
+    FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, InstData, Location, Module,
+    Passing, Type, debug_as_text, error_text, free_name,
 };
 
 /// A function of another module cannot be a part of this one.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{function}` cannot be linked: {conflict}")]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("`{function}` cannot be linked: {conflict}"))]
 pub struct LinkError {
     /// The function's name.
     pub function: String,
     /// Two rows of one name, and what to do.
     pub conflict: String,
 }
+
+debug_as_text!(LinkError);
 
 impl Module {
     /// Adds a copy of a function, by this name or one with a number after it. The copy of a kernel is a
@@ -149,6 +151,17 @@ impl Module {
                     let GlobalData { name, ty, bytes } = &from.globals[*id];
                     let ty = self.types.import_apart(&from.types, *ty);
                     *id = self.enter_global(name, ty, bytes);
+                }
+                InstData::Hidden(id) => {
+                    let data = from.hidden[*id].clone();
+                    let ty = self.types.import_apart(&from.types, data.ty);
+                    let location = self.import_location(from, data.location);
+                    let data = HiddenData {
+                        ty,
+                        location,
+                        ..data
+                    };
+                    *id = self.hidden_value(data);
                 }
                 InstData::Call {
                     callee, type_args, ..

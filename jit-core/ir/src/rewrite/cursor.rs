@@ -693,7 +693,7 @@ mod tests {
             };
             let sum = kernel.append(region, sum, Type::U32, Location::unknown());
             value = sum.expect("it gives one");
-            if value.index() % 100 == 0 {
+            if value.index().is_multiple_of(100) {
                 let body = kernel.regions.push(RegionData::default());
                 let held = InstData::Loop { body };
                 kernel.append(region, held, Type::UNIT, Location::unknown());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Entity, Function, Inst, InstData, Value};
+use crate::{Entity, Function, Inst, InstData, Value, debug_as_text, error_text};
 
 /// An operand of an instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -14,17 +14,19 @@ pub struct Use {
 }
 
 /// An instruction cannot be erased, as something uses its result.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "{value} cannot be erased with its instruction, as it is used {uses} times; give its uses another \
      value before (`replace_uses`)"
-)]
+))]
 pub struct StillUsed {
     /// The result.
     pub value: Value,
     /// How many operands it is.
     pub uses: usize,
 }
+
+debug_as_text!(StillUsed);
 
 impl Function {
     /// The operands that a value is, of the instructions reachable from the body, in the order of the text.

@@ -5,8 +5,8 @@
 
 use super::{Checker, MAX_INSTS, MAX_NESTING, MAX_PARAMS};
 use crate::{
-    ConstArg, Entity, Function, Inst, InstData, InstNode, Location, Region, SharedVar, Type, Value,
-    ValueDef, Var,
+    ConstArg, Entity, Function, HiddenParam, Inst, InstData, InstNode, Location, Region, SharedVar,
+    Type, Value, ValueDef, Var,
 };
 
 /// Checks one function.
@@ -78,6 +78,10 @@ impl Entities<'_, '_> {
         exists(self.function.shared.get(var).is_some(), var)
     }
 
+    fn hidden(&self, id: HiddenParam) -> Result<(), String> {
+        exists(self.checker.module.hidden.get(id).is_some(), id)
+    }
+
     fn signature(&mut self) {
         let function = self.function;
         let mut results = vec![self.ty(function.result), self.location(function.location)];
@@ -87,6 +91,7 @@ impl Entities<'_, '_> {
         for param in &function.params {
             results.push(self.value(param.value));
             results.push(self.location(param.location));
+            results.push(param.hidden.map_or(Ok(()), |id| self.hidden(id)));
         }
         if function.params.len() > MAX_PARAMS {
             results.push(Err(format!(
@@ -144,6 +149,7 @@ impl Entities<'_, '_> {
             InstData::VarGet(var) | InstData::VarSet(var, _) => self.var(*var),
             InstData::SharedAddr(var) => self.shared(*var),
             InstData::GlobalAddr(id) => exists(module.globals.get(*id).is_some(), *id),
+            InstData::Hidden(id) => self.hidden(*id),
             InstData::Intrinsic { id, .. } => exists(module.intrinsics.get(*id).is_some(), *id),
             InstData::For { index, .. } => self.value(*index),
             InstData::Call {

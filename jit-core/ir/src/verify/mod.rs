@@ -22,7 +22,8 @@
 //!
 //! *Module* (`module.rs`). Functions, and constants, have names of their own. There is at most one
 //! kernel, and exactly one from [`Phase::Specialized`] on. A constant has a concrete type and as
-//! many bytes. No function calls itself, directly or through others.
+//! many bytes. A hidden value has a type of known size, if it is an address one of global memory, and a
+//! name that nothing else from its source has. No function calls itself, directly or through others.
 //!
 //! *Signatures* (`signature.rs`). Values, variables and results have types that values can have. A
 //! kernel returns nothing and is no declaration; pointers and slices it takes are generic, global
@@ -34,7 +35,8 @@
 //!
 //! *Phases* (`signature.rs`, `calls.rs`). From [`Phase::Specialized`] on there are no type or
 //! const parameters, no arguments for them, and no declarations. In [`Phase::Legal`] no kernel
-//! parameter is an aggregate passed directly, and the remainder of floats is a call.
+//! parameter is an aggregate passed directly, the remainder of floats is a call, and hidden values are
+//! parameters: behind the others, each once and of its own type. Before, they are operations.
 //!
 //! *Scopes and control* (`body.rs`). An operand is defined by a parameter, by an instruction
 //! before it in its region or in one around it, or by a `for` around it. Nothing follows `break`,

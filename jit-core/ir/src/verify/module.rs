@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::Checker;
 use crate::{
-    Cell, Effects, Family, FuncId, FunctionKind, IntrinsicDef, Lowering, Meaning, Module, Phase,
-    Scalar, TypePattern,
+    AddressSpace, Cell, Effects, Family, FuncId, FunctionKind, HiddenData, IntrinsicDef, Lowering,
+    Meaning, Module, Phase, Scalar, TypePattern,
 };
 
 /// Checks what concerns the module.
@@ -13,6 +13,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
     names(checker);
     kernels(checker);
     globals(checker);
+    hidden(checker);
     recursion(checker);
 }
 
@@ -149,6 +150,43 @@ fn globals(checker: &mut Checker<'_>) {
             Some(Some(_)) => continue,
         };
         checker.report_module(message);
+    }
+}
+
+/// Hidden values have types of this module, and each a name of its own.
+fn hidden(checker: &mut Checker<'_>) {
+    let module = checker.module;
+    let mut known = HashSet::new();
+    for data in module.hidden.values() {
+        let HiddenData { name, source, .. } = data;
+        if !known.insert((name, source)) {
+            checker.report_module(format!("{source} gives two hidden values named `{name}`"));
+        }
+        if !module.types.contains(data.ty) {
+            checker.report_module(format!(
+                "the type of hidden value `{name}` is not of this module"
+            ));
+            continue;
+        }
+        let at = data.location;
+        if at.is_known() && module.files.get(at.file).is_none() {
+            checker.report_module(format!(
+                "{} of hidden value `{name}` does not exist",
+                at.file
+            ));
+        }
+        let ty = module.types.display(data.ty);
+        if module.types.layout(data.ty).is_none() {
+            checker.report_module(format!(
+                "hidden value `{name}` of type `{ty}` has no fixed size"
+            ));
+        }
+        let address = module.types.address(data.ty);
+        if address.is_some_and(|address| address.space != AddressSpace::Global) {
+            checker.report_module(format!(
+                "hidden value `{name}` of type `{ty}` is an address, and not of global memory"
+            ));
+        }
     }
 }
 

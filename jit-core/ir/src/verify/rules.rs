@@ -7,8 +7,8 @@
 use super::Checker;
 use super::table::TypeFacts;
 use crate::{
-    AddressSpace, Entity, Function, InstData, Module, OperandRole, ResultType, Type, TypeBound,
-    TypeData, TypeTable, Value,
+    AddressSpace, Entity, Function, InstData, Module, OperandRole, Phase, ResultType, Type,
+    TypeBound, TypeData, TypeTable, Value,
 };
 
 /// The rules, for one function whose entities exist.
@@ -63,6 +63,14 @@ impl<'c> Rules<'c> {
     /// An integer, or a parameter that stands for one.
     pub(super) fn is_integer(&self, ty: Type) -> bool {
         ty.is_int() || self.bound(ty) == Some(TypeBound::Int)
+    }
+
+    /// The value that a launch passes; in a legal module it is a parameter.
+    fn hidden(&self) -> Rule {
+        match self.module.phase {
+            Phase::Legal => Err("a hidden value is a parameter in a legal module".to_owned()),
+            Phase::Generic | Phase::Specialized => Ok(()),
+        }
     }
 
     /// `Err` saying what is taken, unless it holds.
@@ -170,6 +178,7 @@ impl<'c> Rules<'c> {
             }
             InstData::DynamicShared => self.dynamic_shared(result),
             InstData::LocalAlloc => self.local_alloc(result),
+            InstData::Hidden(_) => self.hidden(),
             InstData::AtomicLoad { ptr, ordering, .. } => self.atomic_load(ptr, ordering),
             InstData::AtomicStore { ptr, ordering, .. } => self.atomic_store(ptr, ordering),
             InstData::AtomicRmw { op, ptr, .. } => self.atomic_rmw(op, ptr),

@@ -18,8 +18,9 @@ pub(super) fn check(checker: &mut Checker<'_>, function: &Function) {
     };
     messages.extend(check.kind());
     messages.extend(check.generics());
-    for param in &function.params {
+    for (position, param) in function.params.iter().enumerate() {
         let wrong = check.param(param);
+        let wrong = wrong.or_else(|| check.hidden(param, &function.params[..position]));
         messages.extend(wrong.map(|wrong| format!("parameter `{}` {wrong}", param.name)));
     }
     for var in function.vars.values() {
@@ -140,6 +141,35 @@ impl Signature<'_, '_> {
         self.value_type(ty)
             .or_else(|| self.passing(param.passing, ty))
             .or_else(|| self.facts(param, ty))
+    }
+
+    /// What is wrong with a parameter as a hidden value, or as none, behind others.
+    fn hidden(&self, param: &ParamData, before: &[ParamData]) -> Option<String> {
+        let Some(id) = param.hidden else {
+            let behind = before.iter().any(|other| other.hidden.is_some());
+            return behind.then(|| "comes after one that is hidden, and is not".to_owned());
+        };
+        let (given, ty) = (
+            &self.checker.module.hidden[id],
+            self.function.type_of(param.value),
+        );
+        let passed = match (param.passing, self.types.as_pointer(ty)) {
+            (Passing::ByReference | Passing::ByValue, Some((value, ..))) => value,
+            _ => ty,
+        };
+        if self.phase != Phase::Legal {
+            return Some("is hidden, and the module is not legal; read it by `hidden`".to_owned());
+        }
+        if before.iter().any(|other| other.hidden == Some(id)) {
+            return Some(format!(
+                "is the hidden value `{}`, as another is",
+                given.name
+            ));
+        }
+        (passed != given.ty).then(|| {
+            let (ty, given) = (self.types.display(passed), self.types.display(given.ty));
+            format!("is a `{ty}`, and the hidden value that it is a `{given}`")
+        })
     }
 
     fn passing(&self, passing: Passing, ty: Type) -> Option<String> {

@@ -8,6 +8,7 @@ use corosensei::stack::DefaultStack;
 use parking_lot::Mutex;
 
 use kiln_ir::ThreadPosition;
+use kiln_ir::abi::ParamSlot;
 use kiln_ir::code::CompiledKernel;
 use kiln_ir::fault::{FaultChannel, FaultRecord};
 use kiln_ir::gpu_on_host::{OPERATE, OnHostCode, SHARED, Site, THREAD_ENTRY};
@@ -72,8 +73,8 @@ pub(super) struct Loaded {
     name: String,
     object: LoadedObject,
     sites: Arc<[Site]>,
-    /// Where the parameter block has the address of the fault channel.
-    channel: Range<usize>,
+    /// Where the parameter block has the address of the fault channel, of a kernel that can fault.
+    channel: Option<Range<usize>>,
     static_shared: u64,
     stack_bytes: usize,
 }
@@ -108,7 +109,7 @@ impl Loaded {
             name: info.name.clone(),
             object: LoadedObject::load(&info.name, &code.object, THREAD_ENTRY, &outside)?,
             sites: code.sites.clone(),
-            channel: info.layout.fault_channel().range(),
+            channel: info.layout.fault_channel.map(ParamSlot::range),
             static_shared: code.static_shared,
             stack_bytes: USUAL_STACK.max(code.stack_bytes as usize),
         })
@@ -190,8 +191,10 @@ impl Loaded {
     /// The parameters at an address that is aligned for all of them, with that of the fault channel.
     fn param_block(&self, params: &[u8], channel: u64) -> Vec<u128> {
         let mut bytes = params.to_vec();
-        bytes.resize(bytes.len().max(self.channel.end), 0);
-        bytes[self.channel.clone()].copy_from_slice(&channel.to_ne_bytes());
+        if let Some(slot) = self.channel.clone() {
+            bytes.resize(bytes.len().max(slot.end), 0);
+            bytes[slot].copy_from_slice(&channel.to_ne_bytes());
+        }
         let word = |bytes: &[u8]| {
             let mut word = [0; size_of::<u128>()];
             word[..bytes.len()].copy_from_slice(bytes);

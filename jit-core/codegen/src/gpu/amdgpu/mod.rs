@@ -78,6 +78,10 @@ impl Isa for AmdgpuIsa {
         check_legal(legal, self)
     }
 
+    fn has_fault_channel(&self) -> bool {
+        true
+    }
+
     fn generator(&self) -> Generator<'_> {
         Generator::Llvm(self)
     }

@@ -12,7 +12,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionValue, IntValue, PhiValue};
 
 use kiln_ir::legal::jumped_to;
-use kiln_ir::{Entity as _, FuncId, Region, Type, Unroll, Value};
+use kiln_ir::{FuncId, Region, Type, Unroll, Value};
 
 use super::FunctionLowering;
 use super::value::Lowered;
@@ -168,9 +168,6 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let mut flat = Vec::new();
         for &arg in args {
             self.get(arg).flatten(&mut flat);
-        }
-        if self.module.can_fault[callee.index()] {
-            flat.push(self.fault_channel().into());
         }
         let function = self.module.function_value(callee);
         let call = self

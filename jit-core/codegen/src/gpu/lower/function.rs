@@ -13,8 +13,8 @@ use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
 use kiln_ir::legal::Proved as _;
 use kiln_ir::{
-    AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inst, InstData, InstNode, ParamData,
-    Scalar, Type, Value, Var,
+    AddressSpace, Entity as _, FuncId, Function, FunctionKind, HiddenSource, Inst, InstData,
+    InstNode, ParamData, Scalar, Type, Value, Var,
 };
 
 use super::ModuleLowering;
@@ -50,7 +50,6 @@ pub(crate) struct FunctionLowering<'a, 'ctx> {
     /// Local memory that is zeroed where it is declared.
     pub(super) zeroed: HashSet<Inst>,
     pub(super) loops: Vec<LoopBlocks<'ctx>>,
-    pub(super) channel: Option<PointerValue<'ctx>>,
     /// Which memory nobody writes, and which values a race may have left undetermined.
     pub(super) provenance: Provenance,
     /// Whether the current region was left: what follows is never executed.
@@ -79,7 +78,6 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             locals: HashMap::new(),
             zeroed: needs_zeros(function),
             loops: Vec::new(),
-            channel: None,
             provenance: Provenance::of(module.module, function),
             left: false,
         })
@@ -163,7 +161,6 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             self.define(param.value, arrived);
             self.apply_facts(param, arrived)?;
         }
-        self.channel = rest.next().map(BasicValueEnum::into_pointer_value);
         if self.function.kind == FunctionKind::Kernel {
             self.let_memory_escape()?;
         }
@@ -290,7 +287,10 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     /// Where faults are told, in a function with something that can fault.
     #[track_caller]
     pub(super) fn fault_channel(&self) -> PointerValue<'ctx> {
-        self.channel.proved("the fault channel")
+        let is_channel = |id| self.module.module.hidden[id].source == HiddenSource::FaultChannel;
+        let mut params = self.function.params.iter();
+        let channel = params.find(|param| param.hidden.is_some_and(is_channel));
+        self.pointer(channel.proved("the fault channel").value)
     }
 
     /// Lowers one instruction: a hook's way if it has one, else ours.
@@ -397,6 +397,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::SharedAddr(var) => one(self.module.shared_address(self.id, var).into()),
             InstData::DynamicShared => self.lower_dynamic_shared(result).map(Some),
             InstData::LocalAlloc => one(self.lower_local_alloc(inst, result)?),
+            InstData::Hidden(_) => None.proved("a hidden value that is no parameter"),
             InstData::GlobalAddr(id) => one(self.module.constant_address(id).into()),
             InstData::AtomicLoad {
                 ptr,

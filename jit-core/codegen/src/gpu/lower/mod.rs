@@ -36,7 +36,6 @@ use inkwell::context::Context;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::values::{FunctionValue, GlobalValue, PointerValue};
 
-use kiln_ir::legal::Legal;
 use kiln_ir::{AddressSpace, Effects, Entity as _, FuncId, GlobalId, Inst, Module, SharedVar};
 
 use super::types::{TypeLowering, space_number};
@@ -78,8 +77,6 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     dynamic_shared: OnceCell<GlobalValue<'ctx>>,
     fault_function: OnceCell<FunctionValue<'ctx>>,
     fault_sites: HashMap<(FuncId, Inst), u32>,
-    /// For each function, whether it or a callee has a checked access.
-    can_fault: Vec<bool>,
     /// Whether threads can see each other's writes before the kernel ends.
     orders_memory: bool,
     line_info: Option<line_info::LineInfo<'ctx>>,
@@ -117,7 +114,6 @@ pub(super) fn lower<'a>(
             .zip(job.legal.fault_insts())
             .map(|(site, &key)| (key, site))
             .collect(),
-        can_fault: can_fault(job.legal),
         orders_memory: orders_memory(module),
         line_info: job
             .options
@@ -152,33 +148,6 @@ fn orders_memory(module: &Module) -> bool {
     }
     let rows = || module.intrinsics.values();
     orders || rows().any(|row| row.effects == Effects::Memory)
-}
-
-/// For each function, whether it or one it calls has a checked access: those are handed the
-/// address of the fault channel.
-fn can_fault(module: &Legal) -> Vec<bool> {
-    let mut faults = vec![false; module.functions.len()];
-    for (function, _) in module.fault_insts() {
-        faults[function.index()] = true;
-    }
-    let mut calls = Vec::new();
-    for (caller, function) in module.functions.iter() {
-        function.for_each_inst(|_, inst| {
-            if let Some(callee) = function.insts[inst].data.callee() {
-                calls.push((caller.index(), callee.index()));
-            }
-        });
-    }
-    // A call can come before its callee's own calls were seen: repeat until nothing changes.
-    loop {
-        let before = faults.clone();
-        for &(caller, callee) in &calls {
-            faults[caller] |= faults.get(callee).copied().unwrap_or(false);
-        }
-        if faults == before {
-            return faults;
-        }
-    }
 }
 
 impl<'ctx> ModuleLowering<'_, 'ctx> {

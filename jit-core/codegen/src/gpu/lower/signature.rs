@@ -1,8 +1,7 @@
 //! Signatures of kernels and device functions, and what is promised about their parameters.
 //!
-//! A kernel's parameters follow [`kiln_ir::abi::ParamLayout`]: one `.param` variable for each slot,
-//! the fault channel last. A device function takes the same values, a slice as two of them, and the
-//! fault channel if it can fault.
+//! A kernel's parameters follow [`kiln_ir::abi::ParamLayout`]: one `.param` variable for each slot. A device
+//! function takes the same values, a slice as two of them.
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::module::Linkage;
@@ -79,17 +78,10 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         Ok(())
     }
 
-    fn function_type(
-        &self,
-        id: FuncId,
-        function: &Function,
-    ) -> Result<FunctionType<'ctx>, BackendError> {
+    fn function_type(&self, function: &Function) -> Result<FunctionType<'ctx>, BackendError> {
         let mut params = Vec::new();
         for param in &function.params {
             self.param_types(function, param, &mut params)?;
-        }
-        if function.kind == FunctionKind::Kernel || self.can_fault[id.index()] {
-            params.push(self.types.pointer(AddressSpace::Global).into());
         }
         Ok(match self.result_type(function.result)? {
             None => self.context.void_type().fn_type(&params, false),
@@ -118,7 +110,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
     /// Declares a function with its attributes; its body follows.
     pub(super) fn declare_function(&self, id: FuncId) -> Result<FunctionValue<'ctx>, BackendError> {
         let function = &self.module.functions[id];
-        let ty = self.function_type(id, function)?;
+        let ty = self.function_type(function)?;
         let kernel = function.kind == FunctionKind::Kernel;
         let (name, linkage) = if kernel {
             let name = names::kernel_entry_name(&function.name, self.kernel_tag);
@@ -171,8 +163,6 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
             }
             index += if arrival == Arrival::Slice { 2 } else { 1 };
         }
-        let channel = AttributeLoc::Param(index);
-        declared.add_attribute(channel, self.enum_attribute("align", 8));
         Ok(())
     }
 
