@@ -7,6 +7,7 @@ mod checks;
 mod cpu_code;
 mod cpu_warps;
 mod errors;
+mod front_ends;
 mod growth;
 mod hooks;
 mod macros;

@@ -7,6 +7,7 @@
 //! an earlier body gives an earlier fingerprint and finds what was compiled for it.
 
 mod digest;
+mod module;
 mod signature;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use parking_lot::RwLock;
 use crate::ir::{Entity, FuncId, Function, Module, debug_as_text, error_text};
 
 pub use digest::Fingerprint;
+pub use module::ModuleError;
 pub use signature::SignatureChanged;
 pub(crate) use signature::{display_signature, same_signature};
 
@@ -78,34 +80,6 @@ impl Definition {
             body: RwLock::new(Arc::new(body)),
             version: AtomicU64::new(0),
         })
-    }
-
-    /// The first function of a module, whose calls are of other functions of the module. `None`: there is no
-    /// function, or one calls itself.
-    pub(crate) fn of_library(library: &Module) -> Option<Arc<Self>> {
-        let first = library.functions.keys().next()?;
-        Self::in_library(library, first, &mut HashMap::new())
-    }
-
-    /// A function of a module. Of those that are being made, `made` has `None`.
-    fn in_library(
-        library: &Module,
-        function: FuncId,
-        made: &mut HashMap<FuncId, Option<Arc<Self>>>,
-    ) -> Option<Arc<Self>> {
-        if let Some(known) = made.get(&function) {
-            return known.clone();
-        }
-        made.insert(function, None);
-        let mut callees = Vec::new();
-        for node in library.functions.get(function)?.insts.values() {
-            if let Some(callee) = node.data.callee() {
-                callees.push((callee, Self::in_library(library, callee, made)?));
-            }
-        }
-        let definition = Self::new(Body::new(library.clone(), function, callees));
-        made.insert(function, Some(definition.clone()));
-        Some(definition)
     }
 
     /// Its name.

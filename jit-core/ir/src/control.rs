@@ -251,6 +251,14 @@ impl InstData {
         self.call().map(|(callee, _)| callee)
     }
 
+    /// The device function that it calls, to be put in its place.
+    pub fn callee_mut(&mut self) -> Option<&mut FuncId> {
+        match self {
+            InstData::Call { callee, .. } => Some(callee),
+            _ => None,
+        }
+    }
+
     /// The device function that it calls, and its operands.
     pub fn call(&self) -> Option<(FuncId, &[Value])> {
         match self {

@@ -246,6 +246,19 @@ impl Function {
         }
     }
 
+    /// What callers have of a function in the same module: its signature.
+    pub fn declaration(&self) -> Self {
+        let mut declaration = Self::new(&self.name, self.kind, self.location);
+        declaration.is_declaration = true;
+        declaration.type_params = self.type_params.clone();
+        declaration.const_params = self.const_params.clone();
+        for param in &self.params {
+            declaration.add_param(&param.name, self.type_of(param.value), param.location);
+        }
+        declaration.result = self.result;
+        declaration
+    }
+
     /// Declares a parameter and returns its value.
     pub fn add_param(&mut self, name: impl Into<String>, ty: Type, location: Location) -> Value {
         let def = ValueDef::Param(self.params.len() as u32);

@@ -48,11 +48,12 @@ impl KernelBuilder {
     fn open(&self, what: &str, is_loop: bool) -> crate::ir::Region {
         let at = self.here();
         let mut state = self.state.borrow_mut();
+        let file = state.module.files[at.file].clone();
         let region = state.function.regions.push(RegionData::default());
         let scope = ScopeId(state.scope_names.len());
         state
             .scope_names
-            .push(format!("{what} at {}:{}", at.file, at.line));
+            .push(format!("{what} at {file}:{}", at.line));
         state.open.push(OpenRegion {
             region,
             scope,

@@ -91,14 +91,13 @@ impl KernelBuilder {
     /// Declares a parameter passed by value: a scalar, vector, struct or array.
     #[track_caller]
     pub fn param(&self, name: &str, ty: Type) -> Val<'_> {
-        let at = self.here();
+        let location = self.here();
         let mut state = self.state.borrow_mut();
         if state.function.params.iter().any(|p| p.name == name) {
             drop(state);
             let message = format!("there are two parameters called `{name}`; rename one");
             return self.error(BuildErrorKind::Declaration(message), ty);
         }
-        let location = state.module.location(at.file, at.line, at.column);
         let id = state.function.add_param(name, ty, location);
         // A parameter belongs to the whole body, wherever it is declared.
         let outermost = state.open[0].scope;

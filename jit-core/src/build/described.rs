@@ -171,7 +171,7 @@ impl KernelBuilder {
             let (ptr, len) = (ptr.id, len.id);
             self.emit(InstData::SliceNew { ptr, len }, ty)
         };
-        self.at(self.here(), || {
+        self.at_location(self.here(), || {
             if let Some(to) = bounds.to {
                 let past = match bounds.inclusive {
                     true => to.ge(slice.len()),

@@ -3,9 +3,11 @@
 use std::panic::Location as RustLocation;
 use std::sync::Arc;
 
-use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, Snapshot};
+use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, ModuleError, Snapshot};
 use crate::error::Error;
-use crate::ir::{Function, FunctionKind, InstData, Location, Module, Type};
+use crate::ir::{
+    Function, FunctionKind, InstData, IntrinsicDef, Location, Module, Type, parse_file,
+};
 use crate::specialize;
 
 use super::{BuildErrors, BuildOptions, DescriptionId, KernelBuilder};
@@ -70,6 +72,73 @@ impl Kernel {
         builder.described_for = chain;
         describe(&builder);
         Ok(Kernel::from_body(finish(builder)?))
+    }
+
+    /// A kernel of a module of the IR, in the phase generic or specialized: its only kernel, with all that it calls
+    /// there. It is launched, specialized and redefined like any other.
+    ///
+    /// # Errors
+    /// Every rule of the IR that the module breaks, at the places that it names; a module without a kernel or
+    /// with a callee that has no body.
+    ///
+    /// # Safety
+    /// At every launch: what the module leaves unchecked is in bounds, addresses that it makes of numbers or moves
+    /// are of memory that it may access, and what it says of parameters (alignment, divisors, that nothing else
+    /// reaches their memory, the memory that they lie in) is so.
+    pub unsafe fn from_module(module: &Module) -> Result<Kernel, Error> {
+        Ok(Kernel::from_body(Kernel::body_of(module)?))
+    }
+
+    /// [`Kernel::from_module`] of a module in the text form of the IR ([`crate::ir::print()`]). Where an instruction
+    /// names no location, errors and faults name its place in `file`. `rows` finds an intrinsic by its name.
+    ///
+    /// ```
+    /// # use kiln_jit_core::build::Kernel;
+    /// let text = "module axpy specialized
+    ///     kernel @axpy(%0 a: f32, %1 x: slice<generic, mut f32>) {
+    ///       %2: u32 = const 0
+    ///       %3: ptr<generic, mut f32> = slice_index %1, %2
+    ///       %4: f32 = load %3
+    ///       %5: f32 = mul %0, %4
+    ///       store %3, %5
+    ///     }";
+    /// // SAFETY: every access is checked.
+    /// let axpy = unsafe { Kernel::parse("axpy.kir", text, &|_| None) }?;
+    /// # drop(axpy);
+    /// # Ok::<(), kiln_jit_core::error::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Kernel::from_module`]; the first place where the text is not of the form.
+    ///
+    /// # Safety
+    /// As [`Kernel::from_module`].
+    pub unsafe fn parse(
+        file: &str,
+        text: &str,
+        rows: &dyn Fn(&str) -> Option<&'static IntrinsicDef>,
+    ) -> Result<Kernel, Error> {
+        let module = parse_file(file, text, rows).map_err(|error| ModuleError::Text {
+            file: file.to_owned(),
+            error,
+        })?;
+        Ok(Kernel::from_body(Kernel::body_of(&module)?))
+    }
+
+    /// [`Kernel::redefine`] with the kernel of a module.
+    ///
+    /// # Errors
+    /// As [`Kernel::from_module`]; the kernel then keeps its body.
+    ///
+    /// # Safety
+    /// As [`Kernel::from_module`].
+    pub unsafe fn redefine_from_module(&self, module: &Module) -> Result<(), Error> {
+        Ok(self.definition.redefine(Kernel::body_of(module)?)?)
+    }
+
+    fn body_of(module: &Module) -> Result<Body, Error> {
+        crate::ir::verify(module)?;
+        Body::of_kernel(module)
     }
 
     fn from_body(body: Body) -> Kernel {

@@ -39,7 +39,6 @@ pub use error::{BuildError, BuildErrorKind, BuildErrors};
 pub use kernel::{DeviceFn, Kernel};
 pub use literal::IntoVal;
 pub use place::{Place, Var};
-pub(crate) use position::Position;
 pub use value::Val;
 
 use recovery::Recovery;
@@ -70,7 +69,7 @@ pub struct KernelBuilder {
     /// them calls itself.
     described_for: Vec<DescriptionId>,
     /// Where instructions are said to come from, where that is not the caller.
-    position: Cell<Option<Position>>,
+    position: Cell<Option<Location>>,
     /// What type parameters stand for while functions are described in place.
     inlining: Inlining,
 }
@@ -165,9 +164,8 @@ impl KernelBuilder {
     /// Appends an instruction at the caller's line and returns its value.
     #[track_caller]
     pub(crate) fn emit(&self, data: InstData, result: Type) -> Val<'_> {
-        let at = self.here();
+        let location = self.here();
         let mut state = self.state.borrow_mut();
-        let location = state.module.location(at.file, at.line, at.column);
         let ends = data.is_terminator();
         let recovered = state.recovery.reaches(&data);
         let here = state.here();
@@ -200,8 +198,10 @@ impl KernelBuilder {
     /// Notes an error at the caller's line.
     #[track_caller]
     pub(crate) fn note(&self, kind: BuildErrorKind) {
-        let at = self.here().to_string();
-        self.state.borrow_mut().errors.push(BuildError { kind, at });
+        let location = self.here();
+        let mut state = self.state.borrow_mut();
+        let at = state.module.display_location(location);
+        state.errors.push(BuildError { kind, at });
     }
 
     #[track_caller]

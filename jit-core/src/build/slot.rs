@@ -1,9 +1,9 @@
 //! Slots: variables that have their type from what is assigned to them, in branches that are described
 //! one after the other.
 
-use crate::ir::{Inst, InstData, Region, Type, Var as IrVar};
+use crate::ir::{Inst, InstData, Location, Region, Type, Var as IrVar};
 
-use super::{KernelBuilder, OpenRegion, Position, State, Val, Var};
+use super::{KernelBuilder, OpenRegion, State, Val, Var};
 
 /// A variable that has its type from what is assigned to it.
 #[derive(Default)]
@@ -12,7 +12,7 @@ pub(super) struct Slot {
     /// Whether its type was declared, and so is not open.
     declared: bool,
     /// Where it is assigned.
-    assigned: Vec<(Region, Inst, Position)>,
+    assigned: Vec<(Region, Inst, Location)>,
 }
 
 impl KernelBuilder {
@@ -85,7 +85,7 @@ impl KernelBuilder {
         let assigned = self.state.borrow().slots[slot].assigned.clone();
         self.state.borrow_mut().function.vars[var.var].ty = ty;
         for (region, inst, at) in assigned {
-            self.at(at, || self.convert_assigned(region, inst, &convert));
+            self.at_location(at, || self.convert_assigned(region, inst, &convert));
         }
     }
 

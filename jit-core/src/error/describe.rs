@@ -1,7 +1,7 @@
 //! Descriptions that are wrong.
 
 use crate::build::BuildErrors;
-use crate::definition::{RecursionError, SignatureChanged};
+use crate::definition::{ModuleError, RecursionError, SignatureChanged};
 use crate::ir::debug_as_text;
 
 /// What is wrong with the description of a kernel or device function.
@@ -11,6 +11,9 @@ pub enum DescribeError {
     /// Mistakes in it.
     #[error(transparent)]
     Build(#[from] BuildErrors),
+    /// A module that no kernel can be made of.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
     /// A redefinition changes the signature that callers rely on.
     #[error(transparent)]
     SignatureChanged(#[from] SignatureChanged),

@@ -35,7 +35,7 @@ pub use run::RunError;
 use crate::build::BuildErrors;
 use crate::checks::Finding;
 use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
-use crate::definition::{RecursionError, SignatureChanged};
+use crate::definition::{ModuleError, RecursionError, SignatureChanged};
 use crate::hook::{HookError, HookSetError};
 use crate::interp::InterpretError;
 use crate::ir::{VerifyErrors, readable};
@@ -111,7 +111,7 @@ macro_rules! subjects {
 }
 
 subjects! {
-    Describe(DescribeError): [BuildErrors, SignatureChanged, RecursionError];
+    Describe(DescribeError): [BuildErrors, ModuleError, SignatureChanged, RecursionError];
     Bind(BindError): [];
     Compile(CompileError):
         [SpecializeError, VerifyErrors, NotLegal, IllegalOperations, CompileThreadError, BackendError];

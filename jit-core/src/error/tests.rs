@@ -72,6 +72,21 @@ fn all_of(text: &str) -> Vec<Error> {
         LaunchStopped::Cancelled { kernel: own() }.into(),
         BackendError::new("verify", text).into(),
         InspectError::tool("ptxas", Path::new(text), own()).into(),
+        ModuleError::Text {
+            file: own(),
+            error: ParseError {
+                line: 1,
+                column: 1,
+                message: own(),
+            },
+        }
+        .into(),
+        ModuleError::Declaration {
+            module: own(),
+            function: own(),
+            location: own(),
+        }
+        .into(),
         NotLegal::NoKernel { module: own() }.into(),
         CompileError::NoIsa {
             kernel: own(),

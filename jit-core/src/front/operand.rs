@@ -1,7 +1,9 @@
 //! What an expression of a kernel is while it is described, and what can be done with it.
 
-use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, PartBounds, Place, Position, Val, Var};
-use crate::ir::{ArrayLen, BinaryOp, CompareOp, Constant, InstData, Type, TypeData, UnaryOp};
+use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, PartBounds, Place, Val, Var};
+use crate::ir::{
+    ArrayLen, BinaryOp, CompareOp, Constant, InstData, Location, Type, TypeData, UnaryOp,
+};
 
 use super::Front;
 
@@ -26,7 +28,7 @@ pub(super) enum Kind<'k> {
     Var(Var<'k>),
     /// One value in memory, and where the kernel names it: reading it is said to happen there, not
     /// where its value is used.
-    Place(Place<'k>, Position),
+    Place(Place<'k>, Location),
     /// A literal or a constant, which becomes an instruction where it is used.
     Literal(Constant, Type),
     /// A struct whose fields are computed as they are asked for.
@@ -116,7 +118,7 @@ impl<'k> Operand<'k> {
     pub fn field(self, name: &str) -> Operand<'k> {
         let b = self.builder;
         match self.kind {
-            Kind::Lazy(fields) => match b.at(b.here(), || fields(b, name)) {
+            Kind::Lazy(fields) => match b.at_location(b.here(), || fields(b, name)) {
                 Some(value) => self.wrap(Kind::Value(value)),
                 None => self.unsupported(&format!("there is no field `{name}`")),
             },
@@ -330,7 +332,7 @@ impl<'k> IntoVal<'k> for Operand<'k> {
         match self.kind {
             Kind::Value(value) => value.into_val(builder, like),
             Kind::Var(var) => var.into_val(builder, like),
-            Kind::Place(place, at) => builder.at(at, || place.into_val(builder, like)),
+            Kind::Place(place, at) => builder.at_location(at, || place.into_val(builder, like)),
             Kind::Literal(Constant::Int(n), _) if like == Some(Type::I64) => {
                 builder.constant(Constant::Int(n), Type::I64)
             }

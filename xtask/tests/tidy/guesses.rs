@@ -22,7 +22,7 @@ pub(crate) const GROWING: [&str; 6] = [
 /// Where variants are left open for a reason: the file, the enum, and in how many places.
 pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     // What an operation or a type is, is said in these, which all others ask.
-    ("jit-core/ir/src/control.rs", "InstData", 10),
+    ("jit-core/ir/src/control.rs", "InstData", 11),
     ("jit-core/ir/src/facts.rs", "InstData", 1),
     ("jit-core/ir/src/operands.rs", "InstData", 6),
     ("jit-core/ir/src/types.rs", "TypeData", 9),

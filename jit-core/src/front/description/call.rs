@@ -4,8 +4,7 @@ use std::cell::Cell;
 
 use kiln_description::{Op, Reader, Region};
 
-use crate::build::Position;
-use crate::ir::Type;
+use crate::ir::{Location, Type};
 
 use super::super::pool::Entry;
 use super::super::{Closure, InlineCall, Operand};
@@ -30,7 +29,7 @@ pub(super) struct OwnClosure {
     first: u32,
     args: usize,
     scope: Option<usize>,
-    at: Position,
+    at: Location,
 }
 
 impl<'d, 'k> Body<'d, 'k> {
@@ -48,7 +47,7 @@ impl<'d, 'k> Body<'d, 'k> {
             body: self,
             code: closure.code.in_region(closure.body),
         };
-        let result = builder.at(closure.at, || self.front.taken(cursor.eval()));
+        let result = builder.at_location(closure.at, || self.front.taken(cursor.eval()));
         builder.enter_scope(before);
         result
     }

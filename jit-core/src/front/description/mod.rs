@@ -20,8 +20,7 @@ use std::cell::{Cell, RefCell};
 
 use kiln_description::{Header, LineColumn, Op, Reader, When};
 
-use crate::build::Position;
-use crate::ir::ConstParam;
+use crate::ir::{ConstParam, Location};
 
 use super::pool::Entry;
 use super::{Front, InlineCall, Operand, Pooled};
@@ -92,15 +91,13 @@ impl<'d, 'k> Body<'d, 'k> {
         let start = body.position(LineColumn { line: 0, column: 1 });
         front
             .builder
-            .at(start, || Cursor { body: &body, code }.eval())
+            .at_location(start, || Cursor { body: &body, code }.eval())
     }
 
-    fn position(&self, place: LineColumn) -> Position {
-        Position {
-            file: self.header.file,
-            line: self.header.line.saturating_add_signed(place.line),
-            column: place.column,
-        }
+    fn position(&self, place: LineColumn) -> Location {
+        let line = self.header.line.saturating_add_signed(place.line);
+        let builder = self.front.builder;
+        builder.location(self.header.file, line, place.column)
     }
 
     fn entry(&self, number: u32) -> Option<Entry> {
@@ -150,7 +147,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             Some(place) => {
                 let position = self.body.position(place);
                 let builder = self.front().builder;
-                builder.at(position, || evaluate(self))
+                builder.at_location(position, || evaluate(self))
             }
         }
     }
