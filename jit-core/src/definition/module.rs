@@ -164,6 +164,7 @@ fn separate(module: &Module, id: FuncId, made: &HashMap<FuncId, Arc<Definition>>
     own.files = module.files.clone();
     own.intrinsics = module.intrinsics.clone();
     own.globals = module.globals.clone();
+    own.hidden = module.hidden.clone();
     let mut declared = HashMap::new();
     let mut definitions = Vec::new();
     for (_, node) in function.insts.iter_mut() {
