@@ -136,20 +136,9 @@ fn matmul(jit: &Jit, sm: u32, report: &mut Report) -> kiln::Result<()> {
             ],
         )?;
         let peer = if twin.is_some() { "nvcc" } else { "nothing" };
-        report.against(
-            &format!("{name} 4096, checked"),
-            times[0],
-            "ms",
-            peer,
-            times[2],
-        );
-        report.against(
-            &format!("{name} 4096, unchecked"),
-            times[1],
-            "ms",
-            peer,
-            times[2],
-        );
+        for (time, what) in [(times[0], "checked"), (times[1], "unchecked")] {
+            report.against(&format!("{name} 4096, {what}"), time, "ms", peer, times[2]);
+        }
     }
     Ok(())
 }

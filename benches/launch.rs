@@ -162,6 +162,17 @@ fn with_consts(jit: &Jit, y: &mut Buffer<f32>, report: &mut Report) -> kiln::Res
     Ok(())
 }
 
+/// Microseconds a launch, of many after the device has been drained.
+fn time_batch(jit: &Jit, launch: &mut dyn FnMut() -> kiln::Result<()>) -> kiln::Result<f64> {
+    const BATCH: u32 = 200;
+    jit.synchronize()?;
+    let start = Instant::now();
+    for _ in 0..BATCH {
+        launch()?;
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(BATCH))
+}
+
 /// Batches of launches with the device drained between them, the two ways in turn.
 fn beside_driver(
     jit: &Jit,
@@ -170,7 +181,7 @@ fn beside_driver(
     y: &mut Buffer<f32>,
     report: &mut Report,
 ) -> kiln::Result<()> {
-    const BATCH: u32 = 200;
+    let time = |launch: &mut dyn FnMut() -> kiln::Result<()>| time_batch(jit, launch);
     let prepared = jit.compile(kernel, args!(2.0f32, x, &mut *y))?;
     let ptx = jit.inspect(kernel, args!(2.0f32, x, &mut *y))?;
     let code = ptx.compiled().and_then(|kernel| kernel.code.ptx());
@@ -191,14 +202,6 @@ fn beside_driver(
     // SAFETY: the parameters are those of the kernel, in order, and the buffers are alive.
     let mut raw = || unsafe { driver::launch(function, (1, 1), (256, 1), &mut params) };
     let (mut by_jit, mut by_prepared, mut by_driver) = (Vec::new(), Vec::new(), Vec::new());
-    let time = |launch: &mut dyn FnMut() -> kiln::Result<()>| -> kiln::Result<f64> {
-        jit.synchronize()?;
-        let start = Instant::now();
-        for _ in 0..BATCH {
-            launch()?;
-        }
-        Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(BATCH))
-    };
     for _ in 0..100 {
         by_driver.push(time(&mut || {
             raw();
@@ -213,19 +216,8 @@ fn beside_driver(
     }
     jit.synchronize()?;
     let driver = median(&by_driver);
-    report.against(
-        "jit.launch",
-        median(&by_jit),
-        "us",
-        "cuLaunchKernel",
-        driver,
-    );
-    report.against(
-        "prepared.launch",
-        median(&by_prepared),
-        "us",
-        "cuLaunchKernel",
-        driver,
-    );
+    for (what, times) in [("jit.launch", by_jit), ("prepared.launch", by_prepared)] {
+        report.against(what, median(&times), "us", "cuLaunchKernel", driver);
+    }
     Ok(())
 }

@@ -432,22 +432,7 @@ impl<'m> Flattener<'m> {
                     cond,
                     then_region,
                     else_region,
-                } => {
-                    let c = self.reg(frame, cond)?;
-                    let unless = self.push(Op::Unless { c, to: 0 });
-                    self.region(id, function, then_region, frame)?;
-                    if let Some(else_region) = else_region {
-                        let over = self.push(Op::Jump { to: 0 });
-                        let to = self.here();
-                        self.patch(unless, to);
-                        self.region(id, function, else_region, frame)?;
-                        let to = self.here();
-                        self.patch(over, to);
-                    } else {
-                        let to = self.here();
-                        self.patch(unless, to);
-                    }
-                }
+                } => self.choice(id, function, frame, cond, (then_region, else_region))?,
                 Control::Loop { body } => {
                     let (head, line) = (self.here(), self.location);
                     frame.loops.push(LoopFrame::default());
@@ -488,6 +473,31 @@ impl<'m> Flattener<'m> {
                 }
                 Control::Next => self.instruction((id, inst), function, node, frame)?,
             }
+        }
+        Ok(())
+    }
+
+    fn choice(
+        &mut self,
+        id: FuncId,
+        function: &'m Function,
+        frame: &mut Frame,
+        cond: Value,
+        (then_region, else_region): (Region, Option<Region>),
+    ) -> Result<()> {
+        let c = self.reg(frame, cond)?;
+        let unless = self.push(Op::Unless { c, to: 0 });
+        self.region(id, function, then_region, frame)?;
+        if let Some(else_region) = else_region {
+            let over = self.push(Op::Jump { to: 0 });
+            let to = self.here();
+            self.patch(unless, to);
+            self.region(id, function, else_region, frame)?;
+            let to = self.here();
+            self.patch(over, to);
+        } else {
+            let to = self.here();
+            self.patch(unless, to);
         }
         Ok(())
     }

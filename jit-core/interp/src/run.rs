@@ -311,6 +311,7 @@ impl<'a, C: Checker> Runner<'a, C> {
     }
 
     /// Runs one thread until it waits or ends.
+    // flat match
     fn turn(
         &mut self,
         state: &mut Thread,

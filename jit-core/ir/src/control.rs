@@ -66,6 +66,7 @@ impl VarUse {
 
 impl InstData {
     /// Where control goes.
+    // flat match
     pub fn control(&self) -> Control {
         match *self {
             InstData::If {

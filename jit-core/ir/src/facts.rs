@@ -122,6 +122,7 @@ impl Facts {
 
 impl InstData {
     /// What is known of the operation.
+    // flat match
     pub fn facts(&self, intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>) -> Facts {
         match *self {
             InstData::Const(_)

@@ -18,6 +18,7 @@ impl Translator<'_> {
         self.nested(expr, |this| this.expr_here(expr))
     }
 
+    // flat match
     fn expr_here(&mut self, expr: &Expr) -> Code {
         if let Some((name, inner)) = marked(expr) {
             return match inner {

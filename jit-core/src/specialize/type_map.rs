@@ -39,6 +39,7 @@ impl TypeMap {
     }
 
     /// The type in `to` for the type `ty` of `from`.
+    // flat match
     pub(super) fn map(
         &mut self,
         from: &TypeTable,

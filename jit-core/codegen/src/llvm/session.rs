@@ -98,24 +98,7 @@ pub(crate) fn compile_within<R: Send + 'static>(
     library()?;
     initialize();
     let (sender, receiver) = mpsc::channel();
-    let fatal_sender = sender.clone();
-    let job = move || {
-        let report = move |reason| {
-            // The caller waits for the first message; if it is gone there is nobody to tell.
-            let _ = fatal_sender.send(Outcome::Fatal(reason));
-        };
-        // Has the thread's own memory made that a signal looks at.
-        in_hook(|| ());
-        COMPILE.set(Some(Compile {
-            report: Box::new(report),
-            errors: RefCell::default(),
-        }));
-        let outcome = match catch_unwind(AssertUnwindSafe(work)) {
-            Ok(result) => Outcome::Returned(result),
-            Err(payload) => Outcome::Panicked(panic_message(&*payload)),
-        };
-        let _ = sender.send(outcome);
-    };
+    let job = move || run(&sender, work);
     let kernel = kernel.to_owned();
     let thread = thread::Builder::new()
         .name("kiln compile".to_owned())
@@ -150,6 +133,26 @@ pub(crate) fn compile_within<R: Send + 'static>(
         Outcome::Panicked(message) => Err(CompileThreadError::Panic { kernel, message }),
         Outcome::Fatal(message) => Err(CompileThreadError::Fatal { kernel, message }),
     }
+}
+
+/// What a compile thread does: the work, whose outcome it tells.
+fn run<R: Send + 'static>(sender: &mpsc::Sender<Outcome<R>>, work: impl FnOnce() -> R) {
+    let fatal_sender = sender.clone();
+    let report = move |reason| {
+        // The caller waits for the first message; if it is gone there is nobody to tell.
+        let _ = fatal_sender.send(Outcome::Fatal(reason));
+    };
+    // Has the thread's own memory made that a signal looks at.
+    in_hook(|| ());
+    COMPILE.set(Some(Compile {
+        report: Box::new(report),
+        errors: RefCell::default(),
+    }));
+    let outcome = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => Outcome::Returned(result),
+        Err(payload) => Outcome::Panicked(panic_message(&*payload)),
+    };
+    let _ = sender.send(outcome);
 }
 
 const NO_MESSAGE: &str = "(the panic has no message)";

@@ -11,6 +11,7 @@ use crate::warp::{self, WarpOp};
 
 impl<'m> Flattener<'m> {
     /// One instruction that is not control flow.
+    // flat match
     pub(super) fn instruction(
         &mut self,
         at: (FuncId, Inst),

@@ -62,6 +62,7 @@ pub(super) fn check(checker: &mut Checker<'_>) -> bool {
 }
 
 /// The facts of one type from those of the types before it.
+// flat match
 fn describe(
     types: &TypeTable,
     ty: Type,

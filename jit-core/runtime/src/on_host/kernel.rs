@@ -137,12 +137,7 @@ impl Loaded {
                 schedule: launch.schedule,
             })
         };
-        let wanted = self.static_shared + u64::from(launch.dynamic_shared);
-        if wanted > SHARED_BYTES.into() {
-            return Err(failed(format!(
-                "{wanted} bytes of shared memory, of which a block has {SHARED_BYTES}"
-            )));
-        }
+        let wanted = self.shared_bytes(launch).map_err(failed)?;
         let mut record = FaultRecord::default();
         let mut channel = FaultChannel {
             record: (&raw mut record).expose_provenance() as u64,
@@ -158,25 +153,26 @@ impl Loaded {
             USUAL_STACK => &mut held.stacks,
             _ => &mut larger,
         };
+        let run = |block| BlockRun {
+            entry,
+            sites: &self.sites,
+            params: params.as_ptr().cast(),
+            stack_bytes: self.stack_bytes,
+            dynamic_shared: launch.dynamic_shared,
+            first: ThreadPosition {
+                thread: [0; 3],
+                block,
+                block_dim: launch.block,
+                grid_dim: launch.grid,
+            },
+        };
         for block in blocks(launch.grid) {
             // SAFETY: the memory is held, and no thread of another block runs.
             unsafe {
                 let start = held.shared.start();
                 start.write_bytes(GARBAGE, wanted as usize);
             }
-            let run = BlockRun {
-                entry,
-                sites: &self.sites,
-                params: params.as_ptr().cast(),
-                stack_bytes: self.stack_bytes,
-                dynamic_shared: launch.dynamic_shared,
-                first: ThreadPosition {
-                    thread: [0; 3],
-                    block,
-                    block_dim: launch.block,
-                    grid_dim: launch.grid,
-                },
-            };
+            let run = run(block);
             // SAFETY: the caller's promise; the parameter block and the channel outlive the run.
             unsafe { block::run(&run, stacks, &mut chooser) }.map_err(failed)?;
         }
@@ -186,6 +182,17 @@ impl Loaded {
             (record.state == 1).then_some(record)
         };
         Ok(record)
+    }
+
+    /// The shared memory of a block of a launch, in bytes.
+    fn shared_bytes(&self, launch: &OnHostLaunch<'_>) -> Result<u64, String> {
+        let wanted = self.static_shared + u64::from(launch.dynamic_shared);
+        match wanted > SHARED_BYTES.into() {
+            true => Err(format!(
+                "{wanted} bytes of shared memory, of which a block has {SHARED_BYTES}"
+            )),
+            false => Ok(wanted),
+        }
     }
 
     /// The parameters at an address that is aligned for all of them, with that of the fault channel.

@@ -13,7 +13,7 @@ use kiln_ir::{Inst, Type, Value};
 
 use super::Warp;
 use super::emit::Built;
-use super::leaf::{AffineForm, Element, Indexed, Leaf, Leaves, Part};
+use super::leaf::{Affine, AffineForm, Element, Indexed, Leaf, Leaves, Part};
 use crate::llvm::bindings::build_freeze;
 use crate::llvm::error::BackendError;
 
@@ -119,15 +119,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         size: u64,
     ) -> Result<Leaf<'ctx>, BackendError> {
         let wide = self.resize_leaf(index, 64, signed)?;
-        let affine = match (ptr.affine(), wide.affine()) {
-            (Some((a, s, when_a)), Some((b, t, when_b))) => {
-                let bytes = self.emit.mul(b, self.emit.int_like(size, b))?;
-                let base = self.emit.offset(a, bytes)?;
-                let stride = s.wrapping_add(t.wrapping_mul(size as i64));
-                Some((base, stride, self.both(when_a, when_b)?))
-            }
-            _ => None,
-        };
+        let affine = self.affine_element(ptr, wide, size)?;
         match affine {
             Some((base, 0, None)) => return Ok(Leaf::Uniform(base)),
             Some((base, stride, None)) => return Ok(Leaf::Affine { base, stride }),
@@ -176,6 +168,22 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             BasicValueEnum::VectorValue(lanes) => Leaf::Vector { lanes, affine },
             scalar => Leaf::Uniform(scalar),
         })
+    }
+
+    /// That address where both are affine: base, stride, and when it is so.
+    fn affine_element(
+        &self,
+        ptr: Leaf<'ctx>,
+        wide: Leaf<'ctx>,
+        size: u64,
+    ) -> Result<Option<Affine<'ctx>>, BackendError> {
+        let (Some((a, s, when_a)), Some((b, t, when_b))) = (ptr.affine(), wide.affine()) else {
+            return Ok(None);
+        };
+        let bytes = self.emit.mul(b, self.emit.int_like(size, b))?;
+        let base = self.emit.offset(a, bytes)?;
+        let stride = s.wrapping_add(t.wrapping_mul(size as i64));
+        Ok(Some((base, stride, self.both(when_a, when_b)?)))
     }
 
     fn both(

@@ -136,29 +136,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let (Some((a, s, when_a)), Some((b, t, when_b))) = (left.affine(), right.affine()) else {
             return Ok(None);
         };
-        let known = |value: BasicValueEnum<'ctx>| {
-            let BasicValueEnum::IntValue(value) = value else {
-                return None;
-            };
-            value.get_sign_extended_constant()
-        };
-        let (opcode, stride) = match op {
-            BinaryOp::Add => (InstructionOpcode::Add, s.wrapping_add(t)),
-            BinaryOp::Sub => (InstructionOpcode::Sub, s.wrapping_sub(t)),
-            BinaryOp::Mul => match (s, t, known(a), known(b)) {
-                (_, 0, _, Some(factor)) => (InstructionOpcode::Mul, s.wrapping_mul(factor)),
-                (0, _, Some(factor), _) => (InstructionOpcode::Mul, t.wrapping_mul(factor)),
-                _ => return Ok(None),
-            },
-            BinaryOp::Shl => match (t, known(b)) {
-                (0, Some(amount)) => {
-                    let bits = i64::from(self.emit.int_bits(a));
-                    let stride = s.wrapping_shl((amount & (bits - 1)) as u32);
-                    (InstructionOpcode::Shl, stride)
-                }
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
+        let Some((opcode, stride)) = self.affine_form(op, (a, s), (b, t)) else {
+            return Ok(None);
         };
         let (a, b) = if opcode == InstructionOpcode::Shl {
             let bits = u64::from(self.emit.int_bits(b));
@@ -193,6 +172,37 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             lanes,
             affine: Some(affine),
         }))
+    }
+
+    /// What is done to the bases of two affine operands, and the stride of the result; `None` if that is not
+    /// affine.
+    fn affine_form(
+        &self,
+        op: BinaryOp,
+        (a, s): (BasicValueEnum<'ctx>, i64),
+        (b, t): (BasicValueEnum<'ctx>, i64),
+    ) -> Option<(InstructionOpcode, i64)> {
+        let known = |value: BasicValueEnum<'ctx>| {
+            let BasicValueEnum::IntValue(value) = value else {
+                return None;
+            };
+            value.get_sign_extended_constant()
+        };
+        match op {
+            BinaryOp::Add => Some((InstructionOpcode::Add, s.wrapping_add(t))),
+            BinaryOp::Sub => Some((InstructionOpcode::Sub, s.wrapping_sub(t))),
+            BinaryOp::Mul => match (s, t, known(a), known(b)) {
+                (_, 0, _, Some(factor)) => Some((InstructionOpcode::Mul, s.wrapping_mul(factor))),
+                (0, _, Some(factor), _) => Some((InstructionOpcode::Mul, t.wrapping_mul(factor))),
+                _ => None,
+            },
+            BinaryOp::Shl if t == 0 => {
+                let bits = i64::from(self.emit.int_bits(a));
+                let stride = s.wrapping_shl((known(b)? & (bits - 1)) as u32);
+                Some((InstructionOpcode::Shl, stride))
+            }
+            _ => None,
+        }
     }
 
     fn float_binary(

@@ -95,6 +95,9 @@ pub(super) fn scalar_type<'ctx>(emit: &Emit<'_, 'ctx>, scalar: Scalar) -> BasicT
     }
 }
 
+/// The base and the stride of an affine form, and when it holds: always, if that is `None`.
+pub(super) type Affine<'ctx> = (BasicValueEnum<'ctx>, i64, Option<IntValue<'ctx>>);
+
 /// What is known of a vector that may be affine.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct AffineForm<'ctx> {
@@ -233,7 +236,7 @@ impl<'ctx> Leaf<'ctx> {
     }
 
     /// The affine form and when it holds; `None` in the place of the condition is always.
-    pub(super) fn affine(self) -> Option<(BasicValueEnum<'ctx>, i64, Option<IntValue<'ctx>>)> {
+    pub(super) fn affine(self) -> Option<Affine<'ctx>> {
         match self {
             Leaf::Uniform(base) => Some((base, 0, None)),
             Leaf::Affine { base, stride } => Some((base, stride, None)),

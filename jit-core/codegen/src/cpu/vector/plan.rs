@@ -55,6 +55,21 @@ pub(crate) enum Unplannable {
 
 debug_as_text!(Unplannable);
 
+/// Places in memory, one behind the other.
+#[derive(Default)]
+struct Places {
+    end: u64,
+}
+
+impl Places {
+    /// Where the next so many bytes lie.
+    fn next(&mut self, bytes: u64) -> u64 {
+        let at = self.end;
+        self.end = (at + bytes).next_multiple_of(ALIGN);
+        at
+    }
+}
+
 /// Where things lie in the memory of a block. What is kept between segments and what the kernel
 /// has addresses of are apart, so that LLVM knows that one does not change the other.
 #[derive(Debug, Default)]
@@ -218,14 +233,17 @@ impl<'m> Plan<'m> {
 
     fn lay_out(&self) -> ArenaLayout {
         let mut arena = ArenaLayout::default();
+        self.lay_out_kept(&mut arena);
+        self.lay_out_memory(&mut arena);
+        arena
+    }
+
+    /// What is kept from one segment to the next.
+    fn lay_out_kept(&self, arena: &mut ArenaLayout) {
         let warps = u64::from(self.block.warps());
         let function = &self.flat.function;
-        let mut end = 0u64;
-        let mut place = |bytes: u64| {
-            let at = end;
-            end = (end + bytes).next_multiple_of(ALIGN);
-            at
-        };
+        let mut places = Places::default();
+        let mut place = |bytes: u64| places.next(bytes);
         for &value in &self.segments.kept {
             let uniformity = self.uniformity.value(value);
             let mut offsets = Vec::new();
@@ -251,12 +269,14 @@ impl<'m> Plan<'m> {
             arena.live = Some(place(self.mask_bytes() * warps));
         }
         arena.kept = place(0);
-        let mut end = 0u64;
-        let mut place = |bytes: u64| {
-            let at = end;
-            end = (end + bytes).next_multiple_of(ALIGN);
-            at
-        };
+    }
+
+    /// The kernel's own memory: private, then shared.
+    fn lay_out_memory(&self, arena: &mut ArenaLayout) {
+        let warps = u64::from(self.block.warps());
+        let function = &self.flat.function;
+        let mut places = Places::default();
+        let mut place = |bytes: u64| places.next(bytes);
         let mut locals = Vec::new();
         function.for_each_inst(|_, inst| {
             if function.insts[inst].data.is_local() {
@@ -277,7 +297,6 @@ impl<'m> Plan<'m> {
             arena.shared.insert(var, at);
         }
         arena.dynamic = place(0);
-        arena
     }
 
     /// Bytes of a private allocation for all lanes of a warp.

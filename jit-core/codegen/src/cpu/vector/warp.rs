@@ -100,6 +100,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
     }
 
     /// Writes one instruction.
+    // flat match
     pub(super) fn inst(&mut self, inst: Inst) -> Result<(), BackendError> {
         let node = &self.function().insts[inst];
         let result = node.result.map_or(Type::UNIT, |r| self.type_of(r));

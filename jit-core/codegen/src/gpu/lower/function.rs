@@ -337,6 +337,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
     }
 
     /// The list of all instructions.
+    // flat match
     fn lower_data(
         &mut self,
         inst: Inst,
