@@ -53,7 +53,7 @@ pub use kiln_device_stdlib as stdlib;
 pub use kiln_device_stdlib::intrinsic;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
-pub use kiln_kernel_macro::{KernelType, device_fn};
+pub use kiln_kernel_macro::{KernelType, device_fn, kernel};
 
 pub use kiln_jit_core::checks::{Checks, Finding};
 pub use kiln_jit_core::error::{self, Error, Result};
@@ -85,13 +85,13 @@ impl StandardJit for Jit {
 
 /// A kernel as an expression: what `#[kernel]` makes of a function, without a name outside. Its value is
 /// a reference that lives as long as the program, to a [`LazyKernel`](core::front::LazyKernel) with the
-/// launch that rustc checks. The attribute comes with the [`prelude`].
+/// launch that rustc checks. The attribute is [`macro@kernel`].
 ///
 /// ```
 /// use kiln::prelude::*;
 ///
 /// # fn main() -> kiln::Result<()> {
-/// let scale = kiln::kernel!(scale<T: Float>(x: &mut [T], by: T) {
+/// let scale = kiln::kernel_expr!(scale<T: Float>(x: &mut [T], by: T) {
 ///     let i = global_id().x;
 ///     if i < x.len() {
 ///         x[i] *= by;
@@ -106,7 +106,7 @@ impl StandardJit for Jit {
 /// # }
 /// ```
 #[macro_export]
-macro_rules! kernel {
+macro_rules! kernel_expr {
     ($($kernel:tt)*) => {
         $crate::macros::kernel_expression!($($kernel)*)
     };

@@ -90,23 +90,32 @@ impl<T: Element> std::fmt::Debug for Expr<T> {
 }
 
 /// What can stand in an expression: arrays, expressions and numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in an expression whose elements are `{T}`",
+    label = "not an array or a number of `{T}`",
+    note = "numbers have the type of the elements: `2.0` beside floats, `2` beside integers; others are converted \
+            before, `n as {T}`"
+)]
 pub trait IntoExpr<T: Element> {
     /// As an expression.
     fn into_expr(self) -> Expr<T>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element> IntoExpr<T> for Expr<T> {
     fn into_expr(self) -> Expr<T> {
         self
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element> IntoExpr<T> for &Expr<T> {
     fn into_expr(self) -> Expr<T> {
         self.clone()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element> IntoExpr<T> for &Array<T> {
     fn into_expr(self) -> Expr<T> {
         let array = Arc::new(ArrayInput(self.buffer.clone()));
@@ -118,12 +127,14 @@ impl<T: Element> IntoExpr<T> for &Array<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element> IntoExpr<T> for Array<T> {
     fn into_expr(self) -> Expr<T> {
         (&self).into_expr()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element> IntoExpr<T> for T {
     fn into_expr(self) -> Expr<T> {
         let number = Node::Scalar(Arc::new(ScalarInput(self)));

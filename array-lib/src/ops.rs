@@ -27,6 +27,12 @@ macro_rules! operators {
                 ops::$trait::$method(self.expr(), right)
             }
         }
+        impl<T: Element, R: IntoExpr<T>> ops::$trait<R> for Array<T> {
+            type Output = Expr<T>;
+            fn $method(self, right: R) -> Expr<T> {
+                ops::$trait::$method(self.expr(), right)
+            }
+        }
         operators!(@scalar $trait $method f32 f64 i32 i64 u32 u64);
     )*};
     (@scalar $trait:ident $method:ident $($scalar:ident)*) => {$(
@@ -42,6 +48,20 @@ macro_rules! operators {
             type Output = Expr<$scalar>;
             fn $method(self, right: &Array<$scalar>) -> Expr<$scalar> {
                 ops::$trait::$method(self.into_expr(), right.expr())
+            }
+        }
+        #[diagnostic::do_not_recommend]
+        impl ops::$trait<Array<$scalar>> for $scalar {
+            type Output = Expr<$scalar>;
+            fn $method(self, right: Array<$scalar>) -> Expr<$scalar> {
+                ops::$trait::$method(self.into_expr(), right.expr())
+            }
+        }
+        #[diagnostic::do_not_recommend]
+        impl ops::$trait<&Expr<$scalar>> for $scalar {
+            type Output = Expr<$scalar>;
+            fn $method(self, right: &Expr<$scalar>) -> Expr<$scalar> {
+                ops::$trait::$method(self.into_expr(), right.clone())
             }
         }
     )*};
@@ -60,7 +80,21 @@ impl<T: Element> ops::Neg for Expr<T> {
     }
 }
 
+impl<T: Element> ops::Neg for &Expr<T> {
+    type Output = Expr<T>;
+    fn neg(self) -> Expr<T> {
+        -self.clone()
+    }
+}
+
 impl<T: Element> ops::Neg for &Array<T> {
+    type Output = Expr<T>;
+    fn neg(self) -> Expr<T> {
+        -self.expr()
+    }
+}
+
+impl<T: Element> ops::Neg for Array<T> {
     type Output = Expr<T>;
     fn neg(self) -> Expr<T> {
         -self.expr()

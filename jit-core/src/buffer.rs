@@ -10,7 +10,10 @@ use crate::value::{KernelType, bytes_of, vec_from_bytes};
 
 /// A number of values in device memory. Freed when dropped, after the work that uses it; on a CPU device
 /// dropping it does not wait for that work.
-pub struct Buffer<T: KernelType> {
+///
+/// What makes one asks for a [`KernelType`], so that a type which is none is one error, not one for each
+/// place that a buffer of it is named at.
+pub struct Buffer<T> {
     backend: Arc<dyn Backend>,
     address: u64,
     len: usize,
@@ -18,7 +21,7 @@ pub struct Buffer<T: KernelType> {
     element: PhantomData<T>,
 }
 
-impl<T: KernelType> std::fmt::Debug for Buffer<T> {
+impl<T> std::fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -114,7 +117,7 @@ impl<T: KernelType> Buffer<T> {
     }
 }
 
-impl<T: KernelType> Drop for Buffer<T> {
+impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
         self.backend.free(self.address, self.len * size_of::<T>());
     }

@@ -19,7 +19,9 @@ use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, erro
 /// `usize`, which has 32 bits in kernels, are device types and no kernel types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type that kernels can hold",
-    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are"
+    label = "kernels do not know this type",
+    note = "they know numbers, `bool`, fixed arrays, and structs with `#[derive(Copy, Clone, KernelType)]` and \
+            `#[repr(C)]` before them"
 )]
 pub trait DeviceType: Copy + 'static {
     /// The IR type, written out.
@@ -48,6 +50,12 @@ pub trait DeviceType: Copy + 'static {
 ///   for the type is found.
 ///
 /// Padding bytes of a struct have no defined value; whoever copies a value must not look at them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that kernels can hold",
+    label = "kernels do not know this type",
+    note = "they know numbers, `bool`, fixed arrays, and structs with `#[derive(Copy, Clone, KernelType)]` and \
+            `#[repr(C)]` before them"
+)]
 pub unsafe trait KernelType: DeviceType + Send + Sync {
     /// Whether all bit patterns are values. If not, each value is checked when it is read back.
     const ANY_BITS: bool = true;
@@ -61,6 +69,7 @@ pub unsafe trait KernelType: DeviceType + Send + Sync {
 
 macro_rules! device_scalars {
     ($($rust:ty => $scalar:ident, |$value:ident| $constant:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl DeviceType for $rust {
             const FORM: &'static TypeForm = &TypeForm::scalar(Scalar::$scalar);
             fn scalars(&self, out: &mut Vec<Constant>) {
@@ -96,6 +105,7 @@ macro_rules! scalars {
 
         // SAFETY: the IR scalar of the same name has the same size and is aligned to it; all bit
         // patterns of numbers are valid.
+        #[diagnostic::do_not_recommend]
         unsafe impl KernelType for $rust {}
     )*};
 }
@@ -103,6 +113,7 @@ macro_rules! scalars {
 const _: () = assert!(size_of::<bool>() == 1 && align_of::<bool>() == 1);
 
 // SAFETY: the IR's `bool` is a byte, too; 0 and 1 are its values.
+#[diagnostic::do_not_recommend]
 unsafe impl KernelType for bool {
     const ANY_BITS: bool = false;
     fn is_value(bytes: &[u8]) -> bool {
@@ -112,6 +123,7 @@ unsafe impl KernelType for bool {
 
 scalars! { i8 i16 i32 i64 u8 u16 u32 u64 half::f16 half::bf16 f32 f64 }
 
+#[diagnostic::do_not_recommend]
 impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
     const FORM: &'static TypeForm = &TypeForm::array(T::FORM, N as u64);
     fn scalars(&self, out: &mut Vec<Constant>) {
@@ -122,6 +134,7 @@ impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
 }
 
 // SAFETY: an array is its elements one after the other, aligned as an element, in both worlds.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: KernelType, const N: usize> KernelType for [T; N] {
     const ANY_BITS: bool = T::ANY_BITS;
     fn is_value(bytes: &[u8]) -> bool {
@@ -145,6 +158,7 @@ macro_rules! vectors {
                 && align_of::<$name>() <= 16
         );
 
+        #[diagnostic::do_not_recommend]
         impl DeviceType for $name {
             const FORM: &'static TypeForm = &TypeForm::vector(Scalar::$scalar, $lanes);
             fn scalars(&self, out: &mut Vec<Constant>) {
@@ -154,6 +168,7 @@ macro_rules! vectors {
 
         // SAFETY: lanes one after the other, size without padding, aligned to the size, at most
         // 16 bytes: the layout of an IR vector, asserted above. Lanes are numbers.
+        #[diagnostic::do_not_recommend]
         unsafe impl KernelType for $name {}
 
         impl From<[$lane; $lanes]> for $name {

@@ -13,11 +13,11 @@
 
 pub use kiln::*;
 
-/// `kiln::kernel!`, with a type that stands here for evcxr: it has to know the type of each variable of a
+/// `kiln::kernel_expr!`, with a type that stands here for evcxr: it has to know the type of each variable of a
 /// notebook, and expands no procedural macro to find it. The launch that such a kernel has is
 /// `jit.launch`.
 #[macro_export]
-macro_rules! kernel {
+macro_rules! kernel_expr {
     ($($kernel:tt)*) => {{
         let kernel: &'static $crate::core::front::LazyKernel =
             $crate::macros::kernel_expression!($($kernel)*);

@@ -252,7 +252,7 @@ fn faults_in_functions_and_closures_name_the_line_in_them() {
 
 #[test]
 fn faults_in_kernel_expressions_name_their_line() {
-    let kernel = kiln::kernel!(expression(x: &[u32], out: &mut [u32]) {
+    let kernel = kiln::kernel_expr!(expression(x: &[u32], out: &mut [u32]) {
         let i = thread_idx().x;
         // @expression
         out[i] = 2 * x[i];
@@ -476,7 +476,7 @@ fn errors_of_building_name_the_expression() {
             "{place} is not in: {error}"
         );
     }
-    let kernel = kiln::kernel!(expression(out: &mut [f32]) {
+    let kernel = kiln::kernel_expr!(expression(out: &mut [f32]) {
         // @repeat_in_an_expression
         let list = [out[1]; 1000];
         out[0] = list[3];

@@ -111,6 +111,21 @@ fn typed_launches() -> kiln::Result<()> {
     Ok(())
 }
 
+/// The attribute is found by its path as in the prelude.
+#[kiln::kernel]
+fn by_path(out: &mut [u32]) {
+    out[0] = 7;
+}
+
+#[test]
+fn the_attribute_has_a_path() -> kiln::Result<()> {
+    let jit = exact(Device::cpu());
+    let mut out = jit.zeros::<u32>(1)?;
+    by_path.launch(&jit, (1usize, 1), &mut out)?;
+    assert_eq!(out.to_vec()?, [7]);
+    Ok(())
+}
+
 /// Indices on the host are `u32`, as in kernels.
 #[kernel]
 fn gather(x: &[i32], indices: &[usize], offset: usize, out: &mut [i32]) {
@@ -175,7 +190,7 @@ fn kernels_from_macros() -> kiln::Result<()> {
 fn kernels_as_expressions() -> kiln::Result<()> {
     let jit = exact(Device::cpu());
     let mut x = jit.upload(&[1i32, 2, 3])?;
-    let twice = kiln::kernel!(twice(x: &mut [i32]) {
+    let twice = kiln::kernel_expr!(twice(x: &mut [i32]) {
         let i = global_id().x;
         if i < x.len() {
             x[i] *= 2;
@@ -184,7 +199,7 @@ fn kernels_as_expressions() -> kiln::Result<()> {
     jit.launch(twice, 1, 32, args!(&mut x))?;
     twice.launch(&jit, (1, 32), &mut x)?;
     assert_eq!(x.to_vec()?, [4, 8, 12]);
-    let add = kiln::kernel!(add<T: Num, const N: usize>(x: &mut [T], by: [T; N]) {
+    let add = kiln::kernel_expr!(add<T: Num, const N: usize>(x: &mut [T], by: [T; N]) {
         for k in 0..N {
             x[k] += by[k];
         }

@@ -7,6 +7,7 @@ use super::{Outcome, chapter};
 
 chapter![
     an_expression_is_one_kernel,
+    operators_take_arrays_by_value,
     the_same_expression_compiles_once,
     broadcasting_rows_and_scalars,
     functions_of_the_builder_are_fused,
@@ -69,6 +70,20 @@ fn an_expression_is_one_kernel(jit: &Jit) -> Outcome {
             "{y} is not {want}"
         );
     }
+    Ok(())
+}
+
+fn operators_take_arrays_by_value(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = || arrays.vector(vec![1.0f32, 2.0]);
+    let y = &arrays.vector(vec![3.0f32, 5.0])?;
+    assert_eq!((x()? + y).eval()?.to_vec()?, [4.0, 7.0]);
+    assert_eq!((y * x()?).eval()?.to_vec()?, [3.0, 10.0]);
+    assert_eq!((x()? / x()?).eval()?.to_vec()?, [1.0, 1.0]);
+    assert_eq!((-x()? - 1.0).eval()?.to_vec()?, [-2.0, -3.0]);
+    assert_eq!((6.0 / x()?).eval()?.to_vec()?, [6.0, 3.0]);
+    let sum = x()? + y;
+    assert_eq!((2.0 * &sum - &-&sum).eval()?.to_vec()?, [12.0, 21.0]);
     Ok(())
 }
 

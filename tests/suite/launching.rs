@@ -276,6 +276,18 @@ fn wrong_launches_are_errors(jit: &Jit) -> Outcome {
             ..
         }
     ));
+    // Lengths of the host: what is no number of blocks is more than there can be, and never another number.
+    for beyond in [Dim3::from(1usize << 32), (-1).into(), (1u64 << 63).into()] {
+        assert!(matches!(
+            launch(beyond, 32.into(), 0),
+            LaunchError::OverLimit {
+                what: "grid's x",
+                ..
+            }
+        ));
+    }
+    let n: usize = 1 << 10;
+    assert_eq!(Dim3::from((n, 2, 3u64)), Dim3::from([1024u32, 2, 3]));
     assert!(matches!(
         launch(1.into(), 32.into(), 1 << 30),
         LaunchError::OverLimit { .. }

@@ -67,6 +67,7 @@ impl Index3 {
     pub(crate) const ONE: Index3 = Index3 { x: 1, y: 1, z: 1 };
 }
 
+#[diagnostic::do_not_recommend]
 impl DeviceType for Index3 {
     const FORM: &'static TypeForm = &TypeForm::structure(
         "Index3",

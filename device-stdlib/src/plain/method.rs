@@ -93,7 +93,7 @@ fn is_empty<'k>(x: &Operand<'k>) -> Operand<'k> {
     front.value(len.eq(len.builder().zero(len.ty())))
 }
 
-kernel_method! { [T: DeviceType] [T], Unread: len = |front, x| x.len() }
-kernel_method! { [T: DeviceType] [T], Unread: is_empty = |front, x| is_empty(x) }
+kernel_method! { [T] [T], Unread: len = |front, x| x.len() }
+kernel_method! { [T] [T], Unread: is_empty = |front, x| is_empty(x) }
 kernel_method! { [T: DeviceType, const N: usize] [T; N], Unread: len = |front, x| x.len() }
 kernel_method! { [T: DeviceType, const N: usize] [T; N], Unread: is_empty = |front, x| is_empty(x) }

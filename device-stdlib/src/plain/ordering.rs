@@ -61,6 +61,7 @@ macro_rules! orderings {
 
             impl sealed::Ordering for $name {}
 
+            #[diagnostic::do_not_recommend]
             impl DeviceType for $name {
                 const FORM: &'static TypeForm = u32::FORM;
 

@@ -122,7 +122,8 @@ pub trait MethodReceiver {
 }
 
 impl<T: DeviceType> MethodReceiver for T {}
-impl<T: DeviceType> MethodReceiver for [T] {}
+// Of any elements: that kernels do not know them is said where the slice is declared.
+impl<T> MethodReceiver for [T] {}
 
 /// Lets a path name a function of a type: in `Complex::__kiln_pooled`, rustc infers the parameters of
 /// the type that are not written.

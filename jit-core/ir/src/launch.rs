@@ -30,27 +30,56 @@ impl Dim3 {
     }
 }
 
-impl From<u32> for Dim3 {
-    fn from(x: u32) -> Self {
-        Dim3 { x, y: 1, z: 1 }
+/// A number of blocks or of threads in one dimension, as programs have them: lengths are `usize`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number of blocks or threads",
+    label = "expected a number, or two or three",
+    note = "a grid and a block are each a number, `(x, y)` or `(x, y, z)`, of `u32`, `usize`, `u64`, `i32` or `i64`"
+)]
+pub trait Extent: Copy {
+    /// The number; what no `u32` can be, negative numbers too, is `u32::MAX`, which is more than any device
+    /// can do, so that the launch is refused.
+    fn extent(self) -> u32;
+}
+
+macro_rules! extents {
+    ($($number:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Extent for $number {
+            fn extent(self) -> u32 {
+                u32::try_from(self).unwrap_or(u32::MAX)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl From<$number> for Dim3 {
+            fn from(x: $number) -> Self {
+                (x, 1u32, 1u32).into()
+            }
+        }
+    )*};
+}
+extents! { u32 usize u64 i32 i64 }
+
+impl<X: Extent, Y: Extent> From<(X, Y)> for Dim3 {
+    fn from((x, y): (X, Y)) -> Self {
+        (x, y, 1u32).into()
     }
 }
 
-impl From<(u32, u32)> for Dim3 {
-    fn from((x, y): (u32, u32)) -> Self {
-        Dim3 { x, y, z: 1 }
+impl<X: Extent, Y: Extent, Z: Extent> From<(X, Y, Z)> for Dim3 {
+    fn from((x, y, z): (X, Y, Z)) -> Self {
+        Dim3 {
+            x: x.extent(),
+            y: y.extent(),
+            z: z.extent(),
+        }
     }
 }
 
-impl From<(u32, u32, u32)> for Dim3 {
-    fn from((x, y, z): (u32, u32, u32)) -> Self {
-        Dim3 { x, y, z }
-    }
-}
-
-impl From<[u32; 3]> for Dim3 {
-    fn from([x, y, z]: [u32; 3]) -> Self {
-        Dim3 { x, y, z }
+impl<N: Extent> From<[N; 3]> for Dim3 {
+    fn from([x, y, z]: [N; 3]) -> Self {
+        (x, y, z).into()
     }
 }
 

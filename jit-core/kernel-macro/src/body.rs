@@ -1,6 +1,6 @@
 //! Statements: `let`, items, and expressions as statements.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kiln_description::{Code, Op, When};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
@@ -43,6 +43,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) methods: Methods,
     addressed: HashMap<String, When>,
     type_params: Vec<Ident>,
+    /// The types that a bound of the kernel's launch is about, as they are written.
+    pub(crate) declared: HashSet<String>,
     consts: Vec<(Ident, Type)>,
     locals: u32,
     closures: u32,
@@ -51,6 +53,18 @@ pub(crate) struct Translator<'a> {
 
 /// How deep expressions may nest: the translator recurses, and so does rustc.
 const MAX_DEPTH: usize = 128;
+
+/// The types that a bound of the launch is about, if there is a launch.
+fn declared(kind: Kind, signature: &Signature) -> HashSet<String> {
+    let types = match kind {
+        Kind::Kernel => crate::launch::declared_types(signature),
+        Kind::Device => Vec::new(),
+    };
+    types
+        .into_iter()
+        .map(|ty| ty.to_token_stream().to_string())
+        .collect()
+}
 
 /// Where the value of an expression goes.
 #[derive(Clone)]
@@ -94,6 +108,7 @@ impl<'a> Translator<'a> {
                 .iter()
                 .map(|(name, _)| name.clone())
                 .collect(),
+            declared: declared(kind, signature),
             consts: signature.consts.clone(),
             locals: 0,
             closures: 0,

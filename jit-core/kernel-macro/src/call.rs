@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments, Type};
 
 use crate::body::{Translator, plain_name};
-use crate::checked::marked;
+use crate::checked::{marked, marked_method};
 use crate::function::{Kind, root_at};
 use crate::position::Start;
 use crate::refusal::{host_macro, host_type, method};
@@ -211,7 +211,7 @@ impl Translator<'_> {
     /// `x.norm(y)`: what rustc has found for the receiver in the checked copy.
     pub(crate) fn method_call(&mut self, of: &Ident, call: &ExprMethodCall) -> Code {
         let name = plain_name(&call.method);
-        if let Some(message) = method(&name) {
+        if let Some(message) = refused_method(call, &name) {
             return self.refuse(&call.method, message);
         }
         if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
@@ -298,4 +298,18 @@ pub(crate) fn callee(path: &syn::Path) -> TokenStream {
     quote_spanned! {path.span()=>
         use {#path as #name, #root::not_for_kernels::*};
     }
+}
+
+/// What to say about a method that kernels do not have. What `x.try_into().unwrap()` is to do is said by its
+/// first half.
+fn refused_method(call: &ExprMethodCall, name: &str) -> Option<&'static str> {
+    let own = method(name)?;
+    let Some((_, inner)) = marked_method(&call.receiver) else {
+        return Some(own);
+    };
+    let inner = plain_name(&inner.method);
+    Some(match inner.starts_with("try_") {
+        true => method(&inner).unwrap_or(own),
+        false => own,
+    })
 }

@@ -154,6 +154,7 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
         });
     }
     quote! {
+        #[diagnostic::do_not_recommend]
         impl #parameters #root::DeviceType for #name #arguments #clause {
             const FORM: &'static #root::TypeForm = {
                 // The layout algorithm of the IR, on what rustc has made of the fields.
@@ -194,6 +195,7 @@ fn kernel_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
     quote! {
         // SAFETY: the assertions in `FORM` prove the layout; every field is a `KernelType`, so a
         // value is valid if all its fields are.
+        #[diagnostic::do_not_recommend]
         unsafe impl #parameters #root::KernelType for #name #arguments #clause {
             const ANY_BITS: bool = true #(#any_bits)*;
             fn is_value(__kiln_bytes: &[u8]) -> bool {
@@ -261,6 +263,7 @@ fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> Tok
     let (root, name) = (root(), &input.ident);
     let variants: Vec<&Ident> = data.variants.iter().map(|v| &v.ident).collect();
     quote! {
+        #[diagnostic::do_not_recommend]
         impl #root::DeviceType for #name {
             const FORM: &'static #root::TypeForm = <#repr as #root::DeviceType>::FORM;
             fn scalars(&self, __kiln_out: &mut ::std::vec::Vec<#root::Constant>) {
@@ -276,6 +279,7 @@ fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> Tok
 
         // SAFETY: the assertion above proves the layout, and `is_value` tells which integers are
         // variants.
+        #[diagnostic::do_not_recommend]
         unsafe impl #root::KernelType for #name {
             const ANY_BITS: bool = false;
             fn is_value(__kiln_bytes: &[u8]) -> bool {

@@ -3,6 +3,7 @@
 use kiln_description::{Code, Op, TypeOp, When};
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, UnOp};
 
@@ -11,6 +12,7 @@ use crate::checked::{is_cast, is_open_literal, marked, marked_method};
 use crate::function::root;
 use crate::names::Meaning;
 use crate::position::Start;
+use crate::refusal::NOT_OF_THE_KERNEL;
 
 impl Translator<'_> {
     /// The operand that an expression is.
@@ -209,6 +211,13 @@ impl Translator<'_> {
                     path,
                     "kernels have no `Option`; use a `bool` beside the value",
                 );
+            }
+            // Were it left to rustc, it would say that a constant cannot name a variable. After another refusal
+            // the name may be one that a refused pattern binds.
+            let is_lower = name.unraw().to_string().starts_with(char::is_lowercase);
+            let is_unknown = is_lower && self.names.is_unknown(name);
+            if is_unknown && self.refusals.is_empty() {
+                return self.refuse(path, NOT_OF_THE_KERNEL);
             }
         }
         let mut segments = path.path.segments.iter();

@@ -49,7 +49,7 @@ pub(crate) fn root_at(span: Span) -> TokenStream {
     quote_spanned!(span=> ::kiln::macros)
 }
 
-/// Expands `kernel!(name(parameters) { .. })`: a block of the host with the kernel in it, whose value is
+/// Expands `kernel_expr!(name(parameters) { .. })`: a block of the host with the kernel in it, whose value is
 /// the kernel.
 pub(crate) fn expand_expression(tokens: TokenStream) -> TokenStream {
     let span = tokens.clone().into_iter().next().map(|t| t.span());
@@ -58,7 +58,7 @@ pub(crate) fn expand_expression(tokens: TokenStream) -> TokenStream {
         Ok(function) => function.sig.ident,
         Err(error) => {
             let message = format!(
-                "write the kernel without `fn`, `kernel!(scale(x: &mut [f32], by: f32) {{ .. }})`: {error}"
+                "write the kernel without `fn`, `kernel_expr!(scale(x: &mut [f32], by: f32) {{ .. }})`: {error}"
             );
             let error = syn::Error::new(error.span(), message).to_compile_error();
             return quote!({ #error });

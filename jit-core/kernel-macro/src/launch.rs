@@ -12,6 +12,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, GenericParam, Generics, Pat, Type, parse_quote};
 
 use crate::body::plain_name;
+use crate::call::is_number;
 use crate::function::root;
 use crate::signature::Signature;
 
@@ -176,14 +177,66 @@ fn launch_generics(signature: &Signature) -> Generics {
             ty => ty,
         };
         let tokens = ty.to_token_stream();
-        // A bound without a parameter would be true or an error of its own.
         let is_open = names.iter().any(|name| mentions(tokens.clone(), name));
         let is_param = names.iter().any(|name| *name == tokens.to_string());
         if is_open && !is_param && seen.insert(tokens.to_string()) {
             clause.predicates.push(parse_quote!(#ty: #root::KernelType));
         }
     }
+    for ty in declared_types(signature) {
+        let bound = at(ty.span(), quote!(#root::KernelType));
+        clause.predicates.push(parse_quote!(#ty: #bound));
+    }
     generics
+}
+
+/// The user's own types in the parameters of a kernel. The launch has a bound that each is what kernels hold, which
+/// has the position of the type; the description takes it for granted: one mistake, one error.
+pub(crate) fn declared_types(signature: &Signature) -> Vec<&Type> {
+    let mut seen = HashSet::new();
+    let types = signature
+        .params
+        .iter()
+        .filter_map(|param| own_type(&param.ty));
+    let types = types.filter(|ty| seen.insert(ty.to_token_stream().to_string()));
+    types.filter(|ty| is_closed(ty, signature)).collect()
+}
+
+/// Whether a type mentions no parameter of the kernel.
+fn is_closed(ty: &Type, signature: &Signature) -> bool {
+    let params = signature.generics.params.iter();
+    let mut names = params.map(|param| match param {
+        GenericParam::Type(param) => &param.ident,
+        GenericParam::Const(param) => &param.ident,
+        GenericParam::Lifetime(param) => &param.lifetime.ident,
+    });
+    !names.any(|name| mentions(ty.to_token_stream(), name))
+}
+
+/// The type of a value or of the elements of a slice, if it has a name that is no number's; none of what borrows.
+fn own_type(ty: &Type) -> Option<&Type> {
+    match ty {
+        ty if ty.to_token_stream().to_string().contains('\'') => None,
+        Type::Reference(reference) => own_type(&reference.elem),
+        Type::Slice(slice) => own_type(&slice.elem),
+        Type::Array(array) => own_type(&array.elem),
+        Type::Paren(paren) => own_type(&paren.elem),
+        Type::Group(group) => own_type(&group.elem),
+        Type::Path(path) => match path.path.get_ident() {
+            Some(name) if is_number(name) || name == "bool" => None,
+            _ => Some(ty),
+        },
+        _ => None,
+    }
+}
+
+/// Tokens with the position of others.
+fn at(span: Span, tokens: TokenStream) -> TokenStream {
+    let placed = tokens.into_iter().map(|mut tree| {
+        tree.set_span(span.resolved_at(tree.span()));
+        tree
+    });
+    placed.collect()
 }
 
 /// The const parameters that no argument's type determines.

@@ -98,7 +98,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Kernel, attribute.into(), item.into()).into()
 }
 
-/// What `kiln::kernel!` expands to.
+/// What `kiln::kernel_expr!` expands to.
 #[doc(hidden)]
 #[proc_macro]
 pub fn kernel_expression(tokens: TokenStream) -> TokenStream {

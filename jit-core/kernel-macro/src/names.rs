@@ -69,6 +69,11 @@ impl Names {
         found.map(|(_, meaning)| *meaning)
     }
 
+    /// Whether nothing in scope is called this, whoever wrote it.
+    pub(crate) fn is_unknown(&self, name: &Ident) -> bool {
+        !self.bound.iter().any(|(bound, _)| *name == bound.text)
+    }
+
     /// The present scope.
     pub(crate) fn scope(&self) -> Scope {
         Scope(self.bound.len())

@@ -91,6 +91,11 @@ pub(crate) fn host_macro(name: &str) -> &'static str {
 pub(crate) const NAME_OF_KERNEL: &str = "the kernel has this name, and is a static, whose name no variable \
      can have; name one of the two otherwise";
 
+/// What to say about a name that is not of the kernel, where constants have others.
+pub(crate) const NOT_OF_THE_KERNEL: &str = "no variable here has this name, and those of the host are not seen in \
+    kernels: take it as a parameter. Name a constant in capitals or by its path; pass a function on as a closure \
+    that calls it, `|x| f(x)`";
+
 /// What to say about a closure that is passed to a method.
 pub(crate) const CLOSURE_TO_METHOD: &str =
     "closures are passed to free functions; write a `#[device_fn]` outside of the `impl` block";
@@ -104,6 +109,10 @@ pub(crate) fn method(name: &str) -> Option<&'static str> {
         }
         "unwrap" | "expect" | "unwrap_or" => {
             "kernels have no `Option` and no panics; compare before you compute"
+        }
+        "try_into" | "try_from" | "into" => {
+            "kernels have no fallible conversions; write `x as u32`. An index is a `usize`, which has 32 bits in \
+             kernels: `let i = global_id().x;` needs no conversion"
         }
         "to_string" | "to_owned" | "collect" | "to_vec" | "as_str" => {
             "kernels have no heap and no strings; use a fixed array"

@@ -187,7 +187,10 @@ impl Translator<'_> {
     /// A type of the host.
     pub(crate) fn host_type(&mut self, ty: &dyn ToTokens) -> Code {
         let root = root();
-        let entry = quote!(#root::Pooled::ty::<#ty>());
+        let entry = match self.declared.contains(&ty.to_token_stream().to_string()) {
+            true => quote!({ use #root::Undeclared as _; #root::Declared::<#ty>::ty() }),
+            false => quote!(#root::Pooled::ty::<#ty>()),
+        };
         Code::ty(TypeOp::Pooled).number(self.pool.shared_entry(&entry))
     }
 

@@ -36,6 +36,7 @@
 //! is borrow-checked.
 
 mod binding;
+mod declared;
 mod description;
 mod flow;
 mod function;
@@ -49,6 +50,7 @@ mod types;
 
 use crate::build::KernelBuilder;
 
+pub use declared::{Declared, Undeclared};
 pub use description::{describe, describe_closure, describe_inline};
 pub use function::{AsKernel, Callable, CallableFn, LazyDeviceFn, LazyKernel, not_for_kernels};
 pub use inline::{Closure, Inlinable, InlineCall};

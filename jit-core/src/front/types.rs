@@ -50,6 +50,7 @@ impl<const INDEX: usize> Param<INDEX> {
     pub const ONE: Self = Param { is_one: true };
 }
 
+#[diagnostic::do_not_recommend]
 impl<const INDEX: usize> DeviceType for Param<INDEX> {
     const FORM: &'static TypeForm = &TypeForm::param(INDEX as u32);
     fn scalars(&self, out: &mut Vec<Constant>) {

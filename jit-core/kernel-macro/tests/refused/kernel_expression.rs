@@ -2,10 +2,10 @@
 
 fn main() {
     let by = 2.0f32;
-    let _ = kiln::kernel!(scale(x: &mut [f32]) {
+    let _ = kiln::kernel_expr!(scale(x: &mut [f32]) {
         x[0] *= by;
     });
-    let _ = kiln::kernel!(fn scale(x: &mut [f32]) {
+    let _ = kiln::kernel_expr!(fn scale(x: &mut [f32]) {
         x[0] *= 2.0;
     });
 }

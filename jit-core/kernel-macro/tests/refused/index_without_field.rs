@@ -1,0 +1,13 @@
+//! `global_id()` without `.x`.
+use kiln::prelude::*;
+
+#[kernel]
+fn scale(x: &mut [f32]) {
+    let i = global_id();
+    x[i] *= 2.0;
+    if i < x.len() {
+        x[0] = 1.0;
+    }
+}
+
+fn main() {}
