@@ -3,11 +3,12 @@
 //! mdBook is built once from crates.io and kept beside the other tools. It ends with success whatever it
 //! warns of, so its output is read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::crates::Program;
 use crate::error::{Error, Result};
+use crate::wheels::entries;
 use crate::workspace::{cannot_start, root, target_folder};
 
 const INSTALL_HELP: &str = "Check the network and cargo's configuration, then try again";
@@ -16,6 +17,8 @@ const MDBOOK: Program = Program {
     package: "mdbook",
     version: "0.5.4",
     name: "mdbook",
+    features: &["search"],
+    takes: "one to five minutes",
     config: &[],
     help: INSTALL_HELP,
 };
@@ -37,6 +40,10 @@ pub(crate) fn build() -> Result<PathBuf> {
     let printed = String::from_utf8_lossy(&output.stderr);
     eprint!("{printed}");
     match (output.status.success(), warnings(&printed)) {
+        (true, 0) if !has_search(&book) => Err(Error::MissingFile {
+            file: "searchindex",
+            folder: book,
+        }),
         (true, 0) => Ok(book),
         (true, warnings) => Err(Error::GuideWarns { warnings }),
         (false, _) => Err(Error::Failed {
@@ -45,6 +52,14 @@ pub(crate) fn build() -> Result<PathBuf> {
             help: "See its output above",
         }),
     }
+}
+
+/// Whether the book can be searched, which mdBook leaves out without a word if it is built without it.
+fn has_search(book: &Path) -> bool {
+    entries(book).any(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("searchindex")
+    })
 }
 
 /// The number of lines of mdBook's output that warn or report an error.

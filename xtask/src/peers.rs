@@ -106,7 +106,10 @@ fn install_python(folder: &Path) -> Result<()> {
     if installed == REQUIREMENTS && starter.is_file() && libraries(folder).is_ok() {
         return Ok(());
     }
-    eprintln!("xtask: installing peers under {}", folder.display());
+    eprintln!(
+        "xtask: installing peers under {}, once; this downloads 1.3 GB",
+        folder.display()
+    );
     for old in [&stamp, &starter] {
         remove(old)?;
     }

@@ -19,9 +19,9 @@ const PIP_HELP: &str = "Check the network and pip's configuration, then try agai
 /// A set of tools that is installed together.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kit {
-    /// `ptxas`, `nvdisasm` and `cuobjdump`: about 50 MB to download.
+    /// `ptxas`, `nvdisasm` and `cuobjdump`.
     Assembler,
-    /// Those and `nvcc` with all it needs: about 130 MB to download.
+    /// Those and `nvcc` with all it needs.
     Nvcc,
 }
 
@@ -32,6 +32,14 @@ impl Kit {
         match self {
             Kit::Assembler => assembler.to_owned(),
             Kit::Nvcc => format!("{assembler}{}", include_str!("../requirements-nvcc.txt")),
+        }
+    }
+
+    /// What there is to download.
+    fn size(self) -> &'static str {
+        match self {
+            Kit::Assembler => "50 MB",
+            Kit::Nvcc => "130 MB",
         }
     }
 
@@ -60,8 +68,9 @@ pub(crate) fn setup(kit: Kit) -> Result<()> {
         return Ok(());
     }
     eprintln!(
-        "xtask: installing NVIDIA's tools under {}",
-        folder.display()
+        "xtask: installing NVIDIA's tools under {}, once; this downloads {}",
+        folder.display(),
+        kit.size()
     );
     remove(&stamp)?;
     let requirements = folder.join("requirements.txt");

@@ -75,7 +75,7 @@ fn pip_install(
     what: &'static str,
     help: &'static str,
 ) -> Result<()> {
-    pip.args(["--quiet", "--disable-pip-version-check", "--no-input"]);
+    pip.args(["--disable-pip-version-check", "--no-input"]);
     pip.args(["--no-deps", "--only-binary=:all:", "--require-hashes"]);
     pip.arg("--requirement").arg(requirements);
     run(&mut pip, &format!("installing {what}"), help)

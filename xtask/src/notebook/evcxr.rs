@@ -17,6 +17,8 @@ const EVCXR: Program = Program {
     package: "evcxr_jupyter",
     version: "0.22.0",
     name: "evcxr_jupyter",
+    features: &[],
+    takes: "five to twenty-five minutes",
     // rust-analyzer reads the standard library at each start of a kernel: a minute if it is not
     // optimized. What offers actions in an editor is a third of the build and never called.
     config: &[
