@@ -203,19 +203,7 @@ impl Translator<'_> {
                 limits,
                 end: Some(end),
                 ..
-            }) => {
-                let ends = self.eager_list([&**start, &**end].into_iter());
-                let ends = ends.iter().map(|end| self.op(Op::Eager, span).code(end));
-                let ends: Vec<Code> = ends.collect();
-                let [start, end] = ends.try_into().ok()?;
-                Some(RangeParts {
-                    start,
-                    end,
-                    inclusive: matches!(limits, RangeLimits::Closed(_)),
-                    step: None,
-                    reversed: false,
-                })
-            }
+            }) => self.closed_range(span, [start, end], limits),
             Expr::Range(range) => {
                 self.refuse(
                     range,
@@ -255,6 +243,26 @@ impl Translator<'_> {
                 None
             }
         }
+    }
+
+    /// A range that has both ends, which are evaluated now.
+    fn closed_range(
+        &mut self,
+        span: Span,
+        [start, end]: [&Expr; 2],
+        limits: &RangeLimits,
+    ) -> Option<RangeParts> {
+        let ends = self.eager_list([start, end].into_iter());
+        let ends = ends.iter().map(|end| self.op(Op::Eager, span).code(end));
+        let ends: Vec<Code> = ends.collect();
+        let [start, end] = ends.try_into().ok()?;
+        Some(RangeParts {
+            start,
+            end,
+            inclusive: matches!(limits, RangeLimits::Closed(_)),
+            step: None,
+            reversed: false,
+        })
     }
 
     fn assign(&mut self, e: &syn::ExprAssign) -> Code {

@@ -81,17 +81,8 @@ impl KernelBuilder {
             return self.recovered(Type::I32);
         }
         let mut bound = Bindings::new(&signature, type_args, const_args);
-        for (param, arg) in signature.params.iter().zip(&args) {
-            let wanted = signature.type_of(param.value);
-            let matches = {
-                let state = self.state.borrow();
-                bound.unify(&state.module.types, wanted, arg.ty)
-            };
-            if !matches {
-                let operation = format!("parameter `{}` of `{}`", param.name, signature.name);
-                let expected = format!("a `{}`", self.type_name(wanted));
-                return self.wrong_type(&operation, expected, *arg, arg.ty);
-            }
+        if let Err(wrong) = self.unify_args(&mut bound, &signature, &args) {
+            return wrong;
         }
         let (type_args, const_args) = match bound.finish(&signature) {
             Ok(bound) => bound,
@@ -117,6 +108,29 @@ impl KernelBuilder {
             },
             result,
         )
+    }
+
+    /// Determines type parameters by the arguments; `Err` with what stands for the result if one does not fit.
+    #[track_caller]
+    fn unify_args<'k>(
+        &'k self,
+        bound: &mut Bindings,
+        signature: &Function,
+        args: &[Val<'k>],
+    ) -> Result<(), Val<'k>> {
+        for (param, arg) in signature.params.iter().zip(args) {
+            let wanted = signature.type_of(param.value);
+            let matches = {
+                let state = self.state.borrow();
+                bound.unify(&state.module.types, wanted, arg.ty)
+            };
+            if !matches {
+                let operation = format!("parameter `{}` of `{}`", param.name, signature.name);
+                let expected = format!("a `{}`", self.type_name(wanted));
+                return Err(self.wrong_type(&operation, expected, *arg, arg.ty));
+            }
+        }
+        Ok(())
     }
 
     /// The declaration of `callee` in the module being built, entered at its first call.
