@@ -1,6 +1,7 @@
 //! Every extension point, and what Kiln's own hooks are worth.
 
 mod contract;
+mod hidden;
 mod lowering;
 
 use std::sync::Arc;

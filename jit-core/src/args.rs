@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -236,7 +237,13 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
     }
 }
 
-fn slice_arg<T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'_> {
+/// A buffer that a launch shares, to be written; whoever passes it holds it until the launch was made.
+pub(crate) fn shared_arg<T: KernelType>(buffer: &Arc<Buffer<T>>) -> Arg<'static> {
+    slice_arg(buffer, true)
+}
+
+/// The argument; whoever makes it says how long it borrows the buffer.
+fn slice_arg<'a, T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'a> {
     let (address, length) = (buffer.address(), buffer.len() as u64);
     let facts = ArgFacts {
         aligned_16: address.is_multiple_of(16),

@@ -495,7 +495,7 @@ fn keeps(
     checked: &Checked,
 ) -> Result<(), HookErrorKind> {
     verify(module).map_err(HookErrorKind::BrokeIr)?;
-    contract.check(module)?;
+    contract.check(hook, module)?;
     match hook.removes_checks() {
         true => Ok(()),
         false => checked.check(module),

@@ -6,10 +6,10 @@
 //! that the caller did not lend. What a hook may change is what the compiler's own hooks do: in which
 //! memory an address is said to lie, and whether an aggregate is passed by reference or by value.
 
-use crate::hook::HookErrorKind;
+use crate::hook::{Hook, HookErrorKind, HookPoint};
 use crate::ir::{
-    AddressSpace, FuncId, Inst, Module, ParamData, ParamFacts, Passing, Phase, Type, TypeData,
-    TypeTable,
+    AddressSpace, FuncId, HiddenData, HiddenParam, Inst, Module, ParamData, ParamFacts, Passing,
+    Phase, Type, TypeData, TypeTable,
 };
 
 /// A parameter as the launch sees it.
@@ -17,6 +17,7 @@ struct Bound {
     /// Its type, addresses as generic ones; of an aggregate, however it is passed, the aggregate's.
     ty: Type,
     facts: ParamFacts,
+    hidden: Option<HiddenParam>,
 }
 
 /// The state of a module before a hook.
@@ -25,6 +26,7 @@ pub(crate) struct Contract {
     /// The types of `params`.
     types: TypeTable,
     params: Vec<Bound>,
+    hidden: Vec<HiddenData>,
 }
 
 impl Contract {
@@ -35,16 +37,62 @@ impl Contract {
         let bound = |(param, ty): (&ParamData, Type)| Bound {
             ty: passed(module, param, ty, &mut types),
             facts: param.facts,
+            hidden: param.hidden,
         };
         Contract {
             phase: module.phase,
             params: params.map(bound).collect(),
+            hidden: module.hidden.values().cloned().collect(),
             types,
         }
     }
 
-    /// Whether a verified module keeps it.
-    pub(crate) fn check(&mut self, module: &Module) -> Result<(), HookErrorKind> {
+    /// Whether a hook has left a verified module that keeps it. What the hook has declared is kept from
+    /// now on.
+    pub(crate) fn check(&mut self, hook: &Hook, module: &Module) -> Result<(), HookErrorKind> {
+        self.check_phase_and_params(module)?;
+        self.check_hidden(hook, module)
+            .map_err(HookErrorKind::WrongHidden)?;
+        self.hidden = module.hidden.values().cloned().collect();
+        Ok(())
+    }
+
+    fn check_hidden(&self, hook: &Hook, module: &Module) -> Result<(), String> {
+        let mut now = module.hidden.values();
+        for before in &self.hidden {
+            if now.next() != Some(before) {
+                return Err(format!(
+                    "`{}` of {} is not what it was; declare others, by `Module::add_hidden`",
+                    before.name, before.source
+                ));
+            }
+        }
+        for HiddenData { name, source, .. } in now {
+            if !source.is_hook(hook.name()) {
+                return Err(format!(
+                    "`{name}` is declared for {source} to give; declare it by the hook's own name, `{}`",
+                    hook.name()
+                ));
+            }
+            if !hook
+                .points()
+                .any(|point| point == HookPoint::HiddenArguments)
+            {
+                return Err(format!(
+                    "nothing gives `{name}`; give the hook a function by `Hook::hidden_arguments`"
+                ));
+            }
+            if module.phase == Phase::Legal {
+                return Err(format!(
+                    "`{name}` is declared in a legal module, where nothing can read it; declare it in \
+                     `rewrite_ir`"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_phase_and_params(&mut self, module: &Module) -> Result<(), HookErrorKind> {
         if module.phase != self.phase {
             return Err(HookErrorKind::ChangedPhase {
                 from: self.phase.name(),
@@ -67,8 +115,14 @@ impl Contract {
     }
 
     fn check_param(&self, position: usize, param: &ParamData, now: Type) -> Result<(), String> {
-        let Bound { ty, facts } = &self.params[position];
+        let Bound { ty, facts, hidden } = &self.params[position];
         let name = &param.name;
+        if param.hidden != *hidden {
+            return Err(format!(
+                "parameter {} (`{name}`) is another hidden value now, or none any more",
+                position + 1
+            ));
+        }
         if now != *ty && !self.only_reads(*ty, now) {
             let (before, now) = (describe(&self.types, *ty), describe(&self.types, now));
             return Err(format!(

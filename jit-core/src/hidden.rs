@@ -16,12 +16,10 @@
 //! for who gives them. The address of the fault channel is one of them. No operation reads it by name:
 //! each function that can fault needs it, so it is passed last, when hooks can add no accesses any more.
 
-use std::collections::HashMap;
-
 use crate::ir::fault::{FaultChannel, fault_insts};
 use crate::ir::{
-    AddressSpace, Entity, FuncId, FunctionKind, HiddenData, HiddenParam, HiddenSource, InstData,
-    Location, Module, ParamFacts, Type, Value,
+    AddressSpace, Cursor, Entity, FuncId, FunctionKind, HiddenData, HiddenParam, HiddenSource,
+    InstData, Location, Module, ParamFacts, Type,
 };
 
 /// Makes parameters of all hidden values that are read.
@@ -34,9 +32,7 @@ pub(crate) fn pass_hidden(module: &mut Module) {
         }
         pass(module, id, needed, ParamFacts::default());
     }
-    for id in module.functions.keys().collect::<Vec<_>>() {
-        use_params(module, id);
-    }
+    module.rewrite_each(use_params);
 }
 
 /// Passes the address of the fault channel to what can fault.
@@ -118,26 +114,11 @@ fn calls(module: &Module) -> Vec<(FuncId, FuncId)> {
 }
 
 /// Uses the parameters in the place of what reads them.
-fn use_params(module: &mut Module, id: FuncId) {
-    let function = &mut module.functions[id];
-    let mut params: HashMap<Value, Value> = HashMap::new();
-    for node in function.insts.values() {
-        if let (&InstData::Hidden(id), Some(result)) = (&node.data, node.result)
-            && let Some(param) = function.hidden_param(id)
-        {
-            params.insert(result, param.value);
-        }
-    }
-    if params.is_empty() {
-        return;
-    }
-    let insts = &mut function.insts;
-    for (_, region) in function.regions.iter_mut() {
-        let reads = |inst| matches!(insts[inst].data, InstData::Hidden(_));
-        region.insts.retain(|&inst| !reads(inst));
-    }
-    for (_, node) in insts.iter_mut() {
-        let used = |value: Value| params.get(&value).copied().unwrap_or(value);
-        node.data.map_operands(used);
+fn use_params(at: &mut Cursor<'_>) {
+    if let InstData::Hidden(id) = *at.data()
+        && let Some(param) = at.function().hidden_param(id)
+    {
+        let value = param.value;
+        at.replace_by(value);
     }
 }

@@ -30,9 +30,10 @@ pub(super) fn tests() -> Vec<Trial> {
 const BEFORE_SPECIALIZATION: &[&str] = &["ConstParam"];
 
 /// Where hooks are called with what a program has at a launch, which no file has (`tests/hooks.rs`).
-const AT_A_LAUNCH: [HookPoint; 3] = [
+const AT_A_LAUNCH: [HookPoint; 4] = [
     HookPoint::ConvertArgument,
     HookPoint::BeforeLaunch,
+    HookPoint::HiddenArguments,
     HookPoint::AfterLaunch,
 ];
 

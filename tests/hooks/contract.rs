@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use expect_test::expect;
 use kiln::core::hook::{Hook, HookPoint, HookSet, Needs};
+use kiln::core::ir::{Module, Type};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln::{Error, Result};
@@ -226,6 +227,16 @@ fn at(point: HookPoint, f: fn() -> Box<dyn std::error::Error + Send + Sync>) -> 
         HookPoint::RewritePtx => hook.rewrite_ptx(move |_, _| Err(f())),
         HookPoint::BeforeLaunch => hook.before_launch(move |_| Err(f())),
         HookPoint::AfterLaunch => hook.after_launch(move |_, _| drop(f())),
+        HookPoint::HiddenArguments => {
+            let reads = |module: &mut Module| {
+                let hidden = module.add_hidden("wrong", "n", Type::U32);
+                module.rewrite_each(|at| {
+                    at.ins().hidden(hidden);
+                });
+            };
+            let hook = hook.rewrite_ir(move |_, module| Ok(reads(module)));
+            hook.hidden_arguments(move |_, _| Err(f()))
+        }
         _ => panic!("this test knows all points"),
     }
 }
@@ -246,6 +257,7 @@ fn a_hook_that_goes_wrong_is_named_with_its_point_on_each_target() {
             let at_launch = [
                 HookPoint::ConvertArgument,
                 HookPoint::BeforeLaunch,
+                HookPoint::HiddenArguments,
                 HookPoint::AfterLaunch,
             ]
             .contains(&point);

@@ -5,11 +5,11 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::abi::ParamLayout;
+use crate::abi::{ParamKind, ParamLayout};
 use crate::fault::FaultSite;
 use crate::legal::Legal;
 use crate::target::{Barriers, Target};
-use crate::{IntrinsicDef, LaunchBounds};
+use crate::{HiddenData, HiddenParam, HiddenSource, IntrinsicDef, LaunchBounds, TypeDigest};
 
 /// What is known of a compiled kernel whatever its code is: what launches and errors need.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +20,8 @@ pub struct KernelInfo {
     pub param_names: Vec<String>,
     /// How to pass arguments.
     pub layout: ParamLayout,
+    /// What a launch passes besides them, but for what the device gives.
+    pub hidden: Vec<HiddenInfo>,
     /// Where the code can fault.
     pub fault_sites: Vec<FaultSite>,
     /// Identifies the code in fault records.
@@ -28,6 +30,52 @@ pub struct KernelInfo {
     pub launch_bounds: Option<LaunchBounds>,
     /// Static shared memory in bytes, as the IR declares it.
     pub shared_bytes: u64,
+}
+
+/// A hidden value of a kernel, as launches see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct HiddenInfo {
+    /// Its name.
+    pub name: String,
+    /// Who gives it.
+    pub source: HiddenSource,
+    /// Its type, as text.
+    pub ty: String,
+    /// The type of the value, or of what is behind the address.
+    pub element: Option<TypeDigest>,
+    /// Whether it is the address of memory or a slice of it.
+    pub is_address: bool,
+    /// How it is passed; `None` in a kernel that does not read it.
+    pub passed: Option<ParamKind>,
+}
+
+impl HiddenInfo {
+    fn new(legal: &Legal, id: HiddenParam, data: &HiddenData) -> HiddenInfo {
+        let address = legal.types.address(data.ty);
+        let value = address.map_or(data.ty, |address| address.pointee);
+        let mut params = legal.kernel().params.iter().zip(&legal.layout().params);
+        let passed = params.find(|(param, _)| param.hidden == Some(id));
+        HiddenInfo {
+            name: data.name.clone(),
+            source: data.source.clone(),
+            ty: legal.types.display(data.ty),
+            element: TypeDigest::of(&legal.types, value),
+            is_address: address.is_some(),
+            passed: passed.map(|(_, kind)| *kind),
+        }
+    }
+}
+
+impl Legal {
+    /// What launches pass besides arguments, but for what the device gives.
+    fn hidden_values(&self) -> Vec<HiddenInfo> {
+        let given = |(id, data): (HiddenParam, &HiddenData)| match data.source {
+            HiddenSource::FaultChannel => None,
+            HiddenSource::Hook(_) => Some(HiddenInfo::new(self, id, data)),
+        };
+        self.hidden.iter().filter_map(given).collect()
+    }
 }
 
 impl KernelInfo {
@@ -43,6 +91,7 @@ impl KernelInfo {
             name: kernel.name.clone(),
             param_names: kernel.params.iter().map(|p| p.name.clone()).collect(),
             layout: legal.layout().clone(),
+            hidden: legal.hidden_values(),
             fault_sites: legal.fault_sites(),
             kernel_tag,
             launch_bounds: kernel.launch_bounds,

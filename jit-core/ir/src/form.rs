@@ -16,7 +16,7 @@ use std::ops::Range;
 use digest::Sha256;
 
 use super::entity::Entity;
-use super::types::{Scalar, StructData, Type, TypeData, TypeParam, TypeTable};
+use super::types::{ArrayLen, Scalar, StructData, Type, TypeData, TypeParam, TypeTable};
 
 /// Tells types apart: a digest of all that a [`TypeForm`] says, made while rustc compiles the program.
 /// Equal in all libraries of a process exactly for types that the IR takes for one.
@@ -33,6 +33,39 @@ impl Hash for TypeDigest {
 impl fmt::Debug for TypeDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TypeDigest({:032x})", self.0)
+    }
+}
+
+impl TypeDigest {
+    /// What tells a type of a module apart, the same as of its form; `None` if no value of the host is of that
+    /// type: a pointer or a slice, or what depends on a parameter.
+    pub fn of(types: &TypeTable, ty: Type) -> Option<TypeDigest> {
+        let text = match types.data(ty) {
+            TypeData::Unit => return Some(TypeForm::UNIT.digest),
+            TypeData::Scalar(scalar) => return Some(TypeForm::scalar(*scalar).digest),
+            TypeData::Vector { element, lanes } => {
+                return Some(TypeForm::vector(*element, *lanes).digest);
+            }
+            TypeData::Array {
+                element,
+                len: ArrayLen::Known(len),
+            } => {
+                let element = TypeDigest::of(types, *element)?;
+                TypeForm::array_text(*len).digest(element)
+            }
+            TypeData::Struct(id) => {
+                let data = types.struct_data(*id);
+                let start = TypeForm::structure_text(&data.name, data.fields.len());
+                data.fields.iter().try_fold(start, |text, (name, ty)| {
+                    Some(text.name(name).digest(TypeDigest::of(types, *ty)?))
+                })?
+            }
+            TypeData::Array { .. }
+            | TypeData::Pointer { .. }
+            | TypeData::Slice { .. }
+            | TypeData::Param(_) => return None,
+        };
+        Some(TypeDigest(text.leading_bytes()))
     }
 }
 
@@ -139,13 +172,13 @@ impl TypeForm {
 
     /// A fixed array.
     pub const fn array(element: &'static TypeForm, len: u64) -> TypeForm {
-        let text = Sha256::new().byte(3).number(len).form(element);
+        let text = TypeForm::array_text(len).form(element);
         TypeForm::new(Shape::Array(element, len), text)
     }
 
     /// A struct with C layout, fields in memory order.
     pub const fn structure(name: &'static str, fields: &'static [FieldForm]) -> TypeForm {
-        let mut text = Sha256::new().byte(4).name(name).number(fields.len() as u64);
+        let mut text = TypeForm::structure_text(name, fields.len());
         let mut position = 0;
         while position < fields.len() {
             let (name, form) = fields[position];
@@ -159,6 +192,16 @@ impl TypeForm {
     pub const fn param(position: u32) -> TypeForm {
         let text = Sha256::new().byte(5).number(position as u64);
         TypeForm::new(Shape::Param(position), text)
+    }
+
+    /// How the text of an array begins; what it is of follows.
+    const fn array_text(len: u64) -> Sha256 {
+        Sha256::new().byte(3).number(len)
+    }
+
+    /// How the text of a struct begins; its fields follow, name and type.
+    const fn structure_text(name: &str, fields: usize) -> Sha256 {
+        Sha256::new().byte(4).name(name).number(fields as u64)
     }
 
     const fn new(shape: Shape, text: Sha256) -> TypeForm {
@@ -367,6 +410,9 @@ mod tests {
         for (i, (form, _)) in different().iter().enumerate() {
             assert_eq!(entered.iter().position(|ty| *ty == entered[i]), Some(i));
             assert_eq!(form.enter(&mut types), entered[i]);
+            let concrete = !matches!(types.data(entered[i]), TypeData::Param(_));
+            let digest = TypeDigest::of(&types, entered[i]);
+            assert_eq!(digest, concrete.then_some(form.digest()), "{form}");
         }
     }
 }

@@ -108,6 +108,13 @@ pub enum HiddenSource {
     FaultChannel,
 }
 
+impl HiddenSource {
+    /// Whether it is the hook of this name.
+    pub fn is_hook(&self, name: &str) -> bool {
+        matches!(self, HiddenSource::Hook(hook) if hook == name)
+    }
+}
+
 impl fmt::Display for HiddenSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,6 @@
 //! What hooks can do wrong, and sets of them.
 
-use super::{HookFailure, HookPoint};
+use super::{HiddenError, HookFailure, HookPoint};
 use crate::ir::{VerifyErrors, debug_as_text, error_text};
 
 /// A hook that did not do its work.
@@ -50,6 +50,12 @@ pub enum HookErrorKind {
         /// The phase now.
         to: &'static str,
     },
+    /// It declared hidden arguments in a way that no launch could pass them.
+    #[error("{}", error_text!("cannot have that hidden argument: {}", .0))]
+    WrongHidden(String),
+    /// It did not give its hidden arguments.
+    #[error("{}", error_text!("did not give a hidden argument: {}", .0))]
+    NotGiven(HiddenError),
     /// It cleared the flag `checked` of an access.
     #[error("{}", error_text!(
         "removed the bounds check of the access at {}; a hook that has shown accesses to be in bounds \

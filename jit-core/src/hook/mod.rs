@@ -49,10 +49,12 @@
 //! | [`Hook::finish_optimized_module`] | LLVM | GPUs, CPUs | the module after optimization |
 //! | [`Hook::rewrite_ptx`] | PTX | NVIDIA's GPUs | the text before it is loaded |
 //! | [`Hook::before_launch`], [`Hook::after_launch`] | run | all | kernel, grid, block |
+//! | [`Hook::hidden_arguments`] | run | all | the same; gives what the hook has kernels take besides their arguments |
 //!
 //! Interpreted kernels, as all are whose launches are checked, come to no point that has LLVM.
 
 mod error;
+mod hidden;
 mod key;
 mod point;
 mod set;
@@ -60,6 +62,8 @@ mod set;
 use std::fmt::Debug;
 
 pub use error::{HookError, HookErrorKind, HookSetError};
+pub(crate) use hidden::Given;
+pub use hidden::{HiddenArgument, HiddenArguments, HiddenError, IntoHidden};
 pub(crate) use point::{At, at};
 pub use point::{HookPoint, Needs};
 pub use set::HookSet;

@@ -8,7 +8,7 @@ use std::any::Any;
 use inkwell::module::Module as LlvmModule;
 use inkwell::values::BasicValueEnum;
 
-use super::{Hook, HookContext, HookResult, LaunchEvent};
+use super::{HiddenArguments, Hook, HookContext, HookResult, LaunchEvent};
 use crate::args::Arg;
 use crate::codegen::OperationLowering;
 use crate::error::Error;
@@ -196,6 +196,13 @@ points! {
     /// Is told of a launch about to happen; an error vetoes it. A launch that it makes itself is not told to hooks.
     BeforeLaunch = before_launch, Nothing, false:
         [Fn(&LaunchEvent<'_>) -> HookResult<()>]
+
+    /// Gives the values of the hidden arguments that the hook has declared by
+    /// [`Module::add_hidden`](crate::ir::Module::add_hidden), where a kernel reads one of them: at every launch, of
+    /// prepared kernels too, so that a launch has the values of its moment. A launch from here of a kernel that
+    /// reads hidden arguments of hooks is an error.
+    HiddenArguments = hidden_arguments, Nothing, false:
+        [Fn(&LaunchEvent<'_>, &mut HiddenArguments<'_>) -> HookResult<()>]
 
     /// Is told of a launch that was handed to the device, or failed to be, or was vetoed by a later hook.
     AfterLaunch = after_launch, Nothing, false:

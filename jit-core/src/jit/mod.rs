@@ -7,6 +7,7 @@
 //! jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
 //! ```
 
+mod hidden;
 mod load;
 mod prepared;
 mod submit;

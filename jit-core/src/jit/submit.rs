@@ -129,11 +129,16 @@ impl Jit {
                 }
             }
         }
+        let held = match info.hidden.is_empty() {
+            true => None,
+            false => Some(self.give_hidden(info, config, &mut params)?),
+        };
         let backend = self.0.device.backend();
         let limit = self.0.options.time_limit;
         backend.launch(loaded.code.as_ref(), info, config, &mut params, limit)?;
+        // What hooks gave, and copies, are given up here; freeing waits for the launch that uses them.
+        drop((held, copies));
         Ok(())
-        // `copies` are freed here; freeing waits for the launch that uses them.
     }
 }
 

@@ -3,7 +3,7 @@
 //! A digest that anybody could make collide would let two types of one program share code, so it is one
 //! that nobody can.
 
-use super::TypeForm;
+use super::{TypeDigest, TypeForm};
 
 /// A text being digested. The pieces that a type's text is made of begin with what they are or have a
 /// length, so that no two types have one text.
@@ -52,7 +52,12 @@ impl Sha256 {
 
     /// A type, as its digest.
     pub(super) const fn form(self, form: &TypeForm) -> Self {
-        self.bytes(&form.digest.0.to_be_bytes())
+        self.digest(form.digest)
+    }
+
+    /// A digest.
+    pub(super) const fn digest(self, digest: TypeDigest) -> Self {
+        self.bytes(&digest.0.to_be_bytes())
     }
 
     const fn finish(mut self) -> [u32; 8] {

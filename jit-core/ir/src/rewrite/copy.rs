@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, InstData, Location, Module,
-    Passing, Type, debug_as_text, error_text, free_name,
+    FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, HiddenParam, InstData,
+    Location, Module, Passing, Type, debug_as_text, error_text, free_name,
 };
 
 /// A function of another module cannot be a part of this one.
@@ -142,6 +142,7 @@ impl Module {
         function.location = self.import_location(from, function.location);
         for param in &mut function.params {
             param.location = self.import_location(from, param.location);
+            param.hidden = param.hidden.map(|id| self.import_hidden(from, id));
         }
         for (_, node) in function.insts.iter_mut() {
             node.location = self.import_location(from, node.location);
@@ -152,17 +153,7 @@ impl Module {
                     let ty = self.types.import_apart(&from.types, *ty);
                     *id = self.enter_global(name, ty, bytes);
                 }
-                InstData::Hidden(id) => {
-                    let data = from.hidden[*id].clone();
-                    let ty = self.types.import_apart(&from.types, data.ty);
-                    let location = self.import_location(from, data.location);
-                    let data = HiddenData {
-                        ty,
-                        location,
-                        ..data
-                    };
-                    *id = self.hidden_value(data);
-                }
+                InstData::Hidden(id) => *id = self.import_hidden(from, *id),
                 InstData::Call {
                     callee, type_args, ..
                 } => {
@@ -174,6 +165,18 @@ impl Module {
                 _ => {}
             }
         }
+    }
+
+    /// The hidden value of the same source and name, entered if it is new.
+    fn import_hidden(&mut self, from: &Module, id: HiddenParam) -> HiddenParam {
+        let data = from.hidden[id].clone();
+        let ty = self.types.import_apart(&from.types, data.ty);
+        let location = self.import_location(from, data.location);
+        self.hidden_value(HiddenData {
+            ty,
+            location,
+            ..data
+        })
     }
 
     /// A constant of this type and these bytes, entered by this name, or one with a number after it, if it is

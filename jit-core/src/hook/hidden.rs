@@ -1,0 +1,259 @@
+//! Hidden arguments: what a hook has kernels take besides their arguments, and gives at each launch.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::HookResult;
+use crate::abi::{LaunchArgs, ParamKind};
+use crate::args::{Arg, IntoArg, Payload, shared_arg};
+use crate::buffer::Buffer;
+use crate::code::{HiddenInfo, KernelInfo};
+use crate::error::Error;
+use crate::ir::{debug_as_text, error_text};
+use crate::runtime::Device;
+use crate::value::KernelType;
+
+/// The value of a hidden argument; [`IntoHidden`].
+pub struct HiddenArgument {
+    arg: Arg<'static>,
+    /// What has to live until the launch was handed to the device.
+    _held: Option<Arc<dyn Any>>,
+}
+
+/// What can be given as a hidden argument: a [`KernelType`] by value, and a buffer as `Arc<Buffer<T>>`, for a slice or
+/// for the address of its first element.
+///
+/// The launch shares the buffer until it was handed to the device, from when on the buffer's own drop waits for
+/// it. So nobody has to keep it. Its threads may write what others read, so that they need atomics; it is not
+/// taken to be apart from the arguments.
+pub trait IntoHidden {
+    /// The value.
+    fn into_hidden(self) -> HiddenArgument;
+}
+
+impl<T: KernelType> IntoHidden for T {
+    fn into_hidden(self) -> HiddenArgument {
+        HiddenArgument {
+            arg: self.into_arg(),
+            _held: None,
+        }
+    }
+}
+
+impl<T: KernelType> IntoHidden for &Arc<Buffer<T>> {
+    fn into_hidden(self) -> HiddenArgument {
+        HiddenArgument {
+            arg: shared_arg(self),
+            _held: Some(self.clone()),
+        }
+    }
+}
+
+/// Why a hidden argument is not passed.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HiddenError {
+    /// The hook has declared none of this name.
+    #[error("{}", error_text!(
+        "it has declared no `{name}` in this kernel; declare it by `Module::add_hidden` where it rewrites the IR"
+    ))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The value is of another type than was declared.
+    #[error("{}", error_text!(
+        "`{name}` was declared as `{declared}`, and a `{given}` was given; give what was declared: a value of that \
+         type, or an `Arc<Buffer<T>>` for a slice or pointer"
+    ))]
+    Type {
+        /// The name.
+        name: String,
+        /// The type that was declared.
+        declared: String,
+        /// The type of what was given.
+        given: String,
+    },
+    /// The buffer is of another device.
+    #[error("{}", error_text!("`{name}` is a buffer of {owner}, and the launch is on {device}; make it there"))]
+    ForeignBuffer {
+        /// The name.
+        name: String,
+        /// The buffer's device.
+        owner: String,
+        /// The launch's.
+        device: String,
+    },
+    /// The buffer has more elements than the slice can.
+    #[error("{}", error_text!(
+        "`{name}` has {length} elements, and the slice was declared with a length of 32 bits; declare it wide"
+    ))]
+    TooLong {
+        /// The name.
+        name: String,
+        /// How many elements the buffer has.
+        length: u64,
+    },
+    /// No value was given.
+    #[error("{}", error_text!(
+        "`{name}`, declared as `{declared}`, was given no value; call `HiddenArguments::set` at every launch"
+    ))]
+    Missing {
+        /// The name.
+        name: String,
+        /// The type that was declared.
+        declared: String,
+    },
+    /// The launch is one of those that hooks make where they give hidden arguments.
+    #[error("{}", error_text!(
+        "`{name}` is wanted by a launch from `hidden_arguments`; launch before, or kernels without hidden arguments"
+    ))]
+    Nested {
+        /// The name.
+        name: String,
+    },
+}
+
+debug_as_text!(HiddenError);
+
+/// The hidden arguments of one hook for one launch, to be given.
+pub struct HiddenArguments<'a> {
+    hook: &'a str,
+    kernel: &'a KernelInfo,
+    device: &'a Device,
+    given: &'a mut Given,
+}
+
+/// What was given so far, each by its place in [`KernelInfo::hidden`].
+#[derive(Default)]
+pub(crate) struct Given(SmallVec<[(usize, HiddenArgument); 4]>);
+
+impl std::fmt::Debug for HiddenArguments<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let own = self.own().map(|(_, info)| (&info.name, &info.ty));
+        f.debug_map().entries(own).finish()
+    }
+}
+
+impl<'a> HiddenArguments<'a> {
+    pub(crate) fn new(
+        hook: &'a str,
+        kernel: &'a KernelInfo,
+        device: &'a Device,
+        given: &'a mut Given,
+    ) -> HiddenArguments<'a> {
+        HiddenArguments {
+            hook,
+            kernel,
+            device,
+            given,
+        }
+    }
+
+    /// Gives one that the hook has declared. One that this kernel does not read may be given, too; of two values
+    /// the last is passed.
+    ///
+    /// # Errors
+    /// A name that the hook has not declared, a value of another type, a buffer of another device.
+    pub fn set(&mut self, name: &str, value: impl IntoHidden) -> HookResult<()> {
+        Ok(self.take(name, value.into_hidden())?)
+    }
+
+    fn take(&mut self, name: &str, value: HiddenArgument) -> Result<(), HiddenError> {
+        let found = self.own().find(|(_, info)| info.name == name);
+        let (place, info) = found.ok_or_else(|| HiddenError::Unknown {
+            name: name.to_owned(),
+        })?;
+        fits(info, &value.arg, self.device)?;
+        self.given.0.retain(|(other, _)| *other != place);
+        self.given.0.push((place, value));
+        Ok(())
+    }
+
+    /// Those of the hook.
+    fn own(&self) -> impl Iterator<Item = (usize, &'a HiddenInfo)> + use<'a> {
+        let hook = self.hook;
+        let all = self.kernel.hidden.iter().enumerate();
+        all.filter(move |(_, info)| info.source.is_hook(hook))
+    }
+}
+
+/// Whether a value is of the type that was declared, and the launch can reach it.
+fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenError> {
+    let name = || info.name.clone();
+    let is_address = matches!(arg.payload, Payload::Slice { .. });
+    if info.element != Some(arg.signature.ty) || info.is_address != is_address {
+        return Err(HiddenError::Type {
+            name: name(),
+            declared: info.ty.clone(),
+            given: arg.type_form(),
+        });
+    }
+    let device = device.info().id;
+    if let Some(owner) = arg.device.filter(|owner| *owner != device) {
+        return Err(HiddenError::ForeignBuffer {
+            name: name(),
+            owner: owner.to_string(),
+            device: device.to_string(),
+        });
+    }
+    match (&info.passed, &arg.payload) {
+        (Some(ParamKind::Slice { length: slot, .. }), Payload::Slice { length, .. })
+            if slot.size == 4 && u32::try_from(*length).is_err() =>
+        {
+            Err(HiddenError::TooLong {
+                name: name(),
+                length: *length,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Given {
+    /// The first that a kernel reads of a hook, and that was not given.
+    pub(crate) fn missing<'k>(&self, hook: &str, kernel: &'k KernelInfo) -> Option<&'k HiddenInfo> {
+        let is_given = |place| self.0.iter().any(|(given, _)| *given == place);
+        let missing = |(place, info): &(usize, &HiddenInfo)| {
+            info.passed.is_some() && info.source.is_hook(hook) && !is_given(*place)
+        };
+        let all = kernel.hidden.iter().enumerate();
+        all.into_iter().find(missing).map(|(_, info)| info)
+    }
+
+    /// Writes what was given to the parameter block. `copy` gives the address of bytes in device memory.
+    pub(crate) fn put(
+        &self,
+        kernel: &KernelInfo,
+        block: &mut LaunchArgs<'_>,
+        mut copy: impl FnMut(&[u8]) -> Result<u64, Error>,
+    ) -> Result<(), Error> {
+        for (place, value) in &self.0 {
+            let info = &kernel.hidden[*place];
+            match (&info.passed, &value.arg.payload) {
+                (Some(ParamKind::Value(slot)), Payload::Bytes(bytes)) => block.put(*slot, bytes),
+                (Some(ParamKind::Value(slot)), Payload::Slice { address, .. }) => {
+                    block.put_number(*slot, *address);
+                }
+                (Some(ParamKind::Slice { address, length }), value) => {
+                    if let Payload::Slice {
+                        address: at,
+                        length: len,
+                    } = value
+                    {
+                        block.put_number(*address, *at);
+                        block.put_number(*length, *len);
+                    }
+                }
+                (Some(ParamKind::Reference { address, .. }), Payload::Bytes(bytes)) => {
+                    block.put_number(*address, copy(bytes)?);
+                }
+                // One that the kernel does not read; the types were compared when it was given.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! What a launch passes besides its arguments: values that hooks give.
+
+use std::cell::Cell;
+
+use super::Jit;
+use crate::abi::LaunchArgs;
+use crate::code::KernelInfo;
+use crate::compile::failed;
+use crate::error::Result;
+use crate::hook::{
+    Given, HiddenArguments, HiddenError, Hook, HookError, HookErrorKind, HookPoint, LaunchEvent, at,
+};
+use crate::launch::LaunchConfig;
+use crate::runtime::Buffer;
+
+thread_local! {
+    /// Whether hooks are giving values on this thread.
+    static GIVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Hooks give values, for as long as this is there.
+struct Giving;
+
+impl Giving {
+    /// `None` if they do so already: a launch of theirs would ask them again, and again.
+    fn begin() -> Option<Giving> {
+        (!GIVING.replace(true)).then_some(Giving)
+    }
+}
+
+impl Drop for Giving {
+    fn drop(&mut self) {
+        GIVING.set(false);
+    }
+}
+
+/// What a launch shares with hooks until it was handed to the device.
+#[derive(Default)]
+pub(super) struct Held {
+    given: Given,
+    copies: Vec<Buffer<u8>>,
+}
+
+impl Jit {
+    /// Asks the hooks that have hidden arguments in a kernel for their values, and writes these.
+    #[cold]
+    pub(super) fn give_hidden(
+        &self,
+        info: &KernelInfo,
+        config: &LaunchConfig,
+        block: &mut LaunchArgs<'_>,
+    ) -> Result<Held> {
+        let mut held = Held::default();
+        for hook in self.0.hooks.iter() {
+            self.ask(hook, info, config, &mut held.given)?;
+        }
+        let copies = &mut held.copies;
+        held.given.put(info, block, |bytes| {
+            let copy = Buffer::from_slice(&self.0.device, bytes)?;
+            let address = copy.address();
+            copies.push(copy);
+            Ok(address)
+        })?;
+        Ok(held)
+    }
+
+    /// Asks one hook.
+    fn ask(
+        &self,
+        hook: &Hook,
+        info: &KernelInfo,
+        config: &LaunchConfig,
+        given: &mut Given,
+    ) -> Result<(), HookError> {
+        let kernel = info.name.as_str();
+        let not_given = |error| {
+            let kind = HookErrorKind::NotGiven(error);
+            hook.error(HookPoint::HiddenArguments, kernel, kind)
+        };
+        let Some(wanted) = given.missing(hook.name(), info) else {
+            return Ok(());
+        };
+        let Some(_giving) = Giving::begin() else {
+            let name = wanted.name.clone();
+            return Err(not_given(HiddenError::Nested { name }));
+        };
+        let event = LaunchEvent { kernel, config };
+        hook.each(&at::hidden_arguments(), kernel, |give| {
+            let device = &self.0.device;
+            let mut hidden = HiddenArguments::new(hook.name(), info, device, given);
+            failed(give(&event, &mut hidden))
+        })?;
+        let missing = given.missing(hook.name(), info);
+        missing.map_or(Ok(()), |info| {
+            Err(not_given(HiddenError::Missing {
+                name: info.name.clone(),
+                declared: info.ty.clone(),
+            }))
+        })
+    }
+}
