@@ -17,6 +17,7 @@ mod addresses;
 mod arithmetic;
 mod arrays;
 mod control;
+mod extensions;
 mod faults;
 pub mod files;
 mod launching;
@@ -97,6 +98,7 @@ pub fn cases() -> Vec<Case> {
         memory_model::CASES,
         faults::CASES,
         launching::CASES,
+        extensions::CASES,
         arrays::CASES,
         addresses::CASES,
         warp::CASES,
