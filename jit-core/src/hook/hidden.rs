@@ -237,15 +237,15 @@ impl Given {
                 (Some(ParamKind::Value(slot)), Payload::Slice { address, .. }) => {
                     block.put_number(*slot, *address);
                 }
-                (Some(ParamKind::Slice { address, length }), value) => {
-                    if let Payload::Slice {
+                (
+                    Some(ParamKind::Slice { address, length }),
+                    Payload::Slice {
                         address: at,
                         length: len,
-                    } = value
-                    {
-                        block.put_number(*address, *at);
-                        block.put_number(*length, *len);
-                    }
+                    },
+                ) => {
+                    block.put_number(*address, *at);
+                    block.put_number(*length, *len);
                 }
                 (Some(ParamKind::Reference { address, .. }), Payload::Bytes(bytes)) => {
                     block.put_number(*address, copy(bytes)?);
