@@ -234,7 +234,10 @@ fn at(point: HookPoint, f: fn() -> Box<dyn std::error::Error + Send + Sync>) -> 
                     at.ins().hidden(hidden);
                 });
             };
-            let hook = hook.rewrite_ir(move |_, module| Ok(reads(module)));
+            let hook = hook.rewrite_ir(move |_, module| {
+                reads(module);
+                Ok(())
+            });
             hook.hidden_arguments(move |_, _| Err(f()))
         }
         _ => panic!("this test knows all points"),
