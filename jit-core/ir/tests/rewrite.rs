@@ -532,3 +532,82 @@ fn two_rows_of_one_name_are_not_linked() {
     assert!(text.starts_with("`second` cannot be linked: two intrinsics are named `one`"));
     assert_eq!(places, 3, "{text}");
 }
+
+#[test]
+fn a_thread_calls_a_function_before_it_faults() {
+    let mut module = module(
+        "\
+module m specialized
+
+kernel @k(%0 x: slice<generic, mut u32>, %1 i: i32, %2 j: u64) {
+  shared shared0 tile: [u32; 32] align 4
+  %3: ptr<shared, mut [u32; 32]> = shared_addr shared0
+  call @inner(%0, %1)
+  %4: bool = gt %1, %1
+  if %4 {
+    %5: ptr<shared, mut u32> = element_ptr %3, %2
+  }
+}
+
+device @report(%0 site: u32, %1 index: u64, %2 length: u64) {
+  call @own(%0)
+}
+
+device @own(%0 site: u32) {
+  %1: ptr<local, mut [u32; 4]> = local_alloc
+  %2: ptr<local, mut u32> = element_ptr %1, %0
+}
+
+device @inner(%0 x: slice<generic, mut u32>, %1 i: i32) {
+  %2: ptr<generic, mut u32> = slice_index %0, %1
+}
+",
+    );
+    let report = module.function_named("report").expect("there is one");
+    module.call_before_faults(report).expect("it is one");
+    verify(&module).expect("it verifies");
+    expect![[r#"
+        module m specialized
+
+        kernel @k(%0 x: slice<generic, mut u32>, %1 i: i32, %2 j: u64) {
+          shared shared0 tile: [u32; 32] align 4
+          %3: ptr<shared, mut [u32; 32]> = shared_addr shared0
+          call @inner(%0, %1)
+          %4: bool = gt %1, %1
+          if %4 {
+            %5: u64 = const 32
+            %6: bool = ge %2, %5
+            if %6 {
+              %7: u32 = const 0
+              call @report(%7, %2, %5)
+            }
+            %8: ptr<shared, mut u32> = element_ptr %3, %2
+          }
+        }
+
+        device @report(%0 site: u32, %1 index: u64, %2 length: u64) {
+          call @own(%0)
+        }
+
+        device @own(%0 site: u32) {
+          %1: ptr<local, mut [u32; 4]> = local_alloc
+          %2: ptr<local, mut u32> = element_ptr %1, %0
+        }
+
+        device @inner(%0 x: slice<generic, mut u32>, %1 i: i32) {
+          %2: u64 = cast %1
+          %3: u64 = slice_len %0
+          %4: bool = ge %2, %3
+          if %4 {
+            %5: u32 = const 2
+            call @report(%5, %2, %3)
+          }
+          %6: ptr<generic, mut u32> = slice_index %0, %1
+        }
+    "#]].assert_eq(&module.to_string());
+    let inner = module.function_named("inner").expect("there is one");
+    let before = module.to_string();
+    let refused = module.call_before_faults(inner).expect_err("it is none");
+    assert_eq!(module.to_string(), before);
+    expect!["`inner` is called before a fault with (site: u32, index: u64, length: u64) and gives nothing, and it is a device function of (slice<generic, mut u32>, i32) that gives (); give it these parameters and no result"].assert_eq(&refused.to_string());
+}

@@ -208,7 +208,7 @@ impl Module {
 }
 
 /// A function and all that it calls, each once, the first first.
-fn reached(module: &Module, function: FuncId) -> Vec<FuncId> {
+pub(super) fn reached(module: &Module, function: FuncId) -> Vec<FuncId> {
     let mut reached = vec![function];
     let mut seen = 0;
     while let Some(&id) = reached.get(seen) {

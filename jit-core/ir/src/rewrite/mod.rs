@@ -6,6 +6,7 @@
 //! | [`InstBuilder`] | one new instruction at the cursor, whose result type follows from its operands |
 //! | [`Function::uses`], [`Function::replace_uses`], [`Function::erase`] | one change of a function, at the cost of a walk each |
 //! | [`Module::clone_function`], [`Module::link`] | functions as a whole |
+//! | [`Module::call_before_faults`] | what a thread does before a fault ends it |
 //!
 //! Nothing here checks what it is given: a function that is wrong afterwards is told by the
 //! [verifier](crate::verify()), which runs after every hook and names it.
@@ -13,9 +14,11 @@
 mod builder;
 mod copy;
 mod cursor;
+mod faults;
 mod uses;
 
 pub use builder::{InstBuilder, Literal};
 pub use copy::LinkError;
 pub use cursor::Cursor;
+pub use faults::NoFaultFunction;
 pub use uses::{StillUsed, Use};
