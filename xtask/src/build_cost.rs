@@ -140,7 +140,7 @@ fn source(folder: &Path, package: &str) -> PathBuf {
 fn write_crates(folder: &Path) -> Result<()> {
     let manifest = format!(
         "[workspace]\nmembers = {CRATES:?}\nresolver = \"3\"\n\n[workspace.dependencies]\n\
-         kiln = {{ path = {:?} }}\n",
+         kiln = {{ package = \"kiln-jit\", path = {:?} }}\n",
         root()
     );
     write(&folder.join("Cargo.toml"), &manifest)?;
