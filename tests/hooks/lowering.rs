@@ -46,20 +46,21 @@ fn listens(told: &Told) -> Hook {
             told.push((point, known, cx.key.clone()));
         }
         assert_eq!((cx.type_arg("U"), cx.const_arg("M")).1, None);
+        Ok(())
     };
     let [a, b, c, d, e, f, g] = std::array::from_fn(|_| note.clone());
     Hook::new("listens")
         .key("changes", "nothing")
-        .rewrite_ir(move |cx, _| Ok(a(HookPoint::RewriteIr, *cx)))
-        .lower_abi(move |cx, _| Ok(b(HookPoint::LowerAbi, *cx)))
+        .rewrite_ir(move |cx, _| a(HookPoint::RewriteIr, *cx))
+        .lower_abi(move |cx, _| b(HookPoint::LowerAbi, *cx))
         .lower_intrinsic(move |cx, _, _| {
-            c(HookPoint::LowerIntrinsic, cx.hook());
+            c(HookPoint::LowerIntrinsic, cx.hook())?;
             Ok(None)
         })
-        .finish_module(move |cx, _| Ok(d(HookPoint::FinishModule, *cx)))
-        .pass_pipeline(move |cx, _| Ok(e(HookPoint::PassPipeline, *cx)))
-        .finish_optimized_module(move |cx, _| Ok(f(HookPoint::FinishOptimizedModule, *cx)))
-        .rewrite_ptx(move |cx, _| Ok(g(HookPoint::RewritePtx, *cx)))
+        .finish_module(move |cx, _| d(HookPoint::FinishModule, *cx))
+        .pass_pipeline(move |cx, _| e(HookPoint::PassPipeline, *cx))
+        .finish_optimized_module(move |cx, _| f(HookPoint::FinishOptimizedModule, *cx))
+        .rewrite_ptx(move |cx, _| g(HookPoint::RewritePtx, *cx))
         .if_supported()
 }
 

@@ -604,7 +604,8 @@ device @inner(%0 x: slice<generic, mut u32>, %1 i: i32) {
           }
           %6: ptr<generic, mut u32> = slice_index %0, %1
         }
-    "#]].assert_eq(&module.to_string());
+    "#]]
+    .assert_eq(&module.to_string());
     let inner = module.function_named("inner").expect("there is one");
     let before = module.to_string();
     let refused = module.call_before_faults(inner).expect_err("it is none");
