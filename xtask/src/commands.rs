@@ -250,7 +250,7 @@ mod tests {
         .iter()
         .map(|file| root().join(file))
         .collect();
-        files.extend(entries(&root().join("docs/guide/src")));
+        files.extend(entries(&root().join("docs/guide/src")).filter(|file| has_ending(file, "md")));
         files.extend(entries(&root().join("notebook")).filter(|file| has_ending(file, "ipynb")));
         files
     }

@@ -5,20 +5,25 @@ use std::collections::HashMap;
 use super::copy::reached;
 use super::cursor::Cursor;
 use crate::fault::fault_insts;
-use crate::{ArrayLen, Check, CompareOp, FuncId, FunctionKind, Inst, Module, Type, Value};
+use crate::{
+    ArrayLen, Check, CompareOp, FuncId, FunctionKind, Inst, Module, Type, Value, debug_as_text,
+    error_text,
+};
 
 /// A function cannot be called before faults.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
     "`{function}` is called before a fault with (site: u32, index: u64, length: u64) and gives nothing, and it \
      is {is}; give it these parameters and no result"
-)]
+))]
 pub struct NoFaultFunction {
     /// Its name.
     pub function: String,
     /// What it is instead.
     pub is: String,
 }
+
+debug_as_text!(NoFaultFunction);
 
 impl Module {
     /// Has every thread that is about to fault call a device function before: one whose index is out of bounds
