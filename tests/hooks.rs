@@ -14,7 +14,7 @@ use kiln::core::compile::{Compiler, NoObserver};
 use kiln::core::hook::{Hook, HookSet};
 use kiln::core::inkwell;
 use kiln::core::inkwell::values::BasicValueEnum::FloatValue;
-use kiln::core::ir::{self, BinaryOp, InstData, Module, Passing, Phase, TypeData};
+use kiln::core::ir::{self, BinaryOp, Inline, InstData, Module, Passing, Phase, TypeData};
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::runtime::CpuOptions;
 use kiln::core::target::{PtxTarget, Target};
@@ -140,6 +140,64 @@ fn pointers_that_loops_move_are_tightened() -> Result<()> {
         jit.launch(&walk()?, 1, 64, args!(&mut out))?;
         assert_eq!(out.to_vec()?, [(0..64).sum::<i32>() as f32; 64]);
     }
+    Ok(())
+}
+
+/// A function that LLVM does not inline, which goes a long way through the memory that it is given, called with
+/// shared and with global memory.
+fn in_both_memories() -> Result<Kernel> {
+    let long = DeviceFn::build("long", |f| {
+        f.inline(Inline::Never);
+        let p = f.pointer_mut("p", Type::F32);
+        for step in 0..120u32 {
+            // SAFETY: called with pointers to so many numbers.
+            let place = unsafe { p.offset(step % 32).deref() };
+            place.set(place.get() * 0.5f32 + step as f32);
+        }
+    })?;
+    Kernel::build("both", |k| {
+        let out = k.slice_mut("out", Type::F32);
+        let tile = k.shared_array("tile", Type::F32, 32);
+        let i = k.thread_idx().x();
+        tile.at(i).set(i.cast(Type::F32));
+        k.call(&long, &[tile.as_ptr().to_generic()]);
+        k.call(&long, &[out.as_ptr()]);
+        out.at(i).set(out.at(i).get() + tile.at(i).get());
+    })
+}
+
+/// How many accesses of PTX are to memory that it does not know.
+fn generic_accesses(ptx: &str) -> usize {
+    let words = ptx.split_whitespace();
+    let generic = words.filter(|word| {
+        let mut parts = word.split('.');
+        let access = matches!(parts.next(), Some("ld" | "st"));
+        access && !parts.any(|p| matches!(p, "global" | "shared" | "local" | "param" | "const"))
+    });
+    generic.count()
+}
+
+#[test]
+fn a_function_is_compiled_for_each_memory_that_it_is_called_with() -> Result<()> {
+    let ptx = |hooks: HookSet| -> Result<String> {
+        let jit = for_gpu(hooks);
+        let mut out = jit.zeros::<f32>(32)?;
+        let inspection = jit.inspect(&in_both_memories()?, args!(&mut out))?;
+        Ok(inspection.ptx()?.to_owned())
+    };
+    let with = ptx(kiln::hooks::standard())?;
+    assert_eq!(generic_accesses(&with), 0, "{with}");
+    let without = ptx(kiln::hooks::standard().without("address-spaces"))?;
+    // LLVM keeps a number in a register between accesses to it.
+    assert!(generic_accesses(&without) >= 32, "{without}");
+    let mut results = Vec::new();
+    for hooks in [kiln::hooks::standard(), HookSet::new()] {
+        let jit = Jit::with(Device::cpu(), hooks, JitOptions::default());
+        let mut out = jit.zeros::<f32>(32)?;
+        jit.launch(&in_both_memories()?, 1, 1, args!(&mut out))?;
+        results.push(out.to_vec()?);
+    }
+    assert_eq!(results[0], results[1]);
     Ok(())
 }
 

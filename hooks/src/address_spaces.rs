@@ -26,19 +26,24 @@
 //! LLVM finds the easy cases again while it writes code, when most optimizations have run; alias
 //! analysis, which tells shared from global memory, has had no use of it by then. Switch it off
 //! with `hooks::standard().without("address-spaces")` to see what it is worth.
+//!
+//! A device function that is called with one memory here and another there is compiled once for each, at most
+//! eight times (`copies.rs`).
+
+mod copies;
 
 use std::collections::HashMap;
 
 use kiln_jit_core::hook::Hook;
 use kiln_jit_core::ir::{
-    AddressSpace, Constant, FuncId, Function, FunctionKind, Inst, InstData, Module, Type, TypeData,
-    TypeTable, Value, Var,
+    AddressSpace, Constant, Cursor, FuncId, Function, FunctionKind, Inst, InstData, Module, Type,
+    TypeData, TypeTable, Value, Var,
 };
 
 /// Tightens generic pointers and slices. See the [module](self) documentation.
 pub fn address_spaces() -> Hook {
     Hook::new("address-spaces")
-        .version(2)
+        .version(3)
         .rewrite_ir(|_, module| {
             infer_address_spaces(module);
             Ok(())
@@ -91,8 +96,14 @@ fn space_of(types: &TypeTable, ty: Type) -> Option<AddressSpace> {
     }
 }
 
-/// Infers and rewrites. Whether anything changed.
+/// Infers and rewrites.
 fn infer_address_spaces(module: &mut Module) {
+    let spaces = copies::separate(module);
+    rewrite(module, &spaces);
+}
+
+/// What reaches what.
+fn inferred(module: &Module) -> Spaces {
     let mut spaces = Spaces::default();
     seed(module, &mut spaces);
     loop {
@@ -102,10 +113,9 @@ fn infer_address_spaces(module: &mut Module) {
             function.for_each_inst(|_, inst| flow(module, id, inst, &mut spaces));
         }
         if !spaces.changed {
-            break;
+            return spaces;
         }
     }
-    rewrite(module, &spaces);
 }
 
 /// What is known from the start: parameters of the kernel are global, and so are null pointers, those of
@@ -227,39 +237,28 @@ fn flow(module: &Module, id: FuncId, inst: Inst, spaces: &mut Spaces) {
 /// Gives every place that is reached by one memory only that memory's type, and casts where such a
 /// pointer goes to something of another type.
 fn rewrite(module: &mut Module, spaces: &Spaces) {
-    let numbers: HashMap<(FuncId, Inst), AddressSpace> = addresses_as_numbers(module);
+    let numbers = addresses_as_numbers(module);
+    let tightened = |types: &mut TypeTable, ty: &mut Type, place: Holder| {
+        let space = spaces.of(place).filter(|s| *s != AddressSpace::Generic)?;
+        let generic = space_of(types, *ty) == Some(AddressSpace::Generic);
+        *ty = types.in_space(*ty, space).filter(|_| generic)?;
+        Some(())
+    };
+    let Module {
+        types, functions, ..
+    } = module;
     let mut changed = false;
-    for id in module.functions.keys().collect::<Vec<_>>() {
-        let tightened = |module: &mut Module, ty: Type, place: Holder| {
-            let space = spaces.of(place).filter(|s| *s != AddressSpace::Generic)?;
-            let generic = space_of(&module.types, ty) == Some(AddressSpace::Generic);
-            generic.then(|| module.types.in_space(ty, space))?
-        };
-        for value in module.functions[id].values.keys().collect::<Vec<_>>() {
-            let ty = module.functions[id].type_of(value);
-            if let Some(ty) = tightened(module, ty, Holder::Value(id, value)) {
-                module.functions[id].values[value].ty = ty;
-                changed = true;
-            }
+    for (id, function) in functions.iter_mut() {
+        for (value, data) in function.values.iter_mut() {
+            changed |= tightened(types, &mut data.ty, Holder::Value(id, value)).is_some();
         }
-        for var in module.functions[id].vars.keys().collect::<Vec<_>>() {
-            let ty = module.functions[id].vars[var].ty;
-            if let Some(ty) = tightened(module, ty, Holder::Var(id, var)) {
-                module.functions[id].vars[var].ty = ty;
-                changed = true;
-            }
+        for (var, data) in function.vars.iter_mut() {
+            changed |= tightened(types, &mut data.ty, Holder::Var(id, var)).is_some();
         }
-        let ty = module.functions[id].result;
-        if let Some(ty) = tightened(module, ty, Holder::Result(id)) {
-            module.functions[id].result = ty;
-            changed = true;
-        }
+        changed |= tightened(types, &mut function.result, Holder::Result(id)).is_some();
     }
     if changed {
-        for id in module.functions.keys().collect::<Vec<_>>() {
-            drop_identity_casts(&mut module.functions[id]);
-            mend(module, id, &numbers);
-        }
+        module.rewrite_each(|at| mend(at, &numbers));
     }
 }
 
@@ -281,133 +280,82 @@ fn addresses_as_numbers(module: &Module) -> HashMap<(FuncId, Inst), AddressSpace
     numbers
 }
 
-/// Removes casts that no longer change the address space; their uses take what was cast.
-fn drop_identity_casts(function: &mut Function) {
-    let mut same: HashMap<Value, Value> = HashMap::new();
-    let mut removed = Vec::new();
-    function.for_each_inst(|region, inst| {
-        let node = &function.insts[inst];
-        if let (InstData::SpaceCast { arg }, Some(result)) = (&node.data, node.result)
-            && function.type_of(*arg) == function.type_of(result)
-        {
-            // Outer before inner: what is cast may be such a cast itself.
-            same.insert(result, same.get(arg).copied().unwrap_or(*arg));
-            removed.push((region, inst));
-        }
-    });
-    for (region, inst) in removed {
-        function.regions[region].insts.retain(|&i| i != inst);
+/// Takes out a cast that no longer changes the address space, and casts operands that do not fit.
+fn mend(at: &mut Cursor<'_>, numbers: &HashMap<(FuncId, Inst), AddressSpace>) {
+    if let (&InstData::SpaceCast { arg }, Some(result)) = (at.data(), at.result())
+        && at.type_of(arg) == at.type_of(result)
+    {
+        at.replace_by(arg);
+        return;
     }
-    for (_, node) in function.insts.iter_mut() {
-        node.data
-            .map_operands(|v| same.get(&v).copied().unwrap_or(v));
+    for (position, value, wanted) in misfits(at, numbers) {
+        let cast = in_space(at, value, wanted);
+        at.set_operand(position, cast);
     }
 }
 
-/// An operand that is to be an address in another memory.
-struct Misfit {
-    inst: Inst,
-    position: usize,
-    value: Value,
-    wanted: AddressSpace,
-}
-
-/// Inserts a cast before every instruction with an operand that does not fit.
-fn mend(module: &mut Module, id: FuncId, numbers: &HashMap<(FuncId, Inst), AddressSpace>) {
-    let function = &module.functions[id];
+/// The operands that are to be addresses in another memory, by position, with that memory.
+fn misfits(
+    at: &Cursor<'_>,
+    numbers: &HashMap<(FuncId, Inst), AddressSpace>,
+) -> Vec<(usize, Value, AddressSpace)> {
+    let (module, function) = (at.module(), at.function());
+    let space = |value: Value| space_of(&module.types, function.type_of(value));
     let mut misfits = Vec::new();
-    function.for_each_inst(|_, inst| {
-        let mut want = |position: usize, value: Value, wanted: Option<AddressSpace>| {
-            let has = space_of(&module.types, function.type_of(value));
-            if let (Some(has), Some(wanted)) = (has, wanted)
-                && has != wanted
-            {
-                misfits.push(Misfit {
-                    inst,
-                    position,
-                    value,
-                    wanted,
-                });
-            }
-        };
-        let node = &function.insts[inst];
-        let result = node.result.map_or(Type::UNIT, |v| function.type_of(v));
-        for operand in function.operand_types(module, &node.data, result) {
-            let wanted = space_of(&module.types, operand.ty);
-            want(operand.position, operand.value, wanted);
-        }
-        let space = |value: Value| space_of(&module.types, function.type_of(value));
-        match node.data {
-            InstData::Bitcast { arg } => want(0, arg, numbers.get(&(id, inst)).copied()),
-            // From one memory to another only by way of a generic address.
-            InstData::SpaceCast { arg } => {
-                let generic = Some(AddressSpace::Generic);
-                let (from, to) = (space(arg), space_of(&module.types, result));
-                if from != to && from != generic && to != generic {
-                    want(0, arg, generic);
-                }
-            }
-            _ => {}
-        }
-        if let Some(address) = node.data.atomic_address()
-            && !space(address).is_some_and(AddressSpace::has_atomics)
+    let mut want = |position: usize, value: Value, wanted: Option<AddressSpace>| {
+        if let (Some(has), Some(wanted)) = (space(value), wanted)
+            && has != wanted
         {
-            want(0, address, Some(AddressSpace::Generic));
+            misfits.push((position, value, wanted));
         }
-    });
-    let Module {
-        types, functions, ..
-    } = module;
-    let function = &mut functions[id];
-    let mut before: HashMap<Inst, Vec<Inst>> = HashMap::new();
-    for misfit in misfits {
-        let casts = before.entry(misfit.inst).or_default();
-        let cast = in_space(types, function, &misfit, casts);
-        let mut position = 0;
-        function.insts[misfit.inst].data.map_operands(|operand| {
-            position += 1;
-            match position - 1 == misfit.position {
-                true => cast,
-                false => operand,
+    };
+    let result = at.result().map_or(Type::UNIT, |v| function.type_of(v));
+    for operand in function.operand_types(module, at.data(), result) {
+        let wanted = space_of(&module.types, operand.ty);
+        want(operand.position, operand.value, wanted);
+    }
+    match *at.data() {
+        InstData::Bitcast { arg } => {
+            let number = at
+                .inst()
+                .and_then(|inst| numbers.get(&(at.function_id(), inst)));
+            want(0, arg, number.copied());
+        }
+        // From one memory to another only by way of a generic address.
+        InstData::SpaceCast { arg } => {
+            let generic = Some(AddressSpace::Generic);
+            let (from, to) = (space(arg), space_of(&module.types, result));
+            if from != to && from != generic && to != generic {
+                want(0, arg, generic);
             }
-        });
+        }
+        _ => {}
     }
-    for region in function.regions.keys().collect::<Vec<_>>() {
-        let insts = std::mem::take(&mut function.regions[region].insts);
-        let mended = insts.into_iter().flat_map(|inst| {
-            let casts = before.remove(&inst).unwrap_or_default();
-            casts.into_iter().chain([inst])
-        });
-        function.regions[region].insts = mended.collect();
+    if let Some(address) = at.data().atomic_address()
+        && !space(address).is_some_and(AddressSpace::has_atomics)
+    {
+        want(0, address, Some(AddressSpace::Generic));
     }
+    misfits
 }
 
-/// The operand as an address in the memory that is wanted; what it takes is added to `casts`.
-fn in_space(
-    types: &mut TypeTable,
-    function: &mut Function,
-    misfit: &Misfit,
-    casts: &mut Vec<Inst>,
-) -> Value {
-    let has = function.type_of(misfit.value);
-    let generic = space_of(types, has) == Some(AddressSpace::Generic);
-    let location = function.insts[misfit.inst].location;
-    let null = function.constant(misfit.value) == Some(Constant::Zero);
+/// An operand as an address in the memory that is wanted.
+fn in_space(at: &mut Cursor<'_>, value: Value, wanted: AddressSpace) -> Value {
+    let has = at.type_of(value);
+    let generic = space_of(at.types(), has) == Some(AddressSpace::Generic);
+    let null = at.function().constant(value) == Some(Constant::Zero);
     // From one memory to another only by way of a generic address.
-    let path = match null || generic || misfit.wanted == AddressSpace::Generic {
-        true => [None, Some(misfit.wanted)],
-        false => [Some(AddressSpace::Generic), Some(misfit.wanted)],
+    let path = match null || generic || wanted == AddressSpace::Generic {
+        true => [None, Some(wanted)],
+        false => [Some(AddressSpace::Generic), Some(wanted)],
     };
-    let mut value = misfit.value;
+    let mut value = value;
     for space in path.into_iter().flatten() {
-        let ty = types.in_space(has, space).unwrap_or(has);
-        let data = match null {
-            true => InstData::Const(Constant::Zero),
-            false => InstData::SpaceCast { arg: value },
+        let ty = at.types_mut().in_space(has, space).unwrap_or(has);
+        value = match null {
+            true => at.ins().zero(ty),
+            false => at.ins().space_cast(value, ty),
         };
-        let inst = function.new_inst(data, ty, location);
-        casts.push(inst);
-        value = function.insts[inst].result.unwrap_or(value);
     }
     value
 }
