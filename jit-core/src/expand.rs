@@ -110,7 +110,7 @@ fn link_body(module: &mut Module, place: &WrittenOperation) -> Result<Option<Fun
         return Ok(None);
     };
     let snapshot = Snapshot::of(&definition)?;
-    Ok(Some(specialize::link(module, &snapshot)?))
+    Ok(Some(specialize::link(module, &snapshot, &[], &[])?))
 }
 
 fn call_instead(module: &mut Module, function: FuncId, inst: Inst, callee: FuncId) {

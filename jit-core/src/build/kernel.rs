@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, ModuleError, Snapshot};
 use crate::error::Error;
 use crate::ir::{
-    Function, FunctionKind, InstData, IntrinsicDef, Location, Module, Type, parse_file,
+    FuncId, Function, FunctionKind, InstData, IntrinsicDef, Location, Module, Type, parse_file,
 };
 use crate::specialize;
 
@@ -264,8 +264,64 @@ impl DeviceFn {
     pub fn linked(&self) -> Result<Module, Error> {
         let snapshot = Snapshot::of(&self.definition)?;
         let mut module = Module::new(self.definition.name());
-        specialize::link(&mut module, &snapshot)?;
+        specialize::link(&mut module, &snapshot, &[], &[])?;
         Ok(module)
+    }
+
+    /// Adds the function, for type arguments (types of `module`) and const arguments (integers; 0 and 1 for
+    /// `bool`), with all that it calls, to a module that is specialized: what a hook calls in the code that it
+    /// writes. Each call of this adds it once more.
+    ///
+    /// ```
+    /// use kiln_jit_core::build::DeviceFn;
+    /// use kiln_jit_core::hook::Hook;
+    /// use kiln_jit_core::ir::{BinaryOp, InstData, Type};
+    ///
+    /// /// Each sum of two `f32` is that of a function of ours.
+    /// fn sums() -> Result<Hook, kiln_jit_core::error::Error> {
+    ///     let add = DeviceFn::build("add", |k| {
+    ///         let t = k.type_param("T").num();
+    ///         let (x, y) = (k.param("x", t), k.param("y", t));
+    ///         k.return_value(x + y);
+    ///     })?;
+    ///     Ok(Hook::new("sums").key("add", "x + y").rewrite_ir(move |_, module| {
+    ///         let add = add.link_into(module, &[Type::F32], &[])?;
+    ///         module.rewrite_each(|at| {
+    ///             if let InstData::Binary { op: BinaryOp::Add, args } = *at.data()
+    ///                 && at.function_id() != add
+    ///                 && at.type_of(args[0]) == Type::F32
+    ///             {
+    ///                 at.replace().call(add, &args);
+    ///             }
+    ///         });
+    ///         Ok(())
+    ///     }))
+    /// }
+    /// # drop(sums().unwrap());
+    /// # let add = DeviceFn::build("add", |k| {
+    /// #     let t = k.type_param("T").num();
+    /// #     let (x, y) = (k.param("x", t), k.param("y", t));
+    /// #     k.return_value(x + y);
+    /// # }).unwrap();
+    /// # let mut module = kiln_jit_core::ir::Module::new("m");
+    /// # let linked = add.link_into(&mut module, &[Type::F32], &[]).unwrap();
+    /// # assert_eq!(module.functions[linked].name, "add.f32");
+    /// # assert!(add.link_into(&mut module, &[], &[]).is_err());
+    /// # assert!(add.link_into(&mut module, &[Type::F32], &[7]).is_err());
+    /// # assert!(add.link_into(&mut module, &[Type::BOOL], &[]).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// A function that calls itself, other arguments than it has parameters for, an intrinsic of the name of
+    /// another one in the module. The module is of no further use then.
+    pub fn link_into(
+        &self,
+        module: &mut Module,
+        type_args: &[Type],
+        const_args: &[i128],
+    ) -> Result<FuncId, Error> {
+        let snapshot = Snapshot::of(&self.definition)?;
+        Ok(specialize::link(module, &snapshot, type_args, const_args)?)
     }
 
     /// A device function of a `#[device_fn]` function, defined at `at`.

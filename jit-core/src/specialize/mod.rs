@@ -109,26 +109,24 @@ pub fn specialize(
     Ok(specializer.module)
 }
 
-/// Adds the device function of a definition that is not generic, with all it calls, to a
+/// Adds the device function of a definition, for type and const arguments, with all it calls, to a
 /// specialized module.
 ///
 /// # Errors
 ///
 /// See [`SpecializeError`]; the module is then of no further use.
-pub(crate) fn link(module: &mut Module, snapshot: &Snapshot) -> Result<FuncId, SpecializeError> {
+pub(crate) fn link(
+    module: &mut Module,
+    snapshot: &Snapshot,
+    type_args: &[Type],
+    const_args: &[i128],
+) -> Result<FuncId, SpecializeError> {
     let mut specializer = Specializer::new(snapshot);
     specializer.names = module.functions.values().map(|f| f.name.clone()).collect();
     specializer.module = std::mem::replace(module, Module::new(""));
-    let params = specializer.body(0).function().params.len();
-    let linked = specializer.request(InstanceKey {
-        definition: 0,
-        type_args: Vec::new(),
-        const_args: Vec::new(),
-        wide: vec![false; params],
-    })?;
-    specializer.emit_requested(&[])?;
+    let linked = specializer.link(type_args, const_args);
     *module = specializer.module;
-    Ok(linked)
+    linked
 }
 
 /// The largest number of functions in a specialized module. Device functions that each call the
@@ -174,6 +172,39 @@ impl<'a> Specializer<'a> {
             positions,
             linked: HashSet::new(),
         }
+    }
+
+    /// Adds the first function of the snapshot.
+    fn link(&mut self, types: &[Type], consts: &[i128]) -> Result<FuncId, SpecializeError> {
+        let body = self.body(0);
+        let function = body.function();
+        let location = || body.module.display_location(function.location);
+        if types.len() != function.type_params.len() {
+            return Err(SpecializeError::TypeArgumentCount {
+                function: function.name.clone(),
+                expected: function.type_params.len(),
+                given: types.len(),
+                location: location(),
+            });
+        }
+        if consts.len() != function.const_params.len() {
+            return Err(SpecializeError::ConstArgumentCount {
+                function: function.name.clone(),
+                expected: function.const_params.len(),
+                given: consts.len(),
+                location: location(),
+            });
+        }
+        let key = InstanceKey {
+            definition: 0,
+            type_args: types.to_vec(),
+            const_args: consts.to_vec(),
+            wide: vec![false; function.params.len()],
+        };
+        self.check_generics(body, &key, function.location, &body.module)?;
+        let linked = self.request(key)?;
+        self.emit_requested(&[])?;
+        Ok(linked)
     }
 
     /// Emits what is in the queue and what that calls. `facts` are those of the kernel's
