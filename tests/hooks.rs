@@ -1,7 +1,10 @@
 //! Every extension point, and what Kiln's own hooks are worth.
 
 mod contract;
+#[cfg(target_os = "linux")]
+mod failed;
 mod hidden;
+mod lowering;
 mod lowering;
 
 use std::sync::Arc;

@@ -146,6 +146,7 @@ impl Compiler<'_> {
             return Err(NotLegal::phase_of(&job.module).into());
         }
         let mut contract = Contract::of(&job.module);
+        let asked_for = job.target.clone();
         self.hooks
             .each(&at::prepare_job(), &kernel, |hook, prepare| {
                 let checked = Checked::of(&job.module);
@@ -159,7 +160,9 @@ impl Compiler<'_> {
             kernel_tag,
             identity,
         } = job;
-        self.hooks.check(&target, self.isas)?;
+        if target != asked_for {
+            self.hooks.check(&target, self.isas)?;
+        }
         passed(Stage::Specialized, &module);
 
         let cx = HookContext::new(&kernel, &target, &options, &identity, kernel_tag);

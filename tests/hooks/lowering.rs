@@ -257,3 +257,47 @@ fn what_there_is_not_is_refused() {
           kernel: roots, extension point: lower_intrinsic
     "#]].assert_eq(&said);
 }
+
+/// A pass of a hook's own, after those of the pipeline.
+#[test]
+fn a_hook_runs_passes_of_its_own() -> Result<()> {
+    let strips = |passes: &'static str| {
+        Hook::new("passes")
+            .key("passes", passes)
+            .finish_module(|_, module| {
+                let word = module.get_context().i32_type();
+                let unused = word.fn_type(&[], false);
+                let linkage = kiln::core::inkwell::module::Linkage::Internal;
+                let function = module.add_function("unused", unused, Some(linkage));
+                let context = module.get_context();
+                let builder = context.create_builder();
+                builder.position_at_end(context.append_basic_block(function, "entry"));
+                builder.build_return(Some(&word.const_zero()))?;
+                Ok(())
+            })
+            .pass_pipeline(|_, pipeline| {
+                *pipeline = "verify".to_owned();
+                Ok(())
+            })
+            .finish_optimized_module(move |cx, module| Ok(cx.run_passes(module, passes)?))
+    };
+    for on_gpu in [false, true] {
+        let inspected = |passes| {
+            let hook = strips(passes);
+            let jit = match on_gpu {
+                true => for_gpu(hook.into()),
+                false => on_cpu(hook),
+            };
+            let (mut x, mut y) = (jit.zeros::<f32>(1)?, jit.zeros::<f64>(1)?);
+            let inspection = jit.inspect_block(&roots, 32, args!(&mut x, &mut y))?;
+            Ok::<_, kiln::Error>(inspection.llvm()?.contains("@unused("))
+        };
+        assert!(inspected("verify")?);
+        assert!(!inspected("globaldce")?);
+        let error = inspected("no-such-pass").expect_err("there is no such pass");
+        let want =
+            "hook `passes` failed: LLVM back end, optimize: `no-such-pass`: unknown pass name";
+        assert!(error.to_string().starts_with(want), "{error}");
+    }
+    Ok(())
+}

@@ -10,8 +10,9 @@
 //!
 //! All hold `Arc<OnceCell>`: whoever comes first compiles, whoever comes meanwhile waits for the
 //! same result, and no map guard is held while compiling. A failed compilation leaves the cell
-//! empty, so an error is never cached.
+//! empty, so an error is not cached, but for those that cost the process a thread (`failed.rs`).
 
+mod failed;
 mod key;
 mod launched;
 
@@ -30,6 +31,7 @@ use crate::job::LegalJob;
 use crate::launch::Dim3;
 use crate::runtime::LoadedCode;
 
+pub(crate) use failed::FailedCompiles;
 pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
 pub(crate) use launched::{Consts, Launched, Signatures};
@@ -165,6 +167,8 @@ pub(crate) struct KernelCache {
     launches: LaunchMap,
     legal: DashMap<[u8; 32], Arc<OnceCell<Arc<LegalJob>>>>,
     code: DashMap<[u8; 32], Arc<OnceCell<Arc<CompiledKernel>>>>,
+    /// What LLVM could not go on with, by the digest of the key.
+    pub(crate) failed: FailedCompiles,
     /// The keys each kernel was compiled under, by name, the latest last.
     history: Mutex<HashMap<String, Vec<Arc<CacheKey>>>>,
     hits: AtomicU64,

@@ -6,10 +6,10 @@ use super::Jit;
 use crate::args::{Arg, Payload};
 use crate::build::Kernel;
 use crate::cache::{CacheKey, Consts, Launched, LoadedKernel, Signatures, Specialized};
-use crate::code::KernelInfo;
+use crate::code::{CompiledKernel, KernelInfo};
 use crate::compile::{Compiler, NoObserver, StageObserver, failed};
 use crate::definition::{Fingerprint, Snapshot};
-use crate::error::Result;
+use crate::error::{CompileError, Error, Result};
 use crate::hook::at;
 use crate::job::{CompileJob, KernelIdentity, LegalJob};
 use crate::launch::{LaunchConfig, LaunchError, check_config};
@@ -103,7 +103,8 @@ impl Jit {
                 .0
                 .cache
                 .get_or_compile(&kernel.name(), key.clone(), || {
-                    self.compiler(self.observer()).compile(job()?)
+                    let legal = self.compiler(self.observer()).legalize(job()?)?;
+                    self.generate(&legal, self.observer())
                 })?;
             self.check_params(&compiled.info)?;
             Ok(Specialized::whole(self.load_code(compiled)?))
@@ -122,7 +123,7 @@ impl Jit {
 
     /// The code of a legal kernel for the shape of block that its target says.
     fn compile_and_load(&self, job: &LegalJob) -> Result<LoadedKernel> {
-        let generate = || self.compiler(self.observer()).generate(job);
+        let generate = || self.generate(job, self.observer());
         let compiled =
             self.0
                 .cache
@@ -130,7 +131,25 @@ impl Jit {
         self.load_code(compiled)
     }
 
-    fn load_code(&self, compiled: Arc<crate::code::CompiledKernel>) -> Result<LoadedKernel> {
+    /// Makes code of a legal kernel, unless LLVM could not go on with it before.
+    pub(super) fn generate(
+        &self,
+        job: &LegalJob,
+        observer: &dyn StageObserver,
+    ) -> Result<CompiledKernel> {
+        let failed = &self.0.cache.failed;
+        let key = job.identity.key.digest();
+        if let Some(error) = failed.find(&key) {
+            return Err(error.into());
+        }
+        let generated = self.compiler(observer).generate(job);
+        if let Err(Error::Compile(CompileError::Thread(error))) = &generated {
+            failed.note(key, error);
+        }
+        generated
+    }
+
+    fn load_code(&self, compiled: Arc<CompiledKernel>) -> Result<LoadedKernel> {
         let (backend, checks) = (self.0.device.backend(), &self.0.options.checks);
         let code = if checks.is_none() {
             backend.load(&compiled)?

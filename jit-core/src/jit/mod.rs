@@ -290,7 +290,7 @@ impl Jit {
         }
         let compiled = match job.target.wants_block() {
             true => None,
-            false => Some(compiler.generate(&job)?),
+            false => Some(self.generate(&job, &recorder)?),
         };
         Ok(Inspection::new(recorder, job, compiled))
     }

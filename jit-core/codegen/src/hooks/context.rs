@@ -1,8 +1,12 @@
 //! What a hook may know of the kernel besides what it is given to change.
 
+use inkwell::module::Module;
+
 use kiln_ir::target::Target;
 use kiln_ir::{CacheKey, TypeForm};
 
+use crate::llvm::error::BackendError;
+use crate::llvm::machine::run_passes_of_no_machine;
 use crate::options::CompileOptions;
 
 /// What a kernel was specialized for, and the key that its code is kept under. Empty for a job that is
@@ -57,6 +61,15 @@ impl<'a> HookContext<'a> {
             key: &identity.key,
             tag,
         }
+    }
+
+    /// Runs passes of LLVM's over a module, in the notation of `opt -passes`: for hooks that want some of their
+    /// own before or after the pipeline. They know nothing of the machine, so that nothing becomes a vector.
+    ///
+    /// # Errors
+    /// Of stage `optimize`, if LLVM cannot read the text.
+    pub fn run_passes(&self, module: &Module<'_>, passes: &str) -> Result<(), BackendError> {
+        run_passes_of_no_machine(module, passes)
     }
 
     /// The type that a type parameter of the kernel has.

@@ -103,3 +103,18 @@ pub enum CompileThreadError {
 }
 
 debug_as_text!(CompileThreadError);
+
+impl CompileThreadError {
+    /// Whether it has left a thread of the process where it was, with all that it holds.
+    pub fn keeps_thread(&self) -> bool {
+        match self {
+            CompileThreadError::Fatal { .. } => true,
+            // One that goes on is in a hook, or where it cannot be stopped; another time it may end.
+            CompileThreadError::Endless { stopped, .. } => *stopped,
+            CompileThreadError::Library(_)
+            | CompileThreadError::Thread { .. }
+            | CompileThreadError::Memory { .. }
+            | CompileThreadError::Panic { .. } => false,
+        }
+    }
+}

@@ -26,6 +26,7 @@
 use inkwell::OptimizationLevel;
 use inkwell::attributes::AttributeLoc;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
+use inkwell::llvm_sys::target_machine::LLVMTargetMachineRef;
 use inkwell::llvm_sys::transforms::pass_builder::LLVMRunPasses;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
@@ -238,42 +239,11 @@ impl Machine {
         module: &Module<'_>,
         pipeline: &str,
     ) -> Result<(), BackendError> {
-        if pipeline.contains('\0') {
-            return Err(BackendError::new(
-                "optimize",
-                "the pass pipeline contains a NUL",
-            ));
-        }
         let options = PassBuilderOptions::create();
         options.set_loop_vectorization(self.loop_vectorizer);
         options.set_loop_interleaving(self.loop_vectorizer);
         options.set_loop_slp_vectorization(true);
-        let text = [pipeline.as_bytes(), b"\0"].concat();
-        // SAFETY: module, machine and options are alive; the text is NUL-terminated.
-        let error = unsafe {
-            LLVMRunPasses(
-                module.as_mut_ptr(),
-                text.as_ptr().cast(),
-                self.machine.as_mut_ptr(),
-                options.as_mut_ptr(),
-            )
-        };
-        if !error.is_null() {
-            // SAFETY: a failure is consumed by asking for its text, which LLVM allocates and takes
-            // back itself (inkwell would free it with the wrong allocator).
-            let message = unsafe {
-                let text = LLVMGetErrorMessage(error);
-                let message = std::ffi::CStr::from_ptr(text)
-                    .to_string_lossy()
-                    .into_owned();
-                LLVMDisposeErrorMessage(text);
-                message
-            };
-            return Err(BackendError::new(
-                "optimize",
-                format!("`{pipeline}`: {message}"),
-            ));
-        }
+        run_pipeline(module, pipeline, self.machine.as_mut_ptr(), &options)?;
         session.check("optimize")
     }
 
@@ -315,6 +285,57 @@ impl Machine {
             Err(error) => Err(BackendError::new("emit", error.to_string_lossy())),
         }
     }
+}
+
+/// Runs a pass pipeline in the syntax of `opt -passes=`, which knows nothing of the machine.
+///
+/// # Errors
+/// If the pipeline does not parse.
+pub(crate) fn run_passes_of_no_machine(
+    module: &Module<'_>,
+    pipeline: &str,
+) -> Result<(), BackendError> {
+    let options = PassBuilderOptions::create();
+    run_pipeline(module, pipeline, std::ptr::null_mut(), &options)
+}
+
+fn run_pipeline(
+    module: &Module<'_>,
+    pipeline: &str,
+    machine: LLVMTargetMachineRef,
+    options: &PassBuilderOptions,
+) -> Result<(), BackendError> {
+    if pipeline.contains('\0') {
+        return Err(BackendError::new(
+            "optimize",
+            "the pass pipeline contains a NUL",
+        ));
+    }
+    let text = [pipeline.as_bytes(), b"\0"].concat();
+    // SAFETY: module and options are alive, and the machine, if there is one; the text is NUL-terminated.
+    let error = unsafe {
+        LLVMRunPasses(
+            module.as_mut_ptr(),
+            text.as_ptr().cast(),
+            machine,
+            options.as_mut_ptr(),
+        )
+    };
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: a failure is consumed by asking for its text, which LLVM allocates and takes
+    // back itself (inkwell would free it with the wrong allocator).
+    let message = unsafe {
+        let text = LLVMGetErrorMessage(error);
+        let message = std::ffi::CStr::from_ptr(text)
+            .to_string_lossy()
+            .into_owned();
+        LLVMDisposeErrorMessage(text);
+        message
+    };
+    let message = format!("`{pipeline}`: {message}");
+    Err(BackendError::new("optimize", message))
 }
 
 #[cfg(test)]
