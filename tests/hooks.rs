@@ -4,7 +4,8 @@ mod contract;
 #[cfg(target_os = "linux")]
 mod failed;
 mod hidden;
-mod lowering;
+mod launches;
+mod looking;
 mod lowering;
 
 use std::sync::Arc;

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inkwell::context::Context;
+use inkwell::module::Module as LlvmModule;
 use inkwell::values::BasicValueEnum;
 use parking_lot::Mutex;
 
-use crate::code::{Code, CompiledKernel, HostCode, KernelInfo};
+use crate::code::{Assembled, Code, CompiledKernel, HostCode, KernelInfo};
 use crate::codegen::{
     BackendError, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered, LoweringHooks,
     OperationLowering, Session, compile_module,
@@ -26,85 +27,13 @@ use crate::hidden::{pass_fault_channel, pass_hidden};
 use crate::hook::{
     At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
 };
-use crate::ir::{InstNode, IntrinsicDef, Module, Phase, all_variants, verify};
+use crate::ir::{InstNode, IntrinsicDef, Module, Phase, verify};
 use crate::job::{CompileJob, LegalJob};
 use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
+use crate::observe::{Clock, Onlooker, Passed, Passing};
+pub use crate::observe::{HookStep, NoObserver, Stage, StageObserver};
 use crate::under_way::{Compilation, UnderWay};
-
-/// A named point of the pipeline with an output one can look at.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Stage {
-    /// The specialized module, before hooks.
-    Specialized,
-    /// The legal module, after IR hooks and ABI lowering.
-    Legal,
-    /// The LLVM module before optimization.
-    Llvm,
-    /// The LLVM module after optimization.
-    OptimizedLlvm,
-    /// PTX text.
-    Ptx,
-    /// Machine code of the host, as a line about it.
-    Object,
-}
-
-all_variants! {
-    Stage { Specialized, Legal, Llvm, OptimizedLlvm, Ptx, Object }
-}
-
-impl Stage {
-    /// The stage's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Specialized => "specialized",
-            Stage::Legal => "legal",
-            Stage::Llvm => "llvm",
-            Stage::OptimizedLlvm => "optimized-llvm",
-            Stage::Ptx => "ptx",
-            Stage::Object => "object",
-        }
-    }
-}
-
-/// Looks on while a kernel is compiled.
-pub trait StageObserver: Sync {
-    /// A stage is done. `text` prints its output, if asked; `took` is the time since the stage
-    /// before, printing excluded.
-    fn stage(&self, kernel: &str, stage: Stage, took: Duration, text: &dyn Fn() -> String);
-
-    /// Whether it will ask for the text of LLVM's stages, which costs time to print.
-    fn wants_text(&self) -> bool {
-        true
-    }
-}
-
-/// Looks away.
-#[derive(Copy, Clone, Debug)]
-pub struct NoObserver;
-
-impl StageObserver for NoObserver {
-    fn stage(&self, _: &str, _: Stage, _: Duration, _: &dyn Fn() -> String) {}
-
-    fn wants_text(&self) -> bool {
-        false
-    }
-}
-
-/// Time since the stage before.
-struct Clock(Instant);
-
-impl Clock {
-    fn start() -> Clock {
-        Clock(Instant::now())
-    }
-
-    /// Calls `told` with the time that a stage took; what that takes itself is no stage's.
-    fn lap(&mut self, told: impl FnOnce(Duration)) {
-        told(self.0.elapsed());
-        self.0 = Instant::now();
-    }
-}
 
 /// Compiles jobs: hooks, what makes code for the targets, and who looks on.
 #[derive(Copy, Clone)]
@@ -134,8 +63,8 @@ impl Compiler<'_> {
     /// As [`Compiler::compile`], but for those of the target.
     pub fn legalize(&self, mut job: CompileJob) -> Result<LegalJob> {
         let kernel = job.module.name.clone();
-        let mut clock = Clock::start();
-        let mut passed = |stage, module: &Module| {
+        let clock = Clock::start();
+        let passed = |stage, module: &Module| {
             let text = || module.to_string();
             clock.lap(|took| self.observer.stage(&kernel, stage, took, &text));
         };
@@ -146,12 +75,22 @@ impl Compiler<'_> {
             return Err(NotLegal::phase_of(&job.module).into());
         }
         let mut contract = Contract::of(&job.module);
+        let onlooker = Onlooker {
+            observer: self.observer,
+            kernel: &kernel,
+            clock: &clock,
+        };
         let asked_for = job.target.clone();
         self.hooks
             .each(&at::prepare_job(), &kernel, |hook, prepare| {
                 let checked = Checked::of(&job.module);
-                failed(prepare(&mut job))?;
-                keeps(hook, &job.module, &mut contract, &checked)
+                onlooker.run(
+                    (hook, HookPoint::PrepareJob),
+                    &mut job,
+                    |job| &job.module,
+                    |job| prepare(job),
+                    |job| keeps(hook, &job.module, &mut contract, &checked),
+                )
             })?;
         let CompileJob {
             mut module,
@@ -168,7 +107,7 @@ impl Compiler<'_> {
         let cx = HookContext::new(&kernel, &target, &options, &identity, kernel_tag);
         let mut rewritten = Rewritten {
             hooks: self.hooks,
-            kernel: &kernel,
+            onlooker,
             module: &mut module,
             contract,
         };
@@ -221,9 +160,9 @@ impl Compiler<'_> {
                     keep_text: self.observer.wants_text(),
                     under_way: UnderWay::list(),
                 };
-                let (code, stages) = compile_module(&job.legal, move || way.walk())??;
-                for (stage, took, text) in stages {
-                    self.observer.stage(kernel, stage, took, &|| text.clone());
+                let (code, passed) = compile_module(&job.legal, move || way.walk())??;
+                for passed in passed {
+                    passed.tell(self.observer, kernel);
                 }
                 code
             }
@@ -254,8 +193,12 @@ pub fn compile(
     compiler.compile(job)
 }
 
-/// A stage that has passed, how long it took, and its output if it was to be kept.
-type Passed = (Stage, Duration, String);
+/// How files of machine code begin, and the size of their header.
+const ELF: &[u8] = b"\x7fELF";
+const ELF_HEADER: usize = 64;
+
+/// A function of a hook on LLVM's module.
+type Finish = dyn for<'ctx> Fn(&HookContext<'_>, &LlvmModule<'ctx>) -> HookResult<()> + Send + Sync;
 
 /// The way through LLVM, as data that a compile thread takes along; only data comes back.
 struct ThroughLlvm {
@@ -274,16 +217,7 @@ impl ThroughLlvm {
         let Generator::Llvm(isa) = self.isa.generator() else {
             return Err(Error::Internal("an `Isa` that has changed its generator"));
         };
-        let (mut clock, mut stages) = (Clock::start(), Vec::new());
-        let mut passed = |stage, text: &dyn Fn() -> String| {
-            clock.lap(|took| {
-                let text = match self.keep_text {
-                    true => text(),
-                    false => String::new(),
-                };
-                stages.push((stage, took, text));
-            });
-        };
+        let mut passing = Passing::new(self.keep_text);
         let kernel = self.job.info.name.as_str();
         let cx = self.job.context();
 
@@ -303,54 +237,119 @@ impl ThroughLlvm {
             Lowered::Interpret(why) => {
                 self.hooks.check_interpreted(&why)?;
                 let (legal, why) = (self.job.legal.clone(), Some(why));
-                return Ok((Code::Interpreted { legal, why }, stages));
+                return Ok((Code::Interpreted { legal, why }, passing.list));
             }
         };
         session.verify(llvm.module())?;
         asked.check(|| self.still_verifies(&session, llvm.as_ref()))?;
-        self.hooks.each(&at::finish_module(), kernel, |_, finish| {
-            failed(finish(&cx, llvm.module()))?;
-            self.still_verifies(&session, llvm.as_ref())
-        })?;
-        passed(Stage::Llvm, &|| llvm.module().print_to_string().to_string());
+        asked.tell(&mut passing);
+        self.finish(&at::finish_module(), &session, llvm.as_ref(), &mut passing)?;
+        passing.stage(Stage::Llvm, || text_of(llvm.module()));
 
         let mut passes = llvm.passes();
-        self.hooks.each(&at::pass_pipeline(), kernel, |_, change| {
-            failed(change(&cx, &mut passes))
-        })?;
+        self.hooks
+            .each(&at::pass_pipeline(), kernel, |hook, change| {
+                passing.run(
+                    (hook, HookPoint::PassPipeline),
+                    &mut passes,
+                    String::clone,
+                    |passes| change(&cx, passes),
+                    |_| Ok(()),
+                )
+            })?;
         llvm.optimize(&passes)?;
         session.verify(llvm.module())?;
-        self.hooks
-            .each(&at::finish_optimized_module(), kernel, |_, finish| {
-                failed(finish(&cx, llvm.module()))?;
-                self.still_verifies(&session, llvm.as_ref())
-            })?;
-        passed(Stage::OptimizedLlvm, &|| {
-            llvm.module().print_to_string().to_string()
-        });
+        let at = &at::finish_optimized_module();
+        self.finish(at, &session, llvm.as_ref(), &mut passing)?;
+        passing.stage(Stage::OptimizedLlvm, || text_of(llvm.module()));
 
         let mut code = llvm.emit()?;
         session.check("emit")?;
         match &mut code {
             Code::Ptx(ptx) => {
                 let mut text = ptx.text.to_string();
-                self.hooks.each(&at::rewrite_ptx(), kernel, |_, rewrite| {
-                    failed(rewrite(&cx, &mut text))
-                })?;
+                self.hooks
+                    .each(&at::rewrite_ptx(), kernel, |hook, rewrite| {
+                        passing.run(
+                            (hook, HookPoint::RewritePtx),
+                            &mut text,
+                            String::clone,
+                            |text| rewrite(&cx, text),
+                            |_| Ok(()),
+                        )
+                    })?;
                 ptx.text = text.into();
-                passed(Stage::Ptx, &|| ptx.text.to_string());
+                passing.stage(Stage::Ptx, || ptx.text.to_string());
+                ptx.assembled = self.assembled(&cx, &ptx.text, &mut passing)?;
+                if let Some(assembled) = &ptx.assembled {
+                    passing.stage(Stage::Object, || bytes(assembled.image.len()));
+                }
             }
             Code::Host(HostCode { object, .. }) => {
-                passed(Stage::Object, &|| format!("{} bytes", object.len()));
+                passing.stage(Stage::Object, || bytes(object.len()));
             }
-            Code::Custom(code) => passed(Stage::Object, &|| format!("{} bytes", code.size())),
+            Code::Custom(code) => passing.stage(Stage::Object, || bytes(code.size())),
             Code::Interpreted { why, .. } => {
                 self.hooks
                     .check_interpreted(why.as_deref().unwrap_or("that is its code"))?;
             }
         }
         drop(llvm);
-        Ok((code, stages))
+        Ok((code, passing.list))
+    }
+
+    /// Runs the functions of hooks on LLVM's module.
+    fn finish(
+        &self,
+        at: &At<Finish>,
+        session: &Session<'_>,
+        llvm: &dyn LlvmKernel<'_>,
+        passing: &mut Passing,
+    ) -> Result<(), HookError> {
+        let cx = self.job.context();
+        self.hooks.each(at, cx.kernel, |hook, finish| {
+            passing.run(
+                (hook, at.point()),
+                &mut (),
+                |()| text_of(llvm.module()),
+                |()| finish(&cx, llvm.module()),
+                |()| self.still_verifies(session, llvm),
+            )
+        })
+    }
+
+    /// The machine code that the first hook that makes some gives.
+    fn assembled(
+        &self,
+        cx: &HookContext<'_>,
+        ptx: &str,
+        passing: &mut Passing,
+    ) -> Result<Option<Assembled>, HookError> {
+        let mut assembled: Option<Assembled> = None;
+        let is_code = |image: &[u8]| image.len() >= ELF_HEADER && image.starts_with(ELF);
+        self.hooks
+            .each(&at::assemble(), cx.kernel, |hook, assemble| {
+                if assembled.is_some() {
+                    return Ok(());
+                }
+                passing.run(
+                    (hook, HookPoint::Assemble),
+                    &mut assembled,
+                    |assembled| bytes(assembled.as_ref().map_or(0, |code| code.image.len())),
+                    |assembled| {
+                        *assembled = assemble(cx, ptx)?.map(|image| Assembled {
+                            image: image.into(),
+                            by: hook.name().to_owned(),
+                        });
+                        Ok(())
+                    },
+                    |assembled| match assembled {
+                        Some(code) if !is_code(&code.image) => Err(HookErrorKind::NoCubin),
+                        _ => Ok(()),
+                    },
+                )
+            })?;
+        Ok(assembled)
     }
 
     /// Whether a hook has left a module that LLVM accepts, and that can become code.
@@ -374,6 +373,14 @@ impl ThroughLlvm {
     }
 }
 
+fn text_of(module: &LlvmModule<'_>) -> String {
+    module.print_to_string().to_string()
+}
+
+fn bytes(count: usize) -> String {
+    format!("{count} bytes")
+}
+
 /// Asks a [`HookSet`] whether one of its hooks lowers an operation, and keeps the first failure.
 struct HooksAsked<'a> {
     hooks: &'a HookSet,
@@ -381,6 +388,8 @@ struct HooksAsked<'a> {
     failure: Mutex<Option<HookError>>,
     /// The first hook that lowered something.
     lowered: Mutex<Option<(&'a Hook, HookPoint)>>,
+    /// For each hook and point, how long its functions took, and whether one lowered something.
+    took: Mutex<Vec<(&'a str, HookPoint, Duration, bool)>>,
 }
 
 impl<'a> HooksAsked<'a> {
@@ -390,6 +399,7 @@ impl<'a> HooksAsked<'a> {
             cx,
             failure: Mutex::new(None),
             lowered: Mutex::new(None),
+            took: Mutex::default(),
         }
     }
 
@@ -409,6 +419,28 @@ impl<'a> HooksAsked<'a> {
         check().map_err(|kind| hook.error(point, self.cx.kernel, kind))
     }
 
+    /// Tells how long hooks took that were asked.
+    fn tell(&self, passing: &mut Passing) {
+        for &(hook, point, took, any) in self.took.lock().iter() {
+            passing.lowered(hook, point, took, any);
+        }
+    }
+
+    /// Adds the time of one call.
+    fn count(&self, hook: &'a str, point: HookPoint, took: Duration, lowered: bool) {
+        let mut list = self.took.lock();
+        let known = list
+            .iter_mut()
+            .find(|step| (step.0, step.1) == (hook, point));
+        match known {
+            Some(step) => {
+                step.2 += took;
+                step.3 |= lowered;
+            }
+            None => list.push((hook, point, took, lowered)),
+        }
+    }
+
     /// The first value that one of the functions at a point gives.
     fn ask<'ctx, F: ?Sized>(
         &self,
@@ -419,7 +451,9 @@ impl<'a> HooksAsked<'a> {
         for hook in self.hooks.iter() {
             let asked = hook.each(at, self.cx.kernel, |function| {
                 if value.is_none() {
+                    let start = Instant::now();
                     value = failed(f(function))?;
+                    self.count(hook.name(), at.point(), start.elapsed(), value.is_some());
                 }
                 Ok(())
             });
@@ -469,7 +503,7 @@ impl LoweringHooks for HooksAsked<'_> {
 /// A module under its hooks.
 struct Rewritten<'a> {
     hooks: &'a HookSet,
-    kernel: &'a str,
+    onlooker: Onlooker<'a>,
     module: &'a mut Module,
     contract: Contract,
 }
@@ -481,10 +515,16 @@ impl Rewritten<'_> {
         at: &At<F>,
         apply: impl Fn(&F, &mut Module) -> HookResult<()>,
     ) -> Result<()> {
-        self.hooks.each(at, self.kernel, |hook, function| {
+        let onlooker = self.onlooker;
+        self.hooks.each(at, onlooker.kernel, |hook, function| {
             let checked = Checked::of(self.module);
-            failed(apply(function, self.module))?;
-            keeps(hook, self.module, &mut self.contract, &checked)
+            onlooker.run(
+                (hook, at.point()),
+                self.module,
+                |module| module,
+                |module| apply(function, module),
+                |module| keeps(hook, module, &mut self.contract, &checked),
+            )
         })?;
         Ok(())
     }

@@ -8,21 +8,51 @@ use parking_lot::Mutex;
 
 use crate::cache::CacheKey;
 use crate::code::{Code, CompiledKernel, HostCode, KernelInfo};
-use crate::compile::{Stage, StageObserver};
+use crate::compile::{HookStep, Stage, StageObserver};
 use crate::environment::Environment;
 use crate::error::{Error, InspectError, Result};
+use crate::hook::HookPoint;
 use crate::job::LegalJob;
 use crate::target::Target;
 
-/// Keeps every stage's output.
+/// Keeps every stage's output, and what each hook left.
 #[derive(Default)]
 pub(crate) struct Recorder {
     stages: Mutex<Vec<(Stage, Duration, String)>>,
+    hooks: Mutex<Vec<InspectedHook>>,
+}
+
+/// What a function of a hook has done to a kernel.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct InspectedHook {
+    /// The hook's name.
+    pub hook: String,
+    /// Where it was called.
+    pub point: HookPoint,
+    /// How long it took; where it lowers operations, all its calls together.
+    pub took: Duration,
+    /// Whether it left something else than it found, or has lowered an operation.
+    pub changed: bool,
+    /// What it left, if that is something else than it found: the IR, LLVM's module, the text of the passes, the PTX.
+    /// Empty where it has lowered operations, which [`Stage::Llvm`] shows.
+    pub text: Option<String>,
 }
 
 impl StageObserver for Recorder {
     fn stage(&self, _: &str, stage: Stage, took: Duration, text: &dyn Fn() -> String) {
         self.stages.lock().push((stage, took, text()));
+    }
+
+    fn hook(&self, _: &str, step: &HookStep<'_>) {
+        let changed = step.changed.unwrap_or(true);
+        self.hooks.lock().push(InspectedHook {
+            hook: step.hook.to_owned(),
+            point: step.point,
+            took: step.took,
+            changed,
+            text: changed.then(|| step.text()),
+        });
     }
 }
 
@@ -31,6 +61,7 @@ impl StageObserver for Recorder {
 #[derive(Clone, Debug)]
 pub struct Inspection {
     stages: Vec<(Stage, Duration, String)>,
+    hooks: Vec<InspectedHook>,
     job: LegalJob,
     compiled: Option<CompiledKernel>,
 }
@@ -39,6 +70,7 @@ impl Inspection {
     pub(crate) fn new(recorder: Recorder, job: LegalJob, compiled: Option<CompiledKernel>) -> Self {
         Self {
             stages: recorder.stages.into_inner(),
+            hooks: recorder.hooks.into_inner(),
             job,
             compiled,
         }
@@ -55,6 +87,12 @@ impl Inspection {
     /// How long each stage took.
     pub fn timings(&self) -> impl Iterator<Item = (Stage, Duration)> {
         self.stages.iter().map(|(stage, took, _)| (*stage, *took))
+    }
+
+    /// What the hooks did while the kernel was compiled, in order: how long each took, and what it left where it
+    /// changed something.
+    pub fn hooks(&self) -> &[InspectedHook] {
+        &self.hooks
     }
 
     /// The kernel's IR as the backend gets it, after hooks and ABI lowering.
@@ -107,7 +145,8 @@ impl Inspection {
         }
     }
 
-    /// The machine code as text (SASS), by NVIDIA's `ptxas` and `nvdisasm`.
+    /// The machine code as text (SASS), by NVIDIA's `nvdisasm`: that of a hook that assembles, else what NVIDIA's
+    /// `ptxas` makes of the PTX.
     ///
     /// # Errors
     /// The target is not a GPU, or a tool is not found or fails.
@@ -116,7 +155,13 @@ impl Inspection {
             return Err(self.no_stage(Stage::Ptx));
         };
         let folder = tempfolder()?;
-        let result = disassemble(&folder, ptx, target.sm);
+        let cubin = folder.join("kernel.cubin");
+        let made = match self.code().and_then(Code::ptx).map(|code| &code.assembled) {
+            Some(Some(assembled)) => std::fs::write(&cubin, &assembled.image)
+                .map_err(|e| InspectError::tool("write", &cubin, e.to_string()).into()),
+            _ => assemble(&folder, ptx, target.sm, &cubin),
+        };
+        let result = made.and_then(|()| disassemble(&cubin));
         // What is left in the temporary folder harms nobody.
         let _ = std::fs::remove_dir_all(&folder);
         result
@@ -169,8 +214,8 @@ fn tempfolder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-fn disassemble(folder: &Path, ptx: &str, sm: u32) -> Result<String> {
-    let (source, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
+fn assemble(folder: &Path, ptx: &str, sm: u32, cubin: &Path) -> Result<()> {
+    let source = folder.join("kernel.ptx");
     std::fs::write(&source, ptx)
         .map_err(|e| InspectError::tool("write", &source, e.to_string()))?;
     let ptxas = Environment::get()
@@ -183,16 +228,20 @@ fn disassemble(folder: &Path, ptx: &str, sm: u32) -> Result<String> {
             .arg(arch)
             .arg(&source)
             .arg("-o")
-            .arg(&cubin),
+            .arg(cubin),
         "ptxas",
         &ptxas,
     )?;
+    Ok(())
+}
+
+fn disassemble(cubin: &Path) -> Result<String> {
     let nvdisasm = Environment::get()
         .nvdisasm
         .clone()
         .unwrap_or_else(|| "nvdisasm".into());
     run(
-        Command::new(&nvdisasm).arg("-c").arg(&cubin),
+        Command::new(&nvdisasm).arg("-c").arg(cubin),
         "nvdisasm",
         &nvdisasm,
     )

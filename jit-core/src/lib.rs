@@ -33,6 +33,7 @@ pub mod inspect;
 pub mod jit;
 pub mod job;
 pub mod lower_abi;
+mod observe;
 pub mod runtime;
 pub mod specialize;
 mod under_way;

@@ -8,6 +8,8 @@
 mod counting;
 #[path = "fake-cuda/loading.rs"]
 mod fake;
+#[path = "cuda_driver/hooked.rs"]
+mod hooked;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
 #[path = "cuda_driver/waiting.rs"]
@@ -348,7 +350,7 @@ fn rejected_ptx() {
         &fake,
         context.load_module(b"nonsense", "saxpy"),
         expect![
-            "the driver refused the PTX of kernel `saxpy`: CUDA_ERROR_INVALID_PTX (218: a PTX JIT compilation failed). If a hook wrote or changed the PTX, correct it at the line the log names; otherwise report it with the PTX. Log: ptxas fatal   : Missing .version directive"
+            "the driver refused the code of kernel `saxpy`: CUDA_ERROR_INVALID_PTX (218: a PTX JIT compilation failed). If a hook wrote or changed the PTX, correct it at the line the log names; otherwise report it with the PTX. Log: ptxas fatal   : Missing .version directive"
         ],
     );
     fake.reject(

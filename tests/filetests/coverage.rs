@@ -29,9 +29,12 @@ pub(super) fn tests() -> Vec<Trial> {
 /// What specialization leaves nothing of.
 const BEFORE_SPECIALIZATION: &[&str] = &["ConstParam"];
 
-/// Where hooks are called with what a program has at a launch, which no file has (`tests/hooks.rs`).
-const AT_A_LAUNCH: [HookPoint; 4] = [
+/// Where hooks are called with what a program has at a launch, which no file has, or give what is no text
+/// (`tests/hooks.rs`).
+const IN_NO_FILE: [HookPoint; 6] = [
     HookPoint::ConvertArgument,
+    HookPoint::Assemble,
+    HookPoint::AfterLoad,
     HookPoint::BeforeLaunch,
     HookPoint::HiddenArguments,
     HookPoint::AfterLaunch,
@@ -115,7 +118,7 @@ fn extension_points() -> Outcome {
         return Err(format!("no file shows what the hook `{}` does", hook.name()).into());
     }
     let acted_at: Vec<HookPoint> = known.iter().flat_map(Hook::points).collect();
-    let mut needed = HookPoint::ALL.iter().filter(|p| !AT_A_LAUNCH.contains(p));
+    let mut needed = HookPoint::ALL.iter().filter(|p| !IN_NO_FILE.contains(p));
     match needed.find(|point| !acted_at.contains(point)) {
         None => Ok(()),
         Some(point) => Err(format!("no hook of a file acts at `{point}`; write one").into()),

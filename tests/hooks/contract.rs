@@ -225,6 +225,8 @@ fn at(point: HookPoint, f: fn() -> Box<dyn std::error::Error + Send + Sync>) -> 
         HookPoint::PassPipeline => hook.pass_pipeline(move |_, _| Err(f())),
         HookPoint::FinishOptimizedModule => hook.finish_optimized_module(move |_, _| Err(f())),
         HookPoint::RewritePtx => hook.rewrite_ptx(move |_, _| Err(f())),
+        HookPoint::Assemble => hook.assemble(move |_, _| Err(f())),
+        HookPoint::AfterLoad => hook.after_load(move |_, _| Err(f())),
         HookPoint::BeforeLaunch => hook.before_launch(move |_| Err(f())),
         HookPoint::AfterLaunch => hook.after_launch(move |_, _| drop(f())),
         HookPoint::HiddenArguments => {
@@ -259,6 +261,7 @@ fn a_hook_that_goes_wrong_is_named_with_its_point_on_each_target() {
             }
             let at_launch = [
                 HookPoint::ConvertArgument,
+                HookPoint::AfterLoad,
                 HookPoint::BeforeLaunch,
                 HookPoint::HiddenArguments,
                 HookPoint::AfterLaunch,

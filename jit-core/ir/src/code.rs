@@ -168,6 +168,17 @@ pub struct PtxCode {
     pub text: Arc<str>,
     /// The kernel's symbol.
     pub entry: String,
+    /// Machine code of the text, if a hook has made some: it is loaded in the text's place.
+    pub assembled: Option<Assembled>,
+}
+
+/// Machine code of a GPU that a hook has made of PTX.
+#[derive(Clone, Debug)]
+pub struct Assembled {
+    /// The file, in the form of ELF (`cubin`).
+    pub image: Arc<[u8]>,
+    /// The hook's name, for errors.
+    pub by: String,
 }
 
 /// Code for the host and one shape of block.

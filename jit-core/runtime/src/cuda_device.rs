@@ -16,11 +16,12 @@ use kiln_ir::target::{PtxTarget, Target};
 
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream};
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 
 /// Static and dynamic shared memory a block gets without opting in, in bytes (CUDA guide,
 /// "Compute Capabilities").
-const SHARED_WITHOUT_OPT_IN: u64 = 48 << 10;
+const SHARED_WITHOUT_OPT_IN: u32 = 48 << 10;
 
 /// A CUDA device's primary context. Launches go to the default stream.
 pub(super) struct CudaDevice {
@@ -33,7 +34,11 @@ pub(super) struct CudaDevice {
 
 impl CudaDevice {
     pub(super) fn open(ordinal: u32) -> Result<Arc<dyn Backend>> {
-        let context = CudaContext::new(ordinal)?;
+        Ok(CudaDevice::of(CudaContext::new(ordinal)?, ordinal))
+    }
+
+    /// The device of a context.
+    pub(super) fn of(context: Arc<CudaContext>, ordinal: u32) -> Arc<dyn Backend> {
         let device = context.info();
         let limits = LaunchLimits {
             block_threads: device.max_threads_per_block,
@@ -52,12 +57,12 @@ impl CudaDevice {
             limits,
         };
         let stream = context.default_stream();
-        Ok(Arc::new(CudaDevice {
+        Arc::new(CudaDevice {
             info,
             context,
             stream,
             kernels: RwLock::default(),
-        }))
+        })
     }
 }
 
@@ -84,11 +89,26 @@ fn target(sm: u32, driver_ptx: (u32, u32)) -> PtxTarget {
 
 struct Loaded {
     function: CudaFunction,
+    code_bytes: usize,
 }
 
 impl LoadedCode for Loaded {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn facts(&self) -> CodeFacts {
+        let attributes = self.function.attributes();
+        CodeFacts {
+            registers: Some(attributes.registers),
+            local_bytes: Some(attributes.local_bytes),
+            shared_bytes: Some(attributes.static_shared_bytes.into()),
+            const_bytes: Some(attributes.const_bytes),
+            block_threads: Some(attributes.max_threads_per_block),
+            code_bytes: Some(self.code_bytes as u64),
+            log: self.function.module().info_log().to_owned(),
+            ..CodeFacts::default()
+        }
     }
 }
 
@@ -133,14 +153,38 @@ impl Backend for CudaDevice {
                 device,
             });
         };
-        let module = self.context.load_module(code.text.as_bytes(), &info.name)?;
-        let function = module.function_of(&code.entry, &info.name)?;
-        let limit = u64::from(self.info.limits.shared_bytes);
-        if limit > SHARED_WITHOUT_OPT_IN && info.shared_bytes <= limit {
-            function.allow_dynamic_shared((limit - info.shared_bytes) as u32)?;
+        let (function, code_bytes) = match &code.assembled {
+            None => {
+                let module = self.context.load_module(code.text.as_bytes(), &info.name)?;
+                let function = module.function_of(&code.entry, &info.name)?;
+                (function, code.text.len())
+            }
+            Some(assembled) => {
+                let image = &assembled.image;
+                let loaded = self.context.load_cubin(image, &info.name);
+                let function =
+                    loaded.and_then(|module| module.function_of(&code.entry, &info.name));
+                let wrong = |error| DeviceError::Assembled {
+                    hook: assembled.by.clone(),
+                    kernel: info.name.clone(),
+                    error,
+                };
+                (function.map_err(wrong)?, image.len())
+            }
+        };
+        // What the code has, which may be more than the IR declares.
+        let (limit, own) = (
+            self.info.limits.shared_bytes,
+            function.attributes().static_shared_bytes,
+        );
+        if limit > SHARED_WITHOUT_OPT_IN && own <= limit {
+            function.allow_dynamic_shared(limit - own)?;
         }
         self.kernels.write().insert(info.kernel_tag, info.clone());
-        Ok(Box::new(Loaded { function }))
+        Ok(Box::new(Loaded {
+            function,
+            code_bytes,
+        }))
     }
 
     fn launch(
@@ -152,7 +196,7 @@ impl Backend for CudaDevice {
         limit: Option<Duration>,
     ) -> Result<()> {
         self.context.set_wait_limit(limit);
-        let Some(Loaded { function }) = code.as_any().downcast_ref::<Loaded>() else {
+        let Some(Loaded { function, .. }) = code.as_any().downcast_ref::<Loaded>() else {
             return Err(DeviceError::Internal(
                 "a kernel of another backend reached the CUDA device",
             ));

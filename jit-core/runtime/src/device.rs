@@ -13,7 +13,8 @@ use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::Target;
 
 use super::cpu::CpuOptions;
-use super::cuda::DriverError;
+use super::cuda::{CudaContext, Driver, DriverError};
+use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 
 /// Which device of this process.
@@ -99,6 +100,11 @@ impl DeviceInfo {
 pub trait LoadedCode: Any + Send + Sync {
     /// For the backend that made it to get its own type back.
     fn as_any(&self) -> &dyn Any;
+
+    /// What is known of it.
+    fn facts(&self) -> CodeFacts {
+        CodeFacts::default()
+    }
 }
 
 /// A point in the order of a device's work.
@@ -204,6 +210,17 @@ impl Device {
     pub fn cuda(ordinal: u32) -> Result<Device> {
         Ok(Device {
             backend: super::cuda_device::CudaDevice::open(ordinal)?,
+        })
+    }
+
+    /// The CUDA device with this ordinal of a driver that the program has opened itself.
+    ///
+    /// # Errors
+    /// As [`Device::cuda`].
+    pub fn cuda_of(driver: &'static Driver, ordinal: u32) -> Result<Device> {
+        let context = CudaContext::with_driver(driver, ordinal)?;
+        Ok(Device {
+            backend: super::cuda_device::CudaDevice::of(context, ordinal),
         })
     }
 

@@ -15,6 +15,20 @@ pub enum DeviceError {
     /// The CUDA driver cannot be used or reports an error.
     #[error(transparent)]
     Driver(#[from] DriverError),
+    /// Machine code that a hook made cannot be loaded.
+    #[error("{}", error_text!(
+        "the machine code that the hook `{hook}` has made of the PTX of kernel `{kernel}` cannot be loaded; it has to be \
+         for this device and hold the kernel under the name that the PTX has: {error}"
+    ))]
+    Assembled {
+        /// The hook.
+        hook: String,
+        /// The kernel.
+        kernel: String,
+        /// What the driver says.
+        #[source]
+        error: DriverError,
+    },
     /// A thread of an earlier launch ended because it did something it must not.
     #[error(transparent)]
     Fault(#[from] KernelFault),

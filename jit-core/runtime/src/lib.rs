@@ -6,11 +6,13 @@
 //! | file | subject |
 //! |---|---|
 //! | `device` | the trait of backends, and the handle of a device |
+//! | `code_facts` | what a device says of code that it has loaded |
 //! | `cuda`, `cuda_device` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
 //! | `error` | what goes wrong on a device |
 
+mod code_facts;
 mod cpu;
 pub mod cuda;
 mod cuda_device;
@@ -19,6 +21,7 @@ mod error;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
 
+pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 pub use error::DeviceError;

@@ -68,6 +68,12 @@ pub enum HookErrorKind {
     /// It left an LLVM module that cannot become code.
     #[error("{}", error_text!("left an LLVM module that cannot become code: {}", .0))]
     NotAdmitted(String),
+    /// It gave machine code of no form that a driver loads.
+    #[error(
+        "gave bytes that are no `cubin`: those begin as an ELF file does; give what `ptxas` writes, or `None` to leave \
+         the PTX to the driver"
+    )]
+    NoCubin,
 }
 
 debug_as_text!(HookErrorKind);

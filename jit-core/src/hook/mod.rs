@@ -48,7 +48,9 @@
 //! | [`Hook::pass_pipeline`] | LLVM | GPUs, CPUs | the text of the pass pipeline |
 //! | [`Hook::finish_optimized_module`] | LLVM | GPUs, CPUs | the module after optimization |
 //! | [`Hook::rewrite_ptx`] | PTX | NVIDIA's GPUs | the text before it is loaded |
-//! | [`Hook::before_launch`], [`Hook::after_launch`] | run | all | kernel, grid, block |
+//! | [`Hook::assemble`] | PTX | NVIDIA's GPUs | the text, to be made machine code in the driver's place |
+//! | [`Hook::after_load`] | load | all | what the device says of the code |
+//! | [`Hook::before_launch`], [`Hook::after_launch`] | run | all | kernel, grid, block, arguments, device; time, if it is asked for |
 //! | [`Hook::hidden_arguments`] | run | all | the same; gives what the hook has kernels take besides their arguments |
 //!
 //! Interpreted kernels, as all are whose launches are checked, come to no point that has LLVM.
@@ -56,6 +58,7 @@
 mod error;
 mod hidden;
 mod key;
+mod launch;
 mod point;
 mod set;
 
@@ -64,13 +67,14 @@ use std::fmt::Debug;
 pub use error::{HookError, HookErrorKind, HookSetError};
 pub(crate) use hidden::Given;
 pub use hidden::{HiddenArgument, HiddenArguments, HiddenError, IntoHidden};
+pub(crate) use launch::Observed;
+pub use launch::{LaunchEvent, LaunchStream, LaunchTime};
 pub(crate) use point::{At, at};
 pub use point::{HookPoint, Needs};
 pub use set::HookSet;
 
 pub use crate::codegen::{HookContext, KernelIdentity, OperationError, OperationLowering};
 
-use crate::launch::LaunchConfig;
 use key::Settings;
 use point::Points;
 
@@ -79,16 +83,6 @@ pub type HookFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a hook's function returns.
 pub type HookResult<T> = Result<T, HookFailure>;
-
-/// A launch, as run-time hooks see it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct LaunchEvent<'a> {
-    /// The kernel's name.
-    pub kernel: &'a str,
-    /// Grid, block, dynamic shared memory.
-    pub config: &'a LaunchConfig,
-}
 
 /// A compiler extension. See the [module](self) documentation.
 pub struct Hook {

@@ -14,6 +14,7 @@ use crate::codegen::OperationLowering;
 use crate::error::Error;
 use crate::ir::{InstNode, IntrinsicDef, Module};
 use crate::job::CompileJob;
+use crate::runtime::CodeFacts;
 
 /// What has to be there for a point to be reached.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -192,6 +193,19 @@ points! {
     /// Reads or rewrites the PTX text.
     RewritePtx = rewrite_ptx, Ptx, true:
         [Fn(&HookContext<'_>, &mut String) -> HookResult<()>]
+
+    /// Makes machine code of the PTX, which is loaded in its place: an assembler of one's own, `ptxas` with other options.
+    /// Gives a `cubin` for the target, or `None` to leave it to the next hook, and then to the driver. Has run:
+    /// [`Hook::rewrite_ptx`] of all hooks. Must hold after: the kernel's symbol is the one of the PTX; the code is
+    /// trusted as the hook is.
+    Assemble = assemble, Ptx, true:
+        [Fn(&HookContext<'_>, &str) -> HookResult<Option<Vec<u8>>>]
+
+    /// Is told what the device says of code that it has loaded: registers, spills, shared memory, the driver's log. Has
+    /// run: all that makes code. Once for each code that is loaded, on a CPU for each shape of block. An error fails
+    /// the launch that needs the code, and the next tries again.
+    AfterLoad = after_load, Nothing, false:
+        [Fn(&HookContext<'_>, &CodeFacts) -> HookResult<()>]
 
     /// Is told of a launch about to happen; an error vetoes it. A launch that it makes itself is not told to hooks.
     BeforeLaunch = before_launch, Nothing, false:

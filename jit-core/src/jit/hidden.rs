@@ -8,7 +8,8 @@ use crate::code::KernelInfo;
 use crate::compile::failed;
 use crate::error::Result;
 use crate::hook::{
-    Given, HiddenArguments, HiddenError, Hook, HookError, HookErrorKind, HookPoint, LaunchEvent, at,
+    Given, HiddenArguments, HiddenError, Hook, HookError, HookErrorKind, HookPoint, LaunchEvent,
+    Observed, at,
 };
 use crate::launch::LaunchConfig;
 use crate::runtime::Buffer;
@@ -48,11 +49,20 @@ impl Jit {
         &self,
         info: &KernelInfo,
         config: &LaunchConfig,
+        observed: Option<&Observed<'_>>,
         block: &mut LaunchArgs<'_>,
     ) -> Result<Held> {
         let mut held = Held::default();
+        let own;
+        let observed = match observed {
+            Some(observed) => observed,
+            None => {
+                own = Observed::new(info, config, &self.0.device);
+                &own
+            }
+        };
         for hook in self.0.hooks.iter() {
-            self.ask(hook, info, config, &mut held.given)?;
+            self.ask(hook, info, &observed.event(block), &mut held.given)?;
         }
         let copies = &mut held.copies;
         held.given.put(info, block, |bytes| {
@@ -69,7 +79,7 @@ impl Jit {
         &self,
         hook: &Hook,
         info: &KernelInfo,
-        config: &LaunchConfig,
+        event: &LaunchEvent<'_>,
         given: &mut Given,
     ) -> Result<(), HookError> {
         let kernel = info.name.as_str();
@@ -84,11 +94,10 @@ impl Jit {
             let name = wanted.name.clone();
             return Err(not_given(HiddenError::Nested { name }));
         };
-        let event = LaunchEvent { kernel, config };
         hook.each(&at::hidden_arguments(), kernel, |give| {
             let device = &self.0.device;
             let mut hidden = HiddenArguments::new(hook.name(), info, device, given);
-            failed(give(&event, &mut hidden))
+            failed(give(event, &mut hidden))
         })?;
         let missing = given.missing(hook.name(), info);
         missing.map_or(Ok(()), |info| {

@@ -10,9 +10,10 @@ use crate::code::{CompiledKernel, KernelInfo};
 use crate::compile::{Compiler, NoObserver, StageObserver, failed};
 use crate::definition::{Fingerprint, Snapshot};
 use crate::error::{CompileError, Error, Result};
-use crate::hook::at;
+use crate::hook::{HookContext, HookPoint, at};
 use crate::job::{CompileJob, KernelIdentity, LegalJob};
 use crate::launch::{LaunchConfig, LaunchError, check_config};
+use crate::runtime::CodeFacts;
 use crate::specialize::{ParamSpec, Specialization, bind, specialize};
 use crate::under_way::{Compilation, Made, UnderWay};
 
@@ -92,7 +93,8 @@ impl Jit {
         self.0.cache.get_or_specialize(launched, || {
             let spec = self.bind(kernel, snapshot, args)?;
             let key = self.key(kernel, snapshot, args, &spec);
-            let job = || self.job(snapshot, &spec, &key);
+            let identity = identity(snapshot, &spec, &key);
+            let job = || self.job(snapshot, &spec, identity.clone());
             if self.0.target.wants_block() {
                 let legalize = || self.compiler(self.observer()).legalize(job()?);
                 let legal = self.0.cache.get_or_legalize(&key, legalize)?;
@@ -107,7 +109,7 @@ impl Jit {
                     self.generate(&legal, self.observer())
                 })?;
             self.check_params(&compiled.info)?;
-            Ok(Specialized::whole(self.load_code(compiled)?))
+            Ok(Specialized::whole(self.load_code(compiled, &identity)?))
         })
     }
 
@@ -128,7 +130,7 @@ impl Jit {
             self.0
                 .cache
                 .get_or_compile(&job.info.name, job.identity.key.clone(), generate)?;
-        self.load_code(compiled)
+        self.load_code(compiled, &job.identity)
     }
 
     /// Makes code of a legal kernel, unless LLVM could not go on with it before.
@@ -149,14 +151,39 @@ impl Jit {
         generated
     }
 
-    fn load_code(&self, compiled: Arc<CompiledKernel>) -> Result<LoadedKernel> {
+    fn load_code(
+        &self,
+        compiled: Arc<CompiledKernel>,
+        identity: &KernelIdentity,
+    ) -> Result<LoadedKernel> {
         let (backend, checks) = (self.0.device.backend(), &self.0.options.checks);
         let code = if checks.is_none() {
             backend.load(&compiled)?
         } else {
             backend.load_checked(&compiled, checks)?
         };
+        if self.0.hooks.has(&[HookPoint::AfterLoad]) {
+            self.tell_loaded(&compiled, &code.facts(), identity)?;
+        }
         Ok(LoadedKernel { compiled, code })
+    }
+
+    fn tell_loaded(
+        &self,
+        compiled: &CompiledKernel,
+        facts: &CodeFacts,
+        identity: &KernelIdentity,
+    ) -> Result<()> {
+        let (info, options) = (&compiled.info, &self.0.options.compile);
+        let (kernel, tag) = (info.name.as_str(), info.kernel_tag);
+        let cx = HookContext::new(kernel, &compiled.target, options, identity, tag);
+        let told = self
+            .0
+            .hooks
+            .each(&at::after_load(), kernel, |_, after_load| {
+                failed(after_load(&cx, facts))
+            });
+        Ok(told?)
     }
 
     /// Compiles with this `Jit`'s hooks and code generators.
@@ -269,19 +296,12 @@ impl Jit {
         &self,
         snapshot: &Snapshot,
         spec: &Specialization,
-        key: &CacheKey,
+        identity: Arc<KernelIdentity>,
     ) -> Result<CompileJob> {
-        let body = &snapshot.bodies[0].1;
-        let params = &body.module.functions[body.function].type_params;
-        let names = params.iter().map(|param| param.name.clone());
-        let mut identity = KernelIdentity::default();
-        identity.type_args = names.zip(spec.type_args.iter().map(|ty| ty.0)).collect();
-        identity.const_args = spec.const_args.clone();
-        identity.key = key.clone();
         let (module, target) = (specialize(snapshot, spec)?, self.0.target.clone());
         let mut job = CompileJob::new(module, target, self.0.options.compile.clone());
-        job.kernel_tag = key.tag();
-        job.identity = Arc::new(identity);
+        job.kernel_tag = identity.key.tag();
+        job.identity = identity;
         Ok(job)
     }
 
@@ -326,6 +346,22 @@ impl Jit {
             position,
         })?)
     }
+}
+
+/// What a kernel is made for, as hooks are told.
+pub(super) fn identity(
+    snapshot: &Snapshot,
+    spec: &Specialization,
+    key: &CacheKey,
+) -> Arc<KernelIdentity> {
+    let body = &snapshot.bodies[0].1;
+    let params = &body.module.functions[body.function].type_params;
+    let names = params.iter().map(|param| param.name.clone());
+    let mut identity = KernelIdentity::default();
+    identity.type_args = names.zip(spec.type_args.iter().map(|ty| ty.0)).collect();
+    identity.const_args = spec.const_args.clone();
+    identity.key = key.clone();
+    Arc::new(identity)
 }
 
 /// The types of a list of arguments, as the IR has them.

@@ -31,7 +31,7 @@ use crate::runtime::{Buffer, Device, Event};
 use crate::target::Target;
 use crate::under_way::Made;
 use crate::value::KernelType;
-use load::type_forms;
+use load::{identity, type_forms};
 pub use prepared::Prepared;
 
 /// Settings of a [`Jit`].
@@ -284,7 +284,8 @@ impl Jit {
         let _its_code = self.begin(Made::Code(key.tag()), || kernel.name())?;
         let recorder = Recorder::default();
         let compiler = self.compiler(&recorder);
-        let mut job = compiler.legalize(self.job(&snapshot, &spec, &key)?)?;
+        let mut job =
+            compiler.legalize(self.job(&snapshot, &spec, identity(&snapshot, &spec, &key))?)?;
         if let Some(block) = block {
             job = job.for_block(block.to_array());
         }

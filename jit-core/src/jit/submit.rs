@@ -11,7 +11,7 @@ use crate::cache::LoadedKernel;
 use crate::code::KernelInfo;
 use crate::compile::failed;
 use crate::error::{Error, Result};
-use crate::hook::{Hook, HookError, LaunchEvent, at};
+use crate::hook::{Hook, HookError, LaunchEvent, Observed, at};
 use crate::launch::{LaunchConfig, LaunchError, check_config};
 use crate::runtime::Buffer;
 
@@ -42,11 +42,15 @@ impl Jit {
         config: &LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
-        check_config(config, &self.0.device.info().limits, &loaded.compiled.info)?;
+        let info = &loaded.compiled.info;
+        check_config(config, &self.0.device.info().limits, info)?;
+        let mut params = LaunchArgs::new(&info.layout);
+        // Freed at the end; freeing waits for the launch that uses them.
+        let _copies = self.pack(info, args, &mut params)?;
         if self.0.observes_launches && !TELLING.get() {
-            return self.launch_observed(loaded, config, args);
+            return self.launch_observed(loaded, config, &mut params);
         }
-        self.submit(loaded, config, args)
+        self.submit(loaded, config, &mut params, None)
     }
 
     #[cold]
@@ -54,16 +58,18 @@ impl Jit {
         &self,
         loaded: &LoadedKernel,
         config: &LaunchConfig,
-        args: &[Arg<'_>],
+        params: &mut LaunchArgs<'_>,
     ) -> Result<()> {
-        let kernel = loaded.compiled.info.name.as_str();
-        let event = LaunchEvent { kernel, config };
+        let info = &loaded.compiled.info;
+        let kernel = info.name.as_str();
+        let observed = Observed::new(info, config, &self.0.device);
         let _telling = Telling::begin();
-        let (told, vetoed) = self.tell_before(&event);
+        let (told, vetoed) = self.tell_before(&observed.event(params));
         let result = match vetoed {
             Some(veto) => Err(veto.into()),
-            None => self.submit(loaded, config, args),
+            None => self.submit(loaded, config, params, Some(&observed)),
         };
+        let event = observed.event(params);
         let tell = |hook: &Hook| {
             hook.each(&at::after_launch(), kernel, |after| {
                 after(&event, &result);
@@ -90,12 +96,15 @@ impl Jit {
         (self.0.hooks.iter().count(), None)
     }
 
-    /// Packs the parameter block and hands the launch to the device.
-    fn submit(&self, loaded: &LoadedKernel, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
-        let info = &loaded.compiled.info;
+    /// Packs the parameter block. What comes back is passed by reference, and has to live as long as the launch.
+    fn pack(
+        &self,
+        info: &KernelInfo,
+        args: &[Arg<'_>],
+        params: &mut LaunchArgs<'_>,
+    ) -> Result<SmallVec<[Buffer<u8>; 0]>> {
         let device = self.0.device.info().id;
-        let mut params = LaunchArgs::new(&info.layout);
-        let mut copies: SmallVec<[Buffer<u8>; 0]> = SmallVec::new();
+        let mut copies = SmallVec::new();
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
             if arg.device.is_some_and(|owner| owner != device) {
                 return Err(foreign_buffer(info, position, arg, self).into());
@@ -129,16 +138,30 @@ impl Jit {
                 }
             }
         }
-        let held = match info.hidden.is_empty() {
+        Ok(copies)
+    }
+
+    /// Hands the launch to the device.
+    fn submit(
+        &self,
+        loaded: &LoadedKernel,
+        config: &LaunchConfig,
+        params: &mut LaunchArgs<'_>,
+        observed: Option<&Observed<'_>>,
+    ) -> Result<()> {
+        let (backend, info) = (self.0.device.backend(), &loaded.compiled.info);
+        // Freed at the end; freeing waits for the launch that uses it.
+        let _held = match info.hidden.is_empty() {
             true => None,
-            false => Some(self.give_hidden(info, config, &mut params)?),
+            false => Some(self.give_hidden(info, config, observed, params)?),
         };
-        let backend = self.0.device.backend();
         let limit = self.0.options.time_limit;
-        backend.launch(loaded.code.as_ref(), info, config, &mut params, limit)?;
-        // What hooks gave, and copies, are given up here; freeing waits for the launch that uses them.
-        drop((held, copies));
-        Ok(())
+        let mut launch =
+            || Ok(backend.launch(loaded.code.as_ref(), info, config, params, limit)?);
+        match observed {
+            Some(observed) => observed.launch(launch),
+            None => launch(),
+        }
     }
 }
 

@@ -640,7 +640,8 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
             unsafe { write_log(&log, 5, options, values) };
             return code;
         }
-        if !text.contains(".version") {
+        // Machine code is not looked into: only its first text.
+        if !text.contains(".version") && !text.starts_with("\x7fELF") {
             let log = c"ptxas fatal   : Missing .version directive\n";
             // SAFETY: as above.
             unsafe { write_log(log, 5, options, values) };
@@ -813,8 +814,9 @@ pub unsafe extern "C" fn cuLaunchKernel(
         let first = if params.is_null() {
             0
         } else {
-            // SAFETY: the test's first parameter is 8 bytes.
-            unsafe { (*params).cast::<u64>().read() }
+            // SAFETY: the block of parameters has at least 8 bytes from the first on, that of the fault channel
+            // among them.
+            unsafe { (*params).cast::<u64>().read_unaligned() }
         };
         let [gx, gy, gz, bx, by, bz] = size.map(u64::from);
         s.last_launch = [gx, gy, gz, bx, by, bz, u64::from(shared), first];

@@ -89,6 +89,7 @@ impl BackEnd for PtxBackEnd {
         Ok(Code::Ptx(PtxCode {
             text: ptxas::write_around_in_text(&keep_directives(text)).into(),
             entry: kernel.entry(),
+            assembled: None,
         }))
     }
 }

@@ -49,6 +49,7 @@ use memory::DeviceMemory;
 use pool::{Failed, Pool, Run, RunSpec};
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 
 /// Tells CPU devices of one process apart.
@@ -213,13 +214,15 @@ fn given(args: &LaunchArgs<'_>) -> Given {
 struct Interpreted {
     kernel: InterpretedKernel,
     checks: Checks,
+    shared_bytes: u64,
 }
 
 impl Interpreted {
-    fn new(legal: &Legal, checks: &Checks) -> Result<Interpreted> {
+    fn new(legal: &Legal, checks: &Checks, info: &KernelInfo) -> Result<Interpreted> {
         Ok(Interpreted {
             kernel: InterpretedKernel::new(legal)?,
             checks: *checks,
+            shared_bytes: info.shared_bytes,
         })
     }
 }
@@ -228,17 +231,29 @@ impl LoadedCode for Interpreted {
     fn as_any(&self) -> &dyn Any {
         self
     }
+
+    fn facts(&self) -> CodeFacts {
+        CodeFacts {
+            shared_bytes: Some(self.shared_bytes),
+            ..CodeFacts::default()
+        }
+    }
 }
 
 /// Host code for one shape of block.
 struct Compiled {
     kernel: Arc<HostKernel>,
     block: [u32; 3],
+    facts: CodeFacts,
 }
 
 impl LoadedCode for Compiled {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn facts(&self) -> CodeFacts {
+        self.facts.clone()
     }
 }
 
@@ -315,11 +330,20 @@ impl Backend for CpuDevice {
     ) -> Result<Box<dyn LoadedCode>> {
         let name = &kernel.info.name;
         match &kernel.code {
-            Code::Interpreted { legal, .. } => Ok(Box::new(Interpreted::new(legal, checks)?)),
+            Code::Interpreted { legal, .. } => {
+                Ok(Box::new(Interpreted::new(legal, checks, &kernel.info)?))
+            }
             // Host code makes no checks; a `JitOptions::target` may ask for both.
             Code::Host(code) if checks.is_none() => Ok(Box::new(Compiled {
                 kernel: Arc::new(HostKernel::load(name, code)?),
                 block: code.block,
+                facts: CodeFacts {
+                    shared_bytes: Some(kernel.info.shared_bytes),
+                    code_bytes: Some(code.object.len() as u64),
+                    lanes: Some(code.lanes),
+                    stack_bytes: Some(code.stack_bytes),
+                    ..CodeFacts::default()
+                },
             })),
             Code::Host(_) | Code::Ptx(_) | Code::Custom(_) => Err(DeviceError::WrongTarget {
                 kernel: name.clone(),

@@ -207,7 +207,7 @@ pub enum DriverError {
     },
     /// The driver's PTX compiler refused a kernel.
     #[error("{}", error_text!(
-        "the driver refused the PTX of kernel `{kernel}`: {code}. {} Log: {log}",
+        "the driver refused the code of kernel `{kernel}`: {code}. {} Log: {log}",
         jit_advice(code.code)
     ))]
     JitRejected {
@@ -217,6 +217,14 @@ pub enum DriverError {
         code: ErrorCode,
         /// The JIT's error log, trimmed; may be empty.
         log: String,
+    },
+    /// What was to be loaded as machine code is none.
+    #[error("{}", error_text!(
+        "the machine code of kernel `{kernel}` is no ELF file; give a `cubin`, as `ptxas` writes it"
+    ))]
+    NotMachineCode {
+        /// The kernel.
+        kernel: String,
     },
     /// The PTX is of a newer language version than the driver knows.
     #[error("{}", error_text!(

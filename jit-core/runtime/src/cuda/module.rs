@@ -99,8 +99,36 @@ impl CudaContext {
         ptx: &[u8],
         kernel: &str,
     ) -> Result<Arc<CudaModule>, DriverError> {
-        let table = self.enter()?;
         let image = terminated(ptx, kernel)?;
+        self.load_image(image.as_ptr().cast(), ptx, kernel)
+    }
+
+    /// Loads machine code: an ELF file for this device's architecture (`cubin`). `kernel` is named in errors.
+    ///
+    /// # Errors
+    /// As [`CudaContext::load_module`]; [`DriverError::NotMachineCode`] for what is no such file.
+    pub(crate) fn load_cubin(
+        self: &Arc<Self>,
+        cubin: &[u8],
+        kernel: &str,
+    ) -> Result<Arc<CudaModule>, DriverError> {
+        // The driver reads what does not begin so as a text of PTX, to its NUL.
+        if !cubin.starts_with(b"\x7fELF") {
+            return Err(DriverError::NotMachineCode {
+                kernel: kernel.to_owned(),
+            });
+        }
+        self.load_image(cubin.as_ptr().cast(), &[], kernel)
+    }
+
+    /// Loads what is at an address: PTX that ends with NUL, or an ELF file, which says itself how long it is.
+    fn load_image(
+        self: &Arc<Self>,
+        image: *const c_void,
+        ptx: &[u8],
+        kernel: &str,
+    ) -> Result<Arc<CudaModule>, DriverError> {
+        let table = self.enter()?;
         let mut info = vec![0u8; LOG_BYTES];
         let mut errors = vec![0u8; LOG_BYTES];
         let mut options = [
@@ -119,12 +147,12 @@ impl CudaContext {
             ptr::without_provenance_mut(1),
         ];
         let mut handle: sys::CUmodule = ptr::null_mut();
-        // SAFETY: the image ends with NUL; the option arrays have the length given, and the log
+        // SAFETY: the image is as the driver reads it; the option arrays have the length given, and the log
         // buffers the sizes given; all outlive the call.
         let code = unsafe {
             (table.cuModuleLoadDataEx)(
                 &mut handle,
-                image.as_ptr().cast::<c_void>(),
+                image,
                 options.len() as c_uint,
                 options.as_mut_ptr(),
                 values.as_mut_ptr(),
@@ -310,6 +338,11 @@ impl CudaFunction {
     /// The kernel's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// The module that it is of.
+    pub fn module(&self) -> &Arc<CudaModule> {
+        &self.module
     }
 
     /// What it needs, as compiled.
