@@ -247,17 +247,24 @@ impl ThroughLlvm {
         passing.stage(Stage::Llvm, || text_of(llvm.module()));
 
         let mut passes = llvm.passes();
+        let mut changed_by = None;
         self.hooks
             .each(&at::pass_pipeline(), kernel, |hook, change| {
+                let before = passes.clone();
                 passing.run(
                     (hook, HookPoint::PassPipeline),
                     &mut passes,
                     String::clone,
                     |passes| change(&cx, passes),
                     |_| Ok(()),
-                )
+                )?;
+                if passes != before {
+                    changed_by = Some(hook.name().to_owned());
+                }
+                Ok(())
             })?;
-        llvm.optimize(&passes)?;
+        let optimized = llvm.optimize(&passes);
+        self.passes_run(optimized, changed_by.as_deref())?;
         session.verify(llvm.module())?;
         let at = &at::finish_optimized_module();
         self.finish(at, &session, llvm.as_ref(), &mut passing)?;
@@ -275,7 +282,10 @@ impl ThroughLlvm {
                             &mut text,
                             String::clone,
                             |text| rewrite(&cx, text),
-                            |_| Ok(()),
+                            |text| match has_entry(text, &ptx.entry) {
+                                true => Ok(()),
+                                false => Err(HookErrorKind::LostEntry(ptx.entry.clone())),
+                            },
                         )
                     })?;
                 ptx.text = text.into();
@@ -316,6 +326,20 @@ impl ThroughLlvm {
                 |()| self.still_verifies(session, llvm),
             )
         })
+    }
+
+    /// What LLVM says of the passes, told of the hook that has changed them last.
+    fn passes_run(&self, ran: Result<(), BackendError>, changed_by: Option<&str>) -> Result<()> {
+        let mut hooks = self.hooks.iter();
+        let hook = changed_by.and_then(|name| hooks.find(|hook| hook.name() == name));
+        match (ran, hook) {
+            (Err(error), Some(hook)) => {
+                let kind = HookErrorKind::Passes(error.message);
+                let kernel = &self.job.info.name;
+                Err(hook.error(HookPoint::PassPipeline, kernel, kind).into())
+            }
+            (ran, _) => Ok(ran?),
+        }
     }
 
     /// The machine code that the first hook that makes some gives.
@@ -375,6 +399,16 @@ impl ThroughLlvm {
 
 fn text_of(module: &LlvmModule<'_>) -> String {
     module.print_to_string().to_string()
+}
+
+/// Whether PTX has a kernel of this name.
+fn has_entry(ptx: &str, name: &str) -> bool {
+    let mut kernels = ptx.split(".entry").skip(1);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    kernels.any(|rest| {
+        let behind = rest.trim_start().strip_prefix(name);
+        behind.is_some_and(|behind| !behind.starts_with(is_name))
+    })
 }
 
 fn bytes(count: usize) -> String {
@@ -445,6 +479,7 @@ impl<'a> HooksAsked<'a> {
     fn ask<'ctx, F: ?Sized>(
         &self,
         at: &At<F>,
+        cx: &OperationLowering<'_, 'ctx>,
         mut f: impl FnMut(&F) -> HookResult<Option<BasicValueEnum<'ctx>>>,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let mut value = None;
@@ -454,6 +489,8 @@ impl<'a> HooksAsked<'a> {
                     let start = Instant::now();
                     value = failed(f(function))?;
                     self.count(hook.name(), at.point(), start.elapsed(), value.is_some());
+                    let checked = value.map_or(Ok(()), |value| cx.check_result(value));
+                    checked.map_err(|error| HookErrorKind::Failed(error.into()))?;
                 }
                 Ok(())
             });
@@ -487,7 +524,7 @@ impl LoweringHooks for HooksAsked<'_> {
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        self.ask(&at::lower_inst(), |lower| lower(cx, inst, args))
+        self.ask(&at::lower_inst(), cx, |lower| lower(cx, inst, args))
     }
 
     fn lower_intrinsic<'ctx>(
@@ -496,7 +533,7 @@ impl LoweringHooks for HooksAsked<'_> {
         def: &IntrinsicDef,
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        self.ask(&at::lower_intrinsic(), |lower| lower(cx, def, args))
+        self.ask(&at::lower_intrinsic(), cx, |lower| lower(cx, def, args))
     }
 }
 

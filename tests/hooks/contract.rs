@@ -4,8 +4,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use expect_test::expect;
-use kiln::core::hook::{Hook, HookPoint, HookSet, Needs};
-use kiln::core::ir::{Module, Type};
+use kiln::core::codegen::amdgpu_target;
+use kiln::core::hook::{Hook, HookPoint, HookResult, HookSet, LaunchEvent, Needs};
+use kiln::core::inkwell::module::Module as LlvmModule;
+use kiln::core::ir;
+use kiln::core::runtime::{CpuOptions, OnHostOptions};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln::{Error, Result};
@@ -28,15 +31,6 @@ fn double(x: &mut [u32]) {
 
 fn on_cpu(hooks: HookSet) -> Jit {
     Jit::with(Device::cpu(), hooks, JitOptions::default())
-}
-
-fn for_gpu(hooks: HookSet) -> Jit {
-    let target = Some(Target::Ptx(PtxTarget::for_sm(90)));
-    let options = JitOptions {
-        target,
-        ..JitOptions::default()
-    };
-    Jit::with(Device::cpu(), hooks, options)
 }
 
 fn launch(jit: &Jit) -> Result<Vec<u32>> {
@@ -211,87 +205,251 @@ fn code_that_cannot_be_run_does_not_forget_its_hooks() -> Result<()> {
     Ok(())
 }
 
-/// A hook with `f` at a point; what `f` gives is an error, if it does not panic.
-fn at(point: HookPoint, f: fn() -> Box<dyn std::error::Error + Send + Sync>) -> Hook {
-    let hook = Hook::new("wrong").key("f", point);
+/// How a hook goes wrong.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Wrong {
+    Fails,
+    Panics,
+    /// Leaves something that is not what it may leave.
+    Breaks,
+}
+
+impl Wrong {
+    const ALL: [Wrong; 3] = [Wrong::Fails, Wrong::Panics, Wrong::Breaks];
+
+    /// What a function gives that fails or panics; what breaks something goes on.
+    fn come<T>(self, go_on: T) -> HookResult<T> {
+        match self {
+            Wrong::Fails => Err("no more".into()),
+            Wrong::Panics => panic!("no way"),
+            Wrong::Breaks => Ok(go_on),
+        }
+    }
+}
+
+/// Gives a value of the IR another type than it has.
+fn break_ir(module: &mut ir::Module) {
+    for (_, function) in module.functions.iter_mut() {
+        for (_, value) in function.values.iter_mut() {
+            if value.ty == Type::U32 {
+                value.ty = Type::F64;
+            }
+        }
+    }
+}
+
+/// Adds a variable to LLVM's module that nobody defines.
+fn break_llvm(module: &LlvmModule<'_>) {
+    let word = module.get_context().i32_type();
+    module.add_global(word, None, "nowhere");
+}
+
+/// A hook that goes wrong at a point, and how it is told what it broke; `None` where nothing can be broken: what it
+/// gives there is looked at by others, or it gives nothing.
+fn wrong_at(point: HookPoint, wrong: Wrong) -> (Hook, Option<&'static str>) {
+    let hook = Hook::new("wrong").key("at", (point, wrong));
     match point {
-        HookPoint::ConvertArgument => hook.convert_argument(move |_| Err(f())),
-        HookPoint::PrepareJob => hook.prepare_job(move |_| Err(f())),
-        HookPoint::RewriteIr => hook.rewrite_ir(move |_, _| Err(f())),
-        HookPoint::LowerAbi => hook.lower_abi(move |_, _| Err(f())),
-        HookPoint::LowerInst => hook.lower_inst(move |_, _, _| Err(f())),
-        HookPoint::LowerIntrinsic => hook.lower_intrinsic(move |_, _, _| Err(f())),
-        HookPoint::FinishModule => hook.finish_module(move |_, _| Err(f())),
-        HookPoint::PassPipeline => hook.pass_pipeline(move |_, _| Err(f())),
-        HookPoint::FinishOptimizedModule => hook.finish_optimized_module(move |_, _| Err(f())),
-        HookPoint::RewritePtx => hook.rewrite_ptx(move |_, _| Err(f())),
-        HookPoint::Assemble => hook.assemble(move |_, _| Err(f())),
-        HookPoint::AfterLoad => hook.after_load(move |_, _| Err(f())),
-        HookPoint::BeforeLaunch => hook.before_launch(move |_| Err(f())),
-        HookPoint::AfterLaunch => hook.after_launch(move |_, _| drop(f())),
+        HookPoint::ConvertArgument => (hook.convert_argument(move |_| wrong.come(None)), None),
+        HookPoint::PrepareJob => (
+            hook.prepare_job(move |job| {
+                break_ir(&mut job.module);
+                wrong.come(())
+            }),
+            Some("left a module that does not verify"),
+        ),
+        HookPoint::RewriteIr => (
+            hook.rewrite_ir(move |_, module| {
+                break_ir(module);
+                wrong.come(())
+            }),
+            Some("left a module that does not verify"),
+        ),
+        HookPoint::LowerAbi => (
+            hook.lower_abi(move |_, module| {
+                break_ir(module);
+                wrong.come(())
+            }),
+            Some("left a module that does not verify"),
+        ),
+        HookPoint::LowerInst => (
+            hook.lower_inst(move |cx, _, _| {
+                let half = cx.context().f16_type().const_zero();
+                wrong.come(Some(half.into()))
+            }),
+            Some(
+                "failed: an operation of function `fill` was lowered to a value of LLVM's type `half`",
+            ),
+        ),
+        HookPoint::LowerIntrinsic => (
+            hook.lower_intrinsic(move |cx, _, _| {
+                let half = cx.context().f16_type().const_zero();
+                wrong.come(Some(half.into()))
+            }),
+            Some(
+                "failed: an operation of function `fill` was lowered to a value of LLVM's type `half`",
+            ),
+        ),
+        HookPoint::FinishModule => (
+            hook.finish_module(move |_, module| {
+                break_llvm(module);
+                wrong.come(())
+            }),
+            Some("left an LLVM module that cannot become code: the variable `nowhere`"),
+        ),
+        HookPoint::PassPipeline => (
+            hook.pass_pipeline(move |_, passes| {
+                "nonsense".clone_into(passes);
+                wrong.come(())
+            }),
+            Some("changed the passes to some that LLVM does not run: `nonsense`"),
+        ),
+        HookPoint::FinishOptimizedModule => (
+            hook.finish_optimized_module(move |_, module| {
+                break_llvm(module);
+                wrong.come(())
+            }),
+            Some("left an LLVM module that cannot become code: the variable `nowhere`"),
+        ),
+        HookPoint::RewritePtx => (
+            hook.rewrite_ptx(move |_, ptx| {
+                ptx.clear();
+                wrong.come(())
+            }),
+            Some("left PTX that has no kernel `fill_"),
+        ),
+        HookPoint::Assemble => (
+            hook.assemble(move |_, _| wrong.come(Some(b"machine".to_vec()))),
+            Some("gave bytes that are no `cubin`"),
+        ),
         HookPoint::HiddenArguments => {
-            let reads = |module: &mut Module| {
+            let hook = hook.rewrite_ir(|_, module| {
                 let hidden = module.add_hidden("wrong", "n", Type::U32);
                 module.rewrite_each(|at| {
                     at.ins().hidden(hidden);
                 });
-            };
-            let hook = hook.rewrite_ir(move |_, module| {
-                reads(module);
                 Ok(())
             });
-            hook.hidden_arguments(move |_, _| Err(f()))
+            let hook = hook.hidden_arguments(move |_, _| wrong.come(()));
+            (hook, Some("did not give a hidden argument: `n`"))
         }
-        _ => panic!("this test knows all points"),
+        HookPoint::AfterLoad => (hook.after_load(move |_, _| wrong.come(())), None),
+        HookPoint::BeforeLaunch => (hook.before_launch(move |_| wrong.come(())), None),
+        HookPoint::AfterLaunch => {
+            let after = move |_: &LaunchEvent<'_>, _: &Result<()>| {
+                // It has nothing to give, an error neither.
+                let _ = wrong.come(());
+            };
+            (hook.after_launch(after), None)
+        }
+        point => panic!("this test knows all points, and not `{point}`"),
     }
+}
+
+/// Where kernels are compiled, and run if there is a device.
+struct Place {
+    name: &'static str,
+    device: Device,
+    target: Option<Target>,
+    has: &'static [Needs],
+}
+
+fn places() -> Vec<Place> {
+    let interpret = CpuOptions {
+        interpret: true,
+        ..CpuOptions::default()
+    };
+    let place = |name, device, target, has| Place {
+        name,
+        device,
+        target,
+        has,
+    };
+    let ptx = Target::Ptx(PtxTarget::for_sm(90));
+    let llvm = &[Needs::Nothing, Needs::Llvm];
+    vec![
+        place("CPU", Device::cpu(), None, llvm),
+        place(
+            "interpreter",
+            Device::cpu_with(interpret),
+            None,
+            &[Needs::Nothing],
+        ),
+        place(
+            "on this host",
+            OnHostOptions::default().device(),
+            None,
+            llvm,
+        ),
+        place("AMD", Device::cpu(), Some(amdgpu_target("gfx90a")), llvm),
+        place(
+            "PTX",
+            Device::cpu(),
+            Some(ptx),
+            &[Needs::Nothing, Needs::Llvm, Needs::Ptx],
+        ),
+    ]
+}
+
+/// The error of a kernel with a hook, and whether the device is as it was.
+fn error_of(place: &Place, hook: Hook, point: HookPoint) -> Option<String> {
+    let options = JitOptions {
+        target: place.target.clone(),
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(place.device.clone(), hook.into(), options);
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    let value = match point {
+        HookPoint::ConvertArgument => kiln::core::args::host(&7u32),
+        _ => kiln::core::args::IntoArg::into_arg(7u32),
+    };
+    let result = match place.target {
+        Some(_) => jit.inspect(&fill, args!(&mut x, value)).map(drop),
+        None => jit.launch(&fill, 1, 32, args!(&mut x, value)),
+    };
+    assert!(x.to_vec().is_ok(), "{point}: the device is as it was");
+    result.err().map(|error| error.to_string())
 }
 
 #[test]
 fn a_hook_that_goes_wrong_is_named_with_its_point_on_each_target() {
-    for &point in HookPoint::ALL {
-        for (f, how) in [
-            (
-                (|| "no more".into()) as fn() -> Box<dyn std::error::Error + Send + Sync>,
-                "failed: no more",
-            ),
-            (|| panic!("no way"), "panicked: no way"),
-        ] {
-            if point == HookPoint::AfterLaunch && how.starts_with("failed") {
+    let at_launch = [
+        HookPoint::AfterLoad,
+        HookPoint::BeforeLaunch,
+        HookPoint::HiddenArguments,
+        HookPoint::AfterLaunch,
+    ];
+    for place in places() {
+        for (&point, wrong) in HookPoint::ALL
+            .iter()
+            .flat_map(|point| Wrong::ALL.map(|wrong| (point, wrong)))
+        {
+            let how = format!("{}, {point}, {wrong:?}", place.name);
+            let (hook, broken) = wrong_at(point, wrong);
+            let error = error_of(&place, hook, point);
+            if !place.has.contains(&point.needs()) {
+                let error = error.expect("it can do nothing there");
+                let want = format!("hook `wrong` has `{point}`, and compiling for ");
+                assert!(error.starts_with(&want), "{how}: {error}");
                 continue;
             }
-            let at_launch = [
-                HookPoint::ConvertArgument,
-                HookPoint::AfterLoad,
-                HookPoint::BeforeLaunch,
-                HookPoint::HiddenArguments,
-                HookPoint::AfterLaunch,
-            ]
-            .contains(&point);
-            for gpu in [false, true] {
-                if gpu && at_launch || !gpu && point.needs() == Needs::Ptx {
-                    continue;
-                }
-                let jit = match gpu {
-                    true => for_gpu(at(point, f).into()),
-                    false => on_cpu(at(point, f).into()),
-                };
-                let mut x = jit.zeros::<u32>(4).expect("memory");
-                let host = kiln::core::args::host(&7u32);
-                let value = match point {
-                    HookPoint::ConvertArgument => host,
-                    _ => kiln::core::args::IntoArg::into_arg(7u32),
-                };
-                let result = match gpu {
-                    true => jit.inspect(&fill, args!(&mut x, value)).map(drop),
-                    false => jit.launch(&fill, 1, 32, args!(&mut x, value)),
-                };
-                let error = result.expect_err("the hook is wrong").to_string();
-                let want = format!("hook `wrong` {how}");
-                assert!(error.starts_with(&want), "{point}: {error}");
-                let want = format!("kernel: fill, extension point: {point}");
-                assert!(error.ends_with(&want), "{point}: {error}");
-                assert!(x.to_vec().is_ok(), "{point}: the device is as it was");
-            }
+            let want = match wrong {
+                _ if place.target.is_some() && at_launch.contains(&point) => None,
+                Wrong::Fails if point == HookPoint::AfterLaunch => None,
+                Wrong::Fails => Some("failed: no more"),
+                Wrong::Panics => Some("panicked: no way"),
+                // An argument that nobody converts is an error, and not the hook's.
+                Wrong::Breaks if point == HookPoint::ConvertArgument => continue,
+                Wrong::Breaks => broken,
+            };
+            let Some(want) = want else {
+                assert_eq!(error, None, "{how}");
+                continue;
+            };
+            let error = error.unwrap_or_else(|| panic!("{how}: the hook is wrong"));
+            let want = format!("hook `wrong` {want}");
+            assert!(error.starts_with(&want), "{how}: {error}");
+            let want = format!("kernel: fill, extension point: {point}");
+            assert!(error.ends_with(&want), "{how}: {error}");
         }
     }
 }

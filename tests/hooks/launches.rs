@@ -50,7 +50,6 @@ fn line(name: &str, arg: LaunchArg<'_>) -> String {
         LaunchArg::Slice { length, .. } => format!("{name}: {length} elements"),
         LaunchArg::Reference { bytes, .. } => format!("{name}: {bytes} bytes elsewhere"),
         LaunchArg::Value(bytes) => format!("{name}: {bytes:?}"),
-        other => format!("{name}: {other:?}"),
     }
 }
 

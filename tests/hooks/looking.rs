@@ -17,7 +17,7 @@ use super::for_gpu;
 fn scale(x: &mut [f32], by: f32) {
     let i = global_id().x;
     if i < x.len() {
-        x[i] = by * x[i];
+        x[i] *= by;
     }
 }
 

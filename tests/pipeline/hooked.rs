@@ -209,7 +209,7 @@ fn a_value_of_another_type_is_an_error() -> kiln::Result<()> {
     let error = error.to_string();
     assert!(
         error.contains(
-            "a hook lowered an instruction of function `operations` to a value of LLVM type"
+            "hook `wrong` failed: an operation of function `operations` was lowered to a value of LLVM's type"
         ),
         "{error}"
     );

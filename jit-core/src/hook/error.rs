@@ -68,6 +68,14 @@ pub enum HookErrorKind {
     /// It left an LLVM module that cannot become code.
     #[error("{}", error_text!("left an LLVM module that cannot become code: {}", .0))]
     NotAdmitted(String),
+    /// LLVM cannot run the passes that it asked for.
+    #[error("{}", error_text!("changed the passes to some that LLVM does not run: {}", .0))]
+    Passes(String),
+    /// It left PTX without the kernel.
+    #[error("{}", error_text!(
+        "left PTX that has no kernel `{}` any more, where launches begin; leave its `.entry` as it is", .0
+    ))]
+    LostEntry(String),
     /// It gave machine code of no form that a driver loads.
     #[error(
         "gave bytes that are no `cubin`: those begin as an ELF file does; give what `ptxas` writes, or `None` to leave \

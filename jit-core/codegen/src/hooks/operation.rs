@@ -117,6 +117,19 @@ pub enum OperationError {
         /// The type.
         ty: String,
     },
+    /// An operation was lowered to a value of another type than its result has.
+    #[error("{}", error_text!(
+        "an operation of function `{function}` was lowered to a value of LLVM's type `{given}`, and its result is of \
+         type `{wanted}`; give one of that, which `OperationLowering::llvm_result_type` says"
+    ))]
+    WrongValue {
+        /// The function of the IR.
+        function: String,
+        /// The type of the value.
+        given: String,
+        /// The type of the result.
+        wanted: String,
+    },
     /// A text with a zero in it, which LLVM would take for its end.
     #[error("{}", error_text!("there is a NUL character in {what}; leave it out"))]
     Nul {
@@ -129,6 +142,15 @@ pub enum OperationError {
 }
 
 debug_as_text!(OperationError);
+
+impl From<OperationError> for BackendError {
+    fn from(error: OperationError) -> BackendError {
+        match error {
+            OperationError::Llvm(error) => error,
+            error => BackendError::new("lower", error.to_string()),
+        }
+    }
+}
 
 impl From<BackendError> for OperationError {
     fn from(error: BackendError) -> OperationError {
@@ -287,25 +309,21 @@ impl<'a, 'ctx> OperationLowering<'a, 'ctx> {
         self.place.assembly(self.builder, assembly, result, args)
     }
 
-    /// A hook's value must have the type of the result that it stands for.
-    pub(crate) fn check_result(
-        &self,
-        value: BasicValueEnum<'ctx>,
-        expected: BasicTypeEnum<'ctx>,
-    ) -> Result<(), BackendError> {
-        if value.get_type() == expected {
+    /// Whether a value has the type of the result that it is to stand for.
+    ///
+    /// # Errors
+    /// [`OperationError::WrongValue`]; as [`OperationLowering::llvm_type`].
+    pub fn check_result(&self, value: BasicValueEnum<'ctx>) -> Result<(), OperationError> {
+        let wanted = self.llvm_result_type()?;
+        if value.get_type() == wanted {
             return Ok(());
         }
-        Err(BackendError::new(
-            "lower",
-            format!(
-                "a hook lowered an instruction of function `{}` to a value of LLVM type {} where \
-                 {} is needed",
-                self.function.name,
-                value.get_type().print_to_string(),
-                expected.print_to_string()
-            ),
-        ))
+        let text = |ty: BasicTypeEnum<'ctx>| ty.print_to_string().to_string_lossy().into_owned();
+        Err(OperationError::WrongValue {
+            function: self.function.name.clone(),
+            given: text(value.get_type()),
+            wanted: text(wanted),
+        })
     }
 }
 

@@ -212,7 +212,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             unsafe { function.delete() };
             return Ok(None);
         };
-        operation.check_result(value, inner.value_type(self.types(), result))?;
+        operation.check_result(value)?;
         inner.return_leaves(value, &results)?;
         Ok(Some(function))
     }

@@ -331,7 +331,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             replaced = hooks.lower_intrinsic(&operation, def, &args)?;
         }
         if let Some(value) = replaced {
-            operation.check_result(value, self.types().value(ty)?)?;
+            operation.check_result(value)?;
         }
         Ok(replaced)
     }
