@@ -8,6 +8,7 @@ mod cpu_code;
 mod cpu_warps;
 mod errors;
 mod front_ends;
+mod globals;
 mod growth;
 mod hooks;
 mod macros;

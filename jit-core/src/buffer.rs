@@ -117,6 +117,27 @@ impl<T: KernelType> Buffer<T> {
     }
 }
 
+impl Buffer<u8> {
+    /// The first values of another type that its bytes are.
+    pub(crate) fn read_as<T: KernelType>(&self, len: usize) -> Result<Vec<T>> {
+        self.backend.synchronize_memory(self.address, self.len)?;
+        vec_from_bytes(len, |bytes| {
+            Ok(self.backend.download(self.address, bytes)?)
+        })
+    }
+
+    /// Overwrites the first bytes with values of another type.
+    pub(crate) fn write_as<T: KernelType>(&self, values: &[T]) -> Result<()> {
+        let buffer = self.len / size_of::<T>().max(1);
+        if values.len() > buffer {
+            let values = values.len();
+            return Err(MemoryError::BufferTooSmall { buffer, values }.into());
+        }
+        self.backend.synchronize_memory(self.address, self.len)?;
+        Ok(self.backend.upload(self.address, bytes_of(values))?)
+    }
+}
+
 impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
         self.backend.free(self.address, self.len * size_of::<T>());

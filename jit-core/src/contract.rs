@@ -8,8 +8,8 @@
 
 use crate::hook::{Hook, HookErrorKind, HookPoint};
 use crate::ir::{
-    AddressSpace, FuncId, HiddenData, HiddenParam, Inst, Module, ParamData, ParamFacts, Passing,
-    Phase, Type, TypeData, TypeTable,
+    AddressSpace, FuncId, HiddenData, HiddenParam, HiddenSource, Inst, Module, ParamData,
+    ParamFacts, Passing, Phase, Type, TypeData, TypeTable,
 };
 
 /// A parameter as the launch sees it.
@@ -68,6 +68,9 @@ impl Contract {
             }
         }
         for HiddenData { name, source, .. } in now {
+            if let HiddenSource::Global(_) = source {
+                continue;
+            }
             if !source.is_hook(hook.name()) {
                 return Err(format!(
                     "`{name}` is declared for {source} to give; declare it by the hook's own name, `{}`",

@@ -339,3 +339,30 @@ fn a_launch_from_where_values_are_given_is_an_error_and_no_recursion() {
           kernel: put, extension point: hidden_arguments
           kernel: put, extension point: hidden_arguments"#]].assert_eq(&error.to_string());
 }
+
+#[test]
+fn a_kernel_of_text_needs_the_hook_that_it_names() -> Result<()> {
+    let text = "module text specialized
+        hidden hidden0 operand: u32 hook adds
+        kernel @text(%0 x: slice<generic, mut u32>) {
+          %1: u32 = intrinsic thread_idx.x()
+          %2: ptr<generic, mut u32> = slice_index %0, %1
+          %3: u32 = hidden hidden0
+          store %2, %3
+        }";
+    // SAFETY: its access is checked.
+    let kernel = unsafe { Kernel::parse("text.kir", text, &kiln::stdlib::find) }?;
+    let gives = Hook::new("adds").hidden_arguments(|_, hidden| hidden.set("operand", 9u32));
+    let launch = |hooks| {
+        let jit = Jit::with(Device::cpu(), hooks, JitOptions::default());
+        let mut x = jit.zeros::<u32>(4)?;
+        jit.launch(&kernel, 1, 4, args!(&mut x))?;
+        x.to_vec()
+    };
+    assert_eq!(launch(gives.into())?, [9; 4]);
+    let error = launch(HookSet::new()).expect_err("there is no such hook");
+    expect![[r#"
+        hook `adds` did not give a hidden argument: `operand` is for it to give, and this `Jit` has no such hook; add it to the hooks of the `Jit`
+          kernel: text, extension point: hidden_arguments"#]].assert_eq(&error.to_string());
+    Ok(())
+}

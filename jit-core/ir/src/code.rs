@@ -46,6 +46,12 @@ pub struct HiddenInfo {
     pub element: Option<TypeDigest>,
     /// Whether it is the address of memory or a slice of it.
     pub is_address: bool,
+    /// The size of that in bytes.
+    pub bytes: u64,
+    /// The type of the elements, if that is an array.
+    pub item: Option<TypeDigest>,
+    /// Where it was declared.
+    pub location: String,
     /// How it is passed; `None` in a kernel that does not read it.
     pub passed: Option<ParamKind>,
 }
@@ -54,6 +60,7 @@ impl HiddenInfo {
     fn new(legal: &Legal, id: HiddenParam, data: &HiddenData) -> HiddenInfo {
         let address = legal.types.address(data.ty);
         let value = address.map_or(data.ty, |address| address.pointee);
+        let item = legal.types.as_array(value);
         let mut params = legal.kernel().params.iter().zip(&legal.layout().params);
         let passed = params.find(|(param, _)| param.hidden == Some(id));
         HiddenInfo {
@@ -62,6 +69,9 @@ impl HiddenInfo {
             ty: legal.types.display(data.ty),
             element: TypeDigest::of(&legal.types, value),
             is_address: address.is_some(),
+            bytes: legal.types.layout(value).map_or(0, |layout| layout.size),
+            item: item.and_then(|(item, _)| TypeDigest::of(&legal.types, item)),
+            location: legal.display_location(data.location),
             passed: passed.map(|(_, kind)| *kind),
         }
     }
@@ -72,7 +82,9 @@ impl Legal {
     fn hidden_values(&self) -> Vec<HiddenInfo> {
         let given = |(id, data): (HiddenParam, &HiddenData)| match data.source {
             HiddenSource::FaultChannel => None,
-            HiddenSource::Hook(_) => Some(HiddenInfo::new(self, id, data)),
+            HiddenSource::Hook(_) | HiddenSource::Global(_) => {
+                Some(HiddenInfo::new(self, id, data))
+            }
         };
         self.hidden.iter().filter_map(given).collect()
     }

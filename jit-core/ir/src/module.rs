@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::entity::{Entity, PrimaryMap, entity};
 use super::function::Function;
 use super::intrinsic::IntrinsicDef;
-use super::types::{Type, TypeTable};
+use super::types::{AddressSpace, Type, TypeTable};
 
 entity! {
     /// A function of a module.
@@ -104,6 +104,9 @@ pub struct HiddenData {
 pub enum HiddenSource {
     /// The hook of this name.
     Hook(String),
+    /// The `Jit`: the address of memory on its device that all its kernels share by this name. The bytes are what
+    /// is there at first; without them zeros are.
+    Global(Option<Arc<[u8]>>),
     /// The device: the address of the [`FaultChannel`](crate::fault::FaultChannel).
     FaultChannel,
 }
@@ -119,6 +122,7 @@ impl fmt::Display for HiddenSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HiddenSource::Hook(hook) => write!(f, "hook `{hook}`"),
+            HiddenSource::Global(_) => f.write_str("the `Jit`"),
             HiddenSource::FaultChannel => f.write_str("the device"),
         }
     }
@@ -207,6 +211,24 @@ impl Module {
             ty,
             source: HiddenSource::Hook(hook.to_owned()),
             location: Location::unknown(),
+        })
+    }
+
+    /// The address of memory that all kernels of a `Jit` share by a name, for a value of type `ty`; `initial` is
+    /// what is there at first, zeros if it is not said.
+    pub fn add_global(
+        &mut self,
+        name: &str,
+        ty: Type,
+        initial: Option<Arc<[u8]>>,
+        location: Location,
+    ) -> HiddenParam {
+        let ty = self.types.pointer(ty, AddressSpace::Global, true);
+        self.hidden_value(HiddenData {
+            name: name.to_owned(),
+            ty,
+            source: HiddenSource::Global(initial),
+            location,
         })
     }
 

@@ -1,5 +1,7 @@
 //! What a function declares: parameters, types, shared and local memory, constants.
 
+use std::sync::Arc;
+
 use crate::ir::{
     AddressSpace, ArrayLen, ConstParam, ConstParamData, Constant, Entity, FunctionKind, GlobalData,
     Inline, InstData, LaunchBounds, SharedData, StructData, Type, TypeBound, TypeData,
@@ -250,6 +252,42 @@ impl KernelBuilder {
             },
             ty,
         )
+    }
+
+    /// An array in the device's memory that all kernels of a [`Jit`](crate::jit::Jit) share by its name, as a slice
+    /// (CUDA guide, `__device__`): it is made with these values at the first launch, and kept from launch to
+    /// launch, whatever is redefined. The host has it by [`Jit::global`](crate::jit::Jit::global). Another kernel that
+    /// declares it has the same memory, and other values at first count for nothing then; other types or lengths
+    /// are an error of the launch. Threads that write what others read need atomics.
+    #[track_caller]
+    pub fn global<T: KernelType>(&self, name: &str, values: &[T]) -> Val<'_> {
+        let initial = crate::value::defined_bytes(values).into();
+        self.global_array(name, self.ty::<T>(), values.len() as u32, Some(initial))
+    }
+
+    /// The same of zeros.
+    #[track_caller]
+    pub fn global_zeros<T: KernelType>(&self, name: &str, len: u32) -> Val<'_> {
+        self.global_array(name, self.ty::<T>(), len, None)
+    }
+
+    #[track_caller]
+    fn global_array(
+        &self,
+        name: &str,
+        element: Type,
+        len: u32,
+        initial: Option<Arc<[u8]>>,
+    ) -> Val<'_> {
+        let array = self.array(element, len.into());
+        let location = self.here();
+        let global = {
+            let module = &mut self.state.borrow_mut().module;
+            module.add_global(name, array, initial, location)
+        };
+        let ptr_ty = self.pointer_type(array, AddressSpace::Global, true);
+        let place = Place::new(self.emit(InstData::Hidden(global), ptr_ty), array, true);
+        self.array_slice(place, element, AddressSpace::Global, len)
     }
 
     /// A read-only table that becomes part of the code, as a slice (CUDA guide, `__constant__`).

@@ -21,6 +21,42 @@ pub enum MemoryError {
         /// What was asked for.
         bytes: usize,
     },
+    /// Two kernels have globals of one name and of different types.
+    #[error("{}", error_text!(
+        "global `{name}` is a `{}` at {}, and a `{}` at {}; it is the same memory, so give one of them another \
+         name", first.0, first.1, second.0, second.1
+    ))]
+    TwoGlobals {
+        /// The name.
+        name: String,
+        /// The address's type and the place, as the kernel has it that was launched first.
+        first: (String, String),
+        /// The same of the other.
+        second: (String, String),
+    },
+    /// No kernel has a global of the name.
+    #[error("{}", error_text!(
+        "no kernel with a global `{name}` was launched by this `Jit`; its memory is made by the first launch of \
+         one that reads or writes it"
+    ))]
+    NoGlobal {
+        /// The name.
+        name: String,
+    },
+    /// A global is of another type.
+    #[error("{}", error_text!(
+        "global `{name}` is a `{ty}`, declared at {location}, and no array of `{wanted}`"
+    ))]
+    OtherGlobal {
+        /// The name.
+        name: String,
+        /// The address's type.
+        ty: String,
+        /// Where it was declared.
+        location: String,
+        /// The type of the elements that was asked for.
+        wanted: String,
+    },
     /// A buffer does not hold what its type says.
     #[error(transparent)]
     InvalidValue(#[from] InvalidValue),

@@ -11,7 +11,7 @@ use crate::args::{Arg, IntoArg, Payload, shared_arg};
 use crate::buffer::Buffer;
 use crate::code::{HiddenInfo, KernelInfo};
 use crate::error::Error;
-use crate::ir::{debug_as_text, error_text};
+use crate::ir::{HiddenSource, debug_as_text, error_text};
 use crate::runtime::Device;
 use crate::value::KernelType;
 
@@ -105,6 +105,14 @@ pub enum HiddenError {
         name: String,
         /// The type that was declared.
         declared: String,
+    },
+    /// The `Jit` has no hook of the name that the kernel's module says.
+    #[error("{}", error_text!(
+        "`{name}` is for it to give, and this `Jit` has no such hook; add it to the hooks of the `Jit`"
+    ))]
+    NoHook {
+        /// The name.
+        name: String,
     },
     /// The launch is one of those that hooks make where they give hidden arguments.
     #[error("{}", error_text!(
@@ -213,6 +221,14 @@ fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenE
 }
 
 impl Given {
+    /// The first that a kernel reads and no hook has given.
+    pub(crate) fn nobodys<'k>(&self, kernel: &'k KernelInfo) -> Option<(&'k str, &'k HiddenInfo)> {
+        kernel.hidden.iter().find_map(|info| match &info.source {
+            HiddenSource::Hook(hook) => self.missing(hook, kernel).map(|info| (&**hook, info)),
+            HiddenSource::Global(_) | HiddenSource::FaultChannel => None,
+        })
+    }
+
     /// The first that a kernel reads of a hook, and that was not given.
     pub(crate) fn missing<'k>(&self, hook: &str, kernel: &'k KernelInfo) -> Option<&'k HiddenInfo> {
         let is_given = |place| self.0.iter().any(|(given, _)| *given == place);

@@ -1,9 +1,9 @@
-//! What a launch passes besides its arguments: values that hooks give.
+//! What a launch passes besides its arguments: values that hooks give, and addresses of globals.
 
 use std::cell::Cell;
 
 use super::Jit;
-use crate::abi::LaunchArgs;
+use crate::abi::{LaunchArgs, ParamKind};
 use crate::code::KernelInfo;
 use crate::compile::failed;
 use crate::error::Result;
@@ -11,6 +11,7 @@ use crate::hook::{
     Given, HiddenArguments, HiddenError, Hook, HookError, HookErrorKind, HookPoint, LaunchEvent,
     Observed, at,
 };
+use crate::ir::HiddenSource;
 use crate::launch::LaunchConfig;
 use crate::runtime::Buffer;
 
@@ -63,6 +64,25 @@ impl Jit {
         };
         for hook in self.0.hooks.iter() {
             self.ask(hook, info, &observed.event(block), &mut held.given)?;
+        }
+        if let Some((hook, missing)) = held.given.nobodys(info) {
+            let name = missing.name.clone();
+            return Err(HookError {
+                hook: hook.to_owned(),
+                kernel: info.name.clone(),
+                point: HookPoint::HiddenArguments,
+                kind: HookErrorKind::NotGiven(HiddenError::NoHook { name }),
+            }
+            .into());
+        }
+        for global in &info.hidden {
+            if let (HiddenSource::Global(initial), Some(ParamKind::Value(slot))) =
+                (&global.source, global.passed)
+            {
+                let initial = initial.as_deref();
+                let memory = self.0.globals.enter(&self.0.device, global, initial)?;
+                block.put_number(slot, memory.address());
+            }
         }
         let copies = &mut held.copies;
         held.given.put(info, block, |bytes| {

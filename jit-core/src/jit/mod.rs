@@ -7,6 +7,7 @@
 //! jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
 //! ```
 
+mod globals;
 mod hidden;
 mod load;
 mod prepared;
@@ -31,6 +32,8 @@ use crate::runtime::{Buffer, Device, Event};
 use crate::target::Target;
 use crate::under_way::Made;
 use crate::value::KernelType;
+pub use globals::Global;
+use globals::Globals;
 use load::{identity, type_forms};
 pub use prepared::Prepared;
 
@@ -70,6 +73,7 @@ struct State {
     options: JitOptions,
     target: Target,
     cache: KernelCache,
+    globals: Globals,
 }
 
 impl std::fmt::Debug for Jit {
@@ -97,6 +101,7 @@ impl Jit {
             options,
             target,
             cache,
+            globals: Globals::default(),
         }))
     }
 
@@ -134,6 +139,15 @@ impl Jit {
     /// Out of memory, or a device that has failed.
     pub fn zeros<T: KernelType>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::zeros(&self.0.device, len)
+    }
+
+    /// The global of a name, by which kernels of this `Jit` share memory
+    /// ([`KernelBuilder::global`](crate::build::KernelBuilder::global)), as an array of `T`.
+    ///
+    /// # Errors
+    /// No kernel that has it was launched here, or it is of another type.
+    pub fn global<T: KernelType>(&self, name: &str) -> Result<Global<T>> {
+        self.0.globals.find(name)
     }
 
     /// Marks the current end of the device's work; two events give the time between them.

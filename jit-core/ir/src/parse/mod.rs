@@ -14,6 +14,7 @@ mod operation;
 mod types;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use lexer::{Spanned, Token, lex};
 
@@ -167,21 +168,29 @@ impl<'t> Parser<'t> {
         self.expect(":")?;
         let ty = self.ty()?;
         self.expect("=")?;
-        let digits_at = self.at;
-        let digits = self.text("the bytes, as hexadecimal digits in quotes")?;
-        let Some(bytes) = bytes_of(&digits) else {
-            let message = "bytes are written as pairs of hexadecimal digits";
-            return Err(self.error_at(digits_at, message));
-        };
+        let bytes = self.bytes()?;
         let id = self.module.globals.push(GlobalData {
             name: name.clone(),
             ty,
-            bytes: bytes.into(),
+            bytes,
         });
         match self.globals.insert(name.clone(), id) {
             None => Ok(()),
             Some(_) => Err(self.error_at(place, format!("`@{name}` is defined twice"))),
         }
+    }
+
+    /// `"0000803f"`
+    fn bytes(&mut self) -> Parsed<Arc<[u8]>> {
+        let digits_at = self.at;
+        let digits = self.text("the bytes, as hexadecimal digits in quotes")?;
+        let bytes = bytes_of(&digits).ok_or_else(|| {
+            self.error_at(
+                digits_at,
+                "bytes are written as pairs of hexadecimal digits",
+            )
+        })?;
+        Ok(bytes.into())
     }
 
     /// `hidden hidden0 counts: slice<global, mut u64> hook "count-loads"`
@@ -190,10 +199,15 @@ impl<'t> Parser<'t> {
         self.at += 1;
         self.numbered(&self.module.hidden.next_key().to_string())?;
         let (name, ty) = self.declared()?;
-        let source = match self.word("`hook` or `fault_channel`")?.as_str() {
+        const SOURCES: &str = "`hook`, `global` or `fault_channel`";
+        let source = match self.word(SOURCES)?.as_str() {
             "hook" => HiddenSource::Hook(self.name()?),
+            "global" => HiddenSource::Global(match self.peek() {
+                Token::Text(_) => Some(self.bytes()?),
+                _ => None,
+            }),
             "fault_channel" => HiddenSource::FaultChannel,
-            _ => return Err(self.error_at(self.at - 1, "expected `hook` or `fault_channel`")),
+            _ => return Err(self.error_at(self.at - 1, format!("expected {SOURCES}"))),
         };
         let location = self.location(start)?;
         self.module.hidden.push(HiddenData {

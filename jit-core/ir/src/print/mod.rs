@@ -205,12 +205,19 @@ impl<'m> Printer<'m> {
     fn globals(&mut self) {
         for global in self.module.globals.values() {
             let ty = self.ty(global.ty);
-            put!(self, "const @{}: {ty} = \"", name(&global.name));
-            for byte in global.bytes.iter() {
-                put!(self, "{byte:02x}");
-            }
-            self.text += "\"\n";
+            put!(self, "const @{}: {ty} = ", name(&global.name));
+            self.bytes(&global.bytes);
+            self.text += "\n";
         }
+    }
+
+    /// Bytes as hexadecimal digits in quotes.
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.text += "\"";
+        for byte in bytes {
+            put!(self, "{byte:02x}");
+        }
+        self.text += "\"";
     }
 
     fn hidden(&mut self) {
@@ -219,6 +226,11 @@ impl<'m> Printer<'m> {
             put!(self, "hidden {id} {}: {ty} ", name(&data.name));
             match &data.source {
                 HiddenSource::Hook(hook) => put!(self, "hook {}", name(hook)),
+                HiddenSource::Global(None) => self.text += "global",
+                HiddenSource::Global(Some(bytes)) => {
+                    self.text += "global ";
+                    self.bytes(bytes);
+                }
                 HiddenSource::FaultChannel => self.text += "fault_channel",
             }
             self.location(data.location);

@@ -1,11 +1,12 @@
 //! Rules about the module as a whole: names, kernels, constants, intrinsic rows, recursion.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::Checker;
 use crate::{
-    AddressSpace, Cell, Effects, Family, FuncId, FunctionKind, HiddenData, IntrinsicDef, Lowering,
-    Meaning, Module, Phase, Scalar, TypePattern,
+    AddressSpace, Cell, Effects, Family, FuncId, FunctionKind, HiddenData, HiddenSource,
+    IntrinsicDef, Lowering, Meaning, Module, Phase, Scalar, TypePattern,
 };
 
 /// Checks what concerns the module.
@@ -182,6 +183,20 @@ fn hidden(checker: &mut Checker<'_>) {
             ));
         }
         let address = module.types.address(data.ty);
+        if let HiddenSource::Global(initial) = source {
+            let size = address.and_then(|address| module.types.layout(address.pointee));
+            let size = size.map(|layout| layout.size);
+            let fits = |initial: &Arc<[u8]>| size == Some(initial.len() as u64);
+            if size.is_none() || !module.types.is_pointer(data.ty) {
+                checker.report_module(format!(
+                    "global `{name}` of type `{ty}` is no pointer to what has a fixed size"
+                ));
+            } else if !initial.as_ref().is_none_or(fits) {
+                checker.report_module(format!(
+                    "global `{name}` of type `{ty}` has not as many bytes at first"
+                ));
+            }
+        }
         if address.is_some_and(|address| address.space != AddressSpace::Global) {
             checker.report_module(format!(
                 "hidden value `{name}` of type `{ty}` is an address, and not of global memory"
