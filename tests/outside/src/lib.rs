@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache_hint;
+pub mod counters;
 pub mod read_only;
 pub mod small_blocks;
 pub mod timer;

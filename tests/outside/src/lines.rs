@@ -4,6 +4,7 @@
 /// File and lines.
 const MOST: &[(&str, usize)] = &[
     ("cache_hint", 8),
+    ("counters", 30),
     ("read_only", 20),
     ("small_blocks", 8),
     ("timer", 23),

@@ -10,24 +10,34 @@ fn standard_and(hook: Hook) -> HookSet {
 
 /// This machine's CPU, with the standard hooks and this one.
 pub fn cpu(hook: Hook) -> Jit {
-    Jit::with(Device::cpu(), standard_and(hook), JitOptions::default())
+    cpu_of(Device::cpu(), hook)
+}
+
+/// The same of a device that the hook knows.
+pub fn cpu_of(device: Device, hook: Hook) -> Jit {
+    Jit::with(device, standard_and(hook), JitOptions::default())
 }
 
 /// The interpreter.
 pub fn interpreter(hook: Hook) -> Jit {
-    for_target(standard_and(hook), Target::Interpreter)
+    interpreter_of(Device::cpu(), hook)
+}
+
+/// The same of a device that the hook knows.
+pub fn interpreter_of(device: Device, hook: Hook) -> Jit {
+    for_target(device, standard_and(hook), Target::Interpreter)
 }
 
 /// A `Jit` that compiles for an H100 and launches nothing: for looking at PTX.
 pub fn ptx(hooks: impl Into<HookSet>) -> Jit {
     let hooks = kiln::hooks::standard().with_all(&hooks.into());
-    for_target(hooks, Target::Ptx(PtxTarget::for_sm(90)))
+    for_target(Device::cpu(), hooks, Target::Ptx(PtxTarget::for_sm(90)))
 }
 
-fn for_target(hooks: HookSet, target: Target) -> Jit {
+fn for_target(device: Device, hooks: HookSet, target: Target) -> Jit {
     let options = JitOptions {
         target: Some(target),
         ..JitOptions::default()
     };
-    Jit::with(Device::cpu(), hooks, options)
+    Jit::with(device, hooks, options)
 }
