@@ -210,7 +210,7 @@ fn a_lost_test_is_found() {
         manifest,
         &["device-stdlib/Cargo.toml:1: `device-stdlib/src/"],
     );
-    check("hooks/Cargo.toml", manifest, &[]);
+    check("notebook/Cargo.toml", manifest, &[]);
     let of_a_program = "[lib]\npath = \"x\"\n\n[[bin]]\ntest = false\n";
     check("device-stdlib/Cargo.toml", of_a_program, &[]);
 }
