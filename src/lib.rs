@@ -53,7 +53,7 @@ pub use kiln_device_stdlib as stdlib;
 pub use kiln_device_stdlib::intrinsic;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
-pub use kiln_kernel_macro::{KernelType, device_fn, kernel};
+pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};
 
 pub use kiln_jit_core::checks::{Checks, Finding};
 pub use kiln_jit_core::error::{self, Error, Result};
@@ -152,14 +152,15 @@ pub mod macros {
     pub use kiln_array_lib::macros::*;
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::resolve::*;
-    pub use kiln_jit_core::args::IntoArg;
+    pub use kiln_jit_core::args::{Arg, IntoArg};
     pub use kiln_jit_core::error::Error;
     pub use kiln_jit_core::front::*;
-    pub use kiln_jit_core::ir::{Constant, Type, TypeForm};
+    pub use kiln_jit_core::ir::{Constant, Type, TypeForm, TypeTable};
     pub use kiln_jit_core::jit::Jit;
     pub use kiln_jit_core::launch::LaunchConfig;
     pub use kiln_jit_core::runtime::Buffer;
-    pub use kiln_jit_core::value::{DeviceType, KernelType};
+    pub use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
+    pub use kiln_jit_core::view::{KernelView, ToKernel, passed_view, slice_type, struct_type};
     pub use kiln_kernel_macro::{device_expression, kernel_expression};
 }
 
@@ -186,5 +187,6 @@ pub mod prelude {
     pub use kiln_jit_core::launch::{Dim3, LaunchConfig, grid_for};
     pub use kiln_jit_core::runtime::{Buffer, Device, DeviceKind};
     pub use kiln_jit_core::value::KernelType;
-    pub use kiln_kernel_macro::{KernelType, device_fn, kernel};
+    pub use kiln_jit_core::view::{KernelView, ToKernel};
+    pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};
 }

@@ -7,6 +7,7 @@ mod positions;
 mod ptx;
 mod same_ir;
 mod values;
+mod views;
 mod wide;
 
 use kiln::core::job::CompileOptions;

@@ -2,7 +2,8 @@
 //!
 //! [`crate::args!`] turns values, `&buffer` and `&mut buffer` into [`Arg`]s. Borrowing does the
 //! aliasing check: rustc does not let one buffer be passed as `&mut` twice, or as `&` and `&mut`.
-//! Making an argument allocates nothing unless a by-value struct has more than 16 bytes.
+//! Making an argument allocates nothing unless a by-value struct has more than 16 bytes, or it is a
+//! [view](crate::view), which is a list of arguments.
 
 use std::any::Any;
 use std::hash::{Hash, Hasher};
@@ -13,7 +14,8 @@ use smallvec::SmallVec;
 use crate::ir::{TypeDigest, TypeForm};
 use crate::runtime::{Buffer, DeviceId};
 use crate::specialize::{ArgumentKind, ArgumentType, HostType};
-use crate::value::{KernelType, value_bytes};
+use crate::value::{KernelType, KernelValue, value_bytes};
+use crate::view::{KernelView, ToKernel};
 
 /// What is known about an argument's value, from the value itself. Part of the launch signature:
 /// other facts are another specialization.
@@ -32,7 +34,7 @@ pub struct ArgFacts {
 /// What of an argument selects the specialization.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ArgSignature {
-    /// The type of the value or of the elements, as the IR has it.
+    /// The type of the value or of the elements, as the IR has it; of a part of a view with its field.
     pub ty: TypeDigest,
     /// Value, slice or pointer; read-only or mutable.
     pub kind: ArgumentKind,
@@ -64,6 +66,18 @@ impl Hash for ArgSignature {
 }
 
 impl ArgSignature {
+    /// That of what is still to become arguments.
+    const OF_NONE: ArgSignature = ArgSignature {
+        ty: TypeForm::UNIT.digest(),
+        kind: ArgumentKind::Value,
+        facts: ArgFacts {
+            equal_one: false,
+            divisible_by_16: false,
+            aligned_16: false,
+            wide: false,
+        },
+    };
+
     /// The signature without the facts that are only compiled in on demand, unless `keep`.
     pub(crate) fn keeping_facts(self, keep: bool) -> Self {
         if keep {
@@ -95,6 +109,8 @@ pub struct Arg<'a> {
     pub(crate) signature: ArgSignature,
     pub(crate) host: HostType,
     pub(crate) rust_name: &'static str,
+    /// The field that it is, if it is a part of a view.
+    pub(crate) field: Option<&'static str>,
     pub(crate) payload: Payload<'a>,
     /// Where the memory behind it lies.
     pub(crate) device: Option<DeviceId>,
@@ -113,6 +129,8 @@ pub(crate) enum Payload<'a> {
     },
     /// A host value for a hook to convert.
     Host(&'a (dyn Any + Send + Sync)),
+    /// The arguments that a view is.
+    Parts(Box<[Arg<'a>]>),
 }
 
 impl std::fmt::Debug for Arg<'_> {
@@ -134,6 +152,14 @@ impl<'a> Arg<'a> {
     }
 
     fn type_of(&self, element: &dyn std::fmt::Display) -> String {
+        let ty = self.type_without_field(element);
+        match self.field {
+            Some(field) => format!("{field}: {ty}"),
+            None => ty,
+        }
+    }
+
+    fn type_without_field(&self, element: &dyn std::fmt::Display) -> String {
         match self.signature.kind {
             ArgumentKind::Slice { mutable: true } => format!("&mut [{element}]"),
             ArgumentKind::Slice { mutable: false } => format!("&[{element}]"),
@@ -143,11 +169,49 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// A second argument like this one; `None` if it is a buffer as `&mut`.
+    /// The arguments that a struct with slices inside is, a field each in the order of the struct, as one.
+    /// What `#[derive(KernelView)]` writes; `V` is the struct.
+    pub fn view<V: KernelValue>(fields: impl IntoIterator<Item = (&'static str, Arg<'a>)>) -> Self {
+        let part = |(field, arg): (&'static str, Arg<'a>)| arg.of_field(field);
+        Arg {
+            signature: ArgSignature::OF_NONE,
+            host: HostType(&TypeForm::UNIT),
+            rust_name: std::any::type_name::<V>(),
+            field: None,
+            payload: Payload::Parts(fields.into_iter().map(part).collect()),
+            device: None,
+        }
+    }
+
+    fn of_field(mut self, field: &'static str) -> Self {
+        self.signature.ty = self.signature.ty.of_field(field);
+        self.field = Some(field);
+        self
+    }
+
+    /// Appends the arguments that this is, one if it is no view.
+    pub(crate) fn spread(self, out: &mut Vec<Arg<'a>>) {
+        match self.payload {
+            Payload::Parts(parts) => parts.into_iter().for_each(|part| part.spread(out)),
+            _ => out.push(self),
+        }
+    }
+
+    /// Whether it is passed to a kernel as it is: neither a host value that a hook converts, nor a view.
+    pub(crate) fn is_one(&self) -> bool {
+        !matches!(self.payload, Payload::Host(_) | Payload::Parts(_))
+    }
+
+    /// A second argument like this one; `None` if there is a buffer as `&mut` in it.
     pub fn duplicate(&self) -> Option<Arg<'a>> {
-        match self.signature.kind {
-            ArgumentKind::Slice { mutable: true } | ArgumentKind::Pointer { mutable: true } => None,
-            _ => Some(self.copied()),
+        (!self.is_mutable()).then(|| self.copied())
+    }
+
+    fn is_mutable(&self) -> bool {
+        match (&self.payload, self.signature.kind) {
+            (Payload::Parts(parts), _) => parts.iter().any(Arg::is_mutable),
+            (_, ArgumentKind::Slice { mutable } | ArgumentKind::Pointer { mutable }) => mutable,
+            (_, ArgumentKind::Value) => false,
         }
     }
 
@@ -165,6 +229,7 @@ impl<'a> Arg<'a> {
                 length: *length,
             },
             Payload::Host(value) => Payload::Host(*value),
+            Payload::Parts(parts) => Payload::Parts(parts.iter().map(Arg::copied).collect()),
         };
         Arg { payload, ..*self }
     }
@@ -174,12 +239,20 @@ impl<'a> Arg<'a> {
             host: self.host,
             rust_name: self.rust_name,
             kind: self.signature.kind,
+            field: self.field,
         }
     }
 }
 
 /// Something that can be passed to a kernel: any [`KernelType`] by value, `&Buffer`, `&mut Buffer`,
-/// and what downstream crates turn into those.
+/// what [becomes a view](ToKernel), and what downstream crates turn into those.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a kernel",
+    note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are passed by value, buffers as \
+            `&buffer` or `&mut buffer`",
+    note = "a type of the host is passed as what a `#[derive(KernelView)]` struct sees of it: implement \
+            `ToKernel` for it; in a `#[kernel]` the struct is written with its lifetime, `View<'_>`"
+)]
 pub trait IntoArg<'a> {
     /// The argument.
     fn into_arg(self) -> Arg<'a>;
@@ -191,20 +264,26 @@ impl<'a> IntoArg<'a> for Arg<'a> {
     }
 }
 
-impl<'a, T: KernelType> IntoArg<'a> for T {
+#[diagnostic::do_not_recommend]
+impl<'a, T: ToKernel<'a>> IntoArg<'a> for T {
     fn into_arg(self) -> Arg<'a> {
-        let facts = value_facts(&self);
-        Arg {
-            signature: ArgSignature {
-                ty: T::FORM.digest(),
-                kind: ArgumentKind::Value,
-                facts,
-            },
-            host: HostType::of::<T>(),
-            rust_name: std::any::type_name::<T>(),
-            payload: Payload::Bytes(value_bytes(&self)),
-            device: None,
-        }
+        T::View::arg(self.to_kernel())
+    }
+}
+
+/// A value as an argument.
+pub(crate) fn value_arg<'a, T: KernelType>(value: &T) -> Arg<'a> {
+    Arg {
+        signature: ArgSignature {
+            ty: T::FORM.digest(),
+            kind: ArgumentKind::Value,
+            facts: value_facts(value),
+        },
+        host: HostType::of::<T>(),
+        rust_name: std::any::type_name::<T>(),
+        field: None,
+        payload: Payload::Bytes(value_bytes(value)),
+        device: None,
     }
 }
 
@@ -258,6 +337,7 @@ fn slice_arg<'a, T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'a> {
         },
         host: HostType::of::<T>(),
         rust_name: std::any::type_name::<T>(),
+        field: None,
         payload: Payload::Slice { address, length },
         device: Some(buffer.device_id()),
     }
@@ -266,13 +346,10 @@ fn slice_arg<'a, T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'a> {
 /// A host value that a hook's [`crate::hook::Hook::convert_argument`] turns into an argument.
 pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
     Arg {
-        signature: ArgSignature {
-            ty: TypeForm::UNIT.digest(),
-            kind: ArgumentKind::Value,
-            facts: ArgFacts::default(),
-        },
+        signature: ArgSignature::OF_NONE,
         host: HostType(&TypeForm::UNIT),
         rust_name: std::any::type_name::<T>(),
+        field: None,
         payload: Payload::Host(value),
         device: None,
     }

@@ -38,6 +38,7 @@ pub mod runtime;
 pub mod specialize;
 mod under_way;
 pub mod value;
+pub mod view;
 
 pub use kiln_codegen as codegen;
 pub use kiln_codegen::simt;

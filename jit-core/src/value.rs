@@ -21,7 +21,8 @@ use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, erro
     message = "`{Self}` is not a type that kernels can hold",
     label = "kernels do not know this type",
     note = "they know numbers, `bool`, fixed arrays, and structs with `#[derive(Copy, Clone, KernelType)]` and \
-            `#[repr(C)]` before them"
+            `#[repr(C)]` before them; a struct with slices has `#[derive(KernelView)]` and is written with \
+            its lifetime, `View<'_>`"
 )]
 pub trait DeviceType: Copy + 'static {
     /// The IR type, written out.
@@ -34,6 +35,27 @@ pub trait DeviceType: Copy + 'static {
 
     /// Appends the scalars of this value, in memory order.
     fn scalars(&self, out: &mut Vec<Constant>);
+}
+
+/// A Rust type that something in a kernel can have: a [`DeviceType`], or a `#[derive(KernelView)]` struct,
+/// which has slices inside and is [seen](crate::view) in kernels alone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that kernels can hold",
+    label = "kernels do not know this type",
+    note = "they know numbers, `bool`, fixed arrays, and structs with `#[derive(Copy, Clone, KernelType)]` and \
+            `#[repr(C)]` before them; a struct with slices has `#[derive(KernelView)]` and is written with \
+            its lifetime, `View<'_>`"
+)]
+pub trait KernelValue {
+    /// The IR type, entered in `types` if it is new.
+    fn type_in(types: &mut TypeTable) -> Type;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeviceType> KernelValue for T {
+    fn type_in(types: &mut TypeTable) -> Type {
+        T::ir_type(types)
+    }
 }
 
 /// A Rust type whose values kernels can hold.
@@ -54,7 +76,8 @@ pub trait DeviceType: Copy + 'static {
     message = "`{Self}` is not a type that kernels can hold",
     label = "kernels do not know this type",
     note = "they know numbers, `bool`, fixed arrays, and structs with `#[derive(Copy, Clone, KernelType)]` and \
-            `#[repr(C)]` before them"
+            `#[repr(C)]` before them; a struct with slices has `#[derive(KernelView)]` and is written with \
+            its lifetime, `View<'_>`"
 )]
 pub unsafe trait KernelType: DeviceType + Send + Sync {
     /// Whether all bit patterns are values. If not, each value is checked when it is read back.

@@ -110,6 +110,7 @@ fn argument(text: &str) -> Result<(ArgumentType, ParamSpec), String> {
         host: HostType(form(types, value)?),
         rust_name: types.display(value).leak(),
         kind,
+        field: None,
     };
     Ok((argument, facts(known)?))
 }

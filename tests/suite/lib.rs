@@ -37,6 +37,7 @@ mod rust_references;
 mod rust_threads;
 mod rust_types;
 mod rust_values;
+mod rust_views;
 mod tricky_atomics;
 pub mod tricky_barriers;
 mod tricky_bits;
@@ -126,6 +127,7 @@ pub fn cases() -> Vec<Case> {
         rust_threads::CASES,
         rust_types::CASES,
         rust_values::CASES,
+        rust_views::CASES,
     ]
     .concat()
 }

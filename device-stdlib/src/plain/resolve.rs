@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use kiln_description::method_name;
 use kiln_jit_core::front::{Front, Operand, Pooled, Receiver, TypeOf};
 use kiln_jit_core::ir::Type;
-use kiln_jit_core::value::DeviceType;
+use kiln_jit_core::value::KernelValue;
 
 use super::number::NumOps;
 
@@ -90,8 +90,9 @@ macro_rules! conversions {
 conversions! { from_f64 from_i32 }
 
 /// What rustc infers for a method call of the checked copy: the type of the receiver, without
-/// references, and `()` if there is such a method.
-pub struct MethodOf<T: ?Sized, Found: ?Sized>(PhantomData<fn(&T, &Found)>);
+/// references, and `()` if there is such a method. What the receiver borrows ends with the copy, so a longer
+/// borrow stands for a shorter one.
+pub struct MethodOf<T: ?Sized, Found: ?Sized>(PhantomData<fn() -> (*const T, *const Found)>);
 
 impl<T: ?Sized, Found: ?Sized> Copy for MethodOf<T, Found> {}
 
@@ -121,7 +122,7 @@ pub trait MethodReceiver {
     fn __kiln_receiver<Found: ?Sized>(&self, _: &MethodOf<Self, Found>) {}
 }
 
-impl<T: DeviceType> MethodReceiver for T {}
+impl<T: KernelValue> MethodReceiver for T {}
 // Of any elements: that kernels do not know them is said where the slice is declared.
 impl<T> MethodReceiver for [T] {}
 

@@ -23,6 +23,18 @@ use super::types::{ArrayLen, Scalar, StructData, Type, TypeData, TypeParam, Type
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub struct TypeDigest(u128);
 
+impl TypeDigest {
+    /// What tells a part of a struct apart that is passed by itself: its type and its field's name.
+    #[must_use]
+    pub fn of_field(self, name: &str) -> TypeDigest {
+        let step = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
+        TypeDigest(name.bytes().fold(self.0, step))
+    }
+}
+
+/// Of FNV-1a with 128 bits.
+const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+
 impl Hash for TypeDigest {
     /// One word, which is uniform: this is on the launch's hot path. Equality compares all of it.
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -370,6 +370,21 @@ impl TypeTable {
         self.address(ty).is_some()
     }
 
+    /// Whether there are pointers or slices in values of `ty`.
+    pub fn has_references(&self, ty: Type) -> bool {
+        match self.data(ty) {
+            TypeData::Pointer { .. } | TypeData::Slice { .. } => true,
+            TypeData::Struct(id) => {
+                let mut fields = self.struct_data(*id).fields.iter();
+                fields.any(|(_, ty)| self.has_references(*ty))
+            }
+            TypeData::Array { element, .. } => self.has_references(*element),
+            TypeData::Unit | TypeData::Scalar(_) | TypeData::Vector { .. } | TypeData::Param(_) => {
+                false
+            }
+        }
+    }
+
     /// Whether `ty` is a pointer.
     pub fn is_pointer(&self, ty: Type) -> bool {
         self.as_pointer(ty).is_some()

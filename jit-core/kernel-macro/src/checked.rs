@@ -20,6 +20,7 @@ use crate::function::{root, root_at};
 use crate::position::Start;
 use crate::scan::Variables;
 use crate::signature::Signature;
+use crate::view::borrows_in_path;
 
 /// How the names of `TypeOf`s begin.
 const PREFIX: &str = "__kiln_t";
@@ -91,10 +92,23 @@ impl CheckedCopy {
     pub(crate) fn closure(&self, signature: &Signature, quiet: bool) -> TokenStream {
         let mut body = self.body.clone();
         ForHost.visit_block_mut(&mut body);
-        let params = signature.params.iter().map(|param| {
+        let (views, params): (Vec<_>, Vec<_>) =
+            (signature.params.iter()).partition(|param| borrows_in_path(&param.ty));
+        let params = params.iter().map(|param| {
             let (pattern, ty) = (&param.pattern, &param.ty);
             quote!(#pattern: #ty)
         });
+        // A parameter of a closure borrows for any time, and what rustc infers of a function which is
+        // called with it has to leave the closure; a variable borrows for as long as it has to.
+        let views = views.iter().map(|param| {
+            let (pattern, ty, root) = (&param.pattern, &param.ty, root());
+            quote!(let #pattern: #ty = #root::passed_view();)
+        });
+        let views: TokenStream = views.collect();
+        let body = match views.is_empty() {
+            true => quote!(#body),
+            false => quote!({ #views #body }),
+        };
         let result = signature.result.iter();
         let quiet = match quiet {
             true => quote! {

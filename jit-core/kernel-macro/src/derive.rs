@@ -67,8 +67,8 @@ fn of_struct(input: &DeriveInput, data: &DataStruct, refusals: &mut Refusals) ->
             syn::GenericParam::Type(_) => {}
             syn::GenericParam::Lifetime(param) => refusals.refuse(
                 param,
-                "a value that kernels hold borrows nothing; keep references as parameters of the \
-                 kernel",
+                "a value that kernels hold borrows nothing; a struct with slices that is passed to \
+                 kernels is a view, `#[derive(KernelView)]`",
             ),
             syn::GenericParam::Const(param) => refusals.refuse(
                 param,
@@ -81,8 +81,8 @@ fn of_struct(input: &DeriveInput, data: &DataStruct, refusals: &mut Refusals) ->
         if let syn::Type::Reference(reference) = &field.ty {
             refusals.refuse(
                 reference,
-                "a value that kernels hold borrows nothing; keep references as parameters of the \
-                 kernel",
+                "a value that kernels hold borrows nothing; a struct with slices that is passed to \
+                 kernels is a view, `#[derive(KernelView)]`",
             );
         }
     }
@@ -114,7 +114,7 @@ fn fields(data: &DataStruct) -> Vec<(TokenStream, String, &syn::Type)> {
 }
 
 /// Generics with a bound on each type parameter.
-fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
+pub(crate) fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics {
     let mut generics = input.generics.clone();
     let names: Vec<Ident> = generics.type_params().map(|p| p.ident.clone()).collect();
     let clause = generics.make_where_clause();

@@ -175,6 +175,7 @@ fn feed(tokens: &TokenStream, attribute: &TokenStream) {
         expand(kind, attribute.clone(), tokens.clone());
     }
     crate::derive::expand(tokens.clone());
+    crate::view::expand(tokens.clone());
     crate::function::expand_expression(tokens.clone());
     crate::elementwise::expand(tokens.clone());
     crate::elementwise::expand(quote::quote!(|x, y| { #tokens }));

@@ -2,19 +2,22 @@
 //!
 //! A kernel `fn k<T: Num>(a: T, x: &[T], y: &mut [T])` has a method
 //! `k.launch(&jit, (grid, block), a: T, x: &Buffer<T>, y: &mut Buffer<T>)`. Types are as written, save
-//! `usize`, which has 32 bits in kernels and is a `u32` on the way there.
+//! `usize`, which has 32 bits in kernels and is a `u32` on the way there. A type that is written with a lifetime
+//! is a view, for which whatever becomes it is passed.
 
 use std::collections::HashSet;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, GenericParam, Generics, Pat, Type, parse_quote};
+use syn::visit_mut::VisitMut;
+use syn::{Attribute, GenericParam, Generics, Lifetime, Pat, Type, parse_quote};
 
 use crate::body::plain_name;
 use crate::call::is_number;
 use crate::function::root;
 use crate::signature::Signature;
+use crate::view::first_lifetime;
 
 /// The struct that is the type of a kernel's static, with what can be done with it.
 pub(crate) fn kernel_type(
@@ -92,9 +95,10 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
     let names: Vec<Ident> = (signature.params.iter().enumerate())
         .map(|(i, param)| argument_name(i, &param.pattern))
         .collect();
-    let types = signature.params.iter().map(|param| host_type(&param.ty));
-    let params = names.iter().zip(types).map(|(name, ty)| quote!(#name: #ty));
-    let generics = launch_generics(signature);
+    let (generics, types) = with_named_lifetimes(signature);
+    let params = names.iter().zip(types.iter().map(host_type));
+    let params = params.map(|(name, ty)| quote!(#name: #ty));
+    let generics = launch_generics(generics, signature);
     let (generics, _, clause) = generics.split_for_impl();
     let consts = unbound_consts(signature).map(|name| {
         let text = plain_name(name);
@@ -134,11 +138,69 @@ fn host_type(ty: &Type) -> TokenStream {
         let element = with_width(slice.elem.to_token_stream());
         return quote_spanned!(ty.span()=> &#lifetime #mutability #root::Buffer<#element>);
     }
+    if let Some(lifetime) = first_lifetime(ty) {
+        return quote_spanned!(ty.span()=> impl #root::ToKernel<#lifetime, View = #ty>);
+    }
     with_width(ty.to_token_stream())
 }
 
+/// The signature with a name for each lifetime of a view that has none: an `impl` takes no others.
+fn with_named_lifetimes(signature: &Signature) -> (Generics, Vec<Type>) {
+    let mut generics = signature.generics.clone();
+    let mut types = Vec::new();
+    for (i, param) in signature.params.iter().enumerate() {
+        let mut ty = param.ty.clone();
+        if !matches!(ty, Type::Reference(_)) {
+            let taken = generics
+                .lifetimes()
+                .map(|param| param.lifetime.ident.to_string());
+            let taken: HashSet<String> = taken.collect();
+            // No lifetime has the name of a keyword.
+            let mut name = match argument_name(i, &param.pattern).to_string() {
+                name if name.starts_with("r#") => format!("parameter{i}"),
+                name => name,
+            };
+            while taken.contains(&name) {
+                name.push('_');
+            }
+            name_lifetimes(&name, &mut ty, &mut generics);
+        }
+        types.push(ty);
+    }
+    (generics, types)
+}
+
+/// Gives `'_` in a type a name, and declares that if it is there.
+pub(crate) fn name_lifetimes(name: &str, ty: &mut Type, generics: &mut Generics) {
+    let name = name.to_owned();
+    let mut named = Named {
+        name,
+        is_used: false,
+    };
+    named.visit_type_mut(ty);
+    if named.is_used {
+        let lifetime = Lifetime::new(&format!("'{}", named.name), Span::call_site());
+        generics.params.insert(0, parse_quote!(#lifetime));
+    }
+}
+
+/// Gives `'_` a name.
+struct Named {
+    name: String,
+    is_used: bool,
+}
+
+impl VisitMut for Named {
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        if lifetime.ident == "_" {
+            lifetime.ident = Ident::new(&self.name, lifetime.ident.span());
+            self.is_used = true;
+        }
+    }
+}
+
 /// A type with the integers that `usize` and `isize` are in kernels.
-fn with_width(tokens: TokenStream) -> TokenStream {
+pub(crate) fn with_width(tokens: TokenStream) -> TokenStream {
     let replaced = |tree: TokenTree| -> TokenTree {
         match tree {
             TokenTree::Ident(ident) if ident == "usize" => Ident::new("u32", ident.span()).into(),
@@ -156,9 +218,8 @@ fn with_width(tokens: TokenStream) -> TokenStream {
 }
 
 /// The generics of the kernel, with the bounds of what lies in buffers.
-fn launch_generics(signature: &Signature) -> Generics {
+fn launch_generics(mut generics: Generics, signature: &Signature) -> Generics {
     let root = root();
-    let mut generics = signature.generics.clone();
     let mut names = Vec::new();
     for param in &mut generics.params {
         if let GenericParam::Type(param) = param {
@@ -174,6 +235,8 @@ fn launch_generics(signature: &Signature) -> Generics {
                 Type::Slice(slice) => &slice.elem,
                 _ => continue,
             },
+            // Its own `impl` says so.
+            ty if first_lifetime(ty).is_some() => continue,
             ty => ty,
         };
         let tokens = ty.to_token_stream();

@@ -1,4 +1,4 @@
-//! `#[kernel]`, `#[device_fn]` and `#[derive(KernelType)]`.
+//! `#[kernel]`, `#[device_fn]`, `#[derive(KernelType)]` and `#[derive(KernelView)]`.
 //!
 //! The macros write what one could write by hand with the builder. A function body becomes two
 //! things, in one function of the host (`kiln_jit_core::front` has the other half and says why):
@@ -24,6 +24,7 @@
 //! | `pattern` | `match` and patterns |
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
+//! | `view` | `#[derive(KernelView)]` |
 //! | `elementwise` | `device!(..)` |
 //! | `names` | what names mean |
 //! | `pool` | what descriptions refer to |
@@ -56,6 +57,7 @@ mod refusal;
 mod scan;
 mod signature;
 mod types;
+mod view;
 #[cfg(test)]
 mod written;
 
@@ -214,6 +216,65 @@ pub fn device_fn(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn device_expression(tokens: TokenStream) -> TokenStream {
     elementwise::expand(tokens.into()).into()
+}
+
+/// Makes a struct with slices a type that kernels take, and see as the struct: a *view* of what the host has.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[derive(KernelView)]
+/// struct Matrix<'a, T> {
+///     data: &'a [T],
+///     columns: u32,
+/// }
+///
+/// #[device_fn]
+/// impl<T: Num> Matrix<'_, T> {
+///     fn at(&self, row: usize, column: usize) -> T {
+///         self.data[row * self.columns as usize + column]
+///     }
+/// }
+///
+/// #[kernel]
+/// fn column<T: Num>(m: Matrix<'_, T>, number: u32, out: &mut [T]) {
+///     let row = global_id().x;
+///     if row < out.len() {
+///         out[row] = m.at(row, number as usize);
+///     }
+/// }
+///
+/// struct HostMatrix {
+///     data: Buffer<f32>,
+///     columns: u32,
+/// }
+///
+/// impl<'a> ToKernel<'a> for &'a HostMatrix {
+///     type View = Matrix<'a, f32>;
+///     fn to_kernel(self) -> MatrixArgs<'a, f32> {
+///         MatrixArgs { data: &self.data, columns: self.columns }
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// # let jit = Jit::new()?;
+/// let m = HostMatrix { data: jit.upload(&[1.0, 2.0, 3.0, 4.0])?, columns: 2 };
+/// let mut out = jit.zeros(2)?;
+/// column.launch(&jit, (1, 32), &m, 1, &mut out)?;
+/// assert_eq!(out.to_vec()?, [2.0, 4.0]);
+/// jit.launch(&column, 1, 32, args!(&m, 0u32, &mut out))?;
+/// assert_eq!(out.to_vec()?, [1.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A field is a slice, `&'a [T]` or `&'a mut [T]`, a value (a number, a fixed array, a `#[derive(KernelType)]`
+/// struct), or another view. `MatrixArgs` is written for the host, with a buffer for each slice; `ToKernel` says
+/// which type of the host becomes it. Each field is an argument of its own, which errors name: `m.data`.
+/// In the parameters of a `#[kernel]` a view is written with its lifetime, `Matrix<'_, T>`.
+#[proc_macro_derive(KernelView)]
+pub fn derive_kernel_view(item: TokenStream) -> TokenStream {
+    view::expand(item.into()).into()
 }
 
 /// Makes a `#[repr(C)]` struct a type that kernels can hold, or an enum without fields and with a

@@ -19,6 +19,7 @@ use crate::body::plain_name;
 use crate::call::number_of;
 use crate::checked::{for_host, unfit_lints};
 use crate::function::{Kind, Parts, root, root_at};
+use crate::launch::name_lifetimes;
 use crate::refusal::{CLOSURE_TO_METHOD, Refusals};
 use crate::signature::Signature;
 
@@ -30,11 +31,14 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
     let mut refusals = Refusals::default();
     check_block(attribute, &block, &mut refusals);
     let mut described = TokenStream::new();
-    if let (Some(ty), None) = (self_path(&block.self_ty), &block.trait_) {
-        let generics = Signature::of_impl(&block.generics, &mut refusals).generics;
+    let (mut self_ty, mut generics) = ((*block.self_ty).clone(), block.generics.clone());
+    // One lifetime wherever the type is written out, as it is one of the block.
+    name_lifetimes("__kiln_view", &mut self_ty, &mut generics);
+    if let (Some(ty), None) = (self_path(&self_ty), &block.trait_) {
+        let generics = Signature::of_impl(&generics, &mut refusals).generics;
         let of = Of {
             ty: &ty,
-            self_ty: &block.self_ty,
+            self_ty: &self_ty,
             generics: &generics,
             is_refused: !refusals.is_empty(),
         };
@@ -43,7 +47,7 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
                 described.extend(of.function(function, &mut refusals));
             }
         }
-        block.generics = generics;
+        read_bounds(&mut block.generics);
     }
     for item in &mut block.items {
         if let ImplItem::Fn(function) = item {

@@ -7,7 +7,7 @@ use crate::ir::{
     Inline, InstData, LaunchBounds, SharedData, StructData, Type, TypeBound, TypeData,
     TypeParamData,
 };
-use crate::value::KernelType;
+use crate::value::{KernelType, KernelValue};
 
 use super::{BuildErrorKind, IntoVal, KernelBuilder, Place, Val};
 
@@ -91,8 +91,35 @@ impl KernelBuilder {
     }
 
     /// Declares a parameter passed by value: a scalar, vector, struct or array.
+    ///
+    /// Of a kernel, a struct with slices inside becomes a parameter for each of its fields, `t.data` and
+    /// `t.rows` of a `t`, which a launch passes [together](crate::view) or one by one; what this gives is
+    /// the struct of them.
     #[track_caller]
     pub fn param(&self, name: &str, ty: Type) -> Val<'_> {
+        match self.separate_fields(ty) {
+            Some(fields) => {
+                let part =
+                    |(field, ty): &(String, Type)| self.param(&format!("{name}.{field}"), *ty);
+                let parts: Vec<Val<'_>> = fields.iter().map(part).collect();
+                self.construct(ty, &parts)
+            }
+            None => self.one_param(name, ty),
+        }
+    }
+
+    /// The fields of a struct that are parameters of their own where the struct is one of a kernel: a launch
+    /// has no layout for slices inside of others.
+    fn separate_fields(&self, ty: Type) -> Option<Vec<(String, Type)>> {
+        let state = self.state.borrow();
+        let types = &state.module.types;
+        let fields = &types.as_struct(ty)?.fields;
+        let is_kernel = state.function.kind == FunctionKind::Kernel;
+        (is_kernel && types.has_references(ty)).then(|| fields.clone())
+    }
+
+    #[track_caller]
+    fn one_param(&self, name: &str, ty: Type) -> Val<'_> {
         let location = self.here();
         let mut state = self.state.borrow_mut();
         if state.function.params.iter().any(|p| p.name == name) {
@@ -145,6 +172,14 @@ impl KernelBuilder {
     /// The IR type of a Rust type.
     pub fn ty<T: KernelType>(&self) -> Type {
         T::ir_type(&mut self.state.borrow_mut().module.types)
+    }
+
+    /// Declares parameters that are a `#[derive(KernelView)]` struct together, and gives the struct:
+    /// `k.view::<Tensor>("t").field("data")`. A launch passes what [becomes](crate::view::ToKernel) the view.
+    #[track_caller]
+    pub fn view<V: KernelValue>(&self, name: &str) -> Val<'_> {
+        let ty = V::type_in(&mut self.state.borrow_mut().module.types);
+        self.param(name, ty)
     }
 
     /// A fixed array type.

@@ -207,20 +207,12 @@ impl<'k> Front<'k> {
         let b = self.builder;
         let values: Vec<_> = fields.iter().map(|(name, v)| (*name, v.read())).collect();
         let base = base.map(Operand::read);
-        let names = b.with_types(|types| {
-            let data = types.as_struct(ty);
-            data.map(|s| {
-                s.fields
-                    .iter()
-                    .map(|(name, _)| name.clone())
-                    .collect::<Vec<_>>()
-            })
-        });
+        let wanted = b.with_types(|types| types.as_struct(ty).map(|data| data.fields.clone()));
         let mut parts = Vec::new();
-        for name in names.unwrap_or_default() {
+        for (name, ty) in wanted.unwrap_or_default() {
             match (values.iter().find(|(n, _)| *n == name), base) {
-                (Some((_, value)), _) => parts.push(*value),
-                (None, Some(base)) => parts.push(base.field(&name)),
+                (Some((_, value)), _) => parts.push(b.fitted(*value, ty)),
+                (None, Some(base)) => parts.push(b.fitted(base.field(&name), ty)),
                 (None, None) => {
                     let message = format!("the field `{name}` is missing");
                     parts.push(b.error(BuildErrorKind::Unsupported(message), Type::I32));

@@ -2,7 +2,7 @@
 
 use crate::build::KernelBuilder;
 use crate::ir::{Constant, Scope, Type, TypeTable};
-use crate::value::DeviceType;
+use crate::value::{DeviceType, KernelValue};
 
 use super::operand::Kind;
 use super::{Front, InlineCall, Operand, Receiver, TypeOf};
@@ -76,12 +76,12 @@ impl Named for Scope {
 
 impl Pooled {
     /// A type.
-    pub const fn ty<T: DeviceType>() -> Pooled {
-        Pooled(Entry::Type(T::ir_type))
+    pub const fn ty<T: KernelValue>() -> Pooled {
+        Pooled(Entry::Type(T::type_in))
     }
 
     /// The type that rustc has inferred.
-    pub const fn type_of<T: DeviceType>(_: &TypeOf<T>) -> Pooled {
+    pub const fn type_of<T: KernelValue>(_: &TypeOf<T>) -> Pooled {
         Pooled::ty::<T>()
     }
 
@@ -142,7 +142,7 @@ impl<'k> Front<'k> {
 
 impl KernelBuilder {
     /// The IR type of a Rust type that kernels can hold.
-    pub fn device_type<T: DeviceType>(&self) -> Type {
-        self.in_scope(self.with_types(T::ir_type))
+    pub fn device_type<T: KernelValue>(&self) -> Type {
+        self.in_scope(self.with_types(T::type_in))
     }
 }

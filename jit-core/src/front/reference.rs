@@ -1,4 +1,4 @@
-//! References, by themselves and as parts of tuples and arrays: which can stand for which, and what they
+//! References, by themselves and as parts of tuples, views and arrays: which can stand for which, and what they
 //! become where several meet.
 //!
 //! rustc has checked all of this and rejects what is wrong. The IR has more types than Rust: a reference
@@ -117,8 +117,8 @@ impl Reference {
 /// What a type is made of, for types that can have references in them.
 enum Parts {
     Reference(Reference),
-    /// A tuple: kernels have no structs with references.
-    Tuple(StructData),
+    /// A struct: a tuple, or a view.
+    Struct(StructData),
     Array(Type, ArrayLen),
     Other,
 }
@@ -131,12 +131,12 @@ fn parts(types: &TypeTable, ty: Type) -> Parts {
         return Parts::Array(element, len);
     }
     match types.as_struct(ty) {
-        Some(data) => Parts::Tuple(data.clone()),
+        Some(data) => Parts::Struct(data.clone()),
         None => Parts::Other,
     }
 }
 
-/// A tuple like `of` with its fields in other types; none if one is none.
+/// A struct like `of` with its fields in other types; none if one is none.
 fn with_fields(
     types: &mut TypeTable,
     of: &StructData,
@@ -165,7 +165,7 @@ fn combined(
     }
     match (parts(types, ours), parts(types, theirs)) {
         (Parts::Reference(a), Parts::Reference(b)) => Some(combine(types, a, b)?.intern(types)),
-        (Parts::Tuple(a), Parts::Tuple(b)) if a.fields.len() == b.fields.len() => {
+        (Parts::Struct(a), Parts::Struct(b)) if a.fields.len() == b.fields.len() => {
             let mut fits = true;
             let made = with_fields(types, &a, |types, i| {
                 let field = combined(types, a.fields[i].1, b.fields[i].1, combine);
@@ -192,7 +192,7 @@ fn meet(types: &mut TypeTable, a: Type, b: Type) -> Option<Type> {
 fn generic(types: &mut TypeTable, ty: Type) -> Type {
     match parts(types, ty) {
         Parts::Reference(_) => types.in_space(ty, AddressSpace::Generic).unwrap_or(ty),
-        Parts::Tuple(tuple) => with_fields(types, &tuple, |types, i| {
+        Parts::Struct(tuple) => with_fields(types, &tuple, |types, i| {
             Some(generic(types, tuple.fields[i].1))
         })
         .unwrap_or(ty),
@@ -201,21 +201,6 @@ fn generic(types: &mut TypeTable, ty: Type) -> Type {
             types.intern(TypeData::Array { element, len })
         }
         Parts::Other => ty,
-    }
-}
-
-/// Whether there are references in a type.
-fn has_references(types: &TypeTable, ty: Type) -> bool {
-    match types.data(ty) {
-        TypeData::Pointer { .. } | TypeData::Slice { .. } => true,
-        TypeData::Struct(id) => {
-            let mut fields = types.struct_data(*id).fields.iter();
-            fields.any(|(_, ty)| has_references(types, *ty))
-        }
-        TypeData::Array { element, .. } => has_references(types, *element),
-        TypeData::Unit | TypeData::Scalar(_) | TypeData::Vector { .. } | TypeData::Param(_) => {
-            false
-        }
     }
 }
 
@@ -251,7 +236,7 @@ impl KernelBuilder {
     }
 
     fn has_references(&self, ty: Type) -> bool {
-        self.with_types(|types| has_references(types, ty))
+        self.with_types(|types| types.has_references(ty))
     }
 
     /// What `&place` is: a shared reference, whatever the place is.
@@ -327,7 +312,7 @@ impl KernelBuilder {
                 self.converted(slice, target)
             }
             (Parts::Reference(_), Parts::Reference(_)) => self.space_cast(value, target),
-            (Parts::Tuple(_), Parts::Tuple(tuple)) => {
+            (Parts::Struct(_), Parts::Struct(tuple)) => {
                 let fields = tuple.fields.iter();
                 let fields = fields.map(|(name, ty)| self.converted(value.field(name), *ty));
                 self.construct(target, &fields.collect::<Vec<_>>())

@@ -6,8 +6,9 @@ use std::ops;
 use crate::ir::{Constant, TypeForm};
 use crate::value::DeviceType;
 
-/// The type that rustc infers for an expression of the checked copy.
-pub struct TypeOf<T: ?Sized>(PhantomData<fn(&T)>);
+/// The type that rustc infers for an expression of the checked copy. What that borrows ends with the copy, so
+/// a longer borrow stands for a shorter one.
+pub struct TypeOf<T: ?Sized>(PhantomData<fn() -> *const T>);
 
 impl<T: ?Sized> Copy for TypeOf<T> {}
 
@@ -25,10 +26,7 @@ impl<T: ?Sized> TypeOf<T> {
 impl<T> TypeOf<T> {
     /// The value, which fixes the type.
     #[inline(always)]
-    pub const fn of(&self, value: T) -> T
-    where
-        T: Copy,
-    {
+    pub const fn of(&self, value: T) -> T {
         value
     }
 }

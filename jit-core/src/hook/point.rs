@@ -127,8 +127,8 @@ macro_rules! points {
 }
 
 points! {
-    /// Turns a host value passed with [`crate::args::host`] into an argument, or gives `None` if it is not this
-    /// hook's. Runs at every launch.
+    /// Turns a host value passed with [`crate::args::host`] into an argument, which may be a
+    /// [view](crate::view), or gives `None` if it is not this hook's. Runs at every launch.
     ConvertArgument = convert_argument, Nothing, false:
         [for<'a> Fn(&'a (dyn Any + Send + Sync)) -> HookResult<Option<Arg<'a>>>]
 

@@ -305,34 +305,34 @@ impl Jit {
         Ok(job)
     }
 
-    /// The arguments with host values converted by hooks, if there are any.
+    /// The arguments with host values converted by hooks and views as what they are made of, if there are
+    /// any.
     pub(super) fn convert<'a>(
         &self,
-        kernel: &Kernel,
+        kernel: &dyn Fn() -> String,
         args: &'a [Arg<'_>],
     ) -> Result<Option<Vec<Arg<'a>>>> {
-        if !args.iter().any(|a| matches!(a.payload, Payload::Host(_))) {
+        if args.iter().all(Arg::is_one) {
             return Ok(None);
         }
-        let convert = |(position, arg): (usize, &'a Arg<'_>)| match arg.payload {
-            Payload::Host(value) => self.convert_one(kernel, position, value),
-            _ => Ok(arg.reborrow()),
-        };
-        args.iter()
-            .enumerate()
-            .map(convert)
-            .collect::<Result<_>>()
-            .map(Some)
+        let mut list = Vec::with_capacity(2 * args.len());
+        for (position, arg) in args.iter().enumerate() {
+            let arg = match arg.payload {
+                Payload::Host(value) => self.convert_one(kernel(), position, value)?,
+                _ => arg.reborrow(),
+            };
+            arg.spread(&mut list);
+        }
+        Ok(Some(list))
     }
 
     fn convert_one<'a>(
         &self,
-        kernel: &Kernel,
+        name: String,
         position: usize,
         value: &'a (dyn std::any::Any + Send + Sync),
     ) -> Result<Arg<'a>> {
         let mut converted = None;
-        let name = kernel.name();
         self.0
             .hooks
             .each(&at::convert_argument(), &name, |_, convert| {

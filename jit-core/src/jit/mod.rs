@@ -221,7 +221,7 @@ impl Jit {
         args: &[Arg<'_>],
     ) -> Result<()> {
         let converted;
-        let args = match self.convert(kernel, args)? {
+        let args = match self.convert(&|| kernel.name(), args)? {
             None => args,
             Some(list) => {
                 converted = list;
@@ -242,7 +242,7 @@ impl Jit {
     /// As [`Jit::launch`].
     pub fn compile(&self, kernel: &(impl AsKernel + ?Sized), args: &[Arg<'_>]) -> Result<Prepared> {
         let kernel = kernel.as_kernel()?;
-        let converted = self.convert(kernel, args)?;
+        let converted = self.convert(&|| kernel.name(), args)?;
         let args = converted.as_deref().unwrap_or(args);
         let signature = args.iter().map(|a| a.signature).collect();
         Ok(Prepared {
@@ -288,7 +288,7 @@ impl Jit {
         if let Some(block) = block {
             check_block(block, &self.0.device.info().limits, &kernel.name())?;
         }
-        let converted = self.convert(kernel, args)?;
+        let converted = self.convert(&|| kernel.name(), args)?;
         let args = converted.as_deref().unwrap_or(args);
         let snapshot = kernel.snapshot()?;
         let made = Made::Specialization(snapshot.fingerprint);

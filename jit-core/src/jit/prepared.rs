@@ -67,6 +67,9 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::launch`].
     pub fn launch_with(&self, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        let name = || self.specialized.info().name.clone();
+        let converted = self.jit.convert(&name, args)?;
+        let args = converted.as_deref().unwrap_or(args);
         let fits = args.len() == self.signature.len()
             && args
                 .iter()

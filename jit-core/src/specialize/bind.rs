@@ -40,6 +40,8 @@ pub struct ArgumentType {
     pub rust_name: &'static str,
     /// How it is passed.
     pub kind: ArgumentKind,
+    /// The field that it is, if it is a part of a view.
+    pub field: Option<&'static str>,
 }
 
 impl fmt::Display for ArgumentType {
@@ -208,7 +210,16 @@ impl Binder<'_> {
     }
 
     fn argument(&mut self, position: usize, arg: &ArgumentType) -> Result<(), BindError> {
-        let declared = self.kernel.type_of(self.kernel.params[position].value);
+        let param = &self.kernel.params[position];
+        let declared = self.kernel.type_of(param.value);
+        if let Some(field) = arg.field
+            && param.name.rsplit('.').next() != Some(field)
+        {
+            return Err(BindError::Field {
+                at: self.place(position),
+                field,
+            });
+        }
         let (pattern, written) = match (self.types.data(declared), arg.kind) {
             (
                 TypeData::Slice {

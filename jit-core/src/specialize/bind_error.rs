@@ -43,10 +43,11 @@ impl fmt::Display for ArgumentPlace {
 pub enum BindError {
     /// The wrong number of arguments.
     #[error("{}", error_text!(
-        "kernel `{kernel}` (declared at {declared_at}) takes {} ({}), {}",
+        "kernel `{kernel}` (declared at {declared_at}) takes {} ({}), {}{}",
         count(params.len(), "argument"),
         params.join(", "),
-        passed(*given)
+        passed(*given),
+        views(params)
     ))]
     Count {
         /// The kernel.
@@ -79,6 +80,17 @@ pub enum BindError {
         expected: String,
         /// What was passed.
         given: String,
+    },
+    /// A part of a view that has another name than what it would be for.
+    #[error("{}", error_text!(
+        "{at} would be the field `{field}` of what was passed: pass what becomes the view that the kernel declares, \
+         whose fields have the same names in the same order"
+    ))]
+    Field {
+        /// The argument.
+        at: Box<ArgumentPlace>,
+        /// The field that was passed.
+        field: &'static str,
     },
     /// A read-only slice or pointer for a parameter that the kernel may write through.
     #[error("{}", error_text!("{at} is written by the kernel, it was passed read-only: pass `&mut`"))]
@@ -217,6 +229,25 @@ fn count(n: usize, thing: &str) -> String {
 
 fn passed(n: usize) -> String {
     format!("{n} {} passed", if n == 1 { "was" } else { "were" })
+}
+
+/// How the parameters that are fields of views are passed.
+fn views(params: &[String]) -> String {
+    let mut names: Vec<_> = params
+        .iter()
+        .filter_map(|name| name.split_once('.'))
+        .collect();
+    names.dedup_by_key(|(view, _)| *view);
+    match names.as_slice() {
+        [] => String::new(),
+        names => {
+            let names: Vec<_> = names.iter().map(|(view, _)| format!("`{view}`")).collect();
+            format!(
+                ": for {} pass what becomes the view (`ToKernel`), or its fields one by one",
+                names.join(", ")
+            )
+        }
+    }
 }
 
 fn known(names: &[String]) -> String {

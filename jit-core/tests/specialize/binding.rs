@@ -36,6 +36,7 @@ fn argument<T: KernelType>(kind: ArgumentKind) -> ArgumentType {
         host: HostType::of::<T>(),
         rust_name: std::any::type_name::<T>(),
         kind,
+        field: None,
     }
 }
 

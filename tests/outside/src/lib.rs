@@ -9,6 +9,7 @@ pub mod cache_hint;
 pub mod counters;
 pub mod read_only;
 pub mod small_blocks;
+pub mod tensor;
 pub mod timer;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ const MOST: &[(&str, usize)] = &[
     ("counters", 30),
     ("read_only", 20),
     ("small_blocks", 8),
+    ("tensor", 20),
     ("timer", 23),
 ];
 

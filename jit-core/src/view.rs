@@ -1,0 +1,107 @@
+//! Views: host values that are several arguments of a launch and one struct in the kernel.
+//!
+//! `#[derive(KernelView)]` on a struct with slices makes it a type of kernels, and writes its twin on the host,
+//! which has a buffer for each slice. [`ToKernel`] says which view a type of the host becomes, and how. Each field
+//! is an argument of its own: it is borrowed, checked and specialized on as if it were passed by itself, and
+//! errors name it, `t.data` of a `t`. The struct is put together where the kernel begins and leaves no trace in
+//! code.
+
+use crate::args::{Arg, value_arg};
+use crate::ir::{AddressSpace, StructData, Type, TypeTable};
+use crate::value::{KernelType, KernelValue};
+
+/// A type as a kernel sees it: a [`KernelType`], which is passed as it is, or a struct with slices, which
+/// `#[derive(KernelView)]` implements this for.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that a kernel sees of an argument",
+    note = "write `#[derive(KernelView)]` on a struct with slices, `#[derive(KernelType)]` on one without"
+)]
+pub trait KernelView<'a> {
+    /// What the host passes for it: for a struct `Tensor` with slices `TensorArgs`, which has a buffer for each of
+    /// them.
+    type Args;
+
+    /// The argument.
+    fn arg(args: Self::Args) -> Arg<'a>;
+}
+
+/// A type of the host that is passed to kernels as something else. Implement it for references:
+///
+/// ```
+/// # mod kiln { pub mod prelude { pub use kiln_jit_core::view::*; } }
+/// # use kiln_jit_core::{args::{Arg, IntoArg}, runtime::Buffer};
+/// # struct Tensor<'a> { data: &'a [f32], columns: u32 }
+/// # struct TensorArgs<'a> { data: &'a Buffer<f32>, columns: u32 }
+/// # impl<'a> KernelView<'a> for Tensor<'a> {
+/// #     type Args = TensorArgs<'a>;
+/// #     fn arg(args: TensorArgs<'a>) -> Arg<'a> { IntoArg::into_arg(args.data) }
+/// # }
+/// use kiln::prelude::*;
+///
+/// struct HostTensor {
+///     data: Buffer<f32>,
+///     columns: u32,
+/// }
+///
+/// // `Tensor` and `TensorArgs` are of `#[derive(KernelView)] struct Tensor<'a> { data: &'a [f32], columns: u32 }`.
+/// impl<'a> ToKernel<'a> for &'a HostTensor {
+///     type View = Tensor<'a>;
+///     fn to_kernel(self) -> TensorArgs<'a> {
+///         TensorArgs { data: &self.data, columns: self.columns }
+///     }
+/// }
+/// ```
+///
+/// A type of another crate is wrapped in one of yours, or passed by [`crate::args::host`] to a hook.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is passed to kernels as nothing",
+    note = "implement `ToKernel` for it, whose `View` is the `#[derive(KernelView)]` struct that the kernel takes"
+)]
+pub trait ToKernel<'a> {
+    /// What the kernel sees.
+    type View: KernelView<'a>;
+
+    /// What is passed.
+    fn to_kernel(self) -> <Self::View as KernelView<'a>>::Args;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: KernelType> KernelView<'a> for T {
+    type Args = T;
+
+    fn arg(value: T) -> Arg<'a> {
+        value_arg(&value)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: KernelType> ToKernel<'a> for T {
+    type View = T;
+
+    fn to_kernel(self) -> T {
+        self
+    }
+}
+
+/// What a parameter is to rustc where nothing is passed: in the copy of a kernel that is checked, and that nobody
+/// calls.
+#[doc(hidden)]
+pub fn passed_view<T>() -> T {
+    panic!("a view is passed to kernels, and those run on devices only")
+}
+
+/// The type of a slice of `T` in a kernel.
+#[doc(hidden)]
+pub fn slice_type<T: KernelValue>(types: &mut TypeTable, mutable: bool) -> Type {
+    let element = T::type_in(types);
+    types.slice(element, AddressSpace::Generic, mutable)
+}
+
+/// The type of a struct in a kernel.
+#[doc(hidden)]
+pub fn struct_type(types: &mut TypeTable, name: &str, fields: &[(&str, Type)]) -> Type {
+    let fields = fields.iter().map(|(name, ty)| ((*name).to_owned(), *ty));
+    let fields = fields.collect();
+    let name = name.to_owned();
+    types.intern_struct(StructData { name, fields })
+}
