@@ -73,3 +73,67 @@ fn an_index_of_64_bits_is_not_cut_off() -> kiln::Result<()> {
     assert!(text.contains("4294967298"), "{text}");
     Ok(())
 }
+
+/// Slices that reach others through what they are parts of.
+#[derive(KernelView, Copy, Clone)]
+struct Both<'a> {
+    left: &'a [u8],
+    right: &'a [u8],
+    plus: u64,
+}
+
+#[device_fn]
+impl Both<'_> {
+    fn sum_at(&self, at: u64) -> u64 {
+        (self.left[at as usize] + self.right[(at % 2) as usize]) as u64 + self.plus
+    }
+
+    fn turned(self) -> Self {
+        Both {
+            left: self.right,
+            right: self.left,
+            ..self
+        }
+    }
+}
+
+#[kernel]
+fn of_a_view(both: Both<'_>, at: u64, out: &mut [u64]) {
+    let turned = both.turned();
+    out[0] = both.sum_at(at);
+    out[1] = turned.right[at as usize] as u64 + turned.right.len() as u64;
+    out[2] = both.right.len() as u64;
+}
+
+#[kernel]
+fn of_tuples(x: &[u8], y: &[u8], at: u64, out: &mut [u64]) {
+    let mut pair = (y, x);
+    out[0] = pair.1[at as usize] as u64;
+    pair = (pair.1, pair.0);
+    out[1] = pair.0[at as usize] as u64 + pair.0.len() as u64;
+    let several = [x, y];
+    out[2] = several[(at % 2) as usize].len() as u64;
+}
+
+#[test]
+fn wide_slices_are_parts_of_others() -> kiln::Result<()> {
+    let at = 1u64 << 32;
+    let len = at as usize + 5;
+    for device in super::devices() {
+        let jit = Jit::on(device);
+        let mut x = jit.zeros::<u8>(len)?;
+        let mut out = jit.zeros::<u64>(3)?;
+        at_the_ends.launch(&jit, (1, 1), &mut x, &mut out)?;
+        let y = jit.upload(&[20u8, 30])?;
+        let both = BothArgs {
+            left: &x,
+            right: &y,
+            plus: 100,
+        };
+        of_a_view.launch(&jit, (1, 1), both, at, &mut out)?;
+        assert_eq!(out.to_vec()?, [121, 1 + len as u64, 2]);
+        of_tuples.launch(&jit, (1, 1), &x, &y, at, &mut out)?;
+        assert_eq!(out.to_vec()?, [1, 1 + len as u64, len as u64]);
+    }
+    Ok(())
+}

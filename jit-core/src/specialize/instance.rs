@@ -33,7 +33,11 @@ pub(super) fn emit(
         definition: key.definition,
         body,
         source,
-        types: TypeMap::new(key.type_args.clone(), key.const_args.clone()),
+        types: TypeMap::new(
+            key.type_args.clone(),
+            key.const_args.clone(),
+            specializer.wide.inside(),
+        ),
         flow: specializer.wide.of(key.definition, &key.wide),
         values: HashMap::new(),
         out: Function::new(name, source.kind, Location::unknown()),
@@ -182,6 +186,16 @@ impl Instance<'_, '_> {
                 *if_false = self.widen(*if_false, to, location);
             }
             InstData::Return { value: Some(value) } if self.flow.result => {
+                *value = self.widen(*value, to, location);
+            }
+            InstData::Construct { parts } if self.specializer.wide.inside() => {
+                for part in parts.iter_mut() {
+                    *part = self.widen(*part, to, location);
+                }
+            }
+            InstData::Insert { value, .. } | InstData::Store { value, .. }
+                if self.specializer.wide.inside() =>
+            {
                 *value = self.widen(*value, to, location);
             }
             _ => {}

@@ -257,6 +257,9 @@ impl<'a> Specializer<'a> {
             };
             const_args.push(*value);
         }
+        if spec.params.iter().any(|param| param.wide) {
+            self.wide.widen_inside();
+        }
         let types = &mut self.module.types;
         let key = InstanceKey {
             definition: 0,

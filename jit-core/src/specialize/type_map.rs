@@ -20,15 +20,18 @@ pub(super) enum NoType {
 pub(super) struct TypeMap {
     type_args: Vec<Type>,
     const_args: Vec<i128>,
+    /// Whether slices inside of other types are wide.
+    wide_inside: bool,
     known: HashMap<Type, Type>,
 }
 
 impl TypeMap {
     /// `type_args` are of the module mapped to.
-    pub(super) fn new(type_args: Vec<Type>, const_args: Vec<i128>) -> Self {
+    pub(super) fn new(type_args: Vec<Type>, const_args: Vec<i128>, wide_inside: bool) -> Self {
         Self {
             type_args,
             const_args,
+            wide_inside,
             known: HashMap::new(),
         }
     }
@@ -59,7 +62,7 @@ impl TypeMap {
                 bound.copied().ok_or(NoType::Unbound)?
             }
             TypeData::Array { element, len } => {
-                let element = self.map(from, to, *element)?;
+                let element = self.map_inside(from, to, *element)?;
                 let len = ArrayLen::Known(self.length(*len)?);
                 to.intern(TypeData::Array { element, len })
             }
@@ -67,7 +70,7 @@ impl TypeMap {
                 let source = from.struct_data(*id);
                 let mut fields = Vec::with_capacity(source.fields.len());
                 for (name, ty) in &source.fields {
-                    fields.push((name.clone(), self.map(from, to, *ty)?));
+                    fields.push((name.clone(), self.map_inside(from, to, *ty)?));
                 }
                 to.intern_struct_apart(StructData {
                     name: source.name.clone(),
@@ -79,7 +82,7 @@ impl TypeMap {
                 space,
                 mutable,
             } => {
-                let pointee = self.map(from, to, *pointee)?;
+                let pointee = self.map_inside(from, to, *pointee)?;
                 to.pointer(pointee, *space, *mutable)
             }
             TypeData::Slice {
@@ -88,7 +91,7 @@ impl TypeMap {
                 mutable,
                 wide,
             } => {
-                let element = self.map(from, to, *element)?;
+                let element = self.map_inside(from, to, *element)?;
                 to.intern(TypeData::Slice {
                     element,
                     space: *space,
@@ -102,6 +105,20 @@ impl TypeMap {
         };
         self.known.insert(ty, mapped);
         Ok(mapped)
+    }
+
+    /// The type of a part of another.
+    fn map_inside(
+        &mut self,
+        from: &TypeTable,
+        to: &mut TypeTable,
+        ty: Type,
+    ) -> Result<Type, NoType> {
+        let mapped = self.map(from, to, ty)?;
+        Ok(match self.wide_inside {
+            true => widened(to, mapped),
+            false => mapped,
+        })
     }
 
     fn length(&self, len: ArrayLen) -> Result<u64, NoType> {

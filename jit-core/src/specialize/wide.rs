@@ -4,13 +4,16 @@
 //! parameter becomes a wide slice, and with it everything it reaches: variables it is assigned to,
 //! results of calls that return it, address-space casts of it. The analysis runs on the generic
 //! function, to a fixed point because a loop can read a variable before it is assigned.
+//!
+//! Slices inside of others, as fields of structs and elements of arrays, and in memory, are all wide as soon as
+//! one argument is: nothing follows which of them it reaches.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::definition::{Body, Definition, Snapshot};
-use crate::ir::{InstData, InstNode, Value, Var};
+use crate::ir::{Function, Inst, InstData, Value, Var};
 
 /// What became wide in one function.
 #[derive(Default)]
@@ -28,6 +31,8 @@ pub(super) struct WideFlow<'a> {
     snapshot: &'a Snapshot,
     positions: HashMap<*const Definition, usize>,
     known: HashMap<(usize, Vec<bool>), Rc<WideValues>>,
+    /// Whether slices inside of others are wide.
+    inside: bool,
 }
 
 impl<'a> WideFlow<'a> {
@@ -39,12 +44,23 @@ impl<'a> WideFlow<'a> {
             snapshot,
             positions,
             known: HashMap::new(),
+            inside: false,
         }
+    }
+
+    /// Makes slices inside of others wide, before anything is asked.
+    pub(super) fn widen_inside(&mut self) {
+        self.inside = true;
+    }
+
+    /// Whether slices inside of others are wide.
+    pub(super) fn inside(&self) -> bool {
+        self.inside
     }
 
     /// What is wide in the function of a definition when these parameters are.
     pub(super) fn of(&mut self, definition: usize, params: &[bool]) -> Rc<WideValues> {
-        if !params.contains(&true) {
+        if !params.contains(&true) && !self.inside {
             return Rc::default();
         }
         let key = (definition, params.to_vec());
@@ -65,7 +81,7 @@ impl<'a> WideFlow<'a> {
         loop {
             let mut changed = false;
             function.for_each_inst(|_, inst| {
-                changed |= self.step(body, &function.insts[inst], &mut flow);
+                changed |= self.step(body, function, inst, &mut flow);
             });
             if !changed {
                 break;
@@ -77,11 +93,22 @@ impl<'a> WideFlow<'a> {
     }
 
     /// Carries wideness through one instruction; whether anything was new.
-    fn step(&mut self, body: &Body, node: &InstNode, flow: &mut WideValues) -> bool {
+    fn step(
+        &mut self,
+        body: &Body,
+        function: &Function,
+        inst: Inst,
+        flow: &mut WideValues,
+    ) -> bool {
+        let node = &function.insts[inst];
         let values = &flow.values;
+        let is_slice = |value| body.module.types.is_slice(function.type_of(value));
         let wide = match &node.data {
             InstData::VarGet(var) => flow.vars.contains(var),
             InstData::SpaceCast { arg } => values.contains(arg),
+            InstData::Extract { .. } | InstData::Load { .. } => {
+                self.inside && node.result.is_some_and(is_slice)
+            }
             InstData::Select {
                 if_true, if_false, ..
             } => values.contains(if_true) || values.contains(if_false),
