@@ -1,5 +1,6 @@
 //! Every extension point, and what Kiln's own hooks are worth.
 
+mod attributes;
 mod contract;
 #[cfg(target_os = "linux")]
 mod failed;

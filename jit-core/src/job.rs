@@ -27,12 +27,17 @@ pub struct CompileJob {
 impl CompileJob {
     /// A job of its own, under no key.
     pub fn new(module: Module, target: Target, options: CompileOptions) -> CompileJob {
+        let kernel = module.kernel().map(|kernel| &module.functions[kernel]);
+        let mut identity = KernelIdentity::default();
+        identity.attributes = kernel
+            .map(|kernel| kernel.attributes.clone())
+            .unwrap_or_default();
         CompileJob {
             module,
             target,
             options,
             kernel_tag: 0,
-            identity: Arc::default(),
+            identity: Arc::new(identity),
         }
     }
 

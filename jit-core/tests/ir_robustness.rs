@@ -231,6 +231,14 @@ fn what_a_text_may_not_say() {
             top("kernel @k() launch_bounds(-1, 0) {}"),
             "2:27: expected the number of threads, found `-1`",
         ),
+        (
+            top("kernel @k() attribute(fast, fast = false) {}"),
+            "2:29: the attribute `fast` is given twice",
+        ),
+        (
+            top("kernel @k() attribute(unroll = 1.5) {}"),
+            "2:32: expected `true`, `false`, an integer or text, found `1.5`",
+        ),
         (body("return %1"), "3:8: `%1` is defined nowhere"),
         (body("%0: f32 = const 1"), "3:1: `%0` is defined twice"),
         (

@@ -215,6 +215,12 @@ numbered! {
         LaunchBounds "nn",
         /// How calls of the function are to be inlined: 1 as a hint, 2 always, 3 never.
         Inline "n",
+        /// An attribute for hooks to read: its name, and whether it holds.
+        SayBool "sf",
+        /// The same with an integer of 64 bits.
+        SayInt "si",
+        /// The same with a text.
+        SayText "ss",
         /// The body of a function that is described in place of a call: its name, its type parameters with
         /// their places among the arguments of the call, the types of its values, the variable of the first
         /// of them, the body. The closures that it takes are its first ones.

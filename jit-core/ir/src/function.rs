@@ -1,5 +1,6 @@
 //! Functions: signature, variables, shared memory, and the tree of regions that is the body.
 
+use super::Attributes;
 use super::entity::{PrimaryMap, entity};
 use super::inst::{InstData, InstNode};
 use super::module::HiddenParam;
@@ -205,6 +206,8 @@ pub struct Function {
     pub launch_bounds: Option<LaunchBounds>,
     /// How calls of a device function are to be inlined.
     pub inline: Inline,
+    /// What is said of it for hooks to read.
+    pub attributes: Attributes,
     /// Where it was defined.
     pub location: Location,
     /// Instructions.
@@ -236,6 +239,7 @@ impl Function {
             result: Type::UNIT,
             launch_bounds: None,
             inline: Inline::Auto,
+            attributes: Attributes::default(),
             location,
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),

@@ -69,6 +69,7 @@
 //! [`parse`](fn@parse).
 
 pub mod abi;
+mod attribute;
 pub mod block_order;
 mod bounded;
 mod cache_key;
@@ -102,6 +103,7 @@ mod types;
 mod variants;
 pub mod verify;
 
+pub use attribute::{AttributeValue, Attributes};
 pub use bounded::{READABLE, first_of, readable, shortened, shortened_listing, write_rest};
 pub use cache_key::CacheKey;
 pub use control::{Control, VarUse};

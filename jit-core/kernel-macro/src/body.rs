@@ -9,6 +9,7 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Item, Local, Pat, Stmt, Type};
 
+use crate::arguments::Said;
 use crate::attributes::Inline;
 use crate::flow::Frame;
 use crate::function::{Kind, root};
@@ -193,6 +194,14 @@ impl<'a> Translator<'a> {
         if let (Kind::Kernel, Some(bounds)) = (self.kind, &signature.bounds) {
             let code = Code::new(Op::LaunchBounds, None);
             parts.push(code.number(bounds.max_threads).number(bounds.min_blocks));
+        }
+        for (name, said) in &signature.attributes {
+            let name = plain_name(name);
+            parts.push(match said {
+                Said::Bool(value) => Code::new(Op::SayBool, None).text(&name).flag(*value),
+                Said::Int(value) => Code::new(Op::SayInt, None).text(&name).int((*value).into()),
+                Said::Text(value) => Code::new(Op::SayText, None).text(&name).text(value),
+            });
         }
         if signature.inline != Inline::Auto {
             let code = Code::new(Op::Inline, None);

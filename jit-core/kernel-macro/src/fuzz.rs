@@ -78,6 +78,7 @@ const WORDS: &[&str] = &[
     "step_by",
     "unroll",
     "launch_bounds",
+    "attribute",
     "String",
     "Vec",
     "Some",

@@ -11,7 +11,8 @@
 //! |---|---|
 //! | `function` | the items that a function becomes |
 //! | `method` | `impl` blocks |
-//! | `signature` | parameters, generics, launch bounds |
+//! | `signature` | parameters, generics |
+//! | `arguments` | what stands in the parentheses of Kiln's attributes: launch bounds, what hooks read |
 //! | `attributes` | other attributes on a function: `inline`, those for rustc |
 //! | `launch` | the launch whose arguments rustc checks |
 //! | `checked` | the checked copy |
@@ -35,6 +36,7 @@
 //! write instead. The macros never panic; `fuzz` feeds them token soup.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod attributes;
 mod body;
 mod call;
@@ -92,7 +94,8 @@ use proc_macro::TokenStream;
 /// bits in kernels, so for it the method takes a `u32`.
 ///
 /// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
-/// `launch_bounds(256, 2)` asks for two resident blocks besides.
+/// `launch_bounds(256, 2)` asks for two resident blocks besides. `#[kernel(attribute(fast_math, unroll = 4))]`, which
+/// `#[device_fn]` takes too, says what hooks are to read: names, alone or with a `bool`, an integer or a text.
 ///
 /// [`Jit::launch`]: https://docs.rs/kiln-jit-core
 #[proc_macro_attribute]

@@ -8,6 +8,7 @@ use syn::{
     FnArg, GenericParam, Generics, ItemFn, Pat, ReturnType, Type, TypeParamBound, parse_quote,
 };
 
+use crate::arguments::Said;
 use crate::attributes::Inline;
 use crate::function::{Kind, root};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
@@ -59,6 +60,8 @@ pub(crate) struct Signature {
     pub(crate) is_free: bool,
     /// The launch bounds of a kernel.
     pub(crate) bounds: Option<LaunchBounds>,
+    /// Attributes for hooks.
+    pub(crate) attributes: Vec<(Ident, Said)>,
     /// How calls of a device function are to be inlined.
     pub(crate) inline: Inline,
 }
@@ -71,6 +74,7 @@ impl Signature {
         refusals: &mut Refusals,
     ) -> Signature {
         check_modifiers(kind, item, refusals);
+        let arguments = crate::arguments::read(kind, attribute, refusals);
         let mut signature = Signature {
             name: item.sig.ident.clone(),
             generics: item.sig.generics.clone(),
@@ -80,7 +84,8 @@ impl Signature {
             params: Vec::new(),
             result: result(kind, &item.sig.output, refusals),
             is_free: true,
-            bounds: launch_bounds(kind, attribute, refusals),
+            bounds: arguments.bounds,
+            attributes: arguments.attributes,
             inline: crate::attributes::read(kind, &item.attrs, refusals),
         };
         signature.read_closures(kind, refusals);
@@ -108,6 +113,7 @@ impl Signature {
             result: None,
             is_free: false,
             bounds: None,
+            attributes: Vec::new(),
             inline: Inline::Auto,
         };
         signature.read_generics(refusals);
@@ -134,6 +140,13 @@ impl Signature {
                 &self.name,
                 "a device function that takes closures is a part of each function that calls it; leave \
                  `#[inline(never)]` out",
+            );
+        }
+        if let (true, Some((name, _))) = (self.is_inlined(), self.attributes.first()) {
+            refusals.refuse(
+                name,
+                "a device function that takes closures is a part of each function that calls it; give these \
+                 the attribute",
             );
         }
         if let (true, Some(param)) = (self.is_inlined(), consts) {
@@ -366,51 +379,4 @@ fn result(kind: Kind, output: &ReturnType, refusals: &mut Refusals) -> Option<Ty
         ty => check_type(ty, refusals),
     }
     Some((**ty).clone())
-}
-
-fn launch_bounds(
-    kind: Kind,
-    attribute: TokenStream,
-    refusals: &mut Refusals,
-) -> Option<LaunchBounds> {
-    if attribute.is_empty() {
-        return None;
-    }
-    if kind == Kind::Device {
-        refusals.refuse(
-            &attribute,
-            "`#[device_fn]` takes nothing; launch bounds belong to a kernel",
-        );
-        return None;
-    }
-    let parse = |input: syn::parse::ParseStream<'_>| -> syn::Result<LaunchBounds> {
-        let name: Ident = input.parse()?;
-        if name != "launch_bounds" {
-            return Err(syn::Error::new(name.span(), ""));
-        }
-        let inner;
-        syn::parenthesized!(inner in input);
-        let numbers =
-            syn::punctuated::Punctuated::<syn::LitInt, syn::Token![,]>::parse_terminated(&inner)?;
-        let mut numbers = numbers.iter().map(syn::LitInt::base10_parse::<u32>);
-        let bounds = LaunchBounds {
-            max_threads: numbers.next().unwrap_or(Ok(0))?,
-            min_blocks: numbers.next().unwrap_or(Ok(0))?,
-        };
-        match (bounds.max_threads, numbers.next()) {
-            (1.., None) => Ok(bounds),
-            _ => Err(syn::Error::new(name.span(), "")),
-        }
-    };
-    match syn::parse::Parser::parse2(parse, attribute.clone()) {
-        Ok(bounds) => Some(bounds),
-        Err(_) => {
-            refusals.refuse(
-                &attribute,
-                "write `#[kernel]`, or `#[kernel(launch_bounds(256))]` with the largest number of \
-                 threads a block, or `#[kernel(launch_bounds(256, 2))]`",
-            );
-            None
-        }
-    }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::ir::{
-    AddressSpace, ArrayLen, ConstParam, ConstParamData, Constant, Entity, FunctionKind, GlobalData,
-    Inline, InstData, LaunchBounds, SharedData, StructData, Type, TypeBound, TypeData,
-    TypeParamData,
+    AddressSpace, ArrayLen, AttributeValue, ConstParam, ConstParamData, Constant, Entity,
+    FunctionKind, GlobalData, Inline, InstData, LaunchBounds, SharedData, StructData, Type,
+    TypeBound, TypeData, TypeParamData,
 };
 use crate::value::{KernelType, KernelValue};
 
@@ -416,6 +416,24 @@ impl KernelBuilder {
         });
         let parts = parts.collect();
         self.emit(InstData::Construct { parts }, ty)
+    }
+
+    /// Says something of the function for hooks to read
+    /// ([`HookContext::attribute`](crate::hook::HookContext::attribute) for a kernel,
+    /// [`Function::attributes`](crate::ir::Function::attributes) in the IR). The compiler itself reads none.
+    ///
+    /// ```
+    /// # use kiln_jit_core::build::Kernel;
+    /// let kernel = Kernel::build("k", |k| {
+    ///     k.attribute("fast_math", true);
+    ///     k.attribute("unroll", 4);
+    /// })?;
+    /// # drop(kernel);
+    /// # Ok::<(), kiln_jit_core::error::Error>(())
+    /// ```
+    pub fn attribute(&self, name: &str, value: impl Into<AttributeValue>) {
+        let attributes = &mut self.state.borrow_mut().function.attributes;
+        attributes.set(name, value);
     }
 
     /// How calls of the device function that is described are to be inlined. Code for the CPU has no

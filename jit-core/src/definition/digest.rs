@@ -209,6 +209,7 @@ impl Walk<'_> {
             function.is_declaration,
             function.launch_bounds,
             function.inline,
+            &function.attributes,
         ));
         self.digest.number(function.type_params.len() as u64);
         for param in &function.type_params {

@@ -355,11 +355,12 @@ pub(super) fn identity(
     key: &CacheKey,
 ) -> Arc<KernelIdentity> {
     let body = &snapshot.bodies[0].1;
-    let params = &body.module.functions[body.function].type_params;
-    let names = params.iter().map(|param| param.name.clone());
+    let function = body.function();
+    let names = function.type_params.iter().map(|param| param.name.clone());
     let mut identity = KernelIdentity::default();
     identity.type_args = names.zip(spec.type_args.iter().map(|ty| ty.0)).collect();
     identity.const_args = spec.const_args.clone();
+    identity.attributes = function.attributes.clone();
     identity.key = key.clone();
     Arc::new(identity)
 }

@@ -69,6 +69,7 @@ impl Instance<'_, '_> {
         let source = self.source;
         self.out.launch_bounds = source.launch_bounds;
         self.out.inline = source.inline;
+        self.out.attributes = source.attributes.clone();
         self.out.location = self.location(source.location);
         self.out.result = self.ty(source.result, source.location)?;
         if self.flow.result {

@@ -3,7 +3,7 @@
 use inkwell::module::Module;
 
 use kiln_ir::target::Target;
-use kiln_ir::{CacheKey, TypeForm};
+use kiln_ir::{AttributeValue, Attributes, CacheKey, TypeForm};
 
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::run_passes_of_no_machine;
@@ -20,6 +20,8 @@ pub struct KernelIdentity {
     pub const_args: Vec<(String, i128)>,
     /// All that decides the code.
     pub key: CacheKey,
+    /// What is said of the kernel for hooks to read.
+    pub attributes: Attributes,
 }
 
 /// What a hook may know besides what it is given to change.
@@ -39,6 +41,8 @@ pub struct HookContext<'a> {
     /// The key that the code is kept under, field by field; its digest tells codes apart. Empty in a job that
     /// is compiled by itself.
     pub key: &'a CacheKey,
+    /// What is said of the kernel for hooks to read.
+    pub attributes: &'a Attributes,
     /// Identifies the kernel in fault records and in the name of its entry.
     pub tag: u64,
 }
@@ -59,6 +63,7 @@ impl<'a> HookContext<'a> {
             type_args: &identity.type_args,
             const_args: &identity.const_args,
             key: &identity.key,
+            attributes: &identity.attributes,
             tag,
         }
     }
@@ -75,6 +80,16 @@ impl<'a> HookContext<'a> {
     /// The type that a type parameter of the kernel has.
     pub fn type_arg(&self, name: &str) -> Option<&'static TypeForm> {
         by_name(self.type_args, name)
+    }
+
+    /// What an attribute of the kernel says, if it is there.
+    pub fn attribute(&self, name: &str) -> Option<&'a AttributeValue> {
+        self.attributes.get(name)
+    }
+
+    /// Whether an attribute of the kernel is there and does not say no.
+    pub fn has_attribute(&self, name: &str) -> bool {
+        self.attributes.has(name)
     }
 
     /// The value that a const parameter of the kernel has: an integer, or 0 or 1 for a bool.

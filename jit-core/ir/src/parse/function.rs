@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use super::{ParseError, Parsed, Parser, Token};
 use crate::{
-    ConstParamData, Entity, Function, FunctionKind, Inline, Inst, InstData, InstNode, LaunchBounds,
-    Location, ParamData, ParamFacts, Passing, Region, RegionData, SharedData, Type, TypeParamData,
-    Unroll, Value, ValueData, ValueDef, VarData,
+    AttributeValue, ConstParamData, Entity, Function, FunctionKind, Inline, Inst, InstData,
+    InstNode, LaunchBounds, Location, ParamData, ParamFacts, Passing, Region, RegionData,
+    SharedData, Type, TypeParamData, Unroll, Value, ValueData, ValueDef, VarData,
 };
 
 /// How deep regions may nest.
@@ -71,6 +71,10 @@ impl Parser<'_> {
         }
         if self.accept_word("inline") {
             reading.function.inline = self.inline()?;
+        }
+        if self.accept_word("attribute") {
+            self.expect("(")?;
+            self.list(")", |parser| parser.attribute(&mut reading.function))?;
         }
         reading.function.location = self.location(start)?;
         if !is_declaration {
@@ -171,6 +175,26 @@ impl Parser<'_> {
         };
         self.expect(")")?;
         Ok(inline)
+    }
+
+    /// `fast_math`, `unroll = 4`, `note = "by hand"`
+    fn attribute(&mut self, function: &mut Function) -> Parsed<()> {
+        let start = self.at;
+        let name = self.name()?;
+        if function.attributes.get(&name).is_some() {
+            return Err(self.error_at(start, format!("the attribute `{name}` is given twice")));
+        }
+        let value = match self.accept("=") {
+            false => AttributeValue::Bool(true),
+            true if self.accept_word("true") => AttributeValue::Bool(true),
+            true if self.accept_word("false") => AttributeValue::Bool(false),
+            true => match self.peek() {
+                Token::Text(_) => AttributeValue::Text(self.text("text")?),
+                _ => AttributeValue::Int(self.number("`true`, `false`, an integer or text")?),
+            },
+        };
+        function.attributes.set(name, value);
+        Ok(())
     }
 
     fn in_parentheses(&mut self, wanted: &str) -> Parsed<u32> {

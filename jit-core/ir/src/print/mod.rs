@@ -32,8 +32,8 @@ mod operation;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
-use names::{FileNumbers, StructNames, quote};
-pub(super) use names::{ValueNumbers, name};
+use names::{FileNumbers, StructNames};
+pub(super) use names::{ValueNumbers, name, quote};
 
 use super::keywords::Keyword;
 use super::{
@@ -347,6 +347,9 @@ impl<'m> Printer<'m> {
         }
         if function.inline != Inline::Auto {
             put!(self, " {}", function.inline.name());
+        }
+        if !function.attributes.is_empty() {
+            put!(self, " attribute({})", function.attributes);
         }
         self.location(function.location);
     }

@@ -194,7 +194,10 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::DeclareType
             | Op::DeclareConst
             | Op::LaunchBounds
-            | Op::Inline => {
+            | Op::Inline
+            | Op::SayBool
+            | Op::SayInt
+            | Op::SayText => {
                 self.statement(op);
                 self.front().unit()
             }

@@ -187,6 +187,9 @@ impl<'k> Cursor<'_, '_, 'k> {
                 3 => Inline::Never,
                 _ => Inline::Auto,
             }),
+            Op::SayBool => builder.attribute(self.code.text(), self.code.flag()),
+            Op::SayInt => builder.attribute(self.code.text(), self.code.int() as i64),
+            Op::SayText => builder.attribute(self.code.text(), self.code.text()),
             _ => {
                 let (threads, blocks) = (self.code.number(), self.code.number());
                 builder.launch_bounds(threads, blocks);
