@@ -122,7 +122,9 @@ fn hooks_are_told_what_the_driver_says_of_code() {
     let mut x = jit.zeros::<u32>(4).expect("memory");
     let refused = jit.launch(&kernel.expect("a kernel"), 1, 32, args!(&mut x));
     let error = refused.expect_err("the hook refuses");
-    expect![[""]].assert_eq(&error.to_string());
+    expect![[r#"
+        hook `listens` failed: too many registers
+          kernel: second, extension point: after_load"#]].assert_eq(&error.to_string());
 }
 
 /// A hook that gives such machine code, with the kernel's symbol in the place of `ENTRY`.
@@ -221,6 +223,6 @@ fn ptxas_is_an_assembler_with_options_of_ones_own() {
     assert!(plain.starts_with(b"\x7fELF") && quick.starts_with(b"\x7fELF"));
     assert!(plain != quick && first != second);
     let error = assembled("--no-such-option").expect_err("it has no such option");
-    let want = "hook `ptxas` failed: ptxas fatal   : Unknown option '--no-such-option'";
+    let want = "hook `ptxas` failed: ptxas fatal   : Unknown option";
     assert!(error.to_string().starts_with(want), "{error}");
 }
