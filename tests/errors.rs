@@ -618,8 +618,9 @@ fn a_hook_that_breaks_the_pipeline() {
     check(
         inspect_with(Wrong::BreaksPipeline),
         expect![[r#"
-        LLVM back end, optimize: `default<O9>`: invalid optimization level 'O9'
-    "#]],
+            hook `wrong` changed the passes to some that LLVM does not run: `default<O9>`: invalid optimization level 'O9'
+              kernel: fill, extension point: pass_pipeline
+        "#]],
     );
 }
 

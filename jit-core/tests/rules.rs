@@ -37,6 +37,23 @@ static REFERS_TO_NOTHING: IntrinsicDef = IntrinsicDef::new(
     Meaning::Pure(|_, _| 0),
 );
 
+static REFERS_TO_ITSELF: IntrinsicDef = IntrinsicDef::new(
+    "refers_to_itself",
+    &[TypePattern::SameAs(0)],
+    TypePattern::SameAs(0),
+    Meaning::Pure(|_, args| args[0]),
+);
+
+static REFERS_TO_LATER: IntrinsicDef = IntrinsicDef::new(
+    "refers_to_later",
+    &[
+        TypePattern::Vector(&TypePattern::SameAs(1), 4),
+        TypePattern::Exact(Scalar::F32),
+    ],
+    TypePattern::Unit,
+    Meaning::Body(|_| None),
+);
+
 static WITHOUT_MASK: IntrinsicDef = IntrinsicDef::new(
     "without_mask",
     &[TypePattern::Exact(Scalar::F32)],
@@ -175,9 +192,21 @@ const BROKEN: &[Broken] = &[
         redefine(m, 3, ValueDef::Param(0));
     }),
     (
-        "the row of intrinsic `refers_to_nothing` refers to no parameter",
+        "the row of intrinsic `refers_to_nothing` refers to no parameter before that which refers to it",
         |m| {
             m.intrinsics.push(&REFERS_TO_NOTHING);
+        },
+    ),
+    (
+        "the row of intrinsic `refers_to_itself` refers to no parameter before that which refers to it",
+        |m| {
+            m.intrinsics.push(&REFERS_TO_ITSELF);
+        },
+    ),
+    (
+        "the row of intrinsic `refers_to_later` refers to no parameter before that which refers to it",
+        |m| {
+            m.intrinsics.push(&REFERS_TO_LATER);
         },
     ),
     (

@@ -240,7 +240,7 @@ pub fn device_expression(tokens: TokenStream) -> TokenStream {
 /// }
 ///
 /// #[kernel]
-/// fn column<T: Num>(m: Matrix<'_, T>, number: u32, out: &mut [T]) {
+/// fn copy_column<T: Num>(m: Matrix<'_, T>, number: u32, out: &mut [T]) {
 ///     let row = global_id().x;
 ///     if row < out.len() {
 ///         out[row] = m.at(row, number as usize);
@@ -263,9 +263,9 @@ pub fn device_expression(tokens: TokenStream) -> TokenStream {
 /// # let jit = Jit::new()?;
 /// let m = HostMatrix { data: jit.upload(&[1.0, 2.0, 3.0, 4.0])?, columns: 2 };
 /// let mut out = jit.zeros(2)?;
-/// column.launch(&jit, (1, 32), &m, 1, &mut out)?;
+/// copy_column.launch(&jit, (1, 32), &m, 1, &mut out)?;
 /// assert_eq!(out.to_vec()?, [2.0, 4.0]);
-/// jit.launch(&column, 1, 32, args!(&m, 0u32, &mut out))?;
+/// jit.launch(&copy_column, 1, 32, args!(&m, 0u32, &mut out))?;
 /// assert_eq!(out.to_vec()?, [1.0, 3.0]);
 /// # Ok(())
 /// # }

@@ -7,6 +7,9 @@
 
 pub mod cache_hint;
 pub mod counters;
+pub mod expression;
+pub mod fast_math;
+pub mod permute;
 pub mod read_only;
 pub mod small_blocks;
 pub mod tensor;

@@ -73,7 +73,7 @@ mod tests {
     fn its_slice_is_read_through_the_cache() -> kiln::Result<()> {
         let jit = ptx(HookSet::new());
         let t = tensor(&jit)?;
-        let mut out = jit.zeros(6)?;
+        let mut out = jit.zeros::<f32>(6)?;
         let inspection = jit.inspect(&transpose, args!(&t, &mut out))?;
         let text = inspection.ptx().expect("the target is PTX");
         assert!(text.contains("ld.global.nc"), "{text}");

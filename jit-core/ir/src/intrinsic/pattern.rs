@@ -12,7 +12,7 @@ pub enum TypePattern {
     Exact(Scalar),
     /// Any of these scalar types.
     OneOf(&'static [Scalar]),
-    /// The type of the parameter with this position.
+    /// The type of the parameter with this position, one that comes before.
     SameAs(u8),
     /// The scalar type that the arguments choose, which selects the cell: that in the first parameter that
     /// leaves a choice. Of a pointer to one of several types it is what it points to.
@@ -93,17 +93,18 @@ impl TypePattern {
         }
     }
 
-    /// Whether all that it is made of holds together, in a row of so many parameters.
-    pub(crate) fn refers(self, params: usize) -> bool {
+    /// Whether all that it is made of holds together, behind so many parameters of a row of `params`: what refers
+    /// to itself or to one that comes later would fit anything.
+    pub(crate) fn refers(self, before: usize, params: usize) -> bool {
         match self {
-            TypePattern::SameAs(i) => usize::from(i) < params,
+            TypePattern::SameAs(i) => usize::from(i) < before,
             TypePattern::Chosen => params > 0,
             TypePattern::OneOf(list) => !list.is_empty(),
             TypePattern::Exact(_) | TypePattern::Unit => true,
             TypePattern::Vector(inner, _)
             | TypePattern::Array(inner, _)
-            | TypePattern::Pointer { to: inner, .. } => inner.refers(params),
-            TypePattern::Tuple(parts) => parts.iter().all(|part| part.refers(params)),
+            | TypePattern::Pointer { to: inner, .. } => inner.refers(before, params),
+            TypePattern::Tuple(parts) => parts.iter().all(|part| part.refers(before, params)),
         }
     }
 

@@ -38,9 +38,9 @@ pub(super) fn check_intrinsics(checker: &mut Checker<'_>) -> bool {
 /// What a row says that cannot be.
 fn contradictions(def: &IntrinsicDef) -> Vec<String> {
     let mut found = Vec::new();
-    let mut patterns = def.params.iter().chain([&def.result]);
-    if !patterns.all(|pattern| pattern.refers(def.params.len())) {
-        found.push("refers to no parameter".to_owned());
+    let mut patterns = def.params.iter().chain([&def.result]).enumerate();
+    if !patterns.all(|(before, pattern)| pattern.refers(before, def.params.len())) {
+        found.push("refers to no parameter before that which refers to it".to_owned());
     }
     if !def.is_scalar() && !matches!(def.meaning, Meaning::Body(_)) {
         let what = "takes or gives more than scalars, and its meaning is no function of the IR; \
