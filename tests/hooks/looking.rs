@@ -13,7 +13,10 @@ use kiln::prelude::*;
 
 use super::for_gpu;
 
-#[allow(clippy::assign_op_pattern, reason = "a hook looks for the order of the operands")]
+#[allow(
+    clippy::assign_op_pattern,
+    reason = "a hook looks for the order of the operands"
+)]
 #[kernel]
 fn scale(x: &mut [f32], by: f32) {
     let i = global_id().x;

@@ -124,7 +124,8 @@ fn hooks_are_told_what_the_driver_says_of_code() {
     let error = refused.expect_err("the hook refuses");
     expect![[r#"
         hook `listens` failed: too many registers
-          kernel: second, extension point: after_load"#]].assert_eq(&error.to_string());
+          kernel: second, extension point: after_load"#]]
+    .assert_eq(&error.to_string());
 }
 
 /// A hook that gives such machine code, with the kernel's symbol in the place of `ENTRY`.
