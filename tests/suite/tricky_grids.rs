@@ -347,7 +347,7 @@ fn the_longest_grids(jit: &Jit) -> Outcome {
         let i = b.x() + b.y() + b.z();
         out.at(i).set(i * 3 + k.grid_dim().x());
     })?;
-    for grid in [[65_535, 1, 1], [1, 65_535, 1], [1, 1, 65_535]] {
+    for grid in [[65_535u32, 1, 1], [1, 65_535, 1], [1, 1, 65_535]] {
         let out = run_blocks(jit, &kernel, grid, 1, &vec![0; 65_535], args!())?;
         let want = (0..65_535).map(|i| i * 3 + grid[0]);
         assert!(out.into_iter().eq(want), "{grid:?}");
