@@ -1,9 +1,13 @@
 //! What hooks do on a device: what is passed for them, and what they are told.
 
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
+use kiln::core::abi::LaunchArg;
 use kiln::core::hook::Hook;
 use kiln::core::ir::{AddressSpace, AtomicOp, InstData, Type};
+use kiln::core::target::Target;
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -12,6 +16,11 @@ chapter![
     hidden_arguments_are_those_of_each_launch,
     hidden_arguments_reach_functions_that_are_called,
     a_fault_is_told_beside_hidden_arguments,
+    launches_have_times_and_arguments,
+    loaded_code_has_facts,
+    an_assembler_of_ones_own_makes_the_code,
+    functions_in_two_memories,
+    kernels_share_globals,
 ];
 
 #[device_fn]
@@ -36,7 +45,7 @@ fn beyond(x: &mut [f32], i: u32) {
 }
 
 /// Counts the stores that threads execute, each as `weight`, which is taken anew at each launch.
-fn count_stores(count: Arc<Buffer<u32>>, weight: Arc<std::sync::atomic::AtomicU32>) -> Hook {
+fn count_stores(count: Arc<Buffer<u32>>, weight: Arc<AtomicU32>) -> Hook {
     Hook::new("count-stores")
         .rewrite_ir(|_, module| {
             let ty = module.types.pointer(Type::U32, AddressSpace::Global, true);
@@ -51,7 +60,7 @@ fn count_stores(count: Arc<Buffer<u32>>, weight: Arc<std::sync::atomic::AtomicU3
             Ok(())
         })
         .hidden_arguments(move |_, hidden| {
-            hidden.set("weight", weight.load(std::sync::atomic::Ordering::Relaxed))?;
+            hidden.set("weight", weight.load(Relaxed))?;
             hidden.set("count", &count)
         })
 }
@@ -64,17 +73,17 @@ fn with(jit: &Jit, hook: Hook) -> Jit {
 
 fn hidden_arguments_are_those_of_each_launch(jit: &Jit) -> Outcome {
     let count = Arc::new(jit.zeros::<u32>(1)?);
-    let weight = Arc::new(std::sync::atomic::AtomicU32::new(1));
+    let weight = Arc::new(AtomicU32::new(1));
     let jit = with(jit, count_stores(count.clone(), weight.clone()));
     let mut x = jit.upload(&[4.0f32, 16.0, 32.0, 8.0])?;
     halve_large.launch(&jit, (1, 32), &mut x, 10.0)?;
     assert_eq!(x.to_vec()?, [4.0, 8.0, 16.0, 8.0]);
     assert_eq!(count.to_vec()?, [2]);
-    weight.store(100, std::sync::atomic::Ordering::Relaxed);
+    weight.store(100, Relaxed);
     let prepared = jit.compile(&halve_large, args!(&mut x, 5.0f32))?;
     prepared.launch(1, 32, args!(&mut x, 5.0f32))?;
     assert_eq!(count.to_vec()?, [302]);
-    weight.store(1000, std::sync::atomic::Ordering::Relaxed);
+    weight.store(1000, Relaxed);
     prepared.launch(1, 32, args!(&mut x, 7.0f32))?;
     assert_eq!(count.to_vec()?, [1302]);
     assert_eq!(x.to_vec()?, [4.0, 4.0, 4.0, 4.0]);
@@ -83,7 +92,7 @@ fn hidden_arguments_are_those_of_each_launch(jit: &Jit) -> Outcome {
 
 fn hidden_arguments_reach_functions_that_are_called(jit: &Jit) -> Outcome {
     let count = Arc::new(jit.zeros::<u32>(1)?);
-    let weight = Arc::new(std::sync::atomic::AtomicU32::new(3));
+    let weight = Arc::new(AtomicU32::new(3));
     let jit = with(jit, count_stores(count.clone(), weight));
     let mut x = jit.upload(&vec![8.0f32; 1000])?;
     halve_large.launch(&jit, (grid_for(1000, 64), 64), &mut x, 1.0)?;
@@ -94,7 +103,7 @@ fn hidden_arguments_reach_functions_that_are_called(jit: &Jit) -> Outcome {
 
 fn a_fault_is_told_beside_hidden_arguments(jit: &Jit) -> Outcome {
     let count = Arc::new(jit.zeros::<u32>(1)?);
-    let weight = Arc::new(std::sync::atomic::AtomicU32::new(1));
+    let weight = Arc::new(AtomicU32::new(1));
     let jit = with(jit, count_stores(count.clone(), weight));
     let mut x = jit.zeros::<f32>(4)?;
     let told = beyond
@@ -104,5 +113,149 @@ fn a_fault_is_told_beside_hidden_arguments(jit: &Jit) -> Outcome {
     let fault = error.fault().ok_or("it is no fault")?;
     assert_eq!((fault.index, fault.length), (9, 4));
     assert_eq!(count.to_vec()?, [1]);
+    Ok(())
+}
+
+#[kernel]
+fn triple(x: &mut [f32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] *= 3.0;
+    }
+}
+
+fn launches_have_times_and_arguments(jit: &Jit) -> Outcome {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tells = told.clone();
+    let hook = Hook::new("times").before_launch(move |event| {
+        let length = match event.arg("x") {
+            Some(LaunchArg::Slice { length, .. }) => length,
+            other => return Err(format!("{other:?}").into()),
+        };
+        let line = (event.id, event.kernel.to_owned(), length, event.measure());
+        tells.lock().unwrap().push(line);
+        Ok(())
+    });
+    let jit = with(jit, hook);
+    let mut x = jit.upload(&vec![1.0f32; 1000])?;
+    for _ in 0..3 {
+        triple.launch(&jit, (grid_for(1000, 64), 64), &mut x)?;
+    }
+    assert_eq!(x.to_vec()?[999], 27.0);
+    let told = told.lock().unwrap();
+    assert_eq!(told.len(), 3);
+    let mut ids: Vec<u64> = told.iter().map(|(id, ..)| *id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+    for (_, kernel, length, time) in told.iter() {
+        assert_eq!((kernel.as_str(), *length), ("triple", 1000));
+        assert!(time.milliseconds()?.is_some_and(|ms| ms >= 0.0), "{time:?}");
+    }
+    Ok(())
+}
+
+fn loaded_code_has_facts(jit: &Jit) -> Outcome {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tells = told.clone();
+    let hook = Hook::new("facts").after_load(move |cx, facts| {
+        let line = (cx.kernel.to_owned(), facts.registers, facts.block_threads);
+        tells.lock().unwrap().push(line);
+        Ok(())
+    });
+    let jit = with(jit, hook);
+    let mut x = jit.upload(&[1.0f32; 4])?;
+    for _ in 0..2 {
+        triple.launch(&jit, (1, 32), &mut x)?;
+    }
+    assert_eq!(x.to_vec()?, [9.0; 4]);
+    let told = told.lock().unwrap();
+    let [(kernel, registers, threads)] = told.as_slice() else {
+        panic!("told of one code: {told:?}");
+    };
+    assert_eq!(kernel, "triple");
+    if let DeviceKind::Cuda = jit.device().info().kind {
+        assert!(registers.is_some_and(|count| count > 0), "{told:?}");
+        assert!(threads.is_some_and(|count| count >= 32), "{told:?}");
+    }
+    Ok(())
+}
+
+/// What `ptxas` makes of PTX, if there is one.
+fn by_ptxas(used: Arc<AtomicU32>) -> Hook {
+    Hook::new("by-ptxas")
+        .key("options", "-O3")
+        .assemble(move |cx, ptx| {
+            let Target::Ptx(target) = cx.target else {
+                return Ok(None);
+            };
+            let name = format!("kiln-{}-{:x}.ptx", std::process::id(), cx.tag);
+            let source = std::env::temp_dir().join(name);
+            let cubin = source.with_extension("cubin");
+            std::fs::write(&source, ptx)?;
+            let mut ptxas = Command::new("ptxas");
+            ptxas.arg(format!("-arch=sm_{}", target.sm)).arg(&source);
+            let made = ptxas.arg("-o").arg(&cubin).status();
+            if !made.is_ok_and(|status| status.success()) {
+                return Ok(None);
+            }
+            used.fetch_add(1, Relaxed);
+            Ok(Some(std::fs::read(&cubin)?))
+        })
+        .if_supported()
+}
+
+fn an_assembler_of_ones_own_makes_the_code(jit: &Jit) -> Outcome {
+    let used = Arc::new(AtomicU32::new(0));
+    let is_gpu = matches!(jit.device().info().kind, DeviceKind::Cuda);
+    let has_ptxas = Command::new("ptxas").arg("--version").output().is_ok();
+    let jit = with(jit, by_ptxas(used.clone()));
+    let mut x = jit.upload(&[1.0f32; 4])?;
+    triple.launch(&jit, (1, 32), &mut x)?;
+    assert_eq!(x.to_vec()?, [3.0; 4]);
+    assert!(used.load(Relaxed) == 1 || !is_gpu || !has_ptxas);
+    Ok(())
+}
+
+#[device_fn]
+fn put(to: &mut [u32], at: usize, value: u32) {
+    let mut sum = value;
+    for i in 0..value {
+        sum = sum * 3 + i;
+    }
+    to[at] = sum;
+}
+
+#[kernel]
+fn by_way_of_shared(out: &mut [u32]) {
+    let tile = shared!([u32; 64]);
+    let t = thread_idx().x;
+    put(tile, t, t as u32);
+    barrier();
+    let i = global_id().x;
+    if i < out.len() {
+        put(out, i, tile[63 - t] % 5);
+    }
+}
+
+fn functions_in_two_memories(jit: &Jit) -> Outcome {
+    let put = |value: u32| (0..value).fold(value, |sum, i| sum.wrapping_mul(3).wrapping_add(i));
+    let mut out = jit.zeros::<u32>(100)?;
+    by_way_of_shared.launch(jit, (2, 64), &mut out)?;
+    let want = (0..100u32).map(|i| put(put(63 - i % 64) % 5));
+    assert!(out.to_vec()?.into_iter().eq(want));
+    Ok(())
+}
+
+fn kernels_share_globals(jit: &Jit) -> Outcome {
+    let adds = |name: &str, by: u32| {
+        Kernel::build(name, move |k| {
+            let counter = k.global("extensions.counter", &[7u32, 0]);
+            counter.at(1).atomic_add(by);
+        })
+    };
+    jit.launch(&adds("adds_one", 1)?, 1, 32, args!())?;
+    jit.launch(&adds("adds_ten", 10)?, 2, 32, args!())?;
+    let counter = jit.global::<u32>("extensions.counter")?;
+    assert_eq!(counter.to_vec()?, [7, 32 + 640]);
     Ok(())
 }

@@ -5,10 +5,12 @@
 //! interpreter and in PTX. How many lines the extensions may have is in `lines.rs`.
 #![forbid(unsafe_code)]
 
+pub mod approximate;
 pub mod cache_hint;
 pub mod counters;
 pub mod expression;
 pub mod fast_math;
+pub mod narrow;
 pub mod permute;
 pub mod read_only;
 pub mod small_blocks;

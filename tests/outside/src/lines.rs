@@ -3,10 +3,12 @@
 
 /// File and lines.
 const MOST: &[(&str, usize)] = &[
+    ("approximate", 50),
     ("cache_hint", 8),
     ("counters", 30),
     ("expression", 101),
     ("fast_math", 32),
+    ("narrow", 60),
     ("permute", 15),
     ("read_only", 20),
     ("small_blocks", 8),
