@@ -173,7 +173,7 @@ fn loaded_code_has_facts(jit: &Jit) -> Outcome {
         panic!("told of one code: {told:?}");
     };
     assert_eq!(kernel, "triple");
-    if let DeviceKind::Cuda = jit.device().info().kind {
+    if let (DeviceKind::Cuda, Target::Ptx(_)) = (jit.device().info().kind, jit.target()) {
         assert!(registers.is_some_and(|count| count > 0), "{told:?}");
         assert!(threads.is_some_and(|count| count >= 32), "{told:?}");
     }
