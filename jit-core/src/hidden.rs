@@ -33,6 +33,29 @@ pub(crate) fn pass_hidden(module: &mut Module) {
         pass(module, id, needed, ParamFacts::default());
     }
     module.rewrite_each(use_params);
+    share_arguments(module);
+}
+
+/// A buffer that a hook gives may be an argument of the launch, too: nothing sees to it that it is none. So where a
+/// hook's address is passed, no argument is taken to be the only way to its memory. A global is no argument.
+fn share_arguments(module: &mut Module) {
+    let Some(kernel) = module.kernel() else {
+        return;
+    };
+    let is_hooks_address = |id: HiddenParam| {
+        let hidden = &module.hidden[id];
+        matches!(hidden.source, HiddenSource::Hook(_)) && module.types.address(hidden.ty).is_some()
+    };
+    let params = &module.functions[kernel].params;
+    if params
+        .iter()
+        .filter_map(|param| param.hidden)
+        .any(is_hooks_address)
+    {
+        for param in &mut module.functions[kernel].params {
+            param.facts.noalias = false;
+        }
+    }
 }
 
 /// Passes the address of the fault channel to what can fault.

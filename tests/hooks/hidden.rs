@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use expect_test::expect;
 use kiln::Result;
 use kiln::core::hook::{Hook, HookSet};
-use kiln::core::ir::{AddressSpace, BinaryOp, InstData, Module, Type};
+use kiln::core::ir::{AddressSpace, AtomicOp, BinaryOp, InstData, Module, Type};
 use kiln::core::runtime::OnHostOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
@@ -211,6 +211,49 @@ fn a_kernel_for_gpus_takes_them_behind_its_parameters() -> Result<()> {
         5,
         "a slice, a number, the hook's, the channel: {kinds:?}"
     );
+    Ok(())
+}
+
+#[kernel]
+fn copy(from: &[u32], to: &mut [u32]) {
+    let i = global_id().x;
+    if i < to.len() {
+        to[i] = from[i];
+    }
+}
+
+/// How many loads of the kernel take the path of memory that nobody writes.
+fn unchanging_loads(hooks: HookSet) -> Result<usize> {
+    let options = JitOptions {
+        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
+        ..JitOptions::default()
+    };
+    let jit = Jit::with(Device::cpu(), hooks, options);
+    let (from, mut to) = (jit.zeros::<u32>(4)?, jit.zeros::<u32>(4)?);
+    let inspection = jit.inspect(&copy, args!(&from, &mut to))?;
+    Ok(inspection.ptx()?.matches("ld.global.nc").count())
+}
+
+#[test]
+fn a_buffer_of_a_hook_may_be_an_argument_too() -> Result<()> {
+    let standard = kiln::hooks::standard;
+    let counts = Hook::new("counts")
+        .rewrite_ir(|_, module| {
+            let ty = module.types.pointer(Type::U32, AddressSpace::Global, true);
+            let count = module.add_hidden("counts", "count", ty);
+            module.rewrite_each(|at| {
+                if let InstData::Store { .. } = at.data() {
+                    let count = at.ins().hidden(count);
+                    let one = at.ins().constant(1u32);
+                    at.ins().atomic_rmw(AtomicOp::Add, count, one);
+                }
+            });
+            Ok(())
+        })
+        .hidden_arguments(|_, _| Ok(()));
+    assert_eq!(unchanging_loads(standard())?, 1);
+    assert_eq!(unchanging_loads(standard().with(multiplies(3)))?, 1);
+    assert_eq!(unchanging_loads(standard().with(counts))?, 0);
     Ok(())
 }
 

@@ -26,8 +26,8 @@ pub struct HiddenArgument {
 /// for the address of its first element.
 ///
 /// The launch shares the buffer until it was handed to the device, from when on the buffer's own drop waits for
-/// it. So nobody has to keep it. Its threads may write what others read, so that they need atomics; it is not
-/// taken to be apart from the arguments.
+/// it. So nobody has to keep it. Its threads may write what others read, so that they need atomics. It may be an
+/// argument of the launch, too: a kernel that takes such an address does not take its arguments to be apart.
 pub trait IntoHidden {
     /// The value.
     fn into_hidden(self) -> HiddenArgument;
