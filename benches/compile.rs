@@ -19,10 +19,7 @@ use report::{Report, median};
 const RUNS: usize = 41;
 
 fn main() -> kiln::Result<()> {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let mut report = Report::new("compile");
 

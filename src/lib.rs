@@ -57,31 +57,8 @@ pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};
 
 pub use kiln_jit_core::checks::{Checks, Finding};
 pub use kiln_jit_core::error::{self, Error, Result};
-pub use kiln_jit_core::jit::{Jit, JitOptions};
+pub use kiln_jit_core::jit::{Jit, JitBuilder, JitOptions};
 pub use kiln_jit_core::runtime::Device;
-
-/// Makes a [`Jit`] with the hooks that come with Kiln.
-pub trait StandardJit: Sized {
-    /// A `Jit` on the first CUDA device, or on this CPU if the machine has no CUDA device, with
-    /// [`hooks::standard`] and default options.
-    ///
-    /// # Errors
-    /// A CUDA driver that is there but cannot be used, too old for instance.
-    fn new() -> Result<Self>;
-
-    /// A `Jit` on this device, with [`hooks::standard`] and default options.
-    fn on(device: Device) -> Self;
-}
-
-impl StandardJit for Jit {
-    fn new() -> Result<Self> {
-        Ok(Self::on(Device::best()?))
-    }
-
-    fn on(device: Device) -> Self {
-        Jit::with(device, hooks::standard(), JitOptions::default())
-    }
-}
 
 /// A kernel as an expression: what `#[kernel]` makes of a function, without a name outside. Its value is
 /// a reference that lives as long as the program, to a [`LazyKernel`](core::front::LazyKernel) with the
@@ -166,7 +143,7 @@ pub mod macros {
 
 /// What most programs need: `use kiln::prelude::*;`.
 pub mod prelude {
-    pub use crate::{StandardJit, device};
+    pub use crate::device;
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::integer::Integer;

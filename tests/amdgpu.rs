@@ -87,10 +87,7 @@ fn lowered() -> Outcome {
         k.barrier();
         out.at(0).atomic_add(tile.at(i).get());
     })?;
-    let options = JitOptions {
-        target: Some(amdgpu_target("gfx90a")),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(amdgpu_target("gfx90a"));
     let jit = Jit::with(Device::cpu(), HookSet::new(), options);
     let mut out = jit.zeros::<u32>(1)?;
     let inspection = jit.inspect(&kernel, args!(&mut out))?;
@@ -137,10 +134,7 @@ fn refusal() -> Outcome {
         let i = k.thread_idx().x();
         out.at(i).set(k.warp_reduce_add(FULL_MASK, i));
     })?;
-    let options = JitOptions {
-        target: Some(amdgpu_target("gfx90a")),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(amdgpu_target("gfx90a"));
     let jit = Jit::with(Device::cpu(), HookSet::new(), options);
     let mut out = jit.zeros::<u32>(32)?;
     let refused = jit.launch(&kernel, 1, 32, args!(&mut out));

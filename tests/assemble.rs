@@ -73,10 +73,7 @@ pub fn modules(case: &Case) -> Vec<Module> {
 fn texts(case: &Case) -> BTreeSet<String> {
     let modules = Arc::new(LegalModules::default());
     let observer: Arc<dyn StageObserver + Send + Sync> = modules.clone();
-    let options = JitOptions {
-        observer: Some(observer),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().observer(observer);
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let _ = unless_it_panics(|| (case.run)(&jit));
     let mut texts = modules.0.lock().expect("no panic while it is held");

@@ -23,10 +23,7 @@ fn race(case: &Case) -> Option<&'static str> {
 }
 
 fn is_clean(case: &Case) -> Outcome {
-    let options = JitOptions {
-        checks: Checks::all(),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().checks(Checks::all());
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let result = (case.run)(&jit).map_err(|e| e.to_string());
     match (result, race(case)) {

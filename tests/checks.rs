@@ -19,14 +19,8 @@ const THREADS: u32 = 32;
 /// A `Jit` whose launches run in the interpreter, with these checks if there are any.
 fn jit(checks: Checks) -> Jit {
     // With checks the device's own choice must not matter.
-    let device = Device::cpu_with(CpuOptions {
-        interpret: checks.is_none(),
-        ..CpuOptions::default()
-    });
-    let options = JitOptions {
-        checks,
-        ..JitOptions::default()
-    };
+    let device = Device::cpu_with(CpuOptions::default().interpret(checks.is_none()));
+    let options = JitOptions::default().checks(checks);
     Jit::with(device, kiln::hooks::standard(), options)
 }
 

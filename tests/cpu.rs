@@ -35,23 +35,10 @@ pub fn tests() -> Vec<Trial> {
 /// The devices, each with a name for its tests.
 fn devices() -> Vec<(&'static str, CpuOptions)> {
     let plain = CpuOptions::default;
-    let shuffled = || CpuOptions {
-        block_order: BlockOrder::Shuffled(seed("KILN_BLOCK_ORDER")),
-        ..plain()
-    };
-    let lanes = |lanes| CpuOptions {
-        lanes: Some(lanes),
-        ..shuffled()
-    };
-    let coroutines = |lanes| CpuOptions {
-        lanes,
-        barriers: Some(Barriers::Coroutines),
-        ..plain()
-    };
-    let interpreted = |options| CpuOptions {
-        interpret: true,
-        ..options
-    };
+    let shuffled = || plain().block_order(BlockOrder::Shuffled(seed("KILN_BLOCK_ORDER")));
+    let lanes = |lanes| shuffled().lanes(lanes);
+    let coroutines = |lanes| plain().lanes(lanes).barriers(Barriers::Coroutines);
+    let interpreted = |options: CpuOptions| options.interpret(true);
     vec![
         ("interpreted", interpreted(plain())),
         ("interpreted_in_any_order", interpreted(shuffled())),
@@ -102,10 +89,7 @@ fn run(case: &Case, options: &CpuOptions) -> Result<usize, Box<dyn std::error::E
     let order = options.block_order;
     let round_trip = Arc::<RoundTrip>::default();
     let observer: Arc<dyn StageObserver + Send + Sync> = round_trip.clone();
-    let observed = JitOptions {
-        observer: Some(observer),
-        ..JitOptions::default()
-    };
+    let observed = JitOptions::default().observer(observer);
     let jit = Jit::with(Device::cpu_with(options), kiln::hooks::standard(), observed);
     (case.run)(&jit)
         .map_err(|error| format!("blocks began {order} (KILN_BLOCK_ORDER)\n{error}"))?;
@@ -138,10 +122,7 @@ fn takes_over(sums: &mut [u32]) {
 
 /// What a kernel gives that is right only as long as blocks run one after the other.
 fn take_over(options: CpuOptions) -> kiln::Result<Vec<u32>> {
-    let device = Device::cpu_with(CpuOptions {
-        threads: Some(1),
-        ..options
-    });
+    let device = Device::cpu_with(options.threads(1));
     let jit = Jit::with(device, kiln::hooks::standard(), JitOptions::default());
     let mut sums = jit.zeros::<u32>(101)?;
     takes_over.launch(&jit, (100, 32), &mut sums)?;
@@ -150,10 +131,10 @@ fn take_over(options: CpuOptions) -> kiln::Result<Vec<u32>> {
 
 fn orders_differ() -> Outcome {
     for interpret in [true, false] {
-        let with = |block_order| CpuOptions {
-            interpret,
-            block_order,
-            ..CpuOptions::default()
+        let with = |block_order| {
+            CpuOptions::default()
+                .interpret(interpret)
+                .block_order(block_order)
         };
         let in_order = take_over(with(BlockOrder::Increasing))?;
         assert_eq!(in_order, (0..=100).collect::<Vec<u32>>());

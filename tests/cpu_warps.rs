@@ -78,15 +78,9 @@ fn compare<T: KernelType>(
     bits: fn(T) -> u64,
     launches: Launches<'_>,
 ) {
-    let interpreter = device(CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    });
+    let interpreter = device(CpuOptions::default().interpret(true));
     let compiled = device(CpuOptions::default());
-    let coroutines = device(CpuOptions {
-        barriers: Some(Barriers::Coroutines),
-        ..CpuOptions::default()
-    });
+    let coroutines = device(CpuOptions::default().barriers(Barriers::Coroutines));
     for shape in SHAPES {
         let threads = shape.iter().product::<u32>();
         let run = |jit: &Jit| -> Vec<u64> {

@@ -42,10 +42,7 @@ fn without_positions(text: &str) -> String {
 
 /// Launches run in the interpreter, which survives every mistake and finds most of them.
 fn jit() -> Jit {
-    Jit::on(Device::cpu_with(CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    }))
+    Jit::on(Device::cpu_with(CpuOptions::default().interpret(true)))
 }
 
 fn fill() -> Kernel {
@@ -473,14 +470,7 @@ fn too_many_values_for_a_buffer() {
 /// A `Jit` that compiles for a GPU that is not here, with one hook.
 fn compiling(hooks: HookSet) -> Jit {
     let target = Some(Target::Ptx(PtxTarget::for_sm(75)));
-    Jit::with(
-        Device::cpu(),
-        hooks,
-        JitOptions {
-            target,
-            ..JitOptions::default()
-        },
-    )
+    Jit::with(Device::cpu(), hooks, JitOptions::default().target(target))
 }
 
 #[test]

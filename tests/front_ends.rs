@@ -50,10 +50,7 @@ fn from_module(module: &Module) -> Result<Kernel> {
 }
 
 fn devices() -> [Jit; 2] {
-    let interpreted = CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    };
+    let interpreted = CpuOptions::default().interpret(true);
     [
         Jit::on(Device::cpu()),
         Jit::on(Device::cpu_with(interpreted)),
@@ -61,11 +58,9 @@ fn devices() -> [Jit; 2] {
 }
 
 fn for_gpu(compile: CompileOptions) -> Jit {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        compile,
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default()
+        .target(Target::Ptx(PtxTarget::for_sm(90)))
+        .compile(compile);
     Jit::with(Device::cpu(), kiln::hooks::standard(), options)
 }
 
@@ -345,10 +340,7 @@ fn places_of_another_language_are_named() -> Result<()> {
         assert!(wrong.contains("model.expr:1:1"), "{wrong}");
     }
     let line_info = true;
-    let jit = for_gpu(CompileOptions {
-        line_info,
-        ..CompileOptions::default()
-    });
+    let jit = for_gpu(CompileOptions::default().line_info(line_info));
     let (x, mut out) = (jit.zeros::<f32>(2)?, jit.zeros::<f32>(2)?);
     let inspected = jit.inspect(&kernel, args!(&mut out, &x, &x, 3.0f32))?;
     let ptx = inspected.ptx()?;

@@ -9,10 +9,7 @@ use kiln::prelude::*;
 
 /// A `Jit` for each machine of this process, by its name.
 fn machines() -> Vec<(&'static str, Jit)> {
-    let interpreted = JitOptions {
-        target: Some(Target::Interpreter),
-        ..JitOptions::default()
-    };
+    let interpreted = JitOptions::default().target(Target::Interpreter);
     let on_host = OnHostOptions::default().device();
     let jit = |device, options| Jit::with(device, kiln::hooks::standard(), options);
     vec![

@@ -103,10 +103,7 @@ fn endless_process() -> ExitCode {
 
 /// Every call that waits comes back with an error that names the kernel, and buffers are kept.
 fn wait_for_an_endless_kernel() -> Outcome {
-    let options = JitOptions {
-        time_limit: Some(LIMIT),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().time_limit(LIMIT);
     let jit = Jit::with(Device::cuda(0)?, kiln::hooks::standard(), options);
     let (flag, mut out, other) = (
         jit.zeros::<u32>(1)?,

@@ -190,10 +190,7 @@ fn reverse() -> kiln::Result<Vec<(Stage, String)>> {
     });
     let stages = Arc::new(Stages::default());
     let observer: Arc<dyn StageObserver + Send + Sync> = stages.clone();
-    let options = JitOptions {
-        observer: Some(observer),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().observer(observer);
     let device = OnHostOptions::default().device();
     let jit = Jit::with(device, HookSet::new(), options);
     let (kernel, mut out) = (kernel?, jit.zeros::<u32>(64)?);

@@ -127,13 +127,7 @@ fn sizes(jit: &Jit, name: &str, describe: Family, size: u32) -> [f64; 2] {
 
 #[test]
 fn code_grows_as_the_kernel_does() {
-    let options = JitOptions {
-        compile: CompileOptions {
-            opt_level: OptLevel::O0,
-            ..CompileOptions::default()
-        },
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().compile(CompileOptions::default().opt_level(OptLevel::O0));
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let failed = RefCell::new(Vec::new());
     for (name, describe) in FAMILIES {
@@ -200,10 +194,7 @@ fn threads_that_end_deep_in_loops_do_nothing_more() {
     const THREADS: usize = 64;
     let kernel = kernel("faults", faults, 11);
     let run = |interpret| {
-        let options = CpuOptions {
-            interpret,
-            ..CpuOptions::default()
-        };
+        let options = CpuOptions::default().interpret(interpret);
         let jit = Jit::on(Device::cpu_with(options));
         let x = jit.zeros::<f64>(1).expect("memory");
         let mut y = jit.zeros::<f64>(THREADS + 10).expect("memory");

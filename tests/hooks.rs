@@ -37,14 +37,7 @@ kiln::core::kernel_type! {
 
 fn for_gpu(hooks: HookSet) -> Jit {
     let target = Some(Target::Ptx(PtxTarget::for_sm(90)));
-    Jit::with(
-        Device::cpu(),
-        hooks,
-        JitOptions {
-            target,
-            ..JitOptions::default()
-        },
-    )
+    Jit::with(Device::cpu(), hooks, JitOptions::default().target(target))
 }
 
 fn scale() -> Result<Kernel> {
@@ -220,10 +213,7 @@ fn sets_of_hooks() -> Vec<HookSet> {
 
 #[test]
 fn what_addresses_do_depends_on_no_hook() -> Result<()> {
-    let interpreter = CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    };
+    let interpreter = CpuOptions::default().interpret(true);
     for hooks in sets_of_hooks() {
         for device in [Device::cpu(), Device::cpu_with(interpreter.clone())] {
             let jit = Jit::with(device, hooks.clone(), JitOptions::default());
@@ -318,10 +308,7 @@ fn what_the_parameters_have_no_room_for_is_passed_by_reference() -> Result<()> {
         },
     );
     for (sm, large) in [(75, "by_reference"), (100, "by_value")] {
-        let options = JitOptions {
-            target: Some(Target::Ptx(PtxTarget::for_sm(sm))),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(sm)));
         let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
         let mut out = jit.zeros::<f32>(1)?;
         let inspection = jit.inspect(&kernel, args!(&mut out, args.0, args.1))?;

@@ -16,22 +16,13 @@ use kiln::prelude::*;
 
 /// The interpreter, and this CPU's compiled code.
 fn devices() -> [Device; 2] {
-    let interpreter = CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    };
+    let interpreter = CpuOptions::default().interpret(true);
     [Device::cpu_with(interpreter), Device::cpu()]
 }
 
 /// A `Jit` that rounds each operation by itself, as the host does.
 fn exact(device: Device) -> Jit {
-    let compile = CompileOptions {
-        contract: false,
-        ..CompileOptions::default()
-    };
-    let options = JitOptions {
-        compile,
-        ..JitOptions::default()
-    };
+    let compile = CompileOptions::default().contract(false);
+    let options = JitOptions::default().compile(compile);
     Jit::with(device, kiln::hooks::standard(), options)
 }

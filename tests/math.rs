@@ -365,10 +365,7 @@ fn same(a: f64, b: f64) -> bool {
 
 /// The devices of this machine that compute in ways of their own.
 fn devices() -> [Jit; 2] {
-    let interpreter = kiln::core::runtime::CpuOptions {
-        interpret: true,
-        ..Default::default()
-    };
+    let interpreter = kiln::core::runtime::CpuOptions::default().interpret(true);
     [
         Jit::on(Device::cpu()),
         Jit::on(Device::cpu_with(interpreter)),

@@ -105,12 +105,10 @@ fn run(options: CpuOptions) {
 }
 
 fn options(task: &str) -> CpuOptions {
-    CpuOptions {
-        threads: Some(2),
-        interpret: task == "interpreted",
-        barriers: (task == "coroutines").then_some(Barriers::Coroutines),
-        ..CpuOptions::default()
-    }
+    CpuOptions::default()
+        .threads(2)
+        .interpret(task == "interpreted")
+        .barriers((task == "coroutines").then_some(Barriers::Coroutines))
 }
 
 /// Runs this program again with so much memory for all it does; what it said.

@@ -38,10 +38,7 @@ fn compiled() {
 
 #[test]
 fn interpreted() {
-    let device = Device::cpu_with(CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    });
+    let device = Device::cpu_with(CpuOptions::default().interpret(true));
     let load = Load {
         blocks: 4,
         threads: 64,

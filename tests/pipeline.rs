@@ -90,10 +90,7 @@ const CODE_STAGES: [&str; 3] = ["llvm", "optimized-llvm", "object"];
 
 fn noting(notes: &Notes) -> Jit {
     let observer: Arc<dyn StageObserver + Send + Sync> = Arc::new(notes.clone());
-    let options = JitOptions {
-        observer: Some(observer),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().observer(observer);
     Jit::with(Device::cpu(), notes.hook().into(), options)
 }
 
@@ -205,10 +202,8 @@ fn triple(x: &mut [u32]) {
 }
 
 fn tapes() -> Jit {
-    let options = JitOptions {
-        isas: Isas::default().with(tape::FAMILY, |_| Arc::new(tape::TapeIsa)),
-        ..JitOptions::default()
-    };
+    let options =
+        JitOptions::default().isas(Isas::default().with(tape::FAMILY, |_| Arc::new(tape::TapeIsa)));
     let device = Device::of(Arc::new(tape::TapeDevice::new()));
     Jit::with(device, HookSet::new(), options)
 }
@@ -308,10 +303,7 @@ fn code_for_one_shape_of_block_runs_with_that_alone() -> kiln::Result<()> {
         block: Some([32, 1, 1]),
         ..CpuTarget::host()
     };
-    let options = JitOptions {
-        target: Some(Target::Cpu(target)),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Cpu(target));
     let jit = Jit::with(Device::cpu(), HookSet::new(), options);
     let mut y = jit.zeros::<u32>(64)?;
     count.launch(&jit, (2, 32), &mut y)?;

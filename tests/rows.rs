@@ -164,19 +164,13 @@ static NEXT: IntrinsicDef = IntrinsicDef::new(
 /// A `Jit` on every device of this machine but a GPU.
 fn devices() -> Vec<(String, Jit)> {
     let mut jits = Vec::new();
-    let interpret = CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    };
+    let interpret = CpuOptions::default().interpret(true);
     jits.push((
         "interpreted".to_owned(),
         Jit::on(Device::cpu_with(interpret)),
     ));
     for lanes in [1, 8, 32, 64] {
-        let options = CpuOptions {
-            lanes: Some(lanes),
-            ..CpuOptions::default()
-        };
+        let options = CpuOptions::default().lanes(lanes);
         let jit = Jit::on(Device::cpu_with(options));
         jits.push((format!("{lanes} lanes"), jit));
     }
@@ -444,10 +438,7 @@ fn any_name_is_a_row_s_own() -> kiln::Result<()> {
             }
         }
         for sm in ARCHITECTURES {
-            let options = JitOptions {
-                target: Some(Target::Ptx(PtxTarget::for_sm(sm))),
-                ..JitOptions::default()
-            };
+            let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(sm)));
             let jit = Jit::with(Device::cpu(), HookSet::new(), options);
             let (mut out, x) = (jit.zeros::<f32>(1)?, jit.upload(&hx)?);
             let inspection = jit.inspect(&kernel, args!(&mut out, &x))?;

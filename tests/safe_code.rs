@@ -18,33 +18,9 @@ fn jits() -> Vec<(&'static str, Jit)> {
     let plain = CpuOptions::default;
     vec![
         ("as suits the machine", with(plain())),
-        (
-            "one lane",
-            with(CpuOptions {
-                lanes: Some(1),
-                ..plain()
-            }),
-        ),
-        (
-            "64 lanes",
-            with(CpuOptions {
-                lanes: Some(64),
-                ..plain()
-            }),
-        ),
-        (
-            "coroutines",
-            with(CpuOptions {
-                barriers: Some(Barriers::Coroutines),
-                ..plain()
-            }),
-        ),
-        (
-            "interpreted",
-            with(CpuOptions {
-                interpret: true,
-                ..plain()
-            }),
-        ),
+        ("one lane", with(plain().lanes(1))),
+        ("64 lanes", with(plain().lanes(64))),
+        ("coroutines", with(plain().barriers(Barriers::Coroutines))),
+        ("interpreted", with(plain().interpret(true))),
     ]
 }

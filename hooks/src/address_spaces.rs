@@ -34,8 +34,8 @@ mod copies;
 
 use std::collections::HashMap;
 
-use kiln_jit_core::hook::Hook;
-use kiln_jit_core::ir::{
+use kiln_compiler::hook::Hook;
+use kiln_compiler::ir::{
     AddressSpace, Constant, Cursor, FuncId, Function, FunctionKind, Inst, InstData, Module, Type,
     TypeData, TypeTable, Value, Var,
 };

@@ -18,9 +18,9 @@
 //!
 //! Switch it off with `hooks::standard().without("by-value")` to see what it is worth.
 
-use kiln_jit_core::abi::ParamLayout;
-use kiln_jit_core::hook::Hook;
-use kiln_jit_core::ir::{AddressSpace, Module, Passing, Value};
+use kiln_compiler::abi::ParamLayout;
+use kiln_compiler::hook::Hook;
+use kiln_compiler::ir::{AddressSpace, Module, Passing, Value};
 
 /// Passes aggregates by value. See the [module](self) documentation.
 pub fn by_value() -> Hook {

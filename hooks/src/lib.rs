@@ -1,7 +1,7 @@
 //! The compiler hooks that come with Kiln.
 //!
 //! Each is one file, written on the public hook interface alone
-//! ([`kiln_jit_core::hook`]); a user's hooks are their equals. [`standard`] is the list a
+//! ([`kiln_compiler::hook`]); a user's hooks are their equals. [`standard`] is the list a
 //! `Jit` has unless it is given another one.
 //!
 //! | hook | what it does |
@@ -16,7 +16,7 @@ pub mod by_value;
 pub use address_spaces::address_spaces;
 pub use by_value::by_value;
 
-use kiln_jit_core::hook::HookSet;
+use kiln_compiler::hook::HookSet;
 
 /// The standard hooks, in order.
 pub fn standard() -> HookSet {

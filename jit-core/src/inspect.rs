@@ -7,13 +7,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::cache::CacheKey;
-use crate::code::{Code, CompiledKernel, HostCode, KernelInfo};
-use crate::compile::{HookStep, Stage, StageObserver};
-use crate::environment::Environment;
-use crate::error::{Error, InspectError, Result};
-use crate::hook::HookPoint;
-use crate::job::LegalJob;
-use crate::target::Target;
+use kiln_compiler::code::{Code, CompiledKernel, HostCode, KernelInfo};
+use kiln_compiler::compile::{HookStep, Stage, StageObserver};
+use kiln_compiler::environment::Environment;
+use kiln_compiler::error::{Error, InspectError, Result};
+use kiln_compiler::hook::HookPoint;
+use kiln_compiler::job::LegalJob;
+use kiln_compiler::target::Target;
 
 /// Keeps every stage's output, and what each hook left.
 #[derive(Default)]
@@ -179,7 +179,7 @@ impl Inspection {
 
     /// The cache key, field by field.
     pub fn key(&self) -> &CacheKey {
-        &self.job.identity.key
+        &self.job.identity().key
     }
 
     fn code(&self) -> Option<&Code> {

@@ -1,51 +1,16 @@
-//! The core of Kiln: kernel IR, builder, specialization, hooks, code generation, caches, runtime.
-//!
-//! The way of the data, and the module that does each step:
+//! The core of Kiln: the `Jit`, which compiles kernels, keeps their code, and launches it.
 //!
 //! ```text
-//! closure over a KernelBuilder                  build
-//!   -> ir::Module, Phase::Generic               ir, definition
-//!   -> specialize(argument types)               args, specialize
-//!   -> CompileJob: all that decides the code    job
-//!   -> hooks, verify, lower_abi                 compile, hook, ir::verify, lower_abi
-//!   -> Legal: the proof that code can be made   legal
-//!   -> the Isa of the target                    codegen
-//!   -> CompiledKernel <-> KernelCache           cache
+//! a kernel and its arguments                    build, args
+//!   -> look-up                                  cache
+//!   -> specialized, through hooks to code       compile, hook, and what kiln-compiler has besides
 //!   -> LoadedKernel -> launch                   jit, runtime
 //! ```
 //!
-//! This crate knows no hook, no library function and no array.
+//! [`Jit::new`](jit::Jit::new) has the hooks that come with Kiln.
 
-pub mod args;
-mod buffer;
-pub mod build;
 pub mod cache;
-pub mod compile;
-mod contract;
-pub mod definition;
-pub mod error;
-mod event;
-pub mod expand;
-pub mod front;
-mod hidden;
-pub mod hook;
 pub mod inspect;
 pub mod jit;
-pub mod job;
-pub mod lower_abi;
-mod observe;
-pub mod runtime;
-pub mod specialize;
-mod under_way;
-pub mod value;
-pub mod view;
 
-pub use kiln_codegen as codegen;
-pub use kiln_codegen::simt;
-pub use kiln_interp as interp;
-pub use kiln_interp::checks;
-pub use kiln_ir as ir;
-pub use kiln_ir::{abi, code, environment, fault, launch, legal, rounding, row_panic, target};
-
-/// inkwell, for hooks that work on LLVM modules.
-pub use inkwell;
+pub use kiln_compiler::*;

@@ -63,10 +63,7 @@ fn only_memory_that_nobody_writes_is_read_through_the_read_only_path() {
 
 #[test]
 fn contraction_can_be_switched_off() {
-    let options = CompileOptions {
-        contract: false,
-        ..CompileOptions::default()
-    };
+    let options = CompileOptions::default().contract(false);
     let ptx = compile_with(saxpy(true), 90, &options).unwrap();
     assert_has(&ptx, &["mul.rn.f32", "add.rn.f32"]);
     assert_lacks(&ptx, &["fma"]);
@@ -90,10 +87,7 @@ fn multiply_add(ty: Type) -> Module {
 
 #[test]
 fn halves_round_after_each_operation_unless_contracted() {
-    let options = CompileOptions {
-        contract: false,
-        ..CompileOptions::default()
-    };
+    let options = CompileOptions::default().contract(false);
     for sm in ARCHITECTURES {
         for ty in [Type::F16, Type::BF16] {
             let separate = compile_with(multiply_add(ty), sm, &options).unwrap();
@@ -359,10 +353,7 @@ fn a_device_function_takes_slices_and_the_fault_channel() {
     b.store(to, total);
     m.functions.push(b.f);
     for opt_level in OptLevel::ALL {
-        let options = CompileOptions {
-            opt_level,
-            ..CompileOptions::default()
-        };
+        let options = CompileOptions::default().opt_level(opt_level);
         let ptx = compile_with(m.clone(), 80, &options).unwrap();
         assemble(&ptx, 80);
         assert_eq!(
@@ -462,10 +453,7 @@ fn atomics_say_their_order_and_scope() {
 
 #[test]
 fn lines_appear_when_asked_for() {
-    let options = CompileOptions {
-        line_info: true,
-        ..CompileOptions::default()
-    };
+    let options = CompileOptions::default().line_info(true);
     for sm in ARCHITECTURES {
         let ptx = compile_with(saxpy(true), sm, &options).unwrap();
         assemble(&ptx, sm);

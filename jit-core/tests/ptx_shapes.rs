@@ -10,10 +10,7 @@ use kiln_jit_core::job::{CompileOptions, OptLevel};
 /// Compiles at every level and assembles.
 fn assemble_at_every_level(m: &Module) {
     for opt_level in OptLevel::ALL {
-        let options = CompileOptions {
-            opt_level,
-            ..CompileOptions::default()
-        };
+        let options = CompileOptions::default().opt_level(opt_level);
         for sm in [75, 90] {
             let ptx = compile_with(m.clone(), sm, &options);
             assemble(

@@ -423,11 +423,7 @@ fn checks_choose_the_interpreter() {
     assert!(matches!(&cpu, Target::Cpu(_)), "{cpu}");
     assert_eq!(Jit::on(Device::cpu()).target(), &cpu);
     // Who asks for another target does not get a launch without checks.
-    let options = JitOptions {
-        checks: Checks::all(),
-        target: Some(cpu),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().checks(Checks::all()).target(cpu);
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let fine = kernel("fine", |k| out(k).at(me(k)).set(1));
     let result = launch(&jit, &fine, Shape::BLOCK);

@@ -63,10 +63,7 @@ fn reader(read: &Arc<Mutex<Vec<String>>>) -> Hook {
 }
 
 fn for_gpu(hook: Hook) -> Jit {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     Jit::with(Device::cpu(), hook.into(), options)
 }
 

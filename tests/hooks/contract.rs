@@ -121,10 +121,7 @@ fn mistakes_in_lists_are_told_by_the_first_use() {
     "#]].assert_eq(&said);
 
     // What is interpreted comes to no point that has LLVM.
-    let options = JitOptions {
-        checks: Checks::all(),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().checks(Checks::all());
     let checked = |hook: Hook| Jit::with(Device::cpu(), hook.into(), options.clone());
     let error = launch(&checked(lowers())).expect_err("nothing is lowered");
     expect!["hook `lowers` has `lower_inst`, and compiling for interpreter does not come there; take the hook out, or say by `Hook::if_supported` that it is to do there what it can"].assert_eq(&error.to_string());
@@ -354,10 +351,7 @@ struct Place {
 }
 
 fn places() -> Vec<Place> {
-    let interpret = CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    };
+    let interpret = CpuOptions::default().interpret(true);
     let place = |name, device, target, has| Place {
         name,
         device,
@@ -392,10 +386,7 @@ fn places() -> Vec<Place> {
 
 /// The error of a kernel with a hook, and whether the device is as it was.
 fn error_of(place: &Place, hook: Hook, point: HookPoint) -> Option<String> {
-    let options = JitOptions {
-        target: place.target.clone(),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(place.target.clone());
     let jit = Jit::with(place.device.clone(), hook.into(), options);
     let mut x = jit.zeros::<u32>(4).expect("memory");
     let value = match point {

@@ -45,10 +45,7 @@ fn compile_threads() -> usize {
 }
 
 fn fail_often() -> Result<()> {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(75))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(75)));
     let jit = Jit::with(Device::cpu(), HookSet::from(too_new()), options);
     let mut x = jit.zeros::<i32>(4)?;
     let mut errors = Vec::new();

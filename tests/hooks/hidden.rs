@@ -29,10 +29,7 @@ fn through(value: u32) -> u32 {
 
 /// What each machine of this process has of a `Jit`, by its name.
 fn machines(hooks: &HookSet) -> Vec<(&'static str, Jit)> {
-    let interpreted = JitOptions {
-        target: Some(Target::Interpreter),
-        ..JitOptions::default()
-    };
+    let interpreted = JitOptions::default().target(Target::Interpreter);
     let on_host = OnHostOptions::default().device();
     let jit = |device, options| Jit::with(device, hooks.clone(), options);
     vec![
@@ -194,10 +191,7 @@ fn kernels_that_read_nothing_of_a_hook_do_not_ask_it() -> Result<()> {
 
 #[test]
 fn a_kernel_for_gpus_takes_them_behind_its_parameters() -> Result<()> {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), adds(|| 1).into(), options);
     let mut x = jit.zeros::<u32>(4)?;
     let inspection = jit.inspect(&put, args!(&mut x, 7u32))?;
@@ -224,10 +218,7 @@ fn copy(from: &[u32], to: &mut [u32]) {
 
 /// How many loads of the kernel take the path of memory that nobody writes.
 fn unchanging_loads(hooks: HookSet) -> Result<usize> {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), hooks, options);
     let (from, mut to) = (jit.zeros::<u32>(4)?, jit.zeros::<u32>(4)?);
     let inspection = jit.inspect(&copy, args!(&from, &mut to))?;

@@ -23,15 +23,8 @@ fn fill(x: &mut [u32], pair: [f32; 2], value: u32) {
 
 /// A CPU that compiles, and one that interprets.
 fn devices() -> [(&'static str, Device); 2] {
-    let interpret = CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    };
-    let compile = CpuOptions {
-        lanes: Some(8),
-        barriers: Some(Barriers::Segments),
-        ..CpuOptions::default()
-    };
+    let interpret = CpuOptions::default().interpret(true);
+    let compile = CpuOptions::default().lanes(8).barriers(Barriers::Segments);
     [
         ("compiled", Device::cpu_with(compile)),
         ("interpreted", Device::cpu_with(interpret)),

@@ -177,10 +177,7 @@ fn who_looks_on_is_told_of_hooks_between_the_stages() -> Result<()> {
             wants_text,
             ..Notes::default()
         });
-        let options = JitOptions {
-            observer: Some(notes.clone()),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().observer(notes.clone());
         let jit = Jit::with(Device::cpu(), hooks(), options);
         let mut x = jit.upload(&[1.0f32, 2.0])?;
         scale.launch(&jit, (1, 32), &mut x, 3.0)?;

@@ -47,10 +47,7 @@ fn check<T: KernelType>(arrays: usize, of_functions: &Expr<T>, of_operators: &Ex
 
 #[test]
 fn functions_become_what_operators_become() -> Result<(), Box<dyn std::error::Error>> {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let arrays = Arrays::new(&jit);
     let (x, y) = (

@@ -263,10 +263,7 @@ fn faults_in_kernel_expressions_name_their_line() {
 /// Launches a kernel `(out: &mut [u32; 64])` with 32 threads and checks, and gives back what they find.
 #[track_caller]
 fn finding(kernel: &impl AsKernel, checks: Checks) -> Finding {
-    let options = JitOptions {
-        checks,
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().checks(checks);
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let mut out = jit.zeros::<u32>(64).expect("memory");
     let launched = jit.launch(kernel, 1, 32, args!(&mut out));

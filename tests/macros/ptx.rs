@@ -51,10 +51,7 @@ fn halves(x: &mut [f64]) {
 
 #[test]
 fn functions_are_inlined_as_their_attributes_say() -> kiln::Result<()> {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let mut x = jit.zeros::<f64>(16)?;
     let inspection = jit.inspect(&calls_always, args!(&mut x))?;
@@ -90,10 +87,7 @@ fn sizes(x: &[i16], out: &mut [i64]) {
 
 /// What a kernel becomes for an architecture.
 fn inspect(kernel: &impl AsKernel, args: &[Arg<'_>]) -> kiln::Result<Inspection> {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     Jit::with(Device::cpu(), kiln::hooks::standard(), options).inspect(kernel, args)
 }
 
@@ -152,10 +146,7 @@ fn an_index_from_memory_is_frozen() -> kiln::Result<()> {
 #[test]
 fn absolute_values_of_16_bits_are_computed_in_32() -> kiln::Result<()> {
     for sm in [75, 90] {
-        let options = JitOptions {
-            target: Some(Target::Ptx(PtxTarget::for_sm(sm))),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(sm)));
         let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
         let (x, mut out) = (jit.zeros::<i16>(4)?, jit.zeros::<i64>(4)?);
         let inspection = jit.inspect(&sizes, args!(&x, &mut out))?;

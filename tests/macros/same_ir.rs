@@ -50,10 +50,7 @@ pub(crate) fn instructions(ptx: &str) -> Vec<&str> {
 /// One IR up to names and lines, and as many instructions of PTX.
 #[track_caller]
 fn check(of_macro: &LazyKernel, of_builder: &Kernel, args: &[Arg<'_>]) {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let inspect = |kernel: &Kernel| {
         let inspection = jit.inspect(kernel, args).expect("it compiles");

@@ -118,10 +118,7 @@ fn operations(jit: &Jit, kernel: &LazyKernel, args: &[Arg<'_>]) -> kiln::Result<
 #[test]
 fn nothing_of_a_view_is_left_in_code() -> kiln::Result<()> {
     for hooks in [kiln::hooks::standard(), kiln::core::hook::HookSet::new()] {
-        let options = JitOptions {
-            target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
         let jit = Jit::with(Device::cpu(), hooks, options);
         let t = tensor(&jit)?;
         let mut y = jit.zeros::<f32>(4)?;

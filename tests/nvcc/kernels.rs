@@ -121,10 +121,7 @@ impl Pair {
     pub fn module(&self) -> Arc<Module> {
         let legal = Arc::new(Legal::default());
         let observer: Arc<dyn StageObserver + Send + Sync> = legal.clone();
-        let options = JitOptions {
-            observer: Some(observer),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().observer(observer);
         let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
         (self.launch)(&jit).expect("it can be launched");
         let text = legal.0.lock().expect("no panic while it is held").take();

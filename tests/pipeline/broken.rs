@@ -87,10 +87,7 @@ fn lose_entry(module: &Module<'_>) -> HookResult<()> {
 }
 
 fn error(target: Option<Target>, breaks: Breaks) -> String {
-    let options = JitOptions {
-        target,
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(target);
     let jit = Jit::with(Device::cpu(), HookSet::new().with(breaks.hook()), options);
     let mut y = jit.zeros::<u32>(1).expect("memory");
     let inspected = jit.inspect_block(&zeros, 32, args!(&mut y));
@@ -208,10 +205,7 @@ impl Assembles {
 
 /// A kernel whose operations are lowered by assembly, after a hook that does nothing.
 fn assembled(target: Target, hook: Assembles) -> kiln::Result<Inspection> {
-    let options = JitOptions {
-        target: Some(target),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(target);
     let quiet = Breaks {
         after_passes: false,
         how: |_| Ok(()),

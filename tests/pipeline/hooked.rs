@@ -169,11 +169,7 @@ fn check(name: &str, jit: &Jit) -> kiln::Result<()> {
 fn on_a_cpu_of_any_width() -> kiln::Result<()> {
     for lanes in [None, Some(1), Some(8), Some(16), Some(32), Some(64)] {
         for barriers in [None, Some(Barriers::Coroutines)] {
-            let options = CpuOptions {
-                lanes,
-                barriers,
-                ..CpuOptions::default()
-            };
+            let options = CpuOptions::default().lanes(lanes).barriers(barriers);
             let hooks = HookSet::new().with(changes());
             let jit = Jit::with(Device::cpu_with(options), hooks, JitOptions::default());
             check(&format!("{lanes:?} lanes, {barriers:?}"), &jit)?;

@@ -53,14 +53,12 @@ fn ones(y: &mut [u32]) {
 
 #[test]
 fn a_proof_that_does_not_hold_is_an_error_that_names_the_kernel() -> kiln::Result<()> {
-    let options = JitOptions {
-        target: Some(Target::Custom(CustomTarget {
+    let options = JitOptions::default()
+        .target(Target::Custom(CustomTarget {
             family: FAMILY,
             settings: String::new(),
-        })),
-        isas: Isas::default().with(FAMILY, |_| Arc::new(Misled)),
-        ..JitOptions::default()
-    };
+        }))
+        .isas(Isas::default().with(FAMILY, |_| Arc::new(Misled)));
     let jit = Jit::with(Device::cpu(), HookSet::new(), options);
     let mut y = jit.zeros::<u32>(4)?;
     let error = jit.inspect(&ones, args!(&mut y)).expect_err("it is misled");
@@ -99,10 +97,7 @@ fn cells_that_give_what_the_row_does_not_say_are_errors_that_name_it() -> kiln::
             let given = k.intrinsic(row, &[k.thread_idx().x()]);
             out.at(0).set(given.cast(Type::U32));
         })?;
-        let options = JitOptions {
-            target,
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().target(target);
         let jit = Jit::with(Device::cpu(), HookSet::new(), options);
         let mut out = jit.zeros::<u32>(1)?;
         let error = jit.inspect_block(&kernel, 32, args!(&mut out));

@@ -114,10 +114,7 @@ fn blocks_to_prepare_that_no_device_has() {
 #[test]
 fn lanes_that_no_vector_has() {
     for lanes in [0, 3, 5, 128, 1 << 20] {
-        let jit = Jit::on(Device::cpu_with(CpuOptions {
-            lanes: Some(lanes),
-            ..CpuOptions::default()
-        }));
+        let jit = Jit::on(Device::cpu_with(CpuOptions::default().lanes(lanes)));
         let mut y = jit.zeros::<u32>(64).expect("memory");
         let error = count
             .launch(&jit, (1, 64), &mut y, 0)

@@ -25,10 +25,7 @@ fn inferred_last() -> Hook {
 }
 
 fn compile(hooks: HookSet, opt_level: OptLevel) -> kiln::Result<()> {
-    let mut options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let mut options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     options.compile.opt_level = opt_level;
     let jit = Jit::with(Device::cpu(), hooks, options);
     let (a, mut out) = (jit.zeros::<u32>(64)?, jit.zeros::<u32>(64)?);

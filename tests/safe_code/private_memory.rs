@@ -78,10 +78,7 @@ fn what_was_stored_stays_across_barriers() {
 /// LLVM may take an undefined value for any other, so that not even a bounds check holds.
 #[test]
 fn nothing_is_undefined_in_gpu_code() {
-    let options = JitOptions {
-        target: Some(Target::Ptx(PtxTarget::for_sm(90))),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let mut y = jit.zeros::<u64>(64).expect("memory");
     let inspection = jit.inspect(&unwritten(), args!(&mut y, 9u32));

@@ -208,10 +208,7 @@ fn check(jit: &Jit, y: &mut Buffer<u32>) {
 #[test]
 fn by_a_time_limit() {
     for (device, jit) in jits() {
-        let options = JitOptions {
-            time_limit: Some(Duration::from_millis(30)),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().time_limit(Duration::from_millis(30));
         let limited = Jit::with(jit.device().clone(), kiln::hooks::standard(), options);
         for (kernel, launch) in endless() {
             let mut y = limited.zeros::<u32>(5 * 64).expect("memory");
@@ -294,11 +291,7 @@ fn a_buffer_is_dropped_meanwhile() {
             // There the launch itself does not return.
             continue;
         }
-        let options = JitOptions {
-            // Should it be waited for after all, then not for ever.
-            time_limit: Some(Duration::from_secs(60)),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default();
         let jit = Jit::with(jit.device().clone(), kiln::hooks::standard(), options);
         let mut dropped = jit.zeros::<u32>(5 * 64).expect("memory");
         let address = dropped.address();

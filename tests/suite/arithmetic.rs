@@ -165,14 +165,8 @@ fn floats_to_integers_saturate(jit: &Jit) -> Outcome {
 
 fn half_types_round_each_result(jit: &Jit) -> Outcome {
     // Contraction would leave out the rounding of the product.
-    let compile = CompileOptions {
-        contract: false,
-        ..CompileOptions::default()
-    };
-    let options = JitOptions {
-        compile,
-        ..JitOptions::default()
-    };
+    let compile = CompileOptions::default().contract(false);
+    let options = JitOptions::default().compile(compile);
     let jit = &Jit::with(jit.device().clone(), jit.hooks().clone(), options);
     let numbers = [0.0f32, 1.0, -1.5, 0.1, 3.25, 65_000.0, 1e-7, 1000.5];
     let values = numbers.map(f16::from_f32);

@@ -201,10 +201,7 @@ fn prepared_kernels_launch(jit: &Jit) -> Outcome {
 }
 
 fn facts_specialize(jit: &Jit) -> Outcome {
-    let options = JitOptions {
-        specialize_facts: true,
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().specialize_facts(true);
     let jit = Jit::with(jit.device().clone(), jit.hooks().clone(), options);
     let kernel = Kernel::build("strided", |k| {
         let (x, out) = (k.slice("x", Type::F32), k.slice_mut("out", Type::F32));

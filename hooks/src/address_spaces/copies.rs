@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use kiln_jit_core::ir::{AddressSpace, FuncId, Inst, InstData, Module, Value};
+use kiln_compiler::ir::{AddressSpace, FuncId, Inst, InstData, Module, Value};
 
 use super::{Holder, Spaces, inferred, space_of};
 
@@ -127,7 +127,7 @@ fn callers_first(module: &Module) -> Vec<FuncId> {
 
 #[cfg(test)]
 mod tests {
-    use kiln_jit_core::ir;
+    use kiln_compiler::ir;
 
     use super::super::infer_address_spaces;
     use super::*;

@@ -4,6 +4,7 @@ use crate::llvm::optimize::OptLevel;
 
 /// Options of a compilation: plain data, and part of the cache key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub struct CompileOptions {
     /// How hard LLVM tries.
     pub opt_level: OptLevel,
@@ -21,5 +22,25 @@ impl Default for CompileOptions {
             contract: true,
             line_info: false,
         }
+    }
+}
+
+impl CompileOptions {
+    /// Sets how hard LLVM tries.
+    #[must_use]
+    pub fn opt_level(self, opt_level: OptLevel) -> CompileOptions {
+        CompileOptions { opt_level, ..self }
+    }
+
+    /// Sets whether `a * b + c` may become one fused operation with one rounding.
+    #[must_use]
+    pub fn contract(self, contract: bool) -> CompileOptions {
+        CompileOptions { contract, ..self }
+    }
+
+    /// Sets whether the PTX says which line of Rust each instruction comes from (`.loc`).
+    #[must_use]
+    pub fn line_info(self, line_info: bool) -> CompileOptions {
+        CompileOptions { line_info, ..self }
     }
 }

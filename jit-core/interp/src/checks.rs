@@ -1,7 +1,7 @@
 //! The checking mode: which checks the launches of a `Jit` make, and what they find.
 //!
 //! ```text
-//! let options = JitOptions { checks: Checks::all(), ..JitOptions::default() };
+//! let options = JitOptions::default().checks(Checks::all());
 //! let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
 //! match jit.launch(&kernel, 1, 64, args!(&mut x)) {
 //!     Err(Error::Run(RunError::Finding(finding))) => eprintln!("{finding}"),

@@ -113,8 +113,8 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
             #config: impl ::core::convert::Into<#root::LaunchConfig>,
             #(#params),*
         ) -> ::core::result::Result<(), #root::Error> #clause {
-            self.kernel.launch_typed(
-                #jit, #config, &[#(#consts),*], &[#(#root::IntoArg::into_arg(#names)),*],
+            #jit.launch_typed(
+                &self.kernel, #config, &[#(#consts),*], &[#(#root::IntoArg::into_arg(#names)),*],
             )
         }
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-use crate::codegen::CompileThreadError;
+use kiln_compiler::codegen::CompileThreadError;
 
 /// How many are remembered.
 const MOST: usize = 256;

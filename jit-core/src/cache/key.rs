@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use crate::ir::CacheKey;
+pub use kiln_compiler::ir::CacheKey;
 
 /// A key field that differs from the nearest earlier compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]

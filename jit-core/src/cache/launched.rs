@@ -5,8 +5,8 @@
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 
-use crate::args::{Arg, ArgSignature};
-use crate::definition::Fingerprint;
+use kiln_compiler::args::{Arg, ArgSignature};
+use kiln_compiler::definition::Fingerprint;
 
 /// A launch to be looked up.
 #[derive(Copy, Clone)]
@@ -203,7 +203,7 @@ impl Eq for LaunchKey {}
 mod tests {
     use super::super::{LaunchMap, SpecializedCell};
     use super::*;
-    use crate::build::Kernel;
+    use kiln_compiler::build::Kernel;
 
     /// A launch without arguments.
     fn launched<'a>(kernel: &Kernel, consts: Consts<'a>) -> Launched<'a> {

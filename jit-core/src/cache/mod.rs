@@ -25,11 +25,11 @@ use dashmap::DashMap;
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
 
-use crate::code::{CompiledKernel, KernelInfo};
-use crate::error::Result;
-use crate::job::LegalJob;
-use crate::launch::Dim3;
-use crate::runtime::LoadedCode;
+use kiln_compiler::code::{CompiledKernel, KernelInfo};
+use kiln_compiler::error::Result;
+use kiln_compiler::job::LegalJob;
+use kiln_compiler::launch::Dim3;
+use kiln_compiler::runtime::LoadedCode;
 
 pub(crate) use failed::FailedCompiles;
 pub use key::{CacheKey, FieldChange, RecompileReport};

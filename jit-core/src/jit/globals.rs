@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::buffer::Buffer;
-use crate::code::HiddenInfo;
-use crate::error::{MemoryError, Result};
-use crate::runtime::Device;
-use crate::value::KernelType;
+use kiln_compiler::code::HiddenInfo;
+use kiln_compiler::error::{MemoryError, Result};
+use kiln_compiler::runtime::Buffer;
+use kiln_compiler::runtime::Device;
+use kiln_compiler::value::KernelType;
 
 /// The globals of a `Jit`, by name.
 #[derive(Default)]

@@ -3,17 +3,17 @@
 use std::cell::Cell;
 
 use super::Jit;
-use crate::abi::{LaunchArgs, ParamKind};
-use crate::code::KernelInfo;
-use crate::compile::failed;
-use crate::error::Result;
-use crate::hook::{
+use kiln_compiler::abi::{LaunchArgs, ParamKind};
+use kiln_compiler::code::KernelInfo;
+use kiln_compiler::compile::failed;
+use kiln_compiler::error::Result;
+use kiln_compiler::hook::{
     Given, HiddenArguments, HiddenError, Hook, HookError, HookErrorKind, HookPoint, LaunchEvent,
     Observed, at,
 };
-use crate::ir::HiddenSource;
-use crate::launch::LaunchConfig;
-use crate::runtime::Buffer;
+use kiln_compiler::ir::HiddenSource;
+use kiln_compiler::launch::LaunchConfig;
+use kiln_compiler::runtime::Buffer;
 
 thread_local! {
     /// Whether hooks are giving values on this thread.

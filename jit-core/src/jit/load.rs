@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use super::Jit;
-use crate::args::{Arg, Payload};
-use crate::build::Kernel;
 use crate::cache::{CacheKey, Consts, Launched, LoadedKernel, Signatures, Specialized};
-use crate::code::{CompiledKernel, KernelInfo};
-use crate::compile::{Compiler, NoObserver, StageObserver, failed};
-use crate::definition::{Fingerprint, Snapshot};
-use crate::error::{CompileError, Error, Result};
-use crate::hook::{HookContext, HookPoint, at};
-use crate::job::{CompileJob, KernelIdentity, LegalJob};
-use crate::launch::{LaunchConfig, LaunchError, check_config};
-use crate::runtime::CodeFacts;
-use crate::specialize::{ParamSpec, Specialization, bind, specialize};
-use crate::under_way::{Compilation, Made, UnderWay};
+use kiln_compiler::args::{Arg, Payload};
+use kiln_compiler::build::Kernel;
+use kiln_compiler::code::{CompiledKernel, KernelInfo};
+use kiln_compiler::compile::{Compiler, NoObserver, StageObserver, failed};
+use kiln_compiler::definition::{Fingerprint, Snapshot};
+use kiln_compiler::error::{CompileError, Error, Result};
+use kiln_compiler::hook::{HookContext, HookPoint, at};
+use kiln_compiler::job::{CompileJob, KernelIdentity, LegalJob};
+use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
+use kiln_compiler::runtime::CodeFacts;
+use kiln_compiler::specialize::{ParamSpec, Specialization, bind, specialize};
+use kiln_compiler::under_way::{Compilation, Made, UnderWay};
 
 impl Jit {
     /// The code for a launch.
@@ -129,8 +129,8 @@ impl Jit {
         let compiled =
             self.0
                 .cache
-                .get_or_compile(&job.info.name, job.identity.key.clone(), generate)?;
-        self.load_code(compiled, &job.identity)
+                .get_or_compile(&job.info.name, job.identity().key.clone(), generate)?;
+        self.load_code(compiled, job.identity())
     }
 
     /// Makes code of a legal kernel, unless LLVM could not go on with it before.
@@ -140,7 +140,7 @@ impl Jit {
         observer: &dyn StageObserver,
     ) -> Result<CompiledKernel> {
         let failed = &self.0.cache.failed;
-        let key = job.identity.key.digest();
+        let key = job.identity().key.digest();
         if let Some(error) = failed.find(&key) {
             return Err(error.into());
         }
@@ -299,10 +299,8 @@ impl Jit {
         identity: Arc<KernelIdentity>,
     ) -> Result<CompileJob> {
         let (module, target) = (specialize(snapshot, spec)?, self.0.target.clone());
-        let mut job = CompileJob::new(module, target, self.0.options.compile.clone());
-        job.kernel_tag = identity.key.tag();
-        job.identity = identity;
-        Ok(job)
+        let job = CompileJob::new(module, target, self.0.options.compile.clone());
+        Ok(job.with_identity(identity))
     }
 
     /// The arguments with host values converted by hooks and views as what they are made of, if there are

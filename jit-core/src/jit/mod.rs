@@ -7,60 +7,34 @@
 //! jit.launch(&saxpy, grid_for(n, 256), 256, args!(3.0f32, &x, &mut y))?;
 //! ```
 
+mod builder;
 mod globals;
 mod hidden;
 mod load;
+mod options;
 mod prepared;
 mod submit;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::args::Arg;
-use crate::build::Kernel;
 use crate::cache::{CacheStats, Consts, KernelCache, RecompileReport, Specialized};
-use crate::checks::Checks;
-use crate::codegen::Isas;
-use crate::compile::StageObserver;
-use crate::error::Result;
-use crate::front::AsKernel;
-use crate::hook::{HookPoint, HookSet};
 use crate::inspect::{Inspection, Recorder};
-use crate::job::CompileOptions;
-use crate::launch::{Dim3, LaunchConfig, check_block};
-use crate::runtime::{Buffer, Device, Event};
-use crate::target::Target;
-use crate::under_way::Made;
-use crate::value::KernelType;
+pub use builder::JitBuilder;
 pub use globals::Global;
 use globals::Globals;
+use kiln_compiler::args::Arg;
+use kiln_compiler::build::Kernel;
+use kiln_compiler::error::Result;
+use kiln_compiler::front::{AsKernel, LazyKernel};
+use kiln_compiler::hook::{HookPoint, HookSet};
+use kiln_compiler::launch::{Dim3, LaunchConfig, check_block};
+use kiln_compiler::runtime::{Buffer, Device, Event};
+use kiln_compiler::target::Target;
+use kiln_compiler::under_way::Made;
+use kiln_compiler::value::KernelType;
 use load::{identity, type_forms};
+pub use options::JitOptions;
 pub use prepared::Prepared;
-
-/// Settings of a [`Jit`].
-#[derive(Clone, Default)]
-pub struct JitOptions {
-    /// Compile options.
-    pub compile: CompileOptions,
-    /// Whether facts about arguments (16-byte alignment, integers equal to 1 or divisible by 16)
-    /// are compiled in. A launch whose arguments have other facts is another specialization.
-    pub specialize_facts: bool,
-    /// Code for this target instead of what the device reports; for inspecting code of machines
-    /// that are not here.
-    pub target: Option<Target>,
-    /// What launches are checked for, on a CPU device; kernels are then compiled for the
-    /// interpreter.
-    pub checks: Checks,
-    /// How long a launch may run. A CPU device then ends it, with
-    /// [`LaunchStopped::TimeLimit`](crate::launch::LaunchStopped), and goes on with the next; time
-    /// counts from the launch's first block on. On a GPU it is how long a call waits: that of the
-    /// latest launch counts. By default launches may run as long as they like.
-    pub time_limit: Option<Duration>,
-    /// What makes code for machines that Kiln does not know.
-    pub isas: Isas,
-    /// Looks on while kernels are compiled.
-    pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
-}
 
 /// Compiles and launches kernels on one device. Clones share everything; any thread may use them.
 #[derive(Clone)]
@@ -142,7 +116,7 @@ impl Jit {
     }
 
     /// The global of a name, by which kernels of this `Jit` share memory
-    /// ([`KernelBuilder::global`](crate::build::KernelBuilder::global)), as an array of `T`.
+    /// ([`KernelBuilder::global`](kiln_compiler::build::KernelBuilder::global)), as an array of `T`.
     ///
     /// # Errors
     /// No kernel that has it was launched here, or it is of another type.
@@ -172,7 +146,7 @@ impl Jit {
     /// it, while others launch or wait. What is launched later runs as usual.
     ///
     /// The threads of a launch end where they are, and its buffers hold what they wrote until then.
-    /// [`LaunchStopped::Cancelled`](crate::launch::LaunchStopped) comes back from the launch itself if
+    /// [`LaunchStopped::Cancelled`](kiln_compiler::launch::LaunchStopped) comes back from the launch itself if
     /// it has not returned, else from the next call that waits. A thread sees the call at the next turn
     /// of a loop; where the innermost loop counts with 32 bits, after that loop.
     ///
@@ -210,6 +184,22 @@ impl Jit {
         args: &[Arg<'_>],
     ) -> Result<()> {
         self.launch_kernel(kernel.as_kernel()?, &[], config, args)
+    }
+
+    /// The body of the launch that each `#[kernel]` function has, whose arguments rustc has checked;
+    /// const parameters that no argument determines come by name.
+    ///
+    /// # Errors
+    /// As [`Jit::launch`].
+    #[doc(hidden)]
+    pub fn launch_typed(
+        &self,
+        kernel: &LazyKernel,
+        config: impl Into<LaunchConfig>,
+        consts: &[(&str, i128)],
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        self.launch_kernel(kernel.get()?, consts, config.into(), args)
     }
 
     /// Launches a kernel, one without const arguments of its own if there are any here.

@@ -6,11 +6,11 @@ use smallvec::SmallVec;
 
 use super::Jit;
 use super::load::type_forms;
-use crate::args::{Arg, ArgSignature};
 use crate::cache::Specialized;
-use crate::code::KernelInfo;
-use crate::error::Result;
-use crate::launch::{Dim3, LaunchConfig, LaunchError};
+use kiln_compiler::args::{Arg, ArgSignature};
+use kiln_compiler::code::KernelInfo;
+use kiln_compiler::error::Result;
+use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
 
 /// A kernel compiled for arguments of certain types, loaded on a device.
 pub struct Prepared {

@@ -5,15 +5,15 @@ use std::cell::Cell;
 use smallvec::SmallVec;
 
 use super::Jit;
-use crate::abi::{LaunchArgs, ParamKind};
-use crate::args::{Arg, Payload};
 use crate::cache::LoadedKernel;
-use crate::code::KernelInfo;
-use crate::compile::failed;
-use crate::error::{Error, Result};
-use crate::hook::{Hook, HookError, LaunchEvent, Observed, at};
-use crate::launch::{LaunchConfig, LaunchError, check_config};
-use crate::runtime::Buffer;
+use kiln_compiler::abi::{LaunchArgs, ParamKind};
+use kiln_compiler::args::{Arg, Payload};
+use kiln_compiler::code::KernelInfo;
+use kiln_compiler::compile::failed;
+use kiln_compiler::error::{Error, Result};
+use kiln_compiler::hook::{Hook, HookError, LaunchEvent, Observed, at};
+use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
+use kiln_compiler::runtime::Buffer;
 
 thread_local! {
     /// Whether hooks are being told of a launch on this thread. What they launch themselves they are not told.

@@ -205,10 +205,7 @@ fn ptxas_is_an_assembler_with_options_of_ones_own() {
     };
     let target = Some(Target::Ptx(PtxTarget::for_sm(90)));
     let assembled = |option| {
-        let options = JitOptions {
-            target: target.clone(),
-            ..JitOptions::default()
-        };
+        let options = JitOptions::default().target(target.clone());
         let hook = by_ptxas(ptxas.clone(), option);
         let jit = Jit::with(Device::cpu(), hook.into(), options);
         let mut x = jit.zeros::<u32>(4)?;

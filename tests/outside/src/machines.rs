@@ -35,9 +35,6 @@ pub fn ptx(hooks: impl Into<HookSet>) -> Jit {
 }
 
 fn for_target(device: Device, hooks: HookSet, target: Target) -> Jit {
-    let options = JitOptions {
-        target: Some(target),
-        ..JitOptions::default()
-    };
+    let options = JitOptions::default().target(target);
     Jit::with(device, hooks, options)
 }

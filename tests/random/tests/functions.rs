@@ -180,14 +180,8 @@ fn compare(device: Device) -> Result<(), String> {
 
 /// The functions whose results differ between the host and a device.
 fn failures(device: Device) -> kiln::Result<Vec<String>> {
-    let compile = CompileOptions {
-        contract: false,
-        ..CompileOptions::default()
-    };
-    let options = JitOptions {
-        compile,
-        ..JitOptions::default()
-    };
+    let compile = CompileOptions::default().contract(false);
+    let options = JitOptions::default().compile(compile);
     let jit = Jit::with(device, kiln::hooks::standard(), options);
     let (a, b, c) = arguments();
     let (da, db, dc) = (jit.upload(&a)?, jit.upload(&b)?, jit.upload(&c)?);
@@ -219,14 +213,8 @@ fn failures(device: Device) -> kiln::Result<Vec<String>> {
 /// What the functions are run on: a name and the device.
 fn runs(require_gpu: bool) -> Vec<(&'static str, Result<Device, String>)> {
     let cpu = |options| Ok(Device::cpu_with(options));
-    let interpreted = CpuOptions {
-        interpret: true,
-        ..CpuOptions::default()
-    };
-    let one_lane = CpuOptions {
-        lanes: Some(1),
-        ..CpuOptions::default()
-    };
+    let interpreted = CpuOptions::default().interpret(true);
+    let one_lane = CpuOptions::default().lanes(1);
     let mut runs = vec![
         ("functions_interpreted", cpu(interpreted)),
         ("functions_compiled_for_vectors", cpu(CpuOptions::default())),

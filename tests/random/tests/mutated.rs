@@ -42,10 +42,8 @@ fn mutated_kernels_are_compiled_or_refused() {
         }
         accepted += 1;
         let target = PtxTarget::for_sm([75, 80, 90, 120][accepted as usize % 4]);
-        let options = CompileOptions {
-            opt_level: [OptLevel::O0, OptLevel::O1, OptLevel::O3][accepted as usize % 3],
-            ..CompileOptions::default()
-        };
+        let options = CompileOptions::default()
+            .opt_level([OptLevel::O0, OptLevel::O1, OptLevel::O3][accepted as usize % 3]);
         let job = CompileJob::new(module.clone(), Target::Ptx(target), options);
         match compile(job, &hooks, &NoObserver) {
             Ok(compiled) => assert!(compiled.code.ptx().is_some(), "{module}"),
@@ -60,11 +58,9 @@ fn mutated_kernels_are_compiled_or_refused() {
             lanes: Some(32),
             ..CpuTarget::host()
         });
-        let options = CompileOptions {
-            contract: false,
-            opt_level: OptLevel::O1,
-            ..CompileOptions::default()
-        };
+        let options = CompileOptions::default()
+            .contract(false)
+            .opt_level(OptLevel::O1);
         // What the CPU cannot have, such as calls that cannot be inlined, is an error.
         let _ = compile(
             CompileJob::new(module, target, options),

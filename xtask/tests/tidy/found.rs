@@ -58,7 +58,7 @@ fn a_guess_is_found() {
 
 #[test]
 fn guesses_are_counted() {
-    let path = "jit-core/src/specialize/wide.rs";
+    let path = "jit-core/compiler/src/specialize/wide.rs";
     let guess = "if let InstData::Barrier = x {}";
     let file = |guesses: usize| format!("//! X.\nfn f() {{ {} }}\n", guess.repeat(guesses));
     check(path, &file(1), &[]);
@@ -79,7 +79,7 @@ fn a_type_id_is_found() {
         code,
         &["a/src/x.rs:2: a type that is defined"],
     );
-    check("jit-core/src/front/pool.rs", code, &[]);
+    check("jit-core/compiler/src/front/pool.rs", code, &[]);
     check("a/src/x.rs", "//! No `TypeId` here.\nfn f() {}\n", &[]);
 }
 
@@ -191,7 +191,7 @@ fn unsafe_elsewhere_is_found() {
         &[],
     );
     check(
-        "jit-core/src/value.rs.rs",
+        "jit-core/compiler/src/value.rs.rs",
         "//! X.\nunsafe fn f() {}\n",
         &["no `unsafe`"],
     );
@@ -219,9 +219,9 @@ fn a_lost_test_is_found() {
 fn a_path_to_nothing_is_found() {
     let missing = |line: &str| problems("README.md", &format!("A\n{line}\n"));
     for right in [
-        "`jit-core/src/compile.rs`, `xtask`, `tidy.rs`, `jit-core/src/definition*`, `tests/`",
+        "`jit-core/compiler/src/compile.rs`, `xtask`, `tidy.rs`, `jit-core/compiler/src/definition*`, `tests/`",
         "`codegen/admitted.rs`, `specialize/instance.rs`, `device-stdlib/table.rs`, `codegen/gpu`",
-        "`jit-core/{ir/src,src/{front,build}}`, `target/guide`, [guide](docs/guide/src/hooks.md#top)",
+        "`jit-core/{ir/src,compiler/src/{front,build}}`, `target/guide`, [guide](docs/guide/src/hooks.md#top)",
         "`a / b`, `cargo run a/b.rs`, `https://a/b`, `1/2`, `i/o b`, `.rs`, [x](https://a.b/c)",
         "```text\na job.rs, codegen/isa.rs  jit-core/{ir,interp}\n```",
         "| place | what |\n| `xtask`, `jit-core/codegen/src/isa.rs` | `src/commands.rs`, `a word` |",

@@ -6,12 +6,13 @@ const ENDINGS: [&str; 9] = [
 ];
 
 /// Crates inside a folder; a short path begins with the name of one.
-const INSIDE: (&str, [&str; 6]) = (
+const INSIDE: (&str, [&str; 7]) = (
     "jit-core",
     [
         "ir",
         "interp",
         "codegen",
+        "compiler",
         "runtime",
         "description",
         "kernel-macro",
@@ -125,11 +126,15 @@ fn expanded(path: &str) -> Vec<String> {
 }
 
 /// Whether a file or folder has this path, or the one that it is short for: a path begins at its crate and
-/// leaves `src` out, one of no crate begins in `jit-core/src`, and a name alone is that of any file.
+/// leaves `src` out, one of no crate begins in `jit-core/src` or that of `compiler`, and a name alone is that of any file.
 fn exists(path: &str, files: &[String]) -> bool {
     let path = path.trim_end_matches('/');
     let (outer, crates) = INSIDE;
-    let mut long = vec![path.to_owned(), format!("{outer}/src/{path}")];
+    let mut long = vec![
+        path.to_owned(),
+        format!("{outer}/src/{path}"),
+        format!("{outer}/compiler/src/{path}"),
+    ];
     if let Some((name, rest)) = path.split_once('/') {
         let folder = match crates.contains(&name) {
             true => format!("{outer}/{name}"),

@@ -18,6 +18,7 @@ mod kernel;
 mod meaning;
 pub(super) mod memory;
 pub(super) mod object;
+mod options;
 mod pool;
 mod stack;
 pub(super) mod symbols;
@@ -33,18 +34,18 @@ use parking_lot::Mutex;
 
 pub use direct::HostModule;
 pub use object::ObjectError;
+pub use options::CpuOptions;
 
 use failures::{Failures, Given};
 use kernel::HostKernel;
 use kiln_interp::checks::Checks;
 use kiln_interp::{InterpretError, InterpretLaunch, InterpretedKernel};
 use kiln_ir::abi::{DeviceAddress, LaunchArg, LaunchArgs};
-use kiln_ir::block_order::BlockOrder;
 use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits, LaunchStopped};
 use kiln_ir::legal::Legal;
 use kiln_ir::stop::Stop;
-use kiln_ir::target::{Barriers, CpuTarget, Target};
+use kiln_ir::target::{CpuTarget, Target};
 use memory::DeviceMemory;
 use pool::{Failed, Pool, Run, RunSpec};
 
@@ -60,22 +61,6 @@ const HAS_CODE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 
 /// Bytes of dropped buffers that wait for launches before an allocation waits with them.
 const MAX_LEAVING: usize = 1 << 29;
-
-/// Settings of a CPU device.
-#[derive(Clone, Debug, Default)]
-pub struct CpuOptions {
-    /// Threads that run blocks; by default as many as the machine has cores.
-    pub threads: Option<u32>,
-    /// Lanes of a vector: 1, 8, 16, 32 or 64; by default what suits the machine and the block. Kernels
-    /// with warp operations always have 32.
-    pub lanes: Option<u32>,
-    /// Run everything in the interpreter, which is slow and exact.
-    pub interpret: bool,
-    /// What happens at barriers; by default what suits the kernel.
-    pub barriers: Option<Barriers>,
-    /// The order in which the blocks of a launch begin.
-    pub block_order: BlockOrder,
-}
 
 /// A CPU device. Launches return before they end, as on a GPU; a fault waits for the next
 /// synchronizing call.

@@ -97,7 +97,8 @@ impl LaunchTime {
 }
 
 /// A launch under way, of which hooks are told.
-pub(crate) struct Observed<'a> {
+#[doc(hidden)]
+pub struct Observed<'a> {
     id: u64,
     info: &'a KernelInfo,
     config: &'a LaunchConfig,
@@ -106,7 +107,8 @@ pub(crate) struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    pub(crate) fn new(info: &'a KernelInfo, config: &'a LaunchConfig, device: &'a Device) -> Self {
+    #[doc(hidden)]
+    pub fn new(info: &'a KernelInfo, config: &'a LaunchConfig, device: &'a Device) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Observed {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -118,7 +120,8 @@ impl<'a> Observed<'a> {
     }
 
     /// What hooks are told.
-    pub(crate) fn event<'e>(&'e self, args: &'e LaunchArgs<'e>) -> LaunchEvent<'e> {
+    #[doc(hidden)]
+    pub fn event<'e>(&'e self, args: &'e LaunchArgs<'e>) -> LaunchEvent<'e> {
         LaunchEvent {
             id: self.id,
             kernel: &self.info.name,
@@ -133,7 +136,8 @@ impl<'a> Observed<'a> {
     }
 
     /// Makes the launch, measured if a hook has asked for that.
-    pub(crate) fn launch(&self, submit: impl FnOnce() -> Result<()>) -> Result<()> {
+    #[doc(hidden)]
+    pub fn launch(&self, submit: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(time) = self.time.get() else {
             return submit();
         };

@@ -223,7 +223,7 @@ vectors! {
 /// Every field's type must be a [`KernelType`]. In the IR it is a struct of the same name.
 ///
 /// ```
-/// kiln_jit_core::kernel_type! {
+/// kiln_compiler::kernel_type! {
 ///     /// A point of the plane.
 ///     pub struct Point {
 ///         pub x: f32,
@@ -234,7 +234,7 @@ vectors! {
 /// ```
 ///
 /// ```compile_fail
-/// kiln_jit_core::kernel_type! {
+/// kiln_compiler::kernel_type! {
 ///     #[repr(packed)]
 ///     struct Odd { a: u8, b: u32 }
 /// }

@@ -79,7 +79,9 @@ impl ArgSignature {
     };
 
     /// The signature without the facts that are only compiled in on demand, unless `keep`.
-    pub(crate) fn keeping_facts(self, keep: bool) -> Self {
+    #[doc(hidden)]
+    #[inline]
+    pub fn keeping_facts(self, keep: bool) -> Self {
         if keep {
             return self;
         }
@@ -96,28 +98,32 @@ impl ArgSignature {
 ///
 /// ```compile_fail,E0277
 /// fn copied<T: Clone>() {}
-/// copied::<kiln_jit_core::args::Arg<'static>>();
+/// copied::<kiln_compiler::args::Arg<'static>>();
 /// ```
 ///
 /// ```compile_fail,E0624
-/// # use kiln_jit_core::args::Arg;
+/// # use kiln_compiler::args::Arg;
 /// fn twice<'a>(arg: &'a Arg<'a>) -> [Arg<'a>; 2] {
 ///     [arg.reborrow(), arg.reborrow()]
 /// }
 /// ```
 pub struct Arg<'a> {
-    pub(crate) signature: ArgSignature,
+    #[doc(hidden)]
+    pub signature: ArgSignature,
     pub(crate) host: HostType,
     pub(crate) rust_name: &'static str,
     /// The field that it is, if it is a part of a view.
     pub(crate) field: Option<&'static str>,
-    pub(crate) payload: Payload<'a>,
+    #[doc(hidden)]
+    pub payload: Payload<'a>,
     /// Where the memory behind it lies.
-    pub(crate) device: Option<DeviceId>,
+    #[doc(hidden)]
+    pub device: Option<DeviceId>,
 }
 
 /// The bytes of an argument.
-pub(crate) enum Payload<'a> {
+#[doc(hidden)]
+pub enum Payload<'a> {
     /// A value, as it lies in memory; padding is zeros.
     Bytes(SmallVec<[u8; 16]>),
     /// A slice of a buffer.
@@ -190,7 +196,8 @@ impl<'a> Arg<'a> {
     }
 
     /// Appends the arguments that this is, one if it is no view.
-    pub(crate) fn spread(self, out: &mut Vec<Arg<'a>>) {
+    #[doc(hidden)]
+    pub fn spread(self, out: &mut Vec<Arg<'a>>) {
         match self.payload {
             Payload::Parts(parts) => parts.into_iter().for_each(|part| part.spread(out)),
             _ => out.push(self),
@@ -198,7 +205,9 @@ impl<'a> Arg<'a> {
     }
 
     /// Whether it is passed to a kernel as it is: neither a host value that a hook converts, nor a view.
-    pub(crate) fn is_one(&self) -> bool {
+    #[doc(hidden)]
+    #[inline]
+    pub fn is_one(&self) -> bool {
         !matches!(self.payload, Payload::Host(_) | Payload::Parts(_))
     }
 
@@ -217,7 +226,9 @@ impl<'a> Arg<'a> {
 
     /// The argument in a list in which others are converted, which is launched in place of the list
     /// that it stands in.
-    pub(crate) fn reborrow(&self) -> Arg<'_> {
+    #[doc(hidden)]
+    #[inline]
+    pub fn reborrow(&self) -> Arg<'_> {
         self.copied()
     }
 
@@ -234,7 +245,8 @@ impl<'a> Arg<'a> {
         Arg { payload, ..*self }
     }
 
-    pub(crate) fn argument_type(&self) -> ArgumentType {
+    #[doc(hidden)]
+    pub fn argument_type(&self) -> ArgumentType {
         ArgumentType {
             host: self.host,
             rust_name: self.rust_name,

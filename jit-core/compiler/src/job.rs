@@ -41,6 +41,16 @@ impl CompileJob {
         }
     }
 
+    /// The job under a key, and what the kernel was specialized for.
+    #[must_use]
+    pub fn with_identity(self, identity: Arc<KernelIdentity>) -> CompileJob {
+        CompileJob {
+            kernel_tag: identity.key.tag(),
+            identity,
+            ..self
+        }
+    }
+
     /// What the kernel was specialized for, and the key that its code is kept under.
     pub fn identity(&self) -> &KernelIdentity {
         &self.identity
@@ -64,7 +74,8 @@ pub struct LegalJob {
 
 impl LegalJob {
     /// The same for blocks of a shape.
-    pub(crate) fn for_block(&self, block: [u32; 3]) -> LegalJob {
+    #[doc(hidden)]
+    pub fn for_block(&self, block: [u32; 3]) -> LegalJob {
         let target = self.target.for_block(block);
         let mut identity = KernelIdentity::clone(&self.identity);
         identity.key = identity.key.for_target(&target);
@@ -73,6 +84,11 @@ impl LegalJob {
             identity: Arc::new(identity),
             ..self.clone()
         }
+    }
+
+    /// What the kernel was specialized for, and the key that its code is kept under.
+    pub fn identity(&self) -> &KernelIdentity {
+        &self.identity
     }
 
     /// What hooks may know of it.

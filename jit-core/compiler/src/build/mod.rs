@@ -7,14 +7,14 @@
 //! device functions.
 //!
 //! ```
-//! # use kiln_jit_core::build::Kernel;
+//! # use kiln_compiler::build::Kernel;
 //! let saxpy = Kernel::build("saxpy", |k| {
 //!     let t = k.type_param("T").float();
 //!     let (a, x, y) = (k.param("a", t), k.slice("x", t), k.slice_mut("y", t));
 //!     k.for_range(0, y.len(), |i| y.at(i).set(a * x.at(i) + y.at(i)));
 //! })?;
 //! # drop(saxpy);
-//! # Ok::<(), kiln_jit_core::error::Error>(())
+//! # Ok::<(), kiln_compiler::error::Error>(())
 //! ```
 //!
 //! Wrong use is collected as [`BuildErrors`] that name the Rust lines; nothing panics.

@@ -11,16 +11,20 @@ thread_local! {
 
 /// Something that a `Jit`, known by its address, makes once, and for which all who want it wait.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Compilation {
+#[doc(hidden)]
+pub struct Compilation {
     /// The `Jit`.
-    pub(crate) jit: usize,
+    #[doc(hidden)]
+    pub jit: usize,
     /// What it makes.
-    pub(crate) what: Made,
+    #[doc(hidden)]
+    pub what: Made,
 }
 
 /// What is made once.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Made {
+#[doc(hidden)]
+pub enum Made {
     /// A specialization of a kernel, by its content.
     Specialization(Fingerprint),
     /// The code of a specialization, by the tag of its key, for a shape of block.
@@ -29,11 +33,13 @@ pub(crate) enum Made {
 
 /// A compilation as long as it is under way.
 #[derive(Debug)]
-pub(crate) struct UnderWay;
+#[doc(hidden)]
+pub struct UnderWay;
 
 impl UnderWay {
     /// Begins a compilation, unless this thread is in the middle of it: then a hook has asked for it.
-    pub(crate) fn begin(
+    #[doc(hidden)]
+    pub fn begin(
         compilation: Compilation,
         kernel: impl FnOnce() -> String,
     ) -> Result<UnderWay, LaunchError> {
@@ -47,12 +53,14 @@ impl UnderWay {
     }
 
     /// What is under way on this thread, for one that works for it.
-    pub(crate) fn list() -> Vec<Compilation> {
+    #[doc(hidden)]
+    pub fn list() -> Vec<Compilation> {
         UNDER_WAY.with_borrow(Clone::clone)
     }
 
     /// Takes up, on a thread of the compiler's own, what is under way on the one that it works for.
-    pub(crate) fn take_up(list: &[Compilation]) {
+    #[doc(hidden)]
+    pub fn take_up(list: &[Compilation]) {
         UNDER_WAY.with_borrow_mut(|own| *own = list.to_vec());
     }
 }

@@ -28,8 +28,8 @@ pub trait KernelView<'a> {
 /// A type of the host that is passed to kernels as something else. Implement it for references:
 ///
 /// ```
-/// # mod kiln { pub mod prelude { pub use kiln_jit_core::view::*; } }
-/// # use kiln_jit_core::{args::{Arg, IntoArg}, runtime::Buffer};
+/// # mod kiln { pub mod prelude { pub use kiln_compiler::view::*; } }
+/// # use kiln_compiler::{args::{Arg, IntoArg}, runtime::Buffer};
 /// # struct Tensor<'a> { data: &'a [f32], columns: u32 }
 /// # struct TensorArgs<'a> { data: &'a Buffer<f32>, columns: u32 }
 /// # impl<'a> KernelView<'a> for Tensor<'a> {

@@ -8,7 +8,7 @@ use super::{Hook, HookError, HookErrorKind, HookPoint, HookSetError, Needs};
 use crate::codegen::{Generator, Isas, in_hook};
 use crate::target::Target;
 
-/// The hooks of a [`crate::jit::Jit`], in the order they run.
+/// The hooks of a `Jit`, in the order they run.
 ///
 /// What is wrong with a list, a name that is there twice for one, is kept and told by the first launch or
 /// inspection of the `Jit` that has it.
@@ -167,20 +167,23 @@ impl HookSet {
     }
 
     /// Whether a kernel that LLVM makes no code for, after all, still is what its hooks want.
-    pub(crate) fn check_interpreted(&self, why: &str) -> Result<(), HookSetError> {
+    #[doc(hidden)]
+    pub fn check_interpreted(&self, why: &str) -> Result<(), HookSetError> {
         let why = || format!("this kernel is interpreted: {why}");
         self.iter()
             .try_for_each(|hook| hook.check_points(&[Needs::Nothing], why))
     }
 
     /// Whether a hook has a function at one of these points.
-    pub(crate) fn has(&self, points: &[HookPoint]) -> bool {
+    #[doc(hidden)]
+    pub fn has(&self, points: &[HookPoint]) -> bool {
         self.iter()
             .any(|hook| hook.points().any(|point| points.contains(&point)))
     }
 
     /// Calls `f` with each function at a point, hook by hook. A failure or a panic ends it with an error.
-    pub(crate) fn each<F: ?Sized>(
+    #[doc(hidden)]
+    pub fn each<F: ?Sized>(
         &self,
         at: &At<F>,
         kernel: &str,
@@ -195,7 +198,8 @@ impl HookSet {
 
 impl Hook {
     /// Calls `f` with each of the hook's functions at a point.
-    pub(crate) fn each<F: ?Sized>(
+    #[doc(hidden)]
+    pub fn each<F: ?Sized>(
         &self,
         at: &At<F>,
         kernel: &str,
@@ -227,7 +231,8 @@ impl Hook {
     }
 
     /// What this hook did wrong.
-    pub(crate) fn error(&self, point: HookPoint, kernel: &str, kind: HookErrorKind) -> HookError {
+    #[doc(hidden)]
+    pub fn error(&self, point: HookPoint, kernel: &str, kind: HookErrorKind) -> HookError {
         HookError {
             hook: self.name().to_owned(),
             kernel: kernel.to_owned(),

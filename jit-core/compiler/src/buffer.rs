@@ -94,7 +94,7 @@ impl<T: KernelType> Buffer<T> {
     ///
     /// # Errors
     /// A fault that a launch left which was given the buffer, or a device that has failed. A fault is
-    /// told once, here or by [`Jit::synchronize`](crate::jit::Jit::synchronize).
+    /// told once, here or by `Jit::synchronize`.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.backend
             .synchronize_memory(self.address, self.len * size_of::<T>())?;
@@ -119,7 +119,8 @@ impl<T: KernelType> Buffer<T> {
 
 impl Buffer<u8> {
     /// The first values of another type that its bytes are.
-    pub(crate) fn read_as<T: KernelType>(&self, len: usize) -> Result<Vec<T>> {
+    #[doc(hidden)]
+    pub fn read_as<T: KernelType>(&self, len: usize) -> Result<Vec<T>> {
         self.backend.synchronize_memory(self.address, self.len)?;
         vec_from_bytes(len, |bytes| {
             Ok(self.backend.download(self.address, bytes)?)
@@ -127,7 +128,8 @@ impl Buffer<u8> {
     }
 
     /// Overwrites the first bytes with values of another type.
-    pub(crate) fn write_as<T: KernelType>(&self, values: &[T]) -> Result<()> {
+    #[doc(hidden)]
+    pub fn write_as<T: KernelType>(&self, values: &[T]) -> Result<()> {
         let buffer = self.len / size_of::<T>().max(1);
         if values.len() > buffer {
             let values = values.len();

@@ -4,7 +4,7 @@
 //! part in. Each method's documentation says what has run, what the function may assume and what must hold after.
 //!
 //! ```
-//! use kiln_jit_core::hook::{Hook, HookSet};
+//! use kiln_compiler::hook::{Hook, HookSet};
 //!
 //! let quiet = Hook::new("no-contraction").prepare_job(|job| {
 //!     job.options.contract = false;
@@ -14,7 +14,7 @@
 //! # drop(hooks);
 //! ```
 //!
-//! The [`HookSet`] of a [`crate::jit::Jit`] is an ordered, visible list; there is no global registry. The
+//! The [`HookSet`] of a `Jit` is an ordered, visible list; there is no global registry. The
 //! compiler runs the hooks of one point in list order, on the thread that launches or on one of the compiler's own,
 //! of several kernels at once. Hooks add to what the compiler does; they never replace a step of it, so no hook has
 //! to call "the default".
@@ -65,11 +65,14 @@ mod set;
 use std::fmt::Debug;
 
 pub use error::{HookError, HookErrorKind, HookSetError};
-pub(crate) use hidden::Given;
+#[doc(hidden)]
+pub use hidden::Given;
 pub use hidden::{HiddenArgument, HiddenArguments, HiddenError, IntoHidden};
-pub(crate) use launch::Observed;
+#[doc(hidden)]
+pub use launch::Observed;
 pub use launch::{LaunchEvent, LaunchStream, LaunchTime};
-pub(crate) use point::{At, at};
+#[doc(hidden)]
+pub use point::{At, at};
 pub use point::{HookPoint, Needs};
 pub use set::HookSet;
 

@@ -136,7 +136,8 @@ pub struct HiddenArguments<'a> {
 
 /// What was given so far, each by its place in [`KernelInfo::hidden`].
 #[derive(Default)]
-pub(crate) struct Given(SmallVec<[(usize, HiddenArgument); 4]>);
+#[doc(hidden)]
+pub struct Given(SmallVec<[(usize, HiddenArgument); 4]>);
 
 impl std::fmt::Debug for HiddenArguments<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -146,7 +147,8 @@ impl std::fmt::Debug for HiddenArguments<'_> {
 }
 
 impl<'a> HiddenArguments<'a> {
-    pub(crate) fn new(
+    #[doc(hidden)]
+    pub fn new(
         hook: &'a str,
         kernel: &'a KernelInfo,
         device: &'a Device,
@@ -222,7 +224,8 @@ fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenE
 
 impl Given {
     /// The first that a kernel reads and no hook has given.
-    pub(crate) fn nobodys<'k>(&self, kernel: &'k KernelInfo) -> Option<(&'k str, &'k HiddenInfo)> {
+    #[doc(hidden)]
+    pub fn nobodys<'k>(&self, kernel: &'k KernelInfo) -> Option<(&'k str, &'k HiddenInfo)> {
         kernel.hidden.iter().find_map(|info| match &info.source {
             HiddenSource::Hook(hook) => self.missing(hook, kernel).map(|info| (&**hook, info)),
             HiddenSource::Global(_) | HiddenSource::FaultChannel => None,
@@ -230,7 +233,8 @@ impl Given {
     }
 
     /// The first that a kernel reads of a hook, and that was not given.
-    pub(crate) fn missing<'k>(&self, hook: &str, kernel: &'k KernelInfo) -> Option<&'k HiddenInfo> {
+    #[doc(hidden)]
+    pub fn missing<'k>(&self, hook: &str, kernel: &'k KernelInfo) -> Option<&'k HiddenInfo> {
         let is_given = |place| self.0.iter().any(|(given, _)| *given == place);
         let missing = |(place, info): &(usize, &HiddenInfo)| {
             info.passed.is_some() && info.source.is_hook(hook) && !is_given(*place)
@@ -240,7 +244,8 @@ impl Given {
     }
 
     /// Writes what was given to the parameter block. `copy` gives the address of bytes in device memory.
-    pub(crate) fn put(
+    #[doc(hidden)]
+    pub fn put(
         &self,
         kernel: &KernelInfo,
         block: &mut LaunchArgs<'_>,

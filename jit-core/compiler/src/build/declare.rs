@@ -289,9 +289,9 @@ impl KernelBuilder {
         )
     }
 
-    /// An array in the device's memory that all kernels of a [`Jit`](crate::jit::Jit) share by its name, as a slice
+    /// An array in the device's memory that all kernels of a `Jit` share by its name, as a slice
     /// (CUDA guide, `__device__`): it is made with these values at the first launch, and kept from launch to
-    /// launch, whatever is redefined. The host has it by [`Jit::global`](crate::jit::Jit::global). Another kernel that
+    /// launch, whatever is redefined. The host has it by `Jit::global`. Another kernel that
     /// declares it has the same memory, and other values at first count for nothing then; other types or lengths
     /// are an error of the launch. Threads that write what others read need atomics.
     #[track_caller]
@@ -423,13 +423,13 @@ impl KernelBuilder {
     /// [`Function::attributes`](crate::ir::Function::attributes) in the IR). The compiler itself reads none.
     ///
     /// ```
-    /// # use kiln_jit_core::build::Kernel;
+    /// # use kiln_compiler::build::Kernel;
     /// let kernel = Kernel::build("k", |k| {
     ///     k.attribute("fast_math", true);
     ///     k.attribute("unroll", 4);
     /// })?;
     /// # drop(kernel);
-    /// # Ok::<(), kiln_jit_core::error::Error>(())
+    /// # Ok::<(), kiln_compiler::error::Error>(())
     /// ```
     pub fn attribute(&self, name: &str, value: impl Into<AttributeValue>) {
         let attributes = &mut self.state.borrow_mut().function.attributes;

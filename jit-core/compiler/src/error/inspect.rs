@@ -51,7 +51,8 @@ pub enum InspectError {
 debug_as_text!(InspectError);
 
 impl InspectError {
-    pub(crate) fn tool(tool: &'static str, path: &Path, message: String) -> InspectError {
+    #[doc(hidden)]
+    pub fn tool(tool: &'static str, path: &Path, message: String) -> InspectError {
         InspectError::Tool {
             tool,
             path: path.to_owned(),

@@ -582,6 +582,7 @@ fn keeps(
     }
 }
 
-pub(crate) fn failed<T>(result: HookResult<T>) -> Result<T, HookErrorKind> {
+#[doc(hidden)]
+pub fn failed<T>(result: HookResult<T>) -> Result<T, HookErrorKind> {
     result.map_err(HookErrorKind::Failed)
 }

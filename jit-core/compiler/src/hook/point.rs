@@ -28,14 +28,14 @@ pub enum Needs {
 }
 
 /// The functions of a hook at one point.
-pub(crate) struct At<F: ?Sized> {
+pub struct At<F: ?Sized> {
     pub(super) point: HookPoint,
     pub(super) functions: fn(&Points) -> &Vec<Box<F>>,
 }
 
 impl<F: ?Sized> At<F> {
     /// The point.
-    pub(crate) fn point(&self) -> HookPoint {
+    pub fn point(&self) -> HookPoint {
         self.point
     }
 }
@@ -83,7 +83,7 @@ macro_rules! points {
 
         /// The functions of a hook, by point.
         #[derive(Default)]
-        pub(crate) struct Points {
+        pub struct Points {
             $($method: Vec<Box<dyn $($function)* + Send + Sync>>,)*
         }
 
@@ -111,11 +111,12 @@ macro_rules! points {
         }
 
         /// The functions at each point.
-        pub(crate) mod at {
+        pub mod at {
             use super::*;
 
             $(
-                pub(crate) fn $method() -> At<dyn $($function)* + Send + Sync> {
+                #[doc = concat!("The functions of `Hook::", stringify!($method), "`.")]
+                pub fn $method() -> At<dyn $($function)* + Send + Sync> {
                     At {
                         point: HookPoint::$point,
                         functions: |points| &points.$method,

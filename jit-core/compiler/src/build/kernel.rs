@@ -12,7 +12,7 @@ use crate::specialize;
 
 use super::{BuildErrors, BuildOptions, DescriptionId, KernelBuilder};
 
-/// A kernel: what [`crate::jit::Jit::launch`] launches. Cheap to clone; clones are the same kernel.
+/// A kernel: what `Jit::launch` launches. Cheap to clone; clones are the same kernel.
 #[derive(Clone)]
 pub struct Kernel {
     definition: Arc<Definition>,
@@ -93,7 +93,7 @@ impl Kernel {
     /// names no location, errors and faults name its place in `file`. `rows` finds an intrinsic by its name.
     ///
     /// ```
-    /// # use kiln_jit_core::build::Kernel;
+    /// # use kiln_compiler::build::Kernel;
     /// let text = "module axpy specialized
     ///     kernel @axpy(%0 a: f32, %1 x: slice<generic, mut f32>) {
     ///       %2: u32 = const 0
@@ -105,7 +105,7 @@ impl Kernel {
     /// // SAFETY: every access is checked.
     /// let axpy = unsafe { Kernel::parse("axpy.kir", text, &|_| None) }?;
     /// # drop(axpy);
-    /// # Ok::<(), kiln_jit_core::error::Error>(())
+    /// # Ok::<(), kiln_compiler::error::Error>(())
     /// ```
     ///
     /// # Errors
@@ -165,7 +165,9 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn consts(&self) -> &[(String, i128)] {
+    #[doc(hidden)]
+    #[inline]
+    pub fn consts(&self) -> &[(String, i128)] {
         &self.consts
     }
 
@@ -192,13 +194,16 @@ impl Kernel {
     }
 
     /// The content of the kernel with everything it calls, as of now.
-    pub(crate) fn fingerprint(&self) -> Result<Fingerprint, Error> {
+    #[doc(hidden)]
+    #[inline]
+    pub fn fingerprint(&self) -> Result<Fingerprint, Error> {
         Ok(self.snapshot.fingerprint()?)
     }
 
     /// The kernel with everything it calls, as of now. Costs a few atomic loads if nothing was
     /// redefined since the last call.
-    pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
+    #[doc(hidden)]
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         Ok(self.snapshot.get()?)
     }
 }
@@ -273,12 +278,12 @@ impl DeviceFn {
     /// writes. Each call of this adds it once more.
     ///
     /// ```
-    /// use kiln_jit_core::build::DeviceFn;
-    /// use kiln_jit_core::hook::Hook;
-    /// use kiln_jit_core::ir::{BinaryOp, InstData, Type};
+    /// use kiln_compiler::build::DeviceFn;
+    /// use kiln_compiler::hook::Hook;
+    /// use kiln_compiler::ir::{BinaryOp, InstData, Type};
     ///
     /// /// Each sum of two `f32` is that of a function of ours.
-    /// fn sums() -> Result<Hook, kiln_jit_core::error::Error> {
+    /// fn sums() -> Result<Hook, kiln_compiler::error::Error> {
     ///     let add = DeviceFn::build("add", |k| {
     ///         let t = k.type_param("T").num();
     ///         let (x, y) = (k.param("x", t), k.param("y", t));
@@ -303,7 +308,7 @@ impl DeviceFn {
     /// #     let (x, y) = (k.param("x", t), k.param("y", t));
     /// #     k.return_value(x + y);
     /// # }).unwrap();
-    /// # let mut module = kiln_jit_core::ir::Module::new("m");
+    /// # let mut module = kiln_compiler::ir::Module::new("m");
     /// # let linked = add.link_into(&mut module, &[Type::F32], &[]).unwrap();
     /// # assert_eq!(module.functions[linked].name, "add.f32");
     /// # assert!(add.link_into(&mut module, &[], &[]).is_err());

@@ -17,7 +17,9 @@ pub struct Fingerprint(pub [u8; 32]);
 
 impl Fingerprint {
     /// Its first eight bytes, for hash tables.
-    pub(crate) fn leading_bytes(&self) -> u64 {
+    #[doc(hidden)]
+    #[inline]
+    pub fn leading_bytes(&self) -> u64 {
         u64::from_le_bytes(std::array::from_fn(|i| self.0[i]))
     }
 }

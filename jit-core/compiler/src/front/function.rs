@@ -6,12 +6,9 @@ use std::panic::Location;
 
 use once_cell::sync::OnceCell;
 
-use crate::args::Arg;
 use crate::build::{BuildErrorKind, DescriptionId, DeviceFn, IntoVal, Kernel, KernelBuilder, Val};
 use crate::error::Error;
 use crate::ir::Type;
-use crate::jit::Jit;
-use crate::launch::LaunchConfig;
 
 use super::{Front, Operand, Pooled, TypeOf};
 
@@ -102,22 +99,6 @@ impl LazyKernel {
     fn described(&self) -> impl Fn(&KernelBuilder) {
         let describe = self.describe;
         move |builder| describe(Front::new(builder))
-    }
-
-    /// The body of the launch that each `#[kernel]` function has, whose arguments rustc has checked;
-    /// const parameters that no argument determines come by name.
-    ///
-    /// # Errors
-    /// As [`Jit::launch`].
-    #[doc(hidden)]
-    pub fn launch_typed(
-        &self,
-        jit: &Jit,
-        config: impl Into<LaunchConfig>,
-        consts: &[(&str, i128)],
-        args: &[Arg<'_>],
-    ) -> Result<(), Error> {
-        jit.launch_kernel(self.get()?, consts, config.into(), args)
     }
 
     /// The kernel's name.

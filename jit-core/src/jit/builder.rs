@@ -1,0 +1,156 @@
+//! How a [`Jit`] is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_compiler::checks::Checks;
+use kiln_compiler::codegen::Isas;
+use kiln_compiler::compile::StageObserver;
+use kiln_compiler::error::Result;
+use kiln_compiler::hook::{Hook, HookSet};
+use kiln_compiler::job::CompileOptions;
+use kiln_compiler::runtime::Device;
+use kiln_compiler::target::Target;
+
+use super::{Jit, JitOptions};
+
+impl Jit {
+    /// A `Jit` on the first CUDA device, or on this CPU if the machine has no CUDA device, with
+    /// [`kiln_hooks::standard`] and default options.
+    ///
+    /// # Errors
+    /// A CUDA driver that is there but cannot be used, too old for instance.
+    pub fn new() -> Result<Jit> {
+        Ok(Jit::on(Device::best()?))
+    }
+
+    /// A `Jit` on this device, with [`kiln_hooks::standard`] and default options.
+    pub fn on(device: Device) -> Jit {
+        Jit::with(device, kiln_hooks::standard(), JitOptions::default())
+    }
+
+    /// A `Jit` with settings of its own; what is not set is as in [`Jit::new`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use kiln_jit_core::hook::Hook;
+    /// use kiln_jit_core::jit::Jit;
+    /// use kiln_jit_core::runtime::Device;
+    ///
+    /// # fn main() -> kiln_jit_core::error::Result<()> {
+    /// let quiet = Hook::new("quiet").rewrite_ir(|_, _| Ok(()));
+    /// let jit = Jit::builder()
+    ///     .device(Device::cpu())
+    ///     .hook(quiet)
+    ///     .time_limit(Duration::from_secs(10))
+    ///     .build()?;
+    /// # drop(jit);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> JitBuilder {
+        JitBuilder {
+            device: None,
+            hooks: kiln_hooks::standard(),
+            options: JitOptions::default(),
+        }
+    }
+}
+
+/// The settings of a [`Jit`] that is about to be made; [`Jit::builder`].
+#[must_use = "`build` makes the `Jit`"]
+#[derive(Clone, Debug)]
+pub struct JitBuilder {
+    device: Option<Device>,
+    hooks: HookSet,
+    options: JitOptions,
+}
+
+impl JitBuilder {
+    /// Sets the device; without this it is [`Device::best`].
+    pub fn device(self, device: Device) -> JitBuilder {
+        JitBuilder {
+            device: Some(device),
+            ..self
+        }
+    }
+
+    /// Sets the whole list of hooks, in place of [`kiln_hooks::standard`] and of hooks that were added before.
+    pub fn hooks(self, hooks: impl Into<HookSet>) -> JitBuilder {
+        JitBuilder {
+            hooks: hooks.into(),
+            ..self
+        }
+    }
+
+    /// Adds a hook behind those that there are.
+    pub fn hook(self, hook: Hook) -> JitBuilder {
+        JitBuilder {
+            hooks: self.hooks.with(hook),
+            ..self
+        }
+    }
+
+    /// Sets all options, in place of those that were set before.
+    pub fn options(self, options: JitOptions) -> JitBuilder {
+        JitBuilder { options, ..self }
+    }
+
+    /// Sets the options of each compilation.
+    pub fn compile(self, compile: CompileOptions) -> JitBuilder {
+        self.change(|options| options.compile(compile))
+    }
+
+    /// Sets whether facts about arguments, such as 16-byte alignment, are compiled in.
+    pub fn specialize_facts(self, specialize: bool) -> JitBuilder {
+        self.change(|options| options.specialize_facts(specialize))
+    }
+
+    /// Sets the machine that code is for, if it is not the one that the device reports.
+    pub fn target(self, target: impl Into<Option<Target>>) -> JitBuilder {
+        self.change(|options| options.target(target))
+    }
+
+    /// Sets what launches are checked for, on a CPU device.
+    pub fn checks(self, checks: Checks) -> JitBuilder {
+        self.change(|options| options.checks(checks))
+    }
+
+    /// Sets how long a launch may run; `None` is as long as it likes.
+    pub fn time_limit(self, limit: impl Into<Option<Duration>>) -> JitBuilder {
+        self.change(|options| options.time_limit(limit))
+    }
+
+    /// Sets what makes code for machines that Kiln does not know.
+    pub fn isas(self, isas: Isas) -> JitBuilder {
+        self.change(|options| options.isas(isas))
+    }
+
+    /// Sets who looks on while kernels are compiled.
+    pub fn observer(self, observer: Arc<dyn StageObserver + Send + Sync>) -> JitBuilder {
+        self.change(|options| options.observer(observer))
+    }
+
+    /// The `Jit`.
+    ///
+    /// # Errors
+    /// A list of hooks that does not say one thing, or a hook that cannot do on the target what it is for; a CUDA
+    /// driver that is there but cannot be used.
+    pub fn build(self) -> Result<Jit> {
+        let device = match self.device {
+            Some(device) => device,
+            None => Device::best()?,
+        };
+        let jit = Jit::with(device, self.hooks, self.options);
+        jit.hooks().check(jit.target(), &jit.options().isas)?;
+        Ok(jit)
+    }
+
+    fn change(self, change: impl FnOnce(JitOptions) -> JitOptions) -> JitBuilder {
+        JitBuilder {
+            options: change(self.options),
+            ..self
+        }
+    }
+}

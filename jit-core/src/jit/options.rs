@@ -1,0 +1,115 @@
+//! The settings of a [`Jit`](super::Jit).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_compiler::checks::Checks;
+use kiln_compiler::codegen::Isas;
+use kiln_compiler::compile::StageObserver;
+use kiln_compiler::job::CompileOptions;
+use kiln_compiler::target::Target;
+
+/// Settings of a [`Jit`](super::Jit): fields to read, and methods of the same names that set them.
+///
+/// ```
+/// use kiln_jit_core::jit::JitOptions;
+/// use kiln_jit_core::target::{PtxTarget, Target};
+///
+/// let options = JitOptions::default()
+///     .specialize_facts(true)
+///     .target(Target::Ptx(PtxTarget::for_sm(90)));
+/// assert!(options.specialize_facts);
+/// ```
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct JitOptions {
+    /// Compile options.
+    pub compile: CompileOptions,
+    /// Whether facts about arguments (16-byte alignment, integers equal to 1 or divisible by 16)
+    /// are compiled in. A launch whose arguments have other facts is another specialization.
+    pub specialize_facts: bool,
+    /// Code for this target instead of what the device reports; for inspecting code of machines
+    /// that are not here.
+    pub target: Option<Target>,
+    /// What launches are checked for, on a CPU device; kernels are then compiled for the
+    /// interpreter.
+    pub checks: Checks,
+    /// How long a launch may run. A CPU device then ends it, with
+    /// [`LaunchStopped::TimeLimit`](kiln_compiler::launch::LaunchStopped), and goes on with the next; time
+    /// counts from the launch's first block on. On a GPU it is how long a call waits: that of the
+    /// latest launch counts. By default launches may run as long as they like.
+    pub time_limit: Option<Duration>,
+    /// What makes code for machines that Kiln does not know.
+    pub isas: Isas,
+    /// Looks on while kernels are compiled.
+    pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
+}
+
+impl fmt::Debug for JitOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JitOptions")
+            .field("compile", &self.compile)
+            .field("specialize_facts", &self.specialize_facts)
+            .field("target", &self.target)
+            .field("checks", &self.checks)
+            .field("time_limit", &self.time_limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl JitOptions {
+    /// Sets the options of each compilation.
+    #[must_use]
+    pub fn compile(self, compile: CompileOptions) -> JitOptions {
+        JitOptions { compile, ..self }
+    }
+
+    /// Sets whether facts about arguments, such as 16-byte alignment, are compiled in.
+    #[must_use]
+    pub fn specialize_facts(self, specialize_facts: bool) -> JitOptions {
+        JitOptions {
+            specialize_facts,
+            ..self
+        }
+    }
+
+    /// Sets the machine that code is for, if it is not the one that the device reports.
+    #[must_use]
+    pub fn target(self, target: impl Into<Option<Target>>) -> JitOptions {
+        JitOptions {
+            target: target.into(),
+            ..self
+        }
+    }
+
+    /// Sets what launches are checked for, on a CPU device.
+    #[must_use]
+    pub fn checks(self, checks: Checks) -> JitOptions {
+        JitOptions { checks, ..self }
+    }
+
+    /// Sets how long a launch may run; `None` is as long as it likes.
+    #[must_use]
+    pub fn time_limit(self, limit: impl Into<Option<Duration>>) -> JitOptions {
+        JitOptions {
+            time_limit: limit.into(),
+            ..self
+        }
+    }
+
+    /// Sets what makes code for machines that Kiln does not know.
+    #[must_use]
+    pub fn isas(self, isas: Isas) -> JitOptions {
+        JitOptions { isas, ..self }
+    }
+
+    /// Sets who looks on while kernels are compiled.
+    #[must_use]
+    pub fn observer(self, observer: Arc<dyn StageObserver + Send + Sync>) -> JitOptions {
+        JitOptions {
+            observer: Some(observer),
+            ..self
+        }
+    }
+}
