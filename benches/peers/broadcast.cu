@@ -27,7 +27,7 @@ extern "C" __global__ void broadcast_scaled(unsigned n, double a, double b,
 
 // What Kiln's bounds checks are, written by hand: the first thread to fault says where, and every
 // thread that faults ends. The layout is that of `FaultChannel` and `FaultRecord` in
-// jit-core/src/fault.rs.
+// jit-core/ir/src/fault.rs.
 struct Record {
   unsigned state, site;
   unsigned long long kernel, index, length;
