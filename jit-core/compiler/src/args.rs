@@ -101,24 +101,23 @@ impl ArgSignature {
 /// copied::<kiln_compiler::args::Arg<'static>>();
 /// ```
 ///
-/// ```compile_fail,E0624
-/// # use kiln_compiler::args::Arg;
-/// fn twice<'a>(arg: &'a Arg<'a>) -> [Arg<'a>; 2] {
-///     [arg.reborrow(), arg.reborrow()]
+/// ```compile_fail,E0507
+/// # use kiln_compiler::args::{Arg, Converted};
+/// fn twice<'a>(args: &'a [Arg<'a>]) -> [Arg<'a>; 2] {
+///     let list = || Converted::of::<()>(args, |_, _| unreachable!()).unwrap().unwrap();
+///     let (first, second) = (list(), list());
+///     [first.args()[0], second.args()[0]]
 /// }
 /// ```
 pub struct Arg<'a> {
-    #[doc(hidden)]
-    pub signature: ArgSignature,
+    signature: ArgSignature,
     pub(crate) host: HostType,
     pub(crate) rust_name: &'static str,
     /// The field that it is, if it is a part of a view.
     pub(crate) field: Option<&'static str>,
-    #[doc(hidden)]
-    pub payload: Payload<'a>,
+    payload: Payload<'a>,
     /// Where the memory behind it lies.
-    #[doc(hidden)]
-    pub device: Option<DeviceId>,
+    device: Option<DeviceId>,
 }
 
 /// The bytes of an argument.
@@ -196,8 +195,7 @@ impl<'a> Arg<'a> {
     }
 
     /// Appends the arguments that this is, one if it is no view.
-    #[doc(hidden)]
-    pub fn spread(self, out: &mut Vec<Arg<'a>>) {
+    fn spread(self, out: &mut Vec<Arg<'a>>) {
         match self.payload {
             Payload::Parts(parts) => parts.into_iter().for_each(|part| part.spread(out)),
             _ => out.push(self),
@@ -205,9 +203,7 @@ impl<'a> Arg<'a> {
     }
 
     /// Whether it is passed to a kernel as it is: neither a host value that a hook converts, nor a view.
-    #[doc(hidden)]
-    #[inline]
-    pub fn is_one(&self) -> bool {
+    fn is_one(&self) -> bool {
         !matches!(self.payload, Payload::Host(_) | Payload::Parts(_))
     }
 
@@ -224,12 +220,24 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// The argument in a list in which others are converted, which is launched in place of the list
-    /// that it stands in.
+    /// What a launch is looked up by.
     #[doc(hidden)]
     #[inline]
-    pub fn reborrow(&self) -> Arg<'_> {
-        self.copied()
+    pub fn signature(&self) -> ArgSignature {
+        self.signature
+    }
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn payload(&self) -> &Payload<'a> {
+        &self.payload
+    }
+
+    /// The device that the memory behind it is of, if there is any.
+    #[doc(hidden)]
+    #[inline]
+    pub fn device(&self) -> Option<DeviceId> {
+        self.device
     }
 
     fn copied(&self) -> Arg<'a> {
@@ -253,6 +261,49 @@ impl<'a> Arg<'a> {
             kind: self.signature.kind,
             field: self.field,
         }
+    }
+}
+
+/// The list of arguments that a launch passes in place of one with host values or views in it. It gives no
+/// argument away: a buffer as `&mut` would be in two lists, and one launch could have it twice.
+#[doc(hidden)]
+pub struct Converted<'a>(Vec<Arg<'a>>);
+
+impl<'a> Converted<'a> {
+    /// The list for `args`, whose host values become what `convert` makes of position and value; `None` if all are
+    /// passed as they are.
+    ///
+    /// # Errors
+    /// The first of `convert`.
+    #[inline]
+    pub fn of<E>(
+        args: &'a [Arg<'_>],
+        convert: impl FnMut(usize, &'a (dyn Any + Send + Sync)) -> Result<Arg<'a>, E>,
+    ) -> Result<Option<Self>, E> {
+        if args.iter().all(Arg::is_one) {
+            return Ok(None);
+        }
+        Self::new(args, convert).map(Some)
+    }
+
+    fn new<E>(
+        args: &'a [Arg<'_>],
+        mut convert: impl FnMut(usize, &'a (dyn Any + Send + Sync)) -> Result<Arg<'a>, E>,
+    ) -> Result<Self, E> {
+        let mut list = Vec::with_capacity(2 * args.len());
+        for (position, arg) in args.iter().enumerate() {
+            let arg = match arg.payload {
+                Payload::Host(value) => convert(position, value)?,
+                _ => arg.copied(),
+            };
+            arg.spread(&mut list);
+        }
+        Ok(Converted(list))
+    }
+
+    /// The arguments.
+    pub fn args(&self) -> &[Arg<'a>] {
+        &self.0
     }
 }
 

@@ -119,8 +119,7 @@ impl<T: KernelType> Buffer<T> {
 
 impl Buffer<u8> {
     /// The first values of another type that its bytes are.
-    #[doc(hidden)]
-    pub fn read_as<T: KernelType>(&self, len: usize) -> Result<Vec<T>> {
+    pub(crate) fn read_as<T: KernelType>(&self, len: usize) -> Result<Vec<T>> {
         self.backend.synchronize_memory(self.address, self.len)?;
         vec_from_bytes(len, |bytes| {
             Ok(self.backend.download(self.address, bytes)?)
@@ -128,8 +127,7 @@ impl Buffer<u8> {
     }
 
     /// Overwrites the first bytes with values of another type.
-    #[doc(hidden)]
-    pub fn write_as<T: KernelType>(&self, values: &[T]) -> Result<()> {
+    pub(crate) fn write_as<T: KernelType>(&self, values: &[T]) -> Result<()> {
         let buffer = self.len / size_of::<T>().max(1);
         if values.len() > buffer {
             let values = values.len();

@@ -24,6 +24,7 @@ pub mod error;
 mod event;
 pub mod expand;
 pub mod front;
+mod globals;
 mod hidden;
 pub mod hook;
 pub mod job;

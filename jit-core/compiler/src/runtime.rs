@@ -4,3 +4,6 @@ pub use kiln_runtime::*;
 
 pub use crate::buffer::Buffer;
 pub use crate::event::Event;
+pub use crate::globals::Global;
+#[doc(hidden)]
+pub use crate::globals::Globals;

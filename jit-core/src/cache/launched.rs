@@ -79,7 +79,7 @@ impl<'a> Signatures<'a> {
             Signatures::Kept(kept) => (kept, &[][..], false),
             Signatures::Of { args, facts } => (&[][..], args, facts),
         };
-        let of = move |arg: &Arg<'_>| arg.signature.keeping_facts(facts);
+        let of = move |arg: &Arg<'_>| arg.signature().keeping_facts(facts);
         kept.iter().copied().chain(args.iter().map(of))
     }
 
@@ -87,7 +87,7 @@ impl<'a> Signatures<'a> {
         match self {
             Signatures::Kept(kept) => kept.iter().for_each(|signature| signature.hash(state)),
             Signatures::Of { args, facts } => {
-                let mut of = |arg: &Arg<'_>| arg.signature.keeping_facts(facts).hash(state);
+                let mut of = |arg: &Arg<'_>| arg.signature().keeping_facts(facts).hash(state);
                 args.iter().for_each(&mut of);
             }
         }
@@ -100,7 +100,7 @@ impl<'a> Signatures<'a> {
             | (Signatures::Of { args, facts }, Signatures::Kept(kept)) => {
                 let mut pairs = kept.iter().zip(args);
                 let same = |(kept, arg): (&ArgSignature, &Arg<'_>)| {
-                    *kept == arg.signature.keeping_facts(facts)
+                    *kept == arg.signature().keeping_facts(facts)
                 };
                 kept.len() == args.len() && pairs.all(same)
             }

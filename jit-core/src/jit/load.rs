@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Jit;
 use crate::cache::{CacheKey, Consts, Launched, LoadedKernel, Signatures, Specialized};
-use kiln_compiler::args::{Arg, Payload};
+use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{CompiledKernel, KernelInfo};
 use kiln_compiler::compile::{Compiler, NoObserver, StageObserver, failed};
@@ -254,7 +254,7 @@ impl Jit {
     /// The facts of an argument that this `Jit` compiles in. A slice passed in safe Rust is
     /// aliased by no other argument, unless both are read-only.
     fn param_spec(&self, arg: &Arg<'_>) -> ParamSpec {
-        let facts = arg.signature.facts;
+        let facts = arg.signature().facts;
         let mut spec = ParamSpec {
             wide: facts.wide,
             noalias: true,
@@ -309,19 +309,10 @@ impl Jit {
         &self,
         kernel: &dyn Fn() -> String,
         args: &'a [Arg<'_>],
-    ) -> Result<Option<Vec<Arg<'a>>>> {
-        if args.iter().all(Arg::is_one) {
-            return Ok(None);
-        }
-        let mut list = Vec::with_capacity(2 * args.len());
-        for (position, arg) in args.iter().enumerate() {
-            let arg = match arg.payload {
-                Payload::Host(value) => self.convert_one(kernel(), position, value)?,
-                _ => arg.reborrow(),
-            };
-            arg.spread(&mut list);
-        }
-        Ok(Some(list))
+    ) -> Result<Option<Converted<'a>>> {
+        Converted::of(args, |position, value| {
+            self.convert_one(kernel(), position, value)
+        })
     }
 
     fn convert_one<'a>(

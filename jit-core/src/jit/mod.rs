@@ -8,7 +8,6 @@
 //! ```
 
 mod builder;
-mod globals;
 mod hidden;
 mod load;
 mod options;
@@ -20,15 +19,14 @@ use std::sync::Arc;
 use crate::cache::{CacheStats, Consts, KernelCache, RecompileReport, Specialized};
 use crate::inspect::{Inspection, Recorder};
 pub use builder::JitBuilder;
-pub use globals::Global;
-use globals::Globals;
-use kiln_compiler::args::Arg;
+use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::error::Result;
 use kiln_compiler::front::{AsKernel, LazyKernel};
 use kiln_compiler::hook::{HookPoint, HookSet};
 use kiln_compiler::launch::{Dim3, LaunchConfig, check_block};
-use kiln_compiler::runtime::{Buffer, Device, Event};
+pub use kiln_compiler::runtime::Global;
+use kiln_compiler::runtime::{Buffer, Device, Event, Globals};
 use kiln_compiler::target::Target;
 use kiln_compiler::under_way::Made;
 use kiln_compiler::value::KernelType;
@@ -210,14 +208,8 @@ impl Jit {
         config: LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
-        let converted;
-        let args = match self.convert(&|| kernel.name(), args)? {
-            None => args,
-            Some(list) => {
-                converted = list;
-                &converted
-            }
-        };
+        let converted = self.convert(&|| kernel.name(), args)?;
+        let args = converted.as_ref().map_or(args, Converted::args);
         let loaded = match consts {
             [] => self.loaded(kernel, &config, args)?,
             _ => self.loaded_with(kernel, consts, &config, args)?,
@@ -233,8 +225,8 @@ impl Jit {
     pub fn compile(&self, kernel: &(impl AsKernel + ?Sized), args: &[Arg<'_>]) -> Result<Prepared> {
         let kernel = kernel.as_kernel()?;
         let converted = self.convert(&|| kernel.name(), args)?;
-        let args = converted.as_deref().unwrap_or(args);
-        let signature = args.iter().map(|a| a.signature).collect();
+        let args = converted.as_ref().map_or(args, Converted::args);
+        let signature = args.iter().map(|a| a.signature()).collect();
         Ok(Prepared {
             jit: self.clone(),
             specialized: self.prepare(kernel, args)?,
@@ -279,7 +271,7 @@ impl Jit {
             check_block(block, &self.0.device.info().limits, &kernel.name())?;
         }
         let converted = self.convert(&|| kernel.name(), args)?;
-        let args = converted.as_deref().unwrap_or(args);
+        let args = converted.as_ref().map_or(args, Converted::args);
         let snapshot = kernel.snapshot()?;
         let made = Made::Specialization(snapshot.fingerprint);
         let _under_way = self.begin(made, || kernel.name())?;

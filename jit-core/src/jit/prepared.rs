@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Jit;
 use super::load::type_forms;
 use crate::cache::Specialized;
-use kiln_compiler::args::{Arg, ArgSignature};
+use kiln_compiler::args::{Arg, ArgSignature, Converted};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::Result;
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
@@ -69,7 +69,7 @@ impl Prepared {
     pub fn launch_with(&self, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
         let name = || self.specialized.info().name.clone();
         let converted = self.jit.convert(&name, args)?;
-        let args = converted.as_deref().unwrap_or(args);
+        let args = converted.as_ref().map_or(args, Converted::args);
         let fits = args.len() == self.signature.len()
             && args
                 .iter()
@@ -93,6 +93,6 @@ impl Prepared {
     /// Whether `arg` has the type it was prepared for, and the facts if they were compiled in.
     fn accepts(&self, arg: &Arg<'_>, prepared: &ArgSignature) -> bool {
         let keep = self.jit.0.options.specialize_facts;
-        arg.signature.keeping_facts(keep) == prepared.keeping_facts(keep)
+        arg.signature().keeping_facts(keep) == prepared.keeping_facts(keep)
     }
 }

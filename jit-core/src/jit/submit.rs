@@ -106,10 +106,10 @@ impl Jit {
         let device = self.0.device.info().id;
         let mut copies = SmallVec::new();
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
-            if arg.device.is_some_and(|owner| owner != device) {
+            if arg.device().is_some_and(|owner| owner != device) {
                 return Err(foreign_buffer(info, position, arg, self).into());
             }
-            match (&arg.payload, kind) {
+            match (arg.payload(), kind) {
                 (Payload::Bytes(bytes), ParamKind::Value(slot)) => {
                     params.put(*slot, bytes);
                 }
@@ -175,7 +175,7 @@ fn foreign_buffer(kernel: &KernelInfo, position: usize, arg: &Arg<'_>, jit: &Jit
             .get(position)
             .cloned()
             .unwrap_or_default(),
-        owner: arg.device.map(|d| d.to_string()).unwrap_or_default(),
+        owner: arg.device().map(|d| d.to_string()).unwrap_or_default(),
         device: jit.0.device.info().id.to_string(),
     }
 }

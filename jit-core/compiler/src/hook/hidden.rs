@@ -193,8 +193,8 @@ impl<'a> HiddenArguments<'a> {
 /// Whether a value is of the type that was declared, and the launch can reach it.
 fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenError> {
     let name = || info.name.clone();
-    let is_address = matches!(arg.payload, Payload::Slice { .. });
-    if info.element != Some(arg.signature.ty) || info.is_address != is_address {
+    let is_address = matches!(arg.payload(), Payload::Slice { .. });
+    if info.element != Some(arg.signature().ty) || info.is_address != is_address {
         return Err(HiddenError::Type {
             name: name(),
             declared: info.ty.clone(),
@@ -202,14 +202,14 @@ fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenE
         });
     }
     let device = device.info().id;
-    if let Some(owner) = arg.device.filter(|owner| *owner != device) {
+    if let Some(owner) = arg.device().filter(|owner| *owner != device) {
         return Err(HiddenError::ForeignBuffer {
             name: name(),
             owner: owner.to_string(),
             device: device.to_string(),
         });
     }
-    match (&info.passed, &arg.payload) {
+    match (&info.passed, arg.payload()) {
         (Some(ParamKind::Slice { length: slot, .. }), Payload::Slice { length, .. })
             if slot.size == 4 && u32::try_from(*length).is_err() =>
         {
@@ -253,7 +253,7 @@ impl Given {
     ) -> Result<(), Error> {
         for (place, value) in &self.0 {
             let info = &kernel.hidden[*place];
-            match (&info.passed, &value.arg.payload) {
+            match (&info.passed, value.arg.payload()) {
                 (Some(ParamKind::Value(slot)), Payload::Bytes(bytes)) => block.put(*slot, bytes),
                 (Some(ParamKind::Value(slot)), Payload::Slice { address, .. }) => {
                     block.put_number(*slot, *address);

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use kiln_compiler::code::HiddenInfo;
-use kiln_compiler::error::{MemoryError, Result};
-use kiln_compiler::runtime::Buffer;
-use kiln_compiler::runtime::Device;
-use kiln_compiler::value::KernelType;
+use crate::code::HiddenInfo;
+use crate::error::{MemoryError, Result};
+use crate::runtime::{Buffer, Device};
+use crate::value::KernelType;
 
 /// The globals of a `Jit`, by name.
+#[doc(hidden)]
 #[derive(Default)]
-pub(super) struct Globals(Mutex<HashMap<String, Entry>>);
+pub struct Globals(Mutex<HashMap<String, Entry>>);
 
 /// A global, as the kernel has declared it that was launched first.
 struct Entry {
@@ -31,7 +31,7 @@ impl Globals {
     ///
     /// # Errors
     /// Another type under the same name; no memory.
-    pub(super) fn enter(
+    pub fn enter(
         &self,
         device: &Device,
         info: &HiddenInfo,
@@ -65,7 +65,7 @@ impl Globals {
     ///
     /// # Errors
     /// None of the name, or of another type.
-    pub(super) fn find<T: KernelType>(&self, name: &str) -> Result<Global<T>> {
+    pub fn find<T: KernelType>(&self, name: &str) -> Result<Global<T>> {
         let globals = self.0.lock();
         let Some(Entry { declared, memory }) = globals.get(name) else {
             let name = name.to_owned();
@@ -88,7 +88,7 @@ impl Globals {
     }
 }
 
-/// An array that kernels of a [`Jit`](super::Jit) share by a name, and the host with them. It lives as long as
+/// An array that kernels of a `Jit` share by a name, and the host with them. It lives as long as
 /// this or the `Jit`.
 #[derive(Debug)]
 pub struct Global<T: KernelType> {
