@@ -101,7 +101,7 @@ impl ArgSignature {
 /// copied::<kiln_compiler::args::Arg<'static>>();
 /// ```
 ///
-/// ```compile_fail,E0507
+/// ```compile_fail,E0508
 /// # use kiln_compiler::args::{Arg, Converted};
 /// fn twice<'a>(args: &'a [Arg<'a>]) -> [Arg<'a>; 2] {
 ///     let list = || Converted::of::<()>(args, |_, _| unreachable!()).unwrap().unwrap();
