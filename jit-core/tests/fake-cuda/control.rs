@@ -1,0 +1,131 @@
+//! What the tests tell the driver to do, and ask it.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use super::{CURRENT, Code, STATE, with};
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_set(version: c_int, devices: c_int, init_code: Code, total: usize) {
+    with(|s| {
+        s.version = version;
+        s.devices = devices;
+        s.init_code = init_code;
+        s.total = total;
+    });
+}
+
+/// A kernel runs from now on, or has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_busy(busy: bool) {
+    with(|s| s.busy = busy);
+}
+
+/// Forgets everything, including this thread's current context.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_reset() {
+    *STATE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+    CURRENT.set(0);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_set_compute_mode(mode: c_int) {
+    with(|s| s.compute_mode = mode);
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_fail(name: *const c_char, nth: u32, code: Code) {
+    // SAFETY: the test passes a C string.
+    let name = unsafe { CStr::from_ptr(name) }
+        .to_string_lossy()
+        .into_owned();
+    with(|s| {
+        s.failed = None;
+        s.plan = Some((name, nth, code));
+    });
+}
+
+/// The call that the plan made fail, or null.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_failed() -> *const c_char {
+    with(|s| {
+        s.failed
+            .as_ref()
+            .map_or(std::ptr::null(), |name| name.as_ptr())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_sticky_after(launches: u32, code: Code) {
+    with(|s| s.sticky_after = Some((launches, code)));
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_reject(code: Code, log: *const c_char) {
+    // SAFETY: the test passes a C string.
+    let log = unsafe { CStr::from_ptr(log) }.to_owned();
+    with(|s| s.reject = Some((code, log)));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_calls() -> u64 {
+    with(|s| s.calls)
+}
+
+/// Allocations, pinned allocations, modules, streams, events, retained contexts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_ledger(out: *mut [u64; 6]) {
+    let ledger = with(|s| {
+        [
+            s.memory.len() as u64,
+            s.pinned.len() as u64,
+            s.modules.len() as u64,
+            s.streams.len() as u64,
+            s.events.len() as u64,
+            s.retained as u64,
+        ]
+    });
+    // SAFETY: the test passes a live array.
+    unsafe { *out = ledger };
+}
+
+/// Grid, block, shared bytes and first parameter of the last launch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_last_launch(out: *mut [u64; 8]) {
+    // SAFETY: the test passes a live array.
+    unsafe { *out = with(|s| s.last_launch) };
+}
+
+/// What a faulting thread does with the channel at this address; 1 if it claimed the record.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_raise_fault(
+    channel: u64,
+    site: u32,
+    tag: u64,
+    index: u64,
+    length: u64,
+) -> u32 {
+    with(|s| {
+        if s.range(channel, 16).is_none() {
+            return 2;
+        }
+        // SAFETY: inside a live allocation of at least 16 bytes, aligned to 8.
+        unsafe {
+            let claimed = channel as *mut u32;
+            if claimed.read_volatile() != 0 {
+                return 0;
+            }
+            claimed.write_volatile(1);
+            let record = (channel as *const u64).add(1).read_volatile() as *mut u8;
+            record.add(4).cast::<u32>().write_volatile(site);
+            record.add(8).cast::<u64>().write_volatile(tag);
+            record.add(16).cast::<u64>().write_volatile(index);
+            record.add(24).cast::<u64>().write_volatile(length);
+            record.add(32).cast::<[u32; 3]>().write_volatile([1, 2, 3]);
+            record.add(44).cast::<[u32; 3]>().write_volatile([4, 5, 6]);
+            record.cast::<u32>().write_volatile(1);
+        }
+        1
+    })
+}

@@ -1,0 +1,158 @@
+//! Memory of the device and pinned memory of the host; copies.
+
+use std::ffi::c_uint;
+
+use super::{Code, Handle, call};
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code {
+    call("cuMemGetInfo_v2", true, |s| {
+        // SAFETY: the caller's pointers are live.
+        unsafe {
+            *free = s.total - s.used();
+            *total = s.total;
+        }
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> Code {
+    call("cuMemAlloc_v2", true, |s| {
+        if bytes == 0 {
+            return 1;
+        }
+        if bytes > s.total - s.used() {
+            return 2;
+        }
+        let words = vec![0xDEAD_BEEF_DEAD_BEEF; bytes.div_ceil(8)];
+        let start = words.as_ptr() as u64;
+        s.memory.insert(start, words);
+        s.lengths.insert(start, bytes);
+        // SAFETY: the caller's pointer is live.
+        unsafe { *address = start };
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemFree_v2(address: u64) -> Code {
+    call("cuMemFree_v2", true, |s| {
+        // A driver waits for the kernel, which here is never done.
+        if s.busy {
+            return 999;
+        }
+        s.lengths.remove(&address);
+        if s.memory.remove(&address).is_some() {
+            0
+        } else {
+            1
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemHostAlloc(pointer: *mut usize, bytes: usize, flags: c_uint) -> Code {
+    call("cuMemHostAlloc", true, |s| {
+        if flags != 3 {
+            return 1;
+        }
+        let words = vec![0u64; bytes.div_ceil(8)];
+        let start = words.as_ptr() as usize;
+        s.pinned.insert(start, words);
+        // SAFETY: the caller's pointer is live.
+        unsafe { *pointer = start };
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(
+    device: *mut u64,
+    host: usize,
+    flags: c_uint,
+) -> Code {
+    call("cuMemHostGetDevicePointer_v2", true, |s| {
+        if flags != 0 || !s.pinned.contains_key(&host) {
+            return 1;
+        }
+        // SAFETY: the caller's pointer is live.
+        unsafe { *device = host as u64 };
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemFreeHost(host: usize) -> Code {
+    call("cuMemFreeHost", true, |s| {
+        if s.pinned.remove(&host).is_some() {
+            0
+        } else {
+            1
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyHtoD_v2(to: u64, from: *const u8, bytes: usize) -> Code {
+    call("cuMemcpyHtoD_v2", true, |s| match s.range(to, bytes) {
+        // SAFETY: both ranges have this many bytes.
+        Some(to) => unsafe {
+            to.copy_from(from, bytes);
+            0
+        },
+        None => 1,
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, bytes: usize) -> Code {
+    call("cuMemcpyDtoH_v2", true, |s| match s.range(from, bytes) {
+        // SAFETY: both ranges have this many bytes.
+        Some(from) => unsafe {
+            to.copy_from(from, bytes);
+            0
+        },
+        None => 1,
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) -> Code {
+    call("cuMemcpyDtoD_v2", true, |s| {
+        match (s.range(to, bytes), s.range(from, bytes)) {
+            // SAFETY: both ranges have this many bytes.
+            (Some(to), Some(from)) => unsafe {
+                to.copy_from(from, bytes);
+                0
+            },
+            _ => 1,
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemsetD8Async(to: u64, value: u8, count: usize, _: Handle) -> Code {
+    call("cuMemsetD8Async", true, |s| match s.range(to, count) {
+        // SAFETY: the range has this many bytes.
+        Some(to) => unsafe {
+            to.write_bytes(value, count);
+            0
+        },
+        None => 1,
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemsetD32Async(to: u64, value: u32, count: usize, _: Handle) -> Code {
+    call("cuMemsetD32Async", true, |s| match s.range(to, count * 4) {
+        Some(to) if to as usize % 4 == 0 => {
+            for i in 0..count {
+                // SAFETY: the range has this many aligned words.
+                unsafe { to.cast::<u32>().add(i).write(value) };
+            }
+            0
+        }
+        _ => 1,
+    })
+}
