@@ -1,16 +1,18 @@
 //! The hooks that files name: the standard ones, and for each further extension point one that does
 //! little and shows.
 
+use kiln::core::build::DeviceFn;
 use kiln::core::hook::{Hook, HookSet};
 use kiln::core::inkwell::module::Module as LlvmModule;
 use kiln::core::inkwell::values::BasicValueEnum::FloatValue;
-use kiln::core::ir::{BinaryOp, InstData};
+use kiln::core::ir::{BinaryOp, InstData, Type};
 
 /// All that a file can name.
-pub(super) const ALL: [fn() -> Hook; 9] = [
+pub(super) const ALL: [fn() -> Hook; 10] = [
     rounds_each,
     kiln::hooks::address_spaces,
     loses_checks,
+    notes_faults,
     kiln::hooks::by_value,
     reciprocals,
     notes_before,
@@ -49,6 +51,21 @@ fn loses_checks() -> Hook {
             }
         }
         Ok(())
+    })
+}
+
+/// Has threads that fault say so to a global.
+fn notes_faults() -> Hook {
+    Hook::new("notes-faults").fault_function(|_, module| {
+        let note = DeviceFn::build("note", |k| {
+            let (site, _, _) = (
+                k.param("site", Type::U32),
+                k.param("index", Type::U64),
+                k.param("length", Type::U64),
+            );
+            k.global_zeros::<u32>("faults", 1).at(0).atomic_add(site);
+        })?;
+        Ok(Some(note.link_into(module, &[], &[])?))
     })
 }
 

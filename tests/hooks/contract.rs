@@ -261,6 +261,10 @@ fn wrong_at(point: HookPoint, wrong: Wrong) -> (Hook, Option<&'static str>) {
             }),
             Some("left a module that does not verify"),
         ),
+        HookPoint::FaultFunction => (
+            hook.fault_function(move |_, module| wrong.come(module.functions.keys().next())),
+            Some("failed: `fill` is called before a fault with"),
+        ),
         HookPoint::LowerAbi => (
             hook.lower_abi(move |_, module| {
                 break_ir(module);

@@ -16,6 +16,7 @@ chapter![
     hidden_arguments_are_those_of_each_launch,
     hidden_arguments_reach_functions_that_are_called,
     a_fault_is_told_beside_hidden_arguments,
+    a_function_runs_in_threads_that_fault,
     launches_have_times_and_arguments,
     loaded_code_has_facts,
     an_assembler_of_ones_own_makes_the_code,
@@ -113,6 +114,61 @@ fn a_fault_is_told_beside_hidden_arguments(jit: &Jit) -> Outcome {
     let fault = error.fault().ok_or("it is no fault")?;
     assert_eq!((fault.index, fault.length), (9, 4));
     assert_eq!(count.to_vec()?, [1]);
+    Ok(())
+}
+
+/// Has threads that fault count themselves, and add up their indices and the lengths that there are.
+fn count_faults() -> kiln::Result<Hook> {
+    let count = DeviceFn::build("count_faults", |k| {
+        k.param("site", Type::U32);
+        let (index, length) = (k.param("index", Type::U64), k.param("length", Type::U64));
+        let faults = k.global("extensions.faults", &[0u64; 3]);
+        faults.at(0).atomic_add(1u64);
+        faults.at(1).atomic_add(index);
+        faults.at(2).atomic_add(length);
+    })?;
+    let hook = Hook::new("count-faults").key("counts", "index and length");
+    Ok(hook.fault_function(move |_, module| Ok(Some(count.link_into(module, &[], &[])?))))
+}
+
+#[device_fn]
+fn set(x: &mut [u32], i: usize) {
+    x[i] = 1;
+}
+
+#[kernel]
+fn some_beyond(x: &mut [u32], by: i32) {
+    let i = global_id().x;
+    if by < 0 {
+        x[(i as i32 + by) as usize] = 2;
+    } else {
+        set(x, i);
+    }
+}
+
+fn a_function_runs_in_threads_that_fault(jit: &Jit) -> Outcome {
+    let jit = with(jit, count_faults()?);
+    let faults = |x: &mut Buffer<u32>, by| {
+        let launched = some_beyond.launch(&jit, (1, 32), x, by);
+        let told = launched.and_then(|()| jit.synchronize());
+        told.err().and_then(|error| error.fault().cloned())
+    };
+    let mut x = jit.zeros::<u32>(32)?;
+    assert_eq!(faults(&mut x, 0), None);
+    assert_eq!(x.to_vec()?, [1; 32]);
+    let counted = jit.global::<u64>("extensions.faults")?;
+    assert_eq!(counted.to_vec()?, [0; 3]);
+    let mut x = jit.zeros::<u32>(29)?;
+    let fault = faults(&mut x, 0).ok_or("three threads fault")?;
+    assert!((29..32).contains(&fault.index), "{fault}");
+    assert_eq!(fault.length, 29);
+    assert_eq!(counted.to_vec()?, [3, 29 + 30 + 31, 3 * 29]);
+    assert_eq!(x.to_vec()?, [1; 29]);
+    counted.write(&[0; 3])?;
+    // Of `usize`, which has 32 bits in kernels.
+    let first = u64::from(u32::MAX);
+    faults(&mut x, -1).ok_or("the first thread and the last two fault")?;
+    assert_eq!(counted.to_vec()?, [3, first + 29 + 30, 3 * 29]);
     Ok(())
 }
 

@@ -27,7 +27,8 @@ use crate::hidden::{pass_fault_channel, pass_hidden};
 use crate::hook::{
     At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
 };
-use crate::ir::{InstNode, IntrinsicDef, Module, Phase, verify};
+use crate::ir::fault::fault_insts;
+use crate::ir::{FuncId, InstNode, IntrinsicDef, Module, Phase, verify};
 use crate::job::{CompileJob, LegalJob};
 use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
@@ -113,6 +114,13 @@ impl Compiler<'_> {
         };
         rewritten.by(&at::rewrite_ir(), |rewrite, m| rewrite(&cx, m))?;
         expand(rewritten.module, target.cells_before_bodies())?;
+        if self.hooks.has(&[HookPoint::FaultFunction]) {
+            rewritten.by(&at::fault_function(), |fault_function, m| {
+                call_before_faults(m, |m| fault_function(&cx, m))
+            })?;
+            // Those of the functions that were added.
+            expand(rewritten.module, target.cells_before_bodies())?;
+        }
         pass_hidden(rewritten.module);
         lower_abi(rewritten.module);
         rewritten.contract = Contract::of(rewritten.module);
@@ -565,6 +573,20 @@ impl Rewritten<'_> {
         })?;
         Ok(())
     }
+}
+
+/// Has threads that are about to fault call the function that a hook gives, in a module where threads can.
+fn call_before_faults(
+    module: &mut Module,
+    function: impl FnOnce(&mut Module) -> HookResult<Option<FuncId>>,
+) -> HookResult<()> {
+    if fault_insts(module).is_empty() {
+        return Ok(());
+    }
+    if let Some(function) = function(module)? {
+        module.call_before_faults(function)?;
+    }
+    Ok(())
 }
 
 /// Whether a hook has left the module as hooks must.

@@ -42,6 +42,7 @@
 //! | [`Hook::convert_argument`] | launch | all | a host value that is no argument by itself |
 //! | [`Hook::prepare_job`] | before everything | all | the specialized module, target and options |
 //! | [`Hook::rewrite_ir`] | IR | all | the specialized module |
+//! | [`Hook::fault_function`] | IR | all | the module; gives a function that threads call before they fault |
 //! | [`Hook::lower_abi`] | IR | all | the legal module: parameters as they are passed |
 //! | [`Hook::lower_inst`], [`Hook::lower_intrinsic`] | lowering | GPUs, CPUs | one operation, with inkwell |
 //! | [`Hook::finish_module`] | LLVM | GPUs, CPUs | the module before optimization |

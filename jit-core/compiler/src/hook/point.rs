@@ -12,7 +12,7 @@ use super::{HiddenArguments, Hook, HookContext, HookResult, LaunchEvent};
 use crate::args::Arg;
 use crate::codegen::OperationLowering;
 use crate::error::Error;
-use crate::ir::{InstNode, IntrinsicDef, Module};
+use crate::ir::{FuncId, InstNode, IntrinsicDef, Module};
 use crate::job::CompileJob;
 use crate::runtime::CodeFacts;
 
@@ -144,6 +144,16 @@ points! {
     /// through, and no more is said to be known of them. To compute with another type, convert in the body.
     RewriteIr = rewrite_ir, Nothing, true:
         [Fn(&HookContext<'_>, &mut Module) -> HookResult<()>]
+
+    /// Names a function that each thread calls which is about to fault, before the fault is told and ends it: a device
+    /// function that was added to the module, by [`DeviceFn::link_into`](crate::build::DeviceFn::link_into) for one,
+    /// and takes `(site: u32, index: u64, length: u64)` as
+    /// [`Module::call_before_faults`](crate::ir::Module::call_before_faults) says. `None` leaves the kernel as it is.
+    /// Asked for each kernel that has checked accesses. Has run: [`Hook::rewrite_ir`] of all hooks; what operations
+    /// are written in the IR has been put in, so that their accesses count. The function's own accesses fault without
+    /// a call of it. Must hold after: what holds after [`Hook::rewrite_ir`].
+    FaultFunction = fault_function, Nothing, true:
+        [Fn(&HookContext<'_>, &mut Module) -> HookResult<Option<FuncId>>]
 
     /// Changes how kernel parameters are passed. Has run: [`Hook::rewrite_ir`] of all hooks, and the compiler's own
     /// ABI lowering, which passes aggregates by reference. Must hold after: what holds after
