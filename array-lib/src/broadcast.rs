@@ -23,13 +23,13 @@ const BLOCK: u32 = 256;
 /// How an array of the expression is read for element `i` of the result.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Access {
-    /// Its element `i`.
+    /// Element `i` of the array.
     Linear,
-    /// Its element `i % columns`.
+    /// Element `i % columns` of the array.
     Row,
-    /// Its only element.
+    /// The only element of the array.
     One,
-    /// It is a number, not an array.
+    /// A number, not an array.
     Scalar,
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct Fused<'e> {
     node: &'e Node,
     /// The shape of the expression.
     pub(crate) shape: Shape,
-    /// Where it is computed.
+    /// Where the expression is computed.
     pub(crate) arrays: &'e Arrays,
     inputs: Inputs<'e>,
 }
@@ -218,7 +218,7 @@ fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
 }
 
 impl<T: Element> Expr<T> {
-    /// Its kernel, made ready and applied to a new array of the result.
+    /// The expression's kernel, made ready and applied to a new array of the result.
     fn with_kernel<R>(
         &self,
         run: impl FnOnce(&Fused<'_>, &Kernel, &mut Buffer<T>) -> Result<R>,

@@ -15,9 +15,9 @@ const MAX_NODES: usize = 4096;
 /// Why an expression cannot be computed, as far as is known when it is made.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Unfit {
-    /// Its operands do not go together.
+    /// Shapes of operands that do not go together.
     Shape(ShapeMismatch),
-    /// It has more than [`MAX_NODES`].
+    /// An expression of more than [`MAX_NODES`] nodes.
     TooLarge,
 }
 
@@ -34,9 +34,9 @@ impl From<Unfit> for ArrayError {
 pub(crate) enum Node {
     /// An array.
     Input {
-        /// It.
+        /// The array, as the kernel takes it.
         array: Arc<dyn Input>,
-        /// Its shape.
+        /// The array's shape.
         shape: Shape,
     },
     /// A number from the host, a parameter of the kernel.
@@ -47,7 +47,7 @@ pub(crate) enum Node {
         function: Arc<NodeFn>,
         /// What identifies the function; `None` when nothing does.
         name: Option<FunctionName>,
-        /// Its arguments.
+        /// The arguments of the function.
         args: Vec<Arc<Node>>,
     },
 }
@@ -74,7 +74,7 @@ impl Drop for Node {
 #[derive(Clone)]
 pub struct Expr<T: Element> {
     pub(crate) node: Arc<Node>,
-    /// Where it is computed; `None` for a number alone.
+    /// Where the expression is computed; `None` for a number alone.
     pub(crate) arrays: Option<Arrays>,
     /// The shape of the result, or the first thing that is wrong, which `eval` reports.
     pub(crate) shape: Result<Shape, Unfit>,

@@ -17,7 +17,7 @@ impl<T: KernelType> Element for T {}
 pub(crate) trait Input: Send + Sync {
     /// The argument.
     fn arg(&self) -> Arg<'_>;
-    /// Its element type, as the IR has it.
+    /// The type of an element, as the IR has it.
     fn element(&self) -> TypeDigest;
     /// Identifies the input: the same array occurring twice is one parameter.
     fn address(&self) -> Option<u64>;

@@ -107,7 +107,7 @@ methods! {
         fn rotate_left(self, amount: u32) -> Self = builds!(|x, n| rotated(x, n, true));
         /// The bits moved to the right by the amount modulo the width, those that leave come in again.
         fn rotate_right(self, amount: u32) -> Self = builds!(|x, n| rotated(x, n, false));
-        /// Whether it is a power of two; of unsigned integers.
+        /// Whether the number is a power of two; of unsigned integers.
         fn is_power_of_two(self) -> bool = builds!(|x| {
             let (zero, one) = (x.builder().zero(x.ty()), x.builder().lit(x.ty(), 1));
             x.ne(zero) & (x & (x - one)).eq(zero)

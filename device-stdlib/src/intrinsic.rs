@@ -191,7 +191,7 @@ macro_rules! intrinsic {
 
         #[allow(dead_code, reason = "a program may use some of it")]
         impl $name {
-            /// Its row.
+            /// The row of this intrinsic.
             $vis fn row() -> &'static $crate::macros::IntrinsicDef {
                 $(type $t = $crate::macros::Open<$name>;)?
                 const PARAMS: &[$crate::macros::TypePattern] = &$crate::macros::params(
@@ -354,9 +354,9 @@ macro_rules! intrinsic {
             `u32`, which is what kernels hold"
 )]
 pub trait RowType {
-    /// What it is in the row, before another parameter has left a choice.
+    /// The pattern of this type in a row, before another parameter has left a choice.
     const FIRST: TypePattern;
-    /// What it is in the row after that.
+    /// The pattern of this type in a row where a parameter before has left the choice.
     const LATER: TypePattern = Self::FIRST;
 
     /// The value with these bits, the others zero ([`Meaning`]), of a scalar.
@@ -392,7 +392,7 @@ pub trait RowType {
 pub trait RowScalar: DeviceType {
     /// The type in the IR.
     const SCALAR: Scalar;
-    /// Its bits.
+    /// The bits of the number.
     fn bits(self) -> u64;
 }
 
@@ -564,9 +564,9 @@ impl<C: Choice> RowType for Open<C> {
             For a `usize` give a `u32`, which is what kernels hold"
 )]
 pub trait RowResult {
-    /// What it is in the row.
+    /// The pattern of this result in a row.
     const PATTERN: TypePattern;
-    /// Its bits, of a scalar.
+    /// The bits of a scalar result.
     fn into_bits(self) -> u64
     where
         Self: Sized,

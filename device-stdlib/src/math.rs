@@ -123,7 +123,7 @@ methods! {
         fn recip(self) -> Self
             host(|x| Self::ONE / x)
             = builds!(|x| x.builder().lit(x.ty(), 1.0) / x);
-        /// Whether it is NaN.
+        /// Whether the number is NaN.
         fn is_nan(self) -> bool = builds!(|x| x.ne(x));
     }
     known {

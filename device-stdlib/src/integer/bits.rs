@@ -8,7 +8,7 @@ use super::unsigned;
 /// The bits of an integer.
 #[derive(Copy, Clone)]
 pub(super) struct Bits<'k> {
-    /// They, and zeros above, as an unsigned integer of 32 or 64 bits.
+    /// The bits, and zeros above, as an unsigned integer of 32 or 64 bits.
     value: Val<'k>,
     /// How many the integer has.
     width: u32,

@@ -24,9 +24,9 @@ use super::number::NumOps;
             `Math` and `Integer` of `kiln::prelude` list; slices and arrays have `len` and `is_empty`"
 )]
 pub trait Method<const NAME: u64, Found: ?Sized> {
-    /// How it takes its receiver.
+    /// How the method takes its receiver.
     const RECEIVER: Receiver;
-    /// Whether it may assign something that is not its own: its receiver, or what an argument refers to.
+    /// Whether the method may assign something that is not its own: its receiver, or what an argument refers to.
     const CHANGES: bool;
 
     /// Calls it. The first argument is the receiver; `types` are those written at the call.

@@ -2,7 +2,7 @@
 
 use kiln_jit_core::ir::{Lanes, Scalar, WARP_LANES, WarpArgs};
 
-/// The same result in all lanes.
+/// One result in all lanes.
 fn everywhere(result: u64) -> Lanes {
     [result; WARP_LANES]
 }

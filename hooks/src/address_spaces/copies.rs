@@ -42,7 +42,7 @@ pub(super) fn separate(module: &mut Module) -> Spaces {
     spaces
 }
 
-/// The same for the calls of one function. Whether there are copies of it.
+/// Separates the calls of one function by memory. Whether there are copies of the function.
 fn separate_calls(module: &mut Module, callee: FuncId, spaces: &Spaces, calls: &mut Calls) -> bool {
     let mut copies: Vec<(Memories, FuncId)> = Vec::new();
     for (caller, inst) in calls.remove(&callee).unwrap_or_default() {

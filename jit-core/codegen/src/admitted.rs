@@ -18,7 +18,7 @@ use crate::llvm::inspect::assembly_of;
 pub struct Admitted<'a> {
     /// The prefix of the intrinsics that only this machine has: `nvvm` of `llvm.nvvm.barrier0`.
     pub family: &'a str,
-    /// Whether its back end has an instruction for an intrinsic, told with the type of its first operand.
+    /// Whether the machine's back end has an instruction for an intrinsic, told with the type of its first operand.
     pub intrinsic: fn(name: &str, float: Option<Float>) -> bool,
     /// Whether inline assembly is there by Kiln's doing, told by its template and its constraints. `None` if
     /// the machine's back end cannot be given any.

@@ -11,7 +11,7 @@ pub struct Illegal {
     pub function: String,
     /// The line that built it, as `file:line:column`.
     pub location: String,
-    /// What it is, and how to do without.
+    /// What the target does not have, and how to do without.
     pub message: String,
 }
 
@@ -34,7 +34,7 @@ pub struct IllegalOperations {
     pub module: String,
     /// The target.
     pub target: String,
-    /// What it holds that is not legal; not empty.
+    /// What the kernel holds that is not legal; not empty.
     pub list: Vec<Illegal>,
 }
 

@@ -58,7 +58,7 @@ numbered! {
 
         /// What a variable stands for.
         Local "v",
-        /// The same, where the user names the variable.
+        /// What a variable stands for, where the user names it.
         Name "v",
         /// A constant.
         Constant "p",
@@ -76,7 +76,7 @@ numbered! {
         ConstParam "nt",
         /// The operand as it is here, whatever is assigned later.
         Eager "e",
-        /// The same, if it may be assigned later.
+        /// The operand as it is here, if it may be assigned later.
         EagerWhen "me",
 
         /// `-e`.
@@ -85,37 +85,37 @@ numbered! {
         Not "e",
         /// `*e`.
         Deref "e",
-        /// An operator, as the ones below are.
+        /// `a + b`.
         Add "ee",
-        /// See [`Op::Add`].
+        /// `a - b`.
         Sub "ee",
-        /// See [`Op::Add`].
+        /// `a * b`.
         Mul "ee",
-        /// See [`Op::Add`].
+        /// `a / b`.
         Div "ee",
-        /// See [`Op::Add`].
+        /// `a % b`.
         Rem "ee",
-        /// See [`Op::Add`].
+        /// `a ^ b`.
         BitXor "ee",
-        /// See [`Op::Add`].
+        /// `a & b`.
         BitAnd "ee",
-        /// See [`Op::Add`].
+        /// `a | b`.
         BitOr "ee",
-        /// See [`Op::Add`].
+        /// `a << b`.
         Shl "ee",
-        /// See [`Op::Add`].
+        /// `a >> b`.
         Shr "ee",
-        /// See [`Op::Add`].
+        /// `a == b`.
         Eq "ee",
-        /// See [`Op::Add`].
+        /// `a < b`.
         Lt "ee",
-        /// See [`Op::Add`].
+        /// `a <= b`.
         Le "ee",
-        /// See [`Op::Add`].
+        /// `a != b`.
         Ne "ee",
-        /// See [`Op::Add`].
+        /// `a >= b`.
         Ge "ee",
-        /// See [`Op::Add`].
+        /// `a > b`.
         Gt "ee",
         /// `e && r`.
         And "er",
@@ -153,7 +153,7 @@ numbered! {
 
         /// A call of a device function.
         Call "pTE",
-        /// The same, with all variables as arguments.
+        /// A call of a device function, with all variables as arguments.
         CallWithAll "pT",
         /// A method on a receiver. The flag: whether the receiver is a place; then, when arguments may
         /// change it.
@@ -180,7 +180,7 @@ numbered! {
         Declare "vmu",
         /// Assigns the first to the second, and when it is evaluated before that.
         Assign "mre",
-        /// The same of the result of an operator, with the second on its left.
+        /// Assigns the result of an operator, with the second on its left.
         AssignOp "mrex",
         /// Evaluates and forgets.
         Discard "e",
@@ -217,9 +217,9 @@ numbered! {
         Inline "n",
         /// An attribute for hooks to read: its name, and whether it holds.
         SayBool "sf",
-        /// The same with an integer of 64 bits.
+        /// An attribute for hooks to read: its name, and an integer of 64 bits.
         SayInt "si",
-        /// The same with a text.
+        /// An attribute for hooks to read: its name, and a text.
         SayText "ss",
         /// The body of a function that is described in place of a call: its name, its type parameters with
         /// their places among the arguments of the call, the types of its values, the variable of the first

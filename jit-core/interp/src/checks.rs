@@ -148,12 +148,12 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether it is atomic.
+    /// Whether the access is atomic.
     pub fn is_atomic(self) -> bool {
         !matches!(self, Access::Read | Access::Write)
     }
 
-    /// Whether it only reads.
+    /// Whether the access only reads.
     pub fn only_reads(self) -> bool {
         matches!(self, Access::Read | Access::AtomicRead)
     }
@@ -213,7 +213,7 @@ impl std::fmt::Display for MemoryPlace {
 /// One of the two accesses of a race.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AccessSite {
-    /// What it does.
+    /// What the access does.
     pub access: Access,
     /// The line of Rust, as `file:line:column`.
     pub location: String,

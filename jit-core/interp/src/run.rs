@@ -22,7 +22,7 @@ struct Thread {
     pc: OpIndex,
     ended: bool,
     iterations: u64,
-    /// What it waits for; nothing while it can run on.
+    /// What the thread waits for; nothing while it can run on.
     waits: Option<Pause>,
 }
 

@@ -34,11 +34,11 @@ pub(super) struct WarpOp {
 /// What a lane is doing when no lane of its warp can run on.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Lane {
-    /// It has ended.
+    /// A lane that has ended.
     Ended,
-    /// It waits at the block barrier at this op.
+    /// A lane that waits at the block barrier at this op.
     Barrier(OpIndex),
-    /// It waits at this op, with this member mask if the operation takes one.
+    /// A lane that waits at this op, with this member mask if the operation takes one.
     Waits(OpIndex, Option<u32>),
 }
 

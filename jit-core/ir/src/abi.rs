@@ -25,7 +25,7 @@ pub struct ParamSlot {
 }
 
 impl ParamSlot {
-    /// Its bytes in the block.
+    /// The bytes of the slot in the parameter block.
     #[inline]
     pub fn range(self) -> Range<usize> {
         let start = self.offset as usize;
@@ -36,7 +36,7 @@ impl ParamSlot {
 /// How one kernel parameter is passed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ParamKind {
-    /// Its bytes are in the slot.
+    /// A value whose bytes are in the slot.
     Value(ParamSlot),
     /// The slot holds the device address of its bytes.
     Reference {

@@ -36,23 +36,23 @@ pub struct KernelInfo {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct HiddenInfo {
-    /// Its name.
+    /// The name of the hidden value.
     pub name: String,
     /// Who gives it.
     pub source: HiddenSource,
-    /// Its type, as text.
+    /// The type of the hidden value, as text.
     pub ty: String,
     /// The type of the value, or of what is behind the address.
     pub element: Option<TypeDigest>,
-    /// Whether it is the address of memory or a slice of it.
+    /// Whether the hidden value is the address of memory or a slice of it.
     pub is_address: bool,
     /// The size of that in bytes.
     pub bytes: u64,
     /// The type of the elements, if that is an array.
     pub item: Option<TypeDigest>,
-    /// Where it was declared.
+    /// Where the hidden value was declared.
     pub location: String,
-    /// How it is passed; `None` in a kernel that does not read it.
+    /// How the hidden value is passed; `None` in a kernel that does not read it.
     pub passed: Option<ParamKind>,
 }
 

@@ -15,7 +15,7 @@ pub enum Control {
         cond: Value,
         /// Where the condition holds.
         then_region: Region,
-        /// Where it does not.
+        /// The region for a condition that does not hold.
         else_region: Option<Region>,
     },
     /// Into its region again and again, until something in it leaves.
@@ -170,7 +170,7 @@ impl InstData {
         Ok(())
     }
 
-    /// Whether its region is executed any number of times.
+    /// Whether the instruction's region is executed any number of times.
     pub fn is_loop(&self) -> bool {
         match self.control() {
             Control::Loop { .. } | Control::For { .. } => true,
@@ -190,12 +190,12 @@ impl InstData {
         }
     }
 
-    /// Whether it ends the function.
+    /// Whether the instruction ends the function.
     pub fn is_return(&self) -> bool {
         matches!(self.control(), Control::Return { .. })
     }
 
-    /// The same, to be replaced.
+    /// The index of a counted loop, to be replaced.
     pub fn index_mut(&mut self) -> Option<&mut Value> {
         match self {
             InstData::For { index, .. } => Some(index),
@@ -234,7 +234,7 @@ impl InstData {
         matches!(self, InstData::Barrier)
     }
 
-    /// Whether its result is memory of the thread's own.
+    /// Whether the result is memory of the thread's own.
     pub fn is_local(&self) -> bool {
         matches!(self, InstData::LocalAlloc)
     }
@@ -276,7 +276,7 @@ impl InstData {
         }
     }
 
-    /// What it does to a variable, if that is what it is for.
+    /// What the instruction does to a variable, if it does something to one.
     pub fn var_use(&self) -> Option<VarUse> {
         match *self {
             InstData::VarGet(var) => Some(VarUse::Get(var)),

@@ -9,9 +9,9 @@ use super::{
 pub struct Facts {
     /// What decides the result.
     pub source: Source,
-    /// Whether it reads memory that other threads may write, or a device function or row may.
+    /// Whether the operation reads memory that other threads may write, or a device function or row may.
     pub reads: bool,
-    /// Whether it writes memory or a variable.
+    /// Whether the operation writes memory or a variable.
     pub writes: bool,
     /// The check of an index that ends the thread if it fails.
     pub check: Option<Check>,
@@ -26,17 +26,17 @@ pub struct Facts {
 /// What decides the result of an operation.
 #[derive(Copy, Clone, Debug)]
 pub enum Source {
-    /// It has none.
+    /// Nothing: the operation has no result.
     None,
-    /// Its operands alone: it gives the same wherever and however often it is executed.
+    /// The operands alone: the result is the same wherever and however often the operation is executed.
     Operands,
     /// A variable.
     Variable(Var),
     /// What is in memory.
     Memory {
-        /// Where.
+        /// The address that is read.
         ptr: Value,
-        /// How it is read.
+        /// How the memory is read.
         read: Read,
     },
     /// A place that each thread has to itself, one for all executions.
@@ -52,7 +52,7 @@ pub enum Source {
 /// How memory is read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Read {
-    /// It stays as it is until something orders accesses to memory. Beside a write of another thread,
+    /// As memory that stays as it is until something orders accesses to it. Beside a write of another thread,
     /// what comes out is not determined.
     Plain,
     /// Each time anew; otherwise the same.
@@ -241,7 +241,7 @@ impl InstData {
         }
     }
 
-    /// Whether its thread can end here: by a check, or in a kernel by returning. What is in its regions
+    /// Whether the thread can end at the instruction: by a check, or in a kernel by returning. What is in its regions
     /// is left out.
     pub fn can_end(&self) -> bool {
         self.check().is_some() || matches!(self.control(), Control::Return { .. })

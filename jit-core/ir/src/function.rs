@@ -36,16 +36,16 @@ pub enum TypeBound {
 /// A type parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TypeParamData {
-    /// Its name, for errors.
+    /// The parameter's name, for errors.
     pub name: String,
-    /// What it can be bound to.
+    /// What the parameter can be bound to.
     pub bound: TypeBound,
 }
 
 /// A const parameter: an integer or a bool known when the function is specialized.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstParamData {
-    /// Its name; a const argument of a launch is given by this name.
+    /// The parameter's name; a const argument of a launch is given by this name.
     pub name: String,
     /// An integer type or `bool`.
     pub ty: Type,
@@ -79,17 +79,17 @@ pub struct ParamFacts {
 /// A parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParamData {
-    /// Its name.
+    /// The parameter's name.
     pub name: String,
-    /// Its value in the body.
+    /// The parameter's value in the body.
     pub value: Value,
-    /// How it arrives; `Direct` except for aggregates of kernels after ABI lowering.
+    /// How the parameter arrives; `Direct` except for aggregates of kernels after ABI lowering.
     pub passing: Passing,
     /// What is known about it.
     pub facts: ParamFacts,
     /// The hidden value that it is, if no argument is bound to it.
     pub hidden: Option<HiddenParam>,
-    /// Where it was declared.
+    /// Where the parameter was declared.
     pub location: Location,
 }
 
@@ -106,7 +106,7 @@ pub struct LaunchBounds {
 /// none.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Inline {
-    /// As it comes.
+    /// As the target's compiler decides.
     #[default]
     Auto,
     /// Rather than not (LLVM language reference, `inlinehint`).
@@ -161,20 +161,20 @@ pub enum ValueDef {
 /// A mutable variable. Reading it before it is assigned gives zero.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VarData {
-    /// Its name; not necessarily unique.
+    /// The variable's name; not necessarily unique.
     pub name: String,
-    /// Its type.
+    /// The variable's type.
     pub ty: Type,
 }
 
 /// A statically sized shared variable, uninitialized at the start of a block.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SharedData {
-    /// Its name; not necessarily unique.
+    /// The variable's name; not necessarily unique.
     pub name: String,
-    /// Its type.
+    /// The variable's type.
     pub ty: Type,
-    /// Its alignment in bytes; at least that of the type.
+    /// The variable's alignment in bytes; at least that of the type.
     pub align: u32,
 }
 
@@ -188,7 +188,7 @@ pub struct RegionData {
 /// A kernel or a device function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
-    /// Its name, unique in its module.
+    /// The function's name, unique in its module.
     pub name: String,
     /// Kernel or device function.
     pub kind: FunctionKind,
@@ -208,7 +208,7 @@ pub struct Function {
     pub inline: Inline,
     /// What is said of it for hooks to read.
     pub attributes: Attributes,
-    /// Where it was defined.
+    /// Where the function was defined.
     pub location: Location,
     /// Instructions.
     pub insts: PrimaryMap<Inst, InstNode>,

@@ -43,7 +43,7 @@ pub fn architecture(target: &CustomTarget) -> Option<PtxTarget> {
 pub struct OnHostCode {
     /// The object file.
     pub object: Vec<u8>,
-    /// What its calls stand for, by their numbers.
+    /// What the calls in the code stand for, by their numbers.
     pub sites: Arc<[Site]>,
     /// Bytes of shared memory before those of the launch.
     pub static_shared: u64,
@@ -64,9 +64,9 @@ impl CustomCode for OnHostCode {
 /// A call that was replaced, or a place where a thread may be made to wait.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Site {
-    /// What it stands for.
+    /// What the call stands for.
     pub operation: Operation,
-    /// Its place in the order of all sites in the code.
+    /// The site's place in the order of all sites in the code.
     pub number: usize,
     /// How many arguments it has.
     pub arguments: usize,
@@ -88,11 +88,11 @@ pub enum Operation {
     Thread(u8),
     /// The index of the block in the grid, in x, y or z.
     Block(u8),
-    /// So many low bits of the argument.
+    /// The low bits of the argument, so many of them.
     LowBits(u32),
     /// An integer as `f32`, rounded towards zero.
     ToFloat {
-        /// Whether it is signed.
+        /// Whether the integer is signed.
         signed: bool,
         /// How many bits it has: 32 or 64.
         bits: u32,
@@ -142,7 +142,7 @@ impl RowCall {
 /// What is put in the place of what is there.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// That and a value, combined.
+    /// The old value combined with another.
     Modify(AtomicOp),
     /// A value, if another one is there.
     CompareAndSwap,

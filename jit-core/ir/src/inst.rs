@@ -32,7 +32,7 @@ pub enum Constant {
 }
 
 impl Constant {
-    /// What it is, a float as its bits.
+    /// The constant as a kind and a number, a float as its bits.
     fn identity(self) -> (Discriminant<Constant>, i128) {
         let bits = match self {
             Constant::Bool(bool) => bool.into(),
@@ -262,14 +262,14 @@ pub enum InstData {
     ConstParam(ConstParam),
     /// An operation on one value.
     Unary {
-        /// Which.
+        /// The operation.
         op: UnaryOp,
-        /// Its operand.
+        /// The operand.
         arg: Value,
     },
     /// An operation on two values of one type.
     Binary {
-        /// Which.
+        /// The operation.
         op: BinaryOp,
         /// Left and right operand.
         args: [Value; 2],
@@ -277,7 +277,7 @@ pub enum InstData {
     /// A comparison of two values of one type: numbers, bools for equality, or addresses. Which of two
     /// addresses is less says something only where both are of one allocation.
     Compare {
-        /// Which.
+        /// The comparison.
         op: CompareOp,
         /// Left and right operand.
         args: [Value; 2],
@@ -298,7 +298,7 @@ pub enum InstData {
         /// The value to convert.
         arg: Value,
     },
-    /// The same bits as another scalar, vector or pointer type of equal size.
+    /// A value's bits as another scalar, vector or pointer type of equal size.
     Bitcast {
         /// The value to reinterpret.
         arg: Value,
@@ -368,7 +368,7 @@ pub enum InstData {
         /// undefined behaviour.
         checked: bool,
     },
-    /// The same address seen as another address space, one of the two generic, or as read-only.
+    /// An address seen as one of another address space, one of the two generic, or as read-only.
     SpaceCast {
         /// The pointer or slice.
         arg: Value,
@@ -414,9 +414,9 @@ pub enum InstData {
     AtomicLoad {
         /// The address; global, shared or generic.
         ptr: Value,
-        /// Its ordering; one that does not only release.
+        /// The load's ordering; one that does not only release.
         ordering: Ordering,
-        /// Its scope.
+        /// The threads that the load is ordered with.
         scope: Scope,
     },
     /// An atomic write of a scalar.
@@ -425,22 +425,22 @@ pub enum InstData {
         ptr: Value,
         /// What to write.
         value: Value,
-        /// Its ordering; one that does not acquire only.
+        /// The store's ordering; one that does not acquire only.
         ordering: Ordering,
-        /// Its scope.
+        /// The threads that the store is ordered with.
         scope: Scope,
     },
     /// An atomic read-modify-write; the result is the old value.
     AtomicRmw {
-        /// Which.
+        /// The operation that combines the old value and the operand.
         op: AtomicOp,
         /// The address; mutable, global, shared or generic.
         ptr: Value,
         /// The operand.
         value: Value,
-        /// Its ordering.
+        /// The ordering of the read-modify-write.
         ordering: Ordering,
-        /// Its scope.
+        /// The threads that the read-modify-write is ordered with.
         scope: Scope,
     },
     /// An atomic compare-and-swap of an integer; the result is the old value.
@@ -451,9 +451,9 @@ pub enum InstData {
         expected: Value,
         /// What is written then.
         new: Value,
-        /// Its ordering.
+        /// The ordering of the compare-and-swap.
         ordering: Ordering,
-        /// Its scope.
+        /// The threads that the compare-and-swap is ordered with.
         scope: Scope,
     },
     /// Waits until all threads of the block that have not ended are here, and makes their earlier
@@ -461,27 +461,27 @@ pub enum InstData {
     Barrier,
     /// Orders memory accesses of this thread as seen by the others (CUDA guide, `__threadfence`).
     Fence {
-        /// How.
+        /// Which accesses of this thread the fence orders.
         ordering: Ordering,
         /// For whom.
         scope: Scope,
     },
     /// Calls a device function.
     Call {
-        /// Which.
+        /// The function that is called.
         callee: FuncId,
-        /// Its type arguments; empty after specialization.
+        /// The call's type arguments; empty after specialization.
         type_args: Vec<Type>,
-        /// Its const arguments; empty after specialization.
+        /// The call's const arguments; empty after specialization.
         const_args: Vec<ConstArg>,
-        /// Its arguments.
+        /// The call's arguments.
         args: ValueList,
     },
     /// An operation known by name (see [`super::IntrinsicDef`]).
     Intrinsic {
-        /// Which.
+        /// The row of the intrinsic.
         id: IntrinsicId,
-        /// Its arguments.
+        /// The arguments of the intrinsic.
         args: ValueList,
     },
     /// Executes one of two regions.
@@ -544,7 +544,7 @@ pub enum ConstArg {
 /// An instruction in place: what it does, what it defines, where it was built.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct InstNode {
-    /// What it does.
+    /// What the instruction does.
     pub data: InstData,
     /// The value it defines.
     pub result: Option<Value>,

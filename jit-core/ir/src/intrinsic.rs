@@ -39,12 +39,12 @@ use pattern::Given;
 /// How far the result can differ between threads given the same arguments.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Uniformity {
-    /// The same arguments give the same result in every thread.
+    /// Equal arguments give an equal result in every thread.
     Function,
-    /// The same in all threads of a block.
+    /// Equal arguments give an equal result in all threads of a block.
     Block,
-    /// The same in all lanes of a warp that execute it together: for an operation with a member
-    /// mask those of the mask, else all.
+    /// Equal arguments give an equal result in all lanes of a warp that execute the operation together: with a
+    /// member mask those of the mask, else all.
     Warp,
     /// May differ from lane to lane.
     Lane,
@@ -55,12 +55,12 @@ pub enum Uniformity {
 pub enum Effects {
     /// Nothing: it can be moved, merged and dropped.
     None,
-    /// It communicates within the warp: it must stay where it is, for the threads that are there.
+    /// Communication within the warp: the operation must stay where it is, for the threads that are there.
     /// Accesses to memory may move across it.
     Convergent,
     /// As [`Effects::Convergent`], and its lanes see after it what they wrote before it.
     Synchronizes,
-    /// It reads or writes memory or a clock: it must stay where it is.
+    /// A read or write of memory, or a look at a clock: the operation must stay where it is.
     Memory,
 }
 
@@ -193,7 +193,7 @@ pub struct IntrinsicDef {
     pub cells: &'static [Cell],
     /// The operation that backends understand it to be.
     pub known: Option<Known>,
-    /// What it means.
+    /// What the operation means, on every machine.
     pub meaning: Meaning,
     /// Changes when what the row's meaning gives does. All other data of a row is part of the cache key, and
     /// so is where it is written; what a function computes can be read from neither.
@@ -277,7 +277,7 @@ impl IntrinsicDef {
         self.content().hash(state);
     }
 
-    /// Whether it is the same row, perhaps that of another library of this program.
+    /// Whether two rows are the same, perhaps one of them in another library of this program.
     pub fn is_same(&self, other: &IntrinsicDef) -> bool {
         std::ptr::eq(self, other) || self.content() == other.content()
     }

@@ -202,7 +202,7 @@ pub enum LaunchError {
     OverLaunchBounds {
         /// The kernel.
         kernel: String,
-        /// What it promises.
+        /// The threads in a block that the kernel promises at most.
         promised: u32,
         /// What was asked for.
         given: u128,
@@ -254,9 +254,9 @@ pub enum LaunchError {
     OtherSignature {
         /// The kernel.
         kernel: String,
-        /// What it was prepared for.
+        /// The arguments that the launch was prepared for.
         prepared: String,
-        /// What it is given.
+        /// The arguments that the launch is given.
         given: String,
     },
 }
@@ -275,7 +275,7 @@ pub enum LaunchStopped {
         /// The kernel.
         kernel: String,
     },
-    /// It ran longer than `JitOptions::time_limit`.
+    /// A launch that ran longer than `JitOptions::time_limit`.
     #[error("{}", error_text!(
         "kernel `{kernel}` ran longer than its time limit of {limit:?} and was ended; its buffers \
          hold what it wrote until then; look for a loop that does not end, or raise \

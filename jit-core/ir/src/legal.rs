@@ -28,10 +28,10 @@ pub struct Legal {
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotLegal {
-    /// It breaks rules of the IR.
+    /// A module that breaks rules of the IR.
     #[error(transparent)]
     Broken(#[from] VerifyErrors),
-    /// It is of another phase.
+    /// A module of another phase.
     #[error("{}", error_text!(
         "module `{module}` is in phase `{phase}`, and code is made of modules in phase `legal`; \
          specialize it, and let `compile` lower its ABI"
@@ -39,10 +39,10 @@ pub enum NotLegal {
     Phase {
         /// The module.
         module: String,
-        /// Its phase.
+        /// The module's phase.
         phase: &'static str,
     },
-    /// It has device functions only.
+    /// A module of device functions only.
     #[error("{}", error_text!(
         "module `{module}` has no kernel that can be launched; add a function of kind `kernel`"
     ))]

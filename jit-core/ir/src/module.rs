@@ -74,11 +74,11 @@ impl Phase {
 /// A read-only value that is part of the code, in the constant address space.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GlobalData {
-    /// Its name, unique in its module.
+    /// The value's name, unique in its module.
     pub name: String,
-    /// Its type.
+    /// The value's type.
     pub ty: Type,
-    /// Its bytes in memory order, as many as the type has.
+    /// The value's bytes in memory order, as many as the type has.
     pub bytes: Arc<[u8]>,
 }
 
@@ -89,13 +89,13 @@ pub struct GlobalData {
 /// of each function that needs it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HiddenData {
-    /// Its name, the only one of its source.
+    /// The name of the hidden value, the only one of its source.
     pub name: String,
-    /// Its type: of an argument, and a pointer or slice is one into global memory.
+    /// The type of the hidden value: of an argument, and a pointer or slice is one into global memory.
     pub ty: Type,
     /// Who gives it.
     pub source: HiddenSource,
-    /// Where it was declared.
+    /// Where the hidden value was declared.
     pub location: Location,
 }
 
@@ -112,7 +112,7 @@ pub enum HiddenSource {
 }
 
 impl HiddenSource {
-    /// Whether it is the hook of this name.
+    /// Whether the source is the hook of this name.
     pub fn is_hook(&self, name: &str) -> bool {
         matches!(self, HiddenSource::Hook(hook) if hook == name)
     }
@@ -196,7 +196,7 @@ impl Module {
         known.unwrap_or_else(|| self.intrinsics.push(def))
     }
 
-    /// Another row with the name of this one.
+    /// Another row of the module with the name of this one.
     pub fn other_intrinsic(&self, def: &IntrinsicDef) -> Option<&'static IntrinsicDef> {
         let mut rows = self.intrinsics.values().copied();
         rows.find(|row| row.name == def.name && !row.is_same(def))

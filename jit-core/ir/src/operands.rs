@@ -17,13 +17,13 @@ use super::types::{AddressSpace, Type};
 /// An operand whose type is decided by what it goes to.
 #[derive(Copy, Clone, Debug)]
 pub struct OperandType<'m> {
-    /// Its position among the operands, in the order of [`InstData::map_operands`].
+    /// The operand's position among the operands, in the order of [`InstData::map_operands`].
     pub position: usize,
     /// The operand.
     pub value: Value,
     /// The type that it must have.
     pub ty: Type,
-    /// What it goes to.
+    /// What the operand goes to.
     pub role: OperandRole<'m>,
 }
 
@@ -268,7 +268,7 @@ impl InstData {
         }
     }
 
-    /// The same, whatever the address space of the result.
+    /// The address whose memory the result points into, whatever the address space of the result.
     pub fn same_memory(&self) -> Option<Value> {
         match *self {
             InstData::SpaceCast { arg } => Some(arg),

@@ -15,20 +15,20 @@ use super::types::{Address, AddressSpace, Type, TypeData, TypeTable};
 /// What decides the type of an operation's result.
 #[derive(Clone, Debug)]
 pub enum ResultType<'a> {
-    /// It has none.
+    /// No result, and so no type.
     None,
-    /// It is this type.
+    /// A type that the instruction says.
     Known(Type),
-    /// It is a pointer.
+    /// A pointer.
     Pointer(Address),
-    /// It is a slice.
+    /// A slice.
     Slice {
         /// Of what, and where.
         of: Address,
-        /// Whether its length takes 64 bits.
+        /// Whether the slice's length takes 64 bits.
         wide: bool,
     },
-    /// It is what a device function gives, under the arguments of a call.
+    /// The type that a device function gives, under the arguments of a call.
     Called {
         /// The type, in terms of the callee's parameters.
         ty: Type,
@@ -37,7 +37,7 @@ pub enum ResultType<'a> {
         /// The const arguments.
         consts: &'a [ConstArg],
     },
-    /// It is what a row says of arguments of these types.
+    /// The type that a row says for arguments of these types.
     Row(&'static IntrinsicDef, SmallVec<[Type; 4]>),
     /// There are several, of which whoever builds it takes one.
     Chosen,

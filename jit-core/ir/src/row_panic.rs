@@ -33,7 +33,7 @@ impl RowPanic {
         })
     }
 
-    /// The same, in a kernel whose name is known by now.
+    /// The panic with the name of the kernel, which is known by now.
     pub fn in_kernel(self, kernel: &str) -> RowPanic {
         RowPanic {
             kernel: kernel.to_owned(),

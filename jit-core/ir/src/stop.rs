@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub enum StopReason {
     /// Somebody asked for it.
     Cancelled = 1,
-    /// It ran longer than it may.
+    /// A launch that ran longer than it may.
     TimeLimit = 2,
-    /// It cannot go on, which is told elsewhere.
+    /// A launch that cannot go on, which is told elsewhere.
     Failed = 3,
 }
 
@@ -38,7 +38,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Why it is to end, if it is.
+    /// Why the launch is to end, if it is.
     pub fn reason(&self) -> Option<StopReason> {
         match self.0.load(Ordering::Acquire) {
             0 => None,

@@ -115,7 +115,7 @@ macro_rules! detected {
 }
 
 impl CpuFeatures {
-    /// Those of the processor this program runs on.
+    /// The features of the processor that this program runs on.
     #[cfg(target_arch = "x86_64")]
     pub fn host() -> CpuFeatures {
         let known = detected!(is_x86_feature_detected:
@@ -132,7 +132,7 @@ impl CpuFeatures {
         CpuFeatures::of(&known)
     }
 
-    /// Those of the processor this program runs on.
+    /// The features of the processor that this program runs on.
     #[cfg(target_arch = "aarch64")]
     pub fn host() -> CpuFeatures {
         let known = detected!(is_aarch64_feature_detected:
@@ -142,7 +142,7 @@ impl CpuFeatures {
         CpuFeatures::of(&known)
     }
 
-    /// Those of the processor this program runs on: none are known of its kind.
+    /// The features of the processor that this program runs on: none are known of its kind.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub fn host() -> CpuFeatures {
         CpuFeatures::default()

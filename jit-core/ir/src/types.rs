@@ -75,9 +75,9 @@ pub enum TypeData {
     Struct(StructId),
     /// The address of one value, or of the first of several.
     Pointer {
-        /// What it points at.
+        /// The type that the pointer points at.
         pointee: Type,
-        /// Where that lies.
+        /// Where the pointee lies.
         space: AddressSpace,
         /// Whether one may store through it.
         mutable: bool,
@@ -103,7 +103,7 @@ pub enum TypeData {
 pub struct Address {
     /// The type of the value, or of an element.
     pub pointee: Type,
-    /// Where it lies.
+    /// Where the memory lies.
     pub space: AddressSpace,
     /// Whether one may store through it.
     pub mutable: bool,

@@ -33,7 +33,7 @@ const KEPT: [&str; 8] = [
     "forbid",
 ];
 
-/// Those that mean something on the function of the host that a device function also is.
+/// The attributes that mean something on the function of the host that a device function also is.
 const OF_HOST: [&str; 1] = ["must_use"];
 
 /// Attributes that mean something on the static of a kernel.

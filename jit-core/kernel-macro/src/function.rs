@@ -106,7 +106,7 @@ pub(crate) struct Parts {
     kind: Kind,
     /// The body as rustc is to check it, and the declarations of its types.
     copy: CheckedCopy,
-    /// Its bytes and its pool.
+    /// The bytes of the description and its pool.
     description: TokenStream,
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn kernel_type(
     type_with(vis, &cfgs, signature, &launch(vis, signature))
 }
 
-/// The same for a kernel whose signature is refused: its launch takes anything.
+/// The type of a kernel whose signature is refused: its launch takes anything.
 pub(crate) fn type_of_any(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
     let types = (0..signature.params.len()).map(|i| format_ident!("T{i}"));
     let types: Vec<Ident> = types.collect();

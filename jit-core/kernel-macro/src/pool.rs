@@ -33,12 +33,12 @@ impl Pool {
         self.entries.len() as u32 - 1
     }
 
-    /// The same, for an entry that means the same wherever it stands: one is enough.
+    /// The number of an entry that means the same wherever it stands: one is enough.
     pub(crate) fn shared_entry(&mut self, entry: &TokenStream) -> u32 {
         self.entry_for(entry, || entry.clone())
     }
 
-    /// The same, for an entry that is known by what it is for.
+    /// The number of an entry that is known by what it is for.
     pub(crate) fn entry_for(
         &mut self,
         what: &dyn ToTokens,

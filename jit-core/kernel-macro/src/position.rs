@@ -24,7 +24,7 @@ impl Source {
         }
     }
 
-    /// Its file and its line.
+    /// The file and the line of the source.
     pub(crate) fn start(&self) -> (&str, u32) {
         (&self.file, self.line as u32)
     }
@@ -43,7 +43,7 @@ impl Source {
 
 /// The position of the first token.
 pub(crate) trait Start {
-    /// That position; attributes aside.
+    /// The position of the first token; attributes aside.
     fn start(&self) -> Span;
 }
 

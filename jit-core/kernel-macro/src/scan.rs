@@ -17,7 +17,7 @@ use crate::pool::Pool;
 pub(crate) struct Methods(HashMap<String, u32>);
 
 impl Methods {
-    /// Those of a marked body, which become entries of the pool.
+    /// The methods of a marked body, which become entries of the pool.
     pub(crate) fn of(
         block: &syn::Block,
         pool: &mut Pool,
@@ -82,7 +82,7 @@ impl Methods {
         }
     }
 
-    /// The same of several.
+    /// When the evaluation of several expressions does more than computing their values.
     pub(crate) fn change_in<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> When {
         let changes = exprs.into_iter().map(|expr| self.change(expr));
         changes.fold(When::Never, When::or)
@@ -231,7 +231,7 @@ pub(crate) fn variable_named(name: &Ident, block: &syn::Block) -> Option<Ident> 
 pub(crate) struct Variables {
     /// All of them.
     pub(crate) names: Vec<Ident>,
-    /// Those of closures.
+    /// The names that closures have.
     pub(crate) closures: HashSet<String>,
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn returns_early(block: &syn::Block) -> bool {
     returns.0
 }
 
-/// The same of an expression.
+/// Whether an expression returns from the function it is in.
 pub(crate) fn returns_inside(expr: &Expr) -> bool {
     let mut returns = Returns(false);
     returns.visit_expr(expr);

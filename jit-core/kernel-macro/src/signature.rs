@@ -17,11 +17,11 @@ use crate::types::check_type;
 
 /// A parameter of the function.
 pub(crate) struct Param {
-    /// Its name and its pattern: `x`, `mut x`, `_`, or a tuple or struct to take apart.
+    /// The parameter's name and pattern: `x`, `mut x`, `_`, or a tuple or struct to take apart.
     pub(crate) pattern: Pat,
-    /// Its type.
+    /// The parameter's type.
     pub(crate) ty: Type,
-    /// Whether it is a closure.
+    /// Whether the parameter is a closure.
     pub(crate) is_closure: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum TypeBound {
 pub(crate) struct Signature {
     /// The function's name.
     pub(crate) name: Ident,
-    /// Its generics, with the bound `KernelType` replaced by what it means in a kernel.
+    /// The function's generics, with the bound `KernelType` replaced by what it means in a kernel.
     pub(crate) generics: Generics,
     /// Type parameters, with their bounds.
     pub(crate) types: Vec<(Ident, TypeBound)>,
@@ -56,7 +56,7 @@ pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
     /// The result type, if there is one.
     pub(crate) result: Option<Type>,
-    /// Whether it is called by its name, as methods are not.
+    /// Whether the function is called by its name, as methods are not.
     pub(crate) is_free: bool,
     /// The launch bounds of a kernel.
     pub(crate) bounds: Option<LaunchBounds>,

@@ -76,7 +76,7 @@ pub(crate) fn borrows_in_path(ty: &Type) -> bool {
 enum Part<'a> {
     /// A slice: its elements, and the reference.
     Slice(&'a Type, &'a TypeReference),
-    /// Another view.
+    /// A field that is a view itself.
     View(&'a Type),
     /// A value.
     Value(&'a Type),

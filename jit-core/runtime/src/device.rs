@@ -64,11 +64,11 @@ impl fmt::Display for DeviceKind {
 /// What a device is.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
-    /// Which.
+    /// Which device of this process it is.
     pub id: DeviceId,
     /// What kind.
     pub kind: DeviceKind,
-    /// Its name for people.
+    /// The device's name for people.
     pub name: String,
     /// Number of multiprocessors; of threads that run blocks for the CPU.
     pub multiprocessors: u32,
@@ -120,7 +120,7 @@ pub trait Backend: Send + Sync {
     fn info(&self) -> &DeviceInfo;
     /// Allocates device memory, aligned to 256 bytes. Zero bytes give any address.
     fn alloc(&self, bytes: usize) -> Result<u64>;
-    /// The same, of zeros.
+    /// Allocates device memory of zeros.
     fn alloc_zeros(&self, bytes: usize) -> Result<u64> {
         let address = self.alloc(bytes)?;
         let cleared = self.clear(address, bytes);
@@ -159,7 +159,7 @@ pub trait Backend: Send + Sync {
     ) -> Result<()>;
     /// Waits until everything launched is done. A fault it left is the error, once.
     fn synchronize(&self) -> Result<()>;
-    /// The same for who is about to read this memory: what went wrong elsewhere is left for others,
+    /// Waits, for who is about to read this memory: what went wrong elsewhere is left for others,
     /// as far as the device tells it apart.
     fn synchronize_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
         self.synchronize()

@@ -20,7 +20,7 @@ pub(super) struct InlinePtx<'a> {
     pub(super) template: &'a str,
     /// The registers of the operands, such as `=r,l`, and what is overwritten.
     pub(super) constraints: &'a str,
-    /// What it does besides giving a result.
+    /// What the PTX does besides giving a result.
     pub(super) effects: Effects,
 }
 

@@ -152,7 +152,7 @@ impl Check<'_> {
 
 /// What a GPU has.
 pub(super) trait Has {
-    /// Its name, for errors.
+    /// The GPU's name, for errors.
     fn name(&self) -> String;
 
     /// How many bytes of parameters a kernel can have.
@@ -164,7 +164,7 @@ pub(super) trait Has {
     /// Bytes of static shared memory in a block.
     fn max_shared_bytes(&self) -> u64;
 
-    /// Whether it has a row for the type that selects its cell.
+    /// Whether the GPU has a row for the type that selects its cell.
     ///
     /// # Errors
     /// That it has not, and the way out.

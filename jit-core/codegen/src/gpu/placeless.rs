@@ -204,7 +204,7 @@ fn placeless(function: FunctionValue<'_>) -> Vec<InstructionValue<'_>> {
     }
 }
 
-/// Whether it is what the inference follows addresses through.
+/// Whether an instruction is one that the inference follows addresses through.
 fn computes_generic_address(instruction: InstructionValue<'_>) -> bool {
     let AnyTypeEnum::PointerType(ty) = instruction.get_type() else {
         return false;
@@ -236,7 +236,7 @@ fn is_mask(instruction: InstructionValue<'_>) -> bool {
     callee.is_some_and(|callee| callee.get_name().to_bytes().starts_with(b"llvm.ptrmask."))
 }
 
-/// Whether it is a constant that does not say which memory it points into.
+/// Whether an address is a constant that does not say which memory it points into.
 fn is_placeless_constant(address: PointerValue<'_>) -> bool {
     address.is_const() && !names_memory(address.as_value_ref())
 }

@@ -16,7 +16,7 @@ use crate::options::CompileOptions;
 pub struct KernelIdentity {
     /// The kernel's type parameters, in order: name and type.
     pub type_args: Vec<(String, &'static TypeForm)>,
-    /// Its const parameters by name: an integer, or 0 or 1 for a bool.
+    /// The kernel's const parameters by name: an integer, or 0 or 1 for a bool.
     pub const_args: Vec<(String, i128)>,
     /// All that decides the code.
     pub key: CacheKey,
@@ -36,7 +36,8 @@ pub struct HookContext<'a> {
     pub options: &'a CompileOptions,
     /// The kernel's type parameters, in order: name and type. Empty in a job that is compiled by itself.
     pub type_args: &'a [(String, &'static TypeForm)],
-    /// Its const parameters by name: an integer, or 0 or 1 for a bool. Empty in a job that is compiled by itself.
+    /// The kernel's const parameters by name: an integer, or 0 or 1 for a bool. Empty in a job that is
+    /// compiled by itself.
     pub const_args: &'a [(String, i128)],
     /// The key that the code is kept under, field by field; its digest tells codes apart. Empty in a job that
     /// is compiled by itself.

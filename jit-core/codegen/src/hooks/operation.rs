@@ -58,7 +58,7 @@ pub(crate) struct InlineAssembly<'a> {
     pub(crate) template: &'a str,
     /// The registers of the operands, and what is overwritten.
     pub(crate) constraints: &'a str,
-    /// What it does besides giving a result.
+    /// What the assembly does besides giving a result.
     pub(crate) effects: Effects,
 }
 
@@ -328,7 +328,7 @@ impl<'a, 'ctx> OperationLowering<'a, 'ctx> {
 }
 
 impl InlineAssembly<'_> {
-    /// That it cannot be called, and why.
+    /// The error that this assembly cannot be called, and why.
     pub(crate) fn refused(&self, why: impl Into<String>) -> OperationError {
         OperationError::Assembly {
             template: self.template.to_owned(),

@@ -29,7 +29,7 @@ pub(crate) enum Wrap {
     Unknown,
     /// The address stays in the object.
     InBounds,
-    /// And the index is not negative.
+    /// An address within its allocation, and an index that is not negative.
     InBoundsForward,
 }
 

@@ -105,7 +105,7 @@ pub enum CompileThreadError {
 debug_as_text!(CompileThreadError);
 
 impl CompileThreadError {
-    /// Whether it has left a thread of the process where it was, with all that it holds.
+    /// Whether the compile has left a thread of the process where it was, with all that the thread holds.
     pub fn keeps_thread(&self) -> bool {
         match self {
             CompileThreadError::Fatal { .. } => true,

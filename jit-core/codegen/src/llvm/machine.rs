@@ -77,7 +77,7 @@ pub const PTX_ISAS: [u32; 25] = [
 /// The processor this program runs on. Asking it takes instructions that trap in virtual machines,
 /// so it is asked once.
 struct Host {
-    /// Its name, for which code is scheduled.
+    /// The processor's name, for which code is scheduled.
     cpu: String,
     /// A processor that has nothing that the host lacks, if one is known.
     base: Option<&'static str>,

@@ -87,7 +87,7 @@ pub fn compile_module<R: Send + 'static>(
     compile_within(TIME_LIMIT, memory::expected(module), &module.name, work)
 }
 
-/// The same with a time limit, once so many bytes of memory have been tried for.
+/// Runs `work` on a compile thread with a time limit, once so many bytes of memory have been tried for.
 pub(crate) fn compile_within<R: Send + 'static>(
     limit: Duration,
     memory: usize,
@@ -239,7 +239,7 @@ pub(crate) enum Severity {
 /// Something LLVM reported about a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Diagnostic {
-    /// Its weight.
+    /// How grave the report is.
     pub(crate) severity: Severity,
     /// LLVM's text.
     pub(crate) message: String,

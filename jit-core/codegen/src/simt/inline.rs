@@ -108,7 +108,7 @@ enum Leave {
     Thread,
     /// The only return is the last instruction: nothing is written.
     FallThrough,
-    /// It leaves the loop around the body, with the result in a variable.
+    /// A way out of the loop around the body, with the result in a variable.
     Loop { result: Option<Var> },
 }
 

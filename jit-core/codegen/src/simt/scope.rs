@@ -22,7 +22,7 @@ pub(crate) struct Scopes {
 pub(crate) struct Home {
     /// The region.
     pub(crate) region: Region,
-    /// Whether it is assigned before it is read, each time the region is run.
+    /// Whether the variable is assigned before it is read, each time the region is run.
     pub(crate) assigned_first: bool,
 }
 

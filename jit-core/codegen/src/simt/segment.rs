@@ -33,25 +33,25 @@ pub(crate) enum Item {
         cond: Value,
         /// When the condition holds.
         then_items: Vec<Item>,
-        /// When it does not.
+        /// What runs when the condition does not hold.
         else_items: Vec<Item>,
     },
     /// A `loop` or `for` of the whole block.
     Loop {
         /// The instruction.
         inst: Inst,
-        /// Its body.
+        /// What the loop repeats.
         body: Vec<Item>,
         /// Whether threads can end inside, so that nobody may be left to leave it.
         can_end: bool,
-        /// Whether that can be so from the start: threads can end, but not inside.
+        /// Whether there can be no thread left from the start: threads can end, but not inside.
         can_start_empty: bool,
     },
     /// A `break` or `continue` of the whole block.
     Leave {
         /// How many loops are between.
         depth: u32,
-        /// Whether it continues.
+        /// Whether the block continues the loop, or leaves it.
         again: bool,
     },
 }
@@ -71,7 +71,7 @@ pub(crate) struct Segment {
     pub(crate) own: Vec<Var>,
     /// Whether a thread can end in it: by `return`, or by a checked access.
     pub(crate) can_end: bool,
-    /// Whether it only computes what is the same in all threads of the block.
+    /// Whether the segment only computes what all threads of the block have in common.
     pub(crate) is_uniform: bool,
 }
 
@@ -389,7 +389,7 @@ fn rematerializable(module: &Module, function: &Function) -> HashSet<Value> {
     costs.into_keys().collect()
 }
 
-/// Whether it gives the same in every segment.
+/// Whether an instruction gives the same in every segment.
 fn is_repeatable(module: &Module, data: &InstData) -> bool {
     let facts = data.facts(&module.intrinsics);
     match facts.source {

@@ -29,7 +29,7 @@ pub(crate) struct Uniformities {
 }
 
 impl Uniformities {
-    /// Those of a kernel run with blocks of this shape.
+    /// The facts of a kernel run with blocks of this shape.
     pub(crate) fn of(
         module: &Module,
         flat: &Flat,

@@ -39,7 +39,7 @@ pub(super) struct Touch {
     pub(super) pc: OpIndex,
     /// The thread, by its number in the block.
     pub(super) thread: u32,
-    /// What it does.
+    /// What the access does to the bytes.
     pub(super) access: Access,
 }
 

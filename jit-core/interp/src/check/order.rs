@@ -20,7 +20,7 @@ pub(super) struct Order {
     starts: Vec<u64>,
     /// When the block that runs started.
     block: u64,
-    /// When its latest barrier was passed.
+    /// When the latest barrier of the block was passed.
     interval: u64,
     /// For each thread, up to when the accesses of each lane of its warp are ordered before what it
     /// does next. Empty where no lanes synchronize.
@@ -156,12 +156,12 @@ impl Order {
         self.released.is_some()
     }
 
-    /// Whether it was since the latest barrier of the block that runs.
+    /// Whether an access was made since the latest barrier of the block that runs.
     pub(super) fn is_in_interval(&self, who: Who) -> bool {
         who.time >= self.interval
     }
 
-    /// Whether it was a thread of a block before this one.
+    /// Whether an access was made by a thread of an earlier block.
     pub(super) fn is_of_earlier_block(&self, who: Who) -> bool {
         who.time != 0 && who.time < self.block
     }

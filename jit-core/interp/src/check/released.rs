@@ -59,9 +59,9 @@ impl Clock {
 struct Thread {
     /// What comes before all it does from now on.
     acquired: Clock,
-    /// What its relaxed loads have seen, for a fence to acquire.
+    /// What the relaxed loads of the thread have seen, for a fence to acquire.
     seen: Clock,
-    /// What its latest releasing fence released, for its relaxed stores to tell.
+    /// What the thread's latest releasing fence released, for its relaxed stores to tell.
     fenced: Clock,
 }
 

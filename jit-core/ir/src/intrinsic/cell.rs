@@ -46,7 +46,7 @@ impl Family {
 pub enum Processor {
     /// An NVIDIA GPU.
     Ptx {
-        /// Its architecture, as in `sm_75`: 75.
+        /// The GPU's architecture, as in `sm_75`: 75.
         sm: u32,
     },
     /// An AMD GPU.
@@ -85,7 +85,7 @@ pub struct Cell {
     /// The type that selects the cell (see
     /// [`IntrinsicDef::cell_type`](super::IntrinsicDef::cell_type)); `None`: any.
     pub ty: Option<Scalar>,
-    /// How they have it.
+    /// How the machines have the intrinsic.
     pub lowering: Lowering,
 }
 

@@ -71,7 +71,7 @@ pub enum Match {
 /// How the values of lanes become one.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Reduction {
-    /// Their sum, which wraps around.
+    /// The sum of the values, which wraps around.
     Add,
     /// The smallest.
     Min,
@@ -128,7 +128,7 @@ const U32: TypePattern = TypePattern::Exact(Scalar::U32);
 const BOOL: TypePattern = TypePattern::Exact(Scalar::Bool);
 
 impl Known {
-    /// Whether it is about lanes of a warp: there are then 32 of them.
+    /// Whether the operation is about lanes of a warp: there are then 32 of them.
     pub fn is_of_warp(self) -> bool {
         match self {
             Known::ThreadIdx(_) | Known::BlockIdx(_) | Known::BlockDim(_) | Known::GridDim(_) => {

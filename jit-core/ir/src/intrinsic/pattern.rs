@@ -41,7 +41,7 @@ pub enum TypePattern {
 pub(super) struct Given<'a> {
     /// The types of the arguments.
     pub(super) args: &'a [Type],
-    /// What they choose.
+    /// The type that the arguments choose.
     pub(super) chosen: Option<Type>,
 }
 
@@ -55,7 +55,7 @@ impl TypePattern {
     pub const INT32_64: TypePattern =
         TypePattern::OneOf(&[Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64]);
 
-    /// Whether it is one scalar value, or none.
+    /// Whether the pattern stands for one scalar value, or none.
     pub const fn is_scalar(self) -> bool {
         match self {
             TypePattern::Exact(_)
@@ -70,7 +70,7 @@ impl TypePattern {
         }
     }
 
-    /// Whether it leaves a choice of types.
+    /// Whether the pattern leaves a choice of types.
     pub const fn has_choice(self) -> bool {
         match self {
             TypePattern::OneOf(_) => true,
@@ -189,7 +189,7 @@ impl TypePattern {
         }
     }
 
-    /// What it takes beside these arguments, for those who brought something else.
+    /// What the row takes beside these arguments, for those who brought something else.
     pub(super) fn wanted(self, types: &TypeTable, given: Given<'_>) -> String {
         let referred = match self {
             TypePattern::SameAs(i) => given.args.get(usize::from(i)).copied(),

@@ -42,7 +42,7 @@ pub fn jumped_to<T>(loops: &[T], depth: u32) -> &T {
 pub struct LegalTypes<'m>(&'m TypeTable);
 
 impl Legal {
-    /// Its types.
+    /// The types of the legal module.
     pub fn legal_types(&self) -> LegalTypes<'_> {
         LegalTypes(&self.module.types)
     }

@@ -19,7 +19,7 @@ pub(super) enum Place {
 /// A constant with its type, as Rust's numbers are.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Literal {
-    /// What it is.
+    /// The value of the constant.
     pub constant: Constant,
     /// The type of which it is one.
     pub ty: Type,
@@ -178,7 +178,7 @@ impl<'c, 'm> InstBuilder<'c, 'm> {
         self.value(InstData::Cast { arg }, ty)
     }
 
-    /// The same bits as another type of equal size.
+    /// A value's bits as another type of equal size.
     pub fn bitcast(self, arg: Value, ty: Type) -> Value {
         self.value(InstData::Bitcast { arg }, ty)
     }

@@ -354,7 +354,7 @@ impl<'m> Cursor<'m> {
         self.replace_uses_except(old, new, &[]);
     }
 
-    /// The same, but for the operands of the instructions `except`.
+    /// Replaces the uses of `old` by `new`, but for the operands of the instructions `except`.
     pub fn replace_uses_except(&mut self, old: Value, new: Value, except: &[Inst]) {
         let function = &mut self.module.functions[self.function];
         if let Some(counts) = &mut self.counts {
@@ -401,7 +401,7 @@ impl<'m> Cursor<'m> {
         self.erase_inst(inst)
     }
 
-    /// The same for any instruction of the function.
+    /// Takes any instruction of the function out of it, with the regions that it holds.
     ///
     /// # Errors
     /// As [`Cursor::erase`].
@@ -588,7 +588,7 @@ impl<'m> Cursor<'m> {
         }
     }
 
-    /// The same for an instruction and those in its regions.
+    /// Calls `f` for an instruction and those in its regions.
     fn for_each_within(&self, inst: Inst, f: &mut impl FnMut(&Function, Inst)) {
         if self.erased.contains(inst) {
             return;

@@ -17,9 +17,9 @@ use crate::{
      is {is}; give it these parameters and no result"
 ))]
 pub struct NoFaultFunction {
-    /// Its name.
+    /// The function's name.
     pub function: String,
-    /// What it is instead.
+    /// What the function is instead.
     pub is: String,
 }
 

@@ -57,7 +57,8 @@ impl Function {
         self.replace_uses_except(old, new, &[]);
     }
 
-    /// The same, but for the operands of the instructions `except`: those that make `new` of `old`.
+    /// Replaces the uses of `old` by `new`, but for the operands of the instructions `except`: those that
+    /// make `new` of `old`.
     pub fn replace_uses_except(&mut self, old: Value, new: Value, except: &[Inst]) {
         for (inst, node) in self.insts.iter_mut() {
             if !except.contains(&inst) {

@@ -7,7 +7,7 @@ use super::{ArrayLen, Scalar, Type, TypeData, TypeTable};
 pub struct LeafType {
     /// Offset in bytes from the start of the value.
     pub offset: u64,
-    /// What it is.
+    /// What the leaf is.
     pub kind: LeafKind,
 }
 
@@ -31,7 +31,7 @@ impl LeafType {
         }
     }
 
-    /// Whether it is a `bool`.
+    /// Whether the leaf is a `bool`.
     pub fn is_bool(self) -> bool {
         self.scalar().is_some_and(Scalar::is_bool)
     }

@@ -43,7 +43,7 @@ pub enum ScalarKind {
     Bool,
     /// An integer.
     Int {
-        /// Whether it has negative values.
+        /// Whether the integer has negative values.
         signed: bool,
     },
     /// A floating-point number.

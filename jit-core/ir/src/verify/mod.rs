@@ -126,7 +126,7 @@ pub struct VerifyError {
 pub struct VerifyErrors {
     /// The module.
     pub module: String,
-    /// Those of the module, then those of each function, in the order of the text.
+    /// The errors of the module, then those of each function, in the order of the text.
     pub errors: Vec<VerifyError>,
     /// The functions concerned, with the errors under their lines.
     pub listing: String,

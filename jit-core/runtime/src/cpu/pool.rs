@@ -240,7 +240,7 @@ impl Run {
         })
     }
 
-    /// How it went wrong, if it did. A fault comes first: what an ended thread did not do may be why
+    /// How the run went wrong, if it did. A fault comes first: what an ended thread did not do may be why
     /// others never ended.
     fn failed(&self) -> Option<Failed> {
         if let Some(record) = self.fault.lock().take() {

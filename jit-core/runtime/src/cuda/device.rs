@@ -12,9 +12,9 @@ use super::error::DriverError;
 /// What a device is and what it allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// Its number, from 0.
+    /// The device's number, from 0.
     pub ordinal: u32,
-    /// Its marketing name.
+    /// The device's marketing name.
     pub name: String,
     /// Compute capability: major, minor.
     pub compute_capability: (u32, u32),

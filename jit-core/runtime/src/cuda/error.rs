@@ -16,7 +16,7 @@ use super::waiting::KeptMemory;
 pub struct ErrorCode {
     /// The `CUresult` as a number.
     pub code: u32,
-    /// Its name, such as `CUDA_ERROR_INVALID_VALUE`.
+    /// The code's name, such as `CUDA_ERROR_INVALID_VALUE`.
     pub name: String,
     /// The driver's description.
     pub description: String,
@@ -139,9 +139,9 @@ pub enum DriverError {
     DeviceUnavailable {
         /// The device's number.
         ordinal: u32,
-        /// Its name.
+        /// The device's name.
         device: String,
-        /// Its compute mode.
+        /// The device's compute mode.
         compute_mode: &'static str,
         /// What the driver returned.
         code: ErrorCode,
@@ -191,7 +191,7 @@ pub enum DriverError {
         call: &'static str,
         /// First address of the range.
         address: u64,
-        /// Its length in bytes.
+        /// The range's length in bytes.
         bytes: u64,
     },
     /// PTX text or a name with a NUL byte inside, which the driver would take for its end.
@@ -309,7 +309,7 @@ pub enum DriverError {
     Other {
         /// The driver call.
         call: &'static str,
-        /// What it returned.
+        /// What the driver's function returned.
         code: ErrorCode,
     },
 }

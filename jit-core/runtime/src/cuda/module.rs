@@ -82,9 +82,9 @@ impl fmt::Debug for CudaFunction {
 /// A variable of a module in global or constant memory.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ModuleGlobal {
-    /// Its device address.
+    /// The variable's device address.
     pub address: u64,
-    /// Its size in bytes.
+    /// The variable's size in bytes.
     pub bytes: u64,
 }
 
@@ -345,7 +345,7 @@ impl CudaFunction {
         &self.module
     }
 
-    /// What it needs, as compiled.
+    /// What the function needs, as compiled.
     pub fn attributes(&self) -> FunctionAttributes {
         self.attributes
     }

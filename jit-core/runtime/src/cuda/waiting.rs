@@ -24,7 +24,7 @@ pub(super) const NOT_READY: Code = 600;
 pub struct KeptMemory {
     /// How many allocations.
     pub allocations: usize,
-    /// Their bytes.
+    /// The bytes of the memory that is kept.
     pub bytes: u64,
 }
 

@@ -20,12 +20,12 @@ use super::thread::{MAX_ARGS, Thread, ThreadFn, Wish};
 /// A block to be run.
 pub(super) struct BlockRun<'a> {
     pub(super) entry: ThreadFn,
-    /// What its calls stand for.
+    /// What the calls in the code stand for.
     pub(super) sites: &'a [Site],
     pub(super) params: *const u8,
     pub(super) stack_bytes: usize,
     pub(super) dynamic_shared: u32,
-    /// Where its first thread is.
+    /// Where the first thread of the block is.
     pub(super) first: ThreadPosition,
 }
 
@@ -56,7 +56,7 @@ impl Chooser {
 /// What a thread is doing while it is not its turn.
 #[derive(Copy, Clone)]
 enum State {
-    /// It can go on, with this result of what it did last.
+    /// A thread that can go on, with this result of what it did last.
     Ready(u64),
     Barrier,
     Meets(&'static Site, [u64; MAX_ARGS]),

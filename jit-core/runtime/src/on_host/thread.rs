@@ -31,7 +31,7 @@ const MAX_TURNS: u32 = 1_000_000;
 pub(super) enum Wish {
     /// To go on at any time.
     GoOn,
-    /// The other threads of the block, at a barrier.
+    /// A barrier, where the other threads of the block come.
     Barrier,
     /// Other lanes, at an operation of the warp.
     Meet(&'static Site, [u64; MAX_ARGS]),
@@ -95,7 +95,7 @@ impl Thread {
         }
     }
 
-    /// Where it is.
+    /// Where the thread is in the launch.
     pub(super) fn position(&self) -> &ThreadPosition {
         &self.running.position
     }

@@ -36,7 +36,7 @@ struct Row<'ctx> {
     start: PointerValue<'ctx>,
     /// Whether all lanes may be read.
     readable: bool,
-    /// When they are neighbours.
+    /// When the elements are neighbours.
     when: IntValue<'ctx>,
 }
 

@@ -170,7 +170,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         })
     }
 
-    /// That address where both are affine: base, stride, and when it is so.
+    /// The address of an element where array and index are affine: base, stride, and when it is so.
     fn affine_element(
         &self,
         ptr: Leaf<'ctx>,
@@ -393,7 +393,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         })
     }
 
-    /// Whether it pays to look at the row that active lanes access where not all lanes are in bounds.
+    /// Whether looking at the row that active lanes access pays where not all lanes are in bounds.
     /// It does where a block comes by often, as in a loop or at the edge of a tile in shared memory; at
     /// the end of an array it would be code that is run once.
     fn rows_have_edges(&self) -> bool {

@@ -317,7 +317,7 @@ fn host_ordering(ordering: Ordering) -> AtomicOrdering {
     }
 }
 
-/// That of a load, which releases nothing.
+/// The ordering of a load, which releases nothing.
 fn host_load_ordering(ordering: Ordering) -> AtomicOrdering {
     match ordering {
         Ordering::Release => AtomicOrdering::Monotonic,
@@ -326,7 +326,7 @@ fn host_load_ordering(ordering: Ordering) -> AtomicOrdering {
     }
 }
 
-/// That of a store, which acquires nothing.
+/// The ordering of a store, which acquires nothing.
 fn host_store_ordering(ordering: Ordering) -> AtomicOrdering {
     match ordering {
         Ordering::Acquire => AtomicOrdering::Monotonic,

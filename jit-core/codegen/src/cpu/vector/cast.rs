@@ -356,7 +356,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.emit.resize(result, 16, false)
     }
 
-    /// The same bits as another type. Vectors change their number of leaves, so everything goes
+    /// A value's bits as another type. Vectors change their number of leaves, so everything goes
     /// through integers.
     pub(super) fn bitcast(&self, arg: Value, result: Type) -> Result<Leaves<'ctx>, BackendError> {
         let from = self.types().leaves(self.type_of(arg));

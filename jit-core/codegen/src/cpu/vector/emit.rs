@@ -179,7 +179,7 @@ impl<'ctx> Emit<'_, 'ctx> {
         unsafe { VectorValue::new(LLVMConstVector(lanes.as_mut_ptr(), self.lanes)) }
     }
 
-    /// The same scalar in all lanes.
+    /// One scalar in all lanes.
     pub(super) fn splat(
         &self,
         scalar: BasicValueEnum<'ctx>,

@@ -105,9 +105,9 @@ pub(super) struct AffineForm<'ctx> {
     pub(super) base: BasicValueEnum<'ctx>,
     /// The difference from lane to lane.
     pub(super) stride: i64,
-    /// When it is so.
+    /// When the vector is affine.
     pub(super) when: IntValue<'ctx>,
-    /// Whether it is then an address that all lanes may read an element at.
+    /// Whether the affine vector is an address that all lanes may read an element at.
     pub(super) readable: bool,
     /// Of an address: what may be known where it is not so.
     pub(super) part: Option<Part<'ctx>>,
@@ -119,7 +119,7 @@ pub(super) struct AffineForm<'ctx> {
 pub(super) struct Part<'ctx> {
     /// The address lane 0 would have; it may lie outside of the array.
     pub(super) base: BasicValueEnum<'ctx>,
-    /// When it is so.
+    /// When the active lanes are affine.
     pub(super) when: IntValue<'ctx>,
 }
 
@@ -155,7 +155,7 @@ pub(super) struct Indexed<'ctx> {
 /// A leaf in all lanes.
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Leaf<'ctx> {
-    /// The same in all lanes.
+    /// One scalar in all lanes.
     Uniform(BasicValueEnum<'ctx>),
     /// An integer (modulo its width) or an address that grows by `stride` from lane to lane.
     Affine {
@@ -168,16 +168,16 @@ pub(super) enum Leaf<'ctx> {
     Vector {
         /// The lanes.
         lanes: VectorValue<'ctx>,
-        /// When it is affine.
+        /// The affine form, where there may be one.
         affine: Option<AffineForm<'ctx>>,
     },
     /// The addresses of elements; made from their indices where they are needed.
     Indexed(Indexed<'ctx>),
     /// The address of an element.
     Element {
-        /// Which.
+        /// The element whose address this is.
         element: Element<'ctx>,
-        /// When it is affine.
+        /// The address as an affine form.
         affine: AffineForm<'ctx>,
     },
 }

@@ -42,7 +42,7 @@ pub(crate) enum Unplannable {
     Barrier {
         /// What is in the way.
         why: &'static str,
-        /// Where.
+        /// Where the barrier is, as `file:line:column`.
         location: String,
     },
     /// Calls that cannot be inlined.

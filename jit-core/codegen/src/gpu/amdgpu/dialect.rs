@@ -106,7 +106,7 @@ impl Dialect for Amd {
         Ok(())
     }
 
-    /// It is the wave that ends.
+    /// Ends the wave: a thread has no end of its own.
     fn end_thread(&self, at: &Point<'_, '_, '_>) -> Result<(), BackendError> {
         at.call("llvm.amdgcn.endpgm", &[], &[])?;
         Ok(())

@@ -27,7 +27,7 @@ pub(in crate::gpu) struct ParamBlock {
     pub(in crate::gpu) space: Option<u16>,
     /// The attribute of a parameter that is the address of a value in the block.
     pub(in crate::gpu) by_value: &'static str,
-    /// Another one, which a back end asks for, as a string.
+    /// An attribute that a back end asks for beside the usual ones, as a string.
     pub(in crate::gpu) mark: Option<&'static str>,
 }
 
@@ -67,7 +67,7 @@ pub(in crate::gpu) trait Dialect {
         axis: usize,
     ) -> Result<IntValue<'ctx>, BackendError>;
 
-    /// The same of the block in the grid.
+    /// The index of the block in the grid, 0 for x to 2 for z, as 32 bits.
     fn block_index<'ctx>(
         &self,
         at: &Point<'_, '_, 'ctx>,
@@ -158,12 +158,12 @@ pub(in crate::gpu) trait Dialect {
         })
     }
 
-    /// Whether it has code of its own for an operation that rows are known by, and needs no cell.
+    /// Whether the GPU has code of its own for an operation that rows are known by, and needs no cell.
     fn knows(&self, _: Known) -> bool {
         false
     }
 
-    /// That code: a value, or nothing where the operation gives none.
+    /// Code for an operation that the GPU knows: a value, or nothing where the operation gives none.
     fn known<'ctx>(
         &self,
         _: &Point<'_, '_, 'ctx>,

@@ -42,7 +42,7 @@ impl<'ctx> Lowered<'ctx> {
         slice.proved("a slice")
     }
 
-    /// Its LLVM values in the order of a call's arguments.
+    /// The LLVM values of a lowered value in the order of a call's arguments.
     pub(super) fn flatten(self, into: &mut Vec<BasicValueEnum<'ctx>>) {
         match self {
             Lowered::One(value) => into.push(value),

@@ -30,7 +30,7 @@ const MAJOR: u32 = 22;
 pub struct LlvmLibrary {
     /// The file that was opened.
     pub path: PathBuf,
-    /// Its version: major, minor, patch.
+    /// The library's version: major, minor, patch.
     pub version: (u32, u32, u32),
 }
 
@@ -39,7 +39,7 @@ pub struct LlvmLibrary {
 pub struct Searched {
     /// The folder, the file, or a description of the place.
     pub place: String,
-    /// Why it was passed over.
+    /// Why the place was passed over.
     pub reason: String,
 }
 
@@ -64,7 +64,7 @@ pub enum LlvmLibraryError {
     WrongVersion {
         /// The first library of another version.
         path: PathBuf,
-        /// Its version: major, minor, patch.
+        /// The library's version: major, minor, patch.
         version: (u32, u32, u32),
         /// The places in the order they were tried.
         searched: Vec<Searched>,
