@@ -28,13 +28,14 @@ pub(crate) struct Recorder {
 pub struct InspectedHook {
     /// The hook's name.
     pub hook: String,
-    /// Where it was called.
+    /// The extension point that called the function.
     pub point: HookPoint,
     /// How long it took; where it lowers operations, all its calls together.
     pub took: Duration,
-    /// Whether it left something else than it found, or has lowered an operation.
+    /// Whether the function left something else than it found, or has lowered an operation.
     pub changed: bool,
-    /// What it left, if that is something else than it found: the IR, LLVM's module, the text of the passes, the PTX.
+    /// What the function left, if that is something else than it found: the IR, LLVM's module, the text of the
+    /// passes, the PTX.
     /// Empty where it has lowered operations, which [`Stage::Llvm`] shows.
     pub text: Option<String>,
 }

@@ -14,6 +14,8 @@ mod guesses;
 mod mutants;
 #[path = "tidy/paths.rs"]
 mod paths;
+#[path = "tidy/sentences.rs"]
+mod sentences;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,6 +99,21 @@ impl<'a> File<'a> {
     }
 }
 
+/// Where what users get lies.
+const PRODUCT: [&str; 5] = [
+    "jit-core/",
+    "hooks/src/",
+    "device-stdlib/src/",
+    "array-lib/src/",
+    "src/",
+];
+
+/// Whether a file is Rust that users get, tests left out.
+fn is_product(file: &File<'_>) -> bool {
+    let in_tests = file.path.contains("/tests/") || file.path.ends_with("tests.rs");
+    file.code.is_some() && !in_tests && PRODUCT.iter().any(|folder| file.path.starts_with(folder))
+}
+
 /// What breaks a rule: the line, counted from 1, and what to do.
 type Problem = (usize, String);
 
@@ -106,6 +123,7 @@ type Rule = fn(&File<'_>) -> Vec<Problem>;
 /// All rules.
 const RULES: &[Rule] = &[
     opens_with_doc,
+    sentences_stand_alone,
     is_short,
     is_named_by_subject,
     allows_with_reason,
@@ -129,6 +147,22 @@ fn opens_with_doc(file: &File<'_>) -> Vec<Problem> {
             "open the file with `//!` that says what it is for".to_owned(),
         )],
     }
+}
+
+/// The first sentence of a doc comment says what its item is, to a reader who sees nothing else.
+fn sentences_stand_alone(file: &File<'_>) -> Vec<Problem> {
+    if !is_product(file) {
+        return Vec::new();
+    }
+    let problem = |(line, start)| {
+        let advice = format!(
+            "the documentation begins with \"{start}\", which says nothing to who reads this sentence alone: \
+             name what it is about"
+        );
+        (line, advice)
+    };
+    let found = sentences::fragments(file.text).into_iter();
+    found.map(problem).collect()
 }
 
 /// Source files stay short; tests may be as long as they need.
@@ -353,14 +387,7 @@ fn errors_are_readable(file: &File<'_>) -> Vec<Problem> {
 
 /// What is to be done for an operation, a scalar or a type is said for each of them.
 fn nothing_is_guessed(file: &File<'_>) -> Vec<Problem> {
-    let product = [
-        "jit-core/",
-        "hooks/src/",
-        "device-stdlib/src/",
-        "array-lib/src/",
-    ];
-    let in_tests = file.path.contains("/tests/") || file.path.ends_with("tests.rs");
-    if in_tests || !product.iter().any(|folder| file.path.starts_with(folder)) {
+    if !is_product(file) {
         return Vec::new();
     }
     let found = guesses::guesses(file.text);

@@ -66,7 +66,7 @@ impl Hash for ArgSignature {
 }
 
 impl ArgSignature {
-    /// That of what is still to become arguments.
+    /// The signature of what is still to become arguments.
     const OF_NONE: ArgSignature = ArgSignature {
         ty: TypeForm::UNIT.digest(),
         kind: ArgumentKind::Value,
@@ -202,7 +202,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// Whether it is passed to a kernel as it is: neither a host value that a hook converts, nor a view.
+    /// Whether the argument is passed to a kernel as it is: neither a host value that a hook converts, nor a view.
     fn is_one(&self) -> bool {
         !matches!(self.payload, Payload::Host(_) | Payload::Parts(_))
     }

@@ -85,7 +85,7 @@ impl<T: KernelType> Buffer<T> {
         self.address
     }
 
-    /// Where it lies.
+    /// Where the buffer lies.
     pub fn device_id(&self) -> DeviceId {
         self.id
     }

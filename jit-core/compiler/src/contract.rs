@@ -14,7 +14,7 @@ use crate::ir::{
 
 /// A parameter as the launch sees it.
 struct Bound {
-    /// Its type, addresses as generic ones; of an aggregate, however it is passed, the aggregate's.
+    /// The parameter's type, addresses as generic ones; of an aggregate, however it is passed, the aggregate's.
     ty: Type,
     facts: ParamFacts,
     hidden: Option<HiddenParam>,
@@ -225,7 +225,7 @@ fn describe(types: &TypeTable, ty: Type) -> String {
 pub(crate) struct Checked(Vec<(FuncId, Inst)>);
 
 impl Checked {
-    /// Those of a module.
+    /// The checked accesses of a module.
     pub(crate) fn of(module: &Module) -> Checked {
         let mut list = Vec::new();
         for (id, function) in module.functions.iter() {

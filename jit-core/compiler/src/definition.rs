@@ -82,7 +82,7 @@ impl Definition {
         })
     }
 
-    /// Its name.
+    /// The definition's name.
     pub fn name(&self) -> &str {
         &self.name
     }

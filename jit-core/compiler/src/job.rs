@@ -73,7 +73,7 @@ pub struct LegalJob {
 }
 
 impl LegalJob {
-    /// The same for blocks of a shape.
+    /// The job for blocks of a shape.
     #[doc(hidden)]
     pub fn for_block(&self, block: [u32; 3]) -> LegalJob {
         let target = self.target.for_block(block);

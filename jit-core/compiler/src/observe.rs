@@ -55,7 +55,7 @@ pub trait StageObserver: Sync {
     /// are told once for each hook, with the time of all.
     fn hook(&self, _kernel: &str, _step: &HookStep<'_>) {}
 
-    /// Whether it will ask for texts, of LLVM's stages and of what hooks leave, which cost time to print.
+    /// Whether the observer will ask for texts, of LLVM's stages and of what hooks leave, which cost time to print.
     fn wants_text(&self) -> bool {
         true
     }
@@ -66,18 +66,19 @@ pub trait StageObserver: Sync {
 pub struct HookStep<'a> {
     /// The hook's name.
     pub hook: &'a str,
-    /// Where it was called.
+    /// The extension point that called the function.
     pub point: HookPoint,
     /// How long it took, without the checks after it.
     pub took: Duration,
-    /// Whether it left something else than it found; `None` if nobody [wants](StageObserver::wants_text) texts.
+    /// Whether the function left something else than it found; `None` if nobody
+    /// [wants](StageObserver::wants_text) texts.
     pub changed: Option<bool>,
     text: &'a dyn Fn() -> String,
 }
 
 impl HookStep<'_> {
-    /// What it left: the IR, LLVM's module, the text of the passes, the PTX. Empty where it lowers operations or
-    /// gives machine code, and beyond the IR if nobody [wants](StageObserver::wants_text) texts.
+    /// What the function left: the IR, LLVM's module, the text of the passes, the PTX. Empty where it lowers
+    /// operations or gives machine code, and beyond the IR if nobody [wants](StageObserver::wants_text) texts.
     pub fn text(&self) -> String {
         (self.text)()
     }

@@ -16,7 +16,7 @@ pub struct Compilation {
     /// The `Jit`.
     #[doc(hidden)]
     pub jit: usize,
-    /// What it makes.
+    /// What the compilation makes.
     #[doc(hidden)]
     pub what: Made,
 }

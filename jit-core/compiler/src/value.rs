@@ -83,7 +83,7 @@ pub unsafe trait KernelType: DeviceType + Send + Sync {
     /// Whether all bit patterns are values. If not, each value is checked when it is read back.
     const ANY_BITS: bool = true;
 
-    /// Whether these bytes are a value, for types where not all are.
+    /// Whether some bytes are a value of the type, for types where not all are.
     fn is_value(bytes: &[u8]) -> bool {
         let _ = bytes;
         true

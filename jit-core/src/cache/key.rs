@@ -9,9 +9,9 @@ pub use kiln_compiler::ir::CacheKey;
 pub struct FieldChange {
     /// Which field.
     pub field: &'static str,
-    /// Its value then.
+    /// The field's value then.
     pub before: String,
-    /// Its value now.
+    /// The field's value now.
     pub after: String,
 }
 

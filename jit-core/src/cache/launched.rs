@@ -20,9 +20,9 @@ pub(crate) struct Launched<'a> {
 /// Const arguments by name, in any order; no name comes twice.
 #[derive(Copy, Clone)]
 pub(crate) enum Consts<'a> {
-    /// Those of a kernel.
+    /// The const arguments of a kernel.
     Bound(&'a [(String, i128)]),
-    /// Those that a launch gives.
+    /// The const arguments that a launch gives.
     Given(&'a [(&'a str, i128)]),
 }
 
@@ -43,7 +43,7 @@ impl<'a> Consts<'a> {
         bound.chain(given.iter().copied())
     }
 
-    /// The same for the same values, in any order.
+    /// A hash that is the same for the same values, in any order.
     fn hash(self) -> u64 {
         let spread = |value: i128| (value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         match self.len() {

@@ -292,3 +292,42 @@ fn a_machine_path_is_found() {
         &[],
     );
 }
+
+#[test]
+fn a_sentence_that_says_nothing_alone_is_found() {
+    let comment = |sentence: &str| format!("//! X.\n/// {sentence}\n/// More.\nfn f() {{}}\n");
+    for sentence in [
+        "Its name.",
+        "It.",
+        "The same of a block.",
+        "Those of the processor.",
+        "That and a value, combined.",
+        "And the index.",
+        "Which.",
+        "Where: in global memory.",
+        "Whether it is a number.",
+        "What they choose.",
+        "As it comes.",
+        "See [`Op::Add`].",
+    ] {
+        let expected = "src/x.rs:2: the documentation begins with";
+        check("src/x.rs", &comment(sentence), &[expected]);
+        check("tests/suite/x.rs", &comment(sentence), &[]);
+    }
+    for sentence in [
+        "The value's name.",
+        "Itself, as text.",
+        "Which threads a fence is for.",
+        "Whether the type is a number.",
+        "The samples.",
+        "This machine's CPU.",
+        "`it`, a variable.",
+    ] {
+        check("src/x.rs", &comment(sentence), &[]);
+    }
+    check(
+        "src/x.rs",
+        "//! X.\n/// A value.\n/// It is a number.\nfn f() {}\n",
+        &[],
+    );
+}

@@ -300,7 +300,7 @@ impl KernelBuilder {
         self.global_array(name, self.ty::<T>(), values.len() as u32, Some(initial))
     }
 
-    /// The same of zeros.
+    /// An array in the device's memory as [`KernelBuilder::global`] makes it, of `len` zeros.
     #[track_caller]
     pub fn global_zeros<T: KernelType>(&self, name: &str, len: u32) -> Val<'_> {
         self.global_array(name, self.ty::<T>(), len, None)

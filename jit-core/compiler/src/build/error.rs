@@ -76,11 +76,11 @@ pub enum BuildErrorKind {
         operation: String,
         /// Type of the left operand.
         left: String,
-        /// Where it was built.
+        /// Where the left operand was built.
         left_at: String,
         /// Type of the right operand.
         right: String,
-        /// Where it was built.
+        /// Where the right operand was built.
         right_at: String,
     },
     /// A value is of a type that the operation does not take.
@@ -88,11 +88,11 @@ pub enum BuildErrorKind {
     WrongType {
         /// The operation.
         operation: String,
-        /// What it takes.
+        /// The types that the operation takes.
         expected: String,
-        /// What it was given.
+        /// The type of the value.
         found: String,
-        /// Where that was built.
+        /// Where the value was built.
         value_at: String,
     },
     /// A value is used where it does not exist.
@@ -101,7 +101,7 @@ pub enum BuildErrorKind {
          with `var` before it, `set` it inside and use it here"
     ))]
     OutOfScope {
-        /// Where it was built.
+        /// Where the value was built.
         value_at: String,
         /// The region it belongs to.
         scope: String,
@@ -168,7 +168,7 @@ pub enum BuildErrorKind {
     NotInferred {
         /// The function called.
         callee: String,
-        /// Where it is defined.
+        /// Where the callee is defined.
         callee_at: String,
         /// The parameter.
         parameter: String,

@@ -348,7 +348,7 @@ impl DeviceFn {
         &self.definition
     }
 
-    /// Where it is defined, as `file:line:column`.
+    /// Where the device function is defined, as `file:line:column`.
     pub(super) fn defined_at(&self) -> String {
         let body = self.definition.body();
         body.module

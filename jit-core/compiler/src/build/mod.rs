@@ -88,11 +88,11 @@ struct Inlining {
 /// Identifies a function that is described at its first use, with its name and where it is.
 #[derive(Clone, Debug)]
 pub(crate) struct DescriptionId {
-    /// Its address.
+    /// The address of the function that describes.
     pub(crate) address: usize,
-    /// Its name.
+    /// The function's name.
     pub(crate) name: &'static str,
-    /// Where it is defined, as `file:line:column`.
+    /// Where the function is defined, as `file:line:column`.
     pub(crate) at: String,
 }
 

@@ -294,7 +294,7 @@ impl<'k> Var<'k> {
         self.ty
     }
 
-    /// Its current value.
+    /// The current value of the variable.
     #[track_caller]
     pub fn get(self) -> Val<'k> {
         self.builder.emit(InstData::VarGet(self.var), self.ty)

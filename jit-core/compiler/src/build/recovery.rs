@@ -52,7 +52,7 @@ impl KernelBuilder {
         std::ptr::eq(self, value.builder) && state.recovery.values.contains(&value.id)
     }
 
-    /// The same of a variable.
+    /// Whether an error that was noted is why this variable is what it is.
     pub(crate) fn is_recovered_var(&self, var: IrVar) -> bool {
         self.state.borrow().recovery.vars.contains(&var)
     }

@@ -9,9 +9,9 @@ use super::{KernelBuilder, OpenRegion, State, Val, Var};
 #[derive(Default)]
 pub(super) struct Slot {
     var: Option<IrVar>,
-    /// Whether its type was declared, and so is not open.
+    /// Whether the variable's type was declared, and so is not open.
     declared: bool,
-    /// Where it is assigned.
+    /// Where the variable is assigned.
     assigned: Vec<(Region, Inst, Location)>,
 }
 

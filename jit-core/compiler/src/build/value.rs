@@ -34,37 +34,37 @@ impl<'k> Val<'k> {
         self.builder
     }
 
-    /// Whether it equals `other`; false for NaN.
+    /// Whether the value equals `other`; false for NaN.
     #[track_caller]
     pub fn eq(self, other: impl IntoVal<'k>) -> Val<'k> {
         self.builder.compare(CompareOp::Eq, self, other)
     }
 
-    /// Whether it differs from `other`; true for NaN.
+    /// Whether the value differs from `other`; true for NaN.
     #[track_caller]
     pub fn ne(self, other: impl IntoVal<'k>) -> Val<'k> {
         self.builder.compare(CompareOp::Ne, self, other)
     }
 
-    /// Whether it is less than `other`; false for NaN, like the following.
+    /// Whether the value is less than `other`; false for NaN.
     #[track_caller]
     pub fn lt(self, other: impl IntoVal<'k>) -> Val<'k> {
         self.builder.compare(CompareOp::Lt, self, other)
     }
 
-    /// Whether it is less than or equal to `other`.
+    /// Whether the value is less than or equal to `other`; false for NaN.
     #[track_caller]
     pub fn le(self, other: impl IntoVal<'k>) -> Val<'k> {
         self.builder.compare(CompareOp::Le, self, other)
     }
 
-    /// Whether it is greater than `other`.
+    /// Whether the value is greater than `other`; false for NaN.
     #[track_caller]
     pub fn gt(self, other: impl IntoVal<'k>) -> Val<'k> {
         self.builder.compare(CompareOp::Gt, self, other)
     }
 
-    /// Whether it is greater than or equal to `other`.
+    /// Whether the value is greater than or equal to `other`; false for NaN.
     #[track_caller]
     pub fn ge(self, other: impl IntoVal<'k>) -> Val<'k> {
         self.builder.compare(CompareOp::Ge, self, other)
@@ -118,7 +118,7 @@ impl<'k> Val<'k> {
         self.cast(self.builder.ty::<T>())
     }
 
-    /// The same bits as another type of equal size: numbers, vectors of them, and pointers.
+    /// The value's bits as another type of equal size: numbers, vectors of them, and pointers.
     #[track_caller]
     pub fn bitcast(self, ty: Type) -> Val<'k> {
         let b = self.builder;

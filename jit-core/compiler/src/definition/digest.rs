@@ -16,7 +16,7 @@ use crate::ir::{ArrayLen, Entity, Function, InstData, Module, Region, Type, Type
 pub struct Fingerprint(pub [u8; 32]);
 
 impl Fingerprint {
-    /// Its first eight bytes, for hash tables.
+    /// The first eight bytes of the fingerprint, for hash tables.
     #[doc(hidden)]
     #[inline]
     pub fn leading_bytes(&self) -> u64 {

@@ -28,7 +28,7 @@ pub enum ModuleError {
         /// The module.
         module: String,
     },
-    /// It has been through the compiler.
+    /// A module that has been through the compiler.
     #[error("{}", error_text!(
         "the module `{module}` is in the phase `legal`, which the compiler brings modules to: give the one \
          that it was made from, in the phase `generic` or `specialized`"
@@ -46,7 +46,7 @@ pub enum ModuleError {
         module: String,
         /// The function.
         function: String,
-        /// Where it is declared.
+        /// Where the function is declared.
         location: String,
     },
     /// A parameter of the kernel says how it is passed.
@@ -59,7 +59,7 @@ pub enum ModuleError {
         kernel: String,
         /// The parameter.
         param: String,
-        /// Where it is declared.
+        /// Where the kernel is declared.
         location: String,
     },
 }

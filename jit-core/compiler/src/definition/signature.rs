@@ -23,13 +23,13 @@ use crate::ir::{
 pub struct SignatureChanged {
     /// The definition.
     pub name: String,
-    /// Its signature so far.
+    /// The signature of the definition so far.
     pub current: String,
     /// Where the current body was defined.
     pub current_location: String,
     /// The signature of the body that was refused.
     pub new: String,
-    /// Where that body was defined.
+    /// Where the body that was refused was defined.
     pub new_location: String,
 }
 

@@ -9,7 +9,7 @@ use crate::specialize::SpecializeError;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// It cannot be specialized for its arguments.
+    /// A kernel that cannot be specialized for its arguments.
     #[error(transparent)]
     Specialize(#[from] SpecializeError),
     /// A module breaks the rules of the IR.
@@ -18,7 +18,7 @@ pub enum CompileError {
     /// A module that no code is made of.
     #[error(transparent)]
     NotLegal(#[from] NotLegal),
-    /// It uses what the target does not have.
+    /// A kernel that uses what the target does not have.
     #[error(transparent)]
     Illegal(#[from] IllegalOperations),
     /// A compilation did not come to an end: no libLLVM, or what LLVM cannot compile.

@@ -39,11 +39,11 @@ pub enum InspectError {
         path.display()
     ))]
     Tool {
-        /// Which.
+        /// The tool's name.
         tool: &'static str,
-        /// Its path.
+        /// The tool's path.
         path: PathBuf,
-        /// What it said.
+        /// What the tool said.
         message: String,
     },
 }

@@ -31,7 +31,7 @@ pub enum MemoryError {
         name: String,
         /// The address's type and the place, as the kernel has it that was launched first.
         first: (String, String),
-        /// The same of the other.
+        /// The address's type and the place, as the other kernel has it.
         second: (String, String),
     },
     /// No kernel has a global of the name.
@@ -52,7 +52,7 @@ pub enum MemoryError {
         name: String,
         /// The address's type.
         ty: String,
-        /// Where it was declared.
+        /// Where the global was declared.
         location: String,
         /// The type of the elements that was asked for.
         wanted: String,

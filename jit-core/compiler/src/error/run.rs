@@ -13,7 +13,7 @@ pub enum RunError {
     /// A thread ended because it did something it must not.
     #[error(transparent)]
     Fault(#[from] KernelFault),
-    /// It was ended before its time.
+    /// A launch that was ended before its time.
     #[error(transparent)]
     Stopped(#[from] LaunchStopped),
     /// The function of an intrinsic's row panicked.

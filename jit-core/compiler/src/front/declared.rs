@@ -13,7 +13,7 @@ use super::Pooled;
 pub struct Declared<T: ?Sized>(PhantomData<T>);
 
 impl<T: DeviceType> Declared<T> {
-    /// Its entry in a pool.
+    /// The declared type as an entry in a pool.
     pub fn ty() -> Pooled {
         Pooled::ty::<T>()
     }

@@ -130,7 +130,7 @@ pub trait Callable {
     /// Calls it.
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 
-    /// Its entry in a pool.
+    /// The function as an entry in a pool, found by its type.
     fn pooled() -> Pooled {
         Pooled::call(Self::call)
     }
@@ -145,7 +145,7 @@ pub trait Callable {
     note = "mark it with `#[device_fn]`; kernels call such functions, and those of `kiln::stdlib`"
 )]
 pub trait CallableFn<F: ?Sized> {
-    /// Its entry in a pool.
+    /// The function as an entry in a pool.
     fn pooled_found(_: &TypeOf<F>) -> Pooled;
 }
 
@@ -160,7 +160,7 @@ impl<C: Callable, F> CallableFn<F> for C {
 pub mod not_for_kernels {
     use super::{CallableFn, Pooled, TypeOf};
 
-    /// It cannot be called.
+    /// A name that cannot be called.
     #[allow(non_camel_case_types, reason = "it stands for a function")]
     #[derive(Debug)]
     pub enum __kiln_callee {}

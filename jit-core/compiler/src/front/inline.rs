@@ -36,7 +36,7 @@ pub trait Inlinable {
     /// Describes it here.
     fn call_inline<'k>(front: Front<'k>, call: &InlineCall<'_, 'k>) -> Operand<'k>;
 
-    /// Its entry in a pool.
+    /// The function as an entry in a pool.
     fn pooled() -> Pooled {
         Pooled::inline(Self::call_inline)
     }

@@ -42,7 +42,7 @@ impl<'k> Operand<'k> {
         Operand { builder, kind }
     }
 
-    /// Its type; unit for what is none.
+    /// The operand's type; unit for what is none.
     pub(super) fn ty(self) -> Type {
         match self.kind {
             Kind::Unit | Kind::Lazy(_) => Type::UNIT,
@@ -62,7 +62,7 @@ impl<'k> Operand<'k> {
         }
     }
 
-    /// Its value, read here.
+    /// The operand's value, read here.
     pub fn read(self) -> Val<'k> {
         self.into_val(self.builder, None)
     }

@@ -39,7 +39,7 @@ pub(super) enum Entry {
 #[derive(Copy, Clone)]
 pub(super) struct MethodEntry {
     pub(super) receiver: Receiver,
-    /// Whether it may assign something that is not its own.
+    /// Whether the method may assign something that is not its own.
     pub(super) changes: bool,
     pub(super) call: CallFn,
 }
@@ -51,7 +51,7 @@ pub(super) struct MethodEntry {
             on as a closure that calls it, `|x| f(x)`"
 )]
 pub trait Named: Sized {
-    /// Its entry.
+    /// The constant's entry in a pool.
     fn pooled(self, front: Front<'_>) -> Pooled;
 }
 

@@ -23,23 +23,23 @@ debug_as_text!(HookError);
 /// What a hook did wrong.
 #[derive(thiserror::Error)]
 pub enum HookErrorKind {
-    /// It returned an error.
+    /// A hook returned an error.
     #[error("{}", error_text!("failed: {}", .0))]
     Failed(HookFailure),
-    /// It panicked.
+    /// A hook panicked.
     #[error("{}", error_text!("panicked: {}\n  this is a bug in the hook", .0))]
     Panicked(String),
-    /// It left a module that does not verify.
+    /// A hook left a module that does not verify.
     #[error("{}", error_text!("left a module that does not verify; this is a bug in the hook\n{}", .0))]
     BrokeIr(VerifyErrors),
-    /// It left a kernel that takes other arguments than were bound.
+    /// A hook left a kernel that takes other arguments than were bound.
     #[error("{}", error_text!(
         "changed what the kernel's parameters are: {}\n  a launch passes its arguments as they were \
          bound, whatever a hook makes of the parameters; keep their number and types, and convert in \
          the kernel's body", .0
     ))]
     ChangedParams(String),
-    /// It left a module of another phase.
+    /// A hook left a module of another phase.
     #[error("{}", error_text!(
         "changed the module's phase from `{from}` to `{to}`; only the compiler does, so leave \
          `Module::phase` as it is"
@@ -50,33 +50,33 @@ pub enum HookErrorKind {
         /// The phase now.
         to: &'static str,
     },
-    /// It declared hidden arguments in a way that no launch could pass them.
+    /// A hook declared hidden arguments in a way that no launch could pass them.
     #[error("{}", error_text!("cannot have that hidden argument: {}", .0))]
     WrongHidden(String),
-    /// It did not give its hidden arguments.
+    /// A hook did not give its hidden arguments.
     #[error("{}", error_text!("did not give a hidden argument: {}", .0))]
     NotGiven(HiddenError),
-    /// It cleared the flag `checked` of an access.
+    /// A hook cleared the flag `checked` of an access.
     #[error("{}", error_text!(
         "removed the bounds check of the access at {}; a hook that has shown accesses to be in bounds \
          says so by `Hook::may_remove_checks`", .0
     ))]
     RemovedCheck(String),
-    /// It left an LLVM module that LLVM's verifier rejects.
+    /// A hook left an LLVM module that LLVM's verifier rejects.
     #[error("{}", error_text!("left an LLVM module that LLVM rejects; this is a bug in the hook\n{}", .0))]
     BrokeLlvm(String),
-    /// It left an LLVM module that cannot become code.
+    /// A hook left an LLVM module that cannot become code.
     #[error("{}", error_text!("left an LLVM module that cannot become code: {}", .0))]
     NotAdmitted(String),
     /// LLVM cannot run the passes that it asked for.
     #[error("{}", error_text!("changed the passes to some that LLVM does not run: {}", .0))]
     Passes(String),
-    /// It left PTX without the kernel.
+    /// A hook left PTX without the kernel.
     #[error("{}", error_text!(
         "left PTX that has no kernel `{}` any more, where launches begin; leave its `.entry` as it is", .0
     ))]
     LostEntry(String),
-    /// It gave machine code of no form that a driver loads.
+    /// A hook gave machine code of no form that a driver loads.
     #[error(
         "gave bytes that are no `cubin`: those begin as an ELF file does; give what `ptxas` writes, or `None` to leave \
          the PTX to the driver"
@@ -101,7 +101,7 @@ pub enum HookSetError {
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The names of the hooks that there are.
         hooks: String,
     },
     /// A hook that holds something says nothing for the cache key.

@@ -182,7 +182,7 @@ impl<'a> HiddenArguments<'a> {
         Ok(())
     }
 
-    /// Those of the hook.
+    /// The hidden arguments that the hook declared.
     fn own(&self) -> impl Iterator<Item = (usize, &'a HiddenInfo)> + use<'a> {
         let hook = self.hook;
         let all = self.kernel.hidden.iter().enumerate();

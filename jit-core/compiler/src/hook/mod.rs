@@ -126,7 +126,7 @@ impl Hook {
         }
     }
 
-    /// Its name.
+    /// The hook's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -195,7 +195,7 @@ impl Hook {
         }
     }
 
-    /// Whether it has said what its functions hold.
+    /// Whether the hook has said what its functions hold.
     fn check_key(&self) -> Result<(), HookSetError> {
         match self.holds_at {
             Some(point) if !self.settings.any() => Err(HookSetError::NoKey {

@@ -21,12 +21,12 @@ pub enum ArgumentKind {
     Value,
     /// A device buffer or a part of one.
     Slice {
-        /// Whether it was passed as `&mut`.
+        /// Whether the slice was passed as `&mut`.
         mutable: bool,
     },
     /// A device address without a length.
     Pointer {
-        /// Whether it may be written through.
+        /// Whether the memory may be written through the pointer.
         mutable: bool,
     },
 }
@@ -38,7 +38,7 @@ pub struct ArgumentType {
     pub host: HostType,
     /// The name of that type in Rust, for errors ([`std::any::type_name`]).
     pub rust_name: &'static str,
-    /// How it is passed.
+    /// How the argument is passed.
     pub kind: ArgumentKind,
     /// The field that it is, if it is a part of a view.
     pub field: Option<&'static str>,
@@ -155,7 +155,7 @@ struct Binder<'a> {
 
 /// Why a type does not match.
 enum NoMatch {
-    /// Another type: the mismatch is of the argument as a whole.
+    /// Types that differ: the mismatch is of the argument as a whole.
     Differs,
     Error(Box<BindError>),
 }

@@ -114,7 +114,7 @@ pub enum BindError {
         first_type: String,
         /// The argument that disagrees.
         second: Box<ArgumentPlace>,
-        /// What it asks for.
+        /// The type that the second argument asks for.
         second_type: String,
     },
     /// Two values for one const parameter.
@@ -125,13 +125,13 @@ pub enum BindError {
     ConstConflict {
         /// The const parameter.
         param: String,
-        /// Where its value came from.
+        /// Where the first value came from.
         source_of_first: String,
-        /// That value.
+        /// The first value.
         first: i128,
         /// The argument that disagrees.
         at: Box<ArgumentPlace>,
-        /// What it asks for.
+        /// The value that the second argument asks for.
         second: i128,
     },
     /// A type parameter bound to something that it excludes.
@@ -139,7 +139,7 @@ pub enum BindError {
     Bound {
         /// The type parameter.
         param: String,
-        /// What it must be.
+        /// What the type must be.
         bound: &'static str,
         /// The argument that bound it.
         at: Box<ArgumentPlace>,
@@ -169,7 +169,7 @@ pub enum BindError {
         kernel: String,
         /// The const parameter.
         param: String,
-        /// Its type.
+        /// The parameter's type.
         ty: String,
         /// Where the kernel is declared.
         declared_at: String,
@@ -212,7 +212,7 @@ pub enum BindError {
         kernel: String,
         /// The const parameter.
         param: String,
-        /// Its type.
+        /// The parameter's type.
         ty: &'static str,
         /// The value given.
         value: i128,

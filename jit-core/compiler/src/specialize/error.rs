@@ -36,7 +36,7 @@ pub enum SpecializeError {
     NotAKernel {
         /// The function.
         name: String,
-        /// Where it is defined.
+        /// Where the function is defined.
         location: String,
     },
     /// A device function or kernel calls a kernel.
@@ -106,9 +106,9 @@ pub enum SpecializeError {
         function: String,
         /// The type parameter.
         param: String,
-        /// What it must be.
+        /// What the type must be.
         bound: &'static str,
-        /// What it was bound to.
+        /// What the type parameter was bound to.
         ty: String,
         /// The call, or the definition of the kernel.
         location: String,
@@ -123,9 +123,9 @@ pub enum SpecializeError {
         function: String,
         /// The const parameter.
         param: String,
-        /// Its type.
+        /// The parameter's type.
         ty: String,
-        /// Its value.
+        /// The value that was given.
         value: i128,
         /// The call, or the definition of the kernel.
         location: String,
@@ -199,7 +199,7 @@ pub enum SpecializeError {
         param: String,
         /// Which fact: the name of the field of [`super::ParamSpec`].
         fact: &'static str,
-        /// Why it cannot hold.
+        /// Why the fact cannot hold.
         why: &'static str,
     },
     /// More functions than a module may have.

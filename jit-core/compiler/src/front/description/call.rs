@@ -25,7 +25,7 @@ pub(super) enum LocalClosure<'d, 'k> {
 pub(super) struct OwnClosure {
     code: Reader<'static>,
     body: Region,
-    /// Its arguments become the variables from this number on.
+    /// The first of the variables that the closure's arguments become.
     first: u32,
     args: usize,
     scope: Option<usize>,
