@@ -1,5 +1,5 @@
 //! The chapters of the guide and the code blocks in them: what the build script and the tests of
-//! this package read.
+//! this package read, and `cargo xtask newcomer` with them.
 //!
 //! A block that opens with ```` ```rust ```` is a whole program, `src/main.rs` of a reader who copies
 //! it. If the next block of the chapter opens with ```` ```text ````, that is what the program prints.
@@ -120,8 +120,13 @@ pub fn programs(chapter: &Chapter) -> Vec<Program> {
 
 /// The cells of notebooks in a chapter, each with its line.
 pub fn cells(chapter: &Chapter) -> Vec<(usize, String)> {
+    blocks_of(chapter, CELL)
+}
+
+/// The blocks that open with ```` ``` ```` and `info`, each with its line.
+pub fn blocks_of(chapter: &Chapter, info: &str) -> Vec<(usize, String)> {
     let mut blocks = blocks(chapter);
-    blocks.retain(|block| block.info == CELL);
+    blocks.retain(|block| block.info == info);
     blocks
         .into_iter()
         .map(|block| (block.line, block.text))

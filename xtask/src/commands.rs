@@ -154,6 +154,10 @@ const NAMED: &[Named] = &[
         "cargo xtask commands",
         By("xtask/src/tests.rs", "\"commands\""),
     ),
+    (
+        "cargo xtask newcomer",
+        By("xtask/src/tests.rs", "\"newcomer\""),
+    ),
     ("cargo xtask ci", By(".ci/run", "cargo xtask test")),
     ("cargo xtask bundle", Bundle),
     ("cargo xtask bundle --no-llvm", Bundle),

@@ -64,6 +64,12 @@ pub(crate) enum Error {
         /// The number of warnings and errors.
         warnings: usize,
     },
+    /// A document has no longer what is taken from it.
+    #[error("{what}. Correct the document, or xtask/src/newcomer.rs, which reads it")]
+    Document {
+        /// What is missing or other than it was.
+        what: String,
+    },
     /// A file or folder could not be read or written.
     #[error("cannot {action} {}: {source}. Check its permissions and the free disk space", path.display())]
     Io {

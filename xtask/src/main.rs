@@ -5,11 +5,15 @@
 
 mod build_cost;
 mod bundle;
+#[path = "../../docs/guide/chapters.rs"]
+#[allow(dead_code, reason = "cells and links are for the tests of the guide")]
+mod chapters;
 mod commands;
 mod crates;
 mod error;
 mod fuzz;
 mod guide;
+mod newcomer;
 mod notebook;
 mod outside;
 mod peers;
@@ -32,10 +36,12 @@ Usage: cargo xtask <COMMAND>
 Commands:
   setup [--nvcc]      Install NVIDIA's ptxas, nvdisasm and cuobjdump under target/kiln-tools;
                       --nvcc adds the CUDA C++ compiler. Needs python3 and the network, no GPU
-  test [ARGS]         Set up, then run every test there is, `notebook`, `guide` and `commands` among
-                      them. ARGS go to `cargo test`; if they choose packages or targets, only those
-                      run
+  test [ARGS]         Set up, then run every test there is, `notebook`, `guide`, `commands` and
+                      `newcomer` among them. ARGS go to `cargo test`; if they choose packages or
+                      targets, only those run
   commands            Run the commands that documents name and that nothing else runs
+  newcomer            Walk the way of whoever begins, in a crate outside of the workspace: README's lines
+                      and programs, mistakes in them, the guide's chapter on hooks typed in
   bench [NAME] [-- ARGS]
                       Run all benches, or one; ARGS go to the bench. gpu measures on a GPU only
   bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
@@ -92,6 +98,10 @@ fn dispatch(args: &[String]) -> Result<()> {
         "commands" => {
             flag(command, rest, "")?;
             commands::run().report()
+        }
+        "newcomer" => {
+            flag(command, rest, "")?;
+            newcomer::run()?.report()
         }
         "notebook" => notebooks(rest),
         "bench" => bench(rest),
