@@ -2,6 +2,7 @@
 
 mod attributes;
 mod contract;
+mod entry;
 #[cfg(target_os = "linux")]
 mod failed;
 mod hidden;

@@ -347,14 +347,14 @@ fn wrong_at(point: HookPoint, wrong: Wrong) -> (Hook, Option<&'static str>) {
 }
 
 /// Where kernels are compiled, and run if there is a device.
-struct Place {
-    name: &'static str,
+pub(super) struct Place {
+    pub(super) name: &'static str,
     device: Device,
     target: Option<Target>,
-    has: &'static [Needs],
+    pub(super) has: &'static [Needs],
 }
 
-fn places() -> Vec<Place> {
+pub(super) fn places() -> Vec<Place> {
     let interpret = CpuOptions::default().interpret(true);
     let place = |name, device, target, has| Place {
         name,
@@ -389,7 +389,7 @@ fn places() -> Vec<Place> {
 }
 
 /// The error of a kernel with a hook, and whether the device is as it was.
-fn error_of(place: &Place, hook: Hook, point: HookPoint) -> Option<String> {
+pub(super) fn error_of(place: &Place, hook: Hook, point: HookPoint) -> Option<String> {
     let options = JitOptions::default().target(place.target.clone());
     let jit = Jit::with(place.device.clone(), hook.into(), options);
     let mut x = jit.zeros::<u32>(4).expect("memory");

@@ -238,6 +238,29 @@ fn assembly_is_what_a_hook_answers_for() {
 }
 
 #[test]
+fn a_hook_that_panics_when_it_is_asked_for_assembly_is_named() {
+    let asked = Hook::new("asked").vouches_for_assembly(|_, _| panic!("no way"));
+    let options = JitOptions::default().target(ptx());
+    let smid = Assembles {
+        template: "mov.u32 $0, %smid;",
+        constraints: "=r",
+        vouches: false,
+    };
+    let jit = Jit::with(
+        Device::cpu(),
+        HookSet::from(smid.hook()).with(asked),
+        options,
+    );
+    let mut y = jit.zeros::<u32>(1).expect("memory");
+    let error = jit
+        .inspect(&zeros, args!(&mut y))
+        .expect_err("nobody vouches");
+    expect_test::expect![[r#"
+        hook `assembles` left an LLVM module that cannot become code: `Hook::vouches_for_assembly` of hook `asked` panicked when it was asked for `mov.u32 $0, %smid;`: no way
+          kernel: zeros, extension point: lower_intrinsic"#]].assert_eq(&error.to_string());
+}
+
+#[test]
 fn assembly_for_amd_is_what_a_hook_answers_for() {
     let gfx90a = || amdgpu_target("gfx90a");
     let seven = |vouches| Assembles {

@@ -9,7 +9,7 @@ use inkwell::llvm_sys::LLVMTypeKind;
 use inkwell::llvm_sys::core::{
     LLVMGetElementType, LLVMGetModuleInlineAsm, LLVMGetParam, LLVMGetTypeKind, LLVMTypeOf,
 };
-use inkwell::module::Module;
+use inkwell::module::{Linkage, Module};
 use inkwell::values::{AsValueRef as _, BasicValue as _, FunctionValue, InstructionOpcode};
 
 use crate::llvm::inspect::assembly_of;
@@ -23,6 +23,8 @@ pub struct Admitted<'a> {
     /// Whether inline assembly is there by Kiln's doing, told by its template and its constraints. `None` if
     /// the machine's back end cannot be given any.
     pub assembly: Option<Box<dyn Fn(&str, &str) -> bool + 'a>>,
+    /// LLVM's calling convention of the function where launches begin.
+    pub entry_convention: u32,
     /// Whether whoever loads the code has a function or variable of this name.
     pub symbol: fn(name: &str) -> bool,
 }
@@ -36,6 +38,9 @@ pub enum Float {
     F32,
     F64,
 }
+
+/// Whether a hook vouches for inline assembly, by template and constraints.
+type Vouched<'a> = dyn Fn(&str, &str) -> Result<bool, String> + 'a;
 
 /// LLVM's families of machines: the first part of the names of their intrinsics.
 const FAMILIES: [&str; 24] = [
@@ -67,7 +72,7 @@ const FAMILIES: [&str; 24] = [
 
 impl Admitted<'_> {
     /// Whether a module with this entry refers to nothing else. `vouched` tells whether a hook vouches for
-    /// inline assembly, by its template and its constraints.
+    /// inline assembly, by its template and its constraints, or what keeps it from telling.
     ///
     /// # Errors
     /// What it lacks, or refers to.
@@ -75,14 +80,9 @@ impl Admitted<'_> {
         &self,
         module: &Module<'_>,
         entry: &str,
-        vouched: &dyn Fn(&str, &str) -> bool,
+        vouched: &Vouched<'_>,
     ) -> Result<(), String> {
-        let has_body = |function: FunctionValue<'_>| function.count_basic_blocks() > 0;
-        if !module.get_function(entry).is_some_and(has_body) {
-            return Err(format!(
-                "there is no function `{entry}` any more, where launches begin"
-            ));
-        }
+        self.check_entry(module, entry)?;
         for function in module.get_functions() {
             if !has_body(function) && is_used(function) {
                 self.check_declaration(function)?;
@@ -101,13 +101,36 @@ impl Admitted<'_> {
         Ok(())
     }
 
+    /// Whether launches can begin at the entry. LLVM's verifier does not mind a module without it, and its back ends
+    /// give code that nobody can launch.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_entry(&self, module: &Module<'_>, entry: &str) -> Result<(), String> {
+        let Some(function) = module.get_function(entry).filter(|f| has_body(*f)) else {
+            return Err(format!(
+                "there is no function `{entry}` any more, where launches begin"
+            ));
+        };
+        if function.get_linkage() != Linkage::External {
+            return Err(format!(
+                "the function `{entry}`, where launches begin, cannot be seen from outside any more; leave its \
+                 linkage external"
+            ));
+        }
+        if function.get_call_conventions() != self.entry_convention {
+            return Err(format!(
+                "the function `{entry}`, where launches begin, is no kernel any more; leave its calling convention \
+                 {}",
+                self.entry_convention
+            ));
+        }
+        Ok(())
+    }
+
     /// LLVM's back ends end the process at some assembly that they cannot read, and no pass knows what it
     /// does; so it comes from where that is said.
-    fn check_assembly(
-        &self,
-        module: &Module<'_>,
-        vouched: &dyn Fn(&str, &str) -> bool,
-    ) -> Result<(), String> {
+    fn check_assembly(&self, module: &Module<'_>, vouched: &Vouched<'_>) -> Result<(), String> {
         let mut length = 0;
         // SAFETY: the module is live; the text is not read.
         unsafe { LLVMGetModuleInlineAsm(module.as_mut_ptr(), &raw mut length) };
@@ -123,7 +146,7 @@ impl Admitted<'_> {
                      write it as LLVM IR"
                 ));
             };
-            if !written(&template, &constraints) && !vouched(&template, &constraints) {
+            if !written(&template, &constraints) && !vouched(&template, &constraints)? {
                 return Err(format!(
                     "it holds the inline assembly `{template}` with the constraints `{constraints}`, \
                      which no row of the kernel has and no hook vouches for; give an `IntrinsicDef` \
@@ -174,6 +197,10 @@ fn inline_assembly(function: FunctionValue<'_>) -> Vec<(String, String)> {
             matches!(opcode, Call | CallBr | Invoke)
         });
     calls.filter_map(assembly_of).collect()
+}
+
+fn has_body(function: FunctionValue<'_>) -> bool {
+    function.count_basic_blocks() > 0
 }
 
 fn is_used(function: FunctionValue<'_>) -> bool {

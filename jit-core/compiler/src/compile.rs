@@ -272,7 +272,7 @@ impl ThroughLlvm {
                 Ok(())
             })?;
         let optimized = llvm.optimize(&passes);
-        self.passes_run(optimized, changed_by.as_deref())?;
+        self.passes_run(optimized, llvm.as_ref(), changed_by.as_deref())?;
         session.verify(llvm.module())?;
         let at = &at::finish_optimized_module();
         self.finish(at, &session, llvm.as_ref(), &mut passing)?;
@@ -336,18 +336,24 @@ impl ThroughLlvm {
         })
     }
 
-    /// What LLVM says of the passes, told of the hook that has changed them last.
-    fn passes_run(&self, ran: Result<(), BackendError>, changed_by: Option<&str>) -> Result<()> {
+    /// What is wrong with the passes, or with what they have left, told of the hook that has changed them last.
+    fn passes_run(
+        &self,
+        ran: Result<(), BackendError>,
+        llvm: &dyn LlvmKernel<'_>,
+        changed_by: Option<&str>,
+    ) -> Result<()> {
         let mut hooks = self.hooks.iter();
-        let hook = changed_by.and_then(|name| hooks.find(|hook| hook.name() == name));
-        match (ran, hook) {
-            (Err(error), Some(hook)) => {
-                let kind = HookErrorKind::Passes(error.message);
+        let Some(hook) = changed_by.and_then(|name| hooks.find(|hook| hook.name() == name)) else {
+            return Ok(ran?);
+        };
+        let begins = || llvm.admitted().check_entry(llvm.module(), &llvm.entry());
+        ran.map_err(|error| HookErrorKind::Passes(error.message))
+            .and_then(|()| begins().map_err(HookErrorKind::NotAdmitted))
+            .map_err(|kind| {
                 let kernel = &self.job.info.name;
-                Err(hook.error(HookPoint::PassPipeline, kernel, kind).into())
-            }
-            (ran, _) => Ok(ran?),
-        }
+                hook.error(HookPoint::PassPipeline, kernel, kind).into()
+            })
     }
 
     /// The machine code that the first hook that makes some gives.
@@ -395,10 +401,7 @@ impl ThroughLlvm {
         session
             .verify(llvm.module())
             .map_err(|e| HookErrorKind::BrokeLlvm(e.message))?;
-        let vouched = |template: &str, constraints: &str| {
-            let mut hooks = self.hooks.iter();
-            hooks.any(|hook| hook.vouches(template, constraints))
-        };
+        let vouched = |template: &str, constraints: &str| self.hooks.vouch(template, constraints);
         let admitted = llvm.admitted();
         let checked = admitted.check(llvm.module(), &llvm.entry(), &vouched);
         checked.map_err(HookErrorKind::NotAdmitted)

@@ -25,6 +25,9 @@ use crate::simt::BlockShape;
 /// The most stack that code may take, in bytes: what the threads that run blocks have, less a margin.
 const MAX_STACK: u64 = 4 << 20;
 
+/// LLVM's calling convention of C.
+const C: u32 = 0;
+
 /// Makes functions of coroutines; the passes after it see nothing special.
 const SPLIT_COROUTINES: &str = "coro-early,cgscc(coro-split),coro-cleanup";
 
@@ -160,6 +163,7 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
         Admitted {
             // Without a parser of assembly LLVM would end the process.
             assembly: None,
+            entry_convention: C,
             family: HOST_FAMILY,
             intrinsic: has_instruction,
             symbol: |name| FUNCTIONS.contains(&name) || name == FRAME_BYTES,

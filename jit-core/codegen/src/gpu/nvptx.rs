@@ -17,7 +17,7 @@ use crate::hooks::{InlineAssembly, OperationError};
 use crate::llvm::error::BackendError;
 
 /// LLVM's calling convention of a kernel (`ptx_kernel`).
-const PTX_KERNEL: u32 = 71;
+pub(super) const PTX_KERNEL: u32 = 71;
 
 /// Inline PTX behind which LLVM does not see where an address comes from, with its constraints.
 pub(crate) const HIDDEN_ADDRESS: (&str, &str) = ("mov.b64 $0, $1;", "=l,l");

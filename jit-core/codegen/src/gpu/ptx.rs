@@ -12,6 +12,7 @@ use super::kernel::{BackEnd, GpuKernel};
 use super::legal::check_legal;
 use super::line_info::keep_directives;
 use super::lower::DYNAMIC_SHARED;
+use super::nvptx::PTX_KERNEL;
 use super::ptxas;
 use crate::admitted::{Admitted, Float};
 use crate::illegal::IllegalOperations;
@@ -69,6 +70,7 @@ impl BackEnd for PtxBackEnd {
             assembly: Some(Box::new(|template, constraints| {
                 written.has(template, constraints) || ptxas::writes(template)
             })),
+            entry_convention: PTX_KERNEL,
             symbol: |name| SYSTEM_CALLS.contains(&name) || name == DYNAMIC_SHARED,
         }
     }

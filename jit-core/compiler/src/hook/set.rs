@@ -194,6 +194,31 @@ impl HookSet {
         }
         Ok(())
     }
+
+    /// Whether a hook answers for inline assembly, or which has panicked when it was asked.
+    pub(crate) fn vouch(&self, template: &str, constraints: &str) -> Result<bool, String> {
+        for hook in self.iter() {
+            let asked = without_panic(|| hook.vouches(template, constraints));
+            if asked.map_err(|message| {
+                format!(
+                    "`Hook::vouches_for_assembly` of hook `{}` panicked when it was asked for `{template}`: {message}",
+                    hook.name()
+                )
+            })? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Runs code of a hook's; what it said if it panics.
+fn without_panic<R>(code: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(|| in_hook(code))).map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a payload that is not text".to_owned())
+    })
 }
 
 impl Hook {
@@ -218,15 +243,8 @@ impl Hook {
         kernel: &str,
         code: impl FnOnce() -> Result<(), HookErrorKind>,
     ) -> Result<(), HookError> {
-        catch_unwind(AssertUnwindSafe(|| in_hook(code)))
-            .unwrap_or_else(|payload| {
-                let message = payload
-                    .downcast_ref::<&str>()
-                    .map(|s| (*s).to_owned())
-                    .or_else(|| payload.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "a payload that is not text".to_owned());
-                Err(HookErrorKind::Panicked(message))
-            })
+        without_panic(code)
+            .unwrap_or_else(|message| Err(HookErrorKind::Panicked(message)))
             .map_err(|kind| self.error(point, kernel, kind))
     }
 

@@ -10,7 +10,7 @@ use crate::llvm::bindings::{Wrap, build_gep};
 use crate::llvm::error::BackendError;
 
 /// LLVM's calling convention of a kernel (`amdgpu_kernel`).
-const AMDGPU_KERNEL: u32 = 91;
+pub(super) const AMDGPU_KERNEL: u32 = 91;
 
 /// LLVM's number of the address space of constants, where the parameter block lies.
 const CONSTANT_SPACE: u16 = 4;

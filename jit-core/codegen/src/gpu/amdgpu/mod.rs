@@ -185,6 +185,7 @@ impl BackEnd for AmdgpuBackEnd {
             assembly: Some(Box::new(|template, constraints| {
                 written.has(template, constraints)
             })),
+            entry_convention: dialect::AMDGPU_KERNEL,
             symbol: |name| name == DYNAMIC_SHARED,
         }
     }

@@ -18,15 +18,13 @@ use kiln_ir::gpu_on_host::{OPERATE, OnHostCode, Operation, SHARED, Site, THREAD_
 use kiln_ir::legal::Legal;
 
 use super::operation::{of_assembly, of_intrinsic};
+use crate::gpu::nvptx::PTX_KERNEL;
 use crate::gpu::types::space_number;
 use crate::isa::LlvmJob;
 use crate::llvm::bindings::{Wrap, build_gep};
 use crate::llvm::error::BackendError;
 use crate::llvm::inspect::{Called, called, loop_heads, others_may_wait, stack_of};
 use crate::llvm::word_calls::WordCalls;
-
-/// LLVM's calling convention of a kernel (`ptx_kernel`).
-const PTX_KERNEL: u32 = 71;
 
 /// LLVM's calling convention of C.
 const C: u32 = 0;
