@@ -480,8 +480,20 @@ fn code_of_another_device() {
     check(
         jit.launch(&fill(), 1, 32, args!(&mut x)),
         expect![[r#"
-            kernel `fill` was compiled for another target than this machine's CPU can run; do not set `JitOptions::target` where kernels are launched
+            kernel `fill` was compiled for sm_75, PTX 7.8, which this machine's CPU does not run; where kernels are launched, leave `JitOptions::target` unset, and `CompileJob::target` in hooks as it is
         "#]],
+    );
+    // Nobody has set it but a hook.
+    let retargets = Hook::new("retargets").prepare_job(|job| {
+        job.target = Target::Ptx(PtxTarget::for_sm(90));
+        Ok(())
+    });
+    let jit = Jit::with(Device::cpu(), retargets.into(), JitOptions::default());
+    check(
+        jit.launch(&fill(), 1, 32, args!(&mut x)),
+        expect![[r#"
+        kernel `fill` was compiled for sm_90, PTX 8.0, which this machine's CPU does not run; where kernels are launched, leave `JitOptions::target` unset, and `CompileJob::target` in hooks as it is
+    "#]],
     );
 }
 

@@ -296,6 +296,7 @@ impl Backend for TapeDevice {
         let Some(bytes) = kernel.code.custom::<Vec<u8>>() else {
             return Err(DeviceError::WrongTarget {
                 kernel: kernel.info.name.clone(),
+                target: kernel.target.to_string(),
                 device: self.info.name.clone(),
             });
         };

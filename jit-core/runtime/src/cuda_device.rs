@@ -150,6 +150,7 @@ impl Backend for CudaDevice {
             let device = self.info.name.clone();
             return Err(DeviceError::WrongTarget {
                 kernel: info.name.clone(),
+                target: kernel.target.to_string(),
                 device,
             });
         };

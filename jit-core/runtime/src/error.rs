@@ -94,12 +94,14 @@ pub enum DeviceError {
     ForeignEvent,
     /// Code for another kind of device.
     #[error("{}", error_text!(
-        "kernel `{kernel}` was compiled for another target than {device} can run; do not set \
-         `JitOptions::target` where kernels are launched"
+        "kernel `{kernel}` was compiled for {target}, which {device} does not run; where kernels are launched, leave \
+         `JitOptions::target` unset, and `CompileJob::target` in hooks as it is"
     ))]
     WrongTarget {
         /// The kernel.
         kernel: String,
+        /// What it was compiled for.
+        target: String,
         /// The device.
         device: String,
     },

@@ -100,6 +100,7 @@ fn all_of(text: &str) -> Vec<Error> {
         .into(),
         DeviceError::WrongTarget {
             kernel: own(),
+            target: own(),
             device: own(),
         }
         .into(),

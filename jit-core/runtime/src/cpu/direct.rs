@@ -32,6 +32,7 @@ impl HostModule {
             Code::Ptx(_) | Code::Custom(_) => {
                 return Err(DeviceError::WrongTarget {
                     kernel: name.clone(),
+                    target: kernel.target.to_string(),
                     device: "this machine's CPU".to_owned(),
                 });
             }

@@ -332,7 +332,11 @@ impl Backend for CpuDevice {
             })),
             Code::Host(_) | Code::Ptx(_) | Code::Custom(_) => Err(DeviceError::WrongTarget {
                 kernel: name.clone(),
-                device: self.info.name.clone(),
+                target: kernel.target.to_string(),
+                device: match checks.is_none() {
+                    true => self.info.name.clone(),
+                    false => format!("{} with `JitOptions::checks`", self.info.name),
+                },
             }),
         }
     }
@@ -349,6 +353,7 @@ impl Backend for CpuDevice {
             if code.block != config.block.to_array() {
                 return Err(DeviceError::WrongTarget {
                     kernel: kernel.name.clone(),
+                    target: format!("blocks of {:?} threads", code.block),
                     device: self.info.name.clone(),
                 });
             }

@@ -94,6 +94,7 @@ impl Loaded {
         let code = kernel.code.custom::<OnHostCode>();
         let code = code.ok_or_else(|| DeviceError::WrongTarget {
             kernel: kernel.info.name.clone(),
+            target: kernel.target.to_string(),
             device: "code for GPUs on this CPU".to_owned(),
         })?;
         let outside = |name: &str| match name {
