@@ -135,6 +135,46 @@ fn mistakes_in_lists_are_told_by_the_first_use() {
     }
 }
 
+#[test]
+fn no_list_has_the_key_of_another() {
+    let a = || Hook::new("a");
+    let lists = [
+        HookSet::from(a()).with(Hook::new("b")),
+        Hook::new("a v1\nb").into(),
+        a().key("x", 1).into(),
+        Hook::new("a v1 x=1:1\na").into(),
+        Hook::new("\"a v1\\nb\"").into(),
+    ];
+    let keys: std::collections::BTreeSet<_> = lists.iter().map(HookSet::fingerprint).collect();
+    assert_eq!(keys.len(), lists.len(), "{keys:?}");
+}
+
+#[test]
+fn what_a_hook_says_of_itself_is_said_once() -> Result<()> {
+    let dial = Arc::new(AtomicU32::new(3));
+    let turned = dial.clone();
+    let hook = Hook::new("dial")
+        .key("dial", &dial)
+        .rewrite_ir(move |_, module| {
+            module.rewrite_each(|at| {
+                if let ir::InstData::Store { .. } = at.data() {
+                    let value = at.ins().constant(turned.load(Ordering::Relaxed));
+                    at.set_operand(1, value);
+                }
+            });
+            Ok(())
+        });
+    let jit = on_cpu(hook.into());
+    assert_eq!(launch(&jit)?, [3; 4]);
+    dial.store(7, Ordering::Relaxed);
+    assert_eq!(launch(&jit)?, [3; 4], "the code is kept under its key");
+    let mut x = jit.zeros::<u32>(4)?;
+    let inspection = jit.inspect_block(&fill, 32, args!(&mut x, 7u32))?;
+    let key = inspection.key().to_string();
+    assert!(key.contains("dial v1 dial=1:3"), "{key}");
+    Ok(())
+}
+
 /// A kernel that only the interpreter can run: lanes of a warp wait at different barriers, and it has warp
 /// operations.
 #[kernel]

@@ -1,5 +1,6 @@
 //! What a hook says of its settings for the cache key.
 
+use std::borrow::Cow;
 use std::fmt::{Debug, Write};
 
 /// The settings of a hook, in order, as text: none can be taken for two, nor two for one.
@@ -14,12 +15,8 @@ impl Settings {
     pub(super) fn add(&mut self, name: &str, value: &dyn Debug) {
         self.any = true;
         let value = format!("{value:?}");
-        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         // Writing to a String cannot fail.
-        let _ = match name.chars().all(plain) {
-            true => write!(self.text, " {name}={}:{value}", value.len()),
-            false => write!(self.text, " {name:?}={}:{value}", value.len()),
-        };
+        let _ = write!(self.text, " {}={}:{value}", word(name), value.len());
     }
 
     /// Whether there is a setting.
@@ -29,6 +26,15 @@ impl Settings {
 
     pub(super) fn text(&self) -> &str {
         &self.text
+    }
+}
+
+/// A name that ends where one sees it end: quoted if it is more than a word.
+pub(super) fn word(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    match name.chars().all(plain) {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("{name:?}")),
     }
 }
 

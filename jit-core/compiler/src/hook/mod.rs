@@ -185,7 +185,8 @@ impl Hook {
 
     /// One line: all of it that is part of the cache key.
     pub(crate) fn key_line(&self) -> String {
-        format!("{} v{}{}\n", self.name, self.version, self.settings.text())
+        let (name, settings) = (key::word(&self.name), self.settings.text());
+        format!("{name} v{}{settings}\n", self.version)
     }
 
     /// Notes a function of some size at a point.
