@@ -1,5 +1,6 @@
 //! Every extension point, and what Kiln's own hooks are worth.
 
+mod asked;
 mod attributes;
 mod contract;
 mod entry;

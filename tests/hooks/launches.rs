@@ -128,6 +128,33 @@ fn a_launch_that_was_not_made_took_no_time() -> Result<()> {
     Ok(())
 }
 
+/// All expressions over arrays are kernels of one name.
+#[test]
+fn kernels_of_one_name_are_told_apart() -> Result<(), Box<dyn std::error::Error>> {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let list = told.clone();
+    let hook = Hook::new("listens").before_launch(move |event| {
+        list.lock()
+            .unwrap()
+            .push((event.kernel.to_owned(), event.tag));
+        Ok(())
+    });
+    let jit = Jit::with(Device::cpu(), hook.into(), JitOptions::default());
+    let arrays = Arrays::new(&jit);
+    let (x, y) = (arrays.vector(vec![1.0f32])?, arrays.vector(vec![3.0f32])?);
+    (&x + &y).eval()?;
+    (&x * &y).eval()?;
+    (&x + &y).eval()?;
+    let told = told.lock().unwrap();
+    let [sum, product, again] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(sum, again);
+    assert_eq!(sum.0, product.0);
+    assert_ne!(sum.1, product.1);
+    Ok(())
+}
+
 #[test]
 fn hooks_are_told_what_is_known_of_loaded_code() -> Result<()> {
     let mut said = String::new();

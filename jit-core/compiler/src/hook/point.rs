@@ -163,8 +163,9 @@ points! {
         [Fn(&HookContext<'_>, &mut Module) -> HookResult<()>]
 
     /// Lowers one instruction instead of the compiler: gives the LLVM value of its result, or `None` to leave it.
-    /// Asked for every instruction that defines a value other than a slice. The last argument is the operands' LLVM
-    /// values, in order; a slice is two, address and length.
+    /// Asked for every instruction that gives a scalar, a vector or an address; what gives nothing, as a store or a
+    /// barrier does, a slice, a struct or an array is for [`Hook::rewrite_ir`]. The last argument is the operands'
+    /// LLVM values, in order; a slice is two, address and length.
     ///
     /// The code is one thread's, on a CPU too, where it is run for each lane that executes the instruction. There
     /// calls of device functions are gone by then, and what the threads of a warp do together cannot be lowered by
