@@ -100,7 +100,7 @@ pub enum DeviceError {
     WrongTarget {
         /// The kernel.
         kernel: String,
-        /// What it was compiled for.
+        /// The machine that the code is for.
         target: String,
         /// The device.
         device: String,
