@@ -8,6 +8,8 @@
 mod code;
 #[path = "tidy/found.rs"]
 mod found;
+#[path = "tidy/functions.rs"]
+mod functions;
 #[path = "tidy/guesses.rs"]
 mod guesses;
 #[path = "../../tests/random/tests/planted/mutants.rs"]
@@ -110,8 +112,15 @@ const PRODUCT: [&str; 5] = [
 
 /// Whether a file is Rust that users get, tests left out.
 fn is_product(file: &File<'_>) -> bool {
-    let in_tests = file.path.contains("/tests/") || file.path.ends_with("tests.rs");
-    file.code.is_some() && !in_tests && PRODUCT.iter().any(|folder| file.path.starts_with(folder))
+    file.code.is_some()
+        && !is_for_tests(file)
+        && PRODUCT.iter().any(|folder| file.path.starts_with(folder))
+}
+
+/// Whether a file holds tests and nothing else.
+fn is_for_tests(file: &File<'_>) -> bool {
+    let mut parts = file.path.split('/');
+    parts.any(|part| part == "tests" || part.ends_with("tests.rs"))
 }
 
 /// What breaks a rule: the line, counted from 1, and what to do.
@@ -125,6 +134,7 @@ const RULES: &[Rule] = &[
     opens_with_doc,
     sentences_stand_alone,
     is_short,
+    functions_are_short,
     is_named_by_subject,
     allows_with_reason,
     unsafe_in_place,
@@ -182,6 +192,20 @@ fn is_short(file: &File<'_>) -> Vec<Problem> {
             format!("{lines} lines: divide it by subject ({MAX_LINES} at most)"),
         )],
     }
+}
+
+/// Functions stay short, but for those of tests.
+fn functions_are_short(file: &File<'_>) -> Vec<Problem> {
+    if file.code.is_none() || is_for_tests(file) {
+        return Vec::new();
+    }
+    let long = functions::long_functions(file.text).into_iter();
+    long.map(|(line, name, lines)| {
+        let advice =
+            "divide it, or say `// flat match` before it if it is one match over a closed list";
+        (line, format!("`{name}` has {lines} lines: {advice}"))
+    })
+    .collect()
 }
 
 /// Files, folders and modules are named by their subject.

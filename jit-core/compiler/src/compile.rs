@@ -15,7 +15,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::values::BasicValueEnum;
 use parking_lot::Mutex;
 
-use crate::code::{Assembled, Code, CompiledKernel, HostCode, KernelInfo};
+use crate::code::{Assembled, Code, CompiledKernel, HostCode, KernelInfo, PtxCode};
 use crate::codegen::{
     BackendError, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered, LoweringHooks,
     OperationLowering, Session, compile_module,
@@ -62,12 +62,13 @@ impl Compiler<'_> {
     ///
     /// # Errors
     /// As [`Compiler::compile`], but for those of the target.
-    pub fn legalize(&self, mut job: CompileJob) -> Result<LegalJob> {
+    pub fn legalize(&self, job: CompileJob) -> Result<LegalJob> {
         let kernel = job.module.name.clone();
         let clock = Clock::start();
-        let passed = |stage, module: &Module| {
-            let text = || module.to_string();
-            clock.lap(|took| self.observer.stage(&kernel, stage, took, &text));
+        let onlooker = Onlooker {
+            observer: self.observer,
+            kernel: &kernel,
+            clock: &clock,
         };
 
         self.hooks.check(&job.target, self.isas)?;
@@ -75,15 +76,32 @@ impl Compiler<'_> {
         if job.module.phase == Phase::Generic {
             return Err(NotLegal::phase_of(&job.module).into());
         }
+        let (mut job, contract) = self.prepare(job, onlooker)?;
+        onlooker.stage(Stage::Specialized, &job.module);
+
+        self.lower(&mut job, contract, onlooker)?;
+        let legal = Legal::new(job.module)?;
+        onlooker.stage(Stage::Legal, &legal);
+
+        Ok(LegalJob {
+            info: Arc::new(KernelInfo::new(&legal, job.kernel_tag)),
+            legal: Arc::new(legal),
+            target: job.target,
+            options: job.options,
+            identity: job.identity,
+        })
+    }
+
+    /// The job as hooks leave it that prepare it, and what those behind them keep.
+    fn prepare(
+        &self,
+        mut job: CompileJob,
+        onlooker: Onlooker<'_>,
+    ) -> Result<(CompileJob, Contract)> {
         let mut contract = Contract::of(&job.module);
-        let onlooker = Onlooker {
-            observer: self.observer,
-            kernel: &kernel,
-            clock: &clock,
-        };
         let asked_for = job.target.clone();
         self.hooks
-            .each(&at::prepare_job(), &kernel, |hook, prepare| {
+            .each(&at::prepare_job(), onlooker.kernel, |hook, prepare| {
                 let checked = Checked::of(&job.module);
                 onlooker.run(
                     (hook, HookPoint::PrepareJob),
@@ -93,23 +111,32 @@ impl Compiler<'_> {
                     |job| keeps(hook, &job.module, &mut contract, &checked),
                 )
             })?;
-        let CompileJob {
-            mut module,
+        if job.target != asked_for {
+            self.hooks.check(&job.target, self.isas)?;
+        }
+        Ok((job, contract))
+    }
+
+    /// From the specialized module to one that can be legal: Kiln's own rewriting, and that of hooks before it and
+    /// after it.
+    fn lower(
+        &self,
+        job: &mut CompileJob,
+        contract: Contract,
+        onlooker: Onlooker<'_>,
+    ) -> Result<()> {
+        let (target, options) = (&job.target, &job.options);
+        let cx = HookContext::new(
+            onlooker.kernel,
             target,
             options,
-            kernel_tag,
-            identity,
-        } = job;
-        if target != asked_for {
-            self.hooks.check(&target, self.isas)?;
-        }
-        passed(Stage::Specialized, &module);
-
-        let cx = HookContext::new(&kernel, &target, &options, &identity, kernel_tag);
+            &job.identity,
+            job.kernel_tag,
+        );
         let mut rewritten = Rewritten {
             hooks: self.hooks,
             onlooker,
-            module: &mut module,
+            module: &mut job.module,
             contract,
         };
         rewritten.by(&at::rewrite_ir(), |rewrite, m| rewrite(&cx, m))?;
@@ -125,23 +152,11 @@ impl Compiler<'_> {
         lower_abi(rewritten.module);
         rewritten.contract = Contract::of(rewritten.module);
         rewritten.by(&at::lower_abi(), |lower, m| lower(&cx, m))?;
-        if self
-            .isas
-            .of(&target)
-            .is_some_and(|isa| isa.has_fault_channel())
-        {
-            pass_fault_channel(&mut module);
+        let isa = self.isas.of(target);
+        if isa.is_some_and(|isa| isa.has_fault_channel()) {
+            pass_fault_channel(rewritten.module);
         }
-        let legal = Legal::new(module)?;
-        passed(Stage::Legal, &legal);
-
-        Ok(LegalJob {
-            info: Arc::new(KernelInfo::new(&legal, kernel_tag)),
-            legal: Arc::new(legal),
-            target,
-            options,
-            identity,
-        })
+        Ok(())
     }
 
     /// The way from the legal module to code, for the shape of block that the target says.
@@ -226,12 +241,10 @@ impl ThroughLlvm {
             return Err(Error::Internal("an `Isa` that has changed its generator"));
         };
         let mut passing = Passing::new(self.keep_text);
-        let kernel = self.job.info.name.as_str();
-        let cx = self.job.context();
 
         let context = Context::create();
         let session = Session::new(&context);
-        let asked = HooksAsked::new(&self.hooks, cx);
+        let asked = HooksAsked::new(&self.hooks, self.job.context());
         let lowered = isa.lower(LlvmJob {
             context: &context,
             session: &session,
@@ -254,10 +267,26 @@ impl ThroughLlvm {
         self.finish(&at::finish_module(), &session, llvm.as_ref(), &mut passing)?;
         passing.stage(Stage::Llvm, || text_of(llvm.module()));
 
+        self.optimize(llvm.as_mut(), &mut passing)?;
+        session.verify(llvm.module())?;
+        let at = &at::finish_optimized_module();
+        self.finish(at, &session, llvm.as_ref(), &mut passing)?;
+        passing.stage(Stage::OptimizedLlvm, || text_of(llvm.module()));
+
+        let mut code = llvm.emit()?;
+        session.check("emit")?;
+        self.finish_code(&mut code, &mut passing)?;
+        drop(llvm);
+        Ok((code, passing.list))
+    }
+
+    /// Runs the target's passes, as hooks have changed them.
+    fn optimize(&self, llvm: &mut dyn LlvmKernel<'_>, passing: &mut Passing) -> Result<()> {
+        let cx = self.job.context();
         let mut passes = llvm.passes();
         let mut changed_by = None;
         self.hooks
-            .each(&at::pass_pipeline(), kernel, |hook, change| {
+            .each(&at::pass_pipeline(), cx.kernel, |hook, change| {
                 let before = passes.clone();
                 passing.run(
                     (hook, HookPoint::PassPipeline),
@@ -272,37 +301,13 @@ impl ThroughLlvm {
                 Ok(())
             })?;
         let optimized = llvm.optimize(&passes);
-        self.passes_run(optimized, llvm.as_ref(), changed_by.as_deref())?;
-        session.verify(llvm.module())?;
-        let at = &at::finish_optimized_module();
-        self.finish(at, &session, llvm.as_ref(), &mut passing)?;
-        passing.stage(Stage::OptimizedLlvm, || text_of(llvm.module()));
+        self.passes_run(optimized, llvm, changed_by.as_deref())
+    }
 
-        let mut code = llvm.emit()?;
-        session.check("emit")?;
-        match &mut code {
-            Code::Ptx(ptx) => {
-                let mut text = ptx.text.to_string();
-                self.hooks
-                    .each(&at::rewrite_ptx(), kernel, |hook, rewrite| {
-                        passing.run(
-                            (hook, HookPoint::RewritePtx),
-                            &mut text,
-                            String::clone,
-                            |text| rewrite(&cx, text),
-                            |text| match has_entry(text, &ptx.entry) {
-                                true => Ok(()),
-                                false => Err(HookErrorKind::LostEntry(ptx.entry.clone())),
-                            },
-                        )
-                    })?;
-                ptx.text = text.into();
-                passing.stage(Stage::Ptx, || ptx.text.to_string());
-                ptx.assembled = self.assembled(&cx, &ptx.text, &mut passing)?;
-                if let Some(assembled) = &ptx.assembled {
-                    passing.stage(Stage::Object, || bytes(assembled.image.len()));
-                }
-            }
+    /// What hooks make of the code, which is told to who looks on.
+    fn finish_code(&self, code: &mut Code, passing: &mut Passing) -> Result<()> {
+        match code {
+            Code::Ptx(ptx) => self.finish_ptx(ptx, passing)?,
             Code::Host(HostCode { object, .. }) => {
                 passing.stage(Stage::Object, || bytes(object.len()));
             }
@@ -312,8 +317,33 @@ impl ThroughLlvm {
                     .check_interpreted(why.as_deref().unwrap_or("that is its code"))?;
             }
         }
-        drop(llvm);
-        Ok((code, passing.list))
+        Ok(())
+    }
+
+    /// Runs the functions of hooks on PTX, and those that assemble it.
+    fn finish_ptx(&self, ptx: &mut PtxCode, passing: &mut Passing) -> Result<(), HookError> {
+        let cx = self.job.context();
+        let mut text = ptx.text.to_string();
+        self.hooks
+            .each(&at::rewrite_ptx(), cx.kernel, |hook, rewrite| {
+                passing.run(
+                    (hook, HookPoint::RewritePtx),
+                    &mut text,
+                    String::clone,
+                    |text| rewrite(&cx, text),
+                    |text| match has_entry(text, &ptx.entry) {
+                        true => Ok(()),
+                        false => Err(HookErrorKind::LostEntry(ptx.entry.clone())),
+                    },
+                )
+            })?;
+        ptx.text = text.into();
+        passing.stage(Stage::Ptx, || ptx.text.to_string());
+        ptx.assembled = self.assembled(&cx, &ptx.text, passing)?;
+        if let Some(assembled) = &ptx.assembled {
+            passing.stage(Stage::Object, || bytes(assembled.image.len()));
+        }
+        Ok(())
     }
 
     /// Runs the functions of hooks on LLVM's module.

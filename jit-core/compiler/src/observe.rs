@@ -148,6 +148,13 @@ pub(crate) struct Onlooker<'a> {
 }
 
 impl Onlooker<'_> {
+    /// Tells that a stage is done.
+    pub(crate) fn stage(self, stage: Stage, module: &Module) {
+        let text = || module.to_string();
+        let told = |took| self.observer.stage(self.kernel, stage, took, &text);
+        self.clock.lap(told);
+    }
+
     /// Runs a function of a hook on the IR, or on what holds it, and checks what it leaves.
     pub(crate) fn run<T>(
         self,

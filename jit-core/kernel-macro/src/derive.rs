@@ -228,18 +228,13 @@ fn constructor(name: &Ident, fields: usize) -> TokenStream {
 }
 
 fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> TokenStream {
-    const INTEGERS: [&str; 8] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"];
-    let words = representation(&input.attrs);
-    let repr = match words.as_slice() {
-        [word] if INTEGERS.contains(&word.as_str()) => Ident::new(word, input.ident.span()),
-        _ => {
-            refusals.refuse(
-                &input.ident,
-                "write the integer type of this enum, `#[repr(u32)]` for instance: host and device \
-                 must agree on its size",
-            );
-            return TokenStream::new();
-        }
+    let Some(repr) = integer_of(input) else {
+        refusals.refuse(
+            &input.ident,
+            "write the integer type of this enum, `#[repr(u32)]` for instance: host and device \
+             must agree on its size",
+        );
+        return TokenStream::new();
     };
     for variant in data
         .variants
@@ -260,7 +255,21 @@ fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> Tok
     if data.variants.is_empty() {
         refusals.refuse(&input.ident, "an enum without variants has no values");
     }
-    let (root, name) = (root(), &input.ident);
+    as_integer(&input.ident, data, &repr)
+}
+
+/// The integer type that an enum is laid out as.
+fn integer_of(input: &DeriveInput) -> Option<Ident> {
+    const INTEGERS: [&str; 8] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"];
+    match representation(&input.attrs).as_slice() {
+        [word] if INTEGERS.contains(&word.as_str()) => Some(Ident::new(word, input.ident.span())),
+        _ => None,
+    }
+}
+
+/// An enum without fields as its integer type, of which it has some values.
+fn as_integer(name: &Ident, data: &DataEnum, repr: &Ident) -> TokenStream {
+    let root = root();
     let variants: Vec<&Ident> = data.variants.iter().map(|v| &v.ident).collect();
     quote! {
         #[diagnostic::do_not_recommend]

@@ -57,6 +57,35 @@ fn a_guess_is_found() {
 }
 
 #[test]
+fn a_long_function_is_found() {
+    let path = "jit-core/src/x.rs";
+    let of = |lines: usize, before: &str, around: [&str; 2]| {
+        let body = "    g();\n".repeat(lines - 2);
+        let [open, close] = around;
+        format!("//! X.\n{open}{before}fn f() {{\n{body}}}\n{close}")
+    };
+    let plain = ["", ""];
+    let problem = ["x.rs:2: `f` has 61 lines"];
+    check(path, &of(60, "", plain), &[]);
+    check(path, &of(61, "", plain), &problem);
+    let others = "/// F.\n#[must_use]\n// Not flat match.\n";
+    check(path, &of(61, others, plain), &["x.rs:5: `f` has 61 lines"]);
+    for around in ["impl X {", "trait X {", "mod x {"] {
+        check(path, &of(61, "", [around, "}\n"]), &problem);
+    }
+    let inside = of(61, "", ["fn g() {\n", "}\n"]);
+    check(path, &inside, &["`g` has 63 lines", "`f` has 61 lines"]);
+    // One match over a closed list, and tests.
+    check(
+        path,
+        &of(61, "/// F.\n// flat match\n#[must_use]\n", plain),
+        &[],
+    );
+    check(path, &of(61, "", ["#[cfg(test)]\nmod x {", "}\n"]), &[]);
+    check("jit-core/tests/x.rs", &of(61, "", plain), &[]);
+}
+
+#[test]
 fn guesses_are_counted() {
     let path = "jit-core/compiler/src/specialize/wide.rs";
     let guess = "if let InstData::Barrier = x {}";

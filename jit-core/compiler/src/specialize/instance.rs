@@ -153,12 +153,33 @@ impl Instance<'_, '_> {
             None => Type::UNIT,
         };
         let mut data = self.operands(node)?;
-        match &mut data {
+        self.make_concrete(node, &mut data, ty)?;
+        self.widen_operands(node, &mut data, to);
+        let inner = self.new_regions(node, &mut data)?;
+        let inst = self.out.new_inst(data, ty, location);
+        self.out.regions[to].insts.push(inst);
+        if let (Some(old), Some(new)) = (node.result, self.out.insts[inst].result) {
+            self.values.insert(old, new);
+        }
+        for (from, to) in inner {
+            self.region(from, to)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces what an instruction names by what it is in this instance; `ty` is the type of its result.
+    fn make_concrete(
+        &mut self,
+        node: &InstNode,
+        data: &mut InstData,
+        ty: Type,
+    ) -> Result<(), SpecializeError> {
+        match data {
             InstData::Const(constant) => *constant = self.literal(node, *constant, ty)?,
             InstData::ConstParam(param) => {
                 let value = self.types.const_arg(*param);
                 let value = value.ok_or_else(|| self.malformed(node, param.to_string()))?;
-                data = InstData::Const(if ty == Type::BOOL {
+                *data = InstData::Const(if ty == Type::BOOL {
                     Constant::Bool(value != 0)
                 } else {
                     Constant::Int(value)
@@ -177,6 +198,16 @@ impl Instance<'_, '_> {
                 type_args.clear();
                 const_args.clear();
             }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Widens the slices that go where wide ones can go, too; `to` is the region that the instruction comes to.
+    fn widen_operands(&mut self, node: &InstNode, data: &mut InstData, to: Region) {
+        let location = self.location(node.location);
+        let inside = self.specializer.wide.inside();
+        match data {
             InstData::VarSet(var, value) if self.flow.vars.contains(var) => {
                 *value = self.widen(*value, to, location);
             }
@@ -189,28 +220,16 @@ impl Instance<'_, '_> {
             InstData::Return { value: Some(value) } if self.flow.result => {
                 *value = self.widen(*value, to, location);
             }
-            InstData::Construct { parts } if self.specializer.wide.inside() => {
+            InstData::Construct { parts } if inside => {
                 for part in parts.iter_mut() {
                     *part = self.widen(*part, to, location);
                 }
             }
-            InstData::Insert { value, .. } | InstData::Store { value, .. }
-                if self.specializer.wide.inside() =>
-            {
+            InstData::Insert { value, .. } | InstData::Store { value, .. } if inside => {
                 *value = self.widen(*value, to, location);
             }
             _ => {}
         }
-        let inner = self.new_regions(node, &mut data)?;
-        let inst = self.out.new_inst(data, ty, location);
-        self.out.regions[to].insts.push(inst);
-        if let (Some(old), Some(new)) = (node.result, self.out.insts[inst].result) {
-            self.values.insert(old, new);
-        }
-        for (from, to) in inner {
-            self.region(from, to)?;
-        }
-        Ok(())
     }
 
     /// The instruction with its operands replaced.
