@@ -48,10 +48,14 @@ fn listens(told: &Told) -> Hook {
         assert_eq!((cx.type_arg("U"), cx.const_arg("M")).1, None);
         Ok(())
     };
-    let [a, b, c, d, e, f, g] = std::array::from_fn(|_| note.clone());
+    let [a, b, c, d, e, f, g, h] = std::array::from_fn(|_| note.clone());
     Hook::new("listens")
         .key("changes", "nothing")
         .rewrite_ir(move |cx, _| a(HookPoint::RewriteIr, *cx))
+        .fault_function(move |cx, _| {
+            h(HookPoint::FaultFunction, *cx)?;
+            Ok(None)
+        })
         .lower_abi(move |cx, _| b(HookPoint::LowerAbi, *cx))
         .lower_intrinsic(move |cx, _, _| {
             c(HookPoint::LowerIntrinsic, cx.hook())?;
@@ -90,7 +94,8 @@ fn each_point_knows_what_the_kernel_is_made_for() -> Result<()> {
             let expected = "scaled T=Some(\"f64\") N=Some(3) contract=true";
             assert_eq!(known, expected, "{point}");
             // On a CPU code is for blocks of one shape, what comes before for those of all.
-            let of_code = ![HookPoint::RewriteIr, HookPoint::LowerAbi].contains(&point);
+            use HookPoint::{FaultFunction, LowerAbi, RewriteIr};
+            let of_code = ![RewriteIr, FaultFunction, LowerAbi].contains(&point);
             let same = key.digest() == inspection.key().digest();
             assert_eq!(same, gpu || of_code, "{point}\n{key}");
             assert!(key.to_string().contains("kernel: scaled\n"), "{key}");
