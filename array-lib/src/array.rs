@@ -13,6 +13,21 @@ use crate::signature::{Signature, Words};
 use crate::{ArrayError, Element, Expr, IntoExpr, Result, Shape};
 
 /// Makes arrays on the device of one [`Jit`]. Cheap to clone.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let arrays = Arrays::new(&Jit::new()?);
+/// let x = arrays.vector(vec![1.0f32, 2.0, 3.0])?;
+/// let m = arrays.matrix(vec![0.0f32, 10.0, 20.0, 30.0, 40.0, 50.0], 2, 3)?;
+/// let y = (&m + &x).eval()?; // the row goes with each row
+/// assert_eq!(y.to_vec()?, [1.0, 12.0, 23.0, 31.0, 42.0, 53.0]);
+/// assert_eq!(arrays.launches(), 1);
+/// arrays.jit().synchronize()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Arrays {
     shared: Arc<Shared>,
@@ -124,6 +139,20 @@ impl Arrays {
 }
 
 /// An array on a device. Cheap to clone; elements do not change.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let arrays = Arrays::new(&Jit::new()?);
+/// let x = arrays.matrix(vec![1, 2, 3, 4, 5, 6], 2, 3)?;
+/// assert_eq!(x.shape().to_string(), "2x3");
+/// assert_eq!((x.len(), x.is_empty()), (6, false));
+/// let doubled = x.expr() + &x; // nothing is computed so far
+/// assert_eq!(doubled.eval()?.to_vec()?, [2, 4, 6, 8, 10, 12]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Array<T: Element> {
     pub(crate) arrays: Arrays,

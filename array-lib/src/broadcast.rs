@@ -255,6 +255,19 @@ impl<T: Element> Expr<T> {
 
     /// What the kernel of the expression becomes, stage by stage; nothing is launched.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![1.0f32, 2.0])?;
+    /// let y = 2.0 * &x + &x;
+    /// assert!(y.inspect()?.ir().contains("mul"));
+    /// assert_eq!(y.eval()?.to_vec()?, [3.0, 6.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`Expr::eval`], as far as compilation goes.
     pub fn inspect(&self) -> Result<Inspection> {
@@ -270,6 +283,18 @@ impl<T: Element> Expr<T> {
 
 impl<T: Element> Array<T> {
     /// Applies a function to every element; see [`Expr::map`].
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![-1.0f32, 4.0])?;
+    /// let y = x.map(device!(|v| if v < 0.0 { 0.0 } else { v.sqrt() }));
+    /// assert_eq!(y.eval()?.to_vec()?, [0.0, 2.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn map<U: Element>(&self, f: ElementFn<(T,), U>) -> Expr<U> {
         self.into_expr().map(f)
     }

@@ -71,6 +71,19 @@ impl Drop for Node {
 }
 
 /// An element-wise computation over arrays that has not happened yet. Cheap to clone.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let arrays = Arrays::new(&Jit::new()?);
+/// let x = arrays.vector(vec![1.0f64, 2.0])?;
+/// let y: Expr<f64> = 1.0 - &x * &x;
+/// let z = y.clone() / (y + 2.0); // one kernel, whatever it is made of
+/// assert_eq!(z.eval()?.to_vec()?, [0.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Expr<T: Element> {
     pub(crate) node: Arc<Node>,
@@ -90,6 +103,21 @@ impl<T: Element> std::fmt::Debug for Expr<T> {
 }
 
 /// What can stand in an expression: arrays, expressions and numbers.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// fn mean(a: impl IntoExpr<f32>, b: impl IntoExpr<f32>) -> Expr<f32> {
+///     (a.into_expr() + b.into_expr()) / 2.0
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let arrays = Arrays::new(&Jit::new()?);
+/// let x = arrays.vector(vec![1.0, 3.0])?;
+/// assert_eq!(mean(&x, mean(&x, 7.0)).eval()?.to_vec()?, [2.5, 4.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand in an expression whose elements are `{T}`",
     label = "not an array or a number of `{T}`",

@@ -82,6 +82,18 @@ impl<Args, R> ElementFn<Args, R> {
     /// be of the IR type of `R`, or describing the kernel is an error. A closure that captures something
     /// is described anew each time that an expression with it is computed; its code is still found in
     /// the cache.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![1.0f32, 5.0])?;
+    /// let excess: ElementFn<(f32, f32), f32> = ElementFn::build(|[x, limit]| (x - limit).max(0.0));
+    /// assert_eq!(broadcast((&x, 2.0), excess).eval()?.to_vec()?, [0.0, 3.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn build<const N: usize, F>(f: F) -> Self
     where
         Args: Arity<N>,

@@ -120,9 +120,42 @@ macro_rules! functions {
 }
 functions! {
     /// The square root of every element; floats.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![4.0f32, 9.0])?;
+    /// assert_eq!(x.sqrt().eval()?.to_vec()?, [2.0, 3.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     sqrt() = |x| Math::sqrt(x);
     /// The absolute value of every element; floats.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![-4.0f32, 9.0])?;
+    /// assert_eq!((&x - 1.0).abs().eval()?.to_vec()?, [5.0, 8.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     abs() = |x| Signed::abs(x);
     /// Every element to a power known now; floats.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![-4.0f32, 2.0])?;
+    /// assert_eq!(x.powi(3).eval()?.to_vec()?, [-64.0, 8.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     powi(exponent: i32) = |x| Math::powi(x, exponent);
 }

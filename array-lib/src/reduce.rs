@@ -108,6 +108,18 @@ impl<T: Element> Expr<T> {
 
     /// The sum of all elements; numbers. The order of additions is not specified.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
+    /// assert_eq!(x.sum()?, 500_500);
+    /// assert_eq!((&x * &x).sum()?, 333_833_500); // multiplied and added by one kernel
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// An element type without addition, or as [`Expr::eval`].
     pub fn sum(&self) -> Result<T>
@@ -128,6 +140,18 @@ impl<T: Element> Array<T> {
     }
 
     /// The sum of all elements; numbers. The order of additions is not specified.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
+    /// assert_eq!(x.sum()?, 500_500);
+    /// assert_eq!((&x * &x).sum()?, 333_833_500); // multiplied and added by one kernel
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// An element type without addition, or a device that has failed.

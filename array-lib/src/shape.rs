@@ -3,6 +3,15 @@
 use std::fmt;
 
 /// The extent of an array: rows and columns, stored row by row. A vector is one row.
+///
+/// ```
+/// use kiln::array::Shape;
+///
+/// let m = Shape::Matrix { rows: 2, columns: 3 };
+/// assert_eq!((m.len(), m.columns(), m.is_empty()), (6, 3, false));
+/// assert_eq!(m.broadcast(Shape::Vector(3)), Ok(m));
+/// assert!(m.broadcast(Shape::Vector(2)).is_err());
+/// ```
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Shape {

@@ -25,6 +25,28 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! In the builder they are methods of `k`, by the trait [`Index`]; a dimension is a method, too:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let number = Kernel::build("number", |k| {
+//!     let out = k.slice_mut("out", k.ty::<u32>());
+//!     let row = k.block_idx().y() * k.block_dim().y() + k.thread_idx().y();
+//!     let columns = k.global_size().x(); // k.grid_dim().x() * k.block_dim().x()
+//!     let i = row * columns + k.global_id().x();
+//!     let layer = k.thread_idx().z() + k.grid_dim().z();
+//!     k.if_(i.lt(out.len()), || out.at(i).set(i * layer));
+//! })?;
+//! let jit = Jit::new()?;
+//! let mut out = jit.zeros::<u32>(6)?;
+//! jit.launch(&number, (1, 2), (3, 1), args!(&mut out))?;
+//! assert_eq!(out.to_vec()?, [0, 1, 2, 3, 4, 5]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::ir::{
@@ -99,7 +121,7 @@ macro_rules! indices {
         )*}
     ) => {
         /// The rows of this chapter: of each register one in x, y, z.
-        pub fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {
+        pub(crate) fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {
             [$(rows::$name.as_slice()),*].into_iter().flatten()
         }
 

@@ -28,6 +28,78 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A type parameter has those that need not know the width by its bound; they are the same on the host:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn wrapped<T: Int>(x: T, y: T) -> T {
+//!     let sum = x.wrapping_add(y).wrapping_shl(3);
+//!     let quotient = sum.wrapping_sub(y).wrapping_div(y);
+//!     quotient.wrapping_neg().wrapping_rem(y.pow(2)).wrapping_shr(1)
+//! }
+//!
+//! #[kernel]
+//! fn wrap(x: &mut [i16]) {
+//!     let i = global_id().x;
+//!     if i < x.len() {
+//!         x[i] = wrapped(x[i], 7);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[i16::MIN, 300])?;
+//! wrap.launch(&jit, (1, 32), &mut x)?;
+//! assert_eq!(x.to_vec()?, [wrapped(i16::MIN, 7), wrapped(300, 7)]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Single bits, and limits:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn bits(x: u32, out: &mut [u32]) {
+//!     out[0] = x.leading_zeros();
+//!     out[1] = x.leading_ones();
+//!     out[2] = x.trailing_zeros();
+//!     out[3] = x.trailing_ones();
+//!     out[4] = x.count_zeros();
+//!     out[5] = x.swap_bytes();
+//!     out[6] = x.reverse_bits();
+//!     out[7] = x.rotate_right(4);
+//!     out[8] = x.div_ceil(16);
+//!     out[9] = if x.is_power_of_two() { 1 } else { 0 };
+//! }
+//!
+//! #[kernel]
+//! fn limits(x: i32, y: i32, signed: &mut [i32], unsigned: &mut [u32]) {
+//!     signed[0] = x.saturating_add(y);
+//!     signed[1] = x.saturating_sub(y);
+//!     signed[2] = x.rem_euclid(y);
+//!     signed[3] = x.div_euclid(y);
+//!     signed[4] = x.wrapping_abs();
+//!     unsigned[0] = x.abs_diff(y);
+//!     unsigned[1] = x.unsigned_abs();
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut out = jit.zeros(10)?;
+//! bits.launch(&jit, (1, 1), 0x50, &mut out)?;
+//! assert_eq!(out.to_vec()?, [25, 0, 4, 0, 30, 0x5000_0000, 0x0a00_0000, 5, 5, 0]);
+//! let (mut signed, mut unsigned) = (jit.zeros(5)?, jit.zeros(2)?);
+//! limits.launch(&jit, (1, 1), i32::MIN, 10, &mut signed, &mut unsigned)?;
+//! assert_eq!(signed.to_vec()?, [i32::MIN + 10, i32::MIN, 2, -214_748_365, i32::MIN]);
+//! assert_eq!(unsigned.to_vec()?, [2_147_483_658, 2_147_483_648]);
+//! # Ok(())
+//! # }
+//! ```
 
 mod bits;
 

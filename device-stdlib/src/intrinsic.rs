@@ -586,6 +586,7 @@ impl<C: Choice> RowResult for Open<C> {
 
 /// The body of an intrinsic that a device function is: of what a call of it builds for parameters of these
 /// names and types.
+#[doc(hidden)]
 pub fn function<F: Callable>(
     name: &str,
     params: &[(&str, &dyn Fn(Front<'_>) -> Type)],
@@ -606,6 +607,7 @@ pub fn function<F: Callable>(
 
 /// The parameters of a row: up to the first one that leaves a choice as they are first, the others as they are
 /// later.
+#[doc(hidden)]
 pub const fn params<const N: usize>(
     first: [TypePattern; N],
     later: [TypePattern; N],
@@ -623,6 +625,7 @@ pub const fn params<const N: usize>(
 }
 
 /// Whether a row has a meaning for what it takes and gives: a function of kernels, if that is more than scalars.
+#[doc(hidden)]
 pub const fn has_meaning(row: &IntrinsicDef) -> bool {
     let (mut at, mut scalars) = (0, row.result.is_scalar());
     while at < row.params.len() {
@@ -633,6 +636,7 @@ pub const fn has_meaning(row: &IntrinsicDef) -> bool {
 }
 
 /// Whether a row that takes references says that it reads or writes memory.
+#[doc(hidden)]
 pub const fn says_memory(row: &IntrinsicDef) -> bool {
     let (mut at, mut references) = (0, false);
     while at < row.params.len() {
@@ -643,6 +647,7 @@ pub const fn says_memory(row: &IntrinsicDef) -> bool {
 }
 
 /// Whether a row of a program can have a name.
+#[doc(hidden)]
 pub const fn is_row_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     let mut at = 1;

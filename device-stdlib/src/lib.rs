@@ -42,6 +42,14 @@ pub mod macros {
 use kiln_jit_core::ir::IntrinsicDef;
 
 /// All rows of all chapters.
+///
+/// ```
+/// use kiln::stdlib::{find, registry};
+///
+/// assert!(registry().any(|row| row.name == "math.sqrt"));
+/// assert_eq!(find("math.sqrt").map(|row| row.params.len()), Some(1));
+/// assert!(find("math.nothing").is_none());
+/// ```
 pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
     index::rows()
         .chain(warp::rows())

@@ -55,6 +55,68 @@
 //! | `math/exponential` | exponentials, logarithms, tanh |
 //! | `math/trigonometric` | sine, cosine |
 //! | `math/power` | powers |
+//!
+//! What is exact is so on every device:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn exact(x: f32, y: &mut [f32]) {
+//!     y[0] = x.floor();
+//!     y[1] = x.ceil();
+//!     y[2] = x.trunc();
+//!     y[3] = x.round_ties_even();
+//!     y[4] = x.copysign(1.0);
+//!     y[5] = x.mul_add(2.0, 0.5);
+//!     y[6] = x.recip();
+//!     y[7] = x.powi(3);
+//! }
+//!
+//! #[kernel]
+//! fn bits(x: &[f32], out: &mut [u32]) {
+//!     let i = global_id().x;
+//!     if i < x.len() && !x[i].is_nan() {
+//!         out[i] = x[i].to_bits();
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut y = jit.zeros(8)?;
+//! exact.launch(&jit, (1, 1), -2.5, &mut y)?;
+//! assert_eq!(y.to_vec()?, [-3.0, -2.0, -2.0, -2.0, 2.5, -4.5, -0.4, -15.625]);
+//! let (x, mut out) = (jit.upload(&[1.0, f32::NAN])?, jit.zeros(2)?);
+//! bits.launch(&jit, (1, 32), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?, [0x3f80_0000, 0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The others are near what the host has, here as methods of the builder's values:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let curves = Kernel::build("curves", |k| {
+//!     let (x, y) = (k.param("x", k.ty::<f64>()), k.slice_mut("y", k.ty::<f64>()));
+//!     let all = [x.exp2(), x.ln(), x.log2(), x.log10(), x.sin(), x.cos(), x.tanh(), x.powf(0.3)];
+//!     for (i, curve) in all.into_iter().enumerate() {
+//!         y.at(i as u32).set(curve);
+//!     }
+//! })?;
+//! let jit = Jit::new()?;
+//! let mut y = jit.zeros::<f64>(8)?;
+//! let x = 1.25f64;
+//! jit.launch(&curves, 1, 1, args!(x, &mut y))?;
+//! let host = [x.exp2(), x.ln(), x.log2(), x.log10(), x.sin(), x.cos(), x.tanh(), x.powf(0.3)];
+//! for (device, host) in y.to_vec()?.iter().zip(host) {
+//!     assert!((device - host).abs() < 1e-14);
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod exponential;
 mod format;

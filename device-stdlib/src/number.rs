@@ -13,7 +13,7 @@
 //! fn shrink(x: &mut [f32], steps: &mut [i32]) {
 //!     let i = global_id().x;
 //!     if i < x.len() {
-//!         x[i] = soft(x[i], 1.0);
+//!         x[i] = soft(x[i], 1.0).min(4.0);
 //!         steps[i] = steps[i].clamp(-2, 2);
 //!     }
 //! }
@@ -95,7 +95,7 @@ pub use all::Number;
 pub use signed::{Signed, SignedOps};
 
 /// The rows of intrinsics that methods of this chapter have.
-pub fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {
+pub(crate) fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {
     all::rows().chain(signed::rows())
 }
 

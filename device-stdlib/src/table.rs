@@ -168,7 +168,7 @@ macro_rules! methods {
         }
 
         /// The rows of intrinsics that methods of this chapter have.
-        pub fn rows() -> impl Iterator<Item = &'static ::kiln_jit_core::ir::IntrinsicDef> {
+        pub(crate) fn rows() -> impl Iterator<Item = &'static ::kiln_jit_core::ir::IntrinsicDef> {
             [$(row::$name.as_ref()),*].into_iter().flatten()
         }
     };
@@ -222,7 +222,7 @@ macro_rules! operations {
         }
 
         /// The rows of this chapter.
-        pub fn rows() -> impl Iterator<Item = &'static ::kiln_jit_core::ir::IntrinsicDef> {
+        pub(crate) fn rows() -> impl Iterator<Item = &'static ::kiln_jit_core::ir::IntrinsicDef> {
             [$($name::row()),+].into_iter()
         }
     };

@@ -55,7 +55,8 @@ mod cells;
 mod meaning;
 pub mod operations;
 
-pub use operations::{Warp, rows};
+pub use operations::Warp;
+pub(crate) use operations::rows;
 
 /// The member mask of a whole warp.
 pub const FULL_MASK: u32 = u32::MAX;

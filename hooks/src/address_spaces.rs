@@ -41,6 +41,27 @@ use kiln_compiler::ir::{
 };
 
 /// Tightens generic pointers and slices. See the [module](self) documentation.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::hook::HookSet;
+///
+/// #[kernel]
+/// fn double(x: &mut [f32]) {
+///     x[global_id().x] *= 2.0;
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let with = Jit::builder().hooks(HookSet::from(kiln::hooks::address_spaces())).build()?;
+/// let without = Jit::builder().hooks(HookSet::new()).build()?;
+/// let mut x = with.zeros::<f32>(1)?;
+/// assert!(with.inspect(&double, args!(&mut x))?.ir().contains("ptr<global"));
+/// let mut x = without.zeros::<f32>(1)?;
+/// assert!(without.inspect(&double, args!(&mut x))?.ir().contains("ptr<generic"));
+/// # Ok(())
+/// # }
+/// ```
 pub fn address_spaces() -> Hook {
     Hook::new("address-spaces")
         .version(3)

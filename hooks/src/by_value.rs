@@ -23,6 +23,32 @@ use kiln_compiler::hook::Hook;
 use kiln_compiler::ir::{AddressSpace, Module, Passing, Value};
 
 /// Passes aggregates by value. See the [module](self) documentation.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::hook::HookSet;
+///
+/// #[derive(Copy, Clone, KernelType)]
+/// #[repr(C)]
+/// struct Range {
+///     low: f32,
+///     high: f32,
+/// }
+///
+/// #[kernel]
+/// fn clamp(x: &mut [f32], range: Range) {
+///     x[0] = x[0].clamp(range.low, range.high);
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::builder().hooks(HookSet::from(kiln::hooks::by_value())).build()?;
+/// let mut x = jit.upload(&[7.0f32])?;
+/// clamp.launch(&jit, (1, 1), &mut x, Range { low: 0.0, high: 1.0 })?;
+/// assert_eq!(x.to_vec()?, [1.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub fn by_value() -> Hook {
     Hook::new("by-value").version(2).lower_abi(|cx, module| {
         pass_by_value(module, cx.target.max_param_bytes());

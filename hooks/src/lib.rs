@@ -19,6 +19,22 @@ pub use by_value::by_value;
 use kiln_compiler::hook::HookSet;
 
 /// The standard hooks, in order.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::hook::Hook;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let names: Vec<String> = kiln::hooks::standard().iter().map(|hook| hook.name().to_owned()).collect();
+/// assert_eq!(names, ["address-spaces", "by-value"]);
+/// // Another list, in another order, with another hook.
+/// let own = Hook::new("own").rewrite_ir(|_, _| Ok(()));
+/// let jit = Jit::builder().hooks(kiln::hooks::standard().without("by-value").first(own)).build()?;
+/// assert_eq!(jit.hooks().iter().count(), 2);
+/// # Ok(())
+/// # }
+/// ```
 pub fn standard() -> HookSet {
     HookSet::new()
         // Before everything that asks what memory an access goes to.

@@ -59,6 +59,64 @@ impl StageObserver for Recorder {
 
 /// What a kernel becomes for certain argument types: made by [`crate::jit::Jit::inspect`] and
 /// [`crate::jit::Jit::inspect_block`], by compiling afresh.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::target::{PtxTarget, Target};
+///
+/// #[kernel]
+/// fn double(x: &mut [f32]) {
+///     x[global_id().x] *= 2.0;
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let sm_90 = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
+/// let jit = Jit::builder().device(Device::cpu()).options(sm_90).build()?;
+/// let mut x = jit.upload(&[1.0f32; 64])?;
+/// let inspection = jit.inspect(&double, args!(&mut x))?;
+/// assert!(inspection.ir().contains("kernel @double"));
+/// assert!(inspection.unoptimized_llvm()?.contains("fmul"));
+/// assert!(inspection.llvm()?.contains("fmul") || inspection.llvm()?.contains("fadd"));
+/// assert!(inspection.ptx()?.contains(".entry"));
+/// println!("{:?}", inspection.sass()); // an error where there is no `ptxas`
+/// for (stage, took) in inspection.timings() {
+///     println!("{}: {took:?}", stage.name());
+/// }
+/// for hook in inspection.hooks() {
+///     println!("{} took {:?}", hook.hook, hook.took);
+/// }
+/// assert_eq!(inspection.info().name, "double");
+/// assert!(inspection.compiled().is_some());
+/// println!("{:?}", inspection.key());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Where code depends on the shape of blocks, as a CPU's does:
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::compile::Stage;
+///
+/// #[kernel]
+/// fn double(x: &mut [f32]) {
+///     x[global_id().x] *= 2.0;
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::on(Device::cpu());
+/// let mut x = jit.upload(&[1.0f32; 64])?;
+/// let inspection = jit.inspect_block(&double, 64, args!(&mut x))?;
+/// assert!(inspection.stage(Stage::Legal).is_some_and(|ir| ir.contains("load")));
+/// match inspection.interpreted() {
+///     None => println!("{} lanes", inspection.host_code()?.lanes),
+///     Some(why) => println!("interpreted: {why}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Inspection {
     stages: Vec<(Stage, Duration, String)>,

@@ -61,6 +61,62 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Every read-modify-write gives the old value, here with 32 threads at once:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn change(cells: &mut [u32], old: &mut [u32]) {
+//!     let lane = thread_idx().x as u32;
+//!     atomic_min(&mut cells[0], lane);
+//!     atomic_max(&mut cells[1], lane);
+//!     atomic_and(&mut cells[2], !(1 << lane));
+//!     atomic_or(&mut cells[3], 1 << lane);
+//!     atomic_xor(&mut cells[4], lane);
+//!     // Whoever finds 0 is the first, and there is one.
+//!     if atomic_cas(&mut cells[5], 0, 7) == 0 {
+//!         old[0] = atomic_exchange(&mut cells[6], 8);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut cells = jit.upload(&[5, 5, u32::MAX, 0, 0, 0, 9])?;
+//! let mut old = jit.zeros(1)?;
+//! change.launch(&jit, (1, 32), &mut cells, &mut old)?;
+//! assert_eq!(cells.to_vec()?, [0, 31, 0, u32::MAX, 0, 7, 8]);
+//! assert_eq!(old.to_vec()?, [9]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With an ordering and a scope:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn ordered(cells: &mut [u32]) {
+//!     atomic_add_with(&mut cells[0], 1, Ordering::AcqRel, Scope::Device);
+//!     atomic_min_with(&mut cells[1], 1, Ordering::Acquire, Scope::Block);
+//!     atomic_max_with(&mut cells[2], 1, Ordering::Release, Scope::Device);
+//!     atomic_and_with(&mut cells[3], 1, Ordering::SeqCst, Scope::System);
+//!     atomic_or_with(&mut cells[4], 1, Ordering::Relaxed, Scope::Block);
+//!     atomic_xor_with(&mut cells[5], 1, Ordering::AcqRel, Scope::Block);
+//!     atomic_exchange_with(&mut cells[6], 1, Ordering::AcqRel, Scope::Device);
+//!     atomic_cas_with(&mut cells[7], 0, 1, Ordering::SeqCst, Scope::Device);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut cells = jit.zeros(8)?;
+//! ordered.launch(&jit, (1, 1), &mut cells)?;
+//! assert_eq!(cells.to_vec()?, [1, 0, 1, 0, 1, 1, 1, 1]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::ir::{AtomicOp, Ordering as IrOrdering, Scope};
 

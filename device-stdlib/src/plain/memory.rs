@@ -24,6 +24,33 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Fences order what a thread writes before with what it writes after, for those who see the latter:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn publish(data: &mut [u32], flags: &mut [u32]) {
+//!     data[0] = 42;
+//!     thread_fence_block(); // for the threads of this block
+//!     flags[0] = 1;
+//!     thread_fence(); // for all threads of the device
+//!     flags[1] = 1;
+//!     thread_fence_system(); // for the host, too
+//!     flags[2] = 1;
+//!     thread_fence_with(Ordering::Release, Scope::Device); // this thread's writes alone
+//!     atomic_store(&mut flags[3], 1, Ordering::Relaxed, Scope::Device);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut data, mut flags) = (jit.zeros(1)?, jit.zeros(4)?);
+//! publish.launch(&jit, (1, 1), &mut data, &mut flags)?;
+//! assert_eq!(flags.to_vec()?, [1, 1, 1, 1]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::ir::Scope;
 use kiln_jit_core::value::DeviceType;

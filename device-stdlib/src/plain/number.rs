@@ -38,6 +38,42 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Constants and conversions of a type parameter:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn mean<T: Num>(a: T, b: T) -> T {
+//!     let low = a.min(b);
+//!     low + (a.max(b) - low) / T::from_i32(2)
+//! }
+//!
+//! #[device_fn]
+//! fn halved<T: Float>(x: T) -> T {
+//!     x * T::from_f64(0.5)
+//! }
+//!
+//! #[kernel]
+//! fn halves<T: Num>(x: &mut [T], share: &mut [f32]) {
+//!     let i = global_id().x;
+//!     if i < x.len() {
+//!         share[i] = halved(x[i].cast::<f32>());
+//!         x[i] = mean(x[i], T::ONE);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut x, mut share) = (jit.upload(&[9i32, 4])?, jit.zeros(2)?);
+//! halves.launch(&jit, (1, 32), &mut x, &mut share)?;
+//! assert_eq!(x.to_vec()?, [5, 2]);
+//! assert_eq!(share.to_vec()?, [4.5, 2.0]);
+//! assert_eq!(mean(1.0f64, 2.0), 1.5);
+//! # Ok(())
+//! # }
+//! ```
 
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
 
@@ -88,12 +124,16 @@ pub trait NumOps:
     /// The number as `as` converts it.
     fn from_f64(number: f64) -> Self;
     /// The number as `as` converts it to an `f64`.
+    #[doc(hidden)]
     fn to_f64(self) -> f64;
     /// The number as `as` converts it to an `i128`.
+    #[doc(hidden)]
     fn to_i128(self) -> i128;
     /// Whether numbers of this type have a fraction.
+    #[doc(hidden)]
     const IS_FLOAT: bool;
     /// The number as `as` converts it from an `i128`.
+    #[doc(hidden)]
     fn from_i128(number: i128) -> Self;
     /// The number as another type, with the meaning of `as`.
     fn cast<U: NumOps>(self) -> U {

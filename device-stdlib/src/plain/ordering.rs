@@ -1,5 +1,26 @@
 //! Orderings of atomics and fences, as rustc checks them: a load does not release, a store does not
 //! acquire, a fence orders something.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn wait_for_two(flags: &mut [u32]) {
+//!     atomic_store(&mut flags[0], 1, Ordering::Release, Scope::Device);
+//!     let before = atomic_add_with(&mut flags[1], 1, Ordering::AcqRel, Scope::Device);
+//!     if before == 1 {
+//!         flags[2] = atomic_load(&flags[0], Ordering::Acquire, Scope::Device);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut flags = jit.zeros(3)?;
+//! wait_for_two.launch(&jit, (2, 1), &mut flags)?;
+//! assert_eq!(flags.to_vec()?, [1, 2, 1]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::front::{Front, Operand};
 use kiln_jit_core::ir::{Constant, Ordering as IrOrdering, Scope, TypeForm};

@@ -23,6 +23,103 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Who a lane is, and which lanes are where:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn number_the_odd(x: &[u32], out: &mut [u32]) {
+//!     let i = global_id().x;
+//!     let odd = ballot(FULL_MASK, x[i] % 2 == 1);
+//!     let before = (odd & lanemask_lt()).count_ones();
+//!     let others = odd & !lanemask_eq();
+//!     let up_to = (odd & lanemask_le()).count_ones();
+//!     let from = (odd & lanemask_ge()).count_ones();
+//!     let after = (odd & lanemask_gt()).count_ones();
+//!     if x[i] % 2 == 1 && active_mask() & lanemask_eq() != 0 {
+//!         let lane = lane_id() + 32 * warp_id();
+//!         out[i] = before + 100 * (up_to - before) + 1000 * (from - after) + others.count_ones() - lane / 32;
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&(0..32).collect::<Vec<u32>>())?;
+//! let mut out = jit.zeros(32)?;
+//! number_the_odd.launch(&jit, (1, 32), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?[..6], [0, 1115, 0, 1116, 0, 1117]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Lanes read each other's values, and agree:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn neighbours(x: &[u32], out: &mut [u32]) {
+//!     let i = global_id().x;
+//!     let v = x[i];
+//!     let first = shuffle_idx(FULL_MASK, v, 0, 32);
+//!     let left = shuffle_up(FULL_MASK, v, 1, 32);
+//!     let right = shuffle_down(FULL_MASK, v, 1, 32);
+//!     let partner = shuffle_xor(FULL_MASK, v, 1, 32);
+//!     out[i] = first + 2 * left + 3 * right + 4 * partner;
+//! }
+//!
+//! #[kernel]
+//! fn agree(x: &[u32], out: &mut [u32]) {
+//!     let v = x[global_id().x];
+//!     let all = warp_all(FULL_MASK, v < 32);
+//!     let any = warp_any(FULL_MASK, v == 31);
+//!     let uniform = warp_uniform(FULL_MASK, v < 32);
+//!     let same_parity = match_any(FULL_MASK, v % 2);
+//!     let all_equal = match_all(FULL_MASK, v / 32);
+//!     let largest = warp_reduce_max(FULL_MASK, v) - warp_reduce_min(FULL_MASK, v);
+//!     let bits = warp_reduce_or(FULL_MASK, v) - warp_reduce_and(FULL_MASK, v);
+//!     let parity = warp_reduce_xor(FULL_MASK, v);
+//!     warp_sync(FULL_MASK);
+//!     if lane_id() == 0 && all && any && uniform {
+//!         out[0] = same_parity;
+//!         out[1] = all_equal;
+//!         out[2] = largest;
+//!         out[3] = bits + parity;
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&(0..32).collect::<Vec<u32>>())?;
+//! let mut out = jit.zeros(32)?;
+//! neighbours.launch(&jit, (1, 32), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?[..2], [7, 6]);
+//! agree.launch(&jit, (1, 32), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?[..4], [0x5555_5555, u32::MAX, 31, 31]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In the builder they are methods of `k`, by the trait [`Warp`]:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let sum = Kernel::build("sum", |k| {
+//!     let x = k.slice_mut("x", k.ty::<u32>());
+//!     let i = k.global_id().x();
+//!     x.at(i).set(k.warp_reduce_add(FULL_MASK, x.at(i)));
+//! })?;
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[2u32; 32])?;
+//! jit.launch(&sum, 1, 32, args!(&mut x))?;
+//! assert_eq!(x.to_vec()?, [64; 32]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::ir::{
     CompareOp, Effects, Known, Match, Meaning, Reduction, Shuffle, Uniformity, Vote,

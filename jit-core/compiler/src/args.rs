@@ -109,6 +109,30 @@ impl ArgSignature {
 ///     [first.args()[0], second.args()[0]]
 /// }
 /// ```
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::args::{Arg, IntoArg};
+///
+/// #[kernel]
+/// fn axpy(a: f32, x: &[f32], y: &mut [f32]) {
+///     y[0] += a * x[0];
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let (x, mut y) = (jit.upload(&[2.0f32])?, jit.upload(&[1.0f32])?);
+/// let a = 3.0f32.into_arg();
+/// assert_eq!(a.type_name(), "f32");
+/// assert!(a.duplicate().is_some() && (&mut y).into_arg().duplicate().is_none());
+/// let list: [Arg<'_>; 3] = [a, (&x).into_arg(), (&mut y).into_arg()];
+/// assert!(list[1].type_form().contains("f32"));
+/// jit.launch(&axpy, 1, 1, &list)?; // as `args!(3.0f32, &x, &mut y)` does
+/// assert_eq!(y.to_vec()?, [7.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Arg<'a> {
     signature: ArgSignature,
     pub(crate) host: HostType,
@@ -176,6 +200,7 @@ impl<'a> Arg<'a> {
 
     /// The arguments that a struct with slices inside is, a field each in the order of the struct, as one.
     /// What `#[derive(KernelView)]` writes; `V` is the struct.
+    #[doc(hidden)]
     pub fn view<V: KernelValue>(fields: impl IntoIterator<Item = (&'static str, Arg<'a>)>) -> Self {
         let part = |(field, arg): (&'static str, Arg<'a>)| arg.of_field(field);
         Arg {
@@ -407,6 +432,32 @@ fn slice_arg<'a, T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'a> {
 }
 
 /// A host value that a hook's [`crate::hook::Hook::convert_argument`] turns into an argument.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::args::{IntoArg, host};
+/// use kiln::core::hook::Hook;
+///
+/// struct Celsius(f64);
+///
+/// #[kernel]
+/// fn warm(x: &mut [f32], kelvin: f32) {
+///     x[0] += kelvin;
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let kelvin = Hook::new("kelvin").convert_argument(|value| {
+///     let celsius = value.downcast_ref::<Celsius>();
+///     Ok(celsius.map(|celsius| ((celsius.0 + 273.15) as f32).into_arg()))
+/// });
+/// let jit = Jit::builder().hook(kelvin).build()?;
+/// let mut x = jit.zeros::<f32>(1)?;
+/// jit.launch(&warm, 1, 1, &[(&mut x).into_arg(), host(&Celsius(0.0))])?;
+/// assert_eq!(x.to_vec()?, [273.15]);
+/// # Ok(())
+/// # }
+/// ```
 pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
     Arg {
         signature: ArgSignature::OF_NONE,

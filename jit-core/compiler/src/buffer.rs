@@ -13,6 +13,22 @@ use crate::value::{KernelType, bytes_of, vec_from_bytes};
 ///
 /// What makes one asks for a [`KernelType`], so that a type which is none is one error, not one for each
 /// place that a buffer of it is named at.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let device = Device::best()?;
+/// let mut x = Buffer::from_slice(&device, &[1u32, 2, 3])?; // `jit.upload` with the device of a `Jit`
+/// let zeros = Buffer::<f32>::zeros(&device, 4)?;
+/// x.write(&[7, 8])?;
+/// assert_eq!(x.to_vec()?, [7, 8, 3]);
+/// assert_eq!((x.len(), zeros.is_empty()), (3, false));
+/// assert_eq!(x.device_id(), zeros.device_id());
+/// println!("at {:#x}", x.address());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Buffer<T> {
     backend: Arc<dyn Backend>,
     address: u64,

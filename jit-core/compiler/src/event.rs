@@ -5,6 +5,22 @@ use kiln_runtime::{Device, Marker};
 use crate::error::Result;
 
 /// A point in the order of a device's work (CUDA guide, "Events").
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::runtime::Event;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let device = Device::best()?;
+/// let start = Event::record(&device)?;
+/// let zeros = Buffer::<u8>::zeros(&device, 1 << 20)?;
+/// let end = Event::record(&device)?;
+/// assert!(start.elapsed_ms(&end)? >= 0.0);
+/// drop(zeros);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Event {
     pub(crate) device: Device,
     pub(crate) marker: Box<dyn Marker>,

@@ -46,6 +46,41 @@ impl Stage {
 }
 
 /// Looks on while a kernel is compiled.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use kiln::core::compile::{HookStep, Stage, StageObserver};
+///
+/// /// Prints how long everything took, and the IR that hooks leave.
+/// struct Printer;
+///
+/// impl StageObserver for Printer {
+///     fn stage(&self, kernel: &str, stage: Stage, took: Duration, _: &dyn Fn() -> String) {
+///         println!("{kernel}: {} took {took:?}", stage.name());
+///     }
+///
+///     fn hook(&self, kernel: &str, step: &HookStep<'_>) {
+///         println!("{kernel}: {} at {}: {}", step.hook, step.point, step.text());
+///     }
+/// }
+///
+/// #[kernel]
+/// fn double(x: &mut [f32]) {
+///     x[global_id().x] *= 2.0;
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::builder().observer(Arc::new(Printer)).build()?;
+/// let mut x = jit.upload(&[1.0f32; 32])?;
+/// jit.launch(&double, 1, 32, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [2.0; 32]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait StageObserver: Sync {
     /// A stage is done. `text` prints its output, if asked; `took` is the time since the stage
     /// before, printing excluded.

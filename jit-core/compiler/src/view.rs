@@ -28,22 +28,19 @@ pub trait KernelView<'a> {
 /// A type of the host that is passed to kernels as something else. Implement it for references:
 ///
 /// ```
-/// # mod kiln { pub mod prelude { pub use kiln_compiler::view::*; } }
-/// # use kiln_compiler::{args::{Arg, IntoArg}, runtime::Buffer};
-/// # struct Tensor<'a> { data: &'a [f32], columns: u32 }
-/// # struct TensorArgs<'a> { data: &'a Buffer<f32>, columns: u32 }
-/// # impl<'a> KernelView<'a> for Tensor<'a> {
-/// #     type Args = TensorArgs<'a>;
-/// #     fn arg(args: TensorArgs<'a>) -> Arg<'a> { IntoArg::into_arg(args.data) }
-/// # }
 /// use kiln::prelude::*;
+///
+/// #[derive(KernelView)]
+/// struct Tensor<'a> {
+///     data: &'a [f32],
+///     columns: u32,
+/// }
 ///
 /// struct HostTensor {
 ///     data: Buffer<f32>,
 ///     columns: u32,
 /// }
 ///
-/// // `Tensor` and `TensorArgs` are of `#[derive(KernelView)] struct Tensor<'a> { data: &'a [f32], columns: u32 }`.
 /// impl<'a> ToKernel<'a> for &'a HostTensor {
 ///     type View = Tensor<'a>;
 ///     fn to_kernel(self) -> TensorArgs<'a> {

@@ -36,6 +36,16 @@ use kiln_ir::launch::Dim3;
 use kiln_ir::{debug_as_text, error_text};
 
 /// Which checks launches make; a part of `JitOptions`.
+///
+/// ```
+/// use kiln_interp::checks::Checks;
+///
+/// let some = Checks::none().races().barriers().watchdog(1_000_000);
+/// assert!(some.has_races() && some.has_barriers() && !some.has_uninitialized());
+/// assert_eq!(some.iterations(), Some(1_000_000));
+/// assert!(Checks::default().is_none() && Checks::all().has_uninitialized());
+/// assert_ne!(some.uninitialized(), some);
+/// ```
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Checks {
     races: bool,

@@ -8,6 +8,14 @@ use crate::stop::{Stop, StopReason};
 use crate::{AddressSpace, debug_as_text, error_text};
 
 /// Up to three dimensions, x first; what is not given is 1.
+///
+/// ```
+/// use kiln_ir::launch::Dim3;
+///
+/// let block = Dim3::from((8, 4));
+/// assert_eq!(block.to_array(), [8, 4, 1]);
+/// assert_eq!((block.count(), Dim3::from(32).x), (32, 32));
+/// ```
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Dim3 {
     /// The fastest dimension.
@@ -94,12 +102,26 @@ impl std::fmt::Display for Dim3 {
 /// A grid has at most 2^31 - 1 blocks in x. If more are needed, this gives a number that is above, so
 /// that the launch is refused rather than done in part: have each thread of a smaller grid take
 /// several elements.
+///
+/// ```
+/// use kiln_ir::launch::grid_for;
+///
+/// assert_eq!(grid_for(1000, 256), 4); // 4 * 256 threads, of which 24 have nothing to do
+/// ```
 pub fn grid_for(n: usize, block: u32) -> u32 {
     let blocks = n.div_ceil(block.max(1) as usize).max(1);
     u32::try_from(blocks).unwrap_or(u32::MAX)
 }
 
 /// The shape of a launch.
+///
+/// ```
+/// use kiln_ir::launch::LaunchConfig;
+///
+/// let config = LaunchConfig::new(100, (16, 16)).shared_bytes(4096);
+/// assert_eq!((config.grid.count(), config.block.count()), (100, 256));
+/// assert_eq!(LaunchConfig::from((100, 256)), LaunchConfig::new(100, 256));
+/// ```
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LaunchConfig {
     /// Blocks of the grid.

@@ -25,6 +25,13 @@ impl Jit {
     }
 
     /// A `Jit` on this device, with [`kiln_hooks::standard`] and default options.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// let jit = Jit::on(Device::cpu());
+    /// assert_eq!(jit.device().info().kind, DeviceKind::Cpu);
+    /// ```
     pub fn on(device: Device) -> Jit {
         Jit::with(device, kiln_hooks::standard(), JitOptions::default())
     }
@@ -59,6 +66,32 @@ impl Jit {
 }
 
 /// The settings of a [`Jit`] that is about to be made; [`Jit::builder`].
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use std::sync::Arc;
+///
+/// use kiln::core::codegen::Isas;
+/// use kiln::core::compile::NoObserver;
+/// use kiln::core::job::CompileOptions;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::builder()
+///     .device(Device::cpu())
+///     .hooks(kiln::hooks::standard())
+///     .options(JitOptions::default())
+///     .compile(CompileOptions::default().contract(false))
+///     .specialize_facts(true)
+///     .checks(Checks::none().races())
+///     .target(None)
+///     .isas(Isas::default())
+///     .observer(Arc::new(NoObserver))
+///     .build()?;
+/// assert!(jit.options().specialize_facts && jit.options().checks.has_races());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "`build` makes the `Jit`"]
 #[derive(Clone, Debug)]
 pub struct JitBuilder {
@@ -113,6 +146,26 @@ impl JitBuilder {
     }
 
     /// Sets what launches are checked for, on a CPU device.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn all_write(x: &mut [u32]) {
+    ///     x[0] = global_id().x as u32;
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::builder().device(Device::cpu()).checks(Checks::all()).build()?;
+    /// let mut x = jit.zeros::<u32>(1)?;
+    /// let launched = jit.launch(&all_write, 1, 32, args!(&mut x));
+    /// let error = launched.and_then(|()| jit.synchronize()).unwrap_err();
+    /// let race = error.finding().expect("two threads write one element");
+    /// assert_eq!((race.kernel(), race.block().x), ("all_write", 0));
+    /// println!("{} at {}", race, race.location());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn checks(self, checks: Checks) -> JitBuilder {
         self.change(|options| options.checks(checks))
     }

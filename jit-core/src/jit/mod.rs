@@ -35,6 +35,31 @@ pub use options::JitOptions;
 pub use prepared::Prepared;
 
 /// Compiles and launches kernels on one device. Clones share everything; any thread may use them.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[kernel]
+/// fn scale(x: &mut [f32], by: f32) {
+///     let i = global_id().x;
+///     if i < x.len() {
+///         x[i] *= by;
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let mut x = jit.upload(&[1.0f32, 2.0])?;
+/// let mut zeros = jit.zeros::<f32>(1000)?;
+/// let start = jit.record()?;
+/// jit.launch(&scale, 1, 32, args!(&mut x, 3.0f32))?;
+/// jit.launch(&scale, grid_for(1000, 256), 256, args!(&mut zeros, 3.0f32))?;
+/// println!("{} ms on {:?}", start.elapsed_ms(&jit.record()?)?, jit.device());
+/// jit.synchronize()?; // what went wrong on the device is told here, or where a buffer is read
+/// assert_eq!(x.to_vec()?, [3.0, 6.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Jit(Arc<State>);
 
@@ -56,6 +81,18 @@ impl std::fmt::Debug for Jit {
 
 impl Jit {
     /// A `Jit` for a device with these hooks and options.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), JitOptions::default());
+    /// assert_eq!(jit.hooks().iter().count(), 2);
+    /// assert_eq!(jit.options().time_limit, None);
+    /// println!("compiles for {:?}", jit.target());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn with(device: Device, hooks: HookSet, options: JitOptions) -> Jit {
         let target = options.target.clone().unwrap_or_else(|| {
             if options.checks.is_none() {
@@ -116,6 +153,26 @@ impl Jit {
     /// The global of a name, by which kernels of this `Jit` share memory
     /// ([`KernelBuilder::global`](kiln_compiler::build::KernelBuilder::global)), as an array of `T`.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let count = Kernel::build("count", |k| {
+    ///     k.global("launches", &[0u32, 7]).at(0).atomic_add(1);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// for _ in 0..3 {
+    ///     jit.launch(&count, 1, 1, args!())?;
+    /// }
+    /// let launches = jit.global::<u32>("launches")?;
+    /// assert_eq!((launches.len(), launches.is_empty()), (2, false));
+    /// assert_eq!(launches.to_vec()?, [3, 7]);
+    /// launches.write(&[0])?;
+    /// assert_eq!(launches.to_vec()?, [0, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// No kernel that has it was launched here, or it is of another type.
     pub fn global<T: KernelType>(&self, name: &str) -> Result<Global<T>> {
@@ -148,6 +205,40 @@ impl Jit {
     /// it has not returned, else from the next call that waits. A thread sees the call at the next turn
     /// of a loop; where the innermost loop counts with 32 bits, after that loop.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// #[kernel]
+    /// fn forever(x: &mut [u32]) {
+    ///     while x[0] < 10 {
+    ///         x[1] += 1;
+    ///         x[0] = x[1] % 5;
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::on(Device::cpu());
+    /// let mut x = jit.zeros::<u32>(2)?;
+    /// let ended = AtomicBool::new(false);
+    /// let stopped = std::thread::scope(|scope| {
+    ///     // Again and again, since a launch that is made after a call is not ended by it.
+    ///     scope.spawn(|| {
+    ///         while !ended.load(Ordering::Relaxed) {
+    ///             jit.cancel().expect("a CPU can");
+    ///         }
+    ///     });
+    ///     let launched = jit.launch(&forever, 1, 1, args!(&mut x));
+    ///     let stopped = launched.and_then(|()| jit.synchronize());
+    ///     ended.store(true, Ordering::Relaxed);
+    ///     stopped
+    /// });
+    /// assert!(stopped.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The device cannot end launches: a GPU.
     pub fn cancel(&self) -> Result<()> {
@@ -172,6 +263,26 @@ impl Jit {
     }
 
     /// [`Jit::launch`] with dynamic shared memory.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn reverse(x: &mut [f32]) {
+    ///     let (i, tile) = (thread_idx().x, dynamic_shared::<f32>());
+    ///     tile[i] = x[i];
+    ///     barrier();
+    ///     x[i] = tile[x.len() - 1 - i];
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[1.0f32, 2.0, 3.0])?;
+    /// jit.launch_with(&reverse, LaunchConfig::new(1, 3).shared_bytes(12), args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [3.0, 2.0, 1.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Jit::launch`].
@@ -220,6 +331,27 @@ impl Jit {
     /// Compiles and loads a kernel for arguments of these types, and gives it back ready: its
     /// launches skip the look-up. A later redefinition does not reach it.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn double(x: &mut [f32]) {
+    ///     let i = global_id().x;
+    ///     if i < x.len() {
+    ///         x[i] *= 2.0;
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[1.0f32; 64])?;
+    /// let ready = jit.compile(&double, args!(&mut x))?;
+    /// ready.launch(2, 32, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [2.0; 64]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`Jit::launch`].
     pub fn compile(&self, kernel: &(impl AsKernel + ?Sized), args: &[Arg<'_>]) -> Result<Prepared> {
@@ -238,6 +370,25 @@ impl Jit {
     /// What a kernel becomes for arguments of these types, stage by stage. Where code depends on the
     /// shape of blocks, as for a CPU, that is its legal IR; [`Jit::inspect_block`] goes on from there.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn double(x: &mut [f32]) {
+    ///     let i = global_id().x;
+    ///     if i < x.len() {
+    ///         x[i] *= 2.0;
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[1.0f32; 64])?;
+    /// assert!(jit.inspect(&double, args!(&mut x))?.ir().contains("kernel @double"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`Jit::launch`], as far as compilation goes.
     pub fn inspect(
@@ -249,6 +400,26 @@ impl Jit {
     }
 
     /// What a kernel becomes for arguments of these types and blocks of a shape, stage by stage.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn double(x: &mut [f32]) {
+    ///     let i = global_id().x;
+    ///     if i < x.len() {
+    ///         x[i] *= 2.0;
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[1.0f32; 64])?;
+    /// let inspection = jit.inspect_block(&double, 32, args!(&mut x))?;
+    /// println!("{}", inspection.llvm().unwrap_or("interpreted"));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Jit::inspect`]; a block that the device does not have.
@@ -294,11 +465,31 @@ impl Jit {
 
     /// Why the latest compilation of a kernel was needed: the fields of the cache key that differ
     /// from the most similar earlier compilation. `None` if it was never compiled.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let zero = Kernel::build("zero", |k| {
+    ///     let x = k.slice_mut("x", k.type_param("T").num());
+    ///     x.at(0).set(0);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// jit.launch(&zero, 1, 1, args!(&mut jit.upload(&[1.0f32])?))?;
+    /// jit.launch(&zero, 1, 1, args!(&mut jit.upload(&[1u64])?))?;
+    /// let report = jit.explain_recompile(&zero).expect("it was compiled");
+    /// assert_eq!(report.compilations, 2);
+    /// println!("{report}"); // the types of its arguments differ
+    /// let stats = jit.cache_stats();
+    /// assert_eq!((stats.hits, stats.misses), (0, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn explain_recompile(&self, kernel: &Kernel) -> Option<RecompileReport> {
         self.0.cache.explain(&kernel.name())
     }
 
-    /// How often the cache was asked, and what it had.
+    /// How often the cache was asked, and what it had; [`Jit::explain_recompile`] has an example.
     pub fn cache_stats(&self) -> CacheStats {
         self.0.cache.stats()
     }

@@ -13,13 +13,24 @@ use kiln_compiler::target::Target;
 /// Settings of a [`Jit`](super::Jit): fields to read, and methods of the same names that set them.
 ///
 /// ```
-/// use kiln_jit_core::jit::JitOptions;
-/// use kiln_jit_core::target::{PtxTarget, Target};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use kiln::core::codegen::Isas;
+/// use kiln::core::compile::NoObserver;
+/// use kiln::core::job::CompileOptions;
+/// use kiln::core::target::{PtxTarget, Target};
+/// use kiln::prelude::*;
 ///
 /// let options = JitOptions::default()
+///     .compile(CompileOptions::default().line_info(true))
 ///     .specialize_facts(true)
+///     .checks(Checks::none())
+///     .time_limit(Duration::from_secs(10))
+///     .isas(Isas::default())
+///     .observer(Arc::new(NoObserver))
 ///     .target(Target::Ptx(PtxTarget::for_sm(90)));
-/// assert!(options.specialize_facts);
+/// assert!(options.specialize_facts && options.compile.line_info);
 /// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]

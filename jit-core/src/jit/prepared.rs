@@ -13,6 +13,26 @@ use kiln_compiler::error::Result;
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
 
 /// A kernel compiled for arguments of certain types, loaded on a device.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[kernel]
+/// fn double(x: &mut [u32]) {
+///     x[global_id().x] *= 2;
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let mut x = jit.upload(&[1u32; 64])?;
+/// let ready = jit.compile(&double, args!(&mut x))?.prepare_block(32)?;
+/// assert_eq!(ready.info().name, "double");
+/// ready.launch(2, 32, args!(&mut x))?;
+/// ready.launch_with(LaunchConfig::new(2, 32), args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [4; 64]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Prepared {
     pub(super) jit: Jit,
     pub(super) specialized: Arc<Specialized>,

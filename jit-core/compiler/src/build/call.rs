@@ -13,6 +13,25 @@ use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val};
 impl KernelBuilder {
     /// Calls an intrinsic. The library wraps its intrinsics in functions; this is for those, and
     /// for rows of one's own.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let roots = Kernel::build("roots", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<f32>());
+    ///     match kiln::stdlib::find("math.sqrt") {
+    ///         Some(sqrt) => x.at(0).set(k.intrinsic(sqrt, &[x.at(0).get()])),
+    ///         None => drop(k.intrinsic_error("there is no square root".to_owned(), Type::F32)),
+    ///     }
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[9.0f32])?;
+    /// jit.launch(&roots, 1, 1, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [3.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn intrinsic<'k>(&'k self, def: &'static IntrinsicDef, args: &[Val<'k>]) -> Val<'k> {
         let args: Vec<Val<'k>> = args.iter().map(|&a| self.adopt(a)).collect();
@@ -46,6 +65,32 @@ impl KernelBuilder {
     }
 
     /// Calls a device function. Type parameters are determined by the arguments.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let scaled = DeviceFn::build("scaled", |k| {
+    ///     let t = k.type_param("T").num();
+    ///     let factor = k.const_param("FACTOR", Type::U32);
+    ///     k.return_value(k.param("x", t) * factor.cast(t));
+    /// })?;
+    /// let square = DeviceFn::build("square", |k| {
+    ///     let x = k.param("x", k.type_param("T").num());
+    ///     k.return_value(x * x);
+    /// })?;
+    /// let both = Kernel::build("both", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<f32>());
+    ///     let squared = k.call(&square, &[x.at(0).get()]);
+    ///     x.at(0).set(k.call_with(&scaled, &[], &[("FACTOR", 10)], &[squared]));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[3.0f32])?;
+    /// jit.launch(&both, 1, 1, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [90.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn call<'k>(&'k self, callee: &DeviceFn, args: &[Val<'k>]) -> Val<'k> {
         self.call_with(callee, &[], &[], args)

@@ -63,6 +63,25 @@ impl KernelBuilder {
     }
 
     /// Executes what `then` describes in the threads where `cond` is true.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let sign = Kernel::build("sign", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<i32>());
+    ///     let i = k.global_id().x();
+    ///     k.if_(i.lt(x.len()), || {
+    ///         k.if_(x.at(i).get().lt(0), || x.at(i).set(-1)).else_(|| x.at(i).set(1));
+    ///     });
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[-7, 7])?;
+    /// jit.launch(&sign, 1, 32, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [-1, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn if_<'k>(&'k self, cond: impl IntoVal<'k>, then: impl FnOnce()) -> IfThen<'k> {
         let cond = cond.into_val(self, Some(Type::BOOL));
@@ -115,6 +134,36 @@ impl KernelBuilder {
 
     /// Repeats what `body` describes until a [`KernelBuilder::break_`] or
     /// [`KernelBuilder::return_`].
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// // The first pair of numbers whose product is `n`.
+    /// let factors = Kernel::build("factors", |k| {
+    ///     let (n, x) = (k.param("n", k.ty::<u32>()), k.slice_mut("x", k.ty::<u32>()));
+    ///     let a = k.var("a", 1u32);
+    ///     k.loop_(|| {
+    ///         a.set(a + 1);
+    ///         let b = k.var("b", 1u32);
+    ///         k.loop_(|| {
+    ///             b.set(b + 1);
+    ///             k.if_(b.get().gt(a), || k.continue_out(1)); // with the next `a`
+    ///             k.if_((a * b).ne(n), || k.continue_());
+    ///             x.at(0).set(a.get());
+    ///             x.at(1).set(b.get());
+    ///             k.break_out(1); // out of both
+    ///         });
+    ///         k.break_(); // nobody comes here
+    ///     });
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(2)?;
+    /// jit.launch(&factors, 1, 1, args!(35u32, &mut x))?;
+    /// assert_eq!(x.to_vec()?, [7, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn loop_(&self, body: impl FnOnce()) {
         let body = self.region("the `loop`", true, body);
@@ -122,6 +171,28 @@ impl KernelBuilder {
     }
 
     /// Repeats what `body` describes as long as what `cond` describes is true.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let gcd = Kernel::build("gcd", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<u32>());
+    ///     let (a, b) = (k.var("a", x.at(0)), k.var("b", x.at(1)));
+    ///     k.while_(|| b.get().ne(0), || {
+    ///         let rest = a % b;
+    ///         a.set(b);
+    ///         b.set(rest);
+    ///     });
+    ///     x.at(0).set(a);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[84u32, 36])?;
+    /// jit.launch(&gcd, 1, 1, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?[0], 12);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn while_<'k>(&'k self, cond: impl FnOnce() -> Val<'k>, body: impl FnOnce()) {
         let region = self.open("the `while`", true);
@@ -134,6 +205,24 @@ impl KernelBuilder {
 
     /// Executes what `body` describes for `start`, `start + 1`, ... below `end`. A literal bound
     /// takes the type of the other one.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let total = Kernel::build("total", |k| {
+    ///     let (x, out) = (k.slice("x", k.ty::<f32>()), k.slice_mut("out", k.ty::<f32>()));
+    ///     let sum = k.var("sum", 0.0f32);
+    ///     k.for_range(0, x.len(), |i| sum.set(sum + x.at(i)));
+    ///     out.at(0).set(sum);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let (x, mut out) = (jit.upload(&[1.0f32, 2.0, 3.0])?, jit.zeros::<f32>(1)?);
+    /// jit.launch(&total, 1, 1, args!(&x, &mut out))?;
+    /// assert_eq!(out.to_vec()?, [6.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn for_range<'k>(
         &'k self,
@@ -146,6 +235,24 @@ impl KernelBuilder {
 
     /// Like [`KernelBuilder::for_range`], with a step (of the type of the bounds, may be negative)
     /// and a wish how to unroll.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let stride = Kernel::build("stride", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<u32>());
+    ///     k.for_loop(k.global_id().x(), x.len(), k.global_size().x(), Unroll::By(4), |i| {
+    ///         x.at(i).set(i * 2);
+    ///     });
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(100)?;
+    /// jit.launch(&stride, 2, 16, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?[99], 198);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn for_loop<'k>(
         &'k self,
@@ -241,6 +348,29 @@ impl KernelBuilder {
     }
 
     /// Ends the thread, in a kernel; leaves a device function that returns nothing.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let half = DeviceFn::build("half", |k| {
+    ///     let x = k.param("x", k.ty::<f32>());
+    ///     k.if_(x.lt(0.0), || k.return_value(0.0f32));
+    ///     k.return_value(x * 0.5);
+    /// })?;
+    /// let halves = Kernel::build("halves", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<f32>());
+    ///     let i = k.global_id().x();
+    ///     k.if_(i.ge(x.len()), || k.return_());
+    ///     x.at(i).set(k.call(&half, &[x.at(i).get()]));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[-1.0f32, 3.0])?;
+    /// jit.launch(&halves, 1, 32, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [0.0, 1.5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn return_(&self) {
         self.emit(InstData::Return { value: None }, Type::UNIT);
@@ -274,6 +404,25 @@ impl KernelBuilder {
 
     /// Waits until all threads of the block are here (CUDA guide, `__syncthreads`): every thread
     /// of the block that has not ended must get to the same barrier.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let reverse = Kernel::build("reverse", |k| {
+    ///     let (x, i) = (k.slice_mut("x", k.ty::<u32>()), k.thread_idx().x());
+    ///     let tile = k.shared_array("tile", k.ty::<u32>(), 32);
+    ///     tile.at(i).set(x.at(i));
+    ///     k.barrier();
+    ///     x.at(i).set(tile.at(31 - i));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&(0..32).collect::<Vec<u32>>())?;
+    /// jit.launch(&reverse, 1, 32, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?[..2], [31, 30]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn barrier(&self) {
         self.emit(InstData::Barrier, Type::UNIT);
@@ -281,6 +430,27 @@ impl KernelBuilder {
 
     /// Orders this thread's memory accesses as seen by the threads in `scope`, sequentially
     /// consistent (CUDA guide, `__threadfence`).
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// use kiln::core::ir::Ordering;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let publish = Kernel::build("publish", |k| {
+    ///     let (data, flag) = (k.slice_mut("data", k.ty::<u32>()), k.slice_mut("flag", k.ty::<u32>()));
+    ///     data.at(0).set(42);
+    ///     k.fence_with(Ordering::Release, Scope::Device); // or `k.fence(Scope::Device)`, which orders more
+    ///     flag.at(0).atomic_store(1, Ordering::Relaxed, Scope::Device);
+    ///     k.fence(Scope::Device);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let (mut data, mut flag) = (jit.zeros::<u32>(1)?, jit.zeros::<u32>(1)?);
+    /// jit.launch(&publish, 1, 1, args!(&mut data, &mut flag))?;
+    /// assert_eq!(flag.to_vec()?, [1]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn fence(&self, scope: crate::ir::Scope) {
         self.fence_with(crate::ir::Ordering::SequentiallyConsistent, scope);
@@ -295,6 +465,30 @@ impl KernelBuilder {
 
     /// Declares a mutable variable with a first value. A literal has its Rust type; for another
     /// one give `k.lit(ty, 0)`.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let largest = Kernel::build("largest", |k| {
+    ///     let t = k.type_param("T").num();
+    ///     let x = k.slice_mut("x", t);
+    ///     let found = k.var("found", x.at(0));
+    ///     let count = k.uninit_var("count", t); // 0
+    ///     k.for_range(1, x.len(), |i| {
+    ///         found.set(found.get().max(x.at(i)));
+    ///         count.set(count + 1);
+    ///     });
+    ///     x.at(0).set(found);
+    ///     x.at(1).set(count);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[3.0f32, 8.0, 5.0])?;
+    /// jit.launch(&largest, 1, 1, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?[..2], [8.0, 2.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn var<'k>(&'k self, name: &str, first: impl IntoVal<'k>) -> Var<'k> {
         let first = first.into_val(self, None);

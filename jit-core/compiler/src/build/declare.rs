@@ -12,6 +12,27 @@ use crate::value::{KernelType, KernelValue};
 use super::{BuildErrorKind, IntoVal, KernelBuilder, Place, Val};
 
 /// A type parameter whose bound is still to be said.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let cast = Kernel::build("cast", |k| {
+///     let (from, to) = (k.type_param("From").num(), k.type_param("To").float());
+///     let (index, kept) = (k.type_param("Index").int(), k.type_param("Kept").any());
+///     let (x, y) = (k.slice("x", from), k.slice_mut("y", to));
+///     let (i, old, new) = (k.param("i", index), k.slice("old", kept), k.slice_mut("new", kept));
+///     y.at(i).set(x.at(i).get().cast(to));
+///     new.at(i).set(old.at(i));
+/// })?;
+/// let jit = Jit::new()?;
+/// let (x, mut y) = (jit.upload(&[3u8])?, jit.zeros::<f64>(1)?);
+/// let (old, mut new) = (jit.upload(&[[1u32, 2]])?, jit.zeros::<[u32; 2]>(1)?);
+/// jit.launch(&cast, 1, 1, args!(&x, &mut y, 0u32, &old, &mut new))?;
+/// assert_eq!((y.to_vec()?, new.to_vec()?), (vec![3.0], vec![[1, 2]]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TypeParamBuilder<'k> {
     builder: &'k KernelBuilder,
@@ -59,6 +80,24 @@ impl TypeParamBuilder<'_> {
 impl KernelBuilder {
     /// Declares a type parameter; its bound follows: `k.type_param("T").float()`. It is bound to a
     /// type when the kernel is launched or the function is called.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let double = Kernel::build("double", |k| {
+    ///     let t = k.type_param("T").num();
+    ///     let x = k.slice_mut("x", t);
+    ///     x.at(0).set(x.at(0) * k.lit(t, 2));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let (mut x, mut y) = (jit.upload(&[1.5f32])?, jit.upload(&[3u64])?);
+    /// jit.launch(&double, 1, 1, args!(&mut x))?;
+    /// jit.launch(&double, 1, 1, args!(&mut y))?;
+    /// assert_eq!((x.to_vec()?[0], y.to_vec()?[0]), (3.0, 6));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn type_param(&self, name: &str) -> TypeParamBuilder<'_> {
         TypeParamBuilder {
             builder: self,
@@ -68,6 +107,25 @@ impl KernelBuilder {
 
     /// Declares a const parameter: an integer or bool that is known when the kernel is
     /// specialized. A launch gives it by name.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let scale = Kernel::build("scale", |k| {
+    ///     let factor = k.const_param("FACTOR", Type::U32);
+    ///     let len = k.const_len("N");
+    ///     let table = k.array_of_len(k.ty::<u32>(), len);
+    ///     let (x, table) = (k.slice_mut("x", k.ty::<u32>()), k.param("table", table));
+    ///     x.at(0).set(factor * table.element(0));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(1)?;
+    /// jit.launch(&scale.with_const("FACTOR", 3), 1, 1, args!(&mut x, [5u32, 6]))?; // `N` is 2
+    /// assert_eq!(x.to_vec()?, [15]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn const_param(&self, name: &str, ty: Type) -> Val<'_> {
         let param = self.declare_const(name, ty);
@@ -95,6 +153,31 @@ impl KernelBuilder {
     /// Of a kernel, a struct with slices inside becomes a parameter for each of its fields, `t.data` and
     /// `t.rows` of a `t`, which a launch passes [together](crate::view) or one by one; what this gives is
     /// the struct of them.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// // Of a device function, addresses, too.
+    /// let add = DeviceFn::build("add", |k| {
+    ///     let (to, from) = (k.pointer_mut("to", k.ty::<f32>()), k.pointer("from", k.ty::<f32>()));
+    ///     // SAFETY: who calls it gives the addresses of elements.
+    ///     let (to, from) = unsafe { (to.deref(), from.deref()) };
+    ///     to.set(to.get() + from);
+    /// })?;
+    /// let axpy = Kernel::build("axpy", |k| {
+    ///     let (a, x) = (k.param("a", k.ty::<f32>()), k.slice("x", k.ty::<f32>()));
+    ///     let y = k.slice_mut("y", k.ty::<f32>());
+    ///     y.at(0).set(a * y.at(0));
+    ///     k.call(&add, &[y.at(0).address(), x.at(0).address()]);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let (x, mut y) = (jit.upload(&[4.0f32])?, jit.upload(&[1.0f32])?);
+    /// jit.launch(&axpy, 1, 1, args!(3.0f32, &x, &mut y))?;
+    /// assert_eq!(y.to_vec()?, [7.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn param(&self, name: &str, ty: Type) -> Val<'_> {
         match self.separate_fields(ty) {
@@ -176,6 +259,37 @@ impl KernelBuilder {
 
     /// Declares parameters that are a `#[derive(KernelView)]` struct together, and gives the struct:
     /// `k.view::<Tensor>("t").field("data")`. A launch passes what [becomes](crate::view::ToKernel) the view.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[derive(KernelView)]
+    /// struct Rows<'a> {
+    ///     data: &'a mut [f32],
+    ///     columns: u32,
+    /// }
+    ///
+    /// struct Matrix(Buffer<f32>, u32);
+    ///
+    /// impl<'a> ToKernel<'a> for &'a mut Matrix {
+    ///     type View = Rows<'a>;
+    ///     fn to_kernel(self) -> RowsArgs<'a> {
+    ///         RowsArgs { data: &mut self.0, columns: self.1 }
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let diagonal = Kernel::build("diagonal", |k| {
+    ///     let (m, i) = (k.view::<Rows>("m"), k.global_id().x());
+    ///     m.field("data").at(i * (m.field("columns") + 1)).set(1.0);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut m = Matrix(jit.zeros(4)?, 2);
+    /// jit.launch(&diagonal, 1, 2, args!(&mut m))?;
+    /// assert_eq!(m.0.to_vec()?, [1.0, 0.0, 0.0, 1.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn view<V: KernelValue>(&self, name: &str) -> Val<'_> {
         let ty = V::type_in(&mut self.state.borrow_mut().module.types);
@@ -183,6 +297,27 @@ impl KernelBuilder {
     }
 
     /// A fixed array type.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let pack = Kernel::build("pack", |k| {
+    ///     let pair = k.array(k.ty::<u32>(), 2);
+    ///     let both = k.struct_type("Both", &[("pair", pair), ("sum", k.ty::<u32>())]);
+    ///     let x = k.slice_mut("x", k.ty::<u32>());
+    ///     let (a, b) = (x.at(0).get(), x.at(1).get());
+    ///     let value = k.construct(both, &[k.construct(pair, &[a, b]), a + b]);
+    ///     x.at(2).set(value.field("sum") + value.field("pair").element(1));
+    ///     x.at(0).set(k.zero(both).field("sum"));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[1u32, 2, 0])?;
+    /// jit.launch(&pack, 1, 1, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [0, 2, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn array(&self, element: Type, len: u64) -> Type {
         self.state.borrow_mut().module.types.array(element, len)
     }
@@ -218,6 +353,31 @@ impl KernelBuilder {
     }
 
     /// Declares a shared variable: one per block, uninitialized (CUDA guide, `__shared__`).
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let sums = Kernel::build("sums", |k| {
+    ///     let (x, i) = (k.slice_mut("x", k.ty::<u32>()), k.thread_idx().x());
+    ///     let total = k.shared("total", k.ty::<u32>());
+    ///     let tile = k.shared_array("tile", k.ty::<u32>(), 32);
+    ///     let spare = k.dynamic_shared(k.ty::<u32>());
+    ///     k.if_(i.eq(0), || total.set(0));
+    ///     tile.at(i).set(x.at(i));
+    ///     spare.at(i).set(i);
+    ///     k.barrier();
+    ///     total.atomic_add(tile.at(31 - i));
+    ///     k.barrier();
+    ///     x.at(i).set(total.get() + spare.at(0));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[2u32; 32])?;
+    /// jit.launch_with(&sums, LaunchConfig::new(1, 32).shared_bytes(128), args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [64; 32]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn shared(&self, name: &str, ty: Type) -> Place<'_> {
         let data = SharedData {
@@ -249,6 +409,29 @@ impl KernelBuilder {
     /// Memory of this thread for one value: zeros whenever control comes here. A launch with
     /// [`Checks::uninitialized`](crate::checks::Checks::uninitialized) finds reads of what was not
     /// written since.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let digits = Kernel::build("digits", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<u32>());
+    ///     let (counts, rest) = (k.local_array(k.ty::<u32>(), 10), k.local(k.ty::<u32>()));
+    ///     rest.set(x.at(0));
+    ///     k.while_(|| rest.get().ne(0), || {
+    ///         let count = counts.at(rest % 10);
+    ///         count.set(count + 1);
+    ///         rest.set(rest / 10);
+    ///     });
+    ///     x.at(0).set(counts.at(7));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[1_772_007u32])?;
+    /// jit.launch(&digits, 1, 1, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [3]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn local(&self, ty: Type) -> Place<'_> {
         let ptr_ty = self.pointer_type(ty, AddressSpace::Local, true);
@@ -294,6 +477,26 @@ impl KernelBuilder {
     /// launch, whatever is redefined. The host has it by `Jit::global`. Another kernel that
     /// declares it has the same memory, and other values at first count for nothing then; other types or lengths
     /// are an error of the launch. Threads that write what others read need atomics.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let count = Kernel::build("count", |k| {
+    ///     let launches = k.global("launches", &[100u32]);
+    ///     let by_thread = k.global_zeros::<u32>("by_thread", 32);
+    ///     by_thread.at(k.thread_idx().x()).atomic_add(1);
+    ///     k.if_(k.thread_idx().x().eq(0), || drop(launches.at(0).atomic_add(1)));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// for _ in 0..3 {
+    ///     jit.launch(&count, 1, 32, args!())?;
+    /// }
+    /// assert_eq!(jit.global::<u32>("launches")?.to_vec()?, [103]);
+    /// assert_eq!(jit.global::<u32>("by_thread")?.to_vec()?, [3; 32]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn global<T: KernelType>(&self, name: &str, values: &[T]) -> Val<'_> {
         let initial = crate::value::defined_bytes(values).into();
@@ -326,6 +529,23 @@ impl KernelBuilder {
     }
 
     /// A read-only table that becomes part of the code, as a slice (CUDA guide, `__constant__`).
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let weigh = Kernel::build("weigh", |k| {
+    ///     let weights = k.constant_array("weights", &[0.25f32, 0.5, 0.25]);
+    ///     let (x, i) = (k.slice_mut("x", k.ty::<f32>()), k.thread_idx().x());
+    ///     x.at(i).set(x.at(i) * weights.at(i));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[4.0f32; 3])?;
+    /// jit.launch(&weigh, 1, 3, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [1.0, 2.0, 1.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn constant_array<T: KernelType>(&self, name: &str, values: &[T]) -> Val<'_> {
         let element = self.ty::<T>();
@@ -438,6 +658,32 @@ impl KernelBuilder {
 
     /// How calls of the device function that is described are to be inlined. Code for the CPU has no
     /// calls: there it says nothing.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// use kiln::core::ir::Inline;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let square = DeviceFn::build("square", |k| {
+    ///     k.inline(Inline::Always);
+    ///     let x = k.param("x", k.ty::<f32>());
+    ///     k.return_value(x * x);
+    /// })?;
+    /// let squares = Kernel::build("squares", |k| {
+    ///     k.launch_bounds(256, 2); // and no launch has more threads in a block
+    ///     let x = k.slice_mut("x", k.ty::<f32>());
+    ///     let i = k.global_id().x();
+    ///     k.if_(i.lt(x.len()), || x.at(i).set(k.call(&square, &[x.at(i).get()])));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[3.0f32; 10])?;
+    /// jit.launch(&squares, 1, 256, args!(&mut x))?;
+    /// assert!(jit.launch(&squares, 1, 512, args!(&mut x)).is_err());
+    /// assert_eq!(x.to_vec()?, [9.0; 10]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn inline(&self, inline: Inline) {
         if self.state.borrow().function.kind == FunctionKind::Kernel {

@@ -13,6 +13,55 @@ use crate::specialize;
 use super::{BuildErrors, BuildOptions, DescriptionId, KernelBuilder};
 
 /// A kernel: what `Jit::launch` launches. Cheap to clone; clones are the same kernel.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let fill = Kernel::build("fill", |k| {
+///     let x = k.slice_mut("x", k.ty::<u32>());
+///     k.if_(k.thread_idx().x().lt(x.len()), || x.at(k.thread_idx().x()).set(1));
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut x = jit.zeros::<u32>(2)?;
+/// jit.launch(&fill, 1, 32, args!(&mut x))?;
+/// // From now on it is another one, through whichever clone.
+/// fill.clone().redefine(|k| {
+///     let x = k.slice_mut("x", k.ty::<u32>());
+///     x.at(0).set(x.at(0) + x.at(1));
+/// })?;
+/// jit.launch(&fill, 1, 1, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [2, 1]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Unchecked, and of a module of the IR, where the program promises what the compiler does not check:
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// // SAFETY: the launch below has as many threads as there are elements.
+/// let double = unsafe {
+///     Kernel::build_unchecked("double", |k| {
+///         let x = k.slice_mut("x", k.ty::<u32>()).at(k.global_id().x());
+///         x.set(x.get() * 2);
+///     })
+/// }?;
+/// let module = DeviceFn::build("unused", |k| k.return_())?.module();
+/// // SAFETY: nothing in it is unchecked.
+/// let refused = unsafe { Kernel::from_module(&module) };
+/// assert!(refused.is_err()); // it has no kernel
+/// // SAFETY: as above.
+/// assert!(unsafe { double.redefine_from_module(&module) }.is_err());
+/// let jit = Jit::new()?;
+/// let mut x = jit.upload(&[4u32; 64])?;
+/// jit.launch(&double, 2, 32, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [8; 64]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Kernel {
     definition: Arc<Definition>,
@@ -153,6 +202,22 @@ impl Kernel {
 
     /// This kernel with a const parameter bound to a value: another specialization of the same
     /// kernel.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let fill = Kernel::build("fill", |k| {
+    ///     let value = k.const_param("VALUE", Type::U32);
+    ///     k.slice_mut("x", k.ty::<u32>()).at(k.thread_idx().x()).set(value);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(2)?;
+    /// jit.launch(&fill.with_const("VALUE", 7), 1, 2, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [7, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_const(&self, name: &str, value: i128) -> Kernel {
         let mut consts = self.consts.to_vec();
@@ -209,6 +274,25 @@ impl Kernel {
 }
 
 /// A function that kernels and other device functions call.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let step = DeviceFn::build("step", |k| k.return_value(k.param("x", k.ty::<f32>()) + 1.0))?;
+/// let walk = Kernel::build("walk", |k| {
+///     let x = k.slice_mut("x", k.ty::<f32>());
+///     x.at(0).set(k.call(&step, &[x.at(0).get()]));
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut x = jit.zeros::<f32>(1)?;
+/// jit.launch(&walk, 1, 1, args!(&mut x))?;
+/// step.redefine(|k| k.return_value(k.param("x", k.ty::<f32>()) * 10.0))?;
+/// jit.launch(&walk, 1, 1, args!(&mut x))?; // it calls what `step` is now
+/// assert_eq!(x.to_vec()?, [10.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct DeviceFn {
     definition: Arc<Definition>,

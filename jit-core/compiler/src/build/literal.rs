@@ -9,6 +9,34 @@ use super::{BuildErrorKind, KernelBuilder, Place, Val, Var};
 /// A [`Val`] is itself, a [`Place`] or [`Var`] is read, a Rust number is a literal. A literal takes
 /// the type it is used with, as an unsuffixed literal does in Rust: in `x * 2.0` the `2.0` has the
 /// type of `x`. On its own it has its Rust type.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::build::IntoVal;
+///
+/// fn clamped<'k>(k: &'k KernelBuilder, x: impl IntoVal<'k>, limit: impl IntoVal<'k>) -> Val<'k> {
+///     let by_itself = x.own_type().or(limit.own_type());
+///     if limit.known_int() == Some(0) {
+///         return k.zero(by_itself.unwrap_or(Type::F32));
+///     }
+///     let x = x.into_val(k, by_itself);
+///     x.min(limit)
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let clamp = Kernel::build("clamp", |k| {
+///     let x = k.slice_mut("x", k.ty::<f32>());
+///     x.at(0).set(clamped(k, x.at(0), 1.5));
+///     x.at(1).set(clamped(k, x.at(1), 0));
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut x = jit.upload(&[8.0f32, 8.0])?;
+/// jit.launch(&clamp, 1, 1, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [1.5, 0.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait IntoVal<'k>: Copy {
     /// The type it has by itself; `None` for a literal, which adapts.
     fn own_type(&self) -> Option<Type>;

@@ -62,6 +62,31 @@ pub(crate) struct BuildOptions {
 }
 
 /// Describes one kernel or device function. See the [module](self) documentation.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::ir::TypeData;
+///
+/// # fn main() -> kiln::Result<()> {
+/// // What the host decides while it describes leaves no trace in the kernel.
+/// let fill = |values: &[f32]| {
+///     Kernel::build("fill", |k| {
+///         let x = k.slice_mut("x", k.ty::<f32>());
+///         assert_eq!((k.name().as_str(), k.type_name(x.ty()).as_str()), ("fill", "slice<generic, mut f32>"));
+///         assert!(matches!(k.type_data(x.ty()), TypeData::Slice { .. }));
+///         for (i, &value) in values.iter().enumerate() {
+///             x.at(i as u32).set(value);
+///         }
+///     })
+/// };
+/// let jit = Jit::new()?;
+/// let mut x = jit.zeros::<f32>(2)?;
+/// jit.launch(&fill(&[1.0, 2.0])?, 1, 1, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [1.0, 2.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct KernelBuilder {
     state: RefCell<State>,
     options: BuildOptions,

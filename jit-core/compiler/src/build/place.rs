@@ -9,6 +9,61 @@ use super::{BuildErrorKind, IntoVal, KernelBuilder, Val};
 /// One value in memory: an element of a slice, a field of a struct in memory, a shared variable.
 ///
 /// In an expression a place is read where it stands.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// kiln::core::kernel_type! {
+///     struct Particle { position: [f32; 3], mass: f32 }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let fall = Kernel::build("fall", |k| {
+///     let p = k.slice_mut("p", k.ty::<Particle>()).at(k.global_id().x());
+///     assert_eq!(p.ty(), k.ty::<Particle>());
+///     let height = p.field("position").at(2);
+///     height.set(height - 9.81 * p.field("mass"));
+///     // SAFETY: the array has three elements.
+///     let x = unsafe { p.field("position").at_unchecked(0) };
+///     x.set(x.get() + 1.0);
+///     // SAFETY: it is the address of the place.
+///     unsafe { p.field("mass").address().deref() }.set(0.0);
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut p = jit.upload(&[Particle { position: [0.0, 0.0, 9.81], mass: 1.0 }])?;
+/// jit.launch(&fall, 1, 1, args!(&mut p))?;
+/// assert_eq!(p.to_vec()?, [Particle { position: [1.0, 0.0, 0.0], mass: 0.0 }]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Atomics give the old value:
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::ir::{AtomicOp, Ordering};
+///
+/// # fn main() -> kiln::Result<()> {
+/// let count = Kernel::build("count", |k| {
+///     let (x, lane) = (k.slice_mut("x", k.ty::<u32>()), k.thread_idx().x());
+///     x.at(0).atomic_add(1);
+///     x.at(1).atomic_min(lane);
+///     x.at(2).atomic_max(lane);
+///     x.at(3).atomic(AtomicOp::Or, k.lit(Type::U32, 1) << lane, Ordering::Relaxed, Scope::Block);
+///     k.if_(x.at(4).atomic_cas(0, 7).eq(0), || drop(x.at(5).atomic_exchange(8)));
+///     x.at(6).atomic_cas_with(0, 9, Ordering::AcquireRelease, Scope::Device);
+///     k.if_(x.at(6).atomic_load(Ordering::Acquire, Scope::Device).eq(9), || {
+///         x.at(7).atomic_store(1, Ordering::Release, Scope::Device);
+///     });
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut x = jit.upload(&[0u32, 9, 9, 0, 0, 0, 0, 0])?;
+/// jit.launch(&count, 1, 32, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [32, 0, 31, u32::MAX, 7, 8, 9, 1]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Copy, Clone, Debug)]
 pub struct Place<'k> {
     pub(super) builder: &'k KernelBuilder,
@@ -276,6 +331,27 @@ impl<'k> Place<'k> {
 /// A mutable variable of the kernel being built: one per thread, without an address.
 ///
 /// In an expression a variable is read where it stands.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let powers = Kernel::build("powers", |k| {
+///     let x = k.slice_mut("x", k.ty::<u32>());
+///     let power = k.var("power", 1u32);
+///     assert_eq!(power.ty(), Type::U32);
+///     k.for_range(0, x.len(), |i| {
+///         x.at(i).set(power);
+///         power.set(power.get() * 3);
+///     });
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut x = jit.zeros::<u32>(4)?;
+/// jit.launch(&powers, 1, 1, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [1, 3, 9, 27]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Copy, Clone, Debug)]
 pub struct Var<'k> {
     pub(super) builder: &'k KernelBuilder,

@@ -25,6 +25,16 @@ impl KernelBuilder {
     }
 
     /// Says where the function is defined, in place of the line of Rust that builds it.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// let wrong = Kernel::build("sum", |k| {
+    ///     k.defined_at("model.expr", 3, 1);
+    ///     k.return_value(1.0f32); // a kernel gives nothing
+    /// });
+    /// assert!(wrong.is_err());
+    /// ```
     pub fn defined_at(&self, file: &str, line: u32, column: u32) {
         let location = self.location(file, line, column);
         self.state.borrow_mut().function.location = location;

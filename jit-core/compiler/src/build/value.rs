@@ -10,6 +10,102 @@ use super::{BuildErrorKind, IntoVal, KernelBuilder, Place, Var};
 /// A value of the kernel being built: what an instruction computes, once per thread.
 ///
 /// Operators build instructions. Both operands have one type; nothing converts by itself.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let mix = Kernel::build("mix", |k| {
+///     let (x, out) = (k.slice("x", k.ty::<f32>()), k.slice_mut("out", k.ty::<f32>()));
+///     let i = k.global_id().x();
+///     k.if_(i.lt(out.len()), || {
+///         let v = x.at(i).get();
+///         let is_small = v.ge(-1.0) & v.le(1.0);
+///         let limited = v.max(-2.0).min(2.0);
+///         out.at(i).set(is_small.select(v * v, limited));
+///     });
+/// })?;
+/// let jit = Jit::new()?;
+/// let x = jit.upload(&[0.5f32, 1.5, -9.0])?;
+/// let mut out = jit.zeros::<f32>(3)?;
+/// jit.launch(&mix, 1, 32, args!(&x, &mut out))?;
+/// assert_eq!(out.to_vec()?, [0.25, 1.5, -2.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Comparisons give a bool for each thread; they are methods, since Rust's operators give a bool of the host:
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let compare = Kernel::build("compare", |k| {
+///     let (x, out) = (k.param("x", k.ty::<u32>()), k.slice_mut("out", k.ty::<u32>()));
+///     let all = [x.eq(3), x.ne(3), x.lt(3), x.le(3), x.gt(3), x.ge(3)];
+///     for (i, holds) in all.into_iter().enumerate() {
+///         out.at(i as u32).set(holds.cast(Type::U32));
+///     }
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut out = jit.zeros::<u32>(6)?;
+/// jit.launch(&compare, 1, 1, args!(3u32, &mut out))?;
+/// assert_eq!(out.to_vec()?, [1, 0, 0, 1, 0, 1]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Other types, and parts of values:
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// kiln::core::kernel_type! {
+///     struct Pair { first: f32, both: [u32; 2] }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let parts = Kernel::build("parts", |k| {
+///     let (pair, out) = (k.param("pair", k.ty::<Pair>()), k.slice_mut("out", k.ty::<u32>()));
+///     assert_eq!(pair.ty(), k.ty::<Pair>());
+///     let first = pair.field("first");
+///     out.at(0).set(first.cast(Type::U32));
+///     out.at(1).set(first.bitcast(Type::U32));
+///     out.at(2).set(pair.field("both").element(1));
+///     out.at(3).set(out.len64().cast_to::<u32>());
+///     // Everything leads back to the builder.
+///     out.at(4).set(first.builder().lit(Type::U32, 7));
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut out = jit.zeros::<u32>(5)?;
+/// jit.launch(&parts, 1, 1, args!(Pair { first: 2.5, both: [3, 4] }, &mut out))?;
+/// assert_eq!(out.to_vec()?, [2, 0x4020_0000, 4, 5, 7]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Addresses, of which the last three lines say that they are in bounds:
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let addresses = Kernel::build("addresses", |k| {
+///     let x = k.slice_mut("x", k.ty::<u32>());
+///     let third = x.as_ptr().offset(2);
+///     // SAFETY: the launch below passes three elements.
+///     unsafe {
+///         x.at_unchecked(0).set(third.deref());
+///         third.to_generic().deref().set(1);
+///     }
+/// })?;
+/// let jit = Jit::new()?;
+/// let mut x = jit.upload(&[7u32, 8, 9])?;
+/// jit.launch(&addresses, 1, 1, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [9, 8, 1]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Copy, Clone)]
 pub struct Val<'k> {
     pub(super) builder: &'k KernelBuilder,

@@ -127,6 +127,50 @@ pub enum HiddenError {
 debug_as_text!(HiddenError);
 
 /// The hidden arguments of one hook for one launch, to be given.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use std::sync::Arc;
+///
+/// use kiln::core::hook::Hook;
+/// use kiln::core::ir::{AddressSpace, AtomicOp, InstData};
+///
+/// #[kernel]
+/// fn double(x: &mut [f32]) {
+///     let i = global_id().x;
+///     if i < x.len() {
+///         x[i] *= 2.0;
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let device = Device::best()?;
+/// let stores = Arc::new(Buffer::<u64>::zeros(&device, 1)?);
+/// let given = stores.clone();
+/// let counter = Hook::new("counter")
+///     .rewrite_ir(|_, module| {
+///         let ty = module.types.slice(Type::U64, AddressSpace::Global, true);
+///         let counts = module.add_hidden("counter", "counts", ty);
+///         module.rewrite_each(|at| {
+///             if matches!(at.data(), InstData::Store { .. }) {
+///                 let (counts, zero) = (at.ins().hidden(counts), at.ins().constant(0u32));
+///                 let count = at.ins().slice_index(counts, zero);
+///                 let one = at.ins().constant(1u64);
+///                 at.ins().atomic_rmw(AtomicOp::Add, count, one);
+///             }
+///         });
+///         Ok(())
+///     })
+///     .hidden_arguments(move |_, hidden| hidden.set("counts", &given));
+/// let jit = Jit::builder().device(device).hook(counter).build()?;
+/// let mut x = jit.zeros::<f32>(100)?;
+/// jit.launch(&double, 4, 32, args!(&mut x))?;
+/// jit.synchronize()?;
+/// assert_eq!(stores.to_vec()?, [100]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct HiddenArguments<'a> {
     hook: &'a str,
     kernel: &'a KernelInfo,

@@ -11,6 +11,41 @@ use crate::launch::LaunchConfig;
 use crate::runtime::{Device, Event};
 
 /// A launch, as run-time hooks see it.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use std::sync::Mutex;
+///
+/// use kiln::core::hook::{Hook, LaunchTime};
+///
+/// #[kernel]
+/// fn double(x: &mut [f32], n: u32) {
+///     let i = global_id().x;
+///     if i < n as usize {
+///         x[i] *= 2.0;
+///     }
+/// }
+///
+/// static TIMES: Mutex<Vec<LaunchTime>> = Mutex::new(Vec::new());
+///
+/// # fn main() -> kiln::Result<()> {
+/// let timer = Hook::new("timer").before_launch(|event| {
+///     assert_eq!(event.kernel, "double");
+///     assert_eq!(event.args().count(), 2);
+///     assert!(event.arg("n").is_some());
+///     TIMES.lock().expect("nobody panics").push(event.measure());
+///     Ok(())
+/// });
+/// let jit = Jit::builder().hook(timer).build()?;
+/// let mut x = jit.upload(&[1.0f32; 100])?;
+/// jit.launch(&double, 1, 128, args!(&mut x, 100u32))?;
+/// for time in TIMES.lock().expect("nobody panics").iter() {
+///     println!("{:?} ms", time.milliseconds()?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[non_exhaustive]
 pub struct LaunchEvent<'a> {
     /// Which launch it is: the same number before and after it, and no other launch of the process has it.

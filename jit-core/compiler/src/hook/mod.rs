@@ -89,6 +89,31 @@ pub type HookFailure = Box<dyn std::error::Error + Send + Sync>;
 pub type HookResult<T> = Result<T, HookFailure>;
 
 /// A compiler extension. See the [module](self) documentation.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::hook::{Hook, HookPoint};
+///
+/// # fn main() -> kiln::Result<()> {
+/// let level = 2;
+/// let tuned = Hook::new("tuned")
+///     .version(3)
+///     .key("level", level)
+///     .pass_pipeline(move |_, passes| {
+///         passes.push_str(if level > 1 { ",instcombine" } else { "" });
+///         Ok(())
+///     })
+///     .vouches_for_assembly(|template, _| template == "nanosleep.u32 $0;")
+///     .may_remove_checks()
+///     .if_supported();
+/// assert_eq!(tuned.name(), "tuned");
+/// assert!(tuned.points().eq([HookPoint::PassPipeline]));
+/// let jit = Jit::builder().hook(tuned).build()?;
+/// assert_eq!(jit.zeros::<u8>(1)?.to_vec()?, [0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Hook {
     name: String,
     version: u32,

@@ -46,6 +46,57 @@ macro_rules! points {
         $point:ident = $method:ident, $needs:ident, $code:literal: [$($function:tt)*]
     )*) => {
         /// Where a hook is called: the methods of [`Hook`] that have a function each.
+        ///
+        /// ```
+        /// use kiln::prelude::*;
+        ///
+        /// use std::sync::Mutex;
+        ///
+        /// use kiln::core::hook::{Hook, HookPoint, HookSet};
+        ///
+        /// #[kernel]
+        /// fn double(x: &mut [f32]) {
+        ///     x[global_id().x] *= 2.0;
+        /// }
+        ///
+        /// static CALLED: Mutex<Vec<HookPoint>> = Mutex::new(Vec::new());
+        ///
+        /// fn note(point: HookPoint) {
+        ///     CALLED.lock().expect("nobody panics").push(point);
+        /// }
+        ///
+        /// # fn main() -> kiln::Result<()> {
+        /// // A function at every point, each of which changes nothing.
+        /// let all = Hook::new("all")
+        ///     .convert_argument(|_| Ok(None))
+        ///     .prepare_job(|_| Ok(note(HookPoint::PrepareJob)))
+        ///     .rewrite_ir(|_, _| Ok(note(HookPoint::RewriteIr)))
+        ///     .fault_function(|_, _| Ok(None))
+        ///     .lower_abi(|_, _| Ok(note(HookPoint::LowerAbi)))
+        ///     .lower_inst(|_, _, _| Ok(None))
+        ///     .lower_intrinsic(|_, _, _| Ok(None))
+        ///     .finish_module(|_, _| Ok(()))
+        ///     .pass_pipeline(|_, _| Ok(()))
+        ///     .finish_optimized_module(|_, _| Ok(()))
+        ///     .rewrite_ptx(|_, _| Ok(()))
+        ///     .assemble(|_, _| Ok(None))
+        ///     .after_load(|_, _| Ok(()))
+        ///     .before_launch(|_| Ok(note(HookPoint::BeforeLaunch)))
+        ///     .hidden_arguments(|_, _| Ok(()))
+        ///     .after_launch(|_, _| note(HookPoint::AfterLaunch))
+        ///     .if_supported();
+        /// assert_eq!(all.points().count(), HookPoint::ALL.len());
+        /// let jit = Jit::builder().hooks(HookSet::new().with(all)).build()?;
+        /// let mut x = jit.upload(&[1.0f32; 32])?;
+        /// jit.launch(&double, 1, 32, args!(&mut x))?;
+        /// let called = CALLED.lock().expect("nobody panics");
+        /// let names: Vec<&str> = called.iter().map(|point| point.name()).collect();
+        /// assert_eq!(names, ["prepare_job", "rewrite_ir", "lower_abi", "before_launch", "after_launch"]);
+        /// assert!(called[0].changes_code() && !called[3].changes_code());
+        /// println!("{:?}", HookPoint::RewritePtx.needs()); // PTX: a CPU has none
+        /// # Ok(())
+        /// # }
+        /// ```
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
         #[non_exhaustive]
         pub enum HookPoint {

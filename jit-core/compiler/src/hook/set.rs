@@ -12,6 +12,31 @@ use crate::target::Target;
 ///
 /// What is wrong with a list, a name that is there twice for one, is kept and told by the first launch or
 /// inspection of the `Jit` that has it.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::codegen::Isas;
+/// use kiln::core::hook::{Hook, HookSet};
+///
+/// # fn main() -> kiln::Result<()> {
+/// let hook = |name: &str| Hook::new(name).before_launch(|_| Ok(()));
+/// let hooks = HookSet::new()
+///     .with(hook("b"))
+///     .first(hook("a"))
+///     .after("b", hook("d"))
+///     .before("d", hook("c"))
+///     .replace(hook("b"))
+///     .without("a");
+/// assert!(hooks.iter().map(Hook::name).eq(["b", "c", "d"]));
+/// let all = kiln::hooks::standard().with_all(&hooks);
+/// assert_eq!((all.iter().count(), all.clone().only("c").iter().count()), (5, 1));
+/// let jit = Jit::builder().hooks(all).build()?;
+/// assert!(jit.hooks().check(jit.target(), &Isas::default()).is_ok());
+/// println!("{}", jit.hooks().fingerprint()); // what of it is part of the cache key
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default)]
 pub struct HookSet {
     hooks: Vec<Arc<Hook>>,
