@@ -6,6 +6,8 @@
 
 #[path = "tidy/code.rs"]
 mod code;
+#[path = "tidy/examples.rs"]
+mod examples;
 #[path = "tidy/found.rs"]
 mod found;
 #[path = "tidy/functions.rs"]
@@ -133,6 +135,7 @@ type Rule = fn(&File<'_>) -> Vec<Problem>;
 const RULES: &[Rule] = &[
     opens_with_doc,
     sentences_stand_alone,
+    calls_are_shown,
     is_short,
     functions_are_short,
     is_named_by_subject,
@@ -173,6 +176,44 @@ fn sentences_stand_alone(file: &File<'_>) -> Vec<Problem> {
     };
     let found = sentences::fragments(file.text).into_iter();
     found.map(problem).collect()
+}
+
+/// Where the functions are that users call; a name that ends in `/` stands for all that is below it.
+const CALLED: [&str; 12] = [
+    "array-lib/src/",
+    "device-stdlib/src/",
+    "hooks/src/",
+    "jit-core/compiler/src/args.rs",
+    "jit-core/compiler/src/buffer.rs",
+    "jit-core/compiler/src/build/",
+    "jit-core/compiler/src/event.rs",
+    "jit-core/compiler/src/hook/",
+    "jit-core/compiler/src/observe.rs",
+    "jit-core/compiler/src/view.rs",
+    "jit-core/src/",
+    "src/",
+];
+
+/// A function that users call is in an example of its file's documentation.
+fn calls_are_shown(file: &File<'_>) -> Vec<Problem> {
+    let is_here = |place: &&str| match place.ends_with('/') {
+        true => file.path.starts_with(*place),
+        false => file.path == *place,
+    };
+    if !is_product(file) || !CALLED.iter().any(is_here) {
+        return Vec::new();
+    }
+    let problem = |(line, name)| {
+        let advice = format!(
+            "no example shows `{name}`: write one into the documentation of it or of its type, or hide from \
+             the documentation what users do not call"
+        );
+        (line, advice)
+    };
+    examples::without(file.text)
+        .into_iter()
+        .map(problem)
+        .collect()
 }
 
 /// Source files stay short; tests may be as long as they need.

@@ -360,3 +360,25 @@ fn a_sentence_that_says_nothing_alone_is_found() {
         &[],
     );
 }
+
+#[test]
+fn what_no_example_shows_is_found() {
+    let methods = "impl X { pub fn a(&self) {} pub(crate) fn b(&self) {} fn c(&self) {} }\n";
+    let table = "operations! { fn d() -> u32 { 0 } = row(|fn_of| fn_of); fn e(self) = 1; }\n";
+    let hidden = "#[doc(hidden)]\npub fn f() {}\n#[cfg(test)]\nmod tests { pub fn g() {} }\n";
+    let file = |doc: &str| format!("//! X.\n{doc}\n{methods}{table}{hidden}");
+    let all = ["no example shows `a`", "`d`", "`e`"];
+    check(
+        "hooks/src/x.rs",
+        &file("//! ```text\n//! a d e\n//! ```"),
+        &all,
+    );
+    check("hooks/src/x.rs", &file("//!\n//! a d e\n"), &all);
+    let shown = file("//!\n//! ```\n//! x.a(e()); // and d\n//! ```");
+    check("hooks/src/x.rs", &shown, &[]);
+    check(
+        "jit-core/codegen/src/isa.rs",
+        "//! X.\npub fn a() {}\n",
+        &[],
+    );
+}
