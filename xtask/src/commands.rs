@@ -154,6 +154,14 @@ const NAMED: &[Named] = &[
         "cargo xtask commands",
         By("xtask/src/tests.rs", "\"commands\""),
     ),
+    ("cargo xtask deny", By("xtask/src/tests.rs", "\"deny\"")),
+    (
+        "cargo xtask deny --advisories",
+        Hand(
+            "what is known against crates lies elsewhere, and changes from day to day",
+            ("xtask/src/tests.rs", "\"deny\""),
+        ),
+    ),
     (
         "cargo xtask newcomer",
         By("xtask/src/tests.rs", "\"newcomer\""),
@@ -319,7 +327,14 @@ mod tests {
             let head = head.split("  ").next().unwrap_or_default();
             let name = head.split(' ').next().unwrap_or_default();
             found.push(format!("cargo xtask {name}"));
-            for option in ["--nvcc", "--prepare", "--functions", "--no-llvm", "--quick"] {
+            for option in [
+                "--nvcc",
+                "--prepare",
+                "--functions",
+                "--no-llvm",
+                "--quick",
+                "--advisories",
+            ] {
                 if head.contains(option) {
                     found.push(format!("cargo xtask {name} {option}"));
                 }

@@ -10,6 +10,7 @@ mod bundle;
 mod chapters;
 mod commands;
 mod crates;
+mod deny;
 mod error;
 mod fuzz;
 mod guide;
@@ -36,12 +37,15 @@ Usage: cargo xtask <COMMAND>
 Commands:
   setup [--nvcc]      Install NVIDIA's ptxas, nvdisasm and cuobjdump under target/kiln-tools;
                       --nvcc adds the CUDA C++ compiler. Needs python3 and the network, no GPU
-  test [ARGS]         Set up, then run every test there is, `notebook`, `guide`, `commands` and
+  test [ARGS]         Set up, then run every test there is, `deny`, `notebook`, `guide`, `commands` and
                       `newcomer` among them. ARGS go to `cargo test`; if they choose packages or
                       targets, only those run
   commands            Run the commands that documents name and that nothing else runs
   newcomer            Walk the way of whoever begins, in a crate outside of the workspace: README's lines
                       and programs, mistakes in them, the guide's chapter on hooks typed in
+  deny [--advisories]
+                      Look at the licences, doubles and sources of other people's crates, by deny.toml;
+                      --advisories also asks the network what is known against them. Installs cargo-deny
   bench [NAME] [-- ARGS]
                       Run all benches, or one; ARGS go to the bench. gpu measures on a GPU only
   bench-peers         Set up what `bench cpu` compares with, under target/kiln-peers: C loops by gcc,
@@ -103,6 +107,7 @@ fn dispatch(args: &[String]) -> Result<()> {
             flag(command, rest, "")?;
             newcomer::run()?.report()
         }
+        "deny" => deny::run_checks(flag(command, rest, "--advisories")?),
         "notebook" => notebooks(rest),
         "bench" => bench(rest),
         "bench-peers" => {

@@ -2,10 +2,10 @@
 //!
 //! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and those of the crate
 //! outside the workspace (`tests/outside`). Beside them, as most of them leave a processor idle at times,
-//! run other commands of xtask: the notebooks, for which evcxr is compiled first, the guide as a book, the
-//! commands that documents name and that nothing else runs, the benches among them, and the way of a newcomer. The output of tests passes
-//! through, that of the others follows, and the result lines of all are summed up in one last line. Where
-//! everything runs, tests that pass are not named: there are thousands.
+//! run other commands of xtask: what other people's crates may be, the notebooks, for which evcxr is compiled first,
+//! the guide as a book, the commands that documents name and that nothing else runs, the benches among them, and
+//! the way of a newcomer. The output of tests passes through, that of the others follows, and the result lines of all
+//! are summed up in one last line. Where everything runs, tests that pass are not named: there are thousands.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -43,7 +43,7 @@ const SELECTIONS: &[&str] = &[
 const EVERYTHING: [&str; 2] = ["--workspace", "--no-fail-fast"];
 
 /// The commands of xtask that are tests, too, each with the filter with which it runs.
-const BESIDE: [&str; 4] = ["notebook", "guide", "commands", "newcomer"];
+const BESIDE: [&str; 5] = ["deny", "notebook", "guide", "commands", "newcomer"];
 
 /// What tests are told if the snapshots are to be rewritten, as `UPDATE_EXPECT=1` says: trybuild has a
 /// variable of its own.

