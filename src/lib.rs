@@ -122,6 +122,42 @@ macro_rules! device {
     };
 }
 
+/// The device function of a method of kernels, or of another function in a `#[device_fn] impl` block, as
+/// [`DeviceFn::of`](core::build::DeviceFn::of) gives that of a function.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, KernelType)]
+/// struct Complex {
+///     re: f32,
+///     im: f32,
+/// }
+///
+/// #[device_fn]
+/// impl Complex {
+///     fn norm(self) -> f32 {
+///         (self.re * self.re + self.im * self.im).sqrt()
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let norm = kiln::method!(Complex, norm)?;
+/// # drop((norm, Complex::norm(Complex { re: 3.0, im: 4.0 })));
+/// # Ok(())
+/// # }
+/// ```
+#[macro_export]
+macro_rules! method {
+    ($ty:ty, $name:ident) => {
+        $crate::core::build::DeviceFn::of_method::<
+            $ty,
+            { $crate::macros::method_name(stringify!($name)) },
+        >()
+    };
+}
+
 /// What the code that `#[kernel]` and its kind write refers to.
 #[doc(hidden)]
 pub mod macros {

@@ -10,6 +10,7 @@ mod hidden;
 mod launches;
 mod looking;
 mod lowering;
+mod overlays;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

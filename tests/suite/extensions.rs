@@ -22,6 +22,7 @@ chapter![
     an_assembler_of_ones_own_makes_the_code,
     functions_in_two_memories,
     kernels_share_globals,
+    functions_stand_in_the_place_of_others,
 ];
 
 #[device_fn]
@@ -313,5 +314,38 @@ fn kernels_share_globals(jit: &Jit) -> Outcome {
     jit.launch(&adds("adds_ten", 10)?, 2, 32, args!())?;
     let counter = jit.global::<u32>("extensions.counter")?;
     assert_eq!(counter.to_vec()?, [7, 32 + 640]);
+    Ok(())
+}
+
+#[device_fn]
+fn weigh<T: Num>(x: T, by: T) -> T {
+    x * by
+}
+
+#[device_fn]
+fn weigh_twice<T: Num>(x: T, by: T) -> T {
+    weigh(weigh(x, by), by)
+}
+
+#[kernel]
+fn weigh_each(x: &mut [f32], y: &mut [u32]) {
+    let i = global_id().x;
+    if i < x.len() && i < y.len() {
+        x[i] = weigh(x[i], 0.5);
+        y[i] = weigh(y[i], 3);
+    }
+}
+
+fn functions_stand_in_the_place_of_others(jit: &Jit) -> Outcome {
+    let (of, by) = (DeviceFn::of::<weigh>()?, DeviceFn::of::<weigh_twice>()?);
+    let overlaid = with(jit, Hook::new("twice").overlay(&of, &by));
+    let (mut x, mut y) = (jit.upload(&[8.0f32; 100])?, jit.upload(&[2u32; 100])?);
+    for (jit, want) in [(jit, (4.0, 6)), (&overlaid, (1.0, 54)), (jit, (0.5, 162))] {
+        weigh_each.launch(jit, (4, 32), &mut x, &mut y)?;
+        assert_eq!(
+            (x.to_vec()?, y.to_vec()?),
+            (vec![want.0; 100], vec![want.1; 100])
+        );
+    }
     Ok(())
 }

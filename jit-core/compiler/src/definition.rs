@@ -8,6 +8,7 @@
 
 mod digest;
 mod module;
+mod overlay;
 mod signature;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use crate::ir::{Entity, FuncId, Function, Module, debug_as_text, error_text};
 
 pub use digest::Fingerprint;
 pub use module::ModuleError;
+pub use overlay::Overlays;
 pub use signature::SignatureChanged;
 pub(crate) use signature::{display_signature, same_signature};
 
@@ -104,6 +106,14 @@ impl Definition {
         Ok(())
     }
 
+    /// Whether what calls this could call a function with that body.
+    ///
+    /// # Errors
+    /// The two signatures.
+    pub(crate) fn accepts(&self, body: &Body) -> Result<(), SignatureChanged> {
+        signature::check_redefinition(&self.name, &self.body(), body)
+    }
+
     /// The body at this moment.
     pub fn body(&self) -> Arc<Body> {
         self.body.read().clone()
@@ -164,6 +174,8 @@ pub struct Snapshot {
     /// Every definition reached from the root, once, with its body: the root first, then callees
     /// in the order in which a walk in depth meets them.
     pub bodies: Vec<(Arc<Definition>, Arc<Body>)>,
+    /// Of each body, where in `bodies` its callees are, in their order.
+    calls: Vec<Vec<usize>>,
     /// The sum of all versions.
     pub age: u64,
     /// The content of all bodies, their names and which calls which.
@@ -177,8 +189,20 @@ impl Snapshot {
     ///
     /// [`RecursionError`] when a function calls itself, directly or through others.
     pub fn of(root: &Arc<Definition>) -> Result<Arc<Snapshot>, RecursionError> {
+        Snapshot::with(root, &Overlays::default())
+    }
+
+    /// [`Snapshot::of`] with some functions in the place of others.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::of`], where a function that stands in the place of another one is what calls itself, too.
+    pub fn with(
+        root: &Arc<Definition>,
+        overlays: &Overlays,
+    ) -> Result<Arc<Snapshot>, RecursionError> {
         loop {
-            let collected = Collector::collect(root);
+            let collected = Collector::collect(root, overlays);
             // Versions only rise: if none has changed since it was read, all the bodies were
             // current together at the moment the last one was read.
             let seen = collected.bodies.iter().zip(&collected.versions);
@@ -189,14 +213,23 @@ impl Snapshot {
             if let Some(error) = collected.recursion {
                 return Err(error);
             }
-            let fingerprint = link_fingerprint(&collected.bodies, &collected.index);
+            let fingerprint = link_fingerprint(&collected.bodies, &collected.calls);
             return Ok(Arc::new(Snapshot {
                 root: root.clone(),
                 age: collected.versions.iter().sum(),
                 bodies: collected.bodies,
+                calls: collected.calls,
                 fingerprint,
             }));
         }
+    }
+
+    /// Where in `bodies` the function is that a call of a declaration goes to, in the body at a position. `None`: no
+    /// definition stands behind it.
+    pub(crate) fn callee(&self, caller: usize, declaration: FuncId) -> Option<usize> {
+        let callees = &self.bodies[caller].1.callees;
+        let place = callees.iter().position(|(id, _)| *id == declaration)?;
+        self.calls[caller].get(place).copied()
     }
 
     /// Whether no definition of the snapshot has been redefined since it was taken. One atomic
@@ -208,76 +241,88 @@ impl Snapshot {
     }
 }
 
-type DefinitionIndex = HashMap<*const Definition, usize>;
-
-fn link_fingerprint(
-    bodies: &[(Arc<Definition>, Arc<Body>)],
-    index: &DefinitionIndex,
-) -> Fingerprint {
+fn link_fingerprint(bodies: &[(Arc<Definition>, Arc<Body>)], calls: &[Vec<usize>]) -> Fingerprint {
     let mut digest = digest::Digest::new("kiln snapshot 1");
     digest.number(bodies.len() as u64);
-    for (definition, body) in bodies {
+    for ((definition, body), called) in bodies.iter().zip(calls) {
         digest.text(&definition.name);
         digest.bytes(&body.fingerprint.0);
         digest.number(body.function.index() as u64);
         digest.number(body.callees.len() as u64);
-        for (declaration, callee) in &body.callees {
+        for ((declaration, _), position) in body.callees.iter().zip(called) {
             digest.number(declaration.index() as u64);
-            let position = index.get(&Arc::as_ptr(callee)).copied();
-            digest.number(position.map_or(u64::MAX, |i| i as u64));
+            digest.number(*position as u64);
         }
     }
     digest.finish()
 }
 
 /// A walk in depth over definitions, with a stack of its own: call chains can be long.
-#[derive(Default)]
-struct Collector {
+struct Collector<'a> {
+    overlays: &'a Overlays,
     bodies: Vec<(Arc<Definition>, Arc<Body>)>,
+    calls: Vec<Vec<usize>>,
     versions: Vec<u64>,
-    index: DefinitionIndex,
+    index: HashMap<*const Definition, usize>,
     /// Positions in `bodies` of the functions being walked, and their next callee.
     path: Vec<(usize, usize)>,
     recursion: Option<RecursionError>,
 }
 
-impl Collector {
-    fn collect(root: &Arc<Definition>) -> Collector {
-        let mut this = Collector::default();
+impl<'a> Collector<'a> {
+    fn collect(root: &Arc<Definition>, overlays: &'a Overlays) -> Collector<'a> {
+        let mut this = Collector {
+            overlays,
+            bodies: Vec::new(),
+            calls: Vec::new(),
+            versions: Vec::new(),
+            index: HashMap::new(),
+            path: Vec::new(),
+            recursion: None,
+        };
         this.enter(root);
         while let Some((position, next)) = this.path.last_mut() {
-            let body = this.bodies[*position].1.clone();
+            let position = *position;
+            let (caller, body) = this.bodies[position].clone();
             let Some((_, callee)) = body.callees.get(*next) else {
                 this.path.pop();
                 continue;
             };
             *next += 1;
-            match this.index.get(&Arc::as_ptr(callee)) {
+            let callee = overlays.called(&caller, callee);
+            let called = match this.index.get(&Arc::as_ptr(callee)) {
                 None => this.enter(callee),
                 Some(&known) => {
                     if let Some(start) = this.path.iter().position(|(p, _)| *p == known) {
                         this.recursion = Some(this.cycle_from(start));
                         return this;
                     }
+                    known
                 }
-            }
+            };
+            this.calls[position].push(called);
         }
         this
     }
 
-    fn enter(&mut self, definition: &Arc<Definition>) {
+    fn enter(&mut self, definition: &Arc<Definition>) -> usize {
         let (body, version) = definition.read();
         let position = self.bodies.len();
         self.index.insert(Arc::as_ptr(definition), position);
         self.bodies.push((definition.clone(), body));
+        self.calls.push(Vec::new());
         self.versions.push(version);
         self.path.push((position, 0));
+        position
     }
 
     fn cycle_from(&self, start: usize) -> RecursionError {
         let step = |&(position, _): &(usize, usize)| {
             let (definition, body) = &self.bodies[position];
-            let location = body.module.display_location(body.function().location);
+            let mut location = body.module.display_location(body.function().location);
+            if let Some(original) = self.overlays.original_of(definition) {
+                location += &format!(", in the place of `{}`", original.name);
+            }
             (definition.name.clone(), location)
         };
         RecursionError {
@@ -290,14 +335,21 @@ impl Collector {
 #[derive(Debug)]
 pub struct CurrentSnapshot {
     root: Arc<Definition>,
+    overlays: Arc<Overlays>,
     latest: RwLock<Option<Arc<Snapshot>>>,
 }
 
 impl CurrentSnapshot {
     /// For this kernel; no snapshot is taken yet.
     pub fn new(root: Arc<Definition>) -> Self {
+        Self::with(root, Arc::default())
+    }
+
+    /// [`CurrentSnapshot::new`] with some functions in the place of others.
+    pub fn with(root: Arc<Definition>, overlays: Arc<Overlays>) -> Self {
         Self {
             root,
+            overlays,
             latest: RwLock::new(None),
         }
     }
@@ -334,7 +386,7 @@ impl CurrentSnapshot {
         {
             return Ok(latest.clone());
         }
-        let snapshot = Snapshot::of(&self.root)?;
+        let snapshot = Snapshot::with(&self.root, &self.overlays)?;
         // Another thread may have stored a newer one meanwhile; then the next call takes it again.
         *self.latest.write() = Some(snapshot.clone());
         Ok(snapshot)

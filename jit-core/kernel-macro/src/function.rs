@@ -185,12 +185,13 @@ impl Parts {
                 let new = quote_spanned!(name.span()=> #here::LazyDeviceFn::new(#text, __kiln_describe #instance));
                 let companion = companion(vis, name, |front, types, args| {
                     quote! {
-                        #describe
-                        static FUNCTION: #root::LazyDeviceFn = #new;
-                        FUNCTION.call(#front, #types, #args)
+                        <Self as #root::DescribedFn>::function().call(#front, #types, #args)
                     }
                 });
-                quote!(#host #companion)
+                // What a program names by its type alone it uses, too.
+                let used = quote!(let _ = #name #instance;);
+                let described = described_fn(name, &quote!(#describe #used), &new);
+                quote!(#host #companion #described)
             }
         }
     }
@@ -235,6 +236,20 @@ fn companion(
     }
 }
 
+/// How programs name a device function: what is described for it, with what that needs.
+fn described_fn(name: &Ident, needs: &TokenStream, new: &TokenStream) -> TokenStream {
+    let root = root();
+    quote! {
+        impl #root::DescribedFn for #name {
+            fn function() -> &'static #root::LazyDeviceFn {
+                #needs
+                static FUNCTION: #root::LazyDeviceFn = #new;
+                &FUNCTION
+            }
+        }
+    }
+}
+
 /// What stands for a function that is refused, so that its uses are no errors of their own. If its
 /// signature is not what is refused it is `is_declared`.
 fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn, is_declared: bool) -> TokenStream {
@@ -271,7 +286,9 @@ fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn, is_declared: bool)
                     #front.unit()
                 }
             });
-            quote!(#item #companion)
+            let new = quote!(#root::LazyDeviceFn::new(#text, |_| {}));
+            let described = described_fn(name, &quote!(), &new);
+            quote!(#item #companion #described)
         }
     }
 }

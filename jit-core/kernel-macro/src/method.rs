@@ -144,10 +144,11 @@ impl Of<'_> {
         let method = receiver.map(|how| self.method(function, how, &self.call()));
         let bound = self.bound(function, &signature);
         let associated = self.associated_fn(name, bound.as_ref(), &self.call());
+        let own = self.described_method(name, &quote!());
         let cfgs = function.attrs.iter().filter(|a| a.path().is_ident("cfg"));
         quote! {
             #(#cfgs)*
-            const _: () = { #described #method #associated };
+            const _: () = { #described #method #associated #own };
         }
     }
 
@@ -189,7 +190,7 @@ impl Of<'_> {
                 let mut __kiln_all: ::std::vec::Vec<#root::Type> =
                     ::std::vec![#(__kiln_front.builder().device_type::<#names>()),*];
                 __kiln_all.extend(__kiln_types);
-                __kiln_call(__kiln_front, &__kiln_all, __kiln_args)
+                __KILN_FUNCTION.call(__kiln_front, &__kiln_all, __kiln_args)
             }
         }
     }
@@ -210,7 +211,12 @@ impl Of<'_> {
         let receiver = receiver(function, &mut Refusals::default());
         let method = receiver.map(|how| self.method(function, how, &call));
         let associated = self.associated_fn(name, None, &call);
-        quote!(#method #associated)
+        let text = plain_name(name);
+        let nothing = quote! {
+            static __KILN_FUNCTION: #root::LazyDeviceFn = #root::LazyDeviceFn::new(#text, |_| {});
+        };
+        let own = self.described_method(name, &nothing);
+        quote!(#method #associated #own)
     }
 
     /// The implementation by which method calls find a function.
@@ -225,6 +231,21 @@ impl Of<'_> {
                 const RECEIVER: #root::Receiver = #root::Receiver::#how;
                 const CHANGES: bool = #changes;
                 #call
+            }
+        }
+    }
+
+    /// The implementation by which programs name a function, with what that needs.
+    fn described_method(&self, name: &Ident, needs: &TokenStream) -> TokenStream {
+        let (root, ty, name) = (root(), self.self_ty, number_of(name));
+        let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
+        quote_spanned! {ty.span()=>
+            #[diagnostic::do_not_recommend]
+            impl<#(#params),*> #root::DescribedMethod<#name> for #ty #clause {
+                fn function() -> &'static #root::LazyDeviceFn {
+                    #needs
+                    &__KILN_FUNCTION
+                }
             }
         }
     }
@@ -271,7 +292,7 @@ impl Of<'_> {
     }
 }
 
-/// The function of the host that calls the description.
+/// The description, and what it is that is described.
 fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
     let (describe, instance) = (parts.describing_function(signature), signature.instance());
     let (root, here) = (root(), root_at(signature.name.span()));
@@ -280,14 +301,7 @@ fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
     };
     quote! {
         #describe
-        fn __kiln_call<'k>(
-            __kiln_front: #root::Front<'k>,
-            __kiln_types: &[#root::Type],
-            __kiln_args: &[#root::Operand<'k>],
-        ) -> #root::Operand<'k> {
-            static FUNCTION: #root::LazyDeviceFn = #new;
-            FUNCTION.call(__kiln_front, __kiln_types, __kiln_args)
-        }
+        static __KILN_FUNCTION: #root::LazyDeviceFn = #new;
     }
 }
 

@@ -26,7 +26,7 @@ impl Jit {
         args: &[Arg<'_>],
     ) -> Result<Arc<LoadedKernel>> {
         let consts = Consts::Bound(kernel.consts());
-        let launched = self.launched(kernel.fingerprint()?, consts, args);
+        let launched = self.launched(self.fingerprint(kernel)?, consts, args);
         match self.0.cache.get(&launched, config.block) {
             Some(loaded) => Ok(loaded),
             None => self.load(kernel, config, args),
@@ -42,7 +42,7 @@ impl Jit {
         config: &LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<Arc<LoadedKernel>> {
-        let launched = self.launched(kernel.fingerprint()?, Consts::Given(consts), args);
+        let launched = self.launched(self.fingerprint(kernel)?, Consts::Given(consts), args);
         if kernel.consts().is_empty()
             && let Some(loaded) = self.0.cache.get(&launched, config.block)
         {
@@ -85,7 +85,7 @@ impl Jit {
     ) -> Result<Arc<Specialized>> {
         let checks = &self.0.options.checks;
         self.0.device.info().accept(&kernel.name(), checks)?;
-        let snapshot = &*kernel.snapshot()?;
+        let snapshot = &*self.snapshot(kernel)?;
         let consts = Consts::Bound(kernel.consts());
         let launched = self.launched(snapshot.fingerprint, consts, args);
         let made = Made::Specialization(snapshot.fingerprint);

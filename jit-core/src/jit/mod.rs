@@ -11,6 +11,7 @@ mod builder;
 mod hidden;
 mod load;
 mod options;
+mod overlaid;
 mod prepared;
 mod submit;
 
@@ -32,6 +33,7 @@ use kiln_compiler::under_way::Made;
 use kiln_compiler::value::KernelType;
 use load::{identity, type_forms};
 pub use options::JitOptions;
+use overlaid::Overlaid;
 pub use prepared::Prepared;
 
 /// Compiles and launches kernels on one device. Clones share everything; any thread may use them.
@@ -67,6 +69,8 @@ struct State {
     device: Device,
     hooks: HookSet,
     observes_launches: bool,
+    /// `None` where hooks put no function in the place of another.
+    overlaid: Option<Overlaid>,
     options: JitOptions,
     target: Target,
     cache: KernelCache,
@@ -102,11 +106,13 @@ impl Jit {
             }
         });
         let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
+        let overlaid = Overlaid::of(&hooks, &target);
         let cache = KernelCache::default();
         Jit(Arc::new(State {
             device,
             hooks,
             observes_launches,
+            overlaid,
             options,
             target,
             cache,
@@ -443,7 +449,7 @@ impl Jit {
         }
         let converted = self.convert(&|| kernel.name(), args)?;
         let args = converted.as_ref().map_or(args, Converted::args);
-        let snapshot = kernel.snapshot()?;
+        let snapshot = self.snapshot(kernel)?;
         let made = Made::Specialization(snapshot.fingerprint);
         let _under_way = self.begin(made, || kernel.name())?;
         let spec = self.bind(kernel, &snapshot, args)?;
@@ -502,7 +508,7 @@ impl Jit {
     #[doc(hidden)]
     pub fn look_up(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<bool> {
         let consts = Consts::Bound(kernel.consts());
-        let launched = self.launched(kernel.fingerprint()?, consts, args);
+        let launched = self.launched(self.fingerprint(kernel)?, consts, args);
         Ok(self.0.cache.find(&launched).is_some())
     }
 
@@ -510,7 +516,7 @@ impl Jit {
     /// on the shape of blocks.
     fn prepare(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<Arc<Specialized>> {
         let consts = Consts::Bound(kernel.consts());
-        let launched = self.launched(kernel.fingerprint()?, consts, args);
+        let launched = self.launched(self.fingerprint(kernel)?, consts, args);
         match self.0.cache.find(&launched) {
             Some(specialized) => Ok(specialized),
             None => self.specialized(kernel, args),

@@ -10,6 +10,7 @@ pub mod cache_hint;
 pub mod counters;
 pub mod expression;
 pub mod fast_math;
+pub mod fast_tanh;
 pub mod narrow;
 pub mod permute;
 pub mod read_only;

@@ -8,6 +8,7 @@ const MOST: &[(&str, usize)] = &[
     ("counters", 30),
     ("expression", 101),
     ("fast_math", 32),
+    ("fast_tanh", 28),
     ("narrow", 60),
     ("permute", 15),
     ("read_only", 20),

@@ -258,6 +258,12 @@ impl Kernel {
         self.definition.name().to_owned()
     }
 
+    /// The kernel, which other handles may share.
+    #[doc(hidden)]
+    pub fn definition(&self) -> &Arc<Definition> {
+        &self.definition
+    }
+
     /// The content of the kernel with everything it calls, as of now.
     #[doc(hidden)]
     #[inline]
@@ -428,7 +434,7 @@ impl DeviceFn {
         Ok(DeviceFn { definition })
     }
 
-    pub(super) fn definition(&self) -> &Arc<Definition> {
+    pub(crate) fn definition(&self) -> &Arc<Definition> {
         &self.definition
     }
 

@@ -136,6 +136,48 @@ pub trait Callable {
     }
 }
 
+/// A `#[device_fn]` function by its name, which is that of a type as well, and what is described for it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no device function that is described by itself",
+    label = "not a `#[device_fn]` function",
+    note = "operations of the library are none, nor are functions that take closures; a method is named by \
+            `kiln::method!(Type, name)`"
+)]
+pub trait DescribedFn {
+    /// The function.
+    fn function() -> &'static LazyDeviceFn;
+}
+
+/// A function in a `#[device_fn] impl` block by the number of its name, and what is described for it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no function of this name that is described by itself",
+    label = "not a function of a `#[device_fn] impl` block of this type"
+)]
+pub trait DescribedMethod<const NAME: u64> {
+    /// The function.
+    fn function() -> &'static LazyDeviceFn;
+}
+
+impl DeviceFn {
+    /// The device function of a `#[device_fn]` function, which is named as a type is. All that calls it calls this
+    /// one. That of a method is `kiln::method!(Type, name)`.
+    ///
+    /// # Errors
+    /// What is wrong with its description, if this is its first use.
+    pub fn of<F: DescribedFn>() -> Result<DeviceFn, Error> {
+        F::function().get().cloned()
+    }
+
+    /// The device function of a method, by the number of its name.
+    ///
+    /// # Errors
+    /// As [`DeviceFn::of`].
+    #[doc(hidden)]
+    pub fn of_method<T: DescribedMethod<NAME>, const NAME: u64>() -> Result<DeviceFn, Error> {
+        T::function().get().cloned()
+    }
+}
+
 /// What a call can call whose function rustc has found in the checked copy: `F` is its type. Where rustc
 /// has found none, `F` stays open, and what has no type of its own in kernels can be called, so that what
 /// is wrong is reported once.

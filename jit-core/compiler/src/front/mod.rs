@@ -52,8 +52,13 @@ use crate::build::KernelBuilder;
 
 pub use declared::{Declared, Undeclared};
 pub use description::{describe, describe_closure, describe_inline};
-pub use function::{AsKernel, Callable, CallableFn, LazyDeviceFn, LazyKernel, not_for_kernels};
+pub use function::{
+    AsKernel, Callable, CallableFn, DescribedFn, DescribedMethod, LazyDeviceFn, LazyKernel,
+    not_for_kernels,
+};
 pub use inline::{Closure, Inlinable, InlineCall};
+#[doc(hidden)]
+pub use kiln_description::method_name;
 pub use method::Receiver;
 pub use operand::{Fields, Operand};
 pub use pool::{CallFn, InlineFn, Named, Pooled};

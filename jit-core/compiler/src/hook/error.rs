@@ -116,6 +116,44 @@ pub enum HookSetError {
         /// The first point with a function that holds something.
         point: HookPoint,
     },
+    /// A function that is to stand in the place of another one is called in another way.
+    #[error("{}", error_text!(
+        "hook `{hook}` has a function in the place of one that is called in another way\n  \
+         replaced:     {of}\n  in its place: {by}\ngive both the same parameters and result"
+    ))]
+    OtherSignature {
+        /// The hook.
+        hook: String,
+        /// The signature of the function that is replaced, and where it is defined.
+        of: String,
+        /// The signature of the function in its place, and where that is defined.
+        by: String,
+    },
+    /// Two functions are to stand in the place of one.
+    #[error("{}", error_text!(
+        "the hooks `{first}` and `{second}` both have a function in the place of `{function}`; take one of them out, \
+         or have the second replace the function of the first"
+    ))]
+    OverlaidTwice {
+        /// The function.
+        function: String,
+        /// The hook that replaces it.
+        first: String,
+        /// The hook that replaces it again; it may be the same.
+        second: String,
+    },
+    /// What says for which targets a function is replaced panicked.
+    #[error("{}", error_text!(
+        "hook `{hook}` panicked when it was asked whether to replace `{function}`: {message}\n  this is a bug in the hook"
+    ))]
+    Panicked {
+        /// The hook.
+        hook: String,
+        /// The function.
+        function: String,
+        /// What the panic said.
+        message: String,
+    },
     /// A point that compiling for the target does not come to.
     #[error("{}", error_text!(
         "hook `{hook}` has `{point}`, and {why}; take the hook out, or say by `Hook::if_supported` that it is to \

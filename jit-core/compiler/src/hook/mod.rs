@@ -40,6 +40,7 @@
 //! | method | stage | targets | what it sees |
 //! |---|---|---|---|
 //! | [`Hook::convert_argument`] | launch | all | a host value that is no argument by itself |
+//! | [`Hook::overlay`] | specialization | all | nothing; names device functions that are called in the place of others |
 //! | [`Hook::prepare_job`] | before everything | all | the specialized module, target and options |
 //! | [`Hook::rewrite_ir`] | IR | all | the specialized module |
 //! | [`Hook::fault_function`] | IR | all | the module; gives a function that threads call before they fault |
@@ -60,6 +61,7 @@ mod error;
 mod hidden;
 mod key;
 mod launch;
+mod overlay;
 mod point;
 mod set;
 
@@ -80,6 +82,7 @@ pub use set::HookSet;
 pub use crate::codegen::{HookContext, KernelIdentity, OperationError, OperationLowering};
 
 use key::Settings;
+use overlay::Overlay;
 use point::Points;
 
 /// The message a hook fails with; becomes a [`HookError`] that names the hook and the point.
@@ -119,6 +122,7 @@ pub struct Hook {
     version: u32,
     settings: Settings,
     points: Points,
+    overlays: Vec<Overlay>,
     /// The first point that can change code with a function that holds something.
     holds_at: Option<HookPoint>,
     if_supported: bool,
@@ -144,6 +148,7 @@ impl Hook {
             version: 1,
             settings: Settings::default(),
             points: Points::default(),
+            overlays: Vec::new(),
             holds_at: None,
             if_supported: false,
             may_remove_checks: false,

@@ -174,6 +174,7 @@ impl HookSet {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
         }
+        self.overlays(target)?;
         let Some(isa) = isas.of(target) else {
             // That nothing makes code for it is another error.
             return Ok(());
@@ -238,7 +239,7 @@ impl HookSet {
 }
 
 /// Runs code of a hook's; what it said if it panics.
-fn without_panic<R>(code: impl FnOnce() -> R) -> Result<R, String> {
+pub(super) fn without_panic<R>(code: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(|| in_hook(code))).map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
         text.or_else(|| payload.downcast_ref::<String>().cloned())

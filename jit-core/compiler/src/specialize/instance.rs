@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::error::CodePlace;
 use super::type_map::{NoType, TypeMap, widened};
@@ -311,11 +310,8 @@ impl Instance<'_, '_> {
         let Some(declared) = self.body.module.functions.get(declaration) else {
             return Err(self.malformed(node, declaration.to_string()));
         };
-        let definition = self.body.callee(declaration);
-        let position = definition
-            .and_then(|d| self.specializer.positions.get(&Arc::as_ptr(d)))
-            .copied();
-        let Some(position) = position else {
+        let callee = (self.specializer.snapshot).callee(self.definition, declaration);
+        let Some(position) = callee else {
             return Err(SpecializeError::UnlinkedCallee {
                 at: self.place(node.location),
                 callee: declared.name.clone(),

@@ -19,9 +19,8 @@ mod wide;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
 
-use crate::definition::{Body, Definition, Snapshot};
+use crate::definition::{Body, Snapshot};
 use crate::ir::free_name;
 use crate::ir::{
     FuncId, Function, FunctionKind, Location, Module, ParamData, Phase, ScalarKind, Type,
@@ -147,7 +146,6 @@ struct InstanceKey {
 
 struct Specializer<'a> {
     snapshot: &'a Snapshot,
-    positions: HashMap<*const Definition, usize>,
     module: Module,
     instances: HashMap<InstanceKey, FuncId>,
     queue: VecDeque<(InstanceKey, FuncId)>,
@@ -159,17 +157,13 @@ struct Specializer<'a> {
 
 impl<'a> Specializer<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
-        let positions: HashMap<_, _> = (snapshot.bodies.iter().enumerate())
-            .map(|(i, (definition, _))| (Arc::as_ptr(definition), i))
-            .collect();
         Self {
             snapshot,
             module: Module::new(snapshot.root.name()),
             instances: HashMap::new(),
             queue: VecDeque::new(),
             names: HashSet::new(),
-            wide: WideFlow::new(snapshot, positions.clone()),
-            positions,
+            wide: WideFlow::new(snapshot),
             linked: HashSet::new(),
         }
     }

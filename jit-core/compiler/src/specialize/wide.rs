@@ -10,10 +10,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use crate::definition::{Body, Definition, Snapshot};
-use crate::ir::{Function, Inst, InstData, Value, Var};
+use crate::definition::{Body, Snapshot};
+use crate::ir::{Inst, InstData, Value, Var};
 
 /// What became wide in one function.
 #[derive(Default)]
@@ -29,20 +28,15 @@ pub(super) struct WideValues {
 /// The analysis, remembered for each function and set of wide parameters.
 pub(super) struct WideFlow<'a> {
     snapshot: &'a Snapshot,
-    positions: HashMap<*const Definition, usize>,
     known: HashMap<(usize, Vec<bool>), Rc<WideValues>>,
     /// Whether slices inside of others are wide.
     inside: bool,
 }
 
 impl<'a> WideFlow<'a> {
-    pub(super) fn new(
-        snapshot: &'a Snapshot,
-        positions: HashMap<*const Definition, usize>,
-    ) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot) -> Self {
         Self {
             snapshot,
-            positions,
             known: HashMap::new(),
             inside: false,
         }
@@ -81,7 +75,7 @@ impl<'a> WideFlow<'a> {
         loop {
             let mut changed = false;
             function.for_each_inst(|_, inst| {
-                changed |= self.step(body, function, inst, &mut flow);
+                changed |= self.step(definition, inst, &mut flow);
             });
             if !changed {
                 break;
@@ -93,13 +87,9 @@ impl<'a> WideFlow<'a> {
     }
 
     /// Carries wideness through one instruction; whether anything was new.
-    fn step(
-        &mut self,
-        body: &Body,
-        function: &Function,
-        inst: Inst,
-        flow: &mut WideValues,
-    ) -> bool {
+    fn step(&mut self, definition: usize, inst: Inst, flow: &mut WideValues) -> bool {
+        let body: &'a Body = &self.snapshot.bodies[definition].1;
+        let function = body.function();
         let node = &function.insts[inst];
         let values = &flow.values;
         let is_slice = |value| body.module.types.is_slice(function.type_of(value));
@@ -114,9 +104,7 @@ impl<'a> WideFlow<'a> {
             } => values.contains(if_true) || values.contains(if_false),
             InstData::Call { callee, args, .. } => {
                 let wide: Vec<bool> = args.iter().map(|arg| values.contains(arg)).collect();
-                let position = body
-                    .callee(*callee)
-                    .and_then(|definition| self.positions.get(&Arc::as_ptr(definition)).copied());
+                let position = self.snapshot.callee(definition, *callee);
                 position.is_some_and(|position| self.of(position, &wide).result)
             }
             InstData::VarSet(var, value) => {
