@@ -104,3 +104,27 @@ fn users_can_update_dependencies() {
     );
     assert_eq!(pinned("half = \"=2.7.1\"\nquote = \"1.0.47\"\n"), ["half"]);
 }
+
+/// What a program names that its user does not depend on: crates that `kiln` is made of.
+fn crates_within(text: &str) -> Vec<&str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let words = text.split(|c| !is_part(c));
+    words.filter(|word| word.starts_with("kiln_")).collect()
+}
+
+/// In the workspace an example may name any dependency of the package, and in a user's crate it does not compile then.
+#[test]
+fn examples_compile_in_a_crate_of_a_user() {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "examples/*.rs"]).current_dir(root());
+    let listed = git.output().expect("git starts");
+    let listed = String::from_utf8(listed.stdout).expect("paths are text");
+    assert!(listed.lines().count() > 3, "{listed}");
+    for path in listed.lines() {
+        let text = fs::read_to_string(root().join(path)).expect("it is there");
+        let named = crates_within(&text);
+        assert!(named.is_empty(), "{path} names {named:?}, and not `kiln`");
+    }
+    let wrong = "use kiln_jit_core::inkwell::AddressSpace;\nuse kiln::prelude::*;\n";
+    assert_eq!(crates_within(wrong), ["kiln_jit_core"]);
+}
