@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use crate::definition::{Definition, Snapshot};
 use crate::error::Result;
 use crate::ir::{
-    BinaryOp, FuncId, Inst, InstData, IntrinsicId, Meaning, Module, Processor, Scalar, Type,
+    BinaryOp, Cursor, FuncId, InstData, IntrinsicId, Meaning, Module, Processor, Scalar, Type,
+    ValueList,
 };
 use crate::specialize;
 
@@ -27,17 +28,24 @@ pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
     // Bodies are added at the end, and expanded in their turn.
     while let Some(function) = module.functions.keys().nth(done) {
         done += 1;
-        for place in operations_with_bodies(module, processor, function) {
-            let callee = match linked.get(&(place.operation, place.scalar)) {
+        let mut at = Cursor::new(module, function);
+        while at.next_inst().is_some() {
+            let Some(written) = written_operation(&at, processor) else {
+                continue;
+            };
+            let key = (written.operation, written.scalar);
+            let callee = match linked.get(&key) {
                 Some(&known) => known,
-                None => match link_body(module, &place)? {
+                None => match link_body(at.module_mut(), &written)? {
                     Some(new) => new,
                     // The check of legality says that there is no such operation.
                     None => continue,
                 },
             };
-            linked.insert((place.operation, place.scalar), callee);
-            call_instead(module, function, place.inst, callee);
+            linked.insert(key, callee);
+            let mut args = ValueList::new();
+            at.data().for_each_operand(|arg| args.push(arg));
+            at.replace().call(callee, &args);
         }
     }
     Ok(())
@@ -50,60 +58,48 @@ enum Operation {
     Remainder,
 }
 
-/// An operation in a function's body.
+/// An operation with a body, where a walk stands.
 struct WrittenOperation {
-    inst: Inst,
     operation: Operation,
     scalar: Scalar,
     body: fn(Scalar) -> Option<Module>,
 }
 
-fn operations_with_bodies(
-    module: &Module,
-    processor: Option<Processor>,
-    function: FuncId,
-) -> Vec<WrittenOperation> {
-    let function = &module.functions[function];
-    let place = |(inst, node): (Inst, &crate::ir::InstNode)| {
-        let (id, args) = match &node.data {
-            InstData::Intrinsic { id, args } => (id, args),
-            InstData::Binary {
-                op: BinaryOp::Rem,
-                args: [dividend, _],
-            } => {
-                let scalar = function.type_of(*dividend).as_scalar();
-                return scalar
-                    .filter(|s| s.is_float())
-                    .map(|scalar| WrittenOperation {
-                        inst,
-                        operation: Operation::Remainder,
-                        scalar,
-                        body: remainder::body,
-                    });
-            }
-            _ => return None,
-        };
-        let def = module.intrinsics[*id];
-        let Meaning::Body(body) = def.meaning else {
-            return None;
-        };
-        let types: Vec<Type> = args.iter().map(|&a| function.type_of(a)).collect();
-        let result = node.result.map_or(Type::UNIT, |r| function.type_of(r));
-        let scalar = def.cell_type(&module.types, &types, result)?;
-        let has_cell = |processor| def.cell(Some(scalar), processor).is_some();
-        let place = WrittenOperation {
-            inst,
-            operation: Operation::Row(*id),
-            scalar,
-            body,
-        };
-        (!processor.is_some_and(has_cell)).then_some(place)
-    };
-    function.insts.iter().filter_map(place).collect()
+fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<WrittenOperation> {
+    match at.data() {
+        InstData::Intrinsic { id, args } => {
+            let def = at.module().intrinsics[*id];
+            let Meaning::Body(body) = def.meaning else {
+                return None;
+            };
+            let types: Vec<Type> = args.iter().map(|&arg| at.type_of(arg)).collect();
+            let result = at.result().map_or(Type::UNIT, |result| at.type_of(result));
+            let scalar = def.cell_type(at.types(), &types, result)?;
+            let has_cell = |processor| def.cell(Some(scalar), processor).is_some();
+            (!processor.is_some_and(has_cell)).then_some(WrittenOperation {
+                operation: Operation::Row(*id),
+                scalar,
+                body,
+            })
+        }
+        InstData::Binary {
+            op: BinaryOp::Rem,
+            args: [dividend, _],
+        } => {
+            let scalar = at.type_of(*dividend).as_scalar();
+            let scalar = scalar.filter(|scalar| scalar.is_float())?;
+            Some(WrittenOperation {
+                operation: Operation::Remainder,
+                scalar,
+                body: remainder::body,
+            })
+        }
+        _ => None,
+    }
 }
 
-fn link_body(module: &mut Module, place: &WrittenOperation) -> Result<Option<FuncId>> {
-    let Some(library) = (place.body)(place.scalar) else {
+fn link_body(module: &mut Module, written: &WrittenOperation) -> Result<Option<FuncId>> {
+    let Some(library) = (written.body)(written.scalar) else {
         return Ok(None);
     };
     let Some(definition) = Definition::of_library(&library) else {
@@ -111,19 +107,4 @@ fn link_body(module: &mut Module, place: &WrittenOperation) -> Result<Option<Fun
     };
     let snapshot = Snapshot::of(&definition)?;
     Ok(Some(specialize::link(module, &snapshot, &[], &[])?))
-}
-
-fn call_instead(module: &mut Module, function: FuncId, inst: Inst, callee: FuncId) {
-    let data = &mut module.functions[function].insts[inst].data;
-    let args = match data {
-        InstData::Intrinsic { args, .. } => std::mem::take(args),
-        InstData::Binary { args, .. } => args.iter().copied().collect(),
-        _ => return,
-    };
-    *data = InstData::Call {
-        callee,
-        type_args: Vec::new(),
-        const_args: Vec::new(),
-        args,
-    };
 }
