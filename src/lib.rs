@@ -177,7 +177,8 @@ pub mod macros {
     pub use kiln_kernel_macro::{device_expression, kernel_expression};
 }
 
-/// What most programs need: `use kiln::prelude::*;`.
+/// What programs need that write kernels, by `#[kernel]` or the builder, and launch them, or compute with arrays:
+/// `use kiln::prelude::*;`. Those that extend the compiler add [`core::prelude`].
 pub mod prelude {
     pub use crate::device;
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};

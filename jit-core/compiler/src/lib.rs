@@ -30,6 +30,7 @@ pub mod hook;
 pub mod job;
 pub mod lower_abi;
 mod observe;
+pub mod prelude;
 pub mod runtime;
 pub mod specialize;
 #[doc(hidden)]

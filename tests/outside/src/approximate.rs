@@ -2,9 +2,7 @@
 
 use std::f32::consts::LOG2_E;
 
-use kiln::core::hook::Hook;
-use kiln::core::ir::{BinaryOp, Cell, Family, InstData, Type};
-use kiln::core::target::Target;
+use kiln::core::prelude::*;
 
 kiln::intrinsic! {
     /// The sine, as the instruction gives it.
@@ -49,7 +47,7 @@ pub fn approximate() -> Hook {
 
 #[cfg(test)]
 mod tests {
-    use kiln::core::hook::HookSet;
+    use kiln::core::prelude::*;
     use kiln::prelude::*;
 
     use super::approximate;

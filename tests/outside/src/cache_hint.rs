@@ -1,6 +1,6 @@
 //! A cache hint on loads, by an edit of the PTX (PTX ISA, `ld.global.nc`, `.level::eviction_priority`).
 
-use kiln::core::hook::Hook;
+use kiln::core::prelude::*;
 
 /// Loads through the read-only path leave nothing in L1.
 pub fn cache_hint() -> Hook {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln::core::hook::Hook;
-use kiln::core::ir::{AddressSpace, AtomicOp, InstData, Type};
+use kiln::core::prelude::*;
 use kiln::prelude::*;
 
 /// Counts loads in the first element and stores in the second.

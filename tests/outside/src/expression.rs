@@ -1,7 +1,7 @@
 //! A front end: texts such as `a * x + sqrt(y)` become kernels that write an expression's value for
 //! each index. An expression ends with the text, or at a `;`.
 
-use kiln::core::ir::TypeData;
+use kiln::core::prelude::*;
 use kiln::prelude::*;
 
 /// What reads one text, for the thread `i`.
@@ -117,7 +117,7 @@ pub fn expression(text: &str, numbers: &[&str], slices: &[&str]) -> Result<Kerne
 
 #[cfg(test)]
 mod tests {
-    use kiln::core::hook::Hook;
+    use kiln::core::prelude::*;
     use kiln::prelude::*;
 
     use super::expression;

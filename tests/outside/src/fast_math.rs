@@ -1,6 +1,6 @@
 //! Fast arithmetic, few registers and few passes, for the kernels that ask for them.
 
-use kiln::core::hook::{Hook, HookResult};
+use kiln::core::prelude::*;
 use kiln::core::inkwell::attributes::AttributeLoc;
 use kiln::core::inkwell::module::Module;
 use kiln::core::inkwell::values::FastMathFlags;

@@ -1,7 +1,6 @@
 //! The machines that extensions are tried on.
 
-use kiln::core::hook::{Hook, HookSet};
-use kiln::core::target::{PtxTarget, Target};
+use kiln::core::prelude::*;
 use kiln::prelude::*;
 
 fn standard_and(hook: Hook) -> HookSet {

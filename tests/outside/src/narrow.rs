@@ -1,8 +1,7 @@
 //! Arithmetic of `f64` in `f32`, for machines that are slow at the former. Memory and what functions take and
 //! give stay as they are.
 
-use kiln::core::hook::Hook;
-use kiln::core::ir::{Cursor, InstData, Type, Value};
+use kiln::core::prelude::*;
 
 /// Computes with fewer digits.
 pub fn narrow() -> Hook {
@@ -53,7 +52,7 @@ fn rewrite(at: &mut Cursor<'_>, data: InstData) {
 
 #[cfg(test)]
 mod tests {
-    use kiln::core::hook::HookSet;
+    use kiln::core::prelude::*;
     use kiln::prelude::*;
 
     use super::narrow;

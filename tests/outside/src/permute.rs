@@ -1,6 +1,6 @@
 //! An instruction that Kiln has no name for: `prmt`, which picks four of eight bytes (PTX ISA, "prmt").
 
-use kiln::core::ir::{Cell, Family};
+use kiln::core::prelude::*;
 
 kiln::intrinsic! {
     /// The bytes of `a` and, from 4 on, of `b` that the four lowest hexadecimal digits of `selector` name; a digit
@@ -19,7 +19,7 @@ kiln::intrinsic! {
 
 #[cfg(test)]
 mod tests {
-    use kiln::core::hook::Hook;
+    use kiln::core::prelude::*;
     use kiln::prelude::*;
 
     use super::permute_bytes;

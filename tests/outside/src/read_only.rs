@@ -1,6 +1,6 @@
 //! Which loads go through the read-only path: a policy of a program's own, by metadata of LLVM's.
 
-use kiln::core::hook::Hook;
+use kiln::core::prelude::*;
 use kiln::core::inkwell::values::{AnyValue, InstructionOpcode};
 
 /// Every load from global memory is one of memory that no thread writes while the kernel runs. That is so for
@@ -22,7 +22,7 @@ pub fn read_only() -> Hook {
 
 #[cfg(test)]
 mod tests {
-    use kiln::core::hook::HookSet;
+    use kiln::core::prelude::*;
     use kiln::prelude::*;
 
     use super::read_only;

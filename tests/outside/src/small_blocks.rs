@@ -1,6 +1,6 @@
 //! A rule about launches that a program sets itself.
 
-use kiln::core::hook::Hook;
+use kiln::core::prelude::*;
 
 /// No block has more than this many threads.
 pub fn small_blocks(most: u128) -> Hook {

@@ -29,7 +29,7 @@ impl<'a> ToKernel<'a> for &'a HostTensor {
 
 #[cfg(test)]
 mod tests {
-    use kiln::core::hook::{Hook, HookSet};
+    use kiln::core::prelude::*;
     use kiln::prelude::*;
 
     use super::{HostTensor, Tensor};

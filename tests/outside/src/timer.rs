@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use kiln::core::hook::{Hook, LaunchTime};
+use kiln::core::prelude::*;
 
 /// Kernels and the times of their launches.
 pub type Times = Arc<Mutex<Vec<(String, LaunchTime)>>>;
@@ -18,7 +18,7 @@ pub fn timer(times: Times) -> Hook {
 
 #[cfg(test)]
 mod tests {
-    use kiln::core::hook::HookSet;
+    use kiln::core::prelude::*;
     use kiln::prelude::*;
 
     use super::{Times, timer};
