@@ -6,6 +6,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
 use cudarc::driver::sys;
+use kiln::prelude::LaunchConfig;
 
 /// Panics unless a driver call succeeded.
 fn check(result: sys::CUresult) {
@@ -34,26 +35,36 @@ pub fn load(image: &[u8], name: &str) -> Function {
     Function(function)
 }
 
-/// One launch on stream 0.
+/// One launch on stream 0, of two dimensions.
 ///
 /// # Safety
-/// `params` are pointers to arguments of the kernel's types, whose buffers are there.
+/// As [`launch_with`].
 pub unsafe fn launch(
     function: Function,
     grid: (u32, u32),
     block: (u32, u32),
     params: &mut [*mut c_void],
 ) {
+    // SAFETY: the caller's promise.
+    unsafe { launch_with(function, &LaunchConfig::new(grid, block), params) };
+}
+
+/// One launch on stream 0.
+///
+/// # Safety
+/// `params` are pointers to arguments of the kernel's types, whose buffers are there.
+pub unsafe fn launch_with(function: Function, config: &LaunchConfig, params: &mut [*mut c_void]) {
+    let LaunchConfig { grid, block, .. } = config;
     // SAFETY: the caller's promise; the function is of the current context.
     let result = unsafe {
         sys::cuLaunchKernel(
             function.0,
-            grid.0,
-            grid.1,
-            1,
-            block.0,
-            block.1,
-            1,
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
             0,
             null_mut(),
             params.as_mut_ptr(),
@@ -61,6 +72,21 @@ pub unsafe fn launch(
         )
     };
     check(result);
+}
+
+/// Compiles CUDA C++ with nvcc to what an option says, `-cubin` or `-ptx`; `None` if there is no nvcc.
+pub fn compiled(source: &str, sm: u32, to: &str) -> Option<Vec<u8>> {
+    let folder = std::env::temp_dir().join(format!("kiln-twin-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
+    let (from, out) = (folder.join("twin.cu"), folder.join("twin.out"));
+    std::fs::write(&from, source).expect("the temporary folder can be written");
+    let mut nvcc = std::process::Command::new("nvcc");
+    nvcc.args(["-O3", &format!("-arch=sm_{sm}"), to, "-o"]);
+    let status = nvcc.arg(&out).arg(&from).status().ok()?;
+    assert!(status.success(), "nvcc rejects a twin:\n{source}");
+    let image = std::fs::read(&out).expect("nvcc wrote it");
+    let _ = std::fs::remove_dir_all(&folder);
+    Some(image)
 }
 
 /// Compiles a CUDA C++ file next to this one with nvcc; `None` if there is no nvcc.

@@ -24,6 +24,7 @@ mod launching;
 mod math;
 mod memory;
 mod memory_model;
+pub mod programs;
 pub mod quiet;
 mod row_patterns;
 mod rust_calls;
@@ -128,6 +129,7 @@ pub fn cases() -> Vec<Case> {
         rust_types::CASES,
         rust_values::CASES,
         rust_views::CASES,
+        programs::CASES,
     ]
     .concat()
 }

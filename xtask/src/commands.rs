@@ -44,6 +44,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench compile"),
     ),
     (
+        "cargo bench -p kiln-suite",
+        Here("cargo bench -p kiln-suite -- --samples 3 --filter saxpy"),
+    ),
+    (
         "cargo bench --bench launch",
         Here("cargo bench --bench launch"),
     ),
@@ -94,6 +98,10 @@ const NAMED: &[Named] = &[
     ),
     (
         "cargo xtask test -p kiln-tests nvcc",
+        By("xtask/src/tests.rs", "\"--tests\""),
+    ),
+    (
+        "cargo xtask test -p kiln-tests programs",
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
     (

@@ -1,0 +1,221 @@
+//! The programs of the suite beside their twins in CUDA C++: `cargo bench -p kiln-suite`, on a machine with a
+//! CUDA device and nvcc, or on the CPU, where checks are compared with none.
+//!
+//! - `--filter TEXT`: the programs whose names hold it;
+//! - `--samples N`: how often each is timed, 31 if not said.
+//!
+//! Each program runs four ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
+//! checks and without, nvcc's machine code, and nvcc's PTX made machine code by the driver as Kiln's is. A sample is at least
+//! a millisecond of work, timed by events; what is told is the median, and how far the samples' quartiles are apart.
+//! Results are checked first, the twin's too.
+
+#[path = "../driver.rs"]
+mod driver;
+mod twin;
+
+use std::time::Instant;
+
+use kiln::core::runtime::{DeviceKind, Event};
+use kiln::core::target::Target;
+use kiln::prelude::*;
+use kiln_suite::{BENCHMARKS, Benchmark, Bound, Launcher, OnJit, Size, Workload, unchecked};
+use serde_json::json;
+use twin::Twin;
+
+/// The least that a sample takes, in milliseconds.
+const LEAST: f64 = 1.0;
+
+struct Options {
+    filter: String,
+    samples: usize,
+}
+
+fn options() -> Options {
+    let mut options = Options {
+        filter: String::new(),
+        samples: 31,
+    };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--filter" => options.filter = args.next().expect("`--filter` has a text"),
+            "--samples" => {
+                let number = args.next().and_then(|number| number.parse().ok());
+                options.samples = number.expect("`--samples` has a number");
+            }
+            // Cargo's own.
+            "--bench" => {}
+            other => panic!("no option `{other}`"),
+        }
+    }
+    options
+}
+
+fn main() -> kiln::Result<()> {
+    let options = options();
+    let checked = Jit::new()?;
+    let device = checked.device().clone();
+    let unchecked = Jit::builder().device(device).hook(unchecked()).build()?;
+    let mut rows = Vec::new();
+    println!(
+        "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>8}",
+        "program", "bound", "nvcc, ms", "its PTX", "unchecked", "checked", "spread"
+    );
+    for benchmark in BENCHMARKS
+        .iter()
+        .filter(|b| b.name.contains(&options.filter))
+    {
+        let row = measure(benchmark, &checked, &unchecked, options.samples)?;
+        row.print();
+        rows.push(row);
+    }
+    summarize(&rows);
+    for row in &rows {
+        println!("{}", row.json());
+    }
+    Ok(())
+}
+
+/// Medians of a program, in milliseconds a run.
+struct Row {
+    benchmark: &'static Benchmark,
+    checked: f64,
+    unchecked: f64,
+    /// nvcc's machine code, and its PTX through the driver.
+    nvcc: Option<(f64, f64)>,
+    /// The largest distance of quartiles, as a part of the median.
+    spread: f64,
+}
+
+impl Row {
+    /// What ratios are to: nvcc's machine code, or Kiln's without checks.
+    fn peer(&self) -> f64 {
+        self.nvcc
+            .map_or(self.unchecked, |(machine_code, _)| machine_code)
+    }
+
+    fn print(&self) {
+        let ratio = |time: f64| format!("{:.3}", time / self.peer());
+        let ptx = self.nvcc.map_or("-".to_owned(), |(_, ptx)| ratio(ptx));
+        println!(
+            "{:<32} {:>11} {:>10.4} {ptx:>10} {:>10} {:>10} {:>7.1}%",
+            self.benchmark.name,
+            format!("{:?}", self.benchmark.bound),
+            self.peer(),
+            ratio(self.unchecked),
+            ratio(self.checked),
+            100.0 * self.spread
+        );
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "name": format!("suite/{}", self.benchmark.name),
+            "bound": format!("{:?}", self.benchmark.bound),
+            "unit": "ms",
+            "checked": self.checked,
+            "unchecked": self.unchecked,
+            "nvcc": self.nvcc.map(|(machine_code, _)| machine_code),
+            "nvcc_ptx": self.nvcc.map(|(_, ptx)| ptx),
+            "spread": self.spread,
+        })
+    }
+}
+
+/// Prints geometric means and the worst, by what limits the programs.
+fn summarize(rows: &[Row]) {
+    for bound in [Bound::Memory, Bound::Arithmetic, Bound::Gather] {
+        let of: Vec<&Row> = rows
+            .iter()
+            .filter(|row| row.benchmark.bound == bound)
+            .collect();
+        if of.is_empty() {
+            continue;
+        }
+        for (what, time) in [
+            ("unchecked", (|row| row.unchecked) as fn(&Row) -> f64),
+            ("checked", |row| row.checked),
+        ] {
+            let ratios = of.iter().map(|row| time(row) / row.peer());
+            let mean = (ratios.clone().map(f64::ln).sum::<f64>() / of.len() as f64).exp();
+            let worst = ratios.fold(0.0, f64::max);
+            println!("{bound:?}, {what}: geometric mean {mean:.3}, worst {worst:.3}");
+        }
+    }
+}
+
+fn measure(
+    benchmark: &'static Benchmark,
+    checked: &Jit,
+    unchecked: &Jit,
+    samples: usize,
+) -> kiln::Result<Row> {
+    let on_gpu = checked.device().info().kind == DeviceKind::Cuda;
+    let size = if on_gpu { Size::Full } else { Size::Medium };
+    let mut workload = (benchmark.make)(checked, size)?;
+    let (mut on_checked, mut on_unchecked) = (OnJit(checked), OnJit(unchecked));
+    let mut ways: Vec<Box<dyn Launcher + '_>> =
+        vec![Box::new(&mut on_checked), Box::new(&mut on_unchecked)];
+    if let Target::Ptx(target) = checked.target() {
+        for as_ptx in [false, true] {
+            let twin = Twin::new(benchmark.twin, target.sm, as_ptx);
+            ways.extend(twin.map(|twin| Box::new(twin) as Box<dyn Launcher>));
+        }
+    }
+    for way in &mut ways {
+        workload.reset(way.as_mut())?;
+        workload.run(way.as_mut())?;
+        if let Err(error) = workload.check() {
+            panic!("{}: {error}", benchmark.name);
+        }
+    }
+    let mut times = vec![Vec::new(); ways.len()];
+    let once = time(checked, workload.as_mut(), ways[0].as_mut(), 1)?;
+    let runs = (LEAST / once).ceil().clamp(1.0, 1000.0) as usize;
+    for _ in 0..samples {
+        for (way, times) in ways.iter_mut().zip(&mut times) {
+            times.push(time(checked, workload.as_mut(), way.as_mut(), runs)?);
+        }
+    }
+    let spread = times
+        .iter_mut()
+        .map(|times| spread(times))
+        .fold(0.0, f64::max);
+    let median = |way: usize| times[way][times[way].len() / 2];
+    Ok(Row {
+        benchmark,
+        checked: median(0),
+        unchecked: median(1),
+        nvcc: (times.len() == 4).then(|| (median(2), median(3))),
+        spread,
+    })
+}
+
+/// Milliseconds of a run, the mean of some.
+fn time(
+    jit: &Jit,
+    workload: &mut dyn Workload,
+    way: &mut dyn Launcher,
+    runs: usize,
+) -> kiln::Result<f64> {
+    workload.again(way)?;
+    jit.synchronize()?;
+    let start = Instant::now();
+    let from = Event::record(jit.device())?;
+    for _ in 0..runs {
+        workload.run(way)?;
+    }
+    let to = Event::record(jit.device())?;
+    jit.synchronize()?;
+    let wall = start.elapsed().as_secs_f64() * 1e3;
+    let on_gpu = jit.device().info().kind == DeviceKind::Cuda;
+    let took = if on_gpu { from.elapsed_ms(&to)? } else { wall };
+    Ok(took / runs as f64)
+}
+
+/// Sorts the samples, and gives how far their quartiles are apart as a part of the median.
+fn spread(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let at = |part: usize| times[times.len() * part / 4];
+    (at(3) - at(1)) / at(2)
+}

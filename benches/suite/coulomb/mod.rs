@@ -1,0 +1,124 @@
+//! The potential of many charges on a slice of a grid (Parboil's cp; hiCUDA's CP): the charges are read by all threads
+//! at once, in portions of the size of constant memory, and a thread has eight places along x.
+
+use kiln::prelude::*;
+
+use crate::data::{Random, close};
+use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
+
+pub const COULOMB: Benchmark = Benchmark {
+    name: "coulomb",
+    bound: Bound::Arithmetic,
+    twin: include_str!("twin.cu"),
+    make: |jit, size| {
+        let (side, count) = size.of((64, 50), (256, 1000), (2048, 40_000));
+        let mut random = Random::new(14);
+        let mut charge = || Charge {
+            x: 0.1 * side as f32 * random.unit(),
+            y: 0.1 * side as f32 * random.unit(),
+            height: random.unit() + 0.01,
+            charge: 2.0 * random.unit() - 1.0,
+        };
+        let host: Vec<Charge> = (0..count).map(|_| charge()).collect();
+        let portions = host.chunks(PORTION).map(|portion| jit.upload(portion));
+        Ok(Box::new(Coulomb {
+            side,
+            portions: portions.collect::<kiln::Result<_>>()?,
+            potential: jit.zeros(side * side)?,
+            host,
+        }))
+    },
+};
+
+/// Charges of one launch.
+const PORTION: usize = 4000;
+/// Places of a thread.
+const OWN: usize = 8;
+/// Threads of a block along x and y.
+const BLOCK: (usize, usize) = (16, 8);
+const SPACING: f32 = 0.1;
+
+/// `height` is the square of how far the charge is from the slice.
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Charge {
+    x: f32,
+    y: f32,
+    height: f32,
+    charge: f32,
+}
+
+#[kernel]
+fn potential(charges: &[Charge], to: &mut [f32], side: u32, spacing: f32) {
+    let row = global_id().y;
+    // The places of a thread are a block's width apart, so that a warp writes side by side.
+    let column = block_idx().x * block_dim().x * OWN + thread_idx().x;
+    let apart = block_dim().x;
+    let (x, y) = (spacing * column as f32, spacing * row as f32);
+    let mut sums = [0.0f32; OWN];
+    for i in 0..charges.len() {
+        let charge = charges[i];
+        let dy = y - charge.y;
+        let rest = dy * dy + charge.height;
+        let mut dx = x - charge.x;
+        #[unroll]
+        for own in 0..OWN {
+            sums[own] += charge.charge * (1.0 / (dx * dx + rest).sqrt());
+            dx += spacing * apart as f32;
+        }
+    }
+    #[unroll]
+    for own in 0..OWN {
+        to[row * side as usize + column + own * apart] += sums[own];
+    }
+}
+
+struct Coulomb {
+    side: usize,
+    portions: Vec<Buffer<Charge>>,
+    potential: Buffer<f32>,
+    host: Vec<Charge>,
+}
+
+impl Workload for Coulomb {
+    fn reset(&mut self, _: &mut dyn Launcher) -> kiln::Result<()> {
+        self.potential.write(&vec![0.0; self.side * self.side])
+    }
+
+    fn run(&mut self, launcher: &mut dyn Launcher) -> kiln::Result<()> {
+        let grid = (
+            self.side / (BLOCK.0 * OWN).min(self.side),
+            self.side / BLOCK.1,
+        );
+        let width = BLOCK.0.min(self.side / OWN);
+        for charges in &self.portions {
+            launcher.launch(&Launch {
+                kernel: &potential,
+                twin: "potential",
+                config: LaunchConfig::new(grid, (width, BLOCK.1)),
+                args: args!(charges, &mut self.potential, self.side as u32, SPACING),
+                lengths: &[charges.len()],
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Checked {
+        let (side, found) = (self.side, self.potential.to_vec()?);
+        for row in (0..side).step_by(side.div_ceil(16)) {
+            let place = |column: usize| {
+                let (x, y) = (SPACING * column as f32, SPACING * row as f32);
+                let of = |charge: &Charge| {
+                    let (dx, dy) = (f64::from(x - charge.x), f64::from(y - charge.y));
+                    f64::from(charge.charge) / (dx * dx + dy * dy + f64::from(charge.height)).sqrt()
+                };
+                self.host.iter().map(of).sum::<f64>() as f32
+            };
+            let columns = (0..side).step_by(side.div_ceil(64));
+            let wanted: Vec<f32> = columns.clone().map(place).collect();
+            let found: Vec<f32> = columns.map(|column| found[row * side + column]).collect();
+            close(&found, &wanted, 2e-3)?;
+        }
+        Ok(())
+    }
+}
