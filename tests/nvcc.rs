@@ -13,6 +13,8 @@
 
 mod count;
 mod kernels;
+mod machine;
+mod programs;
 
 use std::fmt::Write;
 

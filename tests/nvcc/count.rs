@@ -105,7 +105,7 @@ fn of_sass(sass: &str, name: &str) -> usize {
 }
 
 /// The instruction in a line `/*0010*/ EXIT ;`.
-fn instruction(line: &str) -> Option<&str> {
+pub fn instruction(line: &str) -> Option<&str> {
     let (offset, rest) = line.strip_prefix("/*")?.split_once("*/")?;
     let is_offset = offset.chars().all(|c| c.is_ascii_hexdigit());
     is_offset.then(|| rest.trim())
@@ -117,7 +117,7 @@ fn disassemble(cubin: &Path) -> Option<String> {
 }
 
 /// The output of a tool that has to succeed.
-fn output(command: &mut Command) -> String {
+pub fn output(command: &mut Command) -> String {
     let output = command.output().expect("the tool starts");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {error}");
@@ -125,10 +125,11 @@ fn output(command: &mut Command) -> String {
 }
 
 /// A folder that is removed at the end.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    /// A new folder, whose name holds `name`.
+    pub fn new(name: &str) -> Folder {
         let name = format!("kiln-nvcc-{}-{name}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
