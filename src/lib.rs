@@ -46,6 +46,18 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | path | what is in it |
+//! |---|---|
+//! | [`prelude`] | what most programs need: `use kiln::prelude::*;` |
+//! | [`stdlib`] | what kernels can call, in chapters |
+//! | [`array`](mod@array) | arrays whose expressions become kernels |
+//! | [`core::jit`] | the [`Jit`]: its options, prepared launches, what is kept |
+//! | [`core::build`] | the builder |
+//! | [`core::hook`] | hooks; [`core::prelude`](mod@core::prelude) is for those who write some |
+//! | [`core::ir`] | the IR, and how it is rewritten |
+//! | [`hooks`] | the hooks that a `Jit` has by itself |
+//! | [`error`] | every error, by what it is about |
 #![forbid(unsafe_code)]
 
 pub use kiln_array_lib as array;
@@ -178,7 +190,8 @@ pub mod macros {
 }
 
 /// What programs need that write kernels, by `#[kernel]` or the builder, and launch them, or compute with arrays:
-/// `use kiln::prelude::*;`. Those that extend the compiler add [`core::prelude`].
+/// `use kiln::prelude::*;`. Those that extend the compiler add
+/// [`core::prelude`].
 pub mod prelude {
     pub use crate::device;
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};

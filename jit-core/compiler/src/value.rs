@@ -223,7 +223,7 @@ vectors! {
 /// Every field's type must be a [`KernelType`]. In the IR it is a struct of the same name.
 ///
 /// ```
-/// kiln_compiler::kernel_type! {
+/// kiln::core::kernel_type! {
 ///     /// A point of the plane.
 ///     pub struct Point {
 ///         pub x: f32,

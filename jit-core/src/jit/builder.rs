@@ -41,11 +41,11 @@ impl Jit {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use kiln_jit_core::hook::Hook;
-    /// use kiln_jit_core::jit::Jit;
-    /// use kiln_jit_core::runtime::Device;
+    /// use kiln::core::hook::Hook;
+    /// use kiln::core::jit::Jit;
+    /// use kiln::core::runtime::Device;
     ///
-    /// # fn main() -> kiln_jit_core::error::Result<()> {
+    /// # fn main() -> kiln::core::error::Result<()> {
     /// let quiet = Hook::new("quiet").rewrite_ir(|_, _| Ok(()));
     /// let jit = Jit::builder()
     ///     .device(Device::cpu())

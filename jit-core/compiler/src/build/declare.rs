@@ -643,13 +643,13 @@ impl KernelBuilder {
     /// [`Function::attributes`](crate::ir::Function::attributes) in the IR). The compiler itself reads none.
     ///
     /// ```
-    /// # use kiln_compiler::build::Kernel;
+    /// # use kiln::core::build::Kernel;
     /// let kernel = Kernel::build("k", |k| {
     ///     k.attribute("fast_math", true);
     ///     k.attribute("unroll", 4);
     /// })?;
     /// # drop(kernel);
-    /// # Ok::<(), kiln_compiler::error::Error>(())
+    /// # Ok::<(), kiln::core::error::Error>(())
     /// ```
     pub fn attribute(&self, name: &str, value: impl Into<AttributeValue>) {
         let attributes = &mut self.state.borrow_mut().function.attributes;

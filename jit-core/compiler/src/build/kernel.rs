@@ -142,7 +142,7 @@ impl Kernel {
     /// names no location, errors and faults name its place in `file`. `rows` finds an intrinsic by its name.
     ///
     /// ```
-    /// # use kiln_compiler::build::Kernel;
+    /// # use kiln::core::build::Kernel;
     /// let text = "module axpy specialized
     ///     kernel @axpy(%0 a: f32, %1 x: slice<generic, mut f32>) {
     ///       %2: u32 = const 0
@@ -154,7 +154,7 @@ impl Kernel {
     /// // SAFETY: every access is checked.
     /// let axpy = unsafe { Kernel::parse("axpy.kir", text, &|_| None) }?;
     /// # drop(axpy);
-    /// # Ok::<(), kiln_compiler::error::Error>(())
+    /// # Ok::<(), kiln::core::error::Error>(())
     /// ```
     ///
     /// # Errors
@@ -368,12 +368,12 @@ impl DeviceFn {
     /// writes. Each call of this adds it once more.
     ///
     /// ```
-    /// use kiln_compiler::build::DeviceFn;
-    /// use kiln_compiler::hook::Hook;
-    /// use kiln_compiler::ir::{BinaryOp, InstData, Type};
+    /// use kiln::core::build::DeviceFn;
+    /// use kiln::core::hook::Hook;
+    /// use kiln::core::ir::{BinaryOp, InstData, Type};
     ///
     /// /// Each sum of two `f32` is that of a function of ours.
-    /// fn sums() -> Result<Hook, kiln_compiler::error::Error> {
+    /// fn sums() -> Result<Hook, kiln::core::error::Error> {
     ///     let add = DeviceFn::build("add", |k| {
     ///         let t = k.type_param("T").num();
     ///         let (x, y) = (k.param("x", t), k.param("y", t));
@@ -398,7 +398,7 @@ impl DeviceFn {
     /// #     let (x, y) = (k.param("x", t), k.param("y", t));
     /// #     k.return_value(x + y);
     /// # }).unwrap();
-    /// # let mut module = kiln_compiler::ir::Module::new("m");
+    /// # let mut module = kiln::core::ir::Module::new("m");
     /// # let linked = add.link_into(&mut module, &[Type::F32], &[]).unwrap();
     /// # assert_eq!(module.functions[linked].name, "add.f32");
     /// # assert!(add.link_into(&mut module, &[], &[]).is_err());

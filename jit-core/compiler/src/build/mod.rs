@@ -7,14 +7,14 @@
 //! device functions.
 //!
 //! ```
-//! # use kiln_compiler::build::Kernel;
+//! # use kiln::core::build::Kernel;
 //! let saxpy = Kernel::build("saxpy", |k| {
 //!     let t = k.type_param("T").float();
 //!     let (a, x, y) = (k.param("a", t), k.slice("x", t), k.slice_mut("y", t));
 //!     k.for_range(0, y.len(), |i| y.at(i).set(a * x.at(i) + y.at(i)));
 //! })?;
 //! # drop(saxpy);
-//! # Ok::<(), kiln_compiler::error::Error>(())
+//! # Ok::<(), kiln::core::error::Error>(())
 //! ```
 //!
 //! Wrong use is collected as [`BuildErrors`] that name the Rust lines; nothing panics.

@@ -11,8 +11,8 @@ impl KernelBuilder {
     /// faults and line tables name. For front ends of other languages; places may nest, the innermost counts.
     ///
     /// ```
-    /// # use kiln_compiler::build::Kernel;
-    /// # use kiln_compiler::ir::Type;
+    /// # use kiln::core::build::Kernel;
+    /// # use kiln::core::ir::Type;
     /// let wrong = Kernel::build("sum", |k| {
     ///     let (a, b) = (k.param("a", Type::F32), k.param("b", Type::U32));
     ///     // `a + b` is in column 5 of the third line of the user's file.

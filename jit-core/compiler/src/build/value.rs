@@ -84,7 +84,7 @@ use super::{BuildErrorKind, IntoVal, KernelBuilder, Place, Var};
 /// # }
 /// ```
 ///
-/// Addresses, of which the last three lines say that they are in bounds:
+/// Addresses, which are followed without a check:
 ///
 /// ```
 /// use kiln::prelude::*;

@@ -4,7 +4,7 @@
 //! typed value; its text says what happened, where (kernel, argument, line of Rust) and what to do about it.
 //!
 //! ```
-//! use kiln_compiler::error::{Error, RunError};
+//! use kiln::core::error::{Error, RunError};
 //!
 //! fn say(error: &Error) -> String {
 //!     match error {

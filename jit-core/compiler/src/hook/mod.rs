@@ -4,7 +4,7 @@
 //! part in. Each method's documentation says what has run, what the function may assume and what must hold after.
 //!
 //! ```
-//! use kiln_compiler::hook::{Hook, HookSet};
+//! use kiln::core::hook::{Hook, HookSet};
 //!
 //! let quiet = Hook::new("no-contraction").prepare_job(|job| {
 //!     job.options.contract = false;

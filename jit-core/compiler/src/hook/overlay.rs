@@ -29,12 +29,12 @@ impl Hook {
     /// its redefinition reaches the next launch.
     ///
     /// ```
-    /// use kiln_compiler::build::DeviceFn;
-    /// use kiln_compiler::hook::Hook;
-    /// use kiln_compiler::ir::Type;
-    /// use kiln_compiler::target::Target;
+    /// use kiln::core::build::DeviceFn;
+    /// use kiln::core::hook::Hook;
+    /// use kiln::core::ir::Type;
+    /// use kiln::core::target::Target;
     ///
-    /// # fn main() -> Result<(), kiln_compiler::error::Error> {
+    /// # fn main() -> Result<(), kiln::core::error::Error> {
     /// let square = DeviceFn::build("square", |k| {
     ///     let x = k.param("x", Type::F32);
     ///     k.return_value(x * x);
