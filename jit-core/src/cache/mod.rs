@@ -17,13 +17,13 @@ mod key;
 mod launched;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxBuildHasher;
 
 use kiln_compiler::code::{CompiledKernel, KernelInfo};
 use kiln_compiler::error::Result;
@@ -35,36 +35,6 @@ pub(crate) use failed::FailedCompiles;
 pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
 pub(crate) use launched::{Consts, Launched, Signatures};
-
-/// Multiply-and-rotate over words: the keys are hashes and small enums, and come from the program
-/// itself, so a hash that resists attack would buy nothing.
-#[derive(Default)]
-pub(crate) struct WordHasher(u64);
-
-impl Hasher for WordHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(word.into());
-    }
-    fn write_u8(&mut self, word: u8) {
-        self.write_u64(word.into());
-    }
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-}
 
 /// Code ready to launch on one device.
 pub(crate) struct LoadedKernel {
@@ -154,7 +124,8 @@ pub struct CacheStats {
     pub legalizations: u64,
 }
 
-type WordHash = BuildHasherDefault<WordHasher>;
+/// Keys are hashes and small enums, and come from the program itself: a hash that resists attack would buy nothing.
+type WordHash = FxBuildHasher;
 
 /// Where a specialized kernel is put by whoever comes first.
 type SpecializedCell = Arc<OnceCell<Arc<Specialized>>>;
