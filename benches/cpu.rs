@@ -41,17 +41,17 @@ use std::process::{Command, ExitCode};
 
 use cases::{CASES, Case};
 use clock::Sample;
-use options::{Options, PHASE_VARIABLE, Phase};
+use options::{Options, PHASE_VARIABLE, Phase, USAGE};
 use ours::Workload;
 use peers::{PEERS, Peer};
 use reference::Expected;
 use table::{Figure, Table};
 
 fn main() -> ExitCode {
-    let options = match Options::read(std::env::args().skip(1)) {
+    let options = match Options::read(lexopt::Parser::from_env()) {
         Ok(options) => options,
-        Err(message) => {
-            eprintln!("cpu: {message}");
+        Err(error) => {
+            eprintln!("cpu: {error}; {USAGE}");
             return ExitCode::FAILURE;
         }
     };

@@ -1,6 +1,8 @@
 //! What benches print: a table for people and JSON lines for programs.
 #![allow(dead_code, reason = "each bench uses a part of it")]
 
+use serde_json::json;
+
 /// Collects figures.
 pub struct Report {
     bench: &'static str,
@@ -64,17 +66,16 @@ impl Report {
             );
         }
         for row in &self.rows {
-            let peer = match &row.peer {
-                Some((name, value)) => format!(
-                    "\"peer\": \"{name}\", \"peer_value\": {value}, \"ratio\": {}",
-                    row.value / value
-                ),
-                None => "\"peer\": null, \"peer_value\": null, \"ratio\": null".to_owned(),
-            };
-            println!(
-                "{{\"name\": \"{}/{}\", \"value\": {}, \"unit\": \"{}\", {peer}}}",
-                self.bench, row.name, row.value, row.unit
-            );
+            let peer = row.peer.as_ref();
+            let line = json!({
+                "name": format!("{}/{}", self.bench, row.name),
+                "value": row.value,
+                "unit": row.unit,
+                "peer": peer.map(|(name, _)| name),
+                "peer_value": peer.map(|(_, value)| value),
+                "ratio": peer.map(|(_, value)| row.value / value),
+            });
+            println!("{line}");
         }
     }
 }

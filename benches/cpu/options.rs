@@ -1,9 +1,17 @@
 //! The command line of `benches/cpu.rs`, and the two measurements it makes.
 
+use std::ffi::OsString;
+
+use lexopt::prelude::*;
+
 use crate::cases::{CASES, Case};
 use crate::clock::Sample;
 use crate::ours::Checks;
 use crate::peers::PEERS;
+
+/// What can be said on the command line.
+pub const USAGE: &str = "options are --kernel NAME, --peer NAME, --quick, --unchecked, --peers-only, --one-core, \
+                         --instructions";
 
 /// Names the phase to the process that measures it.
 pub const PHASE_VARIABLE: &str = "KILN_BENCH_PHASE";
@@ -81,31 +89,26 @@ impl Options {
     ///
     /// # Errors
     /// What is not understood, and what there is instead.
-    pub fn read(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
+    pub fn read(mut args: lexopt::Parser) -> Result<Options, lexopt::Error> {
         let mut options = Options::default();
-        while let Some(arg) = args.next() {
-            match arg.as_str() {
-                "--kernel" => {
+        while let Some(arg) = args.next()? {
+            match arg {
+                Long("kernel") => {
                     let names = CASES.iter().map(|case| case.name);
-                    options.kernels.push(one_of(&arg, args.next(), names)?);
+                    options.kernels.push(one_of(args.value()?, names)?);
                 }
-                "--peer" => {
+                Long("peer") => {
                     let names = PEERS.iter().map(|&(name, _)| name).chain(["none"]);
-                    options.peers.push(one_of(&arg, args.next(), names)?);
+                    options.peers.push(one_of(args.value()?, names)?);
                 }
-                "--quick" => options.quick = true,
-                "--unchecked" => options.unchecked = true,
-                "--peers-only" => options.peers_only = true,
-                "--one-core" => options.one_core = true,
-                "--instructions" => options.instructions = true,
+                Long("quick") => options.quick = true,
+                Long("unchecked") => options.unchecked = true,
+                Long("peers-only") => options.peers_only = true,
+                Long("one-core") => options.one_core = true,
+                Long("instructions") => options.instructions = true,
                 // Cargo says that this is a bench.
-                "--bench" => {}
-                _ => {
-                    return Err(format!(
-                        "`{arg}` is not understood; options are --kernel NAME, --peer NAME, \
-                         --quick, --unchecked, --peers-only, --one-core, --instructions"
-                    ));
-                }
+                Long("bench") => {}
+                _ => return Err(arg.unexpected()),
             }
         }
         Ok(options)
@@ -138,18 +141,13 @@ impl Options {
 
 /// The value of an option that takes one of some names.
 fn one_of<'a>(
-    option: &str,
-    value: Option<String>,
+    value: OsString,
     names: impl Iterator<Item = &'a str>,
-) -> Result<String, String> {
-    let names: Vec<&str> = names.collect();
-    match value {
-        Some(value) if names.contains(&value.as_str()) => Ok(value),
-        Some(value) => Err(format!(
-            "{option} has no `{value}`; there are: {}",
-            names.join(", ")
-        )),
-        None => Err(format!("{option} takes one of: {}", names.join(", "))),
+) -> Result<String, lexopt::Error> {
+    let (value, names) = (value.string()?, names.collect::<Vec<_>>());
+    match names.contains(&value.as_str()) {
+        true => Ok(value),
+        false => Err(format!("there is no `{value}`; there are: {}", names.join(", ")).into()),
     }
 }
 

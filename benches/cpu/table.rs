@@ -1,5 +1,7 @@
 //! The report of `benches/cpu.rs`: a table while it measures, then the goals, then JSON lines.
 
+use serde_json::json;
+
 use crate::cases::{Case, Goal};
 use crate::options::Phase;
 use crate::report::median;
@@ -102,14 +104,11 @@ impl Table {
             let Some(seconds) = figure.seconds() else {
                 continue;
             };
-            println!(
-                "{{\"name\": \"cpu/{}/{}/{}\", \"n\": {size}, \"value\": {seconds:e}, \
-                 \"unit\": \"s\", \"spread\": {:.4}}}",
-                self.phase.name(),
-                case.name,
-                figure.name,
-                figure.spread()
-            );
+            let name = format!("cpu/{}/{}/{}", self.phase.name(), case.name, figure.name);
+            let spread = (figure.spread() * 1e4).round() / 1e4;
+            let line =
+                json!({ "name": name, "n": size, "value": seconds, "unit": "s", "spread": spread });
+            println!("{line}");
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use kiln_random::run::{OnHostRunner, reference};
 use kiln_random::{Budget, Campaign, Case, compare, generate, runners, sound};
+use lexopt::prelude::*;
 
 const USAGE: &str = "\
 fuzz-kernels: random kernels on all backends
@@ -48,41 +49,41 @@ struct Options {
     first: bool,
     show: Option<u64>,
     replay: Option<PathBuf>,
+    help: bool,
 }
 
-fn options() -> Result<Options, String> {
+fn options() -> Result<Options, lexopt::Error> {
     let mut options = Options::default();
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("`{arg}` takes a value"));
-        match arg.as_str() {
-            "--seed" => options.seed = number(&value()?)?,
-            "--count" => options.count = Some(number(&value()?)?),
-            "--minutes" => options.minutes = Some(number(&value()?)?),
-            "--out" => options.out = Some(value()?.into()),
-            "--large" => options.large = true,
-            "--sound" => options.sound = true,
-            "--on-host" => options.on_host = true,
-            "--keep" => options.keep = true,
-            "--first" => options.first = true,
-            "--show" => options.show = Some(number(&value()?)?),
-            "--replay" => options.replay = Some(value()?.into()),
-            _ => return Err(USAGE.to_owned()),
+    let mut args = lexopt::Parser::from_env();
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("seed") => options.seed = args.value()?.parse()?,
+            Long("count") => options.count = Some(args.value()?.parse()?),
+            Long("minutes") => options.minutes = Some(args.value()?.parse()?),
+            Long("out") => options.out = Some(args.value()?.into()),
+            Long("large") => options.large = true,
+            Long("sound") => options.sound = true,
+            Long("on-host") => options.on_host = true,
+            Long("keep") => options.keep = true,
+            Long("first") => options.first = true,
+            Long("show") => options.show = Some(args.value()?.parse()?),
+            Long("replay") => options.replay = Some(args.value()?.into()),
+            Long("help") | Short('h') => options.help = true,
+            _ => return Err(arg.unexpected()),
         }
     }
     Ok(options)
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number"))
-}
-
 fn main() -> ExitCode {
-    if std::env::args().any(|arg| arg == "--help" || arg == "-h") {
-        println!("{USAGE}");
-        return ExitCode::SUCCESS;
-    }
-    let result = options().and_then(|options| run(&options));
+    let result = match options() {
+        Ok(options) if options.help => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Ok(options) => run(&options),
+        Err(error) => Err(format!("{error}; `--help` lists the options")),
+    };
     match result {
         Ok(0) => ExitCode::SUCCESS,
         Ok(failures) => {
