@@ -434,6 +434,26 @@ mod names {
     }
 }
 
+/// What is expected of a kernel is expected once.
+mod expected {
+    use kiln::prelude::*;
+
+    #[kernel]
+    #[expect(unused_variables, reason = "the body is what does not use it")]
+    pub fn unused(x: &[f32], y: &mut [f32]) {
+        y[0] = 1.0;
+    }
+}
+
+#[test]
+fn lints_of_kernels_may_be_expected() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let (x, mut y) = (jit.zeros::<f32>(1)?, jit.zeros::<f32>(1)?);
+    expected::unused.launch(&jit, (1, 1), &x, &mut y)?;
+    assert_eq!(y.to_vec()?, [1.0]);
+    Ok(())
+}
+
 #[test]
 fn kernels_may_be_named_as_anything() -> kiln::Result<()> {
     let jit = Jit::on(Device::cpu());

@@ -16,13 +16,6 @@ use kiln_jit_core::value::KernelValue;
 use super::number::NumOps;
 
 /// A method that kernels can call, by the number of its name; `()` for one that rustc has found, too.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no such method in kernels",
-    label = "not a method of kernels",
-    note = "mark the `impl` block that it is in with `#[device_fn]`, or write a `#[device_fn]` function",
-    note = "of the methods that numbers have in Rust, kernels have those which the traits `Number`, `Signed`, \
-            `Math` and `Integer` of `kiln::prelude` list; slices and arrays have `len` and `is_empty`"
-)]
 pub trait Method<const NAME: u64, Found: ?Sized> {
     /// How the method takes its receiver.
     const RECEIVER: Receiver;
@@ -31,21 +24,10 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
 
     /// Calls it. The first argument is the receiver; `types` are those written at the call.
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
-
-    /// The entry of a pool for a call of it.
-    fn pooled(_: &MethodOf<Self, Found>) -> Pooled {
-        Pooled::method(Self::RECEIVER, Self::CHANGES, Self::call)
-    }
 }
 
 /// A function of a type that kernels can call, by the number of its name and the type that rustc has for
 /// the function.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no such function in kernels",
-    label = "not a function of kernels",
-    note = "mark the `impl` block that it is in with `#[device_fn]`",
-    note = "of the functions that numbers have in Rust, kernels have `from` and the methods, `f32::max(a, b)`"
-)]
 pub trait AssociatedFn<const NAME: u64, F: ?Sized> {
     /// Calls it. `types` are those written at the call.
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
@@ -105,11 +87,78 @@ impl<T: ?Sized, Found: ?Sized> Clone for MethodOf<T, Found> {
 impl<T: ?Sized, Found: ?Sized> MethodOf<T, Found> {
     /// A call that is still to be inferred.
     pub const OPEN: Self = MethodOf(PhantomData);
+
+    /// The method of this name, by its number.
+    pub const fn named<const NAME: u64>(self) -> NamedMethod<T, Found, NAME> {
+        NamedMethod(self)
+    }
+}
+
+/// A method by its name. Where kernels have it, `entry` is its own and gives the entry of a pool; where they do not,
+/// `entry` is that of [`NoMethod`], whose result is not one, and rustc says what [`HasMethod`] has to say: of the number of
+/// a name nobody is to read.
+pub struct NamedMethod<T: ?Sized, Found: ?Sized, const NAME: u64>(MethodOf<T, Found>);
+
+impl<T: ?Sized + Method<NAME, Found>, Found: ?Sized, const NAME: u64> NamedMethod<T, Found, NAME> {
+    /// The entry of a pool for a call of it.
+    pub fn entry(&self) -> Pooled {
+        Pooled::method(T::RECEIVER, T::CHANGES, T::call)
+    }
+}
+
+/// A method that kernels do not have.
+pub trait NoMethod {
+    /// The type without the method.
+    type Of: ?Sized;
+
+    /// What is no entry of a pool.
+    fn entry(&self) -> Without<Self::Of> {
+        Without(PhantomData)
+    }
+}
+
+impl<T: ?Sized, Found: ?Sized, const NAME: u64> NoMethod for NamedMethod<T, Found, NAME> {
+    type Of = T;
+}
+
+/// A type without the method or the function that is called.
+pub struct Without<T: ?Sized>(PhantomData<fn() -> *const T>);
+
+/// What an entry of a pool for a method is made of.
+pub trait HasMethod {
+    /// The entry.
+    fn pooled(self) -> Pooled;
+}
+
+impl HasMethod for Pooled {
+    fn pooled(self) -> Pooled {
+        self
+    }
+}
+
+impl<T: ?Sized + MethodInKernels> HasMethod for Without<T> {
+    fn pooled(self) -> Pooled {
+        T::none()
+    }
+}
+
+/// No type implements it: it is what rustc is asked about a type without the method that is called.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such method in kernels",
+    label = "not a method of kernels",
+    note = "mark the `impl` block that it is in with `#[device_fn]`, or write a `#[device_fn]` function",
+    note = "of the methods that numbers have in Rust, kernels have those which the traits `Number`, `Signed`, \
+            `Math` and `Integer` of `kiln::prelude` list; slices and arrays have `len` and `is_empty`"
+)]
+pub trait MethodInKernels {
+    /// Any entry.
+    fn none() -> Pooled;
 }
 
 /// What methods return. rustc calls nothing on the result of a method that it has not found.
 pub trait MethodResult {
     /// Notes that there is such a method.
+    #[doc(hidden)]
     fn __kiln_found<T: ?Sized>(&self, _: &MethodOf<T, ()>) {}
 }
 
@@ -119,6 +168,7 @@ impl<R: ?Sized> MethodResult for R {}
 pub trait MethodReceiver {
     /// Fixes the type of the receiver. rustc finds this method behind references as it finds the
     /// method that is called.
+    #[doc(hidden)]
     fn __kiln_receiver<Found: ?Sized>(&self, _: &MethodOf<Self, Found>) {}
 }
 
@@ -126,16 +176,58 @@ impl<T: KernelValue> MethodReceiver for T {}
 // Of any elements: that kernels do not know them is said where the slice is declared.
 impl<T> MethodReceiver for [T] {}
 
-/// Lets a path name a function of a type: in `Complex::__kiln_pooled`, rustc infers the parameters of
+/// Lets a path name a function of a type: in `Complex::__kiln_named`, rustc infers the parameters of
 /// the type that are not written.
 pub trait Associated {
-    /// The entry of a pool for a call of the function of this type which rustc has resolved.
-    fn __kiln_pooled<const NAME: u64, F: ?Sized>(_: &TypeOf<F>) -> Pooled
-    where
-        Self: AssociatedFn<NAME, F>,
-    {
-        Pooled::call(<Self as AssociatedFn<NAME, F>>::call)
+    /// The function of this type which rustc has resolved.
+    #[doc(hidden)]
+    fn __kiln_named<const NAME: u64, F: ?Sized>(of: &TypeOf<F>) -> NamedFn<Self, F, NAME> {
+        NamedFn(*of, PhantomData)
     }
 }
 
 impl<T: ?Sized> Associated for T {}
+
+/// A function of a type by its name, as [`NamedMethod`] is a method.
+pub struct NamedFn<T: ?Sized, F: ?Sized, const NAME: u64>(TypeOf<F>, PhantomData<fn() -> *const T>);
+
+impl<T: ?Sized + AssociatedFn<NAME, F>, F: ?Sized, const NAME: u64> NamedFn<T, F, NAME> {
+    /// The entry of a pool for a call of it.
+    pub fn entry(&self) -> Pooled {
+        Pooled::call(<T as AssociatedFn<NAME, F>>::call)
+    }
+}
+
+impl<T: ?Sized, F: ?Sized, const NAME: u64> NoMethod for NamedFn<T, F, NAME> {
+    type Of = T;
+}
+
+/// What an entry of a pool for a function of a type is made of.
+pub trait HasFunction {
+    /// The entry.
+    fn pooled(self) -> Pooled;
+}
+
+impl HasFunction for Pooled {
+    fn pooled(self) -> Pooled {
+        self
+    }
+}
+
+impl<T: ?Sized + FunctionInKernels> HasFunction for Without<T> {
+    fn pooled(self) -> Pooled {
+        T::none()
+    }
+}
+
+/// No type implements it: it is what rustc is asked about a type without the function that is called.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no such function in kernels",
+    label = "not a function of kernels",
+    note = "mark the `impl` block that it is in with `#[device_fn]`",
+    note = "of the functions that numbers have in Rust, kernels have `from` and the methods, `f32::max(a, b)`"
+)]
+pub trait FunctionInKernels {
+    /// Any entry.
+    fn none() -> Pooled;
+}

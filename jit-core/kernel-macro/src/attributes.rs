@@ -1,6 +1,7 @@
 //! Attributes that stand on a function beside Kiln's own. Each means something for it or is refused:
 //! nothing that a user writes is ignored.
 
+use proc_macro2::TokenTree;
 use quote::ToTokens;
 use syn::{Attribute, Meta};
 
@@ -36,7 +37,36 @@ const KEPT: [&str; 8] = [
 /// The attributes that mean something on the function of the host that a device function also is.
 const OF_HOST: [&str; 1] = ["must_use"];
 
-/// Attributes that mean something on the static of a kernel.
+/// Lints about a kernel itself; others are about what is in it.
+const ABOUT_ITEMS: [&str; 2] = ["dead_code", "missing_docs"];
+
+/// Attributes of a kernel that mean something for what is checked as its body: those that set lints.
+pub(crate) fn of_body(attributes: &[Attribute]) -> Vec<&Attribute> {
+    let mut of_body = kept(attributes);
+    of_body.retain(|attribute| {
+        let about = ["doc", "deprecated"];
+        !about.iter().any(|name| attribute.path().is_ident(name)) && !expects_of_item(attribute)
+    });
+    of_body
+}
+
+/// Attributes that mean something on the static of a kernel. What is expected is so once.
+pub(crate) fn of_item(attributes: &[Attribute]) -> Vec<&Attribute> {
+    let mut of_item = kept(attributes);
+    of_item.retain(|attribute| !attribute.path().is_ident("expect") || expects_of_item(attribute));
+    of_item
+}
+
+/// Whether a lint is expected that is about the kernel itself.
+fn expects_of_item(attribute: &Attribute) -> bool {
+    let Meta::List(list) = &attribute.meta else {
+        return false;
+    };
+    let is_about = |tree: TokenTree| matches!(tree, TokenTree::Ident(name) if ABOUT_ITEMS.iter().any(|lint| name == lint));
+    list.path.is_ident("expect") && list.tokens.clone().into_iter().any(is_about)
+}
+
+/// Attributes that rustc reads on what a kernel becomes.
 pub(crate) fn kept(attributes: &[Attribute]) -> Vec<&Attribute> {
     let keep = |attribute: &&Attribute| KEPT.iter().any(|name| attribute.path().is_ident(name));
     attributes.iter().filter(keep).collect()

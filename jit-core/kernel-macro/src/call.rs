@@ -9,7 +9,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments,
 use crate::body::{Translator, plain_name};
 use crate::checked::{marked, marked_method};
 use crate::function::{Kind, root_at};
-use crate::position::Start;
+use crate::position::{Start, before, last_of, until};
 use crate::refusal::{host_macro, host_type, method};
 
 /// The numbers of Rust, which have functions like `u32::from`.
@@ -97,9 +97,13 @@ impl Translator<'_> {
         };
         let types = self.type_args(&last.arguments, false);
         let name = number_of(&last.ident);
-        last.ident = Ident::new("__kiln_pooled", last.ident.span());
+        last.ident = Ident::new("__kiln_named", before(last.ident.span()));
         last.arguments = PathArguments::None;
-        let entry = quote_spanned!(span=> #path::<#name, _>(&#of));
+        let open = quote_spanned!(span=> _);
+        let root = root_at(span);
+        let entry = quote_spanned! {before(span)=>
+            <#open as #root::HasFunction>::pooled(#path::<#name, _>(&#of).entry())
+        };
         let entry = self.pool.entry(&entry);
         let args = self.eager_list(call.args.iter());
         self.call_entry(call, entry, &types, &args)
@@ -107,10 +111,9 @@ impl Translator<'_> {
 
     /// The description of a call of a function, by its name, with all variables.
     pub(crate) fn call_of_all(&mut self, path: &syn::Path, types: &[Code]) -> TokenStream {
-        let (root, callee) = (root_at(path.span()), callee(path));
-        let name = Ident::new("__kiln_callee", path.span());
-        let entry = quote_spanned! {path.span()=>
-            { #callee <#name as #root::Callable>::pooled() }
+        let (root, import, callee) = (root_at(path.span()), import(path), callee(path));
+        let entry = quote_spanned! {before(path.span())=>
+            { #import <#callee as #root::Callable>::pooled() }
         };
         let code = self.op(Op::CallWithAll, path.span());
         let code = code.number(self.pool.entry(&entry)).list(types);
@@ -142,15 +145,17 @@ impl Translator<'_> {
         }
         let args = self.eager_list(call.args.iter());
         let entry = self.pool.entry_for(&path, || {
-            let (root, callee) = (root_at(span), callee(&path));
-            let name = Ident::new("__kiln_callee", path.span());
+            let (root, import, callee) = (root_at(span), import(&path), callee(&path));
             match of {
-                Some(of) => quote_spanned! {span=>
-                    { #callee <#name as #root::CallableFn<_>>::pooled_found(&#of) }
-                },
+                Some(of) => {
+                    let open = quote_spanned!(span=> _);
+                    quote_spanned! {before(span)=>
+                        { #import <#callee as #root::CallableFn<#open>>::pooled_found(&#of) }
+                    }
+                }
                 // A function whose name a variable has, too, or that is called before.
-                None => quote_spanned! {span=>
-                    { #callee <#name as #root::Callable>::pooled() }
+                None => quote_spanned! {before(span)=>
+                    { #import <#callee as #root::Callable>::pooled() }
                 },
             }
         });
@@ -280,7 +285,9 @@ pub(crate) fn method_entry(of: &Ident, call: &ExprMethodCall) -> TokenStream {
     let (span, root) = (call.start(), root_at(call.start()));
     let name = number_of(&call.method);
     let open = quote_spanned!(call.method.span()=> _);
-    quote_spanned!(span=> <#open as #root::Method<#name, _>>::pooled(&#of))
+    quote_spanned! {before(span)=>
+        <#open as #root::HasMethod>::pooled(#of.named::<#name>().entry())
+    }
 }
 
 /// The number of a method's name, as a literal of the host.
@@ -288,16 +295,29 @@ pub(crate) fn number_of(name: &Ident) -> Literal {
     Literal::u64_suffixed(method_name(&plain_name(name)))
 }
 
-/// The type of a function as `__kiln_callee`. An import of a name imports all that it means; where it
+/// How the type of a function is called where it is imported.
+const CALLEE: &str = "HostFunction";
+
+/// Imports the type of a function as [`CALLEE`]. An import of a name imports all that it means; where it
 /// means no type, there is one behind it, and rustc says that this cannot be called.
-pub(crate) fn callee(path: &syn::Path) -> TokenStream {
-    let (root, name) = (
-        root_at(path.span()),
-        Ident::new("__kiln_callee", path.span()),
-    );
-    quote_spanned! {path.span()=>
+pub(crate) fn import(path: &syn::Path) -> TokenStream {
+    let (root, span) = (root_at(path.span()), before(path.span()));
+    let name = Ident::new(CALLEE, span);
+    // Nobody who asks what the user's token means is to be told of the type.
+    let mut path = path.clone();
+    for segment in &mut path.segments {
+        segment.ident.set_span(before(segment.ident.span()));
+    }
+    quote_spanned! {span=>
         use {#path as #name, #root::not_for_kernels::*};
     }
+}
+
+/// The type that [`import`] imports, as long as the path is: what rustc says of it, it says of the path.
+pub(crate) fn callee(path: &syn::Path) -> TokenStream {
+    let before = before(path.span());
+    let name = Ident::new(CALLEE, before);
+    until(last_of(path), quote_spanned!(before=> #name<>))
 }
 
 /// What to say about a method that kernels do not have. What `x.try_into().unwrap()` is to do is said by its

@@ -1,23 +1,23 @@
 //! The checked copy: the body as it was written, for rustc.
 //!
 //! Literals without a suffix, struct literals and functions and constants of types go through a
-//! `TypeOf`, `__kiln_t0.of(1)`, whose type rustc infers with everything else; the description asks it
-//! for the type. Method calls are marked, too, `__kiln_m0.of(x.len())`; the copy has for one a block that
+//! `TypeOf`, `of(__kiln_t0, 1)`, whose type rustc infers with everything else; the description asks it
+//! for the type. Method calls are marked, too, `of(__kiln_m0, x.len())`; the copy has for one a block that
 //! tells the types of its receiver and of its result.
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, Literal, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
-use syn::{Block, Expr, ExprMethodCall, ExprPath, Lit, Pat, PathArguments, Token};
+use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat, PathArguments};
 
 use crate::call::{is_conversion, is_number};
 use crate::expression::strip;
 use crate::function::{root, root_at};
-use crate::position::Start;
+use crate::position::{Start, before, until};
 use crate::scan::Variables;
 use crate::signature::Signature;
 use crate::view::borrows_in_path;
@@ -30,8 +30,8 @@ const METHOD: &str = "__kiln_m";
 /// A body whose literals tell their types.
 pub(crate) struct CheckedCopy {
     body: Block,
-    types: Vec<Ident>,
-    methods: Vec<Ident>,
+    types: Vec<(Ident, Span)>,
+    methods: Vec<(Ident, Span)>,
     paths: bool,
 }
 
@@ -74,13 +74,22 @@ impl CheckedCopy {
             .then(|| quote!(use #root::{MethodReceiver as _, MethodResult as _};));
         let associated = self.paths.then(|| quote!(use #root::Associated as _;));
         // Where the expression is: rustc tells one error twice if it is in two places.
-        let open = |name: &Ident, of: &str| {
-            let (root, of) = (root_at(name.span()), Ident::new(of, name.span()));
-            quote_spanned!(name.span()=> let #name = #root::#of::OPEN;)
+        let open = |(name, at): &(Ident, Span), of: &str| {
+            let (root, of) = (root_at(*at), Ident::new(of, name.span()));
+            let of = until(*at, quote_spanned!(name.span()=> #root::#of));
+            let open = until(*at, quote_spanned!(name.span()=> #of::OPEN));
+            quote_spanned!(name.span()=> let #name = #open;)
         };
         let types = self.types.iter().map(|name| open(name, "TypeOf"));
         let methods = self.methods.iter().map(|name| open(name, "MethodOf"));
+        let missing = (self.paths || !self.methods.is_empty()).then(|| {
+            quote! {
+                #[allow(unused_imports, reason = "it is used where there is no such method")]
+                use #root::NoMethod as _;
+            }
+        });
         quote! {
+            #missing
             #receiver
             #associated
             #(#types)*
@@ -150,12 +159,12 @@ pub(crate) fn for_host(body: &Block) -> Block {
     body
 }
 
-/// The argument of `__kiln_t0.of(argument)` and the name of its type.
+/// The argument of `of(__kiln_t0, argument)` and the name of its type.
 pub(crate) fn marked(expr: &Expr) -> Option<(&Ident, &Expr)> {
     marked_by(PREFIX, expr)
 }
 
-/// The call in `__kiln_m0.of(x.len())` and the name of its types.
+/// The call in `of(__kiln_m0, x.len())` and the name of its types.
 pub(crate) fn marked_method(expr: &Expr) -> Option<(&Ident, &ExprMethodCall)> {
     match marked_by(METHOD, expr) {
         Some((name, Expr::MethodCall(call))) => Some((name, call)),
@@ -164,15 +173,15 @@ pub(crate) fn marked_method(expr: &Expr) -> Option<(&Ident, &ExprMethodCall)> {
 }
 
 fn marked_by<'e>(prefix: &str, expr: &'e Expr) -> Option<(&'e Ident, &'e Expr)> {
-    let Expr::MethodCall(call) = expr else {
+    let Expr::Call(call) = expr else {
         return None;
     };
-    let Expr::Path(receiver) = &*call.receiver else {
+    let (Expr::Paren(_), Expr::Path(name)) = (&*call.func, call.args.first()?) else {
         return None;
     };
-    let name = receiver.path.get_ident()?;
-    let is_mark = name.to_string().starts_with(prefix) && call.method == "of";
-    is_mark.then_some(name).zip(call.args.first())
+    let name = name.path.get_ident()?;
+    let is_mark = name.to_string().starts_with(prefix);
+    is_mark.then_some(name).zip(call.args.get(1))
 }
 
 struct Mark {
@@ -183,23 +192,25 @@ struct Mark {
     closures: HashSet<String>,
     /// The functions that are marked, by their paths: one is marked once.
     functions: HashSet<String>,
-    types: Vec<Ident>,
-    methods: Vec<Ident>,
+    types: Vec<(Ident, Span)>,
+    methods: Vec<(Ident, Span)>,
     /// Whether a function of a type is called by its path.
     paths: bool,
 }
 
 impl Mark {
     fn mark(&mut self, expr: &mut Expr) {
-        let name = format_ident!("{PREFIX}{}", self.types.len(), span = expr.start());
+        let at = expr.start();
+        let name = format_ident!("{PREFIX}{}", self.types.len(), span = before(at));
         wrap(&name, expr);
-        self.types.push(name);
+        self.types.push((name, at));
     }
 
     fn mark_method(&mut self, expr: &mut Expr) {
-        let name = format_ident!("{METHOD}{}", self.methods.len(), span = expr.start());
+        let at = expr.start();
+        let name = format_ident!("{METHOD}{}", self.methods.len(), span = before(at));
         wrap(&name, expr);
-        self.methods.push(name);
+        self.methods.push((name, at));
     }
 
     /// Whether a path names something of a type, whose parameters may be left out.
@@ -291,25 +302,27 @@ impl Mark {
     }
 }
 
-/// `name.of(expr)` in place of `expr`. Built by hand: a macro must not panic, and parsing might.
+/// `(of)(name, expr)` in place of `expr`. Built by hand: a macro must not panic, and parsing might.
 fn wrap(name: &Ident, expr: &mut Expr) {
-    let span = expr.start();
-    // rustc takes an expression to reach from its first token to its last.
-    let end = crate::position::end(expr);
-    let receiver = ExprPath {
+    // rustc takes an expression to reach from its first token to its last: the parentheses are at the user's,
+    // where the names that are not the user's must not be.
+    let (start, end) = (expr.start(), crate::position::end(expr));
+    let function = until(start, quote_spanned!(before(start)=> ::kiln::macros::of));
+    let name = Expr::Path(ExprPath {
         attrs: Vec::new(),
         qself: None,
         path: name.clone().into(),
-    };
+    });
     let argument = std::mem::replace(expr, Expr::Verbatim(TokenStream::new()));
-    *expr = Expr::MethodCall(ExprMethodCall {
+    *expr = Expr::Call(ExprCall {
         attrs: Vec::new(),
-        receiver: Box::new(Expr::Path(receiver)),
-        dot_token: Token![.](span),
-        method: Ident::new("of", span),
-        turbofish: None,
+        func: Box::new(Expr::Paren(ExprParen {
+            attrs: Vec::new(),
+            paren_token: syn::token::Paren(start),
+            expr: Box::new(Expr::Verbatim(function)),
+        })),
         paren_token: syn::token::Paren(end),
-        args: std::iter::once(argument).collect(),
+        args: [name, argument].into_iter().collect(),
     });
 }
 
@@ -417,7 +430,9 @@ impl VisitMut for ForHost {
             && shared.mac.path.is_ident("shared")
         {
             let (ty, root) = (&shared.mac.tokens, root());
-            *expr = Expr::Verbatim(quote_spanned!(shared.span()=> #root::shared_memory::<#ty>()));
+            *expr = Expr::Verbatim(
+                quote_spanned!(before(shared.span())=> #root::shared_memory::<#ty>()),
+            );
         }
         if let Some((name, call)) = marked_method(expr) {
             let block = self.typed_call(&name.clone(), call.clone());
@@ -432,7 +447,8 @@ impl ForHost {
     /// A method call, and its types. The receiver is named twice if it is a place, so that it stays
     /// one; the second time without what it is marked with.
     fn typed_call(&mut self, name: &Ident, mut call: ExprMethodCall) -> TokenStream {
-        let (span, mut first_field) = (call.start(), Literal::usize_unsuffixed(0));
+        let (start, mut first_field) = (call.start(), Literal::usize_unsuffixed(0));
+        let span = before(start);
         first_field.set_span(call.paren_token.span.close());
         let result = Ident::new("__kiln_result", span);
         let (first, again) = match is_place(&call.receiver) {
@@ -468,7 +484,7 @@ impl ForHost {
                 #result
             }
         };
-        quote_spanned!(span=> (#block,).#first_field)
+        quote_spanned!(start=> (#block,).#first_field)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::expression::strip;
 use crate::function::{root, root_at};
 use crate::names::Meaning;
 use crate::pool::front;
-use crate::position::Start;
+use crate::position::{Start, again, before};
 use crate::scan;
 use crate::signature::Signature;
 
@@ -140,7 +140,7 @@ pub(crate) fn companion(
     name: &Ident,
     describe: &TokenStream,
 ) -> TokenStream {
-    let root = root();
+    let (root, name) = (root(), again(name));
     // Hygiene keeps these apart from names of the user.
     let own = |name: &str| Ident::new(name, Span::mixed_site());
     let (front, call, instance) = (
@@ -344,9 +344,10 @@ impl Translator<'_> {
         let args = self.eager_list(values.into_iter());
         let closures = closures.into_iter().map(|arg| self.closure_value(arg));
         let closures: Vec<Code> = closures.collect();
-        let callee = crate::call::callee(path);
-        let name = Ident::new("__kiln_callee", path.span());
-        let entry = quote_spanned!(span=> { #callee <#name as #root::Inlinable>::pooled() });
+        let (import, callee) = (crate::call::import(path), crate::call::callee(path));
+        let entry = quote_spanned! {before(span)=>
+            { #import <#callee as #root::Inlinable>::pooled() }
+        };
         let entry = self.pool.entry(&entry);
         let code = self.op(Op::CallInline, span).number(entry);
         code.list(types).list(&args).list(&closures)

@@ -12,8 +12,9 @@ use syn::{Attribute, Data, DataEnum, DataStruct, DeriveInput, Fields, Ident};
 
 use crate::body::plain_name;
 use crate::function::root;
+use crate::position::{before, last_of, until};
 use crate::refusal::Refusals;
-use crate::types::check_type;
+use crate::types::{call_of, check_type, item_of};
 
 /// Expands the derive on an item.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
@@ -134,13 +135,16 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
     let (parameters, arguments, clause) = generics.split_for_impl();
     let (mut scalars, mut entries, mut layout) = (Vec::new(), Vec::new(), Vec::new());
     for (member, field, ty) in fields(data) {
-        let span = ty.span();
-        scalars.push(quote_spanned! {span=>
-            <#ty as #root::DeviceType>::scalars(&self.#member, __kiln_out);
-        });
-        entries.push(quote_spanned! {span=>
-            (#field, <#ty as #root::DeviceType>::FORM)
-        });
+        let device_type = quote!(DeviceType);
+        let form = item_of(ty, &device_type, "FORM");
+        let value = until(
+            last_of(ty),
+            quote_spanned!(before(ty.span())=> &self.#member),
+        );
+        let arguments = quote!(#value, __kiln_out);
+        let all = call_of(ty, &device_type, "scalars", &arguments);
+        scalars.push(quote!(#all;));
+        entries.push(quote!((#field, #form)));
         layout.push(quote! {
             __kiln_size = __kiln_size.next_multiple_of(::core::mem::align_of::<#ty>());
             assert!(
@@ -182,13 +186,15 @@ fn kernel_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
     let (parameters, arguments, clause) = generics.split_for_impl();
     let (mut any_bits, mut valid) = (Vec::new(), Vec::new());
     for (member, _, ty) in fields(data) {
-        let span = ty.span();
-        any_bits.push(quote_spanned!(span=> && <#ty as #root::KernelType>::ANY_BITS));
-        valid.push(quote_spanned! {span=>
+        let kernel_type = quote!(KernelType);
+        let any = item_of(ty, &kernel_type, "ANY_BITS");
+        let is_value = call_of(ty, &kernel_type, "is_value", &quote!(__kiln_field));
+        any_bits.push(quote!(&& #any));
+        valid.push(quote! {
             && {
                 let __kiln_start = ::core::mem::offset_of!(Self, #member);
                 let __kiln_end = __kiln_start + ::core::mem::size_of::<#ty>();
-                __kiln_bytes.get(__kiln_start..__kiln_end).is_some_and(<#ty as #root::KernelType>::is_value)
+                __kiln_bytes.get(__kiln_start..__kiln_end).is_some_and(|__kiln_field| #is_value)
             }
         });
     }
@@ -262,7 +268,9 @@ fn of_enum(input: &DeriveInput, data: &DataEnum, refusals: &mut Refusals) -> Tok
 fn integer_of(input: &DeriveInput) -> Option<Ident> {
     const INTEGERS: [&str; 8] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"];
     match representation(&input.attrs).as_slice() {
-        [word] if INTEGERS.contains(&word.as_str()) => Some(Ident::new(word, input.ident.span())),
+        [word] if INTEGERS.contains(&word.as_str()) => {
+            Some(Ident::new(word, before(input.ident.span())))
+        }
         _ => None,
     }
 }

@@ -21,6 +21,7 @@ use crate::checked::{CheckedCopy, for_host};
 use crate::expression::strip;
 use crate::function::{Kind, root, root_at};
 use crate::pool::front;
+use crate::position::{before, last_of, until};
 use crate::refusal::Refusals;
 use crate::signature::Signature;
 
@@ -105,13 +106,14 @@ fn of_function(function: &ExprPath, refusals: &mut Refusals) -> TokenStream {
     let types: Vec<Code> = types.collect();
     let description = translator.call_of_all(&path, &types);
     let (span, root, front) = (function.span(), root_at(function.span()), front());
-    quote_spanned! {span=>
+    let made = quote_spanned! {before(span)=>
         #root::ElementFn::of(
             #function,
             #[allow(unused, reason = "written by a macro")]
             |#front, __kiln_in| #root::describe_closure(#front, __kiln_in, #description),
         )
-    }
+    };
+    until(last_of(&function), made)
 }
 
 /// `device!(|x| gelu(x) * scale)`.
@@ -158,7 +160,7 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
     let function = format_ident!("closure{count}");
     let values = captures
         .iter()
-        .map(|name| quote_spanned!(name.span()=> #here::Captured::captured(&#name)));
+        .map(|name| quote_spanned!(before(name.span())=> #here::Captured::captured(&#name)));
     quote! {{
         #types
         #root::#function(

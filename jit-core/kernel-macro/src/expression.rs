@@ -11,7 +11,7 @@ use crate::body::{Translator, is_structured};
 use crate::checked::{is_cast, is_open_literal, marked, marked_method};
 use crate::function::root;
 use crate::names::Meaning;
-use crate::position::Start;
+use crate::position::{Start, before};
 use crate::refusal::NOT_OF_THE_KERNEL;
 
 impl Translator<'_> {
@@ -31,7 +31,10 @@ impl Translator<'_> {
                     let ty = Code::ty(TypeOp::Pooled).number(ty);
                     self.number(inner, &ty, expr.start())
                 }
-                inner => self.constant(&quote!(#name.of(#inner)), expr.start()),
+                inner => {
+                    let root = root();
+                    self.constant(&quote!(#root::of(#name, #inner)), expr.start())
+                }
             };
         }
         if let Some((of, call)) = marked_method(expr) {
@@ -171,7 +174,7 @@ impl Translator<'_> {
             Lit::Bool(lit) => return self.op(Op::Bool, span).flag(lit.value),
             Lit::Byte(lit) => {
                 let code = self.op(Op::Int, span);
-                let ty = self.host_type(&Ident::new("u8", lit.span()));
+                let ty = self.host_type(&Ident::new("u8", before(lit.span())));
                 return code.code(&ty).int(lit.value().into());
             }
             Lit::Int(_) | Lit::Float(_) => return self.constant(literal, span),

@@ -4,11 +4,12 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{ItemFn, ReturnType};
 
-use crate::attributes::kept;
+use crate::attributes::{kept, of_body, of_item};
 use crate::body::Translator;
 use crate::checked::{CheckedCopy, for_host, unfit_lints};
 use crate::launch::kernel_type;
 use crate::pool::front;
+use crate::position::{again, before};
 use crate::refusal::Refusals;
 use crate::signature::Signature;
 
@@ -44,9 +45,9 @@ pub(crate) fn root() -> TokenStream {
     root_at(Span::call_site())
 }
 
-/// [`root`] at a position of the user's: a call is where its first token is.
+/// [`root`] before a token of the user's: a call is where its first token is.
 pub(crate) fn root_at(span: Span) -> TokenStream {
-    quote_spanned!(span=> ::kiln::macros)
+    quote_spanned!(before(span)=> ::kiln::macros)
 }
 
 /// Expands `kernel_expr!(name(parameters) { .. })`: a block of the host with the kernel in it, whose value is
@@ -151,22 +152,28 @@ impl Parts {
         let describe = self.describing_function(signature);
         let instance = signature.instance();
         let (vis, name) = (&item.vis, &item.sig.ident);
+        let ty = again(name);
         let text = name.to_string();
         let text = text.strip_prefix("r#").unwrap_or(&text);
         let (root, here) = (root(), root_at(name.span()));
-        let attributes = kept(&item.attrs);
+        let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
         match self.kind {
             Kind::Kernel => {
-                let new = quote_spanned!(name.span()=> #here::LazyKernel::new(#text, __kiln_describe #instance));
-                let ty = kernel_type(vis, &attributes, signature);
+                let new = quote_spanned!(before(name.span())=> #here::LazyKernel::new(#text, __kiln_describe #instance));
+                let items = kernel_type(vis, &attributes, signature);
                 quote! {
                     #(#attributes)*
                     #[allow(non_upper_case_globals, reason = "it has the name of the function")]
-                    #vis static #name: #name = {
+                    #vis static #name: #ty = #ty { kernel: <#ty as #root::Described>::KERNEL };
+                    // Not in the value of the static, which editors show with its name.
+                    #(#on_body)*
+                    const _: () = {
                         #describe
-                        #name { kernel: #new }
+                        impl #root::Described for #ty {
+                            const KERNEL: #root::LazyKernel = #new;
+                        }
                     };
-                    #ty
+                    #items
                 }
             }
             Kind::Device if signature.is_inlined() => {
@@ -182,7 +189,7 @@ impl Parts {
             }
             Kind::Device => {
                 let host = host_function(signature, item);
-                let new = quote_spanned!(name.span()=> #here::LazyDeviceFn::new(#text, __kiln_describe #instance));
+                let new = quote_spanned!(before(name.span())=> #here::LazyDeviceFn::new(#text, __kiln_describe #instance));
                 let companion = companion(vis, name, |front, types, args| {
                     quote! {
                         <Self as #root::DescribedFn>::function().call(#front, #types, #args)
@@ -213,7 +220,7 @@ fn companion(
     name: &Ident,
     call: impl FnOnce(&Ident, &Ident, &Ident) -> TokenStream,
 ) -> TokenStream {
-    let root = root();
+    let (root, name) = (root(), again(name));
     // Hygiene keeps these apart from names of the user.
     let parameter = |name: &str| Ident::new(name, Span::mixed_site());
     let (front, types) = (parameter("__kiln_front"), parameter("__kiln_types"));
@@ -258,14 +265,15 @@ fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn, is_declared: bool)
     let text = name.to_string();
     match kind {
         Kind::Kernel => {
-            let ty = match is_declared {
+            let ty = again(name);
+            let items = match is_declared {
                 true => kernel_type(vis, &kept(&item.attrs), signature),
                 false => crate::launch::type_of_any(vis, signature),
             };
             quote! {
                 #[allow(non_upper_case_globals, reason = "it has the name of the function")]
-                #vis static #name: #name = #name { kernel: #root::LazyKernel::new(#text, |_| {}) };
-                #ty
+                #vis static #name: #ty = #ty { kernel: #root::LazyKernel::new(#text, |_| {}) };
+                #items
             }
         }
         // Beside a method there is no room for a type.

@@ -15,7 +15,8 @@ use syn::{Attribute, GenericParam, Generics, Lifetime, Pat, Type, parse_quote};
 
 use crate::body::plain_name;
 use crate::call::is_number;
-use crate::function::root;
+use crate::function::{root, root_at};
+use crate::position::{again, before, last_of, until};
 use crate::signature::Signature;
 use crate::view::first_lifetime;
 
@@ -57,8 +58,8 @@ fn type_with(
     signature: &Signature,
     launch: &TokenStream,
 ) -> TokenStream {
-    let (root, name) = (root(), &signature.name);
-    let doc = format!("The type of the kernel `{}`.", plain_name(name));
+    let (root, name) = (root(), again(&signature.name));
+    let doc = format!("The type of the kernel `{}`.", plain_name(&name));
     quote! {
         #(#cfgs)*
         #[doc = #doc]
@@ -88,10 +89,10 @@ const LAUNCH: &str = " Launches the kernel with arguments of the types that it d
 /// The method `launch`.
 fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
     let (root, doc) = (root(), LAUNCH);
-    // Hygiene keeps these apart from parameters of the kernel; the prefix from items, kernels among them,
-    // that no variable may shadow.
+    // Hygiene keeps these apart from parameters of the kernel; and no item, kernels among them, has such a name,
+    // which no variable may shadow.
     let own = |name: &str| Ident::new(name, Span::mixed_site());
-    let (jit, config) = (own("__kiln_jit"), own("__kiln_config"));
+    let (jit, config) = (own("jit_"), own("config_"));
     let names: Vec<Ident> = (signature.params.iter().enumerate())
         .map(|(i, param)| argument_name(i, &param.pattern))
         .collect();
@@ -123,23 +124,25 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
 /// The name of an argument: that of the parameter, if it has one.
 fn argument_name(index: usize, pattern: &Pat) -> Ident {
     match pattern {
-        Pat::Ident(ident) => ident.ident.clone(),
-        _ => format_ident!("parameter{index}", span = pattern.span()),
+        Pat::Ident(ident) => again(&ident.ident),
+        _ => format_ident!("parameter{index}", span = before(pattern.span())),
     }
 }
 
 /// What the host passes for a parameter.
 fn host_type(ty: &Type) -> TokenStream {
-    let root = root();
+    let (root, span) = (root_at(ty.span()), before(ty.span()));
     if let Type::Reference(reference) = ty
         && let Type::Slice(slice) = &*reference.elem
     {
         let (lifetime, mutability) = (&reference.lifetime, &reference.mutability);
         let element = with_width(slice.elem.to_token_stream());
-        return quote_spanned!(ty.span()=> &#lifetime #mutability #root::Buffer<#element>);
+        let buffer = quote_spanned!(span=> &#lifetime #mutability #root::Buffer<#element>);
+        return until(last_of(ty), buffer);
     }
     if let Some(lifetime) = first_lifetime(ty) {
-        return quote_spanned!(ty.span()=> impl #root::ToKernel<#lifetime, View = #ty>);
+        let any = quote_spanned!(span=> impl #root::ToKernel<#lifetime, View = #ty>);
+        return until(last_of(ty), any);
     }
     with_width(ty.to_token_stream())
 }
@@ -193,7 +196,7 @@ struct Named {
 impl VisitMut for Named {
     fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
         if lifetime.ident == "_" {
-            lifetime.ident = Ident::new(&self.name, lifetime.ident.span());
+            lifetime.ident = Ident::new(&self.name, before(lifetime.ident.span()));
             self.is_used = true;
         }
     }
@@ -203,8 +206,12 @@ impl VisitMut for Named {
 pub(crate) fn with_width(tokens: TokenStream) -> TokenStream {
     let replaced = |tree: TokenTree| -> TokenTree {
         match tree {
-            TokenTree::Ident(ident) if ident == "usize" => Ident::new("u32", ident.span()).into(),
-            TokenTree::Ident(ident) if ident == "isize" => Ident::new("i32", ident.span()).into(),
+            TokenTree::Ident(ident) if ident == "usize" => {
+                Ident::new("u32", before(ident.span())).into()
+            }
+            TokenTree::Ident(ident) if ident == "isize" => {
+                Ident::new("i32", before(ident.span())).into()
+            }
             TokenTree::Group(group) => {
                 let inner = with_width(group.stream());
                 let mut new = proc_macro2::Group::new(group.delimiter(), inner);
@@ -247,7 +254,9 @@ fn launch_generics(mut generics: Generics, signature: &Signature) -> Generics {
         }
     }
     for ty in declared_types(signature) {
-        let bound = at(ty.span(), quote!(#root::KernelType));
+        let (span, root) = (ty.span(), root_at(ty.span()));
+        let bound = quote_spanned!(before(span)=> #root::KernelType);
+        let bound = until(last_of(ty), bound);
         clause.predicates.push(parse_quote!(#ty: #bound));
     }
     generics
@@ -291,15 +300,6 @@ fn own_type(ty: &Type) -> Option<&Type> {
         },
         _ => None,
     }
-}
-
-/// Tokens with the position of others.
-fn at(span: Span, tokens: TokenStream) -> TokenStream {
-    let placed = tokens.into_iter().map(|mut tree| {
-        tree.set_span(span.resolved_at(tree.span()));
-        tree
-    });
-    placed.collect()
 }
 
 /// The const parameters that no argument's type determines.

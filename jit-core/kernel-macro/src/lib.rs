@@ -53,6 +53,8 @@ mod launch;
 mod method;
 mod names;
 mod pattern;
+#[cfg(test)]
+mod placed;
 mod pool;
 mod position;
 mod refusal;

@@ -11,8 +11,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
-    FnArg, GenericParam, Generics, ImplItem, ImplItemFn, ItemFn, ItemImpl, Path, PathArguments,
-    Type, parse_quote,
+    Expr, ExprParen, ExprPath, FnArg, GenericParam, Generics, ImplItem, ImplItemFn, ItemFn,
+    ItemImpl, Path, PathArguments, PathSegment, Type, parse_quote,
 };
 
 use crate::body::plain_name;
@@ -20,11 +20,12 @@ use crate::call::number_of;
 use crate::checked::{for_host, unfit_lints};
 use crate::function::{Kind, Parts, root, root_at};
 use crate::launch::name_lifetimes;
+use crate::position::{after, again, before};
 use crate::refusal::{CLOSURE_TO_METHOD, Refusals};
 use crate::signature::Signature;
 
 /// The name that `self` has in a description.
-const SELF: &str = "__kiln_self";
+const SELF: &str = "self_";
 
 /// Expands the attribute on an `impl` block.
 pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {
@@ -159,8 +160,12 @@ impl Of<'_> {
         let mut sig = function.sig;
         for input in &mut sig.inputs {
             if let FnArg::Receiver(receiver) = input {
-                let name = Ident::new(SELF, receiver.self_token.span());
-                let (mutability, ty) = (&receiver.mutability, &receiver.ty);
+                let name = self_at(receiver.self_token.span());
+                let (mutability, ty) = (&receiver.mutability, &mut receiver.ty);
+                // There is `self`, and no type.
+                if receiver.colon_token.is_none() {
+                    Again.visit_type_mut(ty);
+                }
                 let mutability = match receiver.reference {
                     Some(_) => &None,
                     None => mutability,
@@ -225,7 +230,7 @@ impl Of<'_> {
         let (ty, how) = (self.self_ty, format_ident!("{how}"));
         let name = number_of(&function.sig.ident);
         let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
-        quote_spanned! {ty.span()=>
+        quote_spanned! {before(ty.span())=>
             #[diagnostic::do_not_recommend]
             impl<#(#params),*> #root::Method<#name, ()> for #ty #clause {
                 const RECEIVER: #root::Receiver = #root::Receiver::#how;
@@ -279,7 +284,7 @@ impl Of<'_> {
         let predicates = predicates.flat_map(|clause| &clause.predicates);
         let bounds = predicates.map(ToTokens::to_token_stream);
         let bounds = bounds.chain(bound.cloned());
-        quote_spanned! {ty.span()=>
+        quote_spanned! {before(ty.span())=>
             #[diagnostic::do_not_recommend]
             impl<#(#params,)* __KilnFn> #root::AssociatedFn<#name, __KilnFn>
                 for #ty
@@ -296,7 +301,7 @@ impl Of<'_> {
 fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
     let (describe, instance) = (parts.describing_function(signature), signature.instance());
     let (root, here) = (root(), root_at(signature.name.span()));
-    let new = quote_spanned! {signature.name.span()=>
+    let new = quote_spanned! {before(signature.name.span())=>
         #here::LazyDeviceFn::new(#text, __kiln_describe #instance)
     };
     quote! {
@@ -358,19 +363,58 @@ fn path_name(path: &Path) -> String {
     segments.last().unwrap_or_default()
 }
 
+/// Says a type once more, where the user has not written it; it is as long as what stands there.
+struct Again;
+
+impl VisitMut for Again {
+    fn visit_ident_mut(&mut self, name: &mut Ident) {
+        *name = again(name);
+    }
+
+    fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {
+        let end = after(segment.ident.span());
+        syn::visit_mut::visit_path_segment_mut(self, segment);
+        if segment.arguments.is_none() {
+            segment.arguments = PathArguments::AngleBracketed(parse_quote!(<>));
+        }
+        if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+            arguments.gt_token.spans = [end];
+        }
+    }
+}
+
 /// Writes out `Self`, and renames `self`.
 struct WithoutSelf<'a>(&'a Path);
 
 impl VisitMut for WithoutSelf<'_> {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        syn::visit_mut::visit_expr_mut(self, expr);
+        if let Expr::Path(path) = &*expr
+            && let Some(name) = path.path.get_ident()
+            && name == "self"
+        {
+            let span = name.span();
+            // In parentheses at its place, so that rustc sees it there, too: it tells an error once if it comes
+            // twice.
+            *expr = Expr::Paren(ExprParen {
+                attrs: Vec::new(),
+                paren_token: syn::token::Paren(span),
+                expr: Box::new(Expr::Path(ExprPath {
+                    attrs: Vec::new(),
+                    qself: None,
+                    path: self_at(span).into(),
+                })),
+            });
+        }
+    }
+
     fn visit_path_mut(&mut self, path: &mut Path) {
         syn::visit_mut::visit_path_mut(self, path);
         let Some(first) = path.segments.first() else {
             return;
         };
         let span = first.ident.span();
-        if first.ident == "self" && path.segments.len() == 1 {
-            *path = Ident::new(SELF, span).into();
-        } else if first.ident == "Self" && path.leading_colon.is_none() {
+        if first.ident == "Self" && path.leading_colon.is_none() {
             let mut whole = at(self.0, span);
             whole.segments.extend(path.segments.iter().skip(1).cloned());
             *path = whole;
@@ -379,6 +423,11 @@ impl VisitMut for WithoutSelf<'_> {
 
     // `self` in these is a module.
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+}
+
+/// The name of `self` in a description. Hygiene keeps it apart from names of the user.
+fn self_at(span: Span) -> Ident {
+    Ident::new(SELF, Span::mixed_site().located_at(before(span)))
 }
 
 /// A path whose names are at another position.

@@ -4,7 +4,7 @@
 //! expression and again for each one that it is in; [`Start`] does not.
 
 use kiln_description::LineColumn;
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprAssign, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, Pat};
@@ -95,6 +95,48 @@ macro_rules! starts_as {
     )*};
 }
 starts_as! { ExprAssign left ExprBinary left ExprCall func ExprIndex expr ExprMethodCall receiver }
+
+/// The place before a token of the user's, where what a macro writes beside it is: rustc's messages are about the
+/// user's token then, and a name of the macro's is not taken for what the user wrote there by an editor, which
+/// asks what is at the token. It is empty, so tokens that rustc is to underline go [`until`] the token's end.
+pub(crate) fn before(span: Span) -> Span {
+    edge(span, |span| span.start())
+}
+
+/// The place after a token of the user's.
+pub(crate) fn after(span: Span) -> Span {
+    edge(span, |span| span.end())
+}
+
+/// Tokens [`before`] one of the user's, the last of which is put after it.
+pub(crate) fn until(span: Span, tokens: TokenStream) -> TokenStream {
+    let mut tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    if let Some(last) = tokens.last_mut() {
+        last.set_span(after(span));
+    }
+    tokens.into_iter().collect()
+}
+
+/// The last token of a piece of syntax.
+pub(crate) fn last_of(syntax: &dyn ToTokens) -> Span {
+    let last = syntax.to_token_stream().into_iter().last();
+    last.map_or_else(Span::call_site, |tree| tree.span())
+}
+
+/// A name that the user wrote, where the macro says it once more.
+pub(crate) fn again(name: &Ident) -> Ident {
+    let mut name = name.clone();
+    name.set_span(before(name.span()));
+    name
+}
+
+fn edge(span: Span, edge: impl FnOnce(proc_macro::Span) -> proc_macro::Span) -> Span {
+    match proc_macro::is_available() {
+        true => edge(span.unwrap()).into(),
+        // In tests of the macros themselves.
+        false => Span::call_site(),
+    }
+}
 
 /// The position of the last token of an expression.
 pub(crate) fn end(expr: &Expr) -> Span {

@@ -1,7 +1,7 @@
 //! Types: which ones kernels have, and the IR's counterpart of one as it is written.
 
 use kiln_description::{Code, Len, Op, TypeOp};
-use proc_macro2::Span;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
@@ -11,6 +11,7 @@ use syn::{Expr, Type};
 use crate::body::Translator;
 use crate::function::{root, root_at};
 use crate::pool::front;
+use crate::position::{before, last_of, until};
 use crate::refusal::{Refusals, host_type};
 
 /// Refuses what no kernel can hold, by the way it is written.
@@ -139,6 +140,27 @@ impl VisitMut for Closed {
     }
 }
 
+/// An item that a type has by one of Kiln's traits. It is as long as the type is, for what rustc says of it.
+pub(crate) fn item_of(ty: &Type, kiln_trait: &TokenStream, item: &str) -> TokenStream {
+    let (root, before) = (root(), before(ty.span()));
+    let item = Ident::new(item, before);
+    until(
+        last_of(ty),
+        quote_spanned!(before=> <#ty as #root::#kiln_trait>::#item),
+    )
+}
+
+/// A call of [`item_of`], which is as long as the type is, too.
+pub(crate) fn call_of(
+    ty: &Type,
+    kiln_trait: &TokenStream,
+    item: &str,
+    arguments: &TokenStream,
+) -> TokenStream {
+    let (function, before) = (item_of(ty, kiln_trait, item), before(ty.span()));
+    until(last_of(ty), quote_spanned!(before=> #function(#arguments)))
+}
+
 impl Translator<'_> {
     /// A value that is bound to a pattern with a type: its references become that type's.
     pub(crate) fn coerced(&mut self, value: Code, ty: &Type, span: Span) -> Code {
@@ -202,7 +224,7 @@ impl Translator<'_> {
         {
             return Len::Param(number);
         }
-        let len = quote_spanned!(len.span()=> (#len) as u64);
+        let len = quote_spanned!(before(len.span())=> (#len) as u64);
         Len::Pooled(self.constant_entry(&len))
     }
 
@@ -211,7 +233,7 @@ impl Translator<'_> {
         let value = value.to_token_stream();
         let span = value.span();
         let (root, front) = (root_at(span), front());
-        let entry = quote_spanned!(span=> #root::Named::pooled(#value, #front));
+        let entry = quote_spanned!(before(span)=> #root::Named::pooled(#value, #front));
         self.pool.entry(&entry)
     }
 }

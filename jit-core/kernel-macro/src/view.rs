@@ -17,8 +17,9 @@ use crate::body::plain_name;
 use crate::derive::bounded;
 use crate::function::root;
 use crate::launch::with_width;
+use crate::position::{before, last_of, until};
 use crate::refusal::Refusals;
-use crate::types::check_type;
+use crate::types::{call_of, check_type, item_of};
 
 /// What to say about a struct whose fields have no names.
 const NAMES: &str = "name the fields, `struct Tensor<'a> { data: &'a [f32], rows: u32 }`: each is an argument of its own";
@@ -130,7 +131,8 @@ impl<'a> View<'a> {
     }
 
     fn twin_name(&self) -> Ident {
-        format_ident!("{}Args", self.input.ident)
+        let name = &self.input.ident;
+        format_ident!("{name}Args", span = before(name.span()))
     }
 
     /// The struct that the host passes.
@@ -161,11 +163,12 @@ impl<'a> View<'a> {
             Part::Slice(element, reference) => {
                 let (borrowed, mutability) = (&reference.lifetime, &reference.mutability);
                 let element = with_width(quote!(#element));
-                quote_spanned!(reference.span()=> &#borrowed #mutability #root::Buffer<#element>)
+                let buffer = quote_spanned! {before(reference.span())=>
+                    &#borrowed #mutability #root::Buffer<#element>
+                };
+                until(last_of(reference), buffer)
             }
-            Part::View(ty) => {
-                quote_spanned!(ty.span()=> <#ty as #root::KernelView<#lifetime>>::Args)
-            }
+            Part::View(ty) => item_of(ty, &quote!(KernelView<#lifetime>), "Args"),
             Part::Value(ty) => with_width(quote!(#ty)),
         }
     }
@@ -181,10 +184,10 @@ impl<'a> View<'a> {
             let ty = match part {
                 Part::Slice(element, reference) => {
                     let mutable = reference.mutability.is_some();
-                    quote_spanned!(element.span()=> #root::slice_type::<#element>(__kiln_types, #mutable))
+                    quote_spanned!(before(element.span())=> #root::slice_type::<#element>(__kiln_types, #mutable))
                 }
                 Part::View(ty) | Part::Value(ty) => {
-                    quote_spanned!(ty.span()=> <#ty as #root::KernelValue>::type_in(__kiln_types))
+                    call_of(ty, &quote!(KernelValue), "type_in", &quote!(__kiln_types))
                 }
             };
             quote!((#member, #ty))
@@ -210,10 +213,15 @@ impl<'a> View<'a> {
             let field = plain_name(member);
             let arg = match part {
                 Part::View(ty) => {
-                    quote_spanned!(ty.span()=> <#ty as #root::KernelView<#lifetime>>::arg(__kiln_args.#member))
+                    let value = quote_spanned!(before(ty.span())=> __kiln_args.#member);
+                    let value = until(last_of(ty), value);
+                    call_of(ty, &quote!(KernelView<#lifetime>), "arg", &value)
                 }
                 Part::Slice(ty, _) | Part::Value(ty) => {
-                    quote_spanned!(ty.span()=> #root::IntoArg::into_arg(__kiln_args.#member))
+                    let call = quote_spanned! {before(ty.span())=>
+                        #root::IntoArg::into_arg(__kiln_args.#member)
+                    };
+                    until(last_of(ty), call)
                 }
             };
             quote!((#field, #arg))

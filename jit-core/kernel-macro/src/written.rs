@@ -64,9 +64,9 @@ fn a_kernel() {
                     Index @3:17
                       Name v2 @3:17
                       Name v3 @3:19
-            p0: < _ as :: kiln :: macros :: Method < 1329241496134363980u64 , _ >> :: pooled (& __kiln_m0)
+            p0: < _ as :: kiln :: macros :: HasMethod > :: pooled (__kiln_m0 . named :: < 1329241496134363980u64 > () . entry ())
             p1: :: kiln :: macros :: Pooled :: ty :: < T > ()
-            p2: { use { global_id as __kiln_callee , :: kiln :: macros :: not_for_kernels :: * } ; < __kiln_callee as :: kiln :: macros :: CallableFn < _ >> :: pooled_found (& __kiln_t0) }
+            p2: { use { global_id as HostFunction , :: kiln :: macros :: not_for_kernels :: * } ; < HostFunction < > as :: kiln :: macros :: CallableFn < _ >> :: pooled_found (& __kiln_t0) }
         "#]],
     );
 }
@@ -157,7 +157,7 @@ fn a_function_that_takes_a_closure() {
                         Name v4 @4:17
                   Eager @6:13
                     Name v4 @6:13
-            p0: < _ as :: kiln :: macros :: Method < 1329241496134363980u64 , _ >> :: pooled (& __kiln_m0)
+            p0: < _ as :: kiln :: macros :: HasMethod > :: pooled (__kiln_m0 . named :: < 1329241496134363980u64 > () . entry ())
             p1: :: kiln :: macros :: Pooled :: ty :: < T > ()
             p2: :: kiln :: macros :: Pooled :: type_of (& __kiln_t0)
         "#]],

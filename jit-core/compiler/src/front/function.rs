@@ -119,6 +119,16 @@ impl fmt::Debug for LazyKernel {
     }
 }
 
+/// What `#[kernel]` makes of a function, for the static that has its name.
+pub trait Described {
+    /// The kernel, before its first use.
+    #[allow(
+        clippy::declare_interior_mutable_const,
+        reason = "it is the value of one static and of nothing else"
+    )]
+    const KERNEL: LazyKernel;
+}
+
 /// What a call in a kernel can call. `#[device_fn]` implements it for a type that has the function's
 /// name and no values, as do the functions of the library.
 #[diagnostic::on_unimplemented(
@@ -203,14 +213,13 @@ pub mod not_for_kernels {
     use super::{CallableFn, Pooled, TypeOf};
 
     /// A name that cannot be called.
-    #[allow(non_camel_case_types, reason = "it stands for a function")]
     #[derive(Debug)]
-    pub enum __kiln_callee {}
+    pub enum HostFunction {}
 
     macro_rules! callable {
         ($($open:ty)*) => {$(
             #[diagnostic::do_not_recommend]
-            impl CallableFn<$open> for __kiln_callee {
+            impl CallableFn<$open> for HostFunction {
                 fn pooled_found(_: &TypeOf<$open>) -> Pooled {
                     Pooled::call(|front, _, _| front.unit())
                 }

@@ -53,8 +53,8 @@ use crate::build::KernelBuilder;
 pub use declared::{Declared, Undeclared};
 pub use description::{describe, describe_closure, describe_inline};
 pub use function::{
-    AsKernel, Callable, CallableFn, DescribedFn, DescribedMethod, LazyDeviceFn, LazyKernel,
-    not_for_kernels,
+    AsKernel, Callable, CallableFn, Described, DescribedFn, DescribedMethod, LazyDeviceFn,
+    LazyKernel, not_for_kernels,
 };
 pub use inline::{Closure, Inlinable, InlineCall};
 #[doc(hidden)]
@@ -62,7 +62,7 @@ pub use kiln_description::method_name;
 pub use method::Receiver;
 pub use operand::{Fields, Operand};
 pub use pool::{CallFn, InlineFn, Named, Pooled};
-pub use types::{Param, TypeOf};
+pub use types::{Param, TypeOf, of};
 
 /// Describes one function; a builder as the macro's code sees it.
 #[derive(Copy, Clone)]

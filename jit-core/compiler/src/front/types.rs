@@ -23,12 +23,10 @@ impl<T: ?Sized> TypeOf<T> {
     pub const OPEN: Self = TypeOf(PhantomData);
 }
 
-impl<T> TypeOf<T> {
-    /// The value, which fixes the type.
-    #[inline(always)]
-    pub const fn of(&self, value: T) -> T {
-        value
-    }
+/// The value, which fixes the type.
+#[inline(always)]
+pub const fn of<T>(_: TypeOf<T>, value: T) -> T {
+    value
 }
 
 /// The type parameter with number `INDEX`, standing for itself while a generic function is
