@@ -13,6 +13,31 @@ fn third(x: f32) -> f32 {
     x / 3.0
 }
 
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Half(f32);
+
+#[device_fn]
+impl Half {
+    #[device_fn(attribute(exact))]
+    fn new(x: f32) -> Self {
+        Half(x * 0.5)
+    }
+
+    #[device_fn]
+    fn value(self) -> f32 {
+        self.0
+    }
+}
+
+#[kernel]
+fn halves(x: &mut [f32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] = Half::new(x[i]).value();
+    }
+}
+
 #[kernel(launch_bounds(64), attribute(fast_math, unroll = -4, by = "hand", slow = false))]
 fn said(x: &mut [f32]) {
     let i = global_id().x;
@@ -65,6 +90,20 @@ fn reader(read: &Arc<Mutex<Vec<String>>>) -> Hook {
 fn for_gpu(hook: Hook) -> Jit {
     let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     Jit::with(Device::cpu(), hook.into(), options)
+}
+
+#[test]
+fn functions_of_a_block_have_their_own() -> Result<()> {
+    let read: Arc<Mutex<Vec<String>>> = Arc::default();
+    let jit = for_gpu(reader(&read));
+    jit.inspect(&halves, args!(&mut jit.zeros::<f32>(4)?))?;
+    let read = read.lock().unwrap();
+    let of_functions: Vec<&str> = read
+        .iter()
+        .filter_map(|line| line.strip_prefix("ir: Half"))
+        .collect();
+    assert_eq!(of_functions, ["::new(exact)", "::value()"]);
+    Ok(())
 }
 
 #[test]

@@ -97,7 +97,8 @@ use proc_macro::TokenStream;
 ///
 /// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
 /// `launch_bounds(256, 2)` asks for two resident blocks besides. `#[kernel(attribute(fast_math, unroll = 4))]`, which
-/// `#[device_fn]` takes too, says what hooks are to read: names, alone or with a `bool`, an integer or a text.
+/// `#[device_fn]` takes too, on functions of an `impl` block as well, says what hooks are to read: names, alone or with
+/// a `bool`, an integer or a text.
 ///
 /// [`Jit::launch`]: https://docs.rs/kiln-jit-core
 #[proc_macro_attribute]

@@ -11,8 +11,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Expr, ExprParen, ExprPath, FnArg, GenericParam, Generics, ImplItem, ImplItemFn, ItemFn,
-    ItemImpl, Path, PathArguments, PathSegment, Type, parse_quote,
+    Attribute, Expr, ExprParen, ExprPath, FnArg, GenericParam, Generics, ImplItem, ImplItemFn,
+    ItemFn, ItemImpl, Meta, Path, PathArguments, PathSegment, Type, parse_quote,
 };
 
 use crate::body::plain_name;
@@ -43,9 +43,10 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
             generics: &generics,
             is_refused: !refusals.is_empty(),
         };
-        for item in &block.items {
+        for item in &mut block.items {
             if let ImplItem::Fn(function) = item {
-                described.extend(of.function(function, &mut refusals));
+                let said = take_said(function, &mut refusals);
+                described.extend(of.function(function, said, &mut refusals));
             }
         }
         read_bounds(&mut block.generics);
@@ -64,7 +65,8 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
     if !attribute.is_empty() {
         refusals.refuse(
             attribute,
-            "`#[device_fn]` takes nothing; launch bounds belong to a kernel",
+            "`#[device_fn]` of a block takes nothing: write `#[device_fn(attribute(..))]` on the functions in it that it is \
+             about; launch bounds belong to a kernel",
         );
     }
     if let Some((_, of, _)) = &block.trait_ {
@@ -81,6 +83,28 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
     }
     if let Some(token) = &block.unsafety {
         refusals.refuse(token, "kernels are safe; leave `unsafe` out");
+    }
+}
+
+/// Takes `#[device_fn(..)]` off a function of a block: what stands in its parentheses.
+fn take_said(function: &mut ImplItemFn, refusals: &mut Refusals) -> TokenStream {
+    let is_ours = |attribute: &Attribute| {
+        let last = attribute.path().segments.last();
+        last.is_some_and(|last| last.ident == "device_fn")
+    };
+    let (ours, others) = std::mem::take(&mut function.attrs)
+        .into_iter()
+        .partition::<Vec<_>, _>(is_ours);
+    function.attrs = others;
+    if let Some(second) = ours.get(1) {
+        refusals.refuse(
+            second,
+            "`#[device_fn]` is there already; write one with all of it",
+        );
+    }
+    match ours.into_iter().next().map(|first| first.meta) {
+        Some(Meta::List(list)) => list.tokens,
+        _ => TokenStream::new(),
     }
 }
 
@@ -120,14 +144,19 @@ struct Of<'a> {
 
 impl Of<'_> {
     /// The description of a function, and the implementations that lead to it.
-    fn function(&self, function: &ImplItemFn, refusals: &mut Refusals) -> TokenStream {
+    fn function(
+        &self,
+        function: &ImplItemFn,
+        said: TokenStream,
+        refusals: &mut Refusals,
+    ) -> TokenStream {
         if self.is_refused {
             return self.stand_in(function);
         }
         let mut own = Refusals::default();
         let receiver = receiver(function, &mut own);
         let item = self.free(function);
-        let mut signature = Signature::new(Kind::Device, TokenStream::new(), &item, &mut own);
+        let mut signature = Signature::new(Kind::Device, said, &item, &mut own);
         signature.is_free = false;
         if let Some((closure, _)) = signature.closures.first() {
             own.refuse(closure, CLOSURE_TO_METHOD);
