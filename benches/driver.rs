@@ -4,6 +4,7 @@
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cudarc::driver::sys;
 use kiln::prelude::LaunchConfig;
@@ -76,7 +77,10 @@ pub unsafe fn launch_with(function: Function, config: &LaunchConfig, params: &mu
 
 /// Compiles CUDA C++ with nvcc to what an option says, `-cubin` or `-ptx`; `None` if there is no nvcc.
 pub fn compiled(source: &str, sm: u32, to: &str) -> Option<Vec<u8>> {
-    let folder = std::env::temp_dir().join(format!("kiln-twin-{}", std::process::id()));
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("kiln-twin-{}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
     std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
     let (from, out) = (folder.join("twin.cu"), folder.join("twin.out"));
     std::fs::write(&from, source).expect("the temporary folder can be written");

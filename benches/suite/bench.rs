@@ -20,7 +20,7 @@ use kiln::core::target::Target;
 use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, Benchmark, Bound, Launcher, OnJit, Size, Workload, unchecked};
 use serde_json::json;
-use twin::Twin;
+use twin::Twins;
 
 /// The least that a sample takes, in milliseconds.
 const LEAST: f64 = 1.0;
@@ -56,16 +56,22 @@ fn main() -> kiln::Result<()> {
     let checked = Jit::new()?;
     let device = checked.device().clone();
     let unchecked = Jit::builder().device(device).hook(unchecked()).build()?;
+    let chosen = || {
+        BENCHMARKS
+            .iter()
+            .filter(|b| b.name.contains(&options.filter))
+    };
+    let twins = match checked.target() {
+        Target::Ptx(target) => Twins::compile(chosen().map(|b| b.twin), target.sm),
+        _ => Twins::default(),
+    };
     let mut rows = Vec::new();
     println!(
         "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>8}",
         "program", "bound", "nvcc, ms", "its PTX", "unchecked", "checked", "spread"
     );
-    for benchmark in BENCHMARKS
-        .iter()
-        .filter(|b| b.name.contains(&options.filter))
-    {
-        let row = measure(benchmark, &checked, &unchecked, options.samples)?;
+    for benchmark in chosen() {
+        let row = measure(benchmark, [&checked, &unchecked], &twins, options.samples)?;
         row.print();
         rows.push(row);
     }
@@ -146,8 +152,8 @@ fn summarize(rows: &[Row]) {
 
 fn measure(
     benchmark: &'static Benchmark,
-    checked: &Jit,
-    unchecked: &Jit,
+    [checked, unchecked]: [&Jit; 2],
+    twins: &Twins,
     samples: usize,
 ) -> kiln::Result<Row> {
     let on_gpu = checked.device().info().kind == DeviceKind::Cuda;
@@ -156,11 +162,8 @@ fn measure(
     let (mut on_checked, mut on_unchecked) = (OnJit(checked), OnJit(unchecked));
     let mut ways: Vec<Box<dyn Launcher + '_>> =
         vec![Box::new(&mut on_checked), Box::new(&mut on_unchecked)];
-    if let Target::Ptx(target) = checked.target() {
-        for as_ptx in [false, true] {
-            let twin = Twin::new(benchmark.twin, target.sm, as_ptx);
-            ways.extend(twin.map(|twin| Box::new(twin) as Box<dyn Launcher>));
-        }
+    for twin in twins.of(benchmark.twin).into_iter().flatten() {
+        ways.push(Box::new(twin));
     }
     for way in &mut ways {
         workload.reset(way.as_mut())?;

@@ -1,7 +1,8 @@
 //! A twin, compiled by nvcc and launched by the driver.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use kiln::core::args::Payload;
 use kiln_suite::{Launch, Launcher};
@@ -10,18 +11,41 @@ use crate::driver::{self, Function};
 
 /// The kernels of a twin.
 pub struct Twin {
-    image: Vec<u8>,
+    image: Arc<[u8]>,
     loaded: HashMap<&'static str, Function>,
 }
 
-impl Twin {
-    /// Compiles CUDA C++, to machine code or to PTX that the driver compiles; `None` without nvcc.
-    pub fn new(source: &str, sm: u32, as_ptx: bool) -> Option<Twin> {
-        let image = driver::compiled(source, sm, if as_ptx { "-ptx" } else { "-cubin" })?;
-        Some(Twin {
-            image,
-            loaded: HashMap::new(),
+/// Twins that nvcc has compiled, to machine code and to PTX that the driver compiles.
+#[derive(Default)]
+pub struct Twins(HashMap<&'static str, [Arc<[u8]>; 2]>);
+
+impl Twins {
+    /// Compiles sources of CUDA C++, each once; none without nvcc.
+    pub fn compile(sources: impl Iterator<Item = &'static str>, sm: u32) -> Twins {
+        let sources: HashSet<&str> = sources.collect();
+        let compiled = |source| {
+            let code = |to| driver::compiled(source, sm, to).map(Arc::from);
+            Some((source, [code("-cubin")?, code("-ptx")?]))
+        };
+        std::thread::scope(|scope| {
+            let threads = sources
+                .into_iter()
+                .map(|source| scope.spawn(move || compiled(source)));
+            let threads: Vec<_> = threads.collect();
+            let joined = threads
+                .into_iter()
+                .filter_map(|thread| thread.join().expect("nvcc takes it"));
+            Twins(joined.collect())
         })
+    }
+
+    /// The twin of a program, both ways.
+    pub fn of(&self, source: &str) -> Option<[Twin; 2]> {
+        let images = self.0.get(source)?;
+        Some(images.each_ref().map(|image| Twin {
+            image: image.clone(),
+            loaded: HashMap::new(),
+        }))
     }
 }
 

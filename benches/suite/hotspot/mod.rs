@@ -11,7 +11,7 @@ pub const HOTSPOT: Benchmark = Benchmark {
     bound: Bound::Memory,
     twin: include_str!("twin.cu"),
     make: |jit, size| {
-        let (side, launches) = size.of((37, 2), (1024, 2), (8192, 8));
+        let (side, launches) = size.of((37, 2), (1024, 2), (8192, 4));
         let mut random = Random::new(6);
         let heat: Vec<f32> = random
             .units(side * side)

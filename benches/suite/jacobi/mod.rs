@@ -11,7 +11,7 @@ pub const JACOBI: Benchmark = Benchmark {
     bound: Bound::Memory,
     twin: include_str!("twin.cu"),
     make: |jit, size| {
-        let (side, steps) = size.of((45, 3), (1026, 3), (8194, 8));
+        let (side, steps) = size.of((45, 3), (1026, 3), (8194, 4));
         let host = Random::new(15).units(side * side);
         Ok(Box::new(Jacobi {
             side,

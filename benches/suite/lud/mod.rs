@@ -171,20 +171,20 @@ impl Workload for Lud {
 
     fn check(&mut self) -> Checked {
         let (side, found) = (self.side, self.matrix.to_vec()?);
-        for row in (0..side).step_by(side.div_ceil(64)) {
-            let product = |column: usize| {
-                let lower = |i| {
-                    if i == row {
-                        1.0
-                    } else {
-                        f64::from(found[row * side + i])
-                    }
+        for row in (0..side).step_by(side.div_ceil(48)) {
+            let mut product = vec![0.0; side];
+            for i in 0..=row {
+                let lower = if i == row {
+                    1.0
+                } else {
+                    f64::from(found[row * side + i])
                 };
-                let products =
-                    (0..=row.min(column)).map(|i| lower(i) * f64::from(found[i * side + column]));
-                products.sum::<f64>() as f32
-            };
-            let product: Vec<f32> = (0..side).map(product).collect();
+                let upper = &found[i * side..][..side];
+                for (sum, upper) in product[i..].iter_mut().zip(&upper[i..]) {
+                    *sum += lower * f64::from(*upper);
+                }
+            }
+            let product: Vec<f32> = product.into_iter().map(|sum| sum as f32).collect();
             close(&product, &self.host[row * side..][..side], 1e-3)?;
         }
         Ok(())

@@ -11,7 +11,7 @@ pub const PATHFINDER: Benchmark = Benchmark {
     bound: Bound::Memory,
     twin: include_str!("twin.cu"),
     make: |jit, size| {
-        let (columns, rows) = size.of((700, 33), (1 << 16, 64), (1 << 22, 256));
+        let (columns, rows) = size.of((700, 33), (1 << 16, 64), (1 << 22, 101));
         let wall = Random::new(4).integers(columns * rows, 10);
         let first = &wall[..columns];
         Ok(Box::new(Pathfinder {
