@@ -273,7 +273,7 @@ impl Of<'_> {
     fn described_method(&self, name: &Ident, needs: &TokenStream) -> TokenStream {
         let (root, ty, name) = (root(), self.self_ty, number_of(name));
         let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
-        quote_spanned! {ty.span()=>
+        quote_spanned! {before(ty.span())=>
             #[diagnostic::do_not_recommend]
             impl<#(#params),*> #root::DescribedMethod<#name> for #ty #clause {
                 fn function() -> &'static #root::LazyDeviceFn {
