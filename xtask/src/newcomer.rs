@@ -319,6 +319,8 @@ mod check {
     #[test]
     fn documents_without_what_is_tried_are_errors() {
         assert!(trials(&chapter("```rust\nfn main() {}\n```\n")).is_err());
+        let there = document(README).and_then(|readme| trials(&readme));
+        assert!(there.expect("README has it").len() > MISTAKES.len() + 2);
         let [first, ..] = &MISTAKES;
         assert!(first.made_in(first.right).is_ok());
         assert!(first.made_in("fn main() {}").is_err());
