@@ -87,8 +87,8 @@ fn a_name_stands_for_one_type() -> Result<()> {
     expect![[r#"
         no kernel with a global `totals` was launched by this `Jit`; its memory is made by the first launch of one that reads or writes it
 
-        global `totals` is a `ptr<global, mut [u32; 4]>`, declared at tests/globals.rs:31:20, and no array of `f32`
+        global `totals` is a `ptr<global, mut [u32; 4]>`, declared at tests/globals.rs:28:20, and no array of `f32`
 
-        global `totals` is a `ptr<global, mut [u32; 4]>` at tests/globals.rs:31:20, and a `ptr<global, mut [u32; 5]>` at tests/globals.rs:83:11; it is the same memory, so give one of them another name"#]].assert_eq(&errors.collect::<Vec<_>>().join("\n\n"));
+        global `totals` is a `ptr<global, mut [u32; 4]>` at tests/globals.rs:28:20, and a `ptr<global, mut [u32; 5]>` at tests/globals.rs:80:11; it is the same memory, so give one of them another name"#]].assert_eq(&errors.collect::<Vec<_>>().join("\n\n"));
     Ok(())
 }
