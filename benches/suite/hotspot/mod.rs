@@ -109,17 +109,16 @@ struct Hotspot {
 }
 
 impl Hotspot {
-    fn chip(&self) -> Chip {
-        let cell = 0.016 / self.side as f32;
-        let capacity = 0.5 * 1.75e6 * 0.0005 * cell * cell;
-        let (row, column) = (2.0 * 100.0 * 0.0005, 2.0 * 100.0 * 0.0005);
-        let air = 100.0 * cell * cell / 0.0005;
-        let slope = 3.0e6 / (0.0005 * 1.75e6);
+    /// A chip of 0.5 mm, whose cells are 1/1024 of 16 mm however many there are: smaller ones need shorter steps.
+    fn chip() -> Chip {
+        let (thick, cell, conducts, heat) = (0.0005, 0.016 / 1024.0, 100.0, 1.75e6);
+        let capacity = 0.5 * heat * thick * cell * cell;
+        let steepest = 3.0e6 / (0.5 * thick * heat);
         Chip {
-            step: 0.001 / slope / capacity,
-            row,
-            column,
-            air,
+            step: 1.0e-6 / steepest / capacity,
+            row: 2.0 * conducts * thick,
+            column: 2.0 * conducts * thick,
+            air: conducts * cell * cell / thick,
         }
     }
 }
@@ -130,7 +129,7 @@ impl Workload for Hotspot {
     }
 
     fn run(&mut self, launcher: &mut dyn Launcher) -> kiln::Result<()> {
-        let (chip, side) = (self.chip(), self.side as u32);
+        let (chip, side) = (Self::chip(), self.side as u32);
         let blocks = self.side.div_ceil(WIDTH);
         let [from, to] = &mut self.heat;
         let (mut from, mut to) = (from, to);
@@ -148,7 +147,7 @@ impl Workload for Hotspot {
     }
 
     fn check(&mut self) -> Checked {
-        let (chip, side) = (self.chip(), self.side);
+        let (chip, side) = (Self::chip(), self.side);
         let (mut heat, power) = (self.host.0.clone(), &self.host.1);
         for _ in 0..self.launches * STEPS {
             let step = |at: usize| {

@@ -89,6 +89,7 @@ impl<T: ?Sized, Found: ?Sized> MethodOf<T, Found> {
     pub const OPEN: Self = MethodOf(PhantomData);
 
     /// The method of this name, by its number.
+    #[doc(hidden)]
     pub const fn named<const NAME: u64>(self) -> NamedMethod<T, Found, NAME> {
         NamedMethod(self)
     }
@@ -101,6 +102,7 @@ pub struct NamedMethod<T: ?Sized, Found: ?Sized, const NAME: u64>(MethodOf<T, Fo
 
 impl<T: ?Sized + Method<NAME, Found>, Found: ?Sized, const NAME: u64> NamedMethod<T, Found, NAME> {
     /// The entry of a pool for a call of it.
+    #[doc(hidden)]
     pub fn entry(&self) -> Pooled {
         Pooled::method(T::RECEIVER, T::CHANGES, T::call)
     }
@@ -193,6 +195,7 @@ pub struct NamedFn<T: ?Sized, F: ?Sized, const NAME: u64>(TypeOf<F>, PhantomData
 
 impl<T: ?Sized + AssociatedFn<NAME, F>, F: ?Sized, const NAME: u64> NamedFn<T, F, NAME> {
     /// The entry of a pool for a call of it.
+    #[doc(hidden)]
     pub fn entry(&self) -> Pooled {
         Pooled::call(<T as AssociatedFn<NAME, F>>::call)
     }
