@@ -18,3 +18,4 @@ mod nvcc;
 mod pipeline;
 mod rows;
 mod safe_code;
+mod static_assertions;

@@ -9,6 +9,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `flatten` | a module to a list of ops over numbered registers, calls inlined |
+//! | `fold` | what constants decide of a function, before any thread runs |
 //! | `ops` | what an op is, and the scalar functions ops call |
 //! | `run` | blocks, threads, the loop that executes ops |
 //! | `warp` | which lanes execute an operation of a warp together, and its execution |
@@ -18,6 +19,7 @@
 mod check;
 pub mod checks;
 mod flatten;
+mod fold;
 mod memory;
 mod ops;
 mod run;
@@ -32,6 +34,7 @@ use kiln_ir::stop::Stop;
 use kiln_ir::{debug_as_text, error_text};
 
 use crate::checks::{Checks, Finding};
+pub use fold::known_scalars;
 
 /// Threads of a block, at most (CUDA guide, "Thread Hierarchy").
 const MAX_BLOCK_THREADS: u64 = 1024;

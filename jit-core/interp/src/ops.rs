@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 
 use kiln_ir::rounding::{bf16_from_f64, bf16_from_int, f16_from_f64, f16_from_int};
-use kiln_ir::{AtomicOp, BinaryOp, CompareOp, Ordering, Scalar, ThreadPosition, UnaryOp};
+use kiln_ir::{AtomicOp, BinaryOp, CompareOp, Constant, Ordering, Scalar, ThreadPosition, UnaryOp};
 
 /// A register, by number.
 pub(super) type Reg = u32;
@@ -301,6 +301,19 @@ macro_rules! with_float {
             }
         }
     };
+}
+
+/// A constant as a register holds it.
+pub(super) fn constant(constant: Constant, scalar: Scalar) -> u64 {
+    let float = |x: f64| cast(Scalar::F64, scalar)(x.to_bits());
+    match constant {
+        Constant::Zero => 0,
+        Constant::Bool(b) => b.into(),
+        Constant::Int(n) if scalar.is_float() => float(n as f64),
+        Constant::Int(n) if scalar.bits() == 64 => n as u64,
+        Constant::Int(n) => n as u64 & ((1 << scalar.bits()) - 1),
+        Constant::Float(x) => float(x),
+    }
 }
 
 /// An operation on one scalar.

@@ -1,10 +1,10 @@
 //! Functions: signature, variables, shared memory, and the tree of regions that is the body.
 
-use super::Attributes;
 use super::entity::{PrimaryMap, entity};
 use super::inst::{InstData, InstNode};
 use super::module::HiddenParam;
 use super::types::Type;
+use super::{Attributes, StaticAssertion};
 use super::{Location, inst::Constant};
 
 entity! {
@@ -208,6 +208,8 @@ pub struct Function {
     pub inline: Inline,
     /// What is said of it for hooks to read.
     pub attributes: Attributes,
+    /// What must hold of type and const arguments; empty after specialization, which has checked it.
+    pub assertions: Vec<StaticAssertion>,
     /// Where the function was defined.
     pub location: Location,
     /// Instructions.
@@ -240,6 +242,7 @@ impl Function {
             launch_bounds: None,
             inline: Inline::Auto,
             attributes: Attributes::default(),
+            assertions: Vec::new(),
             location,
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),

@@ -69,6 +69,7 @@
 //! [`parse`](fn@parse).
 
 pub mod abi;
+mod assertion;
 mod attribute;
 pub mod block_order;
 mod bounded;
@@ -103,6 +104,7 @@ mod types;
 mod variants;
 pub mod verify;
 
+pub use assertion::StaticAssertion;
 pub use attribute::{AttributeValue, Attributes};
 pub use bounded::{READABLE, first_of, readable, shortened, shortened_listing, write_rest};
 pub use cache_key::CacheKey;

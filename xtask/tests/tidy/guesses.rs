@@ -27,6 +27,9 @@ pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     ("jit-core/ir/src/operands.rs", "InstData", 6),
     ("jit-core/ir/src/types.rs", "TypeData", 9),
     ("jit-core/ir/src/types/layout.rs", "TypeData", 1),
+    // What is not named is not known before threads run, and cannot be asserted.
+    ("jit-core/ir/src/assertion.rs", "InstData", 1),
+    ("jit-core/interp/src/fold.rs", "InstData", 1),
     // A rule names what it lets pass; the rest is an error.
     ("jit-core/ir/src/verify/aggregates.rs", "TypeData", 1),
     ("jit-core/ir/src/verify/arithmetic.rs", "TypeData", 1),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::ir::{
     AddressSpace, ArrayLen, AttributeValue, ConstParam, ConstParamData, Constant, Entity,
-    FunctionKind, GlobalData, Inline, InstData, LaunchBounds, SharedData, StructData, Type,
-    TypeBound, TypeData, TypeParamData,
+    FunctionKind, GlobalData, Inline, InstData, LaunchBounds, SharedData, StaticAssertion,
+    StructData, Type, TypeBound, TypeData, TypeParamData,
 };
 use crate::value::{KernelType, KernelValue};
 
@@ -654,6 +654,40 @@ impl KernelBuilder {
     pub fn attribute(&self, name: &str, value: impl Into<AttributeValue>) {
         let attributes = &mut self.state.borrow_mut().function.attributes;
         attributes.set(name, value);
+    }
+
+    /// Asserts that a condition holds of the type and const arguments that the function is specialized for. Where it
+    /// does not, the launch is an error with the message and the line of this call, and nothing is compiled. The
+    /// condition is computed of constants and const parameters, or of constants converted to a type parameter;
+    /// where the call stands does not matter, not even under an `if_`.
+    ///
+    /// ```
+    /// use kiln_compiler::build::Kernel;
+    /// use kiln_compiler::ir::Type;
+    ///
+    /// # fn main() -> Result<(), kiln_compiler::error::Error> {
+    /// let kernel = Kernel::build("tiles", |k| {
+    ///     let n = k.const_param("N", Type::U32);
+    ///     k.static_assert((n % 32).eq(0), "a tile is a multiple of 32 long: give another `N`");
+    /// })?;
+    /// # drop(kernel);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn static_assert<'k>(&'k self, condition: impl IntoVal<'k>, message: &str) {
+        let condition = condition.into_val(self, Some(Type::BOOL));
+        let condition = self.expect_bool("the condition of `static_assert`", condition);
+        let location = self.here();
+        self.state
+            .borrow_mut()
+            .function
+            .assertions
+            .push(StaticAssertion {
+                condition: condition.id,
+                message: message.to_owned(),
+                location,
+            });
     }
 
     /// How calls of the device function that is described are to be inlined. Code for the CPU has no

@@ -107,7 +107,7 @@ impl Hasher for Feed<'_> {
 /// The fingerprint of a module, its functions' bodies and declarations included.
 pub(super) fn content_digest(module: &Module) -> Fingerprint {
     let mut walk = Walk {
-        digest: Digest::new("kiln module 4"),
+        digest: Digest::new("kiln module 5"),
         module,
         types: HashMap::new(),
     };
@@ -134,6 +134,7 @@ pub(super) fn content_digest(module: &Module) -> Fingerprint {
         walk.signature(function);
         walk.variables(function);
         walk.region(function, function.body);
+        walk.assertions(function);
     }
     walk.digest.finish()
 }
@@ -245,6 +246,15 @@ impl Walk<'_> {
             self.digest.text(&shared.name);
             self.ty(shared.ty);
             self.digest.number(shared.align.into());
+        }
+    }
+
+    fn assertions(&mut self, function: &Function) {
+        self.digest.number(function.assertions.len() as u64);
+        for assertion in &function.assertions {
+            self.digest.text(&assertion.message);
+            self.digest
+                .value(&(assertion.condition, assertion.location));
         }
     }
 

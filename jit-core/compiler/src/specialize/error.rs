@@ -155,6 +155,16 @@ pub enum SpecializeError {
         /// The generic type.
         generic: String,
     },
+    /// What a function asserts of its type and const arguments does not hold.
+    #[error("{}", error_text!("{at}: {message}\n  a static assertion that does not hold with {arguments}"))]
+    StaticAssertion {
+        /// The assertion.
+        at: Box<CodePlace>,
+        /// The message of the assertion.
+        message: String,
+        /// The type and const arguments, `T = f32, N = 33`.
+        arguments: String,
+    },
     /// A call goes to a declaration that no definition stands behind.
     #[error("{}", error_text!(
         "{at} calls `{callee}`, which is declared but linked to no definition: \

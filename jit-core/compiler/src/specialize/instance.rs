@@ -12,10 +12,11 @@ use super::type_map::{NoType, TypeMap, widened};
 use super::wide::WideValues;
 use super::{InstanceKey, ParamSpec, SpecializeError, Specializer, literal};
 use crate::definition::{Body, display_signature, same_signature};
+use crate::interp::known_scalars;
 use crate::ir::{
     ConstArg, Constant, FuncId, Function, FunctionKind, GlobalId, HiddenData, HiddenParam,
-    InstData, InstNode, IntrinsicId, Location, Region, RegionData, SharedData, Type, TypeData,
-    Value, VarData,
+    InstData, InstNode, IntrinsicId, Location, Region, RegionData, SharedData, StaticAssertion,
+    Type, TypeData, Value, VarData,
 };
 
 /// The function for `key`, to be placed at `id`; `facts` are those of a kernel's parameters.
@@ -29,6 +30,7 @@ pub(super) fn emit(
     let name = specializer.module.functions[id].name.clone();
     let source = body.function();
     let mut instance = Instance {
+        key,
         definition: key.definition,
         body,
         source,
@@ -47,11 +49,13 @@ pub(super) fn emit(
     instance.ones(facts);
     let to = instance.out.body;
     instance.region(source.body, to)?;
+    instance.assert()?;
     Ok(instance.out)
 }
 
 struct Instance<'s, 'a> {
     specializer: &'s mut Specializer<'a>,
+    key: &'s InstanceKey,
     /// Position in the snapshot.
     definition: usize,
     body: &'a Body,
@@ -135,6 +139,40 @@ impl Instance<'_, '_> {
                 self.values.insert(param.value, value);
             }
         }
+    }
+
+    /// Checks what the function asserts of type and const arguments.
+    fn assert(&self) -> Result<(), SpecializeError> {
+        let source = self.source;
+        if source.assertions.is_empty() {
+            return Ok(());
+        }
+        let known = known_scalars(&self.out);
+        let holds = |assertion: &&StaticAssertion| {
+            let condition = self.values.get(&assertion.condition);
+            condition.and_then(|condition| known.get(condition)) == Some(&1)
+        };
+        let failed = source.assertions.iter().find(|assertion| !holds(assertion));
+        let Some(failed) = failed else {
+            return Ok(());
+        };
+        Err(SpecializeError::StaticAssertion {
+            at: self.place(failed.location),
+            message: failed.message.clone(),
+            arguments: self.arguments(),
+        })
+    }
+
+    /// What type and const parameters stand for here: `T = f32, N = 33`
+    fn arguments(&self) -> String {
+        let types = &self.specializer.module.types;
+        let type_args = self.source.type_params.iter().zip(&self.key.type_args);
+        let type_args =
+            type_args.map(|(param, ty)| format!("{} = {}", param.name, types.display(*ty)));
+        let const_args = self.source.const_params.iter().zip(&self.key.const_args);
+        let const_args = const_args.map(|(param, value)| format!("{} = {value}", param.name));
+        let list: Vec<String> = type_args.chain(const_args).collect();
+        list.join(", ")
     }
 
     fn region(&mut self, from: Region, to: Region) -> Result<(), SpecializeError> {

@@ -422,15 +422,7 @@ impl<'m> Flattener<'m> {
         let scalar = ty
             .as_scalar()
             .ok_or_else(|| self.unverified("a literal of no scalar"))?;
-        let float = |x: f64| ops::cast(Scalar::F64, scalar)(x.to_bits());
-        let bits = match constant {
-            Constant::Zero => 0,
-            Constant::Bool(b) => b.into(),
-            Constant::Int(n) if scalar.is_float() => float(n as f64),
-            Constant::Int(n) if scalar.bits() == 64 => n as u64,
-            Constant::Int(n) => n as u64 & ((1 << scalar.bits()) - 1),
-            Constant::Float(x) => float(x),
-        };
+        let bits = ops::constant(constant, scalar);
         self.push(Op::Const { d, bits });
         Ok(())
     }

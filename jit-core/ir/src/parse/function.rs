@@ -9,7 +9,7 @@ use super::{ParseError, Parsed, Parser, Token};
 use crate::{
     AttributeValue, ConstParamData, Entity, Function, FunctionKind, Inline, Inst, InstData,
     InstNode, LaunchBounds, Location, ParamData, ParamFacts, Passing, Region, RegionData,
-    SharedData, Type, TypeParamData, Unroll, Value, ValueData, ValueDef, VarData,
+    SharedData, StaticAssertion, Type, TypeParamData, Unroll, Value, ValueData, ValueDef, VarData,
 };
 
 /// How deep regions may nest.
@@ -32,11 +32,16 @@ impl Reading {
                 return Err(parser.error_at(*place, format!("`%{number}` is defined nowhere")));
             }
         }
+        let values = &self.values;
+        let renamed = |written: Value| {
+            let number = written.index() as u32;
+            values.get(&number).copied().unwrap_or(written)
+        };
+        for assertion in &mut self.function.assertions {
+            assertion.condition = renamed(assertion.condition);
+        }
         for (_, node) in self.function.insts.iter_mut() {
-            node.data.map_operands(|written| {
-                let number = written.index() as u32;
-                self.values.get(&number).copied().unwrap_or(written)
-            });
+            node.data.map_operands(renamed);
         }
         Ok(self.function)
     }
@@ -268,8 +273,26 @@ impl Parser<'_> {
             return Err(self.error_at(self.at, message));
         }
         while !self.accept("}") {
-            self.inst(reading, region, depth)?;
+            match depth == 0 && self.accept_word("static_assert") {
+                true => self.static_assertion(reading)?,
+                false => self.inst(reading, region, depth)?,
+            }
         }
+        Ok(())
+    }
+
+    /// What comes after `static_assert`: `%4, "N is a multiple of 32"`
+    fn static_assertion(&mut self, reading: &mut Reading) -> Parsed<()> {
+        let start = self.at;
+        let condition = self.operand(reading)?;
+        self.expect(",")?;
+        let message = self.text("what is wrong where it does not hold")?;
+        let location = self.location(start)?;
+        reading.function.assertions.push(StaticAssertion {
+            condition,
+            message,
+            location,
+        });
         Ok(())
     }
 

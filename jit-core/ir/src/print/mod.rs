@@ -315,6 +315,13 @@ impl<'m> Printer<'m> {
             put!(self, "  shared {var} {name}: {ty} align {align}\n");
         }
         self.region(function.body, 1, &mut body);
+        for assertion in &function.assertions {
+            let condition = body.numbers.text(assertion.condition);
+            let message = quote(&assertion.message);
+            put!(self, "  static_assert {condition}, {message}");
+            self.location(assertion.location);
+            self.text += "\n";
+        }
         self.text += "}\n";
     }
 

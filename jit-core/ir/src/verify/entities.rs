@@ -93,6 +93,10 @@ impl Entities<'_, '_> {
             results.push(self.location(param.location));
             results.push(param.hidden.map_or(Ok(()), |id| self.hidden(id)));
         }
+        for assertion in &function.assertions {
+            results.push(self.value(assertion.condition));
+            results.push(self.location(assertion.location));
+        }
         if function.params.len() > MAX_PARAMS {
             results.push(Err(format!(
                 "it has more than {MAX_PARAMS} parameters; use a struct"

@@ -33,8 +33,10 @@
 //! `noalias`, of a pointer or slice; a divisor is of an integer. A const parameter is an integer
 //! or a bool. A shared variable is aligned to a power of two, at least as its type is.
 //!
-//! *Phases* (`signature.rs`, `calls.rs`). From [`Phase::Specialized`] on there are no type or
-//! const parameters, no arguments for them, and no declarations. In [`Phase::Legal`] no kernel
+//! *Static assertions* (`assertions.rs`). What is asserted is a bool that constants, type and const parameters decide.
+//!
+//! *Phases* (`signature.rs`, `calls.rs`, `assertions.rs`). From [`Phase::Specialized`] on there are no type or
+//! const parameters, no arguments for them, no static assertions, and no declarations. In [`Phase::Legal`] no kernel
 //! parameter is an aggregate passed directly, the remainder of floats is a call, and hidden values are
 //! parameters: behind the others, each once and of its own type. Before, they are operations.
 //!
@@ -72,6 +74,7 @@
 
 mod aggregates;
 mod arithmetic;
+mod assertions;
 mod body;
 mod calls;
 mod entities;
@@ -233,6 +236,7 @@ impl<'m> Checker<'m> {
         for (id, function) in module.functions.iter() {
             if self.is_sound(id) {
                 signature::check(self, function);
+                assertions::check(self, function);
                 body::check(self, function);
             }
         }
