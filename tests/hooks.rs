@@ -11,6 +11,7 @@ mod launches;
 mod looking;
 mod lowering;
 mod overlays;
+mod problems;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -63,6 +63,7 @@ mod key;
 mod launch;
 mod overlay;
 mod point;
+mod problem;
 mod set;
 
 use std::fmt::Debug;
@@ -77,6 +78,7 @@ pub use launch::{LaunchEvent, LaunchStream, LaunchTime};
 #[doc(hidden)]
 pub use point::{At, at};
 pub use point::{HookPoint, Needs};
+pub use problem::{Problem, Problems};
 pub use set::HookSet;
 
 pub use crate::codegen::{HookContext, KernelIdentity, OperationError, OperationLowering};
