@@ -22,6 +22,10 @@ use crate::ir::{
 ///             problems.here(at, "this device has no barriers");
 ///         }
 ///     });
+///     if let (Some(kernel), false) = (module.kernel(), problems.is_empty()) {
+///         problems.of(module, kernel, "split it where it waits");
+///     }
+///     assert!(problems.iter().all(|problem| !problem.message.is_empty()));
 ///     problems.into_result()
 /// });
 /// # drop(without_barriers);
