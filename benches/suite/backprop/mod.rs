@@ -11,7 +11,7 @@ pub const BACKPROP: Benchmark = Benchmark {
     bound: Bound::Memory,
     twin: include_str!("twin.cu"),
     make: |jit, size| {
-        let inputs = size.of(4, 4096, 1 << 18) * SIDE;
+        let inputs = size.of(4, 4096, 65_535) * SIDE;
         let mut random = Random::new(13);
         let host = Host {
             input: random.units(inputs + 1),

@@ -1,9 +1,9 @@
 //! Fast arithmetic, few registers and few passes, for the kernels that ask for them.
 
-use kiln::core::prelude::*;
 use kiln::core::inkwell::attributes::AttributeLoc;
 use kiln::core::inkwell::module::Module;
 use kiln::core::inkwell::values::FastMathFlags;
+use kiln::core::prelude::*;
 
 /// LLVM's number for the way in which kernels of NVIDIA's GPUs are called.
 const PTX_KERNEL: u32 = 71;

@@ -1,7 +1,7 @@
 //! Which loads go through the read-only path: a policy of a program's own, by metadata of LLVM's.
 
-use kiln::core::prelude::*;
 use kiln::core::inkwell::values::{AnyValue, InstructionOpcode};
+use kiln::core::prelude::*;
 
 /// Every load from global memory is one of memory that no thread writes while the kernel runs. That is so for
 /// the kernels of this program, which compute from one buffer into another.
