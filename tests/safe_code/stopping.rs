@@ -291,7 +291,8 @@ fn a_buffer_is_dropped_meanwhile() {
             // There the launch itself does not return.
             continue;
         }
-        let options = JitOptions::default();
+        // Should it be waited for after all, then not for ever.
+        let options = JitOptions::default().time_limit(Duration::from_secs(60));
         let jit = Jit::with(jit.device().clone(), kiln::hooks::standard(), options);
         let mut dropped = jit.zeros::<u32>(5 * 64).expect("memory");
         let address = dropped.address();

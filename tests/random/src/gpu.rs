@@ -42,7 +42,10 @@ impl Gpu {
     }
 
     fn compile(&self, case: &Case, hooks: &HookSet) -> Result<CompiledKernel, String> {
-        let options = CompileOptions::default().opt_level(self.opt_level);
+        let options = CompileOptions::default()
+            // Fused operations round once, which is another result.
+            .contract(false)
+            .opt_level(self.opt_level);
         let job = CompileJob::new(case.module.clone(), Target::Ptx(self.target), options);
         compile(job, hooks, &NoObserver).map_err(|e| e.to_string())
     }

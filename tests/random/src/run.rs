@@ -172,7 +172,10 @@ impl Runner for HostRunner {
             barriers: self.barriers,
             ..CpuTarget::host()
         });
-        let options = CompileOptions::default().opt_level(self.opt_level);
+        let options = CompileOptions::default()
+            // Fused operations round once, which is another result.
+            .contract(false)
+            .opt_level(self.opt_level);
         let job = CompileJob::new(case.module.clone(), target, options);
         let compiled = compile(job, &HookSet::new(), &NoObserver).map_err(|e| e.to_string())?;
         let module = HostModule::load(&compiled).map_err(|e| e.to_string())?;
@@ -249,7 +252,9 @@ impl Runner for OnHostRunner {
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
         let (sm, hooks, schedule) = self.choose(case.seed);
-        let options = CompileOptions::default();
+        let options = CompileOptions::default()
+            // Fused operations round once, which is another result.
+            .contract(false);
         let place = format!("sm_{sm}, hooks {hooks:?}, {schedule}");
         let failed = |error: &dyn std::fmt::Display| format!("{error}\n  {place}");
         let on_host = OnHostOptions { sm, schedule };
