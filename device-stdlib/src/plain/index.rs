@@ -46,6 +46,10 @@
 //! # }
 //! ```
 
+use std::cmp::Ordering;
+use std::convert::Infallible;
+use std::ops::{Add, Div, Mul, Rem, Sub};
+
 use kiln_jit_core::ir::{Constant, TypeForm};
 use kiln_jit_core::value::DeviceType;
 
@@ -61,6 +65,41 @@ pub struct Index3 {
     /// The slowest dimension.
     pub z: usize,
 }
+
+/// Numbers that an [`Index3`] can be compared with and calculated with: none, so that rustc says what to write.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "an index has three dimensions, and is no number",
+    label = "write `.x`, `.y` or `.z` after the index, `global_id().x`"
+)]
+pub trait OneDimension {}
+
+#[diagnostic::do_not_recommend]
+impl OneDimension for Infallible {}
+
+impl<T: OneDimension> PartialEq<T> for Index3 {
+    fn eq(&self, _: &T) -> bool {
+        false
+    }
+}
+
+impl<T: OneDimension> PartialOrd<T> for Index3 {
+    fn partial_cmp(&self, _: &T) -> Option<Ordering> {
+        None
+    }
+}
+
+macro_rules! no_numbers {
+    ($($operation:ident: $method:ident,)*) => {$(
+        impl<T: OneDimension> $operation<T> for Index3 {
+            type Output = usize;
+            fn $method(self, _: T) -> usize {
+                self.x
+            }
+        }
+    )*};
+}
+no_numbers! { Add: add, Sub: sub, Mul: mul, Div: div, Rem: rem, }
 
 impl Index3 {
     pub(crate) const ORIGIN: Index3 = Index3 { x: 0, y: 0, z: 0 };

@@ -1,6 +1,8 @@
 //! Typed device memory.
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use kiln_runtime::{Backend, Device, DeviceError, DeviceId};
@@ -130,6 +132,31 @@ impl<T: KernelType> Buffer<T> {
         }
         self.backend.upload(self.address, bytes_of(values))?;
         Ok(())
+    }
+}
+
+/// What the host indexes a [`Buffer`] with: nothing, so that rustc says what to write.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the host cannot index a buffer, which is memory of a device",
+    label = "an element of it is read and written in a kernel",
+    note = "`to_vec` copies a buffer to the host, and `write` copies values of the host to it"
+)]
+pub trait HostIndex {}
+
+#[diagnostic::do_not_recommend]
+impl HostIndex for Infallible {}
+
+impl<T, I: HostIndex> Index<I> for Buffer<T> {
+    type Output = T;
+    fn index(&self, _: I) -> &T {
+        unreachable!("there is no value to index a buffer with")
+    }
+}
+
+impl<T, I: HostIndex> IndexMut<I> for Buffer<T> {
+    fn index_mut(&mut self, _: I) -> &mut T {
+        unreachable!("there is no value to index a buffer with")
     }
 }
 

@@ -8,6 +8,9 @@ fn scale(x: &mut [f32]) {
     if i < x.len() {
         x[0] = 1.0;
     }
+    let next = i + 1;
+    let block = block_idx() * 256;
+    x[next + block] = 0.0;
 }
 
 fn main() {}
