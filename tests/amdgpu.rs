@@ -141,7 +141,7 @@ fn refusal() -> Outcome {
     let error = refused.expect_err("there is no such row").to_string();
     expect![[r#"
         kernel `reduced` cannot be compiled for gfx90a:
-          tests/amdgpu.rs:138:25: in `reduced`: there is no `warp.reduce_add` of `u32` on AMD's GPUs; its row needs a cell for them"#]].assert_eq(&error);
+          tests/amdgpu.rs:135:25: in `reduced`: there is no `warp.reduce_add` of `u32` on AMD's GPUs; its row needs a cell for them"#]].assert_eq(&error);
     Ok(())
 }
 
