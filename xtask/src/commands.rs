@@ -186,6 +186,7 @@ const NAMED: &[Named] = &[
     ("./run litmus", Bundle),
     ("./run random-kernels", Bundle),
     ("./run launch", Bundle),
+    ("./run suite", Bundle),
     ("./run compile", Bundle),
     ("./run gpu", Bundle),
 ];
