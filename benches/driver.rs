@@ -93,18 +93,10 @@ pub fn compiled(source: &str, sm: u32, to: &str) -> Option<Vec<u8>> {
     Some(image)
 }
 
-/// Compiles a CUDA C++ file next to this one with nvcc; `None` if there is no nvcc.
-pub fn nvcc(source: &str, sm: u32) -> Option<Vec<u8>> {
+/// Compiles a CUDA C++ file of `benches/peers` with nvcc; `None` if there is no nvcc.
+pub fn nvcc(file: &str, sm: u32) -> Option<Vec<u8>> {
     let folder = std::env::var("KILN_PEERS").unwrap_or_else(|_| "benches/peers".to_owned());
-    let out = std::env::temp_dir().join(format!("kiln-peer-{}-{source}.cubin", std::process::id()));
-    let status = std::process::Command::new("nvcc")
-        .args(["-O3", &format!("-arch=sm_{sm}"), "-cubin", "-o"])
-        .arg(&out)
-        .arg(format!("{folder}/{source}"))
-        .status()
-        .ok()?;
-    assert!(status.success(), "nvcc rejects {source}");
-    let image = std::fs::read(&out).expect("nvcc wrote it");
-    let _ = std::fs::remove_file(&out);
-    Some(image)
+    let path = format!("{folder}/{file}");
+    let source = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    compiled(&source, sm, "-cubin")
 }

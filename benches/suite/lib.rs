@@ -34,7 +34,7 @@ use std::error::Error;
 use kiln::prelude::*;
 
 pub use launcher::{Launch, Launcher, OnJit};
-pub use unchecked::unchecked;
+pub use unchecked::{remove_checks, unchecked};
 
 /// A program of the suite.
 pub struct Benchmark {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use kiln::core::args::Arg;
 use kiln::core::compile::{Stage, StageObserver};
-use kiln::core::ir::{InstData, Module, parse};
+use kiln::core::ir::{Module, parse};
 use kiln::prelude::*;
+use kiln_suite::remove_checks;
 
 /// A kernel, and its twin in CUDA C++.
 pub struct Pair {
@@ -131,18 +132,5 @@ impl Pair {
             remove_checks(&mut module);
         }
         Arc::new(module)
-    }
-}
-
-/// Makes all indexing unchecked, as in CUDA C++.
-fn remove_checks(module: &mut Module) {
-    for (_, function) in module.functions.iter_mut() {
-        for (_, node) in function.insts.iter_mut() {
-            if let InstData::SliceIndex { checked, .. } | InstData::ElementPtr { checked, .. } =
-                &mut node.data
-            {
-                *checked = false;
-            }
-        }
     }
 }

@@ -121,3 +121,9 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
     expect_file!["programs.txt"].assert_eq(&table);
     Ok(())
 }
+
+#[test]
+fn every_program_is_a_case_of_the_suite() {
+    let programs: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+    assert_eq!(suite::programs::NAMES, programs);
+}
