@@ -134,7 +134,9 @@ pub use operands::{OperandRole, OperandType, OperandTypes, Takes};
 pub use parse::{ParseError, parse, parse_file};
 pub use print::{PrintOptions, print, print_function};
 pub use result::ResultType;
-pub use rewrite::{Cursor, InstBuilder, LinkError, Literal, NoFaultFunction, StillUsed, Use};
+pub use rewrite::{
+    Cursor, InstBuilder, InstCopy, LinkError, Literal, NoFaultFunction, StillUsed, Use,
+};
 pub use types::{
     Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Half, Layout, LeafKind, LeafType,
     Scalar, ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,

@@ -4,9 +4,87 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, HiddenParam, InstData,
-    Location, Module, Passing, Type, debug_as_text, error_text, free_name,
+    FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, HiddenParam, Inst, InstData,
+    Location, Module, Passing, RegionData, Type, Value, debug_as_text, error_text, free_name,
 };
+
+/// What [`Function::copy_inst`] has made.
+#[derive(Clone, Debug)]
+pub struct InstCopy {
+    /// The copy of the instruction, which is in no region yet.
+    pub inst: Inst,
+    /// By instruction that was copied: its copy.
+    pub insts: HashMap<Inst, Inst>,
+    /// By value that they define: what the copies define.
+    pub values: HashMap<Value, Value>,
+}
+
+impl InstCopy {
+    /// An instruction as it is, for code that works on copies.
+    pub fn of_itself(inst: Inst) -> InstCopy {
+        InstCopy {
+            inst,
+            insts: HashMap::new(),
+            values: HashMap::new(),
+        }
+    }
+}
+
+impl Function {
+    /// Copies an instruction with all that is in its regions. What the copies define are values of their own,
+    /// which they use among each other; all else is shared: values from outside, variables, shared memory. The
+    /// copy is placed in no region.
+    ///
+    /// ```
+    /// # let text = "module m specialized
+    /// # kernel @k(%0 x: slice<generic, mut f32>, %1 n: u32) {
+    /// #   %2: u32 = const 0
+    /// #   %3: u32 = const 1
+    /// #   for %4: u32 in %2 .. %1 step %3 {
+    /// #     %5: ptr<generic, mut f32> = slice_index %0, %4
+    /// #   }
+    /// # }
+    /// # ";
+    /// # let mut module = kiln_ir::parse(text, &|_| None).unwrap();
+    /// let kernel = module.kernel().unwrap();
+    /// let function = &mut module.functions[kernel];
+    /// let the_loop = *function.regions[function.body].insts.last().unwrap();
+    /// let copy = function.copy_inst(the_loop);
+    /// assert_eq!(copy.insts.len(), 2);
+    /// function.regions[function.body].insts.push(copy.inst);
+    /// assert!(kiln_ir::verify(&module).is_ok());
+    /// ```
+    pub fn copy_inst(&mut self, inst: Inst) -> InstCopy {
+        let mut copy = InstCopy::of_itself(inst);
+        copy.inst = self.copy_into(inst, &mut copy);
+        copy
+    }
+
+    fn copy_into(&mut self, inst: Inst, copy: &mut InstCopy) -> Inst {
+        let node = self.insts[inst].clone();
+        let mut data = node.data;
+        data.map_operands(|value| copy.values.get(&value).copied().unwrap_or(value));
+        if let Some(index) = data.index_mut() {
+            let own = self.new_index(self.type_of(*index));
+            copy.values.insert(*index, own);
+            *index = own;
+        }
+        let copied: Result<(), std::convert::Infallible> = data.map_regions(|region| {
+            let insts = self.regions[region].insts.clone();
+            let insts = insts.into_iter().map(|inner| self.copy_into(inner, copy));
+            let insts = insts.collect();
+            Ok(self.regions.push(RegionData { insts }))
+        });
+        let Ok(()) = copied;
+        let ty = node.result.map_or(Type::UNIT, |value| self.type_of(value));
+        let own = self.new_inst(data, ty, node.location);
+        copy.insts.insert(inst, own);
+        if let (Some(old), Some(new)) = (node.result, self.insts[own].result) {
+            copy.values.insert(old, new);
+        }
+        own
+    }
+}
 
 /// A function of another module cannot be a part of this one.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
