@@ -55,7 +55,8 @@ fn main() -> kiln::Result<()> {
     let options = options();
     let checked = Jit::new()?;
     let device = checked.device().clone();
-    let unchecked = Jit::builder().device(device).hook(unchecked()).build()?;
+    let hooks = kiln::hooks::standard().first(unchecked());
+    let unchecked = Jit::builder().device(device).hooks(hooks).build()?;
     let chosen = || {
         BENCHMARKS
             .iter()

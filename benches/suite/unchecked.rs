@@ -4,7 +4,7 @@ use kiln::core::hook::Hook;
 use kiln::core::ir::{InstData, Module};
 
 /// Takes the checks out of all accesses. The programs of the suite stay within their buffers: what they do with
-/// checks is tested on every device.
+/// checks is tested on every device. To stand first: then there is nothing to be moved out of loops.
 pub fn unchecked() -> Hook {
     Hook::new("unchecked")
         .may_remove_checks()

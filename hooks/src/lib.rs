@@ -7,13 +7,16 @@
 //! | hook | what it does |
 //! |---|---|
 //! | [`address_spaces()`] | generic pointers become global, shared, constant or local ones |
+//! | [`bounds_checks()`] | bounds checks of loops are made once, before the loop |
 //! | [`by_value()`] | aggregates are passed in the parameter block instead of by reference |
 #![forbid(unsafe_code)]
 
 pub mod address_spaces;
+pub mod bounds_checks;
 pub mod by_value;
 
 pub use address_spaces::address_spaces;
+pub use bounds_checks::bounds_checks;
 pub use by_value::by_value;
 
 use kiln_compiler::hook::HookSet;
@@ -27,11 +30,11 @@ use kiln_compiler::hook::HookSet;
 ///
 /// # fn main() -> kiln::Result<()> {
 /// let names: Vec<String> = kiln::hooks::standard().iter().map(|hook| hook.name().to_owned()).collect();
-/// assert_eq!(names, ["address-spaces", "by-value"]);
+/// assert_eq!(names, ["address-spaces", "bounds-checks", "by-value"]);
 /// // Another list, in another order, with another hook.
 /// let own = Hook::new("own").rewrite_ir(|_, _| Ok(()));
 /// let jit = Jit::builder().hooks(kiln::hooks::standard().without("by-value").first(own)).build()?;
-/// assert_eq!(jit.hooks().iter().count(), 2);
+/// assert_eq!(jit.hooks().iter().count(), 3);
 /// # Ok(())
 /// # }
 /// ```
@@ -39,6 +42,7 @@ pub fn standard() -> HookSet {
     HookSet::new()
         // Before everything that asks what memory an access goes to.
         .with(address_spaces())
+        .with(bounds_checks())
         // Works on the parameters that ABI lowering has made references.
         .with(by_value())
 }

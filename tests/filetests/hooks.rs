@@ -8,9 +8,10 @@ use kiln::core::inkwell::values::BasicValueEnum::FloatValue;
 use kiln::core::ir::{BinaryOp, InstData, Type};
 
 /// All that a file can name.
-pub(super) const ALL: [fn() -> Hook; 10] = [
+pub(super) const ALL: [fn() -> Hook; 11] = [
     rounds_each,
     kiln::hooks::address_spaces,
+    kiln::hooks::bounds_checks,
     loses_checks,
     notes_faults,
     kiln::hooks::by_value,

@@ -55,6 +55,7 @@ fn a_list_says_where_each_hook_stands() -> Result<()> {
         [
             "first",
             "address-spaces",
+            "bounds-checks",
             "before",
             "by-value",
             "after",
@@ -63,6 +64,7 @@ fn a_list_says_where_each_hook_stands() -> Result<()> {
     );
     let set = set
         .without("address-spaces")
+        .without("bounds-checks")
         .replace(Hook::new("before").version(2));
     assert_eq!(
         names(&set),
@@ -111,8 +113,8 @@ fn mistakes_in_lists_are_told_by_the_first_use() {
     }
     expect![[r#"
         two hooks are named `by-value`; give one of them another name, or put one in the other's place by `HookSet::replace`
-        there is no hook `adress-spaces`; the hooks are ["address-spaces", "by-value"]
-        there is no hook `by-reference`; the hooks are ["address-spaces", "by-value"]
+        there is no hook `adress-spaces`; the hooks are ["address-spaces", "bounds-checks", "by-value"]
+        there is no hook `by-reference`; the hooks are ["address-spaces", "bounds-checks", "by-value"]
         there is no hook `x`; the hooks are []
         there is no hook `mine`; the hooks are []
         hook `holds` holds values at `pass_pipeline`, which can change code, and says nothing of them for the cache key, so that code made with other values would be taken for the same; say what they are by `Hook::key`

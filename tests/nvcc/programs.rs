@@ -55,7 +55,9 @@ fn jit(has_checks: bool) -> kiln::Result<Jit> {
         .target(Target::Ptx(PtxTarget::for_sm(SM)));
     match has_checks {
         true => builder.build(),
-        false => builder.hook(unchecked()).build(),
+        false => builder
+            .hooks(kiln::hooks::standard().first(unchecked()))
+            .build(),
     }
 }
 

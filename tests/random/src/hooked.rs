@@ -6,10 +6,12 @@ use kiln_jit_core::codegen::Isas;
 use kiln_jit_core::compile::{Compiler, NoObserver};
 use kiln_jit_core::hook::{Hook, HookSet};
 use kiln_jit_core::job::{CompileJob, CompileOptions};
-use kiln_jit_core::target::{CpuTarget, Target};
 
 use crate::case::Case;
 use crate::run::by_value;
+
+/// The architecture for which hooks rewrite cases.
+const SM: u32 = 90;
 
 /// The standard hooks, all of them and each alone.
 pub fn hook_sets() -> Vec<HookSet> {
@@ -37,7 +39,8 @@ pub fn hooked(case: &Case, hooks: &HookSet) -> Result<Case, String> {
         isas: &Isas::default(),
         observer: &NoObserver,
     };
-    let target = Target::Cpu(CpuTarget::host());
+    // A GPU's, where each of them has something to do.
+    let target = kiln_jit_core::ir::gpu_on_host::target(SM);
     let job = CompileJob::new(case.module.clone(), target, CompileOptions::default());
     let legal = compiler.legalize(job).map_err(|e| e.to_string())?.legal;
     let mut now = case.clone();

@@ -9,6 +9,7 @@ mod campaign;
 mod command_line;
 mod compiled;
 mod generator;
+mod loops;
 mod mutated;
 mod planted;
 mod ptx;

@@ -1,0 +1,88 @@
+//! Bounds checks that are made once before a loop, and not in each turn.
+//!
+//! What a counted loop reads and writes by an index that grows evenly stays in bounds if its first and its last
+//! element do. This hook asks for that before the loop and has two loops behind the question: one without those
+//! checks, and the loop as it was, for when the answer is no. So the same thread faults at the same element as
+//! before, the first one first.
+//!
+//! ```text
+//! for i in 0..n {                       if n <= x.len() && n <= y.len() {
+//!     sum += x[i] * y[i];                   for i in 0..n { sum += x[i] * y[i]; }    // unchecked
+//! }                                     } else {
+//!                                           for i in 0..n { sum += x[i] * y[i]; }
+//!                                       }
+//! ```
+//!
+//! | what | where |
+//! |---|---|
+//! | loops with a counter: `for` and `while i < n { ..; i += step }` | `counter.rs` |
+//! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
+//! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
+//! | the two loops | `versions.rs` |
+//! | indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
+//!
+//! A loop in which threads meet, at a barrier or as a warp, stays as it is: half of a block in one loop and half
+//! in the other would not meet. Loops in it are looked at by themselves. The interpreter, which says what a kernel
+//! means, runs it as it is written.
+
+mod before;
+mod counter;
+mod gathers;
+mod proof;
+mod sum;
+mod versions;
+
+use kiln_compiler::hook::Hook;
+use kiln_compiler::ir::Module;
+use kiln_compiler::target::Target;
+
+/// Moves bounds checks out of loops. See the [module](self) documentation.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::core::hook::HookSet;
+/// use kiln::core::target::{PtxTarget, Target};
+///
+/// #[kernel]
+/// fn sums(x: &[f32], columns: u32, y: &mut [f32]) {
+///     let row = global_id().x;
+///     if row < y.len() {
+///         let mut sum = 0.0;
+///         for column in 0..columns as usize {
+///             sum += x[row * columns as usize + column];
+///         }
+///         y[row] = sum;
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let loops = |hooks: HookSet| -> kiln::Result<usize> {
+///     let target = Target::Ptx(PtxTarget::for_sm(90));
+///     let jit = Jit::builder().device(Device::cpu()).target(target).hooks(hooks).build()?;
+///     let (x, mut y) = (jit.zeros::<f32>(6)?, jit.zeros::<f32>(2)?);
+///     Ok(jit.inspect(&sums, args!(&x, 3u32, &mut y))?.ir().matches("for %").count())
+/// };
+/// assert_eq!(loops(HookSet::new())?, 1);
+/// assert_eq!(loops(HookSet::from(kiln::hooks::bounds_checks()))?, 2);
+/// # Ok(())
+/// # }
+/// ```
+pub fn bounds_checks() -> Hook {
+    Hook::new("bounds-checks")
+        .may_remove_checks()
+        .rewrite_ir(|cx, module| {
+            if !matches!(cx.target, Target::Interpreter) {
+                move_checks(module);
+            }
+            Ok(())
+        })
+}
+
+/// Moves the checks of all functions out of their loops, where they can be.
+fn move_checks(module: &mut Module) {
+    let meeting = versions::meeting(module);
+    for id in module.functions.keys() {
+        versions::make(module, id, &meeting);
+    }
+}

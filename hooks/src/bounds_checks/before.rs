@@ -1,0 +1,285 @@
+//! What is computed before a loop: what does not change in it, and whether its indices stay in bounds.
+
+use std::collections::{HashMap, HashSet};
+
+use kiln_compiler::ir::{
+    BinaryOp, CompareOp, Constant, Function, Inst, InstData, IntrinsicDef, IntrinsicId, Location,
+    PrimaryMap, Source, Type, Value, ValueDef, Var, VarUse,
+};
+
+/// How deep an expression is looked into.
+pub(super) const MAX_DEPTH: u32 = 32;
+
+/// What a loop defines and assigns.
+pub(super) struct Inside {
+    insts: HashSet<Inst>,
+    assigned: HashMap<Var, u32>,
+}
+
+impl Inside {
+    /// Of a loop, itself included.
+    pub(super) fn of(function: &Function, the_loop: Inst) -> Inside {
+        let mut inside = Inside {
+            insts: HashSet::from([the_loop]),
+            assigned: HashMap::new(),
+        };
+        for region in function.insts[the_loop].data.regions() {
+            function.walk(region, &mut |_, inst| {
+                inside.insts.insert(inst);
+                if let Some(VarUse::Set(var, _)) = function.insts[inst].data.var_use() {
+                    *inside.assigned.entry(var).or_default() += 1;
+                }
+            });
+        }
+        inside
+    }
+
+    /// How many instructions.
+    pub(super) fn len(&self) -> usize {
+        self.insts.len()
+    }
+
+    /// The instructions, in no order.
+    pub(super) fn insts(&self) -> impl Iterator<Item = Inst> {
+        self.insts.iter().copied()
+    }
+
+    /// Whether a value is defined there.
+    pub(super) fn defines(&self, function: &Function, value: Value) -> bool {
+        match function.values[value].def {
+            ValueDef::Inst(inst) | ValueDef::Index(inst) => self.insts.contains(&inst),
+            ValueDef::Param(_) => false,
+        }
+    }
+
+    /// How many instructions assign a variable.
+    pub(super) fn assignments(&self, var: Var) -> u32 {
+        self.assigned.get(&var).copied().unwrap_or(0)
+    }
+
+    /// The variables that are assigned there, in their order.
+    pub(super) fn assigned(&self) -> Vec<Var> {
+        let mut vars: Vec<Var> = self.assigned.keys().copied().collect();
+        vars.sort_unstable();
+        vars
+    }
+}
+
+/// A number of 64 bits, signed: known now, or a value of type `i64` before the loop.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Number {
+    Known(i64),
+    Value(Value),
+}
+
+/// Whether something holds: known now, or a `bool` before the loop.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Truth {
+    Known(bool),
+    Value(Value),
+}
+
+/// Instructions to be put before a loop, no operation twice.
+pub(super) struct Before<'f> {
+    pub(super) function: &'f mut Function,
+    pub(super) intrinsics: &'f PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+    pub(super) inside: &'f Inside,
+    location: Location,
+    insts: Vec<Inst>,
+    known: HashMap<(InstData, Type), Value>,
+    moved: HashMap<Value, Option<Value>>,
+}
+
+impl<'f> Before<'f> {
+    pub(super) fn new(
+        function: &'f mut Function,
+        intrinsics: &'f PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+        inside: &'f Inside,
+        the_loop: Inst,
+    ) -> Before<'f> {
+        Before {
+            location: function.insts[the_loop].location,
+            function,
+            intrinsics,
+            inside,
+            insts: Vec::new(),
+            known: HashMap::new(),
+            moved: HashMap::new(),
+        }
+    }
+
+    /// All that was computed, in order.
+    pub(super) fn into_insts(self) -> Vec<Inst> {
+        self.insts
+    }
+
+    /// The result of an operation on values from before the loop.
+    pub(super) fn put(&mut self, data: InstData, ty: Type) -> Value {
+        if let Some(&known) = self.known.get(&(data.clone(), ty)) {
+            return known;
+        }
+        let inst = self.function.new_inst(data.clone(), ty, self.location);
+        self.insts.push(inst);
+        let value = self.function.insts[inst].result;
+        let value = value.expect("the operation has a result, of a type that is not unit");
+        self.known.insert((data, ty), value);
+        value
+    }
+
+    /// What a value of the loop is before it, if it is the same in each turn.
+    pub(super) fn moved(&mut self, value: Value) -> Option<Value> {
+        self.moved_within(value, 0)
+    }
+
+    fn moved_within(&mut self, value: Value, depth: u32) -> Option<Value> {
+        if !self.inside.defines(self.function, value) {
+            return Some(value);
+        }
+        if let Some(&known) = self.moved.get(&value) {
+            return known;
+        }
+        let moved = (depth < MAX_DEPTH)
+            .then(|| self.compute(value, depth))
+            .flatten();
+        self.moved.insert(value, moved);
+        moved
+    }
+
+    fn compute(&mut self, value: Value, depth: u32) -> Option<Value> {
+        let ValueDef::Inst(inst) = self.function.values[value].def else {
+            return None;
+        };
+        let mut data = self.function.insts[inst].data.clone();
+        let facts = data.facts(self.intrinsics);
+        let stays = match facts.source {
+            Source::Operands | Source::Row(_) => facts.is_harmless(),
+            Source::Variable(var) => self.inside.assignments(var) == 0,
+            Source::None
+            | Source::Memory { .. }
+            | Source::Own
+            | Source::Execution
+            | Source::Callee => false,
+        };
+        if !stays {
+            return None;
+        }
+        let mut all = true;
+        data.map_operands(|operand| match self.moved_within(operand, depth + 1) {
+            Some(moved) => moved,
+            None => {
+                all = false;
+                operand
+            }
+        });
+        all.then(|| self.put(data, self.function.type_of(value)))
+    }
+
+    /// An integer from before the loop, as a number.
+    pub(super) fn number(&mut self, value: Value) -> Number {
+        if let Some(known) = known_integer(self.function, value) {
+            return Number::Known(known);
+        }
+        match self.function.type_of(value) {
+            Type::I64 => Number::Value(value),
+            _ => Number::Value(self.put(InstData::Cast { arg: value }, Type::I64)),
+        }
+    }
+
+    /// A number as a value of type `i64`.
+    pub(super) fn value(&mut self, number: Number) -> Value {
+        match number {
+            Number::Known(known) => {
+                self.put(InstData::Const(Constant::Int(known.into())), Type::I64)
+            }
+            Number::Value(value) => value,
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: Number, right: Number) -> Number {
+        let args = [self.value(left), self.value(right)];
+        Number::Value(self.put(InstData::Binary { op, args }, Type::I64))
+    }
+
+    pub(super) fn add(&mut self, left: Number, right: Number) -> Number {
+        match (left, right) {
+            (Number::Known(a), Number::Known(b)) => Number::Known(a.wrapping_add(b)),
+            (Number::Known(0), other) | (other, Number::Known(0)) => other,
+            _ => self.binary(BinaryOp::Add, left, right),
+        }
+    }
+
+    pub(super) fn sub(&mut self, left: Number, right: Number) -> Number {
+        match (left, right) {
+            (Number::Known(a), Number::Known(b)) => Number::Known(a.wrapping_sub(b)),
+            (other, Number::Known(b)) => self.add(other, Number::Known(b.wrapping_neg())),
+            _ => self.binary(BinaryOp::Sub, left, right),
+        }
+    }
+
+    pub(super) fn mul(&mut self, left: Number, right: Number) -> Number {
+        match (left, right) {
+            (Number::Known(a), Number::Known(b)) => Number::Known(a.wrapping_mul(b)),
+            (Number::Known(1), other) | (other, Number::Known(1)) => other,
+            (Number::Known(0), _) | (_, Number::Known(0)) => Number::Known(0),
+            _ => self.binary(BinaryOp::Mul, left, right),
+        }
+    }
+
+    /// The largest multiple of `step`, which is above 0, that is not above a number; of a negative one any.
+    pub(super) fn multiple(&mut self, number: Number, step: i64) -> Number {
+        match number {
+            _ if step == 1 => number,
+            Number::Known(known) => Number::Known(known - known.rem_euclid(step)),
+            _ if step.count_ones() == 1 => {
+                self.binary(BinaryOp::And, number, Number::Known(!(step - 1)))
+            }
+            _ => {
+                let times = self.binary(BinaryOp::Div, number, Number::Known(step));
+                self.mul(times, Number::Known(step))
+            }
+        }
+    }
+
+    /// Whether a number is at least 0 and below `limit`, which is not negative.
+    pub(super) fn is_below(&mut self, number: Number, limit: Number) -> Truth {
+        if let (Number::Known(number), Number::Known(limit)) = (number, limit) {
+            return Truth::Known((0..limit).contains(&number));
+        }
+        let args = [number, limit].map(|number| {
+            let arg = self.value(number);
+            self.put(InstData::Cast { arg }, Type::U64)
+        });
+        let op = CompareOp::Lt;
+        Truth::Value(self.put(InstData::Compare { op, args }, Type::BOOL))
+    }
+
+    pub(super) fn and(&mut self, left: Truth, right: Truth) -> Truth {
+        match (left, right) {
+            (Truth::Known(false), _) | (_, Truth::Known(false)) => Truth::Known(false),
+            (Truth::Known(true), other) | (other, Truth::Known(true)) => other,
+            (Truth::Value(a), Truth::Value(b)) if a == b => left,
+            (Truth::Value(a), Truth::Value(b)) => {
+                let (op, args) = (BinaryOp::And, [a, b]);
+                Truth::Value(self.put(InstData::Binary { op, args }, Type::BOOL))
+            }
+        }
+    }
+
+    /// A truth as a value of type `bool`.
+    pub(super) fn truth(&mut self, truth: Truth) -> Value {
+        match truth {
+            Truth::Known(known) => self.put(InstData::Const(Constant::Bool(known)), Type::BOOL),
+            Truth::Value(value) => value,
+        }
+    }
+}
+
+/// The integer that a value is known to be.
+pub(super) fn known_integer(function: &Function, value: Value) -> Option<i64> {
+    let is_int = function.type_of(value).as_scalar()?.is_int();
+    match function.constant(value)? {
+        Constant::Int(known) if is_int => i64::try_from(known).ok(),
+        Constant::Zero if is_int => Some(0),
+        _ => None,
+    }
+}

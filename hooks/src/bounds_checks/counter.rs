@@ -1,0 +1,232 @@
+//! Counted loops: `for` of the IR, and `while i < n { ..; i += step }`.
+
+use kiln_compiler::ir::{
+    BinaryOp, CompareOp, Control, Function, Inst, InstData, Region, Scalar, UnaryOp, Value,
+    ValueDef, Var, VarUse,
+};
+
+use super::before::{Before, Inside, Number, Truth, known_integer};
+use super::sum::LARGE;
+
+/// What counts the turns of a loop.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Counts {
+    /// The index of a `for`.
+    Index(Value),
+    /// A variable that only the last instruction of the loop assigns.
+    Var(Var),
+}
+
+/// A loop whose turns are counted.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Counted {
+    pub(super) counts: Counts,
+    /// The first number; of a variable it is what the variable is.
+    start: Option<Value>,
+    /// Not reached.
+    end: Value,
+    step: Value,
+    /// The instruction behind which the counter is below the end, if it is not from the start.
+    pub(super) test: Option<Inst>,
+    pub(super) scalar: Scalar,
+}
+
+/// A counter as it is seen from before a loop.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Counter {
+    pub(super) counts: Counts,
+    pub(super) first: Number,
+    pub(super) last: Number,
+    pub(super) is_signed: bool,
+}
+
+/// A loop of so many turns is unrolled anyway.
+const SHORT: i64 = 32;
+
+impl Counter {
+    /// Whether the loop is known to make few turns: then each of its checks of an array of known length stands
+    /// alone in the end, and is made once or not at all.
+    pub(super) fn is_short(&self) -> bool {
+        match (self.first, self.last) {
+            (Number::Known(first), Number::Known(last)) => (last - first).abs() < SHORT,
+            _ => false,
+        }
+    }
+}
+
+impl Counted {
+    /// What counts the turns of a loop, if something does.
+    pub(super) fn of(function: &Function, the_loop: Inst, inside: &Inside) -> Option<Counted> {
+        match function.insts[the_loop].data.control() {
+            Control::For {
+                index,
+                bounds: [start, end, step],
+                ..
+            } => Some(Counted {
+                counts: Counts::Index(index),
+                start: Some(start),
+                end,
+                step,
+                test: None,
+                scalar: function.type_of(index).as_scalar()?,
+            }),
+            Control::Loop { body } => while_below(function, body, inside),
+            _ => None,
+        }
+    }
+
+    /// The counter's first and last number, where each turn adds a known step or, of an unsigned counter, one
+    /// that stays the same.
+    ///
+    /// Adds to `test` what must hold besides. Where a loop makes no turn, the numbers mean nothing.
+    pub(super) fn seen(&self, before: &mut Before<'_>, test: &mut Truth) -> Option<Counter> {
+        let start = match (self.start, self.counts) {
+            (Some(start), _) => before.moved(start)?,
+            (None, Counts::Var(var)) => {
+                let ty = before.function.vars[var].ty;
+                before.put(InstData::VarGet(var), ty)
+            }
+            (None, Counts::Index(_)) => return None,
+        };
+        let (end, step) = (before.moved(self.end)?, before.moved(self.step)?);
+        let is_signed = self.scalar.is_signed_int();
+        let (first, end) = (before.number(start), before.number(end));
+        if self.scalar.bits() == 64 {
+            for bound in [first, end] {
+                let narrow = before.is_below(bound, Number::Known(LARGE));
+                *test = before.and(*test, narrow);
+            }
+        }
+        let known = known_integer(before.function, step);
+        let last = match known {
+            Some(step @ 1..LARGE) => {
+                let top = before.sub(end, Number::Known(1));
+                let way = before.sub(top, first);
+                match before.multiple(way, step) {
+                    same if same == way => top,
+                    turns => before.add(first, turns),
+                }
+            }
+            Some(step) if (-LARGE..0).contains(&step) && self.test.is_none() => {
+                let way = before.sub(first, end);
+                let way = before.sub(way, Number::Known(1));
+                let turns = before.multiple(way, -step);
+                before.sub(first, turns)
+            }
+            None if !is_signed && self.scalar.bits() < 64 => before.sub(end, Number::Known(1)),
+            _ => return None,
+        };
+        if self.test.is_some() {
+            self.never_wraps(before, end, step, test);
+        }
+        Some(Counter {
+            counts: self.counts,
+            first,
+            last,
+            is_signed,
+        })
+    }
+
+    /// A variable is assigned once more than it is below the end, and would begin anew if that wrapped around.
+    fn never_wraps(&self, before: &mut Before<'_>, end: Number, step: Value, test: &mut Truth) {
+        let largest = match self.scalar.bits() {
+            64 => return,
+            bits => (1i64 << (bits - u32::from(self.scalar.is_signed_int()))) - 1,
+        };
+        let step = before.number(step);
+        let beyond = before.add(end, step);
+        // The last number is at most `end - 1`.
+        let fits = before.is_below(beyond, Number::Known(largest + 2));
+        *test = before.and(*test, fits);
+    }
+}
+
+/// `loop { if !(v < end) { break }; ..; v = v + step }`
+fn while_below(function: &Function, body: Region, inside: &Inside) -> Option<Counted> {
+    let insts = &function.regions[body].insts;
+    let data = |inst: Inst| &function.insts[inst].data;
+    let Some(VarUse::Set(var, next)) = data(*insts.last()?).var_use() else {
+        return None;
+    };
+    if inside.assignments(var) != 1 {
+        return None;
+    }
+    let is_var =
+        |value| matches!(defining(function, value), Some(InstData::VarGet(got)) if *got == var);
+    let Some(InstData::Binary {
+        op: BinaryOp::Add,
+        args: [old, step],
+    }) = defining(function, next)
+    else {
+        return None;
+    };
+    let &test = insts
+        .iter()
+        .find(|&&inst| !data(inst).regions().is_empty())?;
+    let Control::If {
+        cond,
+        then_region,
+        else_region: None,
+    } = data(test).control()
+    else {
+        return None;
+    };
+    let [out] = function.regions[then_region].insts[..] else {
+        return None;
+    };
+    let leaves = matches!(
+        data(out).control(),
+        Control::Leave {
+            depth: 0,
+            again: false
+        }
+    );
+    let [counter, end] = not_below(function, cond)?;
+    let scalar = function.vars[var].ty.as_scalar()?;
+    let counted = leaves && is_var(*old) && is_var(counter) && scalar.is_int();
+    counted.then_some(Counted {
+        counts: Counts::Var(var),
+        start: None,
+        end,
+        step: *step,
+        test: Some(test),
+        scalar,
+    })
+}
+
+/// `a` and `b` of `!(a < b)`, however it is written.
+fn not_below(function: &Function, cond: Value) -> Option<[Value; 2]> {
+    match *defining(function, cond)? {
+        InstData::Unary {
+            op: UnaryOp::Not,
+            arg,
+        } => match *defining(function, arg)? {
+            InstData::Compare {
+                op: CompareOp::Lt,
+                args,
+            } => Some(args),
+            InstData::Compare {
+                op: CompareOp::Gt,
+                args: [b, a],
+            } => Some([a, b]),
+            _ => None,
+        },
+        InstData::Compare {
+            op: CompareOp::Ge,
+            args,
+        } => Some(args),
+        InstData::Compare {
+            op: CompareOp::Le,
+            args: [b, a],
+        } => Some([a, b]),
+        _ => None,
+    }
+}
+
+/// The operation that defines a value.
+pub(super) fn defining(function: &Function, value: Value) -> Option<&InstData> {
+    match function.values[value].def {
+        ValueDef::Inst(inst) => Some(&function.insts[inst].data),
+        ValueDef::Param(_) | ValueDef::Index(_) => None,
+    }
+}

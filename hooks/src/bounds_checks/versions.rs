@@ -1,0 +1,358 @@
+//! Two versions of a loop: one without the checks that were made before it, and the loop as it was.
+
+use std::collections::{HashMap, HashSet};
+
+use kiln_compiler::ir::{
+    Constant, FuncId, Function, Inst, InstCopy, InstData, IntrinsicDef, IntrinsicId, Location,
+    Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value, Var, VarData,
+};
+
+use super::before::{Before, Inside, Truth};
+use super::gathers::{self, Gather};
+use super::proof::Proof;
+use super::sum::Wide;
+
+/// A loop of more instructions stays as it is.
+const MAX_LOOP: usize = 2_000;
+
+/// How many instructions a function may grow by.
+const MAX_GROWTH: usize = 20_000;
+
+/// The functions in which threads meet, or in those that they call.
+pub(super) fn meeting(module: &Module) -> HashSet<FuncId> {
+    let mut meeting = HashSet::new();
+    loop {
+        let before = meeting.len();
+        for (id, function) in module.functions.iter() {
+            let mut nodes = function.insts.values();
+            if nodes.any(|node| meets(&node.data, &module.intrinsics, &meeting)) {
+                meeting.insert(id);
+            }
+        }
+        if meeting.len() == before {
+            return meeting;
+        }
+    }
+}
+
+/// Whether threads meet at an operation.
+fn meets(
+    data: &InstData,
+    intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+    meeting: &HashSet<FuncId>,
+) -> bool {
+    data.facts(intrinsics).meets
+        || data
+            .callee()
+            .is_some_and(|callee| meeting.contains(&callee))
+}
+
+/// Gives the loops of a function two versions where that takes checks out of them.
+pub(super) fn make(module: &mut Module, id: FuncId, meeting: &HashSet<FuncId>) {
+    let mut versions = Versions {
+        function: &mut module.functions[id],
+        types: &module.types,
+        intrinsics: &module.intrinsics,
+        meeting,
+        growth: 0,
+    };
+    let body = versions.function.body;
+    versions.region(body);
+}
+
+struct Versions<'m> {
+    function: &'m mut Function,
+    types: &'m TypeTable,
+    intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+    meeting: &'m HashSet<FuncId>,
+    growth: usize,
+}
+
+/// What becomes of a loop.
+struct Plan {
+    /// What is computed before it.
+    before: Vec<Inst>,
+    /// Whether the fast version is to be tried; none if it always is.
+    test: Option<Value>,
+    /// Accesses that need no check, with their indices.
+    proved: Vec<(Inst, Wide)>,
+    /// Accesses by what is in memory.
+    gathers: Vec<Gather>,
+    /// The variables that the loop assigns, and what they are before.
+    saved: Vec<(Var, Value)>,
+}
+
+impl Versions<'_> {
+    fn region(&mut self, region: Region) {
+        let insts = std::mem::take(&mut self.function.regions[region].insts);
+        let mut made = Vec::with_capacity(insts.len());
+        for inst in insts {
+            if self.function.insts[inst].data.is_loop() {
+                self.version(inst, &mut made);
+            } else {
+                self.inner(inst);
+                made.push(inst);
+            }
+        }
+        self.function.regions[region].insts = made;
+    }
+
+    /// The loops within an instruction.
+    fn inner(&mut self, inst: Inst) {
+        for region in self.function.insts[inst].data.regions() {
+            self.region(region);
+        }
+    }
+
+    /// Puts a loop, as it becomes, behind what there is of its region.
+    fn version(&mut self, the_loop: Inst, made: &mut Vec<Inst>) {
+        let Some(plan) = self.plan(the_loop) else {
+            self.inner(the_loop);
+            made.push(the_loop);
+            return;
+        };
+        let at = self.function.insts[the_loop].location;
+        made.extend(&plan.before);
+        let Some(test) = plan.test else {
+            self.make_fast(the_loop, &plan, (&InstCopy::of_itself(the_loop), None));
+            self.inner(the_loop);
+            made.push(the_loop);
+            return;
+        };
+        let copy = self.function.copy_inst(the_loop);
+        self.growth += copy.insts.len();
+        let fast = copy.inst;
+        if plan.gathers.is_empty() {
+            self.make_fast(fast, &plan, (&copy, None));
+            self.make_slow(the_loop);
+            let [then_region, slow] =
+                [vec![fast], vec![the_loop]].map(|insts| self.new_region(insts));
+            let else_region = Some(slow);
+            let versions = InstData::If {
+                cond: test,
+                then_region,
+                else_region,
+            };
+            made.push(self.function.new_inst(versions, Type::UNIT, at));
+        } else {
+            self.try_fast((the_loop, &copy), &plan, test, made);
+        }
+        self.inner(fast);
+    }
+
+    /// What is to become of a loop; `None` if it stays.
+    fn plan(&mut self, the_loop: Inst) -> Option<Plan> {
+        let inside = Inside::of(self.function, the_loop);
+        let size = inside.len();
+        let data = |inst: Inst| &self.function.insts[inst].data;
+        let has_checks = inside.insts().any(|inst| data(inst).check().is_some());
+        let meets = |inst| meets(data(inst), self.intrinsics, self.meeting);
+        if !has_checks
+            || size > MAX_LOOP
+            || self.growth + size > MAX_GROWTH
+            || inside.insts().any(meets)
+        {
+            return None;
+        }
+        let mut before = Before::new(self.function, self.intrinsics, &inside, the_loop);
+        let Proof {
+            test,
+            proved,
+            counters,
+        } = Proof::of(&mut before, self.types, the_loop)?;
+        let without: HashSet<Inst> = proved.iter().map(|(inst, _)| *inst).collect();
+        let mut filled = test;
+        let gathers = gathers::of(&mut before, self.types, (the_loop, &without), &mut filled);
+        let gathers = gathers.unwrap_or_default();
+        let test = if gathers.is_empty() { test } else { filled };
+        if test == Truth::Known(false) || proved.is_empty() && gathers.is_empty() {
+            return None;
+        }
+        let wide =
+            |(inst, sum): (Inst, super::sum::Sum)| (inst, Wide::of(&sum, &mut before, &counters));
+        let proved = proved.into_iter().map(wide).collect();
+        let saved = match gathers.is_empty() {
+            true => Vec::new(),
+            false => save(&mut before),
+        };
+        let test = match test {
+            Truth::Known(_) if gathers.is_empty() => None,
+            test => Some(before.truth(test)),
+        };
+        Some(Plan {
+            test,
+            proved,
+            gathers,
+            saved,
+            before: before.into_insts(),
+        })
+    }
+
+    fn new_region(&mut self, insts: Vec<Inst>) -> Region {
+        self.function.regions.push(RegionData { insts })
+    }
+
+    /// Takes the checks out of a loop.
+    fn make_fast(&mut self, fast: Inst, plan: &Plan, (copy, outside): (&InstCopy, Option<Var>)) {
+        let at = |inst: &Inst| copy.insts.get(inst).copied().unwrap_or(*inst);
+        let mut put = HashMap::new();
+        for (inst, wide) in &plan.proved {
+            let inst = at(inst);
+            let mut code = Code::new(self.function, inst);
+            let index = wide.put(&mut code, copy);
+            code.select(index);
+            put.insert(inst, code.insts);
+        }
+        for gather in &plan.gathers {
+            let inst = at(&gather.inst);
+            let mut code = Code::new(self.function, inst);
+            if let Some(outside) = outside {
+                gather.put(&mut code, outside);
+            }
+            put.insert(inst, code.insts);
+        }
+        self.put_in(fast, &mut put);
+    }
+
+    /// Puts instructions before others in the regions of an instruction.
+    fn put_in(&mut self, around: Inst, put: &mut HashMap<Inst, Vec<Inst>>) {
+        for region in self.function.insts[around].data.regions() {
+            let insts = std::mem::take(&mut self.function.regions[region].insts);
+            let mut made = Vec::with_capacity(insts.len());
+            for inst in insts {
+                self.put_in(inst, put);
+                made.extend(put.remove(&inst).unwrap_or_default());
+                made.push(inst);
+            }
+            self.function.regions[region].insts = made;
+        }
+    }
+
+    /// The loop that faults where it did is not worth more code.
+    fn make_slow(&mut self, slow: Inst) {
+        if let InstData::For {
+            unroll: unroll @ Unroll::Auto,
+            ..
+        } = &mut self.function.insts[slow].data
+        {
+            *unroll = Unroll::Never;
+        }
+    }
+
+    /// The fast version, and after it the loop from its start if an index was out of bounds.
+    fn try_fast(
+        &mut self,
+        (slow, copy): (Inst, &InstCopy),
+        plan: &Plan,
+        test: Value,
+        made: &mut Vec<Inst>,
+    ) {
+        let name = "out_of_bounds".to_owned();
+        let outside = self.function.vars.push(VarData {
+            name,
+            ty: Type::BOOL,
+        });
+        self.make_fast(copy.inst, plan, (copy, Some(outside)));
+        self.make_slow(slow);
+        let location = self.function.insts[slow].location;
+        let mut code = Code {
+            function: self.function,
+            insts: Vec::new(),
+            inst: slow,
+            location,
+        };
+        let untried = code.value(
+            InstData::Unary {
+                op: UnaryOp::Not,
+                arg: test,
+            },
+            Type::BOOL,
+        );
+        code.effect(InstData::VarSet(outside, untried));
+        let then_region = code.region(vec![copy.inst]);
+        code.effect(InstData::If {
+            cond: test,
+            then_region,
+            else_region: None,
+        });
+        let cond = code.value(InstData::VarGet(outside), Type::BOOL);
+        let tried = std::mem::take(&mut code.insts);
+        for &(var, value) in &plan.saved {
+            code.effect(InstData::VarSet(var, value));
+        }
+        let again = code.insts.drain(..).chain([slow]).collect();
+        let then_region = code.region(again);
+        code.effect(InstData::If {
+            cond,
+            then_region,
+            else_region: None,
+        });
+        made.extend(tried);
+        made.append(&mut code.insts);
+    }
+}
+
+/// What the variables that the loop assigns are before it.
+fn save(before: &mut Before<'_>) -> Vec<(Var, Value)> {
+    let assigned = before.inside.assigned();
+    let save = |var| {
+        let ty = before.function.vars[var].ty;
+        (var, before.put(InstData::VarGet(var), ty))
+    };
+    assigned.into_iter().map(save).collect()
+}
+
+/// Code before an access.
+pub(super) struct Code<'f> {
+    pub(super) function: &'f mut Function,
+    insts: Vec<Inst>,
+    inst: Inst,
+    location: Location,
+}
+
+impl<'f> Code<'f> {
+    fn new(function: &'f mut Function, inst: Inst) -> Code<'f> {
+        Code {
+            location: function.insts[inst].location,
+            function,
+            insts: Vec::new(),
+            inst,
+        }
+    }
+
+    pub(super) fn effect(&mut self, data: InstData) {
+        let inst = self.function.new_inst(data, Type::UNIT, self.location);
+        self.insts.push(inst);
+    }
+
+    pub(super) fn value(&mut self, data: InstData, ty: Type) -> Value {
+        let inst = self.function.new_inst(data, ty, self.location);
+        self.insts.push(inst);
+        let value = self.function.insts[inst].result;
+        value.expect("the operation has a result, of a type that is not unit")
+    }
+
+    /// A constant of an integer type.
+    pub(super) fn constant(&mut self, known: i64, ty: Type) -> Value {
+        self.value(InstData::Const(Constant::Int(known.into())), ty)
+    }
+
+    fn region(&mut self, insts: Vec<Inst>) -> Region {
+        self.function.regions.push(RegionData { insts })
+    }
+
+    /// The index of the access.
+    pub(super) fn index(&self) -> Value {
+        let access = self.function.insts[self.inst].data.access();
+        access.expect("the instruction selects an element").0.index
+    }
+
+    /// Has the access select the element of an index that is in bounds.
+    pub(super) fn select(&mut self, to: Value) {
+        if let InstData::SliceIndex { index, checked, .. }
+        | InstData::ElementPtr { index, checked, .. } = &mut self.function.insts[self.inst].data
+        {
+            (*index, *checked) = (to, false);
+        }
+    }
+}
