@@ -31,12 +31,10 @@ pub use gpu::kernel_entry_name;
 pub use hooks::{HookContext, KernelIdentity, LoweringHooks, OperationError, OperationLowering};
 pub use illegal::{Illegal, IllegalOperations};
 pub use isa::{DirectIsa, Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
-pub use llvm::LLVM_VERSION;
 pub use llvm::error::{BackendError, CompileThreadError};
 pub use llvm::library::{
     LlvmLibrary, LlvmLibraryError, SearchPlace, Searched, find_library, library,
 };
-pub use llvm::machine::{PTX_ISAS, PTX_VERSIONS, PtxMinimum};
 pub use llvm::optimize::OptLevel;
 pub use llvm::session::Session;
 pub use options::CompileOptions;

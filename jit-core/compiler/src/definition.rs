@@ -57,12 +57,6 @@ impl Body {
     pub fn function(&self) -> &Function {
         &self.module.functions[self.function]
     }
-
-    /// The definition that a declaration of this body's module stands for.
-    pub fn callee(&self, declaration: FuncId) -> Option<&Arc<Definition>> {
-        let found = self.callees.iter().find(|(id, _)| *id == declaration);
-        found.map(|(_, definition)| definition)
-    }
 }
 
 /// A kernel or device function whose body can be replaced. Two definitions are the same when
@@ -197,7 +191,7 @@ impl Snapshot {
     /// # Errors
     ///
     /// As [`Snapshot::of`], where a function that stands in the place of another one is what calls itself, too.
-    pub fn with(
+    pub(crate) fn with(
         root: &Arc<Definition>,
         overlays: &Overlays,
     ) -> Result<Arc<Snapshot>, RecursionError> {

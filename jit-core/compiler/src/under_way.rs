@@ -53,14 +53,12 @@ impl UnderWay {
     }
 
     /// What is under way on this thread, for one that works for it.
-    #[doc(hidden)]
-    pub fn list() -> Vec<Compilation> {
+    pub(crate) fn list() -> Vec<Compilation> {
         UNDER_WAY.with_borrow(Clone::clone)
     }
 
     /// Takes up, on a thread of the compiler's own, what is under way on the one that it works for.
-    #[doc(hidden)]
-    pub fn take_up(list: &[Compilation]) {
+    pub(crate) fn take_up(list: &[Compilation]) {
         UNDER_WAY.with_borrow_mut(|own| *own = list.to_vec());
     }
 }

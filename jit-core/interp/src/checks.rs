@@ -164,12 +164,12 @@ impl Access {
     }
 
     /// Whether the access only reads.
-    pub fn only_reads(self) -> bool {
+    pub(crate) fn only_reads(self) -> bool {
         matches!(self, Access::Read | Access::AtomicRead)
     }
 
     /// Whether this and another access of the same bytes are a race if nothing orders them.
-    pub fn conflicts_with(self, other: Access) -> bool {
+    pub(crate) fn conflicts_with(self, other: Access) -> bool {
         let harmless =
             (self.is_atomic() && other.is_atomic()) || (self.only_reads() && other.only_reads());
         !harmless

@@ -208,11 +208,6 @@ impl InterpretedKernel {
         &self.layout
     }
 
-    /// Static shared memory of a block, in bytes.
-    pub fn shared_bytes(&self) -> u32 {
-        self.program.shared_bytes
-    }
-
     /// Runs a launch to its end. `memory` lists the address ranges it may touch, as (start, bytes).
     /// Gives the record of the first fault, if there was one.
     ///

@@ -7,7 +7,7 @@ use crate::{Function, InstData, Location, Value};
 /// A condition that specialization checks; where it does not hold there is no code, but an error with the message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StaticAssertion {
-    /// A `bool` that type and const arguments decide ([`Function::decided_by_arguments`]).
+    /// A `bool` that type and const arguments decide: by arithmetic, comparisons, conversions and selections of them.
     pub condition: Value,
     /// What is wrong where it does not hold, and what to do.
     pub message: String,
@@ -18,7 +18,7 @@ pub struct StaticAssertion {
 impl Function {
     /// The values that constants, type and const arguments decide, so that they are known as soon as the function
     /// is specialized: arithmetic, comparisons, conversions and selections of such values.
-    pub fn decided_by_arguments(&self) -> HashSet<Value> {
+    pub(crate) fn decided_by_arguments(&self) -> HashSet<Value> {
         let mut decided = HashSet::new();
         // In the order of the text, in which a value stands before its uses.
         self.for_each_inst(|_, inst| {

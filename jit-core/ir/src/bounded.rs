@@ -24,7 +24,7 @@ pub fn shortened(line: &str) -> Cow<'_, str> {
 }
 
 /// The lines of a listing, each shortened, as far as they are not too many.
-pub fn shortened_listing(listing: &str) -> String {
+pub(crate) fn shortened_listing(listing: &str) -> String {
     let mut text = String::new();
     for line in listing.lines() {
         if text.len() > LISTING {

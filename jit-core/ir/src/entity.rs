@@ -72,7 +72,7 @@ impl<K: Entity, V> PrimaryMap<K, V> {
     }
 
     /// The entity that the next `push` will return.
-    pub fn next_key(&self) -> K {
+    pub(crate) fn next_key(&self) -> K {
         K::from_index(self.items.len())
     }
 

@@ -51,7 +51,7 @@ impl fmt::Debug for TypeDigest {
 impl TypeDigest {
     /// What tells a type of a module apart, the same as of its form; `None` if no value of the host is of that
     /// type: a pointer or a slice, or what depends on a parameter.
-    pub fn of(types: &TypeTable, ty: Type) -> Option<TypeDigest> {
+    pub(crate) fn of(types: &TypeTable, ty: Type) -> Option<TypeDigest> {
         let text = match types.data(ty) {
             TypeData::Unit => return Some(TypeForm::UNIT.digest),
             TypeData::Scalar(scalar) => return Some(TypeForm::scalar(*scalar).digest),

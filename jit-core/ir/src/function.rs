@@ -119,7 +119,7 @@ pub enum Inline {
 
 impl Inline {
     /// What asks for it in the text form.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Inline::Auto => "",
             Inline::Hint => "inline",

@@ -278,7 +278,7 @@ impl IntrinsicDef {
     }
 
     /// Whether two rows are the same, perhaps one of them in another library of this program.
-    pub fn is_same(&self, other: &IntrinsicDef) -> bool {
+    pub(crate) fn is_same(&self, other: &IntrinsicDef) -> bool {
         std::ptr::eq(self, other) || self.content() == other.content()
     }
 
@@ -339,7 +339,7 @@ impl IntrinsicDef {
     }
 
     /// Whether all that it takes and gives are scalars.
-    pub fn is_scalar(&self) -> bool {
+    pub(crate) fn is_scalar(&self) -> bool {
         let mut patterns = self.params.iter().chain([&self.result]);
         patterns.all(|pattern| pattern.is_scalar())
     }

@@ -109,7 +109,7 @@ impl Legal {
     }
 
     /// Where the kernel can fault, for turning a record into an error.
-    pub fn fault_sites(&self) -> Vec<FaultSite> {
+    pub(crate) fn fault_sites(&self) -> Vec<FaultSite> {
         fault_sites(&self.module)
     }
 }

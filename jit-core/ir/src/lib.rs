@@ -106,7 +106,8 @@ pub mod verify;
 
 pub use assertion::StaticAssertion;
 pub use attribute::{AttributeValue, Attributes};
-pub use bounded::{READABLE, first_of, readable, shortened, shortened_listing, write_rest};
+pub(crate) use bounded::shortened_listing;
+pub use bounded::{READABLE, first_of, readable, shortened, write_rest};
 pub use cache_key::CacheKey;
 pub use control::{Control, VarUse};
 pub use entity::{Entity, PrimaryMap};

@@ -232,7 +232,7 @@ impl TypeTable {
     }
 
     /// Whether `ty` is an index of this table.
-    pub fn contains(&self, ty: Type) -> bool {
+    pub(crate) fn contains(&self, ty: Type) -> bool {
         (ty.0 as usize) < self.types.len()
     }
 

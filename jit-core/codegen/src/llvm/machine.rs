@@ -43,7 +43,7 @@ use super::session::Session;
 
 /// A processor and the oldest PTX version that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PtxMinimum {
+pub(crate) struct PtxMinimum {
     /// Compute capability: 90 is `sm_90`.
     pub sm: u32,
     /// PTX ISA as 10 x major + minor: 78 is PTX ISA 7.8 (PTX ISA, release notes).
@@ -52,7 +52,7 @@ pub struct PtxMinimum {
 
 /// The processors Kiln compiles for, in order. Each compiles with every version of [`PTX_ISAS`]
 /// from its minimum on.
-pub const PTX_VERSIONS: [PtxMinimum; 13] = [
+pub(crate) const PTX_VERSIONS: [PtxMinimum; 13] = [
     PtxMinimum { sm: 75, ptx: 63 },
     PtxMinimum { sm: 80, ptx: 70 },
     PtxMinimum { sm: 86, ptx: 71 },
@@ -69,7 +69,7 @@ pub const PTX_VERSIONS: [PtxMinimum; 13] = [
 ];
 
 /// The PTX versions this LLVM writes, in order, as 10 x major + minor: 83 is PTX ISA 8.3.
-pub const PTX_ISAS: [u32; 25] = [
+pub(crate) const PTX_ISAS: [u32; 25] = [
     60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88,
     90,
 ];

@@ -34,4 +34,4 @@ pub(crate) mod session;
 pub(crate) mod word_calls;
 
 /// The LLVM release that code is generated with; part of the cache key.
-pub const LLVM_VERSION: u32 = 22;
+pub(crate) const LLVM_VERSION: u32 = 22;

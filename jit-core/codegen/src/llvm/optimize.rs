@@ -26,7 +26,7 @@ impl OptLevel {
     pub const ALL: [OptLevel; 4] = [OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3];
 
     /// The pass pipeline for PTX.
-    pub fn ptx_pipeline(self) -> &'static str {
+    pub(crate) fn ptx_pipeline(self) -> &'static str {
         match self {
             OptLevel::O0 => "default<O0>",
             OptLevel::O1 => "default<O1>",
@@ -36,7 +36,7 @@ impl OptLevel {
     }
 
     /// The pass pipeline for the host.
-    pub fn host_pipeline(self) -> &'static str {
+    pub(crate) fn host_pipeline(self) -> &'static str {
         match self {
             OptLevel::O0 => HOST_QUICK,
             OptLevel::O1 => HOST_SHORT,

@@ -27,7 +27,7 @@ pub(crate) use uniformity::Uniformities;
 
 /// The threads of a block, and how they are put into warps. Part of what decides the code.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct BlockShape {
+pub(crate) struct BlockShape {
     /// Threads in x, y and z; x is the fastest.
     pub threads: [u32; 3],
     /// Lanes of a vector: 1, 8, 16, 32 or 64.
@@ -36,22 +36,22 @@ pub struct BlockShape {
 
 impl BlockShape {
     /// The number of threads.
-    pub fn count(self) -> u32 {
+    pub(crate) fn count(self) -> u32 {
         self.threads.iter().product()
     }
 
     /// The number of warps; the last may be partial.
-    pub fn warps(self) -> u32 {
+    pub(crate) fn warps(self) -> u32 {
         self.count().div_ceil(self.lanes)
     }
 
     /// Whether the last warp has fewer threads than lanes.
-    pub fn has_tail(self) -> bool {
+    pub(crate) fn has_tail(self) -> bool {
         !self.count().is_multiple_of(self.lanes)
     }
 
     /// Whether a warp is a piece of one row, so that y and z are the same in all its lanes.
-    pub fn warps_fit_rows(self) -> bool {
+    pub(crate) fn warps_fit_rows(self) -> bool {
         let [x, y, z] = self.threads;
         x.is_multiple_of(self.lanes) || (y == 1 && z == 1)
     }

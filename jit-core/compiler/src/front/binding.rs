@@ -13,7 +13,7 @@ impl<'k> Front<'k> {
     }
 
     /// An integer of a type that may be a parameter.
-    pub fn int(self, ty: Type, value: i128) -> Operand<'k> {
+    pub(crate) fn int(self, ty: Type, value: i128) -> Operand<'k> {
         self.literal(ty, Constant::Int(value))
     }
 

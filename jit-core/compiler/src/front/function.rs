@@ -260,7 +260,7 @@ impl LazyDeviceFn {
     ///
     /// # Errors
     /// What is wrong with its description, if this is its first use.
-    pub fn get(&self) -> Result<&DeviceFn, Error> {
+    pub(crate) fn get(&self) -> Result<&DeviceFn, Error> {
         self.get_for(&[])
     }
 

@@ -68,7 +68,7 @@ impl<'k> Operand<'k> {
     }
 
     /// The operand as it is here, whatever is assigned later. Literals stay literals.
-    pub fn eager(self) -> Operand<'k> {
+    pub(crate) fn eager(self) -> Operand<'k> {
         match self.kind {
             Kind::Var(_) | Kind::Place(..) | Kind::Slot(_) => self.wrap(Kind::Value(self.read())),
             _ => self,
@@ -115,7 +115,7 @@ impl<'k> Operand<'k> {
     }
 
     /// The field with this name, of a struct, or its number, of a tuple.
-    pub fn field(self, name: &str) -> Operand<'k> {
+    pub(crate) fn field(self, name: &str) -> Operand<'k> {
         let b = self.builder;
         match self.kind {
             Kind::Lazy(fields) => match b.at_location(b.here(), || fields(b, name)) {
@@ -140,7 +140,7 @@ impl<'k> Operand<'k> {
     }
 
     /// The element with this index, of a slice or an array.
-    pub fn index(self, index: Operand<'k>) -> Operand<'k> {
+    pub(crate) fn index(self, index: Operand<'k>) -> Operand<'k> {
         let b = self.builder;
         if let Kind::Place(place, _) = self.kind {
             match b.type_data(place.ty()) {
@@ -176,7 +176,7 @@ impl<'k> Operand<'k> {
     }
 
     /// `*self`.
-    pub fn deref(self) -> Operand<'k> {
+    pub(crate) fn deref(self) -> Operand<'k> {
         let value = self.read();
         match self.builder.type_data(value.ty()) {
             TypeData::Pointer { .. } => self.in_memory(value.referent()),
@@ -195,7 +195,7 @@ impl<'k> Operand<'k> {
     }
 
     /// `&self` or `&mut self`. What has no address is copied to memory for it.
-    pub fn address(self, mutable: bool) -> Operand<'k> {
+    pub(crate) fn address(self, mutable: bool) -> Operand<'k> {
         let b = self.builder;
         let is_slice = |ty| b.as_slice(ty).is_some();
         let reference = match self.kind {
@@ -226,7 +226,7 @@ impl<'k> Operand<'k> {
     }
 
     /// `&self[..]` or `&mut self[..]`, of a slice or array.
-    pub fn whole_slice(self, mutable: bool) -> Operand<'k> {
+    pub(crate) fn whole_slice(self, mutable: bool) -> Operand<'k> {
         let b = self.builder;
         let whole = match b.with_types(|types| types.is_reference(self.ty())) {
             true => self.read(),
@@ -240,7 +240,7 @@ impl<'k> Operand<'k> {
     }
 
     /// `self[from..to]` of a slice or array, which is a slice.
-    pub fn part(
+    pub(crate) fn part(
         self,
         from: Option<Operand<'k>>,
         to: Option<Operand<'k>>,
@@ -296,7 +296,7 @@ impl<'k> Operand<'k> {
     }
 
     /// `self as` a scalar type.
-    pub fn cast(self, ty: Type) -> Operand<'k> {
+    pub(crate) fn cast(self, ty: Type) -> Operand<'k> {
         if ty == self.ty() {
             return self;
         }
@@ -353,12 +353,17 @@ impl<'k> IntoVal<'k> for Operand<'k> {
 
 impl<'k> Front<'k> {
     /// An operator, as an instruction.
-    pub fn binary(self, op: BinaryOp, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+    pub(crate) fn binary(self, op: BinaryOp, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.binary(op, left.target(), right.target()))
     }
 
     /// A comparison, as an instruction.
-    pub fn compare(self, op: CompareOp, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+    pub(crate) fn compare(
+        self,
+        op: CompareOp,
+        left: Operand<'k>,
+        right: Operand<'k>,
+    ) -> Operand<'k> {
         self.value(self.builder.compare(op, left.target(), right.target()))
     }
 }
@@ -367,32 +372,32 @@ macro_rules! operators {
     ($($method:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The operator, as an instruction.
-            pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+            pub(crate) fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
                 self.binary(BinaryOp::$op, left, right)
             }
         )*}
     };
 }
-operators! { add Add sub Sub mul Mul bitand And bitor Or bitxor Xor }
+operators! { add Add sub Sub bitand And }
 
 macro_rules! comparisons {
     ($($method:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The comparison, as an instruction.
-            pub fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+            pub(crate) fn $method(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
                 self.compare(CompareOp::$op, left, right)
             }
         )*}
     };
 }
-comparisons! { eq Eq ne Ne lt Lt le Le ge Ge }
+comparisons! { lt Lt le Le ge Ge }
 
 macro_rules! shifts {
     ($($method:ident $op:ident)*) => {
         impl<'k> Front<'k> {$(
             /// The shift, as an instruction. The amount may have any integer type: it counts modulo
             /// the width.
-            pub fn $method(self, left: Operand<'k>, amount: Operand<'k>) -> Operand<'k> {
+            pub(crate) fn $method(self, left: Operand<'k>, amount: Operand<'k>) -> Operand<'k> {
                 let left = left.read();
                 let amount = match amount.known_int() {
                     Some(n) => self.builder.shift_amount(n, left.ty()),
@@ -444,12 +449,12 @@ impl<'k> Front<'k> {
     }
 
     /// `-operand`.
-    pub fn neg(self, operand: Operand<'k>) -> Operand<'k> {
+    pub(crate) fn neg(self, operand: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.unary(UnaryOp::Neg, operand.target()))
     }
 
     /// `!operand`.
-    pub fn not(self, operand: Operand<'k>) -> Operand<'k> {
+    pub(crate) fn not(self, operand: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.unary(UnaryOp::Not, operand.target()))
     }
 }

@@ -102,7 +102,7 @@ impl Pooled {
     }
 
     /// A function that takes closures, by what describes it.
-    pub const fn inline(describe: InlineFn) -> Pooled {
+    pub(crate) const fn inline(describe: InlineFn) -> Pooled {
         Pooled(Entry::Inline(describe))
     }
 

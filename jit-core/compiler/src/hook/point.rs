@@ -35,7 +35,7 @@ pub struct At<F: ?Sized> {
 
 impl<F: ?Sized> At<F> {
     /// The point.
-    pub fn point(&self) -> HookPoint {
+    pub(crate) fn point(&self) -> HookPoint {
         self.point
     }
 }

@@ -193,8 +193,7 @@ impl HookSet {
     }
 
     /// Whether a kernel that LLVM makes no code for, after all, still is what its hooks want.
-    #[doc(hidden)]
-    pub fn check_interpreted(&self, why: &str) -> Result<(), HookSetError> {
+    pub(crate) fn check_interpreted(&self, why: &str) -> Result<(), HookSetError> {
         let why = || format!("this kernel is interpreted: {why}");
         self.iter()
             .try_for_each(|hook| hook.check_points(&[Needs::Nothing], why))

@@ -152,7 +152,7 @@ impl<'a> LaunchArgs<'a> {
 
     /// The bytes in a slot of the layout.
     #[inline]
-    pub fn slot(&self, slot: ParamSlot) -> &[u8] {
+    pub(crate) fn slot(&self, slot: ParamSlot) -> &[u8] {
         &self.block[slot.range()]
     }
 

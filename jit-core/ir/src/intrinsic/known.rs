@@ -129,7 +129,7 @@ const BOOL: TypePattern = TypePattern::Exact(Scalar::Bool);
 
 impl Known {
     /// Whether the operation is about lanes of a warp: there are then 32 of them.
-    pub fn is_of_warp(self) -> bool {
+    pub(crate) fn is_of_warp(self) -> bool {
         match self {
             Known::ThreadIdx(_) | Known::BlockIdx(_) | Known::BlockDim(_) | Known::GridDim(_) => {
                 false

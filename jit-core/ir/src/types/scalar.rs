@@ -70,7 +70,7 @@ pub struct FloatFormat {
 
 impl FloatFormat {
     /// Whether an integer is such a number.
-    pub fn holds(self, n: i128) -> bool {
+    pub(crate) fn holds(self, n: i128) -> bool {
         let magnitude = n.unsigned_abs();
         let Some(exponent) = magnitude.checked_ilog2() else {
             return true;

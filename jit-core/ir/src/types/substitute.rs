@@ -12,7 +12,7 @@ impl TypeTable {
     }
 
     /// A type of another table, where a struct that has the name of another one here gets a number after its name.
-    pub fn import_apart(&mut self, from: &TypeTable, ty: Type) -> Type {
+    pub(crate) fn import_apart(&mut self, from: &TypeTable, ty: Type) -> Type {
         self.import_with(from, ty, Self::intern_struct_apart)
     }
 

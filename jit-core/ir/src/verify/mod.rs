@@ -137,7 +137,7 @@ pub struct VerifyErrors {
 
 impl VerifyErrors {
     /// Errors of `module`, with a listing of the functions they are in.
-    pub fn new(module: &Module, errors: Vec<VerifyError>) -> Self {
+    pub(crate) fn new(module: &Module, errors: Vec<VerifyError>) -> Self {
         let listing = super::print::listing(module, super::first_of(&errors));
         let listing = super::shortened_listing(&listing);
         VerifyErrors {

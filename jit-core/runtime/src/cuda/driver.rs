@@ -38,7 +38,7 @@ pub struct DriverSettings {
 
 impl DriverSettings {
     /// What the process's environment says.
-    pub fn from_environment() -> DriverSettings {
+    pub(crate) fn from_environment() -> DriverSettings {
         let environment = Environment::get();
         DriverSettings {
             library: environment.libcuda.clone(),
@@ -124,11 +124,6 @@ impl Driver {
     /// The newest PTX ISA version that the driver accepts: major, minor.
     pub fn max_ptx_version(&self) -> (u32, u32) {
         max_ptx_version(self.version)
-    }
-
-    /// The name or path under which the library was opened.
-    pub fn library(&self) -> &str {
-        &self.library
     }
 
     /// Number of devices that the process may use.

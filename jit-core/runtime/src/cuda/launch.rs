@@ -105,7 +105,7 @@ impl CudaFunction {
 
 /// The first limit of the device or the kernel that a launch exceeds, as a sentence that says what
 /// was asked, what is allowed and what to do; `None` when it keeps all of them.
-pub fn launch_limit(
+fn launch_limit(
     device: &DeviceInfo,
     kernel: &FunctionAttributes,
     grid: [u32; 3],

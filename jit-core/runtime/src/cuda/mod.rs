@@ -45,7 +45,6 @@ pub use context::CudaContext;
 pub use device::DeviceInfo;
 pub use driver::{Driver, DriverSettings, MIN_DRIVER_VERSION, max_ptx_version};
 pub use error::{DriverError, ErrorCode, PoisonCause};
-pub use launch::launch_limit;
 pub use memory::MemoryInfo;
 pub use module::{CudaFunction, CudaModule, FunctionAttributes, ModuleGlobal};
 pub use stream::{CudaEvent, CudaStream, StreamHandle};

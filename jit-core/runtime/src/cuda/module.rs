@@ -192,11 +192,6 @@ impl CudaContext {
 }
 
 impl CudaModule {
-    /// The context it is loaded in.
-    pub fn context(&self) -> &Arc<CudaContext> {
-        &self.context
-    }
-
     /// What the JIT reported while compiling: registers, spills. Often empty when the driver took
     /// the code from its own cache.
     pub fn info_log(&self) -> &str {
@@ -216,7 +211,7 @@ impl CudaModule {
     ///
     /// # Errors
     /// As [`CudaModule::function`].
-    pub fn function_of(
+    pub(crate) fn function_of(
         self: &Arc<Self>,
         symbol: &str,
         name: &str,
@@ -336,12 +331,12 @@ impl Drop for CudaModule {
 
 impl CudaFunction {
     /// The kernel's name.
-    pub fn name(&self) -> &Arc<str> {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
     /// The module that it is of.
-    pub fn module(&self) -> &Arc<CudaModule> {
+    pub(crate) fn module(&self) -> &Arc<CudaModule> {
         &self.module
     }
 
