@@ -179,7 +179,7 @@ pub mod macros {
     pub use kiln_device_stdlib::plain::resolve::*;
     pub use kiln_jit_core::args::{Arg, IntoArg};
     pub use kiln_jit_core::error::Error;
-    pub use kiln_jit_core::front::*;
+    pub use kiln_jit_core::front::macros::*;
     pub use kiln_jit_core::ir::{Constant, Type, TypeForm, TypeTable};
     pub use kiln_jit_core::jit::Jit;
     pub use kiln_jit_core::launch::LaunchConfig;

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use kiln_jit_core::build::Val;
-use kiln_jit_core::front::{Front, Operand};
+use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::value::KernelType;
 
 use crate::input::{Input, ScalarInput};

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use half::{bf16, f16};
 use kiln_jit_core::build::{DeviceFn, IntoVal, KernelBuilder, Val};
-use kiln_jit_core::front::{Callable, Front, Operand};
+use kiln_jit_core::front::macros::{Callable, Front, Operand};
 use kiln_jit_core::ir::{
     AddressSpace, Effects, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern,
 };

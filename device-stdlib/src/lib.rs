@@ -35,7 +35,7 @@ pub mod macros {
     };
     pub use half::{bf16, f16};
     pub use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
-    pub use kiln_jit_core::front::{Callable, Front, Operand};
+    pub use kiln_jit_core::front::macros::{Callable, Front, Operand};
     pub use kiln_jit_core::ir::{IntrinsicDef, Meaning, Scalar, Type, TypePattern};
 }
 

@@ -29,7 +29,7 @@
 //! ```
 
 use kiln_jit_core::build::Val;
-use kiln_jit_core::front::Front;
+use kiln_jit_core::front::macros::Front;
 use kiln_jit_core::ir::IntrinsicDef;
 
 use crate::math::Math as _;

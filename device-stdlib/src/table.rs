@@ -102,7 +102,7 @@ macro_rules! methods {
         fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:ident
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )* }) => {
-        impl<const INDEX: usize> $host for ::kiln_jit_core::front::Param<INDEX> {$(
+        impl<const INDEX: usize> $host for ::kiln_jit_core::front::macros::Param<INDEX> {$(
             fn $name(self $(, $arg: $ty)*) -> $result {
                 $(let _ = $arg;)*
                 <$result>::default()

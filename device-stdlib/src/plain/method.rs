@@ -30,7 +30,7 @@
 //! # }
 //! ```
 
-use kiln_jit_core::front::Operand;
+use kiln_jit_core::front::macros::Operand;
 use kiln_jit_core::value::DeviceType;
 
 /// A method of kernels, for `x.name(..)` and for `Type::name(x, ..)`: the types that have it, how it takes
@@ -47,15 +47,15 @@ macro_rules! kernel_method {
                 (),
             > for $t
         {
-            const RECEIVER: ::kiln_jit_core::front::Receiver =
-                ::kiln_jit_core::front::Receiver::$how;
+            const RECEIVER: ::kiln_jit_core::front::macros::Receiver =
+                ::kiln_jit_core::front::macros::Receiver::$how;
             const CHANGES: bool = false;
 
             fn call<'k>(
-                $front: ::kiln_jit_core::front::Front<'k>,
+                $front: ::kiln_jit_core::front::macros::Front<'k>,
                 _: &[::kiln_jit_core::ir::Type],
-                args: &[::kiln_jit_core::front::Operand<'k>],
-            ) -> ::kiln_jit_core::front::Operand<'k> {
+                args: &[::kiln_jit_core::front::macros::Operand<'k>],
+            ) -> ::kiln_jit_core::front::macros::Operand<'k> {
                 let args: Vec<_> = args.iter().map(|arg| arg.target()).collect();
                 match args.as_slice() {
                     [$receiver $(, $arg)*] => $value,
@@ -73,10 +73,10 @@ macro_rules! kernel_method {
             > for $t
         {
             fn call<'k>(
-                front: ::kiln_jit_core::front::Front<'k>,
+                front: ::kiln_jit_core::front::macros::Front<'k>,
                 types: &[::kiln_jit_core::ir::Type],
-                args: &[::kiln_jit_core::front::Operand<'k>],
-            ) -> ::kiln_jit_core::front::Operand<'k> {
+                args: &[::kiln_jit_core::front::macros::Operand<'k>],
+            ) -> ::kiln_jit_core::front::macros::Operand<'k> {
                 <Self as $crate::plain::resolve::Method<
                     { ::kiln_description::method_name(stringify!($name)) },
                     (),
@@ -89,7 +89,7 @@ pub(crate) use kernel_method;
 
 fn is_empty<'k>(x: &Operand<'k>) -> Operand<'k> {
     let len = x.len().read();
-    let front = kiln_jit_core::front::Front::new(len.builder());
+    let front = kiln_jit_core::front::macros::Front::new(len.builder());
     front.value(len.eq(len.builder().zero(len.ty())))
 }
 

@@ -3,7 +3,7 @@
 //! Each function is there twice under one name. As a function it is plain Rust, for rustc to check
 //! kernels against and for device functions that run on the host, where there is one thread, the
 //! only one of its warp, block and grid. As a type without values it is
-//! [`Callable`](kiln_jit_core::front::Callable): it builds the instruction. A call `f(x)` in a kernel
+//! [`Callable`](kiln_jit_core::front::macros::Callable): it builds the instruction. A call `f(x)` in a kernel
 //! means both, so that names are resolved as anywhere in Rust.
 //!
 //! ```
@@ -71,12 +71,12 @@ macro_rules! functions {
         #[allow(non_camel_case_types, reason = "it has the name of the function")]
         pub enum $name {}
 
-        impl ::kiln_jit_core::front::Callable for $name {
+        impl ::kiln_jit_core::front::macros::Callable for $name {
             fn call<'k>(
-                $front: ::kiln_jit_core::front::Front<'k>,
+                $front: ::kiln_jit_core::front::macros::Front<'k>,
                 $types: &[::kiln_jit_core::ir::Type],
-                args: &[::kiln_jit_core::front::Operand<'k>],
-            ) -> ::kiln_jit_core::front::Operand<'k> {
+                args: &[::kiln_jit_core::front::macros::Operand<'k>],
+            ) -> ::kiln_jit_core::front::macros::Operand<'k> {
                 // rustc has checked the number of arguments against the function.
                 match args {
                     $args => $build,

@@ -77,7 +77,7 @@
 
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
 
-use kiln_jit_core::front::Param;
+use kiln_jit_core::front::macros::Param;
 use kiln_jit_core::rounding;
 use kiln_jit_core::value::DeviceType;
 

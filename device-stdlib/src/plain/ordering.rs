@@ -22,7 +22,7 @@
 //! # }
 //! ```
 
-use kiln_jit_core::front::{Front, Operand};
+use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::ir::{Constant, Ordering as IrOrdering, Scope, TypeForm};
 use kiln_jit_core::value::DeviceType;
 

@@ -9,7 +9,7 @@
 use std::marker::PhantomData;
 
 use kiln_description::method_name;
-use kiln_jit_core::front::{Front, Operand, Pooled, Receiver, TypeOf};
+use kiln_jit_core::front::macros::{Front, Operand, Pooled, Receiver, TypeOf};
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::value::KernelValue;
 

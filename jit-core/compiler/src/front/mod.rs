@@ -14,6 +14,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `face` | the builder as the macro's code sees it |
 //! | `description` | evaluates descriptions |
 //! | `pool` | entries of the pool |
 //! | `operand` | what an expression is: a value, a variable, a place, a literal; reading, fields, elements |
@@ -30,14 +31,16 @@
 //! function that is would be one to a shim, and the shim's target is a hidden symbol to the cells of a
 //! notebook, which share Kiln as a `dylib`.)
 //!
-//! Nothing here is for hand-written code, which has [`crate::build`]; it is public because macros
-//! write it into other crates. It upholds the same rule: what it builds reaches no memory it was
-//! not given. Pointers are made of places only, and live as long as those because the checked copy
-//! is borrow-checked.
+//! Programs name kernels of the macro by [`LazyKernel`] and [`AsKernel`]; rustc names the traits of functions
+//! ([`Callable`], [`CallableFn`], [`Inlinable`]) where one is no function of kernels. All else is public because
+//! macros write it into other crates, by the hidden module `macros`; hand-written code has [`crate::build`]. It
+//! upholds the same rule: what it builds reaches no memory it was not given. Pointers are made of places only, and
+//! live as long as those because the checked copy is borrow-checked.
 
 mod binding;
 mod declared;
 mod description;
+mod face;
 mod flow;
 mod function;
 mod inline;
@@ -48,36 +51,31 @@ mod range;
 mod reference;
 mod types;
 
-use crate::build::KernelBuilder;
+use face::Front;
+use inline::{Closure, InlineCall};
+use method::Receiver;
+use operand::Operand;
+use pool::Pooled;
+use types::TypeOf;
 
-pub use declared::{Declared, Undeclared};
-pub use description::{describe, describe_closure, describe_inline};
-pub use function::{
-    AsKernel, Callable, CallableFn, Described, DescribedFn, DescribedMethod, LazyDeviceFn,
-    LazyKernel, not_for_kernels,
-};
-pub use inline::{Closure, Inlinable, InlineCall};
+pub use function::{AsKernel, Callable, CallableFn, LazyKernel};
+pub use inline::Inlinable;
+
+/// What the code that `#[kernel]` and its kind write refers to, and what Kiln's library has for that code: no
+/// program names it, and any version may change it.
 #[doc(hidden)]
-pub use kiln_description::method_name;
-pub use method::Receiver;
-pub use operand::{Fields, Operand};
-pub use pool::{CallFn, InlineFn, Named, Pooled};
-pub use types::{Param, TypeOf, of};
-
-/// Describes one function; a builder as the macro's code sees it.
-#[derive(Copy, Clone)]
-pub struct Front<'k> {
-    builder: &'k KernelBuilder,
-}
-
-impl<'k> Front<'k> {
-    /// The face of this builder.
-    pub fn new(builder: &'k KernelBuilder) -> Self {
-        Front { builder }
-    }
-
-    /// The builder.
-    pub fn builder(self) -> &'k KernelBuilder {
-        self.builder
-    }
+pub mod macros {
+    pub use super::declared::{Declared, Undeclared};
+    pub use super::description::{describe, describe_closure, describe_inline};
+    pub use super::face::Front;
+    pub use super::function::{
+        Callable, CallableFn, Described, DescribedFn, DescribedMethod, LazyDeviceFn, LazyKernel,
+        not_for_kernels,
+    };
+    pub use super::inline::{Closure, Inlinable, InlineCall};
+    pub use super::method::Receiver;
+    pub use super::operand::{Fields, Operand};
+    pub use super::pool::{CallFn, InlineFn, Named, Pooled};
+    pub use super::types::{Param, TypeOf, of};
+    pub use kiln_description::method_name;
 }
