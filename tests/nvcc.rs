@@ -13,6 +13,7 @@
 
 mod count;
 mod kernels;
+mod listing;
 mod machine;
 mod programs;
 

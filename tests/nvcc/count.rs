@@ -10,6 +10,8 @@ use kiln::core::ir::Module;
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::target::{PtxTarget, Target};
 
+use super::listing::{Listing, disassemble};
+
 /// How many instructions a kernel has.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
@@ -38,7 +40,7 @@ pub fn of_module(module: &Arc<Module>, sm: u32) -> Counts {
     });
     Counts {
         ptx: of_ptx(ptx, name),
-        sass: sass.map(|text| of_sass(&text, name)),
+        sass: sass.map(|text| Listing::of(&text, name).instructions()),
     }
 }
 
@@ -62,7 +64,7 @@ pub fn of_nvcc(file: &str, kernel: &str, sm: u32) -> Option<Counts> {
     let sass = disassemble(&compile("cubin")?)?;
     Some(Counts {
         ptx: of_ptx(&ptx, kernel),
-        sass: Some(of_sass(&sass, kernel)),
+        sass: Some(Listing::of(&sass, kernel).instructions()),
     })
 }
 
@@ -77,43 +79,6 @@ fn of_ptx(ptx: &str, name: &str) -> usize {
     let count = body.filter(|line| is_instruction(line.trim())).count();
     assert!(count > 0, "no kernel `{name}` in\n{ptx}");
     count
-}
-
-/// The instructions of the kernel `name` in a listing: not the subroutines that `ptxas` adds, and not
-/// the `NOP`s and the branch to itself that come after the last instruction.
-fn of_sass(sass: &str, name: &str) -> usize {
-    let is_start = |line: &&str| {
-        let rest = line.strip_prefix(".text.");
-        let rest = rest.and_then(|rest| rest.strip_prefix(name));
-        rest == Some(":")
-    };
-    let lines = sass.lines().skip_while(|line| !is_start(line)).skip(1);
-    let is_end = |line: &str| line.starts_with(".type") || line.starts_with(".section");
-    let body = lines.map(str::trim).take_while(|line| !is_end(line));
-    let (mut count, mut label) = (0, "no label");
-    for line in body {
-        match instruction(line) {
-            Some(nop) if nop.starts_with("NOP") => {}
-            Some(branch) if branch.starts_with("BRA `(") && branch.contains(label) => {}
-            Some(_) => count += 1,
-            None => {}
-        }
-        label = line.strip_suffix(':').unwrap_or("no label");
-    }
-    assert!(count > 0, "no kernel `{name}` in\n{sass}");
-    count
-}
-
-/// The instruction in a line `/*0010*/ EXIT ;`.
-pub fn instruction(line: &str) -> Option<&str> {
-    let (offset, rest) = line.strip_prefix("/*")?.split_once("*/")?;
-    let is_offset = offset.chars().all(|c| c.is_ascii_hexdigit());
-    is_offset.then(|| rest.trim())
-}
-
-fn disassemble(cubin: &Path) -> Option<String> {
-    let nvdisasm = std::env::var_os("KILN_NVDISASM")?;
-    Some(output(Command::new(nvdisasm).arg("-c").arg(cubin)))
 }
 
 /// The output of a tool that has to succeed.

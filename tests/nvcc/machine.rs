@@ -1,11 +1,10 @@
 //! What `ptxas` makes of PTX: registers, spills, and the shape of the machine code.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
 use std::process::Command;
 
-use super::count::{Folder, instruction, output};
+use super::count::Folder;
+use super::listing::{Listing, disassemble};
 
 /// What is compared of the machine code of a kernel.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -41,7 +40,6 @@ impl fmt::Display for Machine {
 /// What `ptxas` makes of a kernel; `None` without `KILN_PTXAS` and `KILN_NVDISASM`.
 pub fn of_ptx(ptx: &str, kernel: &str, sm: u32) -> Option<Machine> {
     let ptxas = std::env::var_os("KILN_PTXAS")?;
-    let nvdisasm = std::env::var_os("KILN_NVDISASM")?;
     let folder = Folder::new(&format!("machine-{kernel}-{sm}"));
     let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
     std::fs::write(&source, ptx).expect("the temporary folder can be written");
@@ -54,19 +52,15 @@ pub fn of_ptx(ptx: &str, kernel: &str, sm: u32) -> Option<Machine> {
     let said = command.output().expect("ptxas starts");
     let said = String::from_utf8_lossy(&said.stderr);
     let (spills, registers) = usage(&said, kernel);
-    let listing = listing(&nvdisasm, &cubin);
-    let (warpsyncs, instructions, innermost) = shape(&listing, kernel);
+    let text = disassemble(&cubin)?;
+    let listing = Listing::of(&text, kernel);
     Some(Machine {
         registers,
         spills,
-        warpsyncs,
-        instructions,
-        innermost,
+        warpsyncs: listing.with("WARPSYNC"),
+        instructions: listing.instructions(),
+        innermost: listing.innermost(),
     })
-}
-
-fn listing(nvdisasm: &std::ffi::OsStr, cubin: &Path) -> String {
-    output(Command::new(nvdisasm).arg("-c").arg(cubin))
 }
 
 /// Bytes of spills and the number of registers in what `ptxas -v` says.
@@ -85,52 +79,4 @@ fn usage(said: &str, kernel: &str) -> (usize, usize) {
     };
     let spills = number_before("bytes spill stores") + number_before("bytes spill loads");
     (spills, number_before(" registers, used"))
-}
-
-/// `WARPSYNC`s, instructions, and instructions of the longest innermost loop.
-fn shape(listing: &str, kernel: &str) -> (usize, usize, usize) {
-    let start = format!(".text.{kernel}:");
-    let lines = listing
-        .lines()
-        .map(str::trim)
-        .skip_while(|line| *line != start)
-        .skip(1);
-    let is_end = |line: &&str| !line.starts_with(".type") && !line.starts_with(".section");
-    let mut labels = HashMap::new();
-    let mut code = Vec::new();
-    for line in lines.take_while(is_end) {
-        match (instruction(line), line.strip_suffix(':')) {
-            (Some(inst), _) if !inst.starts_with("NOP") => code.push(inst),
-            (None, Some(label)) => drop(labels.insert(label, code.len())),
-            _ => {}
-        }
-    }
-    assert!(!code.is_empty(), "no kernel `{kernel}` in\n{listing}");
-    let loops: Vec<(usize, usize)> = code
-        .iter()
-        .enumerate()
-        .filter(|(_, inst)| inst.contains("BRA"))
-        .filter_map(|(at, inst)| {
-            let label = inst.split_once("`(")?.1.split_once(')')?.0;
-            let first = *labels.get(label)?;
-            // The branch to itself comes after the last instruction.
-            (first < at).then_some((first, at))
-        })
-        .collect();
-    let holds_no_other = |(first, last): &&(usize, usize)| {
-        !loops
-            .iter()
-            .any(|(a, b)| first <= a && b <= last && (a, b) != (first, last))
-    };
-    let innermost = loops
-        .iter()
-        .filter(holds_no_other)
-        .map(|(first, last)| last - first + 1);
-    let warpsyncs = code.iter().filter(|inst| inst.contains("WARPSYNC")).count();
-    let itself = code.last().is_some_and(|last| last.contains("BRA"));
-    (
-        warpsyncs,
-        code.len() - usize::from(itself),
-        innermost.max().unwrap_or(0),
-    )
 }
