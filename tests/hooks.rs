@@ -25,7 +25,7 @@ use kiln::core::inkwell;
 use kiln::core::inkwell::values::BasicValueEnum::FloatValue;
 use kiln::core::ir::{self, BinaryOp, Inline, InstData, Module, Passing, Phase, TypeData};
 use kiln::core::job::{CompileJob, CompileOptions};
-use kiln::core::runtime::CpuOptions;
+use kiln::core::runtime::{CpuOptions, OnHostOptions};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use suite::address_kernels;
@@ -42,6 +42,18 @@ kiln::core::kernel_type! {
 fn for_gpu(hooks: HookSet) -> Jit {
     let target = Some(Target::Ptx(PtxTarget::for_sm(90)));
     Jit::with(Device::cpu(), hooks, JitOptions::default().target(target))
+}
+
+/// A `Jit` for each machine of this process, by its name.
+fn machines(hooks: &HookSet) -> Vec<(&'static str, Jit)> {
+    let interpreted = JitOptions::default().target(Target::Interpreter);
+    let on_host = OnHostOptions::default().device();
+    let jit = |device, options| Jit::with(device, hooks.clone(), options);
+    vec![
+        ("compiled", jit(Device::cpu(), JitOptions::default())),
+        ("interpreted", jit(Device::cpu(), interpreted)),
+        ("gpu on host", jit(on_host, JitOptions::default())),
+    ]
 }
 
 fn scale() -> Result<Kernel> {

@@ -8,11 +8,10 @@ use expect_test::expect;
 use kiln::Result;
 use kiln::core::hook::{Hook, HookSet};
 use kiln::core::ir::{AddressSpace, AtomicOp, BinaryOp, InstData, Module, Type};
-use kiln::core::runtime::OnHostOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
-use super::Scale;
+use super::{Scale, machines};
 
 #[kernel]
 fn put(x: &mut [u32], value: u32) {
@@ -25,18 +24,6 @@ fn put(x: &mut [u32], value: u32) {
 #[device_fn]
 fn through(value: u32) -> u32 {
     value
-}
-
-/// What each machine of this process has of a `Jit`, by its name.
-fn machines(hooks: &HookSet) -> Vec<(&'static str, Jit)> {
-    let interpreted = JitOptions::default().target(Target::Interpreter);
-    let on_host = OnHostOptions::default().device();
-    let jit = |device, options| Jit::with(device, hooks.clone(), options);
-    vec![
-        ("compiled", jit(Device::cpu(), JitOptions::default())),
-        ("interpreted", jit(Device::cpu(), interpreted)),
-        ("gpu on host", jit(on_host, JitOptions::default())),
-    ]
 }
 
 fn put_on(jit: &Jit, value: u32) -> Result<Vec<u32>> {

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use expect_test::expect;
 use kiln::core::hook::{Hook, HookSet};
-use kiln::core::runtime::OnHostOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln::{Error, Result};
+
+use super::machines;
 
 #[device_fn]
 fn grade(x: u32) -> u32 {
@@ -31,18 +32,6 @@ fn grades(x: &mut [u32]) {
     if i < x.len() {
         x[i] = by_way_of(grade(i as u32));
     }
-}
-
-/// A `Jit` for each machine of this process, by its name.
-fn machines(hooks: &HookSet) -> Vec<(&'static str, Jit)> {
-    let interpreted = JitOptions::default().target(Target::Interpreter);
-    let on_host = OnHostOptions::default().device();
-    let jit = |device, options| Jit::with(device, hooks.clone(), options);
-    vec![
-        ("compiled", jit(Device::cpu(), JitOptions::default())),
-        ("interpreted", jit(Device::cpu(), interpreted)),
-        ("gpu on host", jit(on_host, JitOptions::default())),
-    ]
 }
 
 fn graded(jit: &Jit) -> Result<Vec<u32>> {
