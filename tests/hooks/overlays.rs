@@ -214,6 +214,22 @@ fn a_later_overlay_sees_what_an_earlier_has_made() -> Result<()> {
 }
 
 #[test]
+fn nothing_is_kept_of_kernels_that_are_dropped() -> Result<()> {
+    let (one, two) = (gives("one", 1)?, gives("two", 2)?);
+    for (name, jit) in machines(&Hook::new("second").overlay(&one, &two).into()) {
+        let mut dropped = Vec::new();
+        for _ in 0..3 {
+            let kernel = stores(&one)?;
+            assert_eq!(stored(&jit, &kernel)?, 2, "{name}");
+            dropped.push(Arc::downgrade(&kernel.snapshot()?.root));
+        }
+        let kept = dropped.iter().filter(|kernel| kernel.strong_count() > 0);
+        assert_eq!(kept.count(), 0, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_target_may_be_asked_for() -> Result<()> {
     let (one, two) = (gives("one", 1)?, gives("two", 2)?);
     let kernel = stores(&one)?;

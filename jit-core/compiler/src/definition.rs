@@ -13,8 +13,8 @@ mod signature;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
@@ -325,32 +325,37 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// A definition with the latest snapshot taken of it: what a kernel handle holds.
+/// A definition with the latest snapshots taken of it: what a kernel handle holds.
 #[derive(Debug)]
 pub struct CurrentSnapshot {
     root: Arc<Definition>,
-    overlays: Arc<Overlays>,
     latest: RwLock<Option<Arc<Snapshot>>>,
+    /// With functions in the place of others. A snapshot keeps its kernel alive, so that whoever has the overlays
+    /// keeps none: each goes with the kernel.
+    overlaid: RwLock<Vec<OverlaidSnapshot>>,
+}
+
+#[derive(Debug)]
+struct OverlaidSnapshot {
+    /// Keeps the address, by which it is found, from being another's.
+    overlays: Weak<Overlays>,
+    latest: Arc<Snapshot>,
+}
+
+impl OverlaidSnapshot {
+    fn is_for(&self, overlays: &Arc<Overlays>) -> bool {
+        std::ptr::eq(self.overlays.as_ptr(), Arc::as_ptr(overlays))
+    }
 }
 
 impl CurrentSnapshot {
     /// For this kernel; no snapshot is taken yet.
     pub fn new(root: Arc<Definition>) -> Self {
-        Self::with(root, Arc::default())
-    }
-
-    /// [`CurrentSnapshot::new`] with some functions in the place of others.
-    pub fn with(root: Arc<Definition>, overlays: Arc<Overlays>) -> Self {
         Self {
             root,
-            overlays,
             latest: RwLock::new(None),
+            overlaid: RwLock::default(),
         }
-    }
-
-    /// The kernel.
-    pub fn root(&self) -> &Arc<Definition> {
-        &self.root
     }
 
     /// The fingerprint of a current snapshot, without holding on to it: what the look-up of a
@@ -380,9 +385,30 @@ impl CurrentSnapshot {
         {
             return Ok(latest.clone());
         }
-        let snapshot = Snapshot::with(&self.root, &self.overlays)?;
+        let snapshot = Snapshot::of(&self.root)?;
         // Another thread may have stored a newer one meanwhile; then the next call takes it again.
         *self.latest.write() = Some(snapshot.clone());
         Ok(snapshot)
+    }
+
+    /// [`CurrentSnapshot::get`] with some functions in the place of others. It is kept as long as the kernel is, and
+    /// somebody has the overlays.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::of`], where a function that stands in the place of another one is what calls itself, too.
+    pub fn get_with(&self, overlays: &Arc<Overlays>) -> Result<Arc<Snapshot>, RecursionError> {
+        let is_current = |s: &&OverlaidSnapshot| s.is_for(overlays) && s.latest.is_current();
+        if let Some(kept) = self.overlaid.read().iter().find(is_current) {
+            return Ok(kept.latest.clone());
+        }
+        let latest = Snapshot::with(&self.root, overlays)?;
+        let mut kept = self.overlaid.write();
+        kept.retain(|s| s.overlays.strong_count() > 0 && !s.is_for(overlays));
+        kept.push(OverlaidSnapshot {
+            overlays: Arc::downgrade(overlays),
+            latest: latest.clone(),
+        });
+        Ok(latest)
     }
 }

@@ -1,23 +1,19 @@
 //! What kernels call in a `Jit` whose hooks put device functions in the place of others.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use kiln_compiler::build::Kernel;
-use kiln_compiler::definition::{CurrentSnapshot, Fingerprint, Overlays, Snapshot};
+use kiln_compiler::definition::{Fingerprint, Overlays, Snapshot};
 use kiln_compiler::error::Result;
 use kiln_compiler::hook::{HookSet, HookSetError};
 use kiln_compiler::target::Target;
-use parking_lot::RwLock;
 
 use super::Jit;
 
-/// The overlays of a `Jit`, with its own snapshots of kernels.
+/// The overlays of a `Jit`. Kernels keep what was found of them, as long as there is this `Jit`.
 pub(super) struct Overlaid {
     /// What is wrong with them is told by each launch.
     overlays: Result<Arc<Overlays>, HookSetError>,
-    /// By the address of the kernel's definition, which its snapshot keeps alive.
-    snapshots: RwLock<HashMap<usize, Arc<CurrentSnapshot>>>,
 }
 
 impl Overlaid {
@@ -27,22 +23,15 @@ impl Overlaid {
         if overlays.as_ref().is_ok_and(|overlays| overlays.is_empty()) {
             return None;
         }
-        Some(Overlaid {
-            overlays,
-            snapshots: RwLock::default(),
-        })
+        Some(Overlaid { overlays })
     }
 
-    /// What this `Jit` knows of a kernel.
-    fn kernel(&self, kernel: &Kernel) -> Result<Arc<CurrentSnapshot>> {
-        let definition = kernel.definition();
-        let address = Arc::as_ptr(definition).addr();
-        if let Some(known) = self.snapshots.read().get(&address) {
-            return Ok(known.clone());
+    /// A kernel with everything that it calls through them.
+    fn snapshot(&self, kernel: &Kernel) -> Result<Arc<Snapshot>> {
+        match &self.overlays {
+            Ok(overlays) => kernel.snapshot_with(overlays),
+            Err(error) => Err(error.clone().into()),
         }
-        let overlays = self.overlays.clone()?;
-        let new = Arc::new(CurrentSnapshot::with(definition.clone(), overlays));
-        Ok(self.snapshots.write().entry(address).or_insert(new).clone())
     }
 }
 
@@ -52,7 +41,7 @@ impl Jit {
     pub(super) fn fingerprint(&self, kernel: &Kernel) -> Result<Fingerprint> {
         match &self.0.overlaid {
             None => kernel.fingerprint(),
-            Some(overlaid) => Ok(overlaid.kernel(kernel)?.fingerprint()?),
+            Some(overlaid) => Ok(overlaid.snapshot(kernel)?.fingerprint),
         }
     }
 
@@ -60,7 +49,7 @@ impl Jit {
     pub(super) fn snapshot(&self, kernel: &Kernel) -> Result<Arc<Snapshot>> {
         match &self.0.overlaid {
             None => kernel.snapshot(),
-            Some(overlaid) => Ok(overlaid.kernel(kernel)?.get()?),
+            Some(overlaid) => overlaid.snapshot(kernel),
         }
     }
 }

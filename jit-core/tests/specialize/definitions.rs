@@ -3,11 +3,11 @@
 //! What a redefinition changes, that going back undoes it, and that snapshots taken while other
 //! threads redefine are of one moment.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use expect_test::expect;
-use kiln_jit_core::definition::{CurrentSnapshot, Definition, Snapshot};
+use kiln_jit_core::definition::{CurrentSnapshot, Definition, Overlays, Snapshot};
 use kiln_jit_core::ir::*;
 use kiln_jit_core::specialize::specialize;
 
@@ -66,6 +66,29 @@ fn redefining_a_callee_is_seen_and_undone() {
     assert_eq!(first.fingerprint, third.fingerprint);
     assert!(!second.is_current() && third.age == 2);
     assert!(Arc::ptr_eq(&third, &handle.get().unwrap()));
+}
+
+#[test]
+fn snapshots_with_overlays_go_with_these() {
+    let (top, base) = diamond();
+    let handle = CurrentSnapshot::new(top);
+    let overlays: Vec<Arc<Overlays>> = (0..3).map(|_| Arc::default()).collect();
+    let take = |of: &Arc<Overlays>| Arc::downgrade(&handle.get_with(of).unwrap());
+    let kept: Vec<_> = overlays.iter().map(take).collect();
+    let count = |kept: &[Weak<Snapshot>]| kept.iter().filter(|s| s.strong_count() > 0).count();
+    assert_eq!(count(&kept), 3);
+    assert!(Weak::ptr_eq(&kept[2], &take(&overlays[2])));
+    // Those of overlays that nobody has go as soon as another is taken.
+    drop(overlays);
+    let other = Arc::default();
+    let last = take(&other);
+    assert_eq!(count(&kept), 0);
+    // A kernel that was redefined has one of each.
+    base.redefine(constant_function("base", 2).body()).unwrap();
+    let newer = take(&other);
+    assert_eq!(count(&[last, newer.clone()]), 1);
+    drop(handle);
+    assert_eq!(count(&[newer]), 0);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::panic::Location as RustLocation;
 use std::sync::Arc;
 
-use crate::definition::{Body, CurrentSnapshot, Definition, Fingerprint, ModuleError, Snapshot};
+use crate::definition::{
+    Body, CurrentSnapshot, Definition, Fingerprint, ModuleError, Overlays, Snapshot,
+};
 use crate::error::Error;
 use crate::ir::{
     FuncId, Function, FunctionKind, InstData, IntrinsicDef, Location, Module, Type, parse_file,
@@ -258,12 +260,6 @@ impl Kernel {
         self.definition.name().to_owned()
     }
 
-    /// The kernel, which other handles may share.
-    #[doc(hidden)]
-    pub fn definition(&self) -> &Arc<Definition> {
-        &self.definition
-    }
-
     /// The content of the kernel with everything it calls, as of now.
     #[doc(hidden)]
     #[inline]
@@ -276,6 +272,12 @@ impl Kernel {
     #[doc(hidden)]
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         Ok(self.snapshot.get()?)
+    }
+
+    /// The kernel with everything it calls through overlays, as of now.
+    #[doc(hidden)]
+    pub fn snapshot_with(&self, overlays: &Arc<Overlays>) -> Result<Arc<Snapshot>, Error> {
+        Ok(self.snapshot.get_with(overlays)?)
     }
 }
 
