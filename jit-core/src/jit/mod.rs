@@ -505,6 +505,7 @@ impl Jit {
     ///
     /// # Errors
     /// A kernel that calls itself.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub fn look_up(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<bool> {
         let consts = Consts::Bound(kernel.consts());

@@ -14,8 +14,8 @@ use std::collections::HashMap;
 
 use kiln_ir::fault::fault_insts;
 use kiln_ir::{
-    Constant, Control, FuncId, Function, Inst, InstData, Module, PrimaryMap, Region, RegionData,
-    SharedVar, Type, Value, Var, VarData, debug_as_text, error_text,
+    Constant, Control, FuncId, Function, Inst, InstData, Module, Region, RegionData, SharedVar,
+    Type, Value, Var, VarData, debug_as_text, error_text,
 };
 
 /// How deep calls may nest.
@@ -93,10 +93,11 @@ pub(crate) fn inline(module: &Module) -> Result<Flat, InlineError> {
 ///
 /// # Errors
 /// Calls that nest too deeply, or too many instructions.
+#[cfg(feature = "testing")]
 pub fn inlined(module: &Module) -> Result<Module, InlineError> {
     let Flat { function, .. } = inline(module)?;
     let mut flat = module.clone();
-    flat.functions = PrimaryMap::new();
+    flat.functions = kiln_ir::PrimaryMap::new();
     flat.functions.push(function);
     Ok(flat)
 }

@@ -19,8 +19,10 @@ mod segment;
 mod uniformity;
 
 pub(crate) use dwindle::dwindles;
+pub use inline::InlineError;
+#[cfg(feature = "testing")]
+pub use inline::inlined;
 pub(crate) use inline::{Flat, inline};
-pub use inline::{InlineError, inlined};
 pub(crate) use scope::Scopes;
 pub(crate) use segment::{Item, SegmentId, Segments, Unfit};
 pub(crate) use uniformity::Uniformities;
