@@ -3,6 +3,7 @@
 
 mod broken;
 mod hooked;
+mod hooked_whole;
 mod proof;
 mod tape;
 

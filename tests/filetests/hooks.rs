@@ -2,9 +2,9 @@
 //! little and shows.
 
 use kiln::core::build::DeviceFn;
-use kiln::core::hook::{Hook, HookSet};
+use kiln::core::hook::{Hook, HookSet, LoweredOperation};
 use kiln::core::inkwell::module::Module as LlvmModule;
-use kiln::core::inkwell::values::BasicValueEnum::FloatValue;
+use kiln::core::inkwell::values::BasicValueEnum::{FloatValue, PointerValue, StructValue};
 use kiln::core::ir::{BinaryOp, InstData, Type};
 
 /// All that a file can name.
@@ -15,6 +15,7 @@ pub(super) const ALL: [fn() -> Hook; 11] = [
     loses_checks,
     notes_faults,
     kiln::hooks::by_value,
+    keeps_stores,
     reciprocals,
     notes_before,
     no_passes,
@@ -67,6 +68,23 @@ fn notes_faults() -> Hook {
             k.global_zeros::<u32>("faults", 1).at(0).atomic_add(site);
         })?;
         Ok(Some(note.link_into(module, &[], &[])?))
+    })
+}
+
+/// Has every store of a struct written to memory, and builds structs anew.
+fn keeps_stores() -> Hook {
+    Hook::new("keeps-stores").lower_inst(|cx, inst, args| match (&inst.data, args) {
+        (InstData::Store { .. }, &[PointerValue(to), StructValue(value)]) => {
+            let store = cx.builder().build_store(to, value)?;
+            store.set_volatile(true)?;
+            Ok(Some(LoweredOperation::Done))
+        }
+        (InstData::Insert { index, .. }, &[StructValue(whole), part]) => {
+            let builder = cx.builder();
+            let whole = builder.build_insert_value(whole, part, *index, "inserted")?;
+            Ok(Some(whole.into_struct_value().into()))
+        }
+        _ => Ok(None),
     })
 }
 

@@ -26,7 +26,8 @@ fn too_new() -> Hook {
             kiln::core::ir::InstData::Binary { .. } if cx.result_type() == Type::I32 => {
                 let i32 = cx.llvm_result_type()?;
                 let name = "llvm.nvvm.redux.sync.min";
-                Ok(cx.call_intrinsic(name, Some(i32), &[args[0], all])?)
+                let called = cx.call_intrinsic(name, Some(i32), &[args[0], all])?;
+                Ok(Some(called.into()))
             }
             _ => Ok(None),
         }

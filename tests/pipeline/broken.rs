@@ -198,7 +198,7 @@ impl Assembles {
                 let asm =
                     context.create_inline_asm(ty, template, constraints, true, false, None, false);
                 let call = cx.builder().build_indirect_call(ty, asm, &[], "")?;
-                Ok(call.try_as_basic_value().basic())
+                Ok(Some(call.try_as_basic_value().basic().into()))
             })
     }
 }

@@ -2,8 +2,7 @@
 //! that execute the operation.
 
 use half::f16;
-use kiln::core::codegen::OperationLowering;
-use kiln::core::hook::{Hook, HookResult, HookSet};
+use kiln::core::hook::{Hook, HookResult, HookSet, LoweredOperation, OperationLowering};
 use kiln::core::inkwell::FloatPredicate;
 use kiln::core::inkwell::values::BasicValueEnum::{self, FloatValue, IntValue, PointerValue};
 use kiln::core::ir::{BinaryOp, CompareOp, InstData, InstNode, Type};
@@ -29,7 +28,7 @@ fn lower_inst<'ctx>(
     cx: &OperationLowering<'_, 'ctx>,
     inst: &InstNode,
     args: &[BasicValueEnum<'ctx>],
-) -> HookResult<Option<BasicValueEnum<'ctx>>> {
+) -> HookResult<Option<LoweredOperation<'ctx>>> {
     let builder = cx.builder();
     let is_u64 = inst
         .result
@@ -78,7 +77,7 @@ fn lower_inst<'ctx>(
             builder.position_at_end(done);
             let phi = builder.build_phi(word, "")?;
             phi.add_incoming(&[(&ten, high), (&value, before)]);
-            phi.as_basic_value()
+            phi.as_basic_value().into()
         }
         _ => return Ok(None),
     }))

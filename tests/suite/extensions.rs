@@ -5,8 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use kiln::core::abi::LaunchArg;
-use kiln::core::hook::Hook;
-use kiln::core::ir::{AddressSpace, AtomicOp, InstData, Type};
+use kiln::core::hook::{Hook, LoweredOperation};
+use kiln::core::inkwell::values::BasicValueEnum::{IntValue, PointerValue, StructValue};
+use kiln::core::inkwell::{AtomicOrdering, AtomicRMWBinOp};
+use kiln::core::ir::{
+    AddressSpace, AtomicOp, Cell, Effects, Family, InstData, IntrinsicDef, Meaning, Scalar, Type,
+    TypePattern,
+};
 use kiln::core::target::Target;
 use kiln::prelude::*;
 
@@ -23,6 +28,7 @@ chapter![
     functions_in_two_memories,
     kernels_share_globals,
     functions_stand_in_the_place_of_others,
+    operations_are_lowered_in_another_way,
 ];
 
 #[device_fn]
@@ -347,5 +353,136 @@ fn functions_stand_in_the_place_of_others(jit: &Jit) -> Outcome {
             (vec![want.0; 100], vec![want.1; 100])
         );
     }
+    Ok(())
+}
+
+/// The row of this chapter, for texts of its kernels.
+pub(crate) fn find(name: &str) -> Option<&'static IntrinsicDef> {
+    Some(&REMARK).filter(|row| row.name == name)
+}
+
+/// A row that gives nothing.
+static REMARK: IntrinsicDef = IntrinsicDef::new(
+    "extensions.remark",
+    &[TypePattern::Exact(Scalar::U32)],
+    TypePattern::Unit,
+    Meaning::Pure(|_, _| 0),
+)
+.with_effects(Effects::Memory)
+.with_cells(&[Cell::asm(
+    Family::PTX,
+    None,
+    "{ .reg .b32 a; mov.u32 a, $0; }",
+    "r",
+)]);
+
+#[derive(Copy, Clone, PartialEq, Debug, KernelType)]
+#[repr(C)]
+struct Span {
+    low: u32,
+    high: u32,
+}
+
+/// Each thread writes down its element of a slice and that of another thread.
+fn span_kernel() -> kiln::Result<Kernel> {
+    Kernel::build("spans", |k| {
+        let (x, spans) = (
+            k.slice("x", Type::U32),
+            k.slice_mut("spans", k.ty::<Span>()),
+        );
+        let sum = k.slice_mut("sum", Type::U32);
+        let tile = k.shared_array("tile", Type::F32, 64);
+        let t = k.thread_idx().x();
+        tile.at(t).set(x.at(t).get().cast(Type::F32));
+        k.barrier();
+        let [near, far] = [t, 63 - t].map(|at| tile.at(at).get().cast(Type::U32));
+        k.intrinsic(&REMARK, &[far]);
+        k.if_((t % 3).ne(0), || {
+            spans.at(t).set(k.construct(k.ty::<Span>(), &[near, far]));
+            sum.at(t).set(near);
+        });
+    })
+}
+
+/// Has stores of numbers add to what is there, and structs of two numbers hold them the other way round.
+fn adds_and_swaps(lowered: [Arc<AtomicU32>; 4]) -> Hook {
+    let [stores, structs, barriers, remarks] = lowered;
+    Hook::new("adds-and-swaps")
+        .key("counts", "what it lowers")
+        .lower_inst(move |cx, inst, args| match (&inst.data, args) {
+            (InstData::Store { .. }, &[PointerValue(to), IntValue(value)]) => {
+                let (add, relaxed) = (AtomicRMWBinOp::Add, AtomicOrdering::Monotonic);
+                cx.builder().build_atomicrmw(add, to, value, relaxed)?;
+                stores.fetch_add(1, Relaxed);
+                Ok(Some(LoweredOperation::Done))
+            }
+            (InstData::Construct { .. }, &[low, high]) => {
+                let StructValue(empty) = cx.llvm_result_type()?.const_zero() else {
+                    return Ok(None);
+                };
+                structs.fetch_add(1, Relaxed);
+                let span = cx.builder().build_insert_value(empty, high, 0, "")?;
+                let span = cx.builder().build_insert_value(span, low, 1, "")?;
+                Ok(Some(span.into_struct_value().into()))
+            }
+            (InstData::Barrier, []) => {
+                barriers.fetch_add(1, Relaxed);
+                if let Target::Cpu(_) = cx.target() {
+                    // The threads of a block meet there.
+                    return Ok(Some(LoweredOperation::Done));
+                }
+                let zero = cx.context().i32_type().const_zero().into();
+                let barrier = "llvm.nvvm.barrier.cta.sync.aligned.all";
+                Ok(Some(cx.call_intrinsic(barrier, None, &[zero])?.into()))
+            }
+            _ => Ok(None),
+        })
+        .lower_intrinsic(move |_, row, _| match row.name == REMARK.name {
+            true => {
+                remarks.fetch_add(1, Relaxed);
+                Ok(Some(LoweredOperation::Done))
+            }
+            false => Ok(None),
+        })
+        .if_supported()
+}
+
+fn operations_are_lowered_in_another_way(jit: &Jit) -> Outcome {
+    let lowered: [Arc<AtomicU32>; 4] = Default::default();
+    let hooked = with(jit, adds_and_swaps(lowered.clone()));
+    let x: Vec<u32> = (0..64).map(|i| i * i).collect();
+    let on_device = jit.upload(&x)?;
+    let kernel = span_kernel()?;
+    // Interpreted kernels are lowered by nobody.
+    let interprets = matches!(jit.target(), Target::Interpreter);
+    for (jit, is_hooked) in [(jit, false), (&hooked, !interprets)] {
+        let mut spans = jit.upload(&[Span { low: 7, high: 7 }; 64])?;
+        let mut sum = jit.upload(&[1000u32; 64])?;
+        jit.launch(&kernel, 1, 64, args!(&on_device, &mut spans, &mut sum))?;
+        let (spans, sum) = (spans.to_vec()?, sum.to_vec()?);
+        for (t, span) in spans.into_iter().enumerate() {
+            let (near, far) = (x[t], x[63 - t]);
+            let want = match (t % 3, is_hooked) {
+                (0, _) => (7, 7),
+                (_, false) => (near, far),
+                (_, true) => (far, near),
+            };
+            assert_eq!(
+                (span.low, span.high),
+                want,
+                "thread {t}, hooked: {is_hooked}"
+            );
+        }
+        for (t, sum) in sum.into_iter().enumerate() {
+            let want = match (t % 3, is_hooked) {
+                (0, _) => 1000,
+                (_, false) => x[t],
+                (_, true) => 1000 + x[t],
+            };
+            assert_eq!(sum, want, "thread {t}, hooked: {is_hooked}");
+        }
+    }
+    let counts = lowered.each_ref().map(|count| count.load(Relaxed) > 0);
+    assert_eq!(counts, [!interprets; 4]);
     Ok(())
 }

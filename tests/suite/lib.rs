@@ -86,7 +86,10 @@ impl Case {
 
 /// The row of the library or of a case with this name, for texts of the cases' kernels.
 pub fn find_row(name: &str) -> Option<&'static IntrinsicDef> {
-    let of_cases = || user_rows::find(name).or_else(|| row_patterns::find(name));
+    let of_cases = || {
+        let rows = [user_rows::find, row_patterns::find, extensions::find];
+        rows.iter().find_map(|find| find(name))
+    };
     kiln::stdlib::find(name).or_else(of_cases)
 }
 

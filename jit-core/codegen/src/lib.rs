@@ -28,7 +28,9 @@ pub use llvm::session::compile_module;
 pub use admitted::{Admitted, Float};
 pub use gpu::amdgpu::amdgpu_target;
 pub use gpu::kernel_entry_name;
-pub use hooks::{HookContext, KernelIdentity, LoweringHooks, OperationError, OperationLowering};
+pub use hooks::{
+    HookContext, KernelIdentity, LoweredOperation, LoweringHooks, OperationError, OperationLowering,
+};
 pub use illegal::{Illegal, IllegalOperations};
 pub use isa::{DirectIsa, Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel, Lowered};
 pub use llvm::error::{BackendError, CompileThreadError};

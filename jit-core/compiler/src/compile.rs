@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 
 use crate::code::{Assembled, Code, CompiledKernel, HostCode, KernelInfo, PtxCode};
 use crate::codegen::{
-    BackendError, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered, LoweringHooks,
-    OperationLowering, Session, compile_module,
+    BackendError, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered, LoweredOperation,
+    LoweringHooks, OperationLowering, Session, compile_module,
 };
 use crate::contract::{Checked, Contract};
 use crate::error::{CompileError, Error, Result};
@@ -516,21 +516,21 @@ impl<'a> HooksAsked<'a> {
         }
     }
 
-    /// The first value that one of the functions at a point gives.
+    /// What the first of the functions at a point makes of an operation that makes something of it.
     fn ask<'ctx, F: ?Sized>(
         &self,
         at: &At<F>,
         cx: &OperationLowering<'_, 'ctx>,
-        mut f: impl FnMut(&F) -> HookResult<Option<BasicValueEnum<'ctx>>>,
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-        let mut value = None;
+        mut f: impl FnMut(&F) -> HookResult<Option<LoweredOperation<'ctx>>>,
+    ) -> Result<Option<LoweredOperation<'ctx>>, BackendError> {
+        let mut lowered = None;
         for hook in self.hooks.iter() {
             let asked = hook.each(at, self.cx.kernel, |function| {
-                if value.is_none() {
+                if lowered.is_none() {
                     let start = Instant::now();
-                    value = failed(f(function))?;
-                    self.count(hook.name(), at.point(), start.elapsed(), value.is_some());
-                    let checked = value.map_or(Ok(()), |value| cx.check_result(value));
+                    lowered = failed(f(function))?;
+                    self.count(hook.name(), at.point(), start.elapsed(), lowered.is_some());
+                    let checked = lowered.map_or(Ok(()), |lowered| cx.check_result(lowered));
                     checked.map_err(|error| HookErrorKind::Failed(error.into()))?;
                 }
                 Ok(())
@@ -540,19 +540,22 @@ impl<'a> HooksAsked<'a> {
                 self.failure.lock().get_or_insert(error);
                 return Err(stop);
             }
-            if value.is_some() {
+            if lowered.is_some() {
                 self.lowered.lock().get_or_insert((hook, at.point()));
                 break;
             }
         }
-        Ok(value)
+        Ok(lowered)
     }
 }
 
 impl LoweringHooks for HooksAsked<'_> {
-    fn active(&self) -> bool {
-        self.hooks
-            .has(&[HookPoint::LowerInst, HookPoint::LowerIntrinsic])
+    fn lowers_insts(&self) -> bool {
+        self.hooks.has(&[HookPoint::LowerInst])
+    }
+
+    fn lowers_intrinsics(&self) -> bool {
+        self.hooks.has(&[HookPoint::LowerIntrinsic])
     }
 
     fn context(&self) -> HookContext<'_> {
@@ -564,7 +567,7 @@ impl LoweringHooks for HooksAsked<'_> {
         cx: &OperationLowering<'_, 'ctx>,
         inst: &InstNode,
         args: &[BasicValueEnum<'ctx>],
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+    ) -> Result<Option<LoweredOperation<'ctx>>, BackendError> {
         self.ask(&at::lower_inst(), cx, |lower| lower(cx, inst, args))
     }
 
@@ -573,7 +576,7 @@ impl LoweringHooks for HooksAsked<'_> {
         cx: &OperationLowering<'_, 'ctx>,
         def: &IntrinsicDef,
         args: &[BasicValueEnum<'ctx>],
-    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+    ) -> Result<Option<LoweredOperation<'ctx>>, BackendError> {
         self.ask(&at::lower_intrinsic(), cx, |lower| lower(cx, def, args))
     }
 }

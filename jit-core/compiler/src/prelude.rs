@@ -35,7 +35,7 @@
 
 pub use crate::hook::{
     HiddenArguments, Hook, HookContext, HookPoint, HookResult, HookSet, LaunchEvent, LaunchTime,
-    OperationLowering,
+    LoweredOperation, OperationLowering,
 };
 pub use crate::ir::{
     AddressSpace, AtomicOp, BinaryOp, Cell, CompareOp, Constant, Cursor, Family, FuncId, Function,

@@ -44,7 +44,8 @@ impl CpuIsa {
 
     /// The way to run a kernel: cut at its barriers; else with a coroutine for each warp; else, where
     /// lanes of a warp part at a barrier, for each thread.
-    fn plan<'a>(&self, legal: &'a Legal, contract: bool) -> Result<Plan<'a>, Unplannable> {
+    fn plan<'a>(&self, job: &LlvmJob<'a>) -> Result<Plan<'a>, Unplannable> {
+        let legal = job.legal;
         let no_block =
             || BackendError::new("vectorize", "the target does not say how large blocks are");
         let threads = self.target.block.ok_or_else(no_block)?;
@@ -53,9 +54,10 @@ impl CpuIsa {
             lanes: choose_lanes(legal, &self.target, threads),
         };
         let options = |barriers| PlanOptions {
-            contract,
+            contract: job.options.contract,
             has_f16c: self.target.features.converts_f16(),
             barriers,
+            hooked: job.hooks.lowers_insts(),
         };
         let wants = [
             self.target.barriers,
@@ -113,8 +115,7 @@ impl Isa for CpuIsa {
 
 impl LlvmIsa for CpuIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
-        let legal: &'a Legal = job.legal;
-        let plan = match self.plan(legal, job.options.contract) {
+        let plan = match self.plan(&job) {
             Ok(plan) => plan,
             Err(Unplannable::Backend(error)) => return Err(error),
             Err(other) => return Ok(Lowered::Interpret(other.to_string())),

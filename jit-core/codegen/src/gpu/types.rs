@@ -16,6 +16,7 @@ use inkwell::types::{BasicType as _, BasicTypeEnum, FloatType, IntType, PointerT
 use kiln_ir::legal::{LegalTypes, Proved as _};
 use kiln_ir::{AddressSpace, ArrayLen, Layout, Scalar, StructId, Type, TypeData};
 
+use crate::hooks::lanes_per_piece;
 use crate::llvm::error::BackendError;
 
 /// LLVM's number of an address space (LLVM, "User Guide for NVPTX Back-end", Address Spaces).
@@ -31,9 +32,6 @@ pub(crate) fn space_number(space: AddressSpace) -> u16 {
         AddressSpace::Local => 5,
     }
 }
-
-/// The largest alignment of a vector, in bytes (CUDA guide, "Built-in Vector Types").
-const VECTOR_ALIGN: u32 = 16;
 
 /// The types of one module in LLVM.
 pub(crate) struct TypeLowering<'a, 'ctx> {
@@ -142,12 +140,6 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
         self.context.struct_type(&fields, false)
     }
 
-    /// If a vector's memory form is an array of smaller vectors: the lanes of each.
-    pub(crate) fn lanes_per_piece(&self, element: Scalar, lanes: u8) -> Option<u8> {
-        let piece = (VECTOR_ALIGN / element.bytes()) as u8;
-        (lanes > piece).then_some(piece)
-    }
-
     /// The memory form of a type.
     pub(crate) fn memory(&self, ty: Type) -> Result<BasicTypeEnum<'ctx>, BackendError> {
         if let Some(&known) = self.memory.borrow().get(&ty) {
@@ -163,7 +155,7 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
             TypeData::Scalar(scalar) if scalar.is_bool() => Ok(self.int(8).into()),
             TypeData::Scalar(scalar) => Ok(self.scalar(scalar)),
             TypeData::Vector { element, lanes } => {
-                let Some(piece) = self.lanes_per_piece(element, lanes) else {
+                let Some(piece) = lanes_per_piece(element, lanes) else {
                     return Ok(self.vector(element, lanes));
                 };
                 let pieces = u32::from(lanes / piece);

@@ -41,6 +41,9 @@ pub(crate) trait Place<'ctx> {
     /// The type of an address.
     fn pointer(&self, space: AddressSpace) -> PointerType<'ctx>;
 
+    /// The type of the values of a struct or an array.
+    fn aggregate(&self, ty: Type) -> Result<BasicTypeEnum<'ctx>, BackendError>;
+
     /// Calls inline assembly, where the machine's code may have some.
     fn assembly(
         &self,
@@ -111,24 +114,25 @@ pub enum OperationError {
     },
     /// A type whose values are no single value of LLVM's.
     #[error("{}", error_text!(
-        "a `{ty}` is no single value of LLVM's; only scalars, vectors and addresses are"
+        "a `{ty}` is no single value of LLVM's; a slice is two, its address and its length"
     ))]
     NotOneValue {
         /// The type.
         ty: String,
     },
-    /// An operation was lowered to a value of another type than its result has.
+    /// An operation was lowered to something else than it gives.
     #[error("{}", error_text!(
-        "an operation of function `{function}` was lowered to a value of LLVM's type `{given}`, and its result is of \
-         type `{wanted}`; give one of that, which `OperationLowering::llvm_result_type` says"
+        "an operation of function `{function}` was lowered to {given}, and it gives {wanted}; give {advice}"
     ))]
     WrongValue {
         /// The function of the IR.
         function: String,
-        /// The type of the value.
+        /// What was given: a value of a type, a slice, or nothing.
         given: String,
-        /// The type of the result.
+        /// What the operation gives.
         wanted: String,
+        /// What is to be given.
+        advice: &'static str,
     },
     /// A text with a zero in it, which LLVM would take for its end.
     #[error("{}", error_text!("there is a NUL character in {what}; leave it out"))]
@@ -214,7 +218,7 @@ impl<'a, 'ctx> OperationLowering<'a, 'ctx> {
         self.module
     }
 
-    /// The type of the operation's result.
+    /// The type of the operation's result; [`Type::UNIT`] if it gives nothing.
     pub fn result_type(&self) -> Type {
         let result = self.inst.result;
         result.map_or(Type::UNIT, |value| self.function.type_of(value))
@@ -228,10 +232,12 @@ impl<'a, 'ctx> OperationLowering<'a, 'ctx> {
         types
     }
 
-    /// The LLVM type that values of a type have here: that of the values that a hook is given and gives.
+    /// The LLVM type that values of a type have here: that of the values that a hook is given and gives. Structs and
+    /// arrays are LLVM's, of what lies in memory: in them a bool is a byte, a slice is its address and a length of 64
+    /// bits, and a vector of more than 16 bytes is an array of vectors of 16.
     ///
     /// # Errors
-    /// [`OperationError::NotOneValue`], as of slices, which are two values, and structs.
+    /// [`OperationError::NotOneValue`], as of slices, which are two values.
     pub fn llvm_type(&self, ty: Type) -> Result<BasicTypeEnum<'ctx>, OperationError> {
         match *self.module.types.data(ty) {
             TypeData::Scalar(scalar) => Ok(scalar_type(self.context, scalar)),
@@ -239,13 +245,12 @@ impl<'a, 'ctx> OperationLowering<'a, 'ctx> {
                 Ok(vector_type(scalar_type(self.context, element), lanes))
             }
             TypeData::Pointer { space, .. } => Ok(self.place.pointer(space).into()),
-            TypeData::Unit
-            | TypeData::Array { .. }
-            | TypeData::Struct(_)
-            | TypeData::Slice { .. }
-            | TypeData::Param(_) => Err(OperationError::NotOneValue {
-                ty: self.module.types.display(ty).to_string(),
-            }),
+            TypeData::Array { .. } | TypeData::Struct(_) => Ok(self.place.aggregate(ty)?),
+            TypeData::Unit | TypeData::Slice { .. } | TypeData::Param(_) => {
+                Err(OperationError::NotOneValue {
+                    ty: self.module.types.display(ty).to_string(),
+                })
+            }
         }
     }
 
@@ -308,23 +313,6 @@ impl<'a, 'ctx> OperationLowering<'a, 'ctx> {
         };
         self.place.assembly(self.builder, assembly, result, args)
     }
-
-    /// Whether a value has the type of the result that it is to stand for.
-    ///
-    /// # Errors
-    /// [`OperationError::WrongValue`]; as [`OperationLowering::llvm_type`].
-    pub fn check_result(&self, value: BasicValueEnum<'ctx>) -> Result<(), OperationError> {
-        let wanted = self.llvm_result_type()?;
-        if value.get_type() == wanted {
-            return Ok(());
-        }
-        let text = |ty: BasicTypeEnum<'ctx>| ty.print_to_string().to_string_lossy().into_owned();
-        Err(OperationError::WrongValue {
-            function: self.function.name.clone(),
-            given: text(value.get_type()),
-            wanted: text(wanted),
-        })
-    }
 }
 
 impl InlineAssembly<'_> {
@@ -351,6 +339,15 @@ pub(crate) fn scalar_type(context: &Context, scalar: Scalar) -> BasicTypeEnum<'_
         Scalar::F32 => context.f32_type().into(),
         Scalar::F64 => context.f64_type().into(),
     }
+}
+
+/// The largest alignment of a vector in memory, in bytes (CUDA guide, "Built-in Vector Types").
+const VECTOR_ALIGN: u32 = 16;
+
+/// If a vector in a struct, in an array or behind an address is an array of smaller vectors: the lanes of each.
+pub(crate) fn lanes_per_piece(element: Scalar, lanes: u8) -> Option<u8> {
+    let piece = (VECTOR_ALIGN / element.bytes()) as u8;
+    (lanes > piece).then_some(piece)
 }
 
 fn vector_type(element: BasicTypeEnum<'_>, lanes: u8) -> BasicTypeEnum<'_> {

@@ -100,13 +100,14 @@ pub(crate) struct Unfit {
 }
 
 impl Segments {
-    /// Cuts a kernel.
+    /// Cuts a kernel for blocks of a shape. A barrier is the last operation of the segment before it if
+    /// `keep_barriers`, and else in none.
     pub(crate) fn of(
         module: &Module,
         flat: &Flat,
         scopes: &Scopes,
         uniformity: &Uniformities,
-        block: BlockShape,
+        (block, keep_barriers): (BlockShape, bool),
     ) -> Result<Segments, Unfit> {
         let function = &flat.function;
         let mut cutter = Cutter {
@@ -114,6 +115,7 @@ impl Segments {
             function,
             uniformity,
             meets: meeting_places(function, scopes, block),
+            keep_barriers,
             segments: Vec::new(),
         };
         if block.warps() == 1 {
@@ -146,6 +148,7 @@ impl Segments {
             function,
             uniformity,
             meets: HashSet::new(),
+            keep_barriers: true,
             segments: Vec::new(),
         };
         cutter.check_lanes_meet(scopes)?;
@@ -223,6 +226,7 @@ struct Cutter<'a> {
     function: &'a Function,
     uniformity: &'a Uniformities,
     meets: HashSet<Inst>,
+    keep_barriers: bool,
     segments: Vec<Segment>,
 }
 
@@ -235,6 +239,9 @@ impl Cutter<'_> {
             if !self.meets.contains(&inst) {
                 run.push(inst);
                 continue;
+            }
+            if self.keep_barriers && function.insts[inst].data.is_barrier() {
+                run.push(inst);
             }
             self.flush(&mut run, &mut items);
             if let Some(item) = self.item(inst)? {

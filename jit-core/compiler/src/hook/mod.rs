@@ -81,7 +81,9 @@ pub use point::{HookPoint, Needs};
 pub use problem::{Problem, Problems};
 pub use set::HookSet;
 
-pub use crate::codegen::{HookContext, KernelIdentity, OperationError, OperationLowering};
+pub use crate::codegen::{
+    HookContext, KernelIdentity, LoweredOperation, OperationError, OperationLowering,
+};
 
 use key::Settings;
 use overlay::Overlay;

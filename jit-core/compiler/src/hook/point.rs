@@ -10,7 +10,7 @@ use inkwell::values::BasicValueEnum;
 
 use super::{HiddenArguments, Hook, HookContext, HookResult, LaunchEvent};
 use crate::args::Arg;
-use crate::codegen::OperationLowering;
+use crate::codegen::{LoweredOperation, OperationLowering};
 use crate::error::Error;
 use crate::ir::{FuncId, InstNode, IntrinsicDef, Module};
 use crate::job::CompileJob;
@@ -213,29 +213,36 @@ points! {
     LowerAbi = lower_abi, Nothing, true:
         [Fn(&HookContext<'_>, &mut Module) -> HookResult<()>]
 
-    /// Lowers one instruction instead of the compiler: gives the LLVM value of its result, or `None` to leave it.
-    /// Asked for every instruction that gives a scalar, a vector or an address; what gives nothing, as a store or a
-    /// barrier does, a slice, a struct or an array is for [`Hook::rewrite_ir`]. The last argument is the operands'
-    /// LLVM values, in order; a slice is two, address and length.
+    /// Lowers one instruction instead of the compiler: builds what it does and gives what it gives, a value, a slice's
+    /// address and length or [`LoweredOperation::Done`], or gives `None` to leave it. The last argument is the
+    /// operands' LLVM values, in order; a slice is two, address and length
+    /// ([`OperationLowering::llvm_type`] says what the others are).
+    ///
+    /// Asked for every instruction but those that say where control goes (`if`, loops, `break`, `continue`, `return`)
+    /// and those of variables: the first have no code in one place, the second no place that code could name. These
+    /// are for [`Hook::rewrite_ir`].
     ///
     /// The code is one thread's, on a CPU too, where it is run for each lane that executes the instruction. There
-    /// calls of device functions are gone by then, and what the threads of a warp do together cannot be lowered by
-    /// a hook. Lanes that have the same operands have to get the same value, as with the instruction's own meaning.
+    /// calls of device functions are gone by then, what the threads of a warp do together cannot be lowered by
+    /// a hook, and the threads of a block meet at a barrier whatever a hook builds there. Lanes that have the same
+    /// operands have to get the same value, as with the instruction's own meaning. Must hold after: the code does to
+    /// memory what the instruction does, and no more, as the compiler knows by the instructions which memory is
+    /// written and which never changes.
     LowerInst = lower_inst, Llvm, true:
         [for<'ctx> Fn(
             &OperationLowering<'_, 'ctx>,
             &InstNode,
             &[BasicValueEnum<'ctx>],
-        ) -> HookResult<Option<BasicValueEnum<'ctx>>>]
+        ) -> HookResult<Option<LoweredOperation<'ctx>>>]
 
-    /// Lowers one call of an intrinsic instead of the compiler, as [`Hook::lower_inst`]. Rows whose meaning is a
-    /// function of the IR are gone by then; replace these by [`Hook::rewrite_ir`].
+    /// Lowers one call of an intrinsic instead of the compiler, as [`Hook::lower_inst`]; of a row that gives nothing, too.
+    /// Rows whose meaning is a function of the IR are gone by then; replace these by [`Hook::rewrite_ir`].
     LowerIntrinsic = lower_intrinsic, Llvm, true:
         [for<'ctx> Fn(
             &OperationLowering<'_, 'ctx>,
             &IntrinsicDef,
             &[BasicValueEnum<'ctx>],
-        ) -> HookResult<Option<BasicValueEnum<'ctx>>>]
+        ) -> HookResult<Option<LoweredOperation<'ctx>>>]
 
     /// Changes the LLVM module before it is optimized; link bitcode here. Must hold after, which the compiler
     /// checks: LLVM's verifier accepts it; the kernel is still there; what it calls is in it, or an intrinsic that

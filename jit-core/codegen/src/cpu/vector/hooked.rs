@@ -10,13 +10,13 @@ use inkwell::module::Linkage;
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FunctionType, PointerType};
 use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
-use kiln_ir::legal::{LegalTypes, Proved as _};
 use kiln_ir::{AddressSpace, InstNode, LeafType, Type, Uniformity, Value};
 
 use super::Warp;
 use super::emit::{Built, Emit};
+use super::hook_values::HookValues;
 use super::leaf::{Leaf, Leaves};
-use crate::hooks::{InlineAssembly, OperationError, OperationLowering, Place, scalar_type};
+use crate::hooks::{InlineAssembly, OperationError, OperationLowering, Place};
 use crate::llvm::ask::value_of;
 use crate::llvm::error::BackendError;
 
@@ -30,18 +30,16 @@ enum Operand<'ctx> {
 }
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
-    /// What a hook makes of an instruction, if there is one that wants it.
+    /// What a hook makes of an instruction, if there is one that wants it: the leaves of its result, none where it
+    /// gives nothing.
     pub(super) fn ask_hooks(
         &mut self,
         node: &InstNode,
     ) -> Result<Option<Leaves<'ctx>>, BackendError> {
-        let Some(result) = node.result.filter(|_| self.emit.hooks.active()) else {
-            return Ok(None);
-        };
-        let ty = self.type_of(result);
-        if self.types().is_aggregate(ty) || self.types().is_slice(ty) {
+        if !self.emit.hooks.want(&node.data) {
             return Ok(None);
         }
+        let ty = node.result.map_or(Type::UNIT, |r| self.type_of(r));
         let Some(function) = self.outline(node, ty)? else {
             return Ok(None);
         };
@@ -52,8 +50,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let uniform = |(leaf, _): &(Leaf<'ctx>, LeafType)| matches!(leaf, Leaf::Uniform(_));
         let alone = self.single.is_some() || self.emit.lanes == 1;
-        let same =
-            self.kernel.uniformity.value(result) != Uniformity::Lane && leaves.iter().all(uniform);
+        // What gives nothing is done for what it does, by each thread.
+        let result_is_same = |result| self.kernel.uniformity.value(result) != Uniformity::Lane;
+        let same = node.result.is_some_and(result_is_same) && leaves.iter().all(uniform);
         match alone || same {
             true => self.call_once(function, &leaves).map(Some),
             false => self.call_for_lanes(function, &leaves, ty).map(Some),
@@ -186,14 +185,18 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         builder.position_at_end(emit.context.append_basic_block(function, "entry"));
 
         let inner = Emit { builder, ..*emit };
+        let seen = HookValues {
+            emit: &inner,
+            types: self.types(),
+        };
         let mut leaves = function.get_param_iter();
         let mut args = Vec::new();
         for operand in operands(node) {
-            inner.push_args(self.types(), self.type_of(operand), &mut leaves, &mut args)?;
+            seen.push_args(self.type_of(operand), &mut leaves, &mut args)?;
         }
         let operation = OperationLowering {
             hook: emit.hooks.context(),
-            place: &inner,
+            place: &seen,
             context: emit.context,
             builder: &inner.builder,
             llvm_module: emit.module,
@@ -202,18 +205,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             function: self.function(),
             inst: node,
         };
-        let mut value = emit.hooks.lower_inst(&operation, node, &args)?;
-        if let (None, Some((id, _))) = (value, node.data.intrinsic()) {
-            let def = self.kernel.module.intrinsics[id];
-            value = emit.hooks.lower_intrinsic(&operation, def, &args)?;
-        }
-        let Some(value) = value else {
+        let Some(lowered) = emit.hooks.ask(&operation, &args)? else {
             // SAFETY: nothing calls it yet, and nothing holds what is in it.
             unsafe { function.delete() };
             return Ok(None);
         };
-        operation.check_result(value)?;
-        inner.return_leaves(value, &results)?;
+        seen.return_leaves(lowered, result)?;
         Ok(Some(function))
     }
 }
@@ -247,9 +244,13 @@ fn function_type<'ctx>(
         .fn_type(&params, false)
 }
 
-impl<'ctx> Place<'ctx> for Emit<'_, 'ctx> {
+impl<'ctx> Place<'ctx> for HookValues<'_, '_, 'ctx> {
     fn pointer(&self, _: AddressSpace) -> PointerType<'ctx> {
-        self.address_type()
+        self.emit.address_type()
+    }
+
+    fn aggregate(&self, ty: Type) -> Result<BasicTypeEnum<'ctx>, BackendError> {
+        Ok(self.memory_type(ty))
     }
 
     /// Without a parser of assembly LLVM would end the process.
@@ -268,11 +269,6 @@ impl<'ctx> Place<'ctx> for Emit<'_, 'ctx> {
 }
 
 impl<'ctx> Emit<'_, 'ctx> {
-    /// Memory is one on a CPU.
-    fn address_type(&self) -> PointerType<'ctx> {
-        self.context.ptr_type(inkwell::AddressSpace::default())
-    }
-
     /// Calls a function that [`Warp::outline`] has made; the leaves of its result.
     fn call_hooked(
         &self,
@@ -285,78 +281,5 @@ impl<'ctx> Emit<'_, 'ctx> {
         (0..whole.get_type().count_fields())
             .map(|i| Ok(self.builder.build_extract_value(whole, i, "")?))
             .collect()
-    }
-
-    /// The type that hooks see a value in, as on a GPU.
-    fn value_type(&self, types: LegalTypes<'_>, ty: Type) -> BasicTypeEnum<'ctx> {
-        if let Some((element, lanes)) = types.as_vector(ty) {
-            return self
-                .vector(scalar_type(self.context, element), lanes.into())
-                .into();
-        }
-        if types.is_pointer(ty) {
-            return self.address_type().into();
-        }
-        scalar_type(self.context, types.scalar_of(ty))
-    }
-
-    /// The arguments that a hook sees of an operand: numbers, addresses and vectors, of a slice its
-    /// address and its length, of an aggregate its parts.
-    fn push_args(
-        &self,
-        types: LegalTypes<'_>,
-        ty: Type,
-        leaves: &mut impl Iterator<Item = BasicValueEnum<'ctx>>,
-        args: &mut Vec<BasicValueEnum<'ctx>>,
-    ) -> Result<(), BackendError> {
-        let mut next = || leaves.next().proved("a leaf of an operand");
-        if let Some((_, lanes)) = types.as_vector(ty) {
-            let vector = self.value_type(types, ty).into_vector_type();
-            let mut whole = vector.const_zero();
-            for lane in 0..lanes {
-                let part = self.as_hooks_see(next(), vector.get_element_type())?;
-                let lane = self.i32(lane.into());
-                whole = self.builder.build_insert_element(whole, part, lane, "")?;
-            }
-            args.push(whole.into());
-            return Ok(());
-        }
-        for leaf in types.leaves(ty) {
-            let value = next();
-            args.push(match leaf.scalar() {
-                Some(scalar) => self.as_hooks_see(value, scalar_type(self.context, scalar))?,
-                None => value,
-            });
-        }
-        Ok(())
-    }
-
-    /// 16-bit floats are carried as their bits.
-    fn as_hooks_see(&self, value: BasicValueEnum<'ctx>, ty: BasicTypeEnum<'ctx>) -> Built<'ctx> {
-        match value.get_type() == ty {
-            true => Ok(value),
-            false => Ok(self.builder.build_bit_cast(value, ty, "")?),
-        }
-    }
-
-    /// Returns a hook's value, in leaves.
-    fn return_leaves(
-        &self,
-        value: BasicValueEnum<'ctx>,
-        results: &[LeafType],
-    ) -> Result<(), BackendError> {
-        let mut parts = Vec::new();
-        for (i, leaf) in (0..).zip(results) {
-            let part = match value {
-                BasicValueEnum::VectorValue(vector) => {
-                    self.builder
-                        .build_extract_element(vector, self.i32(i), "")?
-                }
-                whole => whole,
-            };
-            parts.push(self.as_hooks_see(part, self.leaf_type(*leaf))?);
-        }
-        self.builder.build_aggregate_return(&parts)?;
-        Ok(())
     }
 }

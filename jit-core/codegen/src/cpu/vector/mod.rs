@@ -16,7 +16,7 @@
 //! | `flow`, `uncounted`, `single` | branches, counted loops and masks; other loops; branches that one lane takes |
 //! | `leaf` | what a value is: uniform, affine, or any vector |
 //! | `arith`, `cast`, `intrinsic` | operations |
-//! | `hooked` | operations that hooks lower |
+//! | `hooked`, `hook_values` | operations that hooks lower; their values as hooks see them |
 //! | `warp_op`, `warp_shuffle`, `warp_group` | operations that lanes execute together |
 //! | `address`, `access`, `atomic` | bounds checks, loads and stores, atomics |
 //! | `look` | where code looks whether its launch is to end |
@@ -32,6 +32,7 @@ mod coroutine;
 mod emit;
 mod entry;
 mod flow;
+mod hook_values;
 mod hooked;
 mod intrinsic;
 mod lanes;

@@ -32,6 +32,9 @@ pub(crate) struct PlanOptions {
     pub(crate) has_f16c: bool,
     /// What happens at barriers.
     pub(crate) barriers: Barriers,
+    /// Whether hooks lower operations. Then barriers are operations of segments, as hooks may do something there,
+    /// and private memory lies as addresses say, as hooks may use these.
+    pub(crate) hooked: bool,
 }
 
 /// Why there is no plan.
@@ -124,7 +127,10 @@ impl<'m> Plan<'m> {
         let scopes = Scopes::of(&flat.function);
         let uniformity = Uniformities::of(module, &flat, &scopes, block);
         let cut = match options.barriers {
-            Barriers::Segments => Segments::of(module, &flat, &scopes, &uniformity, block),
+            Barriers::Segments => {
+                let shape = (block, options.hooked);
+                Segments::of(module, &flat, &scopes, &uniformity, shape)
+            }
             Barriers::Coroutines => Segments::whole(module, &flat, &scopes, &uniformity),
         };
         let segments = cut.map_err(|Unfit { inst, why }| {
@@ -135,7 +141,10 @@ impl<'m> Plan<'m> {
             }
         })?;
         let layout = legal.layout().clone();
-        let spread = spread_memory(&flat);
+        let spread = match options.hooked {
+            true => HashSet::new(),
+            false => spread_memory(&flat),
+        };
         let provenance = Provenance::of(module, &flat.function);
         let mut used = HashSet::new();
         flat.function.for_each_inst(|_, inst| {

@@ -105,9 +105,14 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
         let node = &self.function().insts[inst];
         let result = node.result.map_or(Type::UNIT, |r| self.type_of(r));
         let one = |leaf: Leaf<'ctx>| Some(Leaves::from_elem(leaf, 1));
-        if let (Some(result), Some(wide)) = (node.result, self.ask_hooks(node)?) {
-            let wide = self.normalize(wide)?;
-            self.define(result, wide);
+        if let Some(wide) = self.ask_hooks(node)? {
+            if let Some(result) = node.result {
+                let wide = self.normalize(wide)?;
+                self.define(result, wide);
+            } else if node.data.is_barrier() {
+                // What a thread does there is the hook's; that threads meet is decided by how the block is cut.
+                self.barrier()?;
+            }
             return Ok(());
         }
         let value = match node.data {

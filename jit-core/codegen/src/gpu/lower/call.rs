@@ -4,7 +4,7 @@ use inkwell::builder::Builder;
 use inkwell::types::{BasicTypeEnum, PointerType};
 use inkwell::values::{BasicValueEnum, CallSiteValue};
 
-use kiln_ir::{AddressSpace, Effects};
+use kiln_ir::{AddressSpace, Effects, Type};
 
 use super::{FunctionLowering, ModuleLowering, Point};
 use crate::gpu::inline_ptx::InlinePtx;
@@ -67,6 +67,10 @@ impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
 impl<'ctx> Place<'ctx> for ModuleLowering<'_, 'ctx> {
     fn pointer(&self, space: AddressSpace) -> PointerType<'ctx> {
         self.types.pointer(space)
+    }
+
+    fn aggregate(&self, ty: Type) -> Result<BasicTypeEnum<'ctx>, BackendError> {
+        self.types.value(ty)
     }
 
     fn assembly(

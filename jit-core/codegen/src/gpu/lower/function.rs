@@ -22,7 +22,7 @@ use super::control::LoopBlocks;
 use super::signature::Arrival;
 use super::value::Lowered;
 use crate::gpu::types::TypeLowering;
-use crate::hooks::OperationLowering;
+use crate::hooks::{LoweredOperation, OperationLowering};
 use crate::llvm::error::BackendError;
 use crate::private::needs_zeros;
 use crate::provenance::Provenance;
@@ -299,7 +299,11 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let node = &function.insts[inst];
         self.locate(node.location);
         let lowered = match self.ask_hooks(node)? {
-            Some(replaced) => Some(Lowered::One(replaced)),
+            Some(LoweredOperation::Value(value)) => Some(Lowered::One(value)),
+            Some(LoweredOperation::Slice { address, length }) => {
+                Some(Lowered::Slice(address, length))
+            }
+            Some(LoweredOperation::Done) => None,
             None => self.lower_data(inst, node)?,
         };
         if let Some(result) = node.result {
@@ -308,32 +312,15 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         Ok(())
     }
 
-    fn ask_hooks(&mut self, node: &InstNode) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+    fn ask_hooks(&self, node: &InstNode) -> Result<Option<LoweredOperation<'ctx>>, BackendError> {
         let hooks = self.module.hooks;
-        let Some(result) = node.result.filter(|_| hooks.active()) else {
-            return Ok(None);
-        };
-        let table = self.types().table();
-        let ty = self.type_of(result);
-        if table.is_aggregate(ty) || table.is_slice(ty) {
+        if !hooks.want(&node.data) {
             return Ok(None);
         }
-        let mut operands = Vec::new();
-        node.data.for_each_operand(|value| operands.push(value));
         let mut args = Vec::new();
-        for operand in operands {
-            self.get(operand).flatten(&mut args);
-        }
-        let operation = self.operation(node);
-        let mut replaced = hooks.lower_inst(&operation, node, &args)?;
-        if let (None, Some((id, _))) = (replaced, node.data.intrinsic()) {
-            let def = self.module.module.intrinsics[id];
-            replaced = hooks.lower_intrinsic(&operation, def, &args)?;
-        }
-        if let Some(value) = replaced {
-            operation.check_result(value)?;
-        }
-        Ok(replaced)
+        node.data
+            .for_each_operand(|operand| self.get(operand).flatten(&mut args));
+        hooks.ask(&self.operation(node), &args)
     }
 
     /// The list of all instructions.

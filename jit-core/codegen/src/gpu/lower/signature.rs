@@ -17,6 +17,7 @@ use kiln_ir::{
 use super::{ModuleLowering, names};
 use crate::gpu::inline_ptx::enum_attribute;
 use crate::gpu::types::space_number;
+use crate::hooks::lanes_per_piece;
 use crate::llvm::error::BackendError;
 
 /// How one IR parameter arrives.
@@ -40,7 +41,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         let kernel = function.kind == FunctionKind::Kernel;
         let types = self.types.table();
         // LLVM would align such a vector, and a struct that holds one, to its size.
-        let in_pieces = |(element, lanes)| self.types.lanes_per_piece(element, lanes).is_some();
+        let in_pieces = |(element, lanes)| lanes_per_piece(element, lanes).is_some();
         if types.is_slice(ty) {
             Arrival::Slice
         } else if param.passing == Passing::ByValue {

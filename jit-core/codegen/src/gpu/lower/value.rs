@@ -9,6 +9,7 @@ use kiln_ir::legal::Proved as _;
 use kiln_ir::{Type, TypeData};
 
 use super::FunctionLowering;
+use crate::hooks::lanes_per_piece;
 use crate::llvm::ask::aggregate;
 use crate::llvm::error::BackendError;
 
@@ -129,7 +130,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             }
             TypeData::Vector { element, lanes } => {
                 let value = value.one();
-                match self.types().lanes_per_piece(element, lanes) {
+                match lanes_per_piece(element, lanes) {
                     None => Ok(value),
                     Some(piece) => {
                         self.vector_to_pieces(value, ty, self.types().vector(element, piece))
@@ -165,12 +166,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                     .build_int_truncate(value.into_int_value(), self.types().int(1), "")?
                     .into(),
             )),
-            TypeData::Vector { element, lanes } => {
-                match self.types().lanes_per_piece(element, lanes) {
-                    None => Ok(Lowered::One(value)),
-                    Some(piece) => self.vector_from_pieces(value, ty, (lanes, piece)),
-                }
-            }
+            TypeData::Vector { element, lanes } => match lanes_per_piece(element, lanes) {
+                None => Ok(Lowered::One(value)),
+                Some(piece) => self.vector_from_pieces(value, ty, (lanes, piece)),
+            },
             TypeData::Slice { wide, .. } => {
                 let ptr = self.extract_part(value, 0)?.into_pointer_value();
                 let len = self.extract_part(value, 1)?.into_int_value();
