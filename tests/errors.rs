@@ -7,7 +7,7 @@ use kiln::core::args;
 use kiln::core::hook::{Hook, HookSet};
 use kiln::core::ir::InstData;
 use kiln::core::runtime::CpuOptions;
-use kiln::core::target::{PtxTarget, Target};
+use kiln::core::target::{CustomTarget, PtxTarget, Target};
 use kiln::prelude::*;
 use kiln::{Error, Result};
 
@@ -480,7 +480,7 @@ fn code_of_another_device() {
     check(
         jit.launch(&fill(), 1, 32, args!(&mut x)),
         expect![[r#"
-            kernel `fill` was compiled for sm_75, PTX 7.8, which this machine's CPU does not run; where kernels are launched, leave `JitOptions::target` unset, and `CompileJob::target` in hooks as it is
+            kernel `fill` was compiled for sm_75, PTX 7.8, which this machine's CPU does not run; where kernels are launched, leave `JitOptions::target` unset
         "#]],
     );
     // Nobody has set it but a hook.
@@ -488,12 +488,54 @@ fn code_of_another_device() {
         job.target = Target::Ptx(PtxTarget::for_sm(90));
         Ok(())
     });
-    let jit = Jit::with(Device::cpu(), retargets.into(), JitOptions::default());
+    let quiet = Hook::new("quiet").prepare_job(|_| Ok(()));
+    let hooks = HookSet::from(retargets).with(quiet);
+    let jit = Jit::with(Device::cpu(), hooks, JitOptions::default());
     check(
         jit.launch(&fill(), 1, 32, args!(&mut x)),
         expect![[r#"
-        kernel `fill` was compiled for sm_90, PTX 8.0, which this machine's CPU does not run; where kernels are launched, leave `JitOptions::target` unset, and `CompileJob::target` in hooks as it is
-    "#]],
+            hook `retargets` changed the target to sm_90, PTX 8.0: kernel `fill` was compiled for sm_90, PTX 8.0, which this machine's CPU does not run; where kernels are launched, leave `JitOptions::target` unset
+              leave `CompileJob::target` as it is where kernels are launched; `JitOptions::target` says what other machine's code is looked at
+              kernel: fill, extension point: prepare_job
+        "#]],
+    );
+}
+
+/// Targets that no code is made for, or that another hook can do nothing for.
+#[test]
+fn targets_of_hooks_that_cannot_be() {
+    let retargets = |target: fn() -> Target| {
+        Hook::new("retargets")
+            .key("target", target())
+            .prepare_job(move |job| {
+                job.target = target();
+                Ok(())
+            })
+    };
+    let unknown = || {
+        Target::Custom(CustomTarget {
+            family: "tape",
+            settings: String::new(),
+        })
+    };
+    let reads = Hook::new("reads").rewrite_ptx(|_, _| Ok(()));
+    let mut x = Jit::on(Device::cpu()).zeros::<u32>(4).expect("memory");
+    check(
+        compiling(retargets(unknown).into()).inspect(&fill(), args!(&mut x)),
+        expect![[r#"
+            hook `retargets` changed the target to tape: kernel `fill`: nothing makes code for the target `tape`; add what does to `JitOptions::isas`
+              leave `CompileJob::target` as it is where kernels are launched; `JitOptions::target` says what other machine's code is looked at
+              kernel: fill, extension point: prepare_job
+        "#]],
+    );
+    let to_interpreter = HookSet::from(retargets(|| Target::Interpreter)).with(reads);
+    check(
+        compiling(to_interpreter).inspect(&fill(), args!(&mut x)),
+        expect![[r#"
+            hook `retargets` changed the target to interpreter: hook `reads` has `rewrite_ptx`, and compiling for interpreter does not come there; take the hook out, or say by `Hook::if_supported` that it is to do there what it can
+              leave `CompileJob::target` as it is where kernels are launched; `JitOptions::target` says what other machine's code is looked at
+              kernel: fill, extension point: prepare_job
+        "#]],
     );
 }
 

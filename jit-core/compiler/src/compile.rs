@@ -34,6 +34,7 @@ use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
 use crate::observe::{Clock, Onlooker, Passed, Passing};
 pub use crate::observe::{HookStep, NoObserver, Stage, StageObserver};
+use crate::target::Target;
 use crate::under_way::{Compilation, UnderWay};
 
 /// Compiles jobs: hooks, what makes code for the targets, and who looks on.
@@ -89,6 +90,7 @@ impl Compiler<'_> {
             target: job.target,
             options: job.options,
             identity: job.identity,
+            retargeted_by: job.retargeted_by,
         })
     }
 
@@ -103,18 +105,37 @@ impl Compiler<'_> {
         self.hooks
             .each(&at::prepare_job(), onlooker.kernel, |hook, prepare| {
                 let checked = Checked::of(&job.module);
+                let before = job.target.clone();
                 onlooker.run(
                     (hook, HookPoint::PrepareJob),
                     &mut job,
                     |job| &job.module,
                     |job| prepare(job),
                     |job| keeps(hook, &job.module, &mut contract, &checked),
-                )
+                )?;
+                if job.target != before {
+                    self.can_be(&job.target, onlooker.kernel)
+                        .map_err(|error| HookErrorKind::retargeted(&job.target, error))?;
+                    let hook = hook.name().to_owned();
+                    job.retargeted_by = (job.target != asked_for).then_some(hook);
+                }
+                Ok(())
             })?;
-        if job.target != asked_for {
-            self.hooks.check(&job.target, self.isas)?;
-        }
         Ok((job, contract))
+    }
+
+    /// Whether there can be code for a target that a hook asks for, and each hook can do there what it is for.
+    fn can_be(&self, target: &Target, kernel: &str) -> Result<()> {
+        self.hooks.check(target, self.isas)?;
+        self.isa(target, kernel).map(drop)
+    }
+
+    fn isa(&self, target: &Target, kernel: &str) -> Result<Arc<dyn Isa>> {
+        let isa = self.isas.of(target);
+        Ok(isa.ok_or_else(|| CompileError::NoIsa {
+            kernel: kernel.to_owned(),
+            target: target.to_string(),
+        })?)
     }
 
     /// From the specialized module to one that can be legal: Kiln's own rewriting, and that of hooks before it and
@@ -165,13 +186,7 @@ impl Compiler<'_> {
     /// As [`Compiler::compile`].
     pub fn generate(&self, job: &LegalJob) -> Result<CompiledKernel> {
         let kernel = &job.info.name;
-        let isa = self
-            .isas
-            .of(&job.target)
-            .ok_or_else(|| CompileError::NoIsa {
-                kernel: kernel.clone(),
-                target: job.target.to_string(),
-            })?;
+        let isa = self.isa(&job.target, kernel)?;
         isa.check(&job.legal)?;
         let code = match isa.generator() {
             Generator::Direct(direct) => direct.emit(&job.legal, &job.options)?,
@@ -194,6 +209,7 @@ impl Compiler<'_> {
             info: job.info.clone(),
             target: job.target.clone(),
             code,
+            retargeted_by: job.retargeted_by.clone(),
         })
     }
 }

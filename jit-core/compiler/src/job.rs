@@ -22,6 +22,8 @@ pub struct CompileJob {
     /// Identifies the code in fault records: the leading bytes of the cache key's digest.
     pub kernel_tag: u64,
     pub(crate) identity: Arc<KernelIdentity>,
+    /// The hook that changed the target last, where that is not the one that was asked for.
+    pub(crate) retargeted_by: Option<String>,
 }
 
 impl CompileJob {
@@ -38,6 +40,7 @@ impl CompileJob {
             options,
             kernel_tag: 0,
             identity: Arc::new(identity),
+            retargeted_by: None,
         }
     }
 
@@ -70,6 +73,7 @@ pub struct LegalJob {
     /// What launches need to know.
     pub info: Arc<KernelInfo>,
     pub(crate) identity: Arc<KernelIdentity>,
+    pub(crate) retargeted_by: Option<String>,
 }
 
 impl LegalJob {

@@ -121,6 +121,8 @@ pub struct CompiledKernel {
     pub target: Target,
     /// The code.
     pub code: Code,
+    /// The hook that changed the target last, where that is not the one that was asked for.
+    pub retargeted_by: Option<String>,
 }
 
 /// Code for one target.

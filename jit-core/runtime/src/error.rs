@@ -95,7 +95,7 @@ pub enum DeviceError {
     /// Code for another kind of device.
     #[error("{}", error_text!(
         "kernel `{kernel}` was compiled for {target}, which {device} does not run; where kernels are launched, leave \
-         `JitOptions::target` unset, and `CompileJob::target` in hooks as it is"
+         `JitOptions::target` unset"
     ))]
     WrongTarget {
         /// The kernel.

@@ -10,10 +10,10 @@ use kiln_compiler::code::{CompiledKernel, KernelInfo};
 use kiln_compiler::compile::{Compiler, NoObserver, StageObserver, failed};
 use kiln_compiler::definition::{Fingerprint, Snapshot};
 use kiln_compiler::error::{CompileError, Error, Result};
-use kiln_compiler::hook::{HookContext, HookPoint, at};
+use kiln_compiler::hook::{HookContext, HookError, HookErrorKind, HookPoint, at};
 use kiln_compiler::job::{CompileJob, KernelIdentity, LegalJob};
 use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
-use kiln_compiler::runtime::CodeFacts;
+use kiln_compiler::runtime::{CodeFacts, DeviceError};
 use kiln_compiler::specialize::{ParamSpec, Specialization, bind, specialize};
 use kiln_compiler::under_way::{Compilation, Made, UnderWay};
 
@@ -158,10 +158,11 @@ impl Jit {
     ) -> Result<LoadedKernel> {
         let (backend, checks) = (self.0.device.backend(), &self.0.options.checks);
         let code = if checks.is_none() {
-            backend.load(&compiled)?
+            backend.load(&compiled)
         } else {
-            backend.load_checked(&compiled, checks)?
+            backend.load_checked(&compiled, checks)
         };
+        let code = code.map_err(|error| not_loaded(&compiled, error))?;
         if self.0.hooks.has(&[HookPoint::AfterLoad]) {
             self.tell_loaded(&compiled, &code.facts(), identity)?;
         }
@@ -335,6 +336,20 @@ impl Jit {
             position,
         })?)
     }
+}
+
+/// Why a device does not load code: it may be for a machine that a hook has asked for.
+fn not_loaded(compiled: &CompiledKernel, error: DeviceError) -> Error {
+    let Some(hook) = &compiled.retargeted_by else {
+        return error.into();
+    };
+    let error = HookError {
+        hook: hook.clone(),
+        kernel: compiled.info.name.clone(),
+        point: HookPoint::PrepareJob,
+        kind: HookErrorKind::retargeted(&compiled.target, error),
+    };
+    error.into()
 }
 
 /// What a kernel is made for, as hooks are told.

@@ -2,6 +2,7 @@
 
 use super::{HiddenError, HookFailure, HookPoint};
 use crate::ir::{VerifyErrors, debug_as_text, error_text};
+use crate::target::Target;
 
 /// A hook that did not do its work.
 #[derive(thiserror::Error)]
@@ -62,6 +63,17 @@ pub enum HookErrorKind {
          says so by `Hook::may_remove_checks`", .0
     ))]
     RemovedCheck(String),
+    /// A hook changed the target to one that there is no code for, or that the device does not run.
+    #[error("{}", error_text!(
+        "changed the target to {target}: {error}\n  leave `CompileJob::target` as it is where kernels are launched; \
+         `JitOptions::target` says what other machine's code is looked at"
+    ))]
+    Retargeted {
+        /// The target that the hook left.
+        target: String,
+        /// What is wrong with it.
+        error: String,
+    },
     /// A hook left an LLVM module that LLVM's verifier rejects.
     #[error("{}", error_text!("left an LLVM module that LLVM rejects; this is a bug in the hook\n{}", .0))]
     BrokeLlvm(String),
@@ -85,6 +97,17 @@ pub enum HookErrorKind {
 }
 
 debug_as_text!(HookErrorKind);
+
+impl HookErrorKind {
+    /// A hook has changed the target to one that cannot be: what is wrong with it.
+    #[doc(hidden)]
+    pub fn retargeted(target: &Target, error: impl std::fmt::Display) -> HookErrorKind {
+        HookErrorKind::Retargeted {
+            target: target.to_string(),
+            error: error.to_string(),
+        }
+    }
+}
 
 /// A list of hooks that does not say one thing, or holds a hook that could not do what it is for.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]

@@ -185,7 +185,7 @@ points! {
         [for<'a> Fn(&'a (dyn Any + Send + Sync)) -> HookResult<Option<Arg<'a>>>]
 
     /// Changes target or options, or the module as [`Hook::rewrite_ir`] does. Has run: specialization. A target
-    /// that the device does not run makes the launch fail.
+    /// that the device does not run makes the launch fail, with an error that names the hook.
     PrepareJob = prepare_job, Nothing, true:
         [Fn(&mut CompileJob) -> HookResult<()>]
 
