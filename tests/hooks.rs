@@ -12,6 +12,7 @@ mod looking;
 mod lowering;
 mod overlays;
 mod problems;
+mod rows;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

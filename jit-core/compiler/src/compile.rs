@@ -7,6 +7,7 @@
 //! Nothing else knows the order of the stages. Observing a stage (dump it, time it, compare it) is
 //! not hooking: that is a [`StageObserver`], and it is no part of the cache key.
 
+use std::mem::take;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use crate::codegen::{
     BackendError, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered, LoweredOperation,
     LoweringHooks, OperationLowering, Session, compile_module,
 };
-use crate::contract::{Checked, Contract};
+use crate::contract::{Before, Contract};
 use crate::error::{CompileError, Error, Result};
 use crate::expand::expand;
 use crate::hidden::{pass_fault_channel, pass_hidden};
@@ -80,7 +81,9 @@ impl Compiler<'_> {
         let (mut job, contract) = self.prepare(job, onlooker)?;
         onlooker.stage(Stage::Specialized, &job.module);
 
-        self.lower(&mut job, contract, onlooker)?;
+        let contract = self.lower(&mut job, contract, onlooker)?;
+        let identity = Arc::make_mut(&mut job.identity);
+        identity.key = take(&mut identity.key).extended("hooks", &contract.rows_text());
         let legal = Legal::new(job.module)?;
         onlooker.stage(Stage::Legal, &legal);
 
@@ -104,16 +107,16 @@ impl Compiler<'_> {
         let asked_for = job.target.clone();
         self.hooks
             .each(&at::prepare_job(), onlooker.kernel, |hook, prepare| {
-                let checked = Checked::of(&job.module);
-                let before = job.target.clone();
+                let before = Before::of(&job.module);
+                let target = job.target.clone();
                 onlooker.run(
                     (hook, HookPoint::PrepareJob),
                     &mut job,
                     |job| &job.module,
                     |job| prepare(job),
-                    |job| keeps(hook, &job.module, &mut contract, &checked),
+                    |job| keeps(hook, &job.module, &mut contract, &before),
                 )?;
-                if job.target != before {
+                if job.target != target {
                     self.can_be(&job.target, onlooker.kernel)
                         .map_err(|error| HookErrorKind::retargeted(&job.target, error))?;
                     let hook = hook.name().to_owned();
@@ -145,7 +148,7 @@ impl Compiler<'_> {
         job: &mut CompileJob,
         contract: Contract,
         onlooker: Onlooker<'_>,
-    ) -> Result<()> {
+    ) -> Result<Contract> {
         let (target, options) = (&job.target, &job.options);
         let cx = HookContext::new(
             onlooker.kernel,
@@ -171,13 +174,13 @@ impl Compiler<'_> {
         }
         pass_hidden(rewritten.module);
         lower_abi(rewritten.module);
-        rewritten.contract = Contract::of(rewritten.module);
+        rewritten.contract = rewritten.contract.of_changed(rewritten.module);
         rewritten.by(&at::lower_abi(), |lower, m| lower(&cx, m))?;
         let isa = self.isas.of(target);
         if isa.is_some_and(|isa| isa.has_fault_channel()) {
             pass_fault_channel(rewritten.module);
         }
-        Ok(())
+        Ok(rewritten.contract)
     }
 
     /// The way from the legal module to code, for the shape of block that the target says.
@@ -209,6 +212,7 @@ impl Compiler<'_> {
             info: job.info.clone(),
             target: job.target.clone(),
             code,
+            key: job.identity.key.clone(),
             retargeted_by: job.retargeted_by.clone(),
         })
     }
@@ -614,13 +618,13 @@ impl Rewritten<'_> {
     ) -> Result<()> {
         let onlooker = self.onlooker;
         self.hooks.each(at, onlooker.kernel, |hook, function| {
-            let checked = Checked::of(self.module);
+            let before = Before::of(self.module);
             onlooker.run(
                 (hook, at.point()),
                 self.module,
                 |module| module,
                 |module| apply(function, module),
-                |module| keeps(hook, module, &mut self.contract, &checked),
+                |module| keeps(hook, module, &mut self.contract, &before),
             )
         })?;
         Ok(())
@@ -646,13 +650,14 @@ fn keeps(
     hook: &Hook,
     module: &Module,
     contract: &mut Contract,
-    checked: &Checked,
+    before: &Before,
 ) -> Result<(), HookErrorKind> {
     verify(module).map_err(HookErrorKind::BrokeIr)?;
     contract.check(hook, module)?;
+    contract.note_rows(before, module);
     match hook.removes_checks() {
         true => Ok(()),
-        false => checked.check(module),
+        false => before.keeps_checks(module),
     }
 }
 

@@ -6,10 +6,11 @@
 //! that the caller did not lend. What a hook may change is what the compiler's own hooks do: in which
 //! memory an address is said to lie, and whether an aggregate is passed by reference or by value.
 
+use crate::definition::row_digest;
 use crate::hook::{Hook, HookErrorKind, HookPoint};
 use crate::ir::{
-    AddressSpace, FuncId, HiddenData, HiddenParam, HiddenSource, Inst, Module, ParamData,
-    ParamFacts, Passing, Phase, Type, TypeData, TypeTable,
+    AddressSpace, FuncId, HiddenData, HiddenParam, HiddenSource, Inst, IntrinsicDef, Module,
+    ParamData, ParamFacts, Passing, Phase, Type, TypeData, TypeTable,
 };
 
 /// A parameter as the launch sees it.
@@ -27,6 +28,8 @@ pub(crate) struct Contract {
     types: TypeTable,
     params: Vec<Bound>,
     hidden: Vec<HiddenData>,
+    /// The rows of intrinsics that hooks have put in.
+    rows: Vec<&'static IntrinsicDef>,
 }
 
 impl Contract {
@@ -44,7 +47,37 @@ impl Contract {
             params: params.map(bound).collect(),
             hidden: module.hidden.values().cloned().collect(),
             types,
+            rows: Vec::new(),
         }
+    }
+
+    /// What is to be kept of a module that the compiler has changed since hooks did.
+    pub(crate) fn of_changed(self, module: &Module) -> Contract {
+        Contract {
+            rows: self.rows,
+            ..Contract::of(module)
+        }
+    }
+
+    /// Notes the rows that a hook has put in: the code is what they say, and no key of the hook's tells their version.
+    pub(crate) fn note_rows(&mut self, before: &Before, module: &Module) {
+        for &row in module.intrinsics.values() {
+            let mut known = before.rows.iter().chain(&self.rows);
+            if !known.any(|known| known.is_same(row)) {
+                self.rows.push(row);
+            }
+        }
+    }
+
+    /// For the cache key, what the rows are that hooks have put in: a line each, by name.
+    pub(crate) fn rows_text(&self) -> String {
+        let line = |row: &&IntrinsicDef| {
+            let content = row_digest(row);
+            format!("  puts in {} v{} {content}\n", row.name, row.version)
+        };
+        let mut lines: Vec<String> = self.rows.iter().map(line).collect();
+        lines.sort();
+        lines.concat()
     }
 
     /// Whether a hook has left a verified module that keeps it. What the hook has declared is kept from
@@ -221,23 +254,29 @@ fn describe(types: &TypeTable, ty: Type) -> String {
     text
 }
 
-/// The accesses of a module that are checked.
-pub(crate) struct Checked(Vec<(FuncId, Inst)>);
+/// A module before a hook's function: its accesses that are checked, and its rows of intrinsics.
+pub(crate) struct Before {
+    checked: Vec<(FuncId, Inst)>,
+    rows: Vec<&'static IntrinsicDef>,
+}
 
-impl Checked {
-    /// The checked accesses of a module.
-    pub(crate) fn of(module: &Module) -> Checked {
+impl Before {
+    /// What is there of a module.
+    pub(crate) fn of(module: &Module) -> Before {
         let mut list = Vec::new();
         for (id, function) in module.functions.iter() {
             let checked = |inst: &Inst| function.insts[*inst].data.check().is_some();
             list.extend(function.insts.keys().filter(checked).map(|inst| (id, inst)));
         }
-        Checked(list)
+        Before {
+            checked: list,
+            rows: module.intrinsics.values().copied().collect(),
+        }
     }
 
-    /// The first that is still there and is not checked any more: its line.
-    pub(crate) fn check(&self, module: &Module) -> Result<(), HookErrorKind> {
-        let lost = self.0.iter().find_map(|&(id, inst)| {
+    /// Whether all checked accesses that are still there are checked.
+    pub(crate) fn keeps_checks(&self, module: &Module) -> Result<(), HookErrorKind> {
+        let lost = self.checked.iter().find_map(|&(id, inst)| {
             let node = module.functions.get(id)?.insts.get(inst)?;
             let unchecked = node.data.access().is_some_and(|(_, checked)| !checked);
             unchecked.then_some(node.location)

@@ -21,6 +21,7 @@ use parking_lot::RwLock;
 use crate::ir::{Entity, FuncId, Function, Module, debug_as_text, error_text};
 
 pub use digest::Fingerprint;
+pub(crate) use digest::row_digest;
 pub use module::ModuleError;
 pub use overlay::Overlays;
 pub use signature::SignatureChanged;

@@ -2,7 +2,7 @@
 //!
 //! What is in: the kernel's content with everything it calls, argument types, argument facts and
 //! const arguments, the target (of a CPU with the shape of blocks and the processor's features), the
-//! options, the hooks, and the versions of Kiln and of what generates the code. What is
+//! options, the hooks with the rows of intrinsics that they put in, and the versions of Kiln and of what generates the code. What is
 //! deliberately out: grid sizes, and block sizes where code does not depend on them, values of arguments beyond their facts, the device's
 //! name, time, and the environment.
 
@@ -43,6 +43,16 @@ impl CacheKey {
             }
         }
         key
+    }
+
+    /// The key with more text in one of its fields; as it is where it has no such field.
+    #[must_use]
+    pub fn extended(mut self, name: &str, text: &str) -> Self {
+        let mut fields = self.fields.iter_mut();
+        if let Some(field) = fields.find(|(known, _)| *known == name) {
+            field.1 += text;
+        }
+        self
     }
 
     /// The fields, in order.

@@ -9,7 +9,9 @@ use crate::abi::{ParamKind, ParamLayout};
 use crate::fault::FaultSite;
 use crate::legal::Legal;
 use crate::target::{Barriers, Target};
-use crate::{HiddenData, HiddenParam, HiddenSource, IntrinsicDef, LaunchBounds, TypeDigest};
+use crate::{
+    CacheKey, HiddenData, HiddenParam, HiddenSource, IntrinsicDef, LaunchBounds, TypeDigest,
+};
 
 /// What is known of a compiled kernel whatever its code is: what launches and errors need.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -121,6 +123,8 @@ pub struct CompiledKernel {
     pub target: Target,
     /// The code.
     pub code: Code,
+    /// The key that the code is kept under; empty if it was compiled under none.
+    pub key: CacheKey,
     /// The hook that changed the target last, where that is not the one that was asked for.
     pub retargeted_by: Option<String>,
 }

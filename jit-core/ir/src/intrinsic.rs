@@ -278,7 +278,7 @@ impl IntrinsicDef {
     }
 
     /// Whether two rows are the same, perhaps one of them in another library of this program.
-    pub(crate) fn is_same(&self, other: &IntrinsicDef) -> bool {
+    pub fn is_same(&self, other: &IntrinsicDef) -> bool {
         std::ptr::eq(self, other) || self.content() == other.content()
     }
 

@@ -206,11 +206,11 @@ impl KernelCache {
     }
 
     /// The code for `key`, compiled by `compile` if it is not there. However many threads ask, one
-    /// compiles.
+    /// compiles. The code's own key says what hooks have put in, too.
     pub(crate) fn get_or_compile(
         &self,
         kernel: &str,
-        key: CacheKey,
+        key: &CacheKey,
         compile: impl FnOnce() -> Result<CompiledKernel>,
     ) -> Result<Arc<CompiledKernel>> {
         let cell = self.code.entry(key.digest()).or_default().value().clone();
@@ -225,7 +225,7 @@ impl KernelCache {
                 .lock()
                 .entry(kernel.to_owned())
                 .or_default()
-                .push(Arc::new(key));
+                .push(Arc::new(compiled.key.clone()));
         } else {
             self.code_hits.fetch_add(1, Ordering::Relaxed);
         }

@@ -101,14 +101,13 @@ impl Jit {
                 self.check_params(&legal.info)?;
                 return Ok(Specialized::by_block(legal));
             }
-            let compiled = self
-                .0
-                .cache
-                .get_or_compile(&kernel.name(), key.clone(), || {
-                    let legal = self.compiler(self.observer()).legalize(job()?)?;
-                    self.generate(&legal, self.observer())
-                })?;
+            let compiled = self.0.cache.get_or_compile(&kernel.name(), &key, || {
+                let legal = self.compiler(self.observer()).legalize(job()?)?;
+                self.generate(&legal, self.observer())
+            })?;
             self.check_params(&compiled.info)?;
+            let mut identity = KernelIdentity::clone(&identity);
+            identity.key = compiled.key.clone();
             Ok(Specialized::whole(self.load_code(compiled, &identity)?))
         })
     }
@@ -125,11 +124,9 @@ impl Jit {
 
     /// The code of a legal kernel for the shape of block that its target says.
     fn compile_and_load(&self, job: &LegalJob) -> Result<LoadedKernel> {
+        let key = &job.identity().key;
         let generate = || self.generate(job, self.observer());
-        let compiled =
-            self.0
-                .cache
-                .get_or_compile(&job.info.name, job.identity().key.clone(), generate)?;
+        let compiled = self.0.cache.get_or_compile(&job.info.name, key, generate)?;
         self.load_code(compiled, job.identity())
     }
 

@@ -39,8 +39,8 @@ pub struct HookContext<'a> {
     /// The kernel's const parameters by name: an integer, or 0 or 1 for a bool. Empty in a job that is
     /// compiled by itself.
     pub const_args: &'a [(String, i128)],
-    /// The key that the code is kept under, field by field; its digest tells codes apart. Empty in a job that
-    /// is compiled by itself.
+    /// The key that the code is kept under, field by field; its digest tells codes apart. At the points on the IR it
+    /// does not yet say which rows of intrinsics hooks put in. Empty in a job that is compiled by itself.
     pub key: &'a CacheKey,
     /// What is said of the kernel for hooks to read.
     pub attributes: &'a Attributes,

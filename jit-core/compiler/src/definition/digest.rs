@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::ir::{ArrayLen, Entity, Function, InstData, Module, Region, Type, TypeData};
+use crate::ir::{
+    ArrayLen, Entity, Function, InstData, IntrinsicDef, Module, Region, Type, TypeData,
+};
 
 /// A digest of content (BLAKE3, 32 bytes).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,6 +104,13 @@ impl Hasher for Feed<'_> {
     fn finish(&self) -> u64 {
         0
     }
+}
+
+/// The digest of what a row of intrinsics says, with its version and place.
+pub(crate) fn row_digest(row: &IntrinsicDef) -> Fingerprint {
+    let mut digest = Digest::new("kiln row 1");
+    row.hash_content(&mut Feed(&mut digest));
+    digest.finish()
 }
 
 /// The fingerprint of a module, its functions' bodies and declarations included.

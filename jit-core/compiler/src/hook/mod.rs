@@ -20,7 +20,8 @@
 //! to call "the default".
 //!
 //! Everything about a hook that can change code is part of the cache key: its name, its [version](Hook::version)
-//! and its [settings](Hook::key), said once, when it is made. A function that holds values where code can be
+//! and its [settings](Hook::key), said once, when it is made, and what the rows of intrinsics say that it puts into
+//! the kernel, their versions too. A function that holds values where code can be
 //! changed needs settings. A hook that fails or panics fails the compilation with an error that names it and the
 //! point; nothing is cached and the other kernels are unaffected.
 //!
