@@ -1,4 +1,4 @@
-//! The rows of intrinsics that hooks put in are in the key of the code.
+//! The rows of intrinsics that hooks put in: they are in the key of the code, and run wherever they were put in.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use kiln::Result;
 use kiln::core::cache::CacheKey;
 use kiln::core::ir::TypePattern;
 use kiln::core::prelude::*;
-use kiln::core::runtime::OnHostOptions;
+use kiln::core::runtime::{CpuOptions, OnHostOptions};
 use kiln::prelude::*;
 
 /// A row by what it gives for `x`, and how it is called on GPUs.
@@ -109,5 +109,42 @@ fn rows_of_kernels_are_not_of_hooks() -> Result<()> {
     let mut x = jit.zeros::<f32>(4)?;
     let inspection = jit.inspect_block(&sines, 32, args!(&mut x))?;
     assert_eq!(hooks(inspection.key()), jit.hooks().fingerprint());
+    Ok(())
+}
+
+/// Stores the sine of what is stored. Rows whose meaning is a function of the IR have become calls of theirs before.
+fn sines_of_stores() -> Hook {
+    Hook::new("sines-of-stores").lower_abi(|_, module| {
+        let sin = kiln::stdlib::find("math.sin").ok_or("there is no such row")?;
+        module.rewrite_each(|at| {
+            if let &InstData::Store { value, .. } = at.data()
+                && at.type_of(value) == Type::F32
+                && let Some(value) = at.ins().intrinsic(sin, &[value])
+            {
+                at.set_operand(1, value);
+            }
+        });
+        Ok(())
+    })
+}
+
+#[test]
+fn rows_with_bodies_may_be_put_in_with_the_parameters() -> Result<()> {
+    #[kernel]
+    fn one(x: &mut [f32]) {
+        x[global_id().x] = 1.0;
+    }
+    let interpreted = CpuOptions::default().interpret(true);
+    for device in [
+        Device::cpu(),
+        Device::cpu_with(interpreted),
+        OnHostOptions::default().device(),
+    ] {
+        let jit = Jit::with(device, sines_of_stores().into(), JitOptions::default());
+        let mut x = jit.zeros::<f32>(1)?;
+        one.launch(&jit, (1, 1), &mut x)?;
+        let found = x.to_vec()?[0];
+        assert!((found - 1.0f32.sin()).abs() < 1e-6, "{found}");
+    }
     Ok(())
 }

@@ -176,6 +176,8 @@ impl Compiler<'_> {
         lower_abi(rewritten.module);
         rewritten.contract = rewritten.contract.of_changed(rewritten.module);
         rewritten.by(&at::lower_abi(), |lower, m| lower(&cx, m))?;
+        // Operations that these have put in.
+        expand(rewritten.module, target.cells_before_bodies())?;
         let isa = self.isas.of(target);
         if isa.is_some_and(|isa| isa.has_fault_channel()) {
             pass_fault_channel(rewritten.module);

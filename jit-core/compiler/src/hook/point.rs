@@ -209,7 +209,8 @@ points! {
     /// Changes how kernel parameters are passed. Has run: [`Hook::rewrite_ir`] of all hooks, and the compiler's own
     /// ABI lowering, which passes aggregates by reference. Must hold after: what holds after
     /// [`Hook::rewrite_ir`], in [`crate::ir::Phase::Legal`]; an aggregate is one whether it is passed by reference
-    /// or by value.
+    /// or by value. It is given the module and not the parameters alone, as how one is passed is a matter of its uses
+    /// and of all functions that are handed its address; what it may not change of them is compared afterwards.
     LowerAbi = lower_abi, Nothing, true:
         [Fn(&HookContext<'_>, &mut Module) -> HookResult<()>]
 
