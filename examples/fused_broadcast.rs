@@ -9,7 +9,7 @@ fn f<T: Float>(x: T) -> T {
     T::from_f64(3.0) * x.powi(2) + T::from_f64(5.0) * x + T::from_f64(2.0)
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> kiln::Result<()> {
     let jit = Jit::new()?;
     let arrays = Arrays::new(&jit);
     let host: Vec<f64> = (0..1 << 16).map(|i| f64::from(i) / 65_536.0).collect();

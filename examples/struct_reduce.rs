@@ -20,7 +20,7 @@ fn add(a: Point, b: Point) -> Point {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> kiln::Result<()> {
     let jit = Jit::new()?;
     let arrays = Arrays::new(&jit);
     let host: Vec<Point> = (0..40_000).map(|i| Point { x: i, y: -2 * i }).collect();

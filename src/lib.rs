@@ -111,7 +111,7 @@ macro_rules! kernel_expr {
 ///     x.max(x * T::from_f64(0.25))
 /// }
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn main() -> kiln::Result<()> {
 /// let arrays = Arrays::new(&Jit::new()?);
 /// let x = arrays.vector(vec![-4.0f32, 4.0])?;
 /// assert_eq!(x.map(device!(leaky)).eval()?.to_vec()?, [-1.0, 4.0]);

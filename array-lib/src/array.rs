@@ -17,7 +17,7 @@ use crate::{ArrayError, Element, Expr, IntoExpr, Result, Shape};
 /// ```
 /// use kiln::prelude::*;
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn main() -> kiln::Result<()> {
 /// let arrays = Arrays::new(&Jit::new()?);
 /// let x = arrays.vector(vec![1.0f32, 2.0, 3.0])?;
 /// let m = arrays.matrix(vec![0.0f32, 10.0, 20.0, 30.0, 40.0, 50.0], 2, 3)?;
@@ -143,7 +143,7 @@ impl Arrays {
 /// ```
 /// use kiln::prelude::*;
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn main() -> kiln::Result<()> {
 /// let arrays = Arrays::new(&Jit::new()?);
 /// let x = arrays.matrix(vec![1, 2, 3, 4, 5, 6], 2, 3)?;
 /// assert_eq!(x.shape().to_string(), "2x3");

@@ -258,7 +258,7 @@ impl<T: Element> Expr<T> {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![1.0f32, 2.0])?;
     /// let y = 2.0 * &x + &x;
@@ -287,7 +287,7 @@ impl<T: Element> Array<T> {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![-1.0f32, 4.0])?;
     /// let y = x.map(device!(|v| if v < 0.0 { 0.0 } else { v.sqrt() }));

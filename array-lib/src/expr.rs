@@ -75,7 +75,7 @@ impl Drop for Node {
 /// ```
 /// use kiln::prelude::*;
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn main() -> kiln::Result<()> {
 /// let arrays = Arrays::new(&Jit::new()?);
 /// let x = arrays.vector(vec![1.0f64, 2.0])?;
 /// let y: Expr<f64> = 1.0 - &x * &x;
@@ -111,7 +111,7 @@ impl<T: Element> std::fmt::Debug for Expr<T> {
 ///     (a.into_expr() + b.into_expr()) / 2.0
 /// }
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn main() -> kiln::Result<()> {
 /// let arrays = Arrays::new(&Jit::new()?);
 /// let x = arrays.vector(vec![1.0, 3.0])?;
 /// assert_eq!(mean(&x, mean(&x, 7.0)).eval()?.to_vec()?, [2.5, 4.0]);
@@ -216,7 +216,7 @@ impl<T: Element> Expr<T> {
     ///     x * x * (T::from_f64(3.0) - T::from_f64(2.0) * x)
     /// }
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![0.0f32, 0.5, 1.0])?;
     /// assert_eq!(x.map(device!(smoothstep)).eval()?.to_vec()?, [0.0, 0.5, 1.0]);
@@ -240,7 +240,7 @@ impl<T: Element> Expr<T> {
 /// use kiln::array::broadcast;
 /// use kiln::prelude::*;
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn main() -> kiln::Result<()> {
 /// let arrays = Arrays::new(&Jit::new()?);
 /// let (x, y) = (arrays.vector(vec![3.0f64, 5.0])?, arrays.vector(vec![4.0, 12.0])?);
 /// let norm = broadcast((&x, &y), device!(|x, y| (x * x + y * y).sqrt()));

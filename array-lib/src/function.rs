@@ -86,7 +86,7 @@ impl<Args, R> ElementFn<Args, R> {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![1.0f32, 5.0])?;
     /// let excess: ElementFn<(f32, f32), f32> = ElementFn::build(|[x, limit]| (x - limit).max(0.0));

@@ -13,7 +13,7 @@
 //!     T::from_f64(3.0) * x * x + T::from_f64(5.0) * x + T::from_f64(2.0)
 //! }
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # fn main() -> kiln::Result<()> {
 //! let arrays = Arrays::new(&Jit::new()?);
 //! let x = arrays.vector(vec![1.0f64, 4.0])?;
 //! let t = 2.0 * &x * &x + 6.0 * x.powi(3) - x.sqrt();
@@ -46,7 +46,7 @@ pub use function::{Arity, ElementFn};
 pub use input::Element;
 pub use shape::{Shape, ShapeMismatch};
 
-use kiln_jit_core::error::Error;
+use kiln_jit_core::error::{Error, LibraryError};
 
 /// What the code that `device!` writes refers to.
 #[doc(hidden)]
@@ -87,6 +87,23 @@ pub enum ArrayError {
     /// Building, compiling or launching the kernel failed.
     #[error(transparent)]
     Kernel(#[from] Error),
+}
+
+/// A `?` in a function that gives a `kiln::Result`: what a kernel met is that error itself, anything else is found by
+/// [`Error::library`].
+impl From<ArrayError> for Error {
+    fn from(error: ArrayError) -> Error {
+        match error {
+            ArrayError::Kernel(error) => error,
+            error => LibraryError::new(error).into(),
+        }
+    }
+}
+
+impl From<ShapeMismatch> for Error {
+    fn from(error: ShapeMismatch) -> Error {
+        ArrayError::Shape(error).into()
+    }
 }
 
 /// The result of an array operation.

@@ -124,7 +124,7 @@ functions! {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![4.0f32, 9.0])?;
     /// assert_eq!(x.sqrt().eval()?.to_vec()?, [2.0, 3.0]);
@@ -137,7 +137,7 @@ functions! {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![-4.0f32, 9.0])?;
     /// assert_eq!((&x - 1.0).abs().eval()?.to_vec()?, [5.0, 8.0]);
@@ -150,7 +150,7 @@ functions! {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![-4.0f32, 2.0])?;
     /// assert_eq!(x.powi(3).eval()?.to_vec()?, [-64.0, 8.0]);

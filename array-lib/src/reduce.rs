@@ -69,7 +69,7 @@ impl<T: Element> Expr<T> {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector(vec![1.0f32, -5.0, 3.0])?;
     /// let largest = x.abs().reduce(device!(|a, b| a.max(b)), 0.0)?;
@@ -111,7 +111,7 @@ impl<T: Element> Expr<T> {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
     /// assert_eq!(x.sum()?, 500_500);
@@ -144,7 +144,7 @@ impl<T: Element> Array<T> {
     /// ```
     /// use kiln::prelude::*;
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
     /// let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
     /// assert_eq!(x.sum()?, 500_500);

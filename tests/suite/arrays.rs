@@ -1,6 +1,6 @@
 //! Arrays: fused broadcast, reductions, counting launches and compilations.
 
-use kiln::array::ArrayError;
+use kiln::array::{ArrayError, Shape};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -24,6 +24,7 @@ chapter![
     reduction_of_an_expression,
     types_of_one_name_are_told_apart,
     wrong_arrays_are_errors,
+    errors_of_arrays_are_errors_of_kiln,
 ];
 
 /// A point of the plane.
@@ -464,5 +465,31 @@ fn wrong_arrays_are_errors(jit: &Jit) -> Outcome {
         (&flags + &flags).eval(),
         Err(ArrayError::Kernel(_))
     ));
+    Ok(())
+}
+
+/// What `?` makes of an array's errors in a function that gives what Kiln's functions give.
+fn errors_of_arrays_are_errors_of_kiln(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let sum = |a: Vec<f32>, b: Vec<f32>| -> kiln::Result<f32> {
+        Ok((arrays.vector(a)? + arrays.vector(b)?).sum()?)
+    };
+    assert_eq!(sum(vec![1.0; 3], vec![2.0; 3])?, 9.0);
+    let refused = sum(vec![1.0; 3], vec![1.0; 4]).expect_err("3 do not go with 4");
+    assert!(
+        matches!(refused.library(), Some(ArrayError::Shape(_))),
+        "{refused}"
+    );
+    let text = "arrays of shape 3 and 4 do not go together";
+    assert!(refused.to_string().starts_with(text), "{refused}");
+    let shapes = || -> kiln::Result<Shape> { Ok(Shape::Vector(3).broadcast(Shape::Vector(4))?) };
+    let refused = shapes().expect_err("3 do not go with 4");
+    assert!(refused.library::<ArrayError>().is_some(), "{refused}");
+    // What the kernel met is told as if the program had launched it.
+    let wrong = ElementFn::<(f32,), i32>::build(|[v]| v + 1.0);
+    let built =
+        || -> kiln::Result<Array<i32>> { Ok(arrays.vector(vec![1.0f32])?.map(wrong).eval()?) };
+    let refused = built().expect_err("a float is no integer");
+    assert!(matches!(refused, kiln::Error::Describe(_)), "{refused}");
     Ok(())
 }

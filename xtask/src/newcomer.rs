@@ -40,7 +40,7 @@ fn gelu(v: f32) -> f32 {
     0.5 * v * (1.0 + (0.8 * (v + 0.044 * v * v * v)).tanh())
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> kiln::Result<()> {
     let jit = Jit::new()?;
     let arrays = Arrays::new(&jit);
     let (x, y) = (arrays.vector(vec![1.0f32, 2.0])?, arrays.vector(vec![0.0, 1.0])?);

@@ -11,6 +11,7 @@ pub mod counters;
 pub mod expression;
 pub mod fast_math;
 pub mod fast_tanh;
+pub mod library_error;
 pub mod narrow;
 pub mod permute;
 pub mod read_only;

@@ -9,6 +9,7 @@ const MOST: &[(&str, usize)] = &[
     ("expression", 101),
     ("fast_math", 32),
     ("fast_tanh", 28),
+    ("library_error", 36),
     ("narrow", 60),
     ("permute", 15),
     ("read_only", 20),

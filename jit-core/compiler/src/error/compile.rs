@@ -1,6 +1,6 @@
 //! Kernels that do not become code.
 
-use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
+use crate::codegen::{BackendError, CompileThreadError, IllegalOperations, LlvmLibraryError};
 use crate::ir::{VerifyErrors, debug_as_text, error_text};
 use crate::legal::NotLegal;
 use crate::specialize::SpecializeError;
@@ -40,3 +40,9 @@ pub enum CompileError {
 }
 
 debug_as_text!(CompileError);
+
+impl From<LlvmLibraryError> for CompileError {
+    fn from(error: LlvmLibraryError) -> CompileError {
+        CompileThreadError::from(error).into()
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::build::BuildErrors;
 use crate::definition::{ModuleError, RecursionError, SignatureChanged};
-use crate::ir::debug_as_text;
+use crate::ir::{LinkError, ParseError, debug_as_text};
 
 /// What is wrong with the description of a kernel or device function.
 #[derive(thiserror::Error)]
@@ -20,6 +20,12 @@ pub enum DescribeError {
     /// A function calls itself, directly or not.
     #[error(transparent)]
     Recursion(#[from] RecursionError),
+    /// A text that is no module.
+    #[error(transparent)]
+    Text(#[from] ParseError),
+    /// A function that does not go into a module.
+    #[error(transparent)]
+    Link(#[from] LinkError),
 }
 
 debug_as_text!(DescribeError);

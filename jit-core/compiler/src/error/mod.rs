@@ -15,10 +15,13 @@
 //! }
 //! # drop(say);
 //! ```
+//!
+//! A library on top of Kiln has errors of its own, which become an [`Error`] at a `?` as well: [`LibraryError`].
 
 mod compile;
 mod describe;
 mod inspect;
+mod library;
 mod memory;
 mod run;
 #[cfg(test)]
@@ -29,16 +32,17 @@ use std::fmt;
 pub use compile::CompileError;
 pub use describe::DescribeError;
 pub use inspect::InspectError;
+pub use library::LibraryError;
 pub use memory::MemoryError;
 pub use run::RunError;
 
 use crate::build::BuildErrors;
 use crate::checks::Finding;
-use crate::codegen::{BackendError, CompileThreadError, IllegalOperations};
+use crate::codegen::{BackendError, CompileThreadError, IllegalOperations, LlvmLibraryError};
 use crate::definition::{ModuleError, RecursionError, SignatureChanged};
 use crate::hook::{HookError, HookSetError};
 use crate::interp::InterpretError;
-use crate::ir::{VerifyErrors, readable};
+use crate::ir::{LinkError, ParseError, VerifyErrors, readable};
 use crate::launch::{KernelFault, LaunchError, LaunchStopped};
 use crate::legal::NotLegal;
 use crate::row_panic::RowPanic;
@@ -74,6 +78,8 @@ pub enum Error {
     Memory(MemoryError),
     /// There is nothing of what is to be looked at, or no tool to look with.
     Inspect(InspectError),
+    /// A library on top of Kiln was asked for what cannot be; [`Error::library`] gives the library's own error.
+    Library(LibraryError),
     /// A bug in Kiln.
     Internal(&'static str),
 }
@@ -111,16 +117,17 @@ macro_rules! subjects {
 }
 
 subjects! {
-    Describe(DescribeError): [BuildErrors, ModuleError, SignatureChanged, RecursionError];
+    Describe(DescribeError): [BuildErrors, ModuleError, SignatureChanged, RecursionError, ParseError, LinkError];
     Bind(BindError): [];
     Compile(CompileError):
-        [SpecializeError, VerifyErrors, NotLegal, IllegalOperations, CompileThreadError, BackendError];
+        [SpecializeError, VerifyErrors, NotLegal, IllegalOperations, CompileThreadError, LlvmLibraryError, BackendError];
     Hook(HookError): [];
     HookSet(HookSetError): [];
     Launch(LaunchError): [];
     Run(RunError): [KernelFault, LaunchStopped, RowPanic, Box<Finding>];
     Memory(MemoryError): [InvalidValue];
     Inspect(InspectError): [];
+    Library(LibraryError): [];
 }
 
 impl std::error::Error for Error {
@@ -200,6 +207,31 @@ impl Error {
     pub fn finding(&self) -> Option<&Finding> {
         match self {
             Error::Run(RunError::Finding(finding)) => Some(finding),
+            _ => None,
+        }
+    }
+
+    /// The error of a library on top of Kiln, if that is the error and is an `E`; see [`LibraryError`].
+    ///
+    /// ```
+    /// use kiln::array::ArrayError;
+    /// use kiln::prelude::*;
+    ///
+    /// fn first(jit: &Jit) -> kiln::Result<Vec<f32>> {
+    ///     let arrays = Arrays::new(jit);
+    ///     let (x, y) = (arrays.vector(vec![1.0; 3])?, arrays.vector(vec![1.0; 4])?);
+    ///     Ok((x + y).eval()?.to_vec()?)
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let refused = first(&Jit::new()?).expect_err("3 elements do not go with 4");
+    /// assert!(matches!(refused.library(), Some(ArrayError::Shape(shapes)) if shapes.left.len() == 3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn library<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        match self {
+            Error::Library(error) => error.downcast_ref(),
             _ => None,
         }
     }

@@ -105,6 +105,7 @@ fn all_of(text: &str) -> Vec<Error> {
         }
         .into(),
         DeviceError::Workers(own()).into(),
+        LibraryError::new(std::io::Error::other(own())).into(),
     ]
 }
 
@@ -290,4 +291,31 @@ fn the_source_of_an_error_is_that_of_its_subject() {
     };
     let source = Error::from(hook).source().map(ToString::to_string);
     assert!(source.is_some_and(|text| text.starts_with("panicked: b")));
+}
+
+#[test]
+fn the_error_of_a_library_is_found_by_its_type() {
+    let launch = || LaunchStopped::Cancelled { kernel: "k".into() };
+    let error: Error = LibraryError::new(launch()).into();
+    assert_eq!(error.library(), Some(&launch()));
+    assert!(error.library::<ModuleError>().is_none());
+    assert!(Error::from(launch()).library::<LaunchStopped>().is_none());
+    assert_eq!(error.to_string(), launch().to_string());
+    assert!(error.source().is_none());
+}
+
+#[test]
+fn what_public_functions_give_becomes_an_error() {
+    fn is_taken<E: Into<Error>>() {}
+    is_taken::<ParseError>();
+    is_taken::<LinkError>();
+    is_taken::<LlvmLibraryError>();
+    is_taken::<DeviceError>();
+    is_taken::<DriverError>();
+    is_taken::<InterpretError>();
+    is_taken::<VerifyErrors>();
+    is_taken::<NotLegal>();
+    is_taken::<HookSetError>();
+    is_taken::<LaunchError>();
+    is_taken::<InvalidValue>();
 }
