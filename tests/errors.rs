@@ -669,6 +669,34 @@ fn a_hook_that_breaks_the_pipeline() {
 }
 
 #[test]
+fn a_length_that_kernels_have_no_room_for() {
+    #[kernel]
+    fn shift(x: &mut [f32], by: isize, n: usize) {
+        x[0] = by as f32 + n as f32;
+    }
+    let jit = jit();
+    let mut x = jit.zeros::<f32>(1).expect("it is small");
+    check(
+        shift.launch(&jit, (1, 1), &mut x, 0, 5_000_000_000),
+        expect![[r#"
+            kernel `shift`: argument 3 (`n`) is 5000000000, and `usize` has 32 bits in kernels, 0 to 4294967295; declare the parameter as `u64`, or launch over parts
+        "#]],
+    );
+    check(
+        jit.launch(&shift, 1, 1, args!(&mut x, -3_000_000_000isize, 0usize)),
+        expect![[r#"
+            kernel `shift`: argument 2 (`by`) is -3000000000, and `isize` has 32 bits in kernels, -2147483648 to 2147483647; declare the parameter as `i64`, or launch over parts
+        "#]],
+    );
+    check(
+        jit.launch(&shift, 1, 1, args!(1usize, 0isize, 0usize)),
+        expect![[r#"
+            argument 1 (`x`, declared at tests/errors.rs:L) of kernel `shift` must be a slice of `f32`, `usize` was passed: pass a device buffer
+        "#]],
+    );
+}
+
+#[test]
 fn a_hook_that_vetoes_a_launch() {
     let jit = Jit::with(
         Device::cpu(),

@@ -114,7 +114,7 @@ fn take_part(x: &[f32], which: u32, from: usize, to: usize, out: &mut [u32]) {
 fn parts_of_slices_are_checked(jit: &Jit) -> Outcome {
     let x = jit.zeros::<f32>(10)?;
     let mut out = jit.zeros::<u32>(40)?;
-    let max = u32::MAX;
+    let max = u32::MAX as usize;
     let refused = [
         (0, 3, 11, (11, 10)),
         (0, 7, 6, (7, 6)),
@@ -134,7 +134,7 @@ fn parts_of_slices_are_checked(jit: &Jit) -> Outcome {
         let what = format!("{which}: {from} to {to}");
         assert_eq!(
             (fault.index, fault.length),
-            (index.into(), length),
+            (index as i128, length),
             "{what}"
         );
         assert_eq!(fault.thread.x, 37, "{what}");

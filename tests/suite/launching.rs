@@ -14,6 +14,7 @@ chapter![
     redefinition_is_seen,
     redefined_callees_are_seen,
     prepared_kernels_launch,
+    lengths_of_the_host_are_arguments,
     facts_specialize,
     many_threads_compile_once,
     wrong_launches_are_errors,
@@ -197,6 +198,55 @@ fn prepared_kernels_launch(jit: &Jit) -> Outcome {
         ),
         "{wrong:?}"
     );
+    Ok(())
+}
+
+/// Writes which multiple of a step each number is, from a number on.
+#[kernel]
+fn multiples(step: usize, from: isize, out: &mut [i32]) {
+    let i = global_id().x;
+    if i < out.len() {
+        out[i] = (i * step) as i32 + from as i32;
+    }
+}
+
+fn lengths_of_the_host_are_arguments(jit: &Jit) -> Outcome {
+    let host = [0u64; 3];
+    let mut out = jit.zeros::<i32>(3)?;
+    let largest = u32::MAX as usize;
+    let least = i32::MIN as isize;
+    multiples.launch(jit, (1, 32), host.len(), -1, &mut out)?;
+    assert_eq!(out.to_vec()?, [-1, 2, 5]);
+    jit.launch(&multiples, 1, 32, args!(host.len(), 4isize, &mut out))?;
+    assert_eq!(out.to_vec()?, [4, 7, 10]);
+    // They are the `u32` and `i32` that the kernel has, and find its code.
+    let compiles = jit.cache_stats().compiles;
+    jit.launch(&multiples, 1, 32, args!(largest, least, &mut out))?;
+    assert_eq!(out.to_vec()?, [i32::MIN, i32::MAX, i32::MAX - 1]);
+    jit.launch(&multiples, 1, 32, args!(1u32, 0i32, &mut out))?;
+    assert_eq!(jit.cache_stats().compiles, compiles);
+    let too_large = |error: kiln::Result<()>| match error {
+        Err(Error::Launch(LaunchError::OutOfRange {
+            argument, value, ..
+        })) => (argument, value),
+        other => panic!("{other:?}"),
+    };
+    let prepared = jit.compile(&multiples, args!(largest + 1, 0isize, &mut out))?;
+    prepared.launch(1, 32, args!(2usize, 0isize, &mut out))?;
+    assert_eq!(out.to_vec()?, [0, 2, 4]);
+    for refused in [
+        multiples.launch(jit, (1, 32), largest + 1, 0, &mut out),
+        jit.launch(&multiples, 1, 32, args!(largest + 1, 0isize, &mut out)),
+        prepared.launch(1, 32, args!(largest + 1, 0isize, &mut out)),
+    ] {
+        assert_eq!(too_large(refused), ("step".to_owned(), 1 << 32));
+    }
+    let refused = multiples.launch(jit, (1, 32), 0, least - 1, &mut out);
+    assert_eq!(
+        too_large(refused),
+        ("from".to_owned(), i32::MIN as i128 - 1)
+    );
+    assert_eq!(out.to_vec()?, [0, 2, 4], "nothing was launched");
     Ok(())
 }
 

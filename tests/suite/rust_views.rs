@@ -10,7 +10,7 @@ chapter! {
     a_view_is_read, a_view_is_written, parts_of_every_kind, views_of_views, type_parameters,
     several_views_of_one_buffer, views_are_made_in_kernels, methods_that_change_what_they_are_of,
     passed_on_by_value_and_by_reference, a_view_of_shared_memory, chosen_by_a_branch,
-    an_index_past_a_slice_of_a_view, built_by_hand,
+    an_index_past_a_slice_of_a_view, built_by_hand, a_field_too_large_for_kernels,
 }
 
 /// Rows of numbers, one after the other.
@@ -39,11 +39,11 @@ impl<T: Num> Rows<'_, T> {
 /// What the host has.
 struct Table<T: KernelType> {
     data: Buffer<T>,
-    columns: u32,
+    columns: usize,
 }
 
 impl<T: KernelType> Table<T> {
-    fn of(jit: &Jit, data: &[T], columns: u32) -> kiln::Result<Table<T>> {
+    fn of(jit: &Jit, data: &[T], columns: usize) -> kiln::Result<Table<T>> {
         let data = jit.upload(data)?;
         Ok(Table { data, columns })
     }
@@ -54,7 +54,7 @@ impl<'a, T: KernelType> ToKernel<'a> for &'a Table<T> {
     fn to_kernel(self) -> RowsArgs<'a, T> {
         RowsArgs {
             data: &self.data,
-            rows: self.data.len() as u32 / self.columns,
+            rows: (self.data.len() / self.columns) as u32,
             columns: self.columns,
         }
     }
@@ -98,7 +98,7 @@ fn a_view_is_read(jit: &Jit) -> Outcome {
 #[derive(KernelView)]
 struct RowsMut<'a> {
     data: &'a mut [i32],
-    columns: u32,
+    columns: usize,
 }
 
 impl<'a> ToKernel<'a> for &'a mut Table<i32> {
@@ -114,8 +114,8 @@ impl<'a> ToKernel<'a> for &'a mut Table<i32> {
 #[kernel]
 fn numbered(t: RowsMut<'_>, by: i32) {
     let (row, column) = (global_id().y, global_id().x);
-    let at = row * t.columns as usize + column;
-    if column < t.columns as usize && at < t.data.len() {
+    let at = row * t.columns + column;
+    if column < t.columns && at < t.data.len() {
         t.data[at] += (10 * row + column) as i32 * by;
     }
 }
@@ -456,5 +456,16 @@ fn built_by_hand(jit: &Jit) -> Outcome {
     let mut out = jit.zeros::<i32>(2)?;
     jit.launch(&kernel, 1, 32, args!(&table, &mut out))?;
     assert_eq!(out.to_vec()?, [3, 6]);
+    Ok(())
+}
+
+fn a_field_too_large_for_kernels(jit: &Jit) -> Outcome {
+    let mut t = Table::of(jit, &[1i32, 2], 2)?;
+    t.columns = 1 << 40;
+    let mut out = jit.zeros::<i32>(1)?;
+    let refused = jit.launch(&sums_of_rows, 1, 1, args!(&t, &mut out));
+    let error = refused.expect_err("kernels have 32 bits").to_string();
+    let text = "argument 3 (`t.columns`) is 1099511627776, and `usize` has 32 bits in kernels";
+    assert!(error.contains(text), "{error}");
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 use std::any::Any;
 use std::hash::{Hash, Hasher};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -160,6 +161,22 @@ pub enum Payload<'a> {
     Host(&'a (dyn Any + Send + Sync)),
     /// The arguments that a view is.
     Parts(Box<[Arg<'a>]>),
+    /// A number that the kernel's type has no room for, which no launch passes.
+    OutOfRange(OutOfRange),
+}
+
+/// A number of the host that its type in kernels has no room for.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct OutOfRange {
+    /// The number.
+    pub value: i128,
+    /// The type's name, on the host and in kernels.
+    pub ty: &'static str,
+    /// The type as kernels have it, as Rust has its least and greatest number.
+    pub range: RangeInclusive<i128>,
+    /// The type that has room.
+    pub wider: &'static str,
 }
 
 impl std::fmt::Debug for Arg<'_> {
@@ -274,6 +291,7 @@ impl<'a> Arg<'a> {
             },
             Payload::Host(value) => Payload::Host(*value),
             Payload::Parts(parts) => Payload::Parts(parts.iter().map(Arg::copied).collect()),
+            Payload::OutOfRange(number) => Payload::OutOfRange(number.clone()),
         };
         Arg { payload, ..*self }
     }
@@ -332,8 +350,34 @@ impl<'a> Converted<'a> {
     }
 }
 
-/// Something that can be passed to a kernel: any [`KernelType`] by value, `&Buffer`, `&mut Buffer`,
-/// what [becomes a view](ToKernel), and what downstream crates turn into those.
+/// Something that can be passed to a kernel: any [`KernelType`] by value, `usize` and `isize`, `&Buffer`,
+/// `&mut Buffer`, what [becomes a view](ToKernel), and what downstream crates turn into those.
+///
+/// A `usize` has 32 bits in kernels. A launch with one that does not fit is an error and passes nothing:
+///
+/// ```
+/// use kiln::core::launch::LaunchError;
+/// use kiln::prelude::*;
+///
+/// #[kernel]
+/// fn fill(n: usize, x: &mut [f32]) {
+///     let i = global_id().x;
+///     if i < n {
+///         x[i] = 1.0;
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let mut x = jit.zeros::<f32>(4)?;
+/// let n = x.len() / 2;
+/// fill.launch(&jit, (1, 32), n, &mut x)?; // or `args!(n, &mut x)`
+/// assert_eq!(x.to_vec()?, [1.0, 1.0, 0.0, 0.0]);
+/// let refused = fill.launch(&jit, (1, 32), 1 << 32, &mut x);
+/// assert!(matches!(refused, Err(kiln::Error::Launch(LaunchError::OutOfRange { value: 0x1_0000_0000, .. }))));
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a kernel",
     note = "numbers, `bool`, fixed arrays and `#[derive(KernelType)]` structs are passed by value, buffers as \
@@ -373,6 +417,47 @@ pub(crate) fn value_arg<'a, T: KernelType>(value: &T) -> Arg<'a> {
         payload: Payload::Bytes(value_bytes(value)),
         device: None,
     }
+}
+
+macro_rules! narrowed {
+    ($($host:ident => $kernel:ident, or $wider:ident;)*) => {$(
+        /// Kernels have 32 bits of it. A number that needs more is an error of the launch.
+        #[diagnostic::do_not_recommend]
+        impl<'a> KernelView<'a> for $host {
+            type Args = $host;
+
+            fn arg(value: $host) -> Arg<'a> {
+                let rust_name = stringify!($host);
+                match $kernel::try_from(value) {
+                    Ok(value) => Arg { rust_name, ..value_arg(&value) },
+                    Err(_) => Arg {
+                        rust_name,
+                        payload: Payload::OutOfRange(OutOfRange {
+                            value: value as i128,
+                            ty: rust_name,
+                            range: i128::from($kernel::MIN)..=i128::from($kernel::MAX),
+                            wider: stringify!($wider),
+                        }),
+                        ..value_arg(&$kernel::default())
+                    },
+                }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<'a> ToKernel<'a> for $host {
+            type View = $host;
+
+            fn to_kernel(self) -> $host {
+                self
+            }
+        }
+    )*};
+}
+
+narrowed! {
+    usize => u32, or u64;
+    isize => i32, or i64;
 }
 
 /// Facts about an integer of 32 or 64 bits.

@@ -268,6 +268,30 @@ pub enum LaunchError {
         /// Position of the argument, from 0.
         position: usize,
     },
+    /// A number that the parameter's type has no room for in kernels.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: argument {} (`{argument}`) is {value}, and `{ty}` has 32 bits in kernels, {} to {}; \
+         declare the parameter as `{wider}`, or launch over parts",
+        position + 1,
+        range.start(),
+        range.end()
+    ))]
+    OutOfRange {
+        /// The kernel.
+        kernel: String,
+        /// Position of the argument, from 0.
+        position: usize,
+        /// The parameter's name.
+        argument: String,
+        /// The number.
+        value: i128,
+        /// The type, `usize` or `isize`.
+        ty: &'static str,
+        /// The numbers that the type has in kernels.
+        range: std::ops::RangeInclusive<i128>,
+        /// The type that has room for it.
+        wider: &'static str,
+    },
     /// A prepared kernel is launched with arguments of other types than it was prepared for.
     #[error("{}", error_text!(
         "kernel `{kernel}` was prepared for other argument types ({prepared}) than it is launched \

@@ -2,7 +2,7 @@
 //!
 //! A kernel `fn k<T: Num>(a: T, x: &[T], y: &mut [T])` has a method
 //! `k.launch(&jit, (grid, block), a: T, x: &Buffer<T>, y: &mut Buffer<T>)`. Types are as written, save
-//! `usize`, which has 32 bits in kernels and is a `u32` on the way there. A type that is written with a lifetime
+//! `usize` inside of others, which has 32 bits in kernels: a `&[usize]` is a buffer of `u32`. A type that is written with a lifetime
 //! is a view, for which whatever becomes it is passed.
 
 use std::collections::HashSet;
@@ -144,7 +144,20 @@ fn host_type(ty: &Type) -> TokenStream {
         let any = quote_spanned!(span=> impl #root::ToKernel<#lifetime, View = #ty>);
         return until(last_of(ty), any);
     }
-    with_width(ty.to_token_stream())
+    value_type(ty)
+}
+
+/// What the host passes for a value. A `usize` is one: the launch looks whether it fits. What lies in memory has
+/// the width that it has there.
+pub(crate) fn value_type(ty: &Type) -> TokenStream {
+    match ty {
+        Type::Paren(paren) => value_type(&paren.elem),
+        Type::Group(group) => value_type(&group.elem),
+        Type::Path(path) if path.path.is_ident("usize") || path.path.is_ident("isize") => {
+            ty.to_token_stream()
+        }
+        _ => with_width(ty.to_token_stream()),
+    }
 }
 
 /// The signature with a name for each lifetime of a view that has none: an `impl` takes no others.

@@ -93,7 +93,8 @@ use proc_macro::TokenStream;
 ///
 /// The second launch is a method that the kernel has besides: rustc checks its arguments. A const
 /// parameter that no argument determines is one of the method, `k.launch::<4>(..)`. `usize` has 32
-/// bits in kernels, so for it the method takes a `u32`.
+/// bits in kernels: a launch with a number that does not fit is an error, and for a `&[usize]` it takes a buffer of
+/// `u32`.
 ///
 /// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
 /// `launch_bounds(256, 2)` asks for two resident blocks besides. `#[kernel(attribute(fast_math, unroll = 4))]`, which
@@ -202,7 +203,7 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 /// | `<<`, `>>` by the width or more | the amount counts modulo the width | the same; panic with overflow checks |
 /// | `x / 0`, `x % 0`, `MIN / -1`, `MIN % -1` | as if the divisor were 1 | panic |
 /// | an index out of bounds | ends the thread, reported at the next synchronization | panics |
-/// | `usize` and lengths | 32 bits | 64 bits |
+/// | `usize` and lengths | 32 bits; a launch refuses an argument that needs more | 64 bits |
 /// | `a * b + c` of floats | may be rounded once, unless `CompileOptions::contract` is off | rounded twice |
 /// | `min`, `max` of `0.0` and `-0.0`, the bits of a NaN | either, any | either, any |
 /// | `x.clamp(low, high)` with `high` below `low` | `high` | panics |

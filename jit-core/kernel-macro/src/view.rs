@@ -16,7 +16,7 @@ use syn::{
 use crate::body::plain_name;
 use crate::derive::bounded;
 use crate::function::root;
-use crate::launch::with_width;
+use crate::launch::{value_type, with_width};
 use crate::position::{before, last_of, until};
 use crate::refusal::Refusals;
 use crate::types::{call_of, check_type, item_of};
@@ -169,7 +169,7 @@ impl<'a> View<'a> {
                 until(last_of(reference), buffer)
             }
             Part::View(ty) => item_of(ty, &quote!(KernelView<#lifetime>), "Args"),
-            Part::Value(ty) => with_width(quote!(#ty)),
+            Part::Value(ty) => value_type(ty),
         }
     }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Jit;
 use crate::cache::LoadedKernel;
 use kiln_compiler::abi::{LaunchArgs, ParamKind};
-use kiln_compiler::args::{Arg, Payload};
+use kiln_compiler::args::{Arg, OutOfRange, Payload};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::compile::failed;
 use kiln_compiler::error::{Error, Result};
@@ -131,6 +131,9 @@ impl Jit {
                     params.put_number(*address, copy.address());
                     copies.push(copy);
                 }
+                (Payload::OutOfRange(number), _) => {
+                    return Err(out_of_range(info, position, number).into());
+                }
                 _ => {
                     return Err(Error::Internal(
                         "an argument that binding accepted has no slot",
@@ -165,16 +168,31 @@ impl Jit {
     }
 }
 
+/// The name of a parameter.
+fn name_of(kernel: &KernelInfo, position: usize) -> String {
+    let name = kernel.param_names.get(position);
+    name.cloned().unwrap_or_default()
+}
+
+#[cold]
+fn out_of_range(kernel: &KernelInfo, position: usize, number: &OutOfRange) -> LaunchError {
+    LaunchError::OutOfRange {
+        kernel: kernel.name.clone(),
+        position,
+        argument: name_of(kernel, position),
+        value: number.value,
+        ty: number.ty,
+        range: number.range.clone(),
+        wider: number.wider,
+    }
+}
+
 #[cold]
 fn foreign_buffer(kernel: &KernelInfo, position: usize, arg: &Arg<'_>, jit: &Jit) -> LaunchError {
     LaunchError::ForeignBuffer {
         kernel: kernel.name.clone(),
         position,
-        argument: kernel
-            .param_names
-            .get(position)
-            .cloned()
-            .unwrap_or_default(),
+        argument: name_of(kernel, position),
         owner: arg.device().map(|d| d.to_string()).unwrap_or_default(),
         device: jit.0.device.info().id.to_string(),
     }
