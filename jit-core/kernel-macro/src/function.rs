@@ -196,7 +196,7 @@ impl Parts {
                     }
                 });
                 // What a program names by its type alone it uses, too.
-                let used = quote!(let _ = #name #instance;);
+                let used = quote!(let _ = #ty #instance;);
                 let described = described_fn(name, &quote!(#describe #used), &new);
                 quote!(#host #companion #described)
             }
@@ -245,7 +245,8 @@ fn companion(
 
 /// How programs name a device function: what is described for it, with what that needs.
 fn described_fn(name: &Ident, needs: &TokenStream, new: &TokenStream) -> TokenStream {
-    let root = root();
+    // An editor that is asked about the function is not to find its type.
+    let (root, name) = (root(), again(name));
     quote! {
         impl #root::DescribedFn for #name {
             fn function() -> &'static #root::LazyDeviceFn {

@@ -138,6 +138,26 @@ fn functions() {
     check(SOURCE, written);
 }
 
+/// A type has the name of each device function. An editor that is asked about the declaration shows what is there
+/// with that name, and is to show the function.
+#[test]
+fn a_device_function_is_declared_once() {
+    for source in [
+        "fn twice(v: f32) -> f32 { v + v }",
+        "fn twice<F: Fn(f32) -> f32>(v: f32, f: F) -> f32 { f(v) }",
+    ] {
+        let tokens = source.parse().expect("it is Rust");
+        let mut declared = 0;
+        each_name(
+            expand(Kind::Device, TokenStream::new(), tokens),
+            &mut |name| {
+                declared += usize::from(name == "twice" && !name.span().byte_range().is_empty());
+            },
+        );
+        assert_eq!(declared, 1, "{source}");
+    }
+}
+
 #[test]
 fn a_kernel_as_an_expression() {
     const SOURCE: &str = "scale(x: &mut [f32], by: f32) { x[0] *= by.abs(); }";
