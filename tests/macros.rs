@@ -2,6 +2,7 @@
 //! compute is in the chapters `rust_*` of `tests/suite`.
 
 mod allocations;
+mod assertions;
 mod elementwise;
 mod positions;
 mod ptx;

@@ -184,6 +184,8 @@ numbered! {
         AssignOp "mrex",
         /// Evaluates and forgets.
         Discard "e",
+        /// Asserts of the function that a condition holds, which its type and const arguments decide.
+        StaticAssert "es",
 
         /// `if`.
         If "er",

@@ -356,6 +356,9 @@ impl VisitMut for Mark {
             self.visit_expr_mut(&mut repeat.expr);
             return;
         }
+        if let Expr::Const(block) = expr {
+            crate::assertion::open(block);
+        }
         if let Expr::ForLoop(each) = expr {
             self.visit_range(&mut each.expr);
             self.visit_block_mut(&mut each.body);
@@ -433,6 +436,12 @@ impl VisitMut for ForHost {
             *expr = Expr::Verbatim(
                 quote_spanned!(before(shared.span())=> #root::shared_memory::<#ty>()),
             );
+        }
+        if let Expr::Const(block) = expr
+            && let Some(conditions) = crate::assertion::for_copy(block)
+        {
+            *expr = conditions;
+            return;
         }
         if let Some((name, call)) = marked_method(expr) {
             let block = self.typed_call(&name.clone(), call.clone());

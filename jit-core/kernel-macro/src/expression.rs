@@ -88,6 +88,7 @@ impl Translator<'_> {
             Expr::Call(e) => self.call(e),
             Expr::MethodCall(e) if is_cast(e) => self.cast(e),
             Expr::Macro(e) => self.macro_call(&e.mac, None),
+            Expr::Const(e) => self.static_assertions(e),
             _ => self.refuse_expr(expr),
         }
     }
@@ -111,7 +112,6 @@ impl Translator<'_> {
                 "kernels are safe; for indexing without checks use `Kernel::build_unchecked`"
             }
             Expr::Yield(_) => "kernels have no generators; use a loop",
-            Expr::Const(_) => "write a `const` item instead of a `const` block",
             Expr::RawAddr(_) => "kernels have references, not raw pointers; write `&` or `&mut`",
             Expr::Infer(_) => "`_` stands on the left of `=` only",
             Expr::TryBlock(_) => "kernels have no `Result`; use `if` and `return`",

@@ -20,6 +20,7 @@
 //! | `body` | statements and `let` |
 //! | `expression` | expressions |
 //! | `call` | calls, methods, macros |
+//! | `assertion` | `const` blocks: static assertions |
 //! | `closure` | closures, and the functions that take them |
 //! | `flow` | `if`, loops, `break`, `return` |
 //! | `pattern` | `match` and patterns |
@@ -37,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod assertion;
 mod attributes;
 mod body;
 mod call;
@@ -95,6 +97,9 @@ use proc_macro::TokenStream;
 /// parameter that no argument determines is one of the method, `k.launch::<4>(..)`. `usize` has 32
 /// bits in kernels: a launch with a number that does not fit is an error, and for a `&[usize]` it takes a buffer of
 /// `u32`.
+///
+/// `const { assert!(N % 32 == 0, "..") }` asserts something of const parameters and constants, in a `#[device_fn]` too:
+/// where it does not hold, the launch is an error with the message and its place.
 ///
 /// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
 /// `launch_bounds(256, 2)` asks for two resident blocks besides. `#[kernel(attribute(fast_math, unroll = 4))]`, which

@@ -16,6 +16,11 @@ impl Refusals {
         self.errors.push(syn::Error::new_spanned(tokens, message));
     }
 
+    /// Adds a refusal.
+    pub(crate) fn add(&mut self, error: syn::Error) {
+        self.errors.push(error);
+    }
+
     /// Adds the refusals of a part.
     pub(crate) fn extend(&mut self, other: Refusals) {
         self.errors.extend(other.errors);
@@ -66,7 +71,8 @@ pub(crate) fn host_macro(name: &str) -> &'static str {
         }
         "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" => {
             "a kernel cannot panic; write the result of the comparison to a `&mut [T]` and assert on \
-             the host"
+             the host. What constants and const parameters decide is asserted before a launch: \
+             `const { assert!(N % 32 == 0, \"..\") }`"
         }
         "println" | "print" | "eprintln" | "eprint" | "dbg" | "write" | "writeln" => {
             "a kernel cannot print; write the values to a `&mut [T]` and print them on the host"

@@ -163,3 +163,40 @@ fn a_function_that_takes_a_closure() {
         "#]],
     );
 }
+
+#[test]
+fn static_assertions() {
+    check(
+        Kind::Device,
+        "fn tile<const N: u32>() -> u32 {
+            const { assert!(N % 32 == 0 && (N > 32 || MOST), \"of {{32}}\") }
+            N
+        }",
+        expect![[r#"
+            Block
+              DeclareConst "N" p0 @0:15
+              Discard @1:13
+                Block
+                  StaticAssert "of {32}" @1:29
+                    Eq @1:29
+                      Rem @1:29
+                        ConstParam 0 p1 @1:29
+                        Int p2 32 @1:33
+                      Int p3 0 @1:39
+                  StaticAssert "of {32}" @1:45
+                    BitOr @1:45
+                      Gt @1:45
+                        ConstParam 0 p1 @1:45
+                        Int p4 32 @1:49
+                      Constant p5 @1:55
+              ReturnValue @2:13
+                ConstParam 0 p1 @2:13
+            p0: :: kiln :: macros :: Pooled :: const_type :: < u32 > ()
+            p1: :: kiln :: macros :: Pooled :: ty :: < u32 > ()
+            p2: :: kiln :: macros :: Pooled :: type_of (& __kiln_t0)
+            p3: :: kiln :: macros :: Pooled :: type_of (& __kiln_t1)
+            p4: :: kiln :: macros :: Pooled :: type_of (& __kiln_t2)
+            p5: :: kiln :: macros :: Named :: pooled (MOST , __kiln)
+        "#]],
+    );
+}

@@ -181,6 +181,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::Assign
             | Op::AssignOp
             | Op::Discard
+            | Op::StaticAssert
             | Op::If
             | Op::IfElse
             | Op::While

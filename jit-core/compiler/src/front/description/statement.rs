@@ -156,7 +156,7 @@ impl<'k> Cursor<'_, '_, 'k> {
         }
     }
 
-    /// What the signature says.
+    /// What is said of the function.
     fn declaration(&mut self, op: Op) {
         let (front, builder) = (self.front(), self.front().builder);
         match op {
@@ -180,6 +180,10 @@ impl<'k> Cursor<'_, '_, 'k> {
                 };
                 let param = builder.declare_const(name, ty);
                 self.body.consts.borrow_mut().push(param);
+            }
+            Op::StaticAssert => {
+                let condition = self.eval().read();
+                builder.static_assert(condition, self.code.text());
             }
             Op::Inline => builder.inline(match self.code.number() {
                 1 => Inline::Hint,
