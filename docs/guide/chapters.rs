@@ -5,7 +5,7 @@
 //! it. If the next block of the chapter opens with ```` ```text ````, that is what the program prints.
 //! A program that opens with ```` ```rust,compile_fail ```` does not compile; what follows it is what
 //! rustc says. A block that opens with ```` ```rust,cell ```` is a cell of a notebook in `notebook/`,
-//! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`) are for readers only.
+//! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`, `cpp`) are for readers only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ pub fn programs(chapter: &Chapter) -> Vec<Program> {
                     chapter.name, block.line
                 ),
             },
-            CELL | "sh" | "toml" => {}
+            CELL | "sh" | "toml" | "cpp" => {}
             other => panic!(
                 "{}.md:{}: no block is a `{other}`; see chapters.rs",
                 chapter.name, block.line
