@@ -3,7 +3,7 @@
 //!
 //! Much of LLVM takes time that grows with the square of a function's size or faster. Three things are
 //! done about it, on a CPU:
-//! - The knobs of LLVM that bound single algorithms are set lower ([`bound_algorithms`]).
+//! - The knobs of LLVM that bound single algorithms are set lower ([`set_knobs`]).
 //! - Long blocks are cut (`split.rs`), as what schedules instructions compares those of a block in pairs.
 //! - A kernel of more than [`LARGE`] is compiled with few passes and the quick code generator
 //!   ([`Effort::Quick`]), which take time that grows as the kernel does.
@@ -31,19 +31,23 @@ use super::optimize::OptLevel;
 /// The first knob bounds how far the register allocator looks for the region in which a value is to have a
 /// register: with LLVM's 10000, most of the time of a kernel with 100 checked stores went there, for code
 /// that was longer. The second bounds how many accesses to memory a scheduler compares in pairs (1000).
-const BOUNDS: [&CStr; 3] = [
+/// The last two leave loops to the loop vectorizer only where their metadata asks for it: `default<O3>` switches
+/// it on whatever a pipeline's options say.
+const KNOBS: [&CStr; 5] = [
     c"kiln",
     c"-grow-region-complexity-budget=1000",
     c"-dag-maps-huge-region=300",
+    c"-vectorize-loops=false",
+    c"-interleave-loops=false",
 ];
 
 /// Sets LLVM's knobs, which are global. To be called once LLVM is open, and again at will.
-pub(crate) fn bound_algorithms() {
-    let arguments = BOUNDS.map(CStr::as_ptr);
+pub(crate) fn set_knobs() {
+    let arguments = KNOBS.map(CStr::as_ptr);
     // SAFETY: LLVM reads the arguments, which are static, during the call; what it does not know it
     // leaves out.
     unsafe {
-        LLVMParseCommandLineOptions(BOUNDS.len() as c_int, arguments.as_ptr(), std::ptr::null());
+        LLVMParseCommandLineOptions(KNOBS.len() as c_int, arguments.as_ptr(), std::ptr::null());
     }
 }
 

@@ -20,8 +20,9 @@
 //! # Vectorizers
 //! For NVPTX the SLP vectorizer runs, as clang has it: LLVM gives the target 32-bit vector
 //! registers, so it packs pairs of 16-bit floats (`add.rn.f16x2`) and leaves the rest alone. The
-//! loop vectorizer does not run: threads, not lanes, go through a kernel's data; on the host they
-//! are vectors already.
+//! loop vectorizer does not run, save on loops whose metadata asks for it: threads, not lanes, go
+//! through a kernel's data; on the host they are vectors already. It is switched off by a knob
+//! (`effort`), as the options of a pipeline say nothing to `default<O3>`.
 
 use inkwell::OptimizationLevel;
 use inkwell::attributes::AttributeLoc;
@@ -101,7 +102,6 @@ impl Host {
 pub(crate) struct Machine {
     machine: TargetMachine,
     triple: TargetTriple,
-    loop_vectorizer: bool,
 }
 
 impl Machine {
@@ -135,7 +135,7 @@ impl Machine {
         // Below Aggressive the NVPTX back end runs EarlyCSE in the place of GVN.
         let level = OptimizationLevel::Aggressive;
         let (cpu, features) = (format!("sm_{sm}"), format!("+ptx{ptx}"));
-        Machine::new(triple, &cpu, &features, level, false)
+        Machine::new(triple, &cpu, &features, level)
     }
 
     /// A processor of the host's kind with these features, position-independent. To be called on a
@@ -153,8 +153,6 @@ impl Machine {
             host.base.unwrap_or(&host.cpu),
             &features.to_string(),
             level,
-            // Kernels come as vectors; what is left is scalar for a reason.
-            false,
         )
     }
 
@@ -167,7 +165,7 @@ impl Machine {
     pub(crate) fn plain_host() -> Result<Machine, BackendError> {
         let triple = TargetMachine::get_default_triple();
         let cpu = Host::get().base.unwrap_or("generic");
-        Machine::new(triple, cpu, "", OptimizationLevel::None, false)
+        Machine::new(triple, cpu, "", OptimizationLevel::None)
     }
 
     /// Has the functions of a module scheduled for the processor this program runs on.
@@ -189,7 +187,6 @@ impl Machine {
         cpu: &str,
         features: &str,
         level: OptimizationLevel,
-        loop_vectorizer: bool,
     ) -> Result<Machine, BackendError> {
         let target = Target::from_triple(&triple)
             .map_err(|error| BackendError::new("target", error.to_string_lossy()))?;
@@ -202,11 +199,7 @@ impl Machine {
             CodeModel::Default,
         );
         match machine {
-            Some(machine) => Ok(Machine {
-                machine,
-                triple,
-                loop_vectorizer,
-            }),
+            Some(machine) => Ok(Machine { machine, triple }),
             None => Err(BackendError::new(
                 "target",
                 format!(
@@ -240,9 +233,6 @@ impl Machine {
         pipeline: &str,
     ) -> Result<(), BackendError> {
         let options = PassBuilderOptions::create();
-        options.set_loop_vectorization(self.loop_vectorizer);
-        options.set_loop_interleaving(self.loop_vectorizer);
-        options.set_loop_slp_vectorization(true);
         run_pipeline(module, pipeline, self.machine.as_mut_ptr(), &options)?;
         session.check("optimize")
     }

@@ -109,6 +109,72 @@ fn a_kernel_becomes_ptx() {
     }
 }
 
+/// `q[i] = 3 * p[i]` for bytes, in a loop.
+const BYTES: &str = r#"
+define ptx_kernel void @bytes(ptr addrspace(1) noalias %p, ptr addrspace(1) noalias %q, i64 %n) {
+start:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %start ], [ %next, %loop ]
+  %from = getelementptr i8, ptr addrspace(1) %p, i64 %i
+  %byte = load i8, ptr addrspace(1) %from
+  %tripled = mul i8 %byte, 3
+  %to = getelementptr i8, ptr addrspace(1) %q, i64 %i
+  store i8 %tripled, ptr addrspace(1) %to
+  %next = add nuw i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %end, !llvm.loop !0
+end:
+  ret void
+}
+!0 = distinct !{!0, !1}
+"#;
+
+/// LLVM's module after a pipeline for sm_90.
+fn optimized(text: String, pipeline: &'static str) -> String {
+    let run = move || -> Result<String, BackendError> {
+        let context = Context::create();
+        let session = Session::new(&context);
+        let machine = Machine::nvptx(90, 83)?;
+        let module = parse(&context, &text);
+        machine.prepare(&module);
+        machine.run_passes(&session, &module, pipeline)?;
+        Ok(module.print_to_string().to_string())
+    };
+    on_compile_thread("k", run)
+        .expect("the thread ends by itself")
+        .expect("LLVM compiles it")
+}
+
+#[test]
+fn the_loop_vectorizer_runs_where_a_loop_asks_for_it() {
+    for level in OptLevel::ALL {
+        let left = optimized(format!("{BYTES}!1 = !{{!\"loop\"}}"), level.ptx_pipeline());
+        assert!(!left.contains(" x i8>"), "{left}");
+    }
+    let asked = BYTES.to_owned() + "!1 = !{!\"llvm.loop.vectorize.enable\", i1 true}";
+    let vectors = optimized(asked, OptLevel::O3.ptx_pipeline());
+    assert!(vectors.contains(" x i8>"), "{vectors}");
+}
+
+#[test]
+fn pairs_of_16_bit_floats_are_packed() {
+    let pairs = r#"
+define ptx_kernel void @pairs(ptr addrspace(1) %p) {
+  %second = getelementptr half, ptr addrspace(1) %p, i64 1
+  %a = load half, ptr addrspace(1) %p, align 4
+  %b = load half, ptr addrspace(1) %second, align 2
+  %c = fadd half %a, %a
+  %d = fadd half %b, %b
+  store half %c, ptr addrspace(1) %p, align 4
+  store half %d, ptr addrspace(1) %second, align 2
+  ret void
+}
+"#;
+    let packed = optimized(pairs.to_owned(), OptLevel::O3.ptx_pipeline());
+    assert!(packed.contains("fadd <2 x half>"), "{packed}");
+}
+
 #[test]
 fn every_row_of_the_table_compiles_with_its_oldest_and_the_newest_ptx() {
     for row in PTX_VERSIONS {

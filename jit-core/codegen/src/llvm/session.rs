@@ -39,7 +39,7 @@ use inkwell::targets::{InitializationConfig, Target};
 
 use kiln_ir::row_panic::message as panic_message;
 
-use super::effort::bound_algorithms;
+use super::effort::set_knobs;
 use super::error::{BackendError, CompileThreadError};
 use super::library::library;
 use super::memory;
@@ -188,7 +188,7 @@ fn initialize() {
             LLVMResetFatalErrorHandler();
             LLVMInstallFatalErrorHandler(Some(on_fatal_error));
         }
-        bound_algorithms();
+        set_knobs();
     });
 }
 

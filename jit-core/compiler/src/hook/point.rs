@@ -252,7 +252,8 @@ points! {
     FinishModule = finish_module, Llvm, true:
         [for<'ctx> Fn(&HookContext<'_>, &LlvmModule<'ctx>) -> HookResult<()>]
 
-    /// Changes the pass pipeline, in the notation of LLVM's `opt -passes`.
+    /// Changes the pass pipeline, in the notation of LLVM's `opt -passes`. LLVM's loop vectorizer looks only at loops
+    /// whose metadata asks for vectors, whatever the pipeline says.
     PassPipeline = pass_pipeline, Llvm, true:
         [Fn(&HookContext<'_>, &mut String) -> HookResult<()>]
 

@@ -159,7 +159,7 @@ fn machine(processor: &str) -> Result<Machine, BackendError> {
     static INITIALIZED: OnceLock<()> = OnceLock::new();
     INITIALIZED.get_or_init(|| LlvmTarget::initialize_amd_gpu(&InitializationConfig::default()));
     let triple = TargetTriple::create("amdgcn-amd-amdhsa");
-    Machine::new(triple, processor, "", OptimizationLevel::Aggressive, false)
+    Machine::new(triple, processor, "", OptimizationLevel::Aggressive)
 }
 
 impl LlvmIsa for AmdgpuIsa {
