@@ -15,6 +15,7 @@ mod count;
 mod kernels;
 mod listing;
 mod machine;
+mod micro;
 mod programs;
 
 use std::fmt::Write;

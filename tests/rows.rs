@@ -28,7 +28,7 @@ fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<
         TypePattern::OneOf(_) => Some(open),
         TypePattern::SameAs(i) => param_type(def, def.params[usize::from(i)], open),
         TypePattern::Chosen => Some(open),
-        // No row of the library has others.
+        // Several results are asked for one by one; no row of the library has the others.
         TypePattern::Vector(..)
         | TypePattern::Array(..)
         | TypePattern::Tuple(_)
@@ -48,7 +48,23 @@ fn choices(def: &IntrinsicDef) -> Vec<Scalar> {
 
 /// A kernel that applies a row to values from memory and stores the result.
 fn kernel(def: &IntrinsicDef, open: Scalar) -> String {
-    let mut text = "module cell legal\nkernel @cell(%0 memory: ptr<global, mut u8>) {\n".to_owned();
+    let results: Vec<Scalar> = match def.result {
+        TypePattern::Tuple(parts) => parts,
+        ref one => std::slice::from_ref(one),
+    }
+    .iter()
+    .filter_map(|&part| param_type(def, part, open))
+    .collect();
+    let fields: Vec<String> = (0..)
+        .zip(&results)
+        .map(|(i, part): (usize, _)| format!("\"{i}\": {}", part.name()))
+        .collect();
+    let tuple = match def.result {
+        TypePattern::Tuple(_) => format!("struct @tuple {{ {} }}\n", fields.join(", ")),
+        _ => String::new(),
+    };
+    let mut text =
+        format!("module cell legal\n{tuple}kernel @cell(%0 memory: ptr<global, mut u8>) {{\n");
     let mut args = Vec::new();
     let mut next = 1;
     for &param in def.params {
@@ -62,14 +78,22 @@ fn kernel(def: &IntrinsicDef, open: Scalar) -> String {
         next += 2;
     }
     let call = format!("intrinsic {}({})", def.name, args.join(", "));
-    match param_type(def, def.result, open) {
-        None => text += &format!("{call}\n"),
-        Some(result) => {
-            let ty = result.name();
-            let at = next + 1;
+    match (def.result, results.as_slice()) {
+        (TypePattern::Tuple(_), parts) => {
+            text += &format!("%{next}: @tuple = {call}\n");
+            for (i, ty) in parts.iter().map(|part| part.name()).enumerate() {
+                let (value, at) = (next + 1 + 2 * i, next + 2 + 2 * i);
+                text += &format!("%{value}: {ty} = extract %{next}, {i}\n");
+                text += &format!("%{at}: ptr<global, mut {ty}> = bitcast %0\n");
+                text += &format!("store %{at}, %{value}\n");
+            }
+        }
+        (_, [result]) => {
+            let (ty, at) = (result.name(), next + 1);
             text += &format!("%{next}: {ty} = {call}\n");
             text += &format!("%{at}: ptr<global, mut {ty}> = bitcast %0\nstore %{at}, %{next}\n");
         }
+        _ => text += &format!("{call}\n"),
     }
     text + "return\n}\n"
 }

@@ -54,6 +54,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
     index::rows()
         .chain(warp::rows())
         .chain(math::rows())
+        .chain([math::large_angle()])
         .chain(number::rows())
         .chain(integer::rows())
 }

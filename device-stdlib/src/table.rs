@@ -13,7 +13,7 @@
 //! fn powf(self, exponent: Self) -> Self = function!("math.pow", power::pow);
 //! ```
 //!
-//! with `Self`, `bool` and integers for types. Behind the `=` is what it builds. [`builds!`] is an expression of
+//! with `Self`, `bool`, integers and, for a result, `(Self, Self)` for types. Behind the `=` is what it builds. [`builds!`] is an expression of
 //! the receiver and the arguments, which are a [`Val`](kiln_jit_core::build::Val) where they have the
 //! receiver's type, else an [`IntoVal`](kiln_jit_core::build::IntoVal). A chapter may have more of such
 //! macros: with `@row` they give the row of intrinsics, with `@build` the expression. On the host it is
@@ -53,7 +53,7 @@ macro_rules! methods {
     // What a bound on a type parameter brings.
     (@trait [$($doc:tt)*] $host:ident [$($super:tt)*] $(
         $(#[$row_doc:meta])*
-        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:ident
+        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )*) => {
         $($doc)*
@@ -72,7 +72,7 @@ macro_rules! methods {
     };
     (@host $host:ident $t:ty; { $(
         $(#[$row_doc:meta])*
-        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:ident
+        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )* }) => {
         impl $host for $t {$(
@@ -83,7 +83,7 @@ macro_rules! methods {
             }
         )*}
     };
-    (@on_host $name:ident($x:ident $(, $arg:ident)*) -> $result:ident) => {
+    (@on_host $name:ident($x:ident $(, $arg:ident)*) -> $result:tt) => {
         <$result as $crate::table::Widened>::narrowed(
             <Self as $crate::table::Widened>::Wide::$name(
                 $crate::table::Widened::widened($x)
@@ -91,7 +91,7 @@ macro_rules! methods {
             ),
         )
     };
-    (@on_host $name:ident($($arg:ident),*) -> $result:ident host(|$($own:ident),*| $value:expr)) => {{
+    (@on_host $name:ident($($arg:ident),*) -> $result:tt host(|$($own:ident),*| $value:expr)) => {{
         let ($($own,)*) = ($($arg,)*);
         $value
     }};
@@ -99,7 +99,7 @@ macro_rules! methods {
     // decides what the IR allows. Nothing here is called.
     (@param $host:ident { $(
         $(#[$row_doc:meta])*
-        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:ident
+        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )* }) => {
         impl<const INDEX: usize> $host for ::kiln_jit_core::front::macros::Param<INDEX> {$(
@@ -112,7 +112,7 @@ macro_rules! methods {
 
     (@builder [$($doc:tt)*] $builder:ident $(
         $(#[$row_doc:meta])*
-        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:ident
+        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )*) => {
         $($doc)*
@@ -143,7 +143,7 @@ macro_rules! methods {
 
     (@kernels $host:ident $builder:ident $(
         $(#[$row_doc:meta])*
-        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:ident
+        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )*) => {$(
         $crate::plain::method::kernel_method! {
@@ -156,7 +156,7 @@ macro_rules! methods {
 
     (@rows $(
         $(#[$row_doc:meta])*
-        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:ident
+        fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )*) => {
         #[allow(non_upper_case_globals, unused_imports, reason = "a row has its method's name")]
@@ -301,6 +301,17 @@ macro_rules! widened {
         widened! { $($t => $t: std::convert::identity, std::convert::identity;)* }
     };
 }
+
+impl<A: Widened, B: Widened> Widened for (A, B) {
+    type Wide = (A::Wide, B::Wide);
+    fn widened(self) -> Self::Wide {
+        (self.0.widened(), self.1.widened())
+    }
+    fn narrowed((a, b): Self::Wide) -> Self {
+        (A::narrowed(a), B::narrowed(b))
+    }
+}
+
 widened! { themselves bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 }
 widened! {
     half::f16 => f32: half::f16::to_f32, half::f16::from_f32;

@@ -37,6 +37,50 @@ impl fmt::Display for Machine {
     }
 }
 
+/// What a record begins with: what its numbers are.
+pub const HEAD: &str =
+    "registers, bytes of spills, WARPSYNCs, instructions, those of the longest innermost loop\n";
+
+/// What `ptxas` makes of the first kernel of a PTX text; `None` as [`of_ptx`].
+pub fn of_entry(ptx: &str, sm: u32) -> Option<Machine> {
+    let entry = ptx
+        .split_once(".entry ")
+        .and_then(|(_, rest)| rest.split_once('('));
+    let (entry, _) = entry.expect("a kernel has an entry");
+    of_ptx(ptx, entry, sm)
+}
+
+/// What nvcc makes of the kernels of a twin; `None` without one.
+pub fn of_nvcc(source: &str, kernel: &str, sm: u32) -> Option<Machine> {
+    let folder = Folder::new(&format!("twin-{kernel}"));
+    let (twin, ptx) = (folder.0.join("twin.cu"), folder.0.join("twin.ptx"));
+    std::fs::write(&twin, source).expect("the temporary folder can be written");
+    let mut command = Command::new("nvcc");
+    command
+        .args(["-O3", &format!("-arch=sm_{sm}"), "-ptx"])
+        .arg(&twin)
+        .arg("-o")
+        .arg(&ptx);
+    let done = command.output().ok()?;
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        done.status.success(),
+        "nvcc on the twin of {kernel}: {error}"
+    );
+    of_ptx(
+        &std::fs::read_to_string(&ptx).expect("nvcc wrote it"),
+        kernel,
+        sm,
+    )
+}
+
+/// What nvcc made of a kernel, as it was recorded: a line each, and of it what comes after the name.
+pub fn recorded<'r>(record: &'r str, name: &str) -> Option<&'r str> {
+    let start = format!("{name:44} | ");
+    let line = record.lines().find_map(|line| line.strip_prefix(&start))?;
+    line.split(" | ").next()
+}
+
 /// What `ptxas` makes of a kernel; `None` without `KILN_PTXAS` and `KILN_NVDISASM`.
 pub fn of_ptx(ptx: &str, kernel: &str, sm: u32) -> Option<Machine> {
     let ptxas = std::env::var_os("KILN_PTXAS")?;

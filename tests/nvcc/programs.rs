@@ -6,23 +6,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::process::Command;
 
 use expect_test::expect_file;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, Launch, Launcher, Size, unchecked};
 
-use super::count::Folder;
-use super::machine::{Machine, of_ptx};
+use super::machine::{HEAD, Machine, of_entry, of_nvcc, recorded};
 
 const SM: u32 = 90;
 
 /// What was recorded, a line a kernel.
 const RECORDED: &str = include_str!("programs.txt");
-
-const HEAD: &str =
-    "registers, bytes of spills, WARPSYNCs, instructions, those of the longest innermost loop\n";
 
 /// Looks at the code of launches, and runs none.
 struct Look<'a> {
@@ -37,12 +32,7 @@ impl Launcher for Look<'_> {
             return Ok(());
         }
         let inspection = self.jit.inspect(launch.kernel, launch.args)?;
-        let ptx = inspection.ptx()?;
-        let entry = ptx
-            .split_once(".entry ")
-            .and_then(|(_, rest)| rest.split_once('('));
-        let (entry, _) = entry.expect("a kernel has an entry");
-        if let Some(machine) = of_ptx(ptx, entry, SM) {
+        if let Some(machine) = of_entry(inspection.ptx()?, SM) {
             self.found.insert(launch.twin, machine);
         }
         Ok(())
@@ -59,39 +49,6 @@ fn jit(has_checks: bool) -> kiln::Result<Jit> {
             .hooks(kiln::hooks::standard().first(unchecked()))
             .build(),
     }
-}
-
-/// What nvcc makes of the kernels of a twin; `None` without one.
-fn of_nvcc(source: &str, kernel: &str) -> Option<Machine> {
-    let folder = Folder::new(&format!("twin-{kernel}"));
-    let (twin, ptx) = (folder.0.join("twin.cu"), folder.0.join("twin.ptx"));
-    std::fs::write(&twin, source).expect("the temporary folder can be written");
-    let mut command = Command::new("nvcc");
-    command
-        .args(["-O3", &format!("-arch=sm_{SM}"), "-ptx"])
-        .arg(&twin)
-        .arg("-o")
-        .arg(&ptx);
-    let done = command.output().ok()?;
-    let error = String::from_utf8_lossy(&done.stderr);
-    assert!(
-        done.status.success(),
-        "nvcc on the twin of {kernel}: {error}"
-    );
-    of_ptx(
-        &std::fs::read_to_string(&ptx).expect("nvcc wrote it"),
-        kernel,
-        SM,
-    )
-}
-
-/// What nvcc made of a kernel, as it was recorded.
-fn recorded(name: &str) -> Option<&'static str> {
-    let start = format!("{name:44} | ");
-    let line = RECORDED
-        .lines()
-        .find_map(|line| line.strip_prefix(&start))?;
-    line.split(" | ").next()
 }
 
 #[test]
@@ -112,10 +69,10 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
         let (with, without) = (look(&checked)?, look(&unchecked)?);
         for (kernel, with) in with {
             let name = format!("{}: {kernel}", benchmark.name);
-            let nvcc = of_nvcc(benchmark.twin, kernel).map(|machine| machine.to_string());
+            let nvcc = of_nvcc(benchmark.twin, kernel, SM).map(|machine| machine.to_string());
             let nvcc = nvcc
                 .as_deref()
-                .or(recorded(&name))
+                .or(recorded(RECORDED, &name))
                 .unwrap_or("not recorded");
             let _ = writeln!(table, "{name:44} | {nvcc} | {} | {with}", without[kernel]);
         }

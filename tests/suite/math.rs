@@ -10,6 +10,7 @@ chapter![
     functions_of_doubles,
     functions_of_halves,
     powers,
+    sine_and_cosine_at_once,
 ];
 
 /// A function of one number.
@@ -185,4 +186,26 @@ fn powers(jit: &Jit) -> Outcome {
         "the digests are {found:#018x?}"
     );
     Ok(())
+}
+
+/// Sine and cosine of one function are those of two, for small and large arguments of all kinds.
+fn sine_and_cosine_at_once(jit: &Jit) -> Outcome {
+    fn check<T: KernelType>(jit: &Jit, values: &[T], bits: fn(T) -> Option<u64>) -> Outcome {
+        let parts: [Function; 2] = [|x| x.sin_cos().field("0"), |x| x.sin_cos().field("1")];
+        let alone: [Function; 2] = [|x| x.sin(), |x| x.cos()];
+        for (part, alone) in parts.into_iter().zip(alone) {
+            let found = apply(jit, part, values)?.into_iter().map(bits);
+            let wanted = apply(jit, alone, values)?.into_iter().map(bits);
+            assert!(found.eq(wanted));
+        }
+        Ok(())
+    }
+    let singles: Vec<f32> = (patterns(256, 23, 4).into_iter())
+        .map(|bits| f32::from_bits(bits as u32))
+        .collect();
+    check(jit, &singles, |x| (!x.is_nan()).then(|| x.to_bits().into()))?;
+    let doubles: Vec<f64> = (patterns(2048, 52, 1).into_iter())
+        .map(f64::from_bits)
+        .collect();
+    check(jit, &doubles, |x| (!x.is_nan()).then(|| x.to_bits()))
 }

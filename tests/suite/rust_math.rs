@@ -12,6 +12,7 @@ chapter![
     functions_are_near_the_host,
     functions_by_path_and_of_halves,
     signs_of_every_float,
+    sine_and_cosine_of_every_float,
     conversions_round_once,
     remainders_of_floats,
 ];
@@ -145,6 +146,44 @@ fn functions_by_path_and_of_halves(jit: &Jit) -> Outcome {
         assert!(fits, "of {h} it is {want}, not {}", powers[i]);
     }
     Ok(())
+}
+
+/// The point on the unit circle, and its distance from the centre squared.
+#[device_fn]
+fn on_circle<T: Float>(angle: T) -> [T; 3] {
+    let (sine, cosine) = angle.sin_cos();
+    let (again, _) = T::sin_cos(angle);
+    [cosine, sine, again * sine + cosine * cosine]
+}
+
+#[kernel]
+fn points<T: Float>(angles: &[T], out: &mut [[T; 3]]) {
+    let i = global_id().x;
+    if i < angles.len() {
+        out[i] = on_circle(angles[i]);
+    }
+}
+
+fn sine_and_cosine_of_every_float(jit: &Jit) -> Outcome {
+    fn check<T: Float + KernelType>(jit: &Jit, room: f64, wide: fn(T) -> f64) -> Outcome
+    where
+        [T; 3]: KernelType,
+    {
+        let angles = [0.0, 0.5, -2.0, 3.25, 40.0].map(T::from_f64);
+        let (x, mut out) = (jit.upload(&angles)?, jit.upload(&[[T::ZERO; 3]; 5])?);
+        jit.launch(&points, 1, 32, args!(&x, &mut out))?;
+        for (angle, found) in angles.into_iter().zip(out.to_vec()?) {
+            for (found, wanted) in found.into_iter().zip(on_circle(angle)) {
+                let (found, wanted) = (wide(found), wide(wanted));
+                assert!((found - wanted).abs() <= room, "{found} is not {wanted}");
+            }
+        }
+        Ok(())
+    }
+    check::<f32>(jit, 1e-6, f64::from)?;
+    check::<f64>(jit, 1e-14, |x| x)?;
+    check::<f16>(jit, 2e-3, f64::from)?;
+    check::<bf16>(jit, 2e-2, f64::from)
 }
 
 #[device_fn]

@@ -63,7 +63,25 @@ macro_rules! function {
     };
 }
 
-pub(crate) use {function, instruction};
+/// A method with two results, a function written in the IR: the row's name, and what it computes.
+macro_rules! function_of_two {
+    (@row $name:ident(), $row:literal, $body:path) => {
+        Some($crate::math::rows::of_two(
+            $row,
+            ::kiln_jit_core::ir::Meaning::Body(|scalar| {
+                $crate::math::rows::function_body($row, ["x"], scalar, |[x]| {
+                    let [first, second] = $body(x);
+                    $crate::math::rows::pair(first, second)
+                })
+            }),
+        ))
+    };
+    (@build $row:path, ($x:ident), $($how:tt)*) => {
+        $crate::math::rows::call(&$row, $x, &[])
+    };
+}
+
+pub(crate) use {function, function_of_two, instruction};
 
 /// The most parameters of a row.
 const MOST: usize = 3;
@@ -78,6 +96,19 @@ pub(crate) const fn of_floats(
     const SAME: TypePattern = TypePattern::SameAs(0);
     const PARAMS: &[TypePattern; MOST] = &[FLOATS, SAME, SAME];
     IntrinsicDef::new(name, PARAMS.split_at(params).0, SAME, meaning).with_cells(cells)
+}
+
+/// A row of a float with two results of its type.
+pub(crate) const fn of_two(name: &'static str, meaning: Meaning) -> IntrinsicDef {
+    const TWO: TypePattern = TypePattern::Tuple(&[TypePattern::Chosen, TypePattern::Chosen]);
+    IntrinsicDef::new(name, &[FLOATS], TWO, meaning)
+}
+
+/// A tuple of two values.
+pub(crate) fn pair<'k>(first: Val<'k>, second: Val<'k>) -> Val<'k> {
+    let k = first.builder();
+    let ty = k.struct_type("tuple", &[("0", first.ty()), ("1", second.ty())]);
+    k.construct(ty, &[first, second])
 }
 
 /// A call of a method's row.
@@ -136,7 +167,7 @@ pub(crate) fn float_meaning(
     }
 }
 
-/// A function as a module; the 16-bit floats through `f32`.
+/// A function as a module, of one result or a pair; the 16-bit floats through `f32`.
 pub(crate) fn function_body<const N: usize>(
     name: &str,
     params: [&str; N],
@@ -150,7 +181,12 @@ pub(crate) fn function_body<const N: usize>(
     let computed = if scalar.is_half() { Type::F32 } else { ty };
     let function = DeviceFn::build(&format!("{name}.{}", scalar.name()), |k| {
         let args = params.map(|param| k.param(param, ty).cast(computed));
-        k.return_value(body(args).cast(ty));
+        let value = body(args);
+        let result = match value.ty() == computed {
+            true => value.cast(ty),
+            false => pair(value.field("0").cast(ty), value.field("1").cast(ty)),
+        };
+        k.return_value(result);
     });
     function.ok().map(|f| f.module())
 }

@@ -1,10 +1,15 @@
 //! Sine and cosine, with full accuracy for every argument.
+//!
+//! Large arguments are reduced by a function of its own, [`LARGE_ANGLE`], which is called where there is one and
+//! inlined nowhere: it is long and seldom needed. In its caller it would be there once for each sine and cosine, and
+//! its registers would be those of the whole kernel.
 
-use kiln_jit_core::build::{Val, Var};
-use kiln_jit_core::ir::Type;
+use kiln_jit_core::build::{DeviceFn, Val};
+use kiln_jit_core::ir::{Inline, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern};
 
 use super::Math as _;
 use super::format::{Coefficients, Constant, Format, exact_product, sum};
+use super::rows::pair;
 use crate::number::Signed as _;
 
 /// 2 / pi.
@@ -55,30 +60,60 @@ const COS: Coefficients = [
 
 /// `sin(x)`.
 pub(super) fn sin(x: Val<'_>) -> Val<'_> {
-    let format = Format::of(x);
-    let (r, quadrant) = reduced(x);
-    // The polynomial loses the sign of zero.
-    let zero = x.eq(format.float(0.0));
-    zero.select(x, sine_of_quadrant(r, quadrant))
+    let angle = Angle::of(x);
+    angle.sine_of(x)
 }
 
 /// `cos(x)`.
 pub(super) fn cos(x: Val<'_>) -> Val<'_> {
-    let (r, quadrant) = reduced(x);
-    sine_of_quadrant(r, quadrant + Format::of(x).integer(1))
+    let angle = Angle::of(x);
+    angle.turned(1)
 }
 
-/// `sin(r + quadrant * pi / 2)`.
-fn sine_of_quadrant<'k>(r: Val<'k>, quadrant: Val<'k>) -> Val<'k> {
-    let format = Format::of(r);
-    let z = r * r;
-    let sine = format.polynomial(z, SIN).mul_add(z * r, r);
-    let cosine = format.polynomial(z, COS).mul_add(z, format.float(-0.5));
-    let cosine = cosine.mul_add(z, format.float(1.0));
-    let odd = (quadrant & format.integer(1)).ne(format.integer(0));
-    let value = format.bits(odd.select(cosine, sine));
-    let sign = (quadrant & format.integer(2)) << format.integer(format.width() - 2);
-    format.with_bits(value ^ sign)
+/// `sin(x)` and `cos(x)`.
+pub(super) fn sin_cos(x: Val<'_>) -> [Val<'_>; 2] {
+    let angle = Angle::of(x);
+    [angle.sine_of(x), angle.turned(1)]
+}
+
+/// An argument after its reduction.
+struct Angle<'k> {
+    /// The sine and the cosine of what is left of it.
+    sine: Val<'k>,
+    cosine: Val<'k>,
+    /// How many times pi / 2 was taken away, modulo 4.
+    quadrant: Val<'k>,
+}
+
+impl<'k> Angle<'k> {
+    fn of(x: Val<'k>) -> Angle<'k> {
+        let format = Format::of(x);
+        let (r, quadrant) = reduced(x);
+        let z = r * r;
+        let cosine = format.polynomial(z, COS).mul_add(z, format.float(-0.5));
+        Angle {
+            sine: format.polynomial(z, SIN).mul_add(z * r, r),
+            cosine: cosine.mul_add(z, format.float(1.0)),
+            quadrant,
+        }
+    }
+
+    /// The sine of the argument `x`.
+    fn sine_of(&self, x: Val<'k>) -> Val<'k> {
+        // The polynomial loses the sign of zero.
+        let zero = x.eq(Format::of(x).float(0.0));
+        zero.select(x, self.turned(0))
+    }
+
+    /// The sine of the argument with so many times pi / 2 added.
+    fn turned(&self, quadrants: i64) -> Val<'k> {
+        let format = Format::of(self.sine);
+        let quadrant = self.quadrant + format.integer(quadrants);
+        let odd = (quadrant & format.integer(1)).ne(format.integer(0));
+        let value = format.bits(odd.select(self.cosine, self.sine));
+        let sign = (quadrant & format.integer(2)) << format.integer(format.width() - 2);
+        format.with_bits(value ^ sign)
+    }
 }
 
 /// The argument less a multiple of pi / 2, at most pi / 4 in magnitude, and the multiple modulo 4.
@@ -91,9 +126,29 @@ fn reduced(x: Val<'_>) -> (Val<'_>, Val<'_>) {
         .fold(x, |rest, &part| j.mul_add(-format.constant(part), rest));
     let (r, quadrant) = (k.var("r", near), k.var("quadrant", n));
     k.if_(x.abs().gt(format.constant(LARGE)), || {
-        reduce_large(x, r, quadrant);
+        let large = k.intrinsic(&LARGE_ANGLE, &[x]);
+        r.set(large.field("0"));
+        quadrant.set(large.field("1").cast(format.int));
     });
     (r.get(), quadrant.get())
+}
+
+/// What [`reduced`] gives of a large argument.
+pub(super) static LARGE_ANGLE: IntrinsicDef = IntrinsicDef::new(
+    "math.large_angle",
+    &[TypePattern::FLOAT],
+    TypePattern::Tuple(&[TypePattern::Chosen, TypePattern::Exact(Scalar::I32)]),
+    Meaning::Body(large_angle),
+);
+
+fn large_angle(scalar: Scalar) -> Option<Module> {
+    let function = DeviceFn::build(&format!("math.large_angle.{}", scalar.name()), |k| {
+        k.inline(Inline::Never);
+        let x = k.param("x", Type::scalar(scalar));
+        let (angle, quadrant) = reduce_large(x);
+        k.return_value(pair(angle, quadrant.cast(Type::I32)));
+    });
+    function.ok().map(|f| f.module())
 }
 
 /// The first 1248 bits of 2 / pi after the binary point, after 32 zero bits.
@@ -143,7 +198,7 @@ const TWO_OVER_PI_BITS: [u32; 40] = [
 /// Reduces an argument of any size (Payne and Hanek, "Radian reduction for trigonometric
 /// functions", 1983): of the product of its significand with 2 / pi only the bits worth less than
 /// 4 are computed, in limbs of 32 bits.
-fn reduce_large<'k>(x: Val<'k>, r: Var<'k>, quadrant: Var<'k>) {
+fn reduce_large(x: Val<'_>) -> (Val<'_>, Val<'_>) {
     let format = Format::of(x);
     let k = format.builder();
     let word = |value: u64| k.lit(Type::U64, value);
@@ -165,7 +220,7 @@ fn reduce_large<'k>(x: Val<'k>, r: Var<'k>, quadrant: Var<'k>) {
     let limbs: Vec<_> = (0..=count)
         .map(|i| table.at(limb + i).get().cast(Type::U64))
         .collect();
-    let low = |x: Val<'k>| x & word(0xffff_ffff);
+    let low = |x| x & word(0xffff_ffff);
     let window: Vec<_> = limbs
         .windows(2)
         .map(|pair| ((((pair[0] << word(32)) | pair[1]) << shift) >> word(32)) & word(0xffff_ffff))
@@ -184,7 +239,7 @@ fn reduce_large<'k>(x: Val<'k>, r: Var<'k>, quadrant: Var<'k>) {
         }
     }
 
-    let join = |high: Val<'k>, low: Val<'k>| (high << word(32)) | low;
+    let join = |high, low| (high << word(32)) | low;
     let zero = word(0);
     let high = join(product[0], product[1]);
     let rest = join(product[2], product.get(3).copied().unwrap_or(zero));
@@ -195,9 +250,11 @@ fn reduce_large<'k>(x: Val<'k>, r: Var<'k>, quadrant: Var<'k>) {
     let negative = x.lt(format.float(0.0));
     let angle = negative.select(-angle, angle);
     let infinite = x.abs().eq(format.infinity());
-    r.set(infinite.select(format.nan(), angle));
     let turn = turn.cast(format.int);
-    quadrant.set(negative.select(-turn, turn));
+    (
+        infinite.select(format.nan(), angle),
+        negative.select(-turn, turn),
+    )
 }
 
 /// `fraction * 2^-64 + rest * 2^-128` quarter turns in radians.

@@ -1,0 +1,92 @@
+//! Kernels of a few lines, each about one thing that is easily made slow, with what `ptxas` makes of them for sm_90
+//! beside what it makes of nvcc's.
+//!
+//! `micro.txt` is what was recorded, as `programs.txt` is: `UPDATE_EXPECT=1 cargo xtask test -p kiln-tests micro`
+//! records anew. Kernels are without bounds checks, as nvcc's are.
+
+use std::fmt::Write;
+
+use expect_test::expect_file;
+use kiln::core::inspect::Inspection;
+use kiln::core::target::{PtxTarget, Target};
+use kiln::prelude::*;
+use kiln_suite::unchecked;
+
+use super::machine::{HEAD, of_entry, of_nvcc, recorded};
+
+const SM: u32 = 90;
+
+/// What was recorded, a line a kernel.
+const RECORDED: &str = include_str!("micro.txt");
+
+/// Sine and cosine of one angle, as two functions.
+#[kernel]
+fn sine_and_cosine(x: &[f64], y: &mut [f64]) {
+    let i = global_id().x;
+    y[i] = x[i].sin() * x[i].cos();
+}
+
+/// The same as one function.
+#[kernel]
+fn sine_cosine(x: &[f64], y: &mut [f64]) {
+    let i = global_id().x;
+    let (sine, cosine) = x[i].sin_cos();
+    y[i] = sine * cosine;
+}
+
+#[kernel]
+fn single_sine(x: &[f32], y: &mut [f32]) {
+    let i = global_id().x;
+    y[i] = x[i].sin();
+}
+
+/// A loop over bytes, which is no work for the loop vectorizer.
+#[kernel]
+fn triple_bytes(x: &[u8], y: &mut [u8]) {
+    for i in 0..y.len() {
+        y[i] = x[i] * 3;
+    }
+}
+
+/// Looks at a kernel, whose twin has its name.
+macro_rules! look {
+    ($jit:ident, $kernel:ident($($arg:expr),*)) => {
+        (stringify!($kernel), $jit.inspect(&$kernel, args!($($arg),*))?)
+    };
+}
+
+fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
+    let (x64, mut y64) = (jit.zeros::<f64>(8)?, jit.zeros::<f64>(8)?);
+    let (x32, mut y32) = (jit.zeros::<f32>(8)?, jit.zeros::<f32>(8)?);
+    let (x8, mut y8) = (jit.zeros::<u8>(8)?, jit.zeros::<u8>(8)?);
+    Ok(vec![
+        look!(jit, sine_and_cosine(&x64, &mut y64)),
+        look!(jit, sine_cosine(&x64, &mut y64)),
+        look!(jit, single_sine(&x32, &mut y32)),
+        look!(jit, triple_bytes(&x8, &mut y8)),
+    ])
+}
+
+#[test]
+fn micro_kernels_are_what_is_recorded() -> kiln::Result<()> {
+    if std::env::var_os("KILN_PTXAS").is_none() {
+        println!("no ptxas: nothing is compared");
+        return Ok(());
+    }
+    let builder = Jit::builder()
+        .device(Device::cpu())
+        .target(Target::Ptx(PtxTarget::for_sm(SM)));
+    let jit = builder.hook(unchecked()).build()?;
+    let mut table = String::from(HEAD);
+    for (name, inspection) in looks(&jit)? {
+        let ours = of_entry(inspection.ptx()?, SM).expect("there is a ptxas");
+        let nvcc = of_nvcc(include_str!("micro.cu"), name, SM).map(|machine| machine.to_string());
+        let nvcc = nvcc
+            .as_deref()
+            .or(recorded(RECORDED, name))
+            .unwrap_or("not recorded");
+        let _ = writeln!(table, "{name:44} | {nvcc} | {ours}");
+    }
+    expect_file!["micro.txt"].assert_eq(&table);
+    Ok(())
+}
