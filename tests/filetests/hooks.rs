@@ -8,7 +8,7 @@ use kiln::core::inkwell::values::BasicValueEnum::{FloatValue, PointerValue, Stru
 use kiln::core::ir::{BinaryOp, InstData, Type};
 
 /// All that a file can name.
-pub(super) const ALL: [fn() -> Hook; 11] = [
+pub(super) const ALL: [fn() -> Hook; 13] = [
     rounds_each,
     kiln::hooks::address_spaces,
     kiln::hooks::bounds_checks,
@@ -16,6 +16,7 @@ pub(super) const ALL: [fn() -> Hook; 11] = [
     notes_faults,
     kiln::hooks::by_value,
     keeps_stores,
+    kiln::hooks::in_place,
     reciprocals,
     notes_before,
     no_passes,

@@ -59,6 +59,7 @@ fn a_list_says_where_each_hook_stands() -> Result<()> {
             "before",
             "by-value",
             "after",
+            "in-place",
             "last"
         ]
     );
@@ -68,7 +69,7 @@ fn a_list_says_where_each_hook_stands() -> Result<()> {
         .replace(Hook::new("before").version(2));
     assert_eq!(
         names(&set),
-        ["first", "before", "by-value", "after", "last"]
+        ["first", "before", "by-value", "after", "in-place", "last"]
     );
     assert!(set.fingerprint().contains("before v2\n"), "{set:?}");
     assert_eq!(launch(&on_cpu(set))?, [7; 4]);
@@ -113,8 +114,8 @@ fn mistakes_in_lists_are_told_by_the_first_use() {
     }
     expect![[r#"
         two hooks are named `by-value`; give one of them another name, or put one in the other's place by `HookSet::replace`
-        there is no hook `adress-spaces`; the hooks are ["address-spaces", "bounds-checks", "by-value"]
-        there is no hook `by-reference`; the hooks are ["address-spaces", "bounds-checks", "by-value"]
+        there is no hook `adress-spaces`; the hooks are ["address-spaces", "bounds-checks", "by-value", "in-place"]
+        there is no hook `by-reference`; the hooks are ["address-spaces", "bounds-checks", "by-value", "in-place"]
         there is no hook `x`; the hooks are []
         there is no hook `mine`; the hooks are []
         hook `holds` holds values at `pass_pipeline`, which can change code, and says nothing of them for the cache key, so that code made with other values would be taken for the same; say what they are by `Hook::key`

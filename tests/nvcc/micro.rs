@@ -48,6 +48,38 @@ fn triple_bytes(x: &[u8], y: &mut [u8]) {
     }
 }
 
+const BOX: [u8; 64] = {
+    let mut bytes = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        bytes[i] = (i * i % 251) as u8;
+        i += 1;
+    }
+    bytes
+};
+
+/// A table of constants, indexed by what was read.
+#[kernel]
+fn substitute(x: &[u8], y: &mut [u8]) {
+    let i = global_id().x;
+    y[i] = BOX[(x[i] % 64) as usize];
+}
+
+/// What a launch passes by value.
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Filter {
+    scale: f32,
+    weights: [f32; 16],
+}
+
+/// An array in a struct that is passed by value, indexed by what was read.
+#[kernel]
+fn weigh(filter: Filter, x: &[u32], y: &mut [f32]) {
+    let i = global_id().x;
+    y[i] = filter.scale * filter.weights[(x[i] % 16) as usize];
+}
+
 /// Looks at a kernel, whose twin has its name.
 macro_rules! look {
     ($jit:ident, $kernel:ident($($arg:expr),*)) => {
@@ -59,11 +91,18 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
     let (x64, mut y64) = (jit.zeros::<f64>(8)?, jit.zeros::<f64>(8)?);
     let (x32, mut y32) = (jit.zeros::<f32>(8)?, jit.zeros::<f32>(8)?);
     let (x8, mut y8) = (jit.zeros::<u8>(8)?, jit.zeros::<u8>(8)?);
+    let u32s = jit.zeros::<u32>(8)?;
+    let filter = Filter {
+        scale: 1.0,
+        weights: [0.5; 16],
+    };
     Ok(vec![
         look!(jit, sine_and_cosine(&x64, &mut y64)),
         look!(jit, sine_cosine(&x64, &mut y64)),
         look!(jit, single_sine(&x32, &mut y32)),
         look!(jit, triple_bytes(&x8, &mut y8)),
+        look!(jit, substitute(&x8, &mut y8)),
+        look!(jit, weigh(filter, &u32s, &mut y32)),
     ])
 }
 

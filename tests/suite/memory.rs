@@ -13,6 +13,7 @@ chapter![
     constant_tables,
     structs_by_value_and_in_buffers,
     arrays_by_value,
+    tables_are_read_in_place,
     atomics,
     two_dimensional_grid,
 ];
@@ -262,6 +263,91 @@ fn two_dimensional_grid(jit: &Jit) -> Outcome {
     for (i, v) in y.to_vec()?.iter().enumerate() {
         let (c, r) = (i as u32 / rows, i as u32 % rows);
         assert_eq!(*v, r * columns + c);
+    }
+    Ok(())
+}
+
+/// A row of a table.
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Row {
+    tag: u8,
+    weight: f64,
+    pair: [i16; 2],
+    set: bool,
+}
+
+const fn row(tag: u8, weight: f64, pair: [i16; 2], set: bool) -> Row {
+    Row {
+        tag,
+        weight,
+        pair,
+        set,
+    }
+}
+
+const ROWS: [Row; 3] = [
+    row(7, 0.5, [1, -2], true),
+    row(0, -1.25, [300, 4], false),
+    row(255, 4096.0, [-5, 6], true),
+];
+const SQUARES: [[u32; 4]; 2] = [[0, 1, 4, 9], [16, 25, 36, 49]];
+
+/// What a launch passes, with arrays in arrays.
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Tables {
+    factor: i32,
+    bytes: [u8; 5],
+    grid: [[i32; 3]; 2],
+    rows: [Row; 2],
+}
+
+#[device_fn]
+fn of_tables(tables: Tables, i: usize) -> f64 {
+    let row = ROWS[i % 3];
+    let square = SQUARES[i / 4 % 2][i % 4];
+    let own = tables.rows[i % 2];
+    // Written after it was copied, so not the table.
+    let mut changed = tables.bytes;
+    changed[i % 5] += 1;
+    let mut sum = tables.grid[i % 2][i % 3] * tables.factor + changed[(i + 1) % 5] as i32;
+    for j in 0..5 {
+        sum += tables.bytes[(i + j) % 5] as i32 * changed[j] as i32;
+    }
+    if ROWS[i % 3].set || own.set {
+        sum += (row.pair[i % 2] + own.pair[(i + 1) % 2]) as i32 + row.tag as i32;
+    }
+    sum as f64 + row.weight + own.weight + square as f64
+}
+
+#[kernel]
+fn read_tables(tables: Tables, out: &mut [f64]) {
+    let i = global_id().x;
+    if i < out.len() {
+        out[i] = of_tables(tables, i)
+            + (tables.grid[i % 2][i % 3] + tables.bytes[i % 5] as i32) as f64
+            + tables.rows[i % 2].weight;
+    }
+}
+
+/// Constants and parameters that are indexed at run time, and copies of them that are changed.
+fn tables_are_read_in_place(jit: &Jit) -> Outcome {
+    let tables = Tables {
+        factor: 3,
+        bytes: [1, 20, 3, 40, 5],
+        grid: [[1, 2, 3], [-4, -5, -6]],
+        rows: [
+            row(1, 0.25, [10, 20], false),
+            row(2, 0.75, [-30, -40], true),
+        ],
+    };
+    let mut out = jit.zeros::<f64>(40)?;
+    read_tables.launch(jit, (2, 32), tables, &mut out)?;
+    for (i, found) in out.to_vec()?.into_iter().enumerate() {
+        let part = tables.grid[i % 2][i % 3] + i32::from(tables.bytes[i % 5]);
+        let want = of_tables(tables, i) + f64::from(part) + tables.rows[i % 2].weight;
+        assert_eq!(found, want, "at {i}");
     }
     Ok(())
 }
