@@ -42,3 +42,8 @@ extern "C" __global__ void substitute(const unsigned char *__restrict__ x, unsig
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     y[i] = box[x[i] % 64];
 }
+
+extern "C" __global__ void __launch_bounds__(64) bounded(unsigned *__restrict__ y) {
+    int t = threadIdx.x;
+    y[t] = t / 64;
+}

@@ -80,6 +80,13 @@ fn weigh(filter: Filter, x: &[u32], y: &mut [f32]) {
     y[i] = filter.scale * filter.weights[(x[i] % 16) as usize];
 }
 
+/// The division is by a power of two, and of what is below it.
+#[kernel(launch_bounds(64))]
+fn bounded(y: &mut [u32]) {
+    let t = thread_idx().x;
+    y[t] = (t / 64) as u32;
+}
+
 /// Looks at a kernel, whose twin has its name.
 macro_rules! look {
     ($jit:ident, $kernel:ident($($arg:expr),*)) => {
@@ -92,6 +99,7 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
     let (x32, mut y32) = (jit.zeros::<f32>(8)?, jit.zeros::<f32>(8)?);
     let (x8, mut y8) = (jit.zeros::<u8>(8)?, jit.zeros::<u8>(8)?);
     let u32s = jit.zeros::<u32>(8)?;
+    let mut z = jit.zeros::<u32>(8)?;
     let filter = Filter {
         scale: 1.0,
         weights: [0.5; 16],
@@ -103,6 +111,7 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
         look!(jit, triple_bytes(&x8, &mut y8)),
         look!(jit, substitute(&x8, &mut y8)),
         look!(jit, weigh(filter, &u32s, &mut y32)),
+        look!(jit, bounded(&mut z)),
     ])
 }
 

@@ -6,7 +6,7 @@
 use inkwell::attributes::AttributeLoc;
 use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
 
-use kiln_ir::{IntrinsicDef, IntrinsicId, Lowering, Scalar, Type, Value};
+use kiln_ir::{IntrinsicDef, IntrinsicId, Known, Lowering, Scalar, Type, Value};
 
 use super::lower::{FunctionLowering, Lowered};
 use crate::llvm::ask::given_by_cell;
@@ -135,17 +135,33 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let Some(scalar) = result.as_scalar().filter(|s| s.is_int()) else {
             return;
         };
-        let fits = scalar.bits() == 64 || def.result_below < 1 << (scalar.bits() - 1);
-        if def.result_below == 0 || !fits {
+        let below = self.result_below(def);
+        let fits = scalar.bits() == 64 || below < 1 << (scalar.bits() - 1);
+        if below == 0 || !fits {
             return;
         }
         let int = self.types().int(scalar.bits());
-        let bound = int.const_int(def.result_below, false);
+        let bound = int.const_int(below, false);
         let range = self
             .context()
             .metadata_node(&[int.const_zero().into(), bound.into()]);
         // Only a string is refused here.
         let _ = call.set_metadata(range, self.context().get_kind_id("range"));
+    }
+
+    /// What a row's result is below, 0 if nothing is known: what the row says, or what the kernel promises of the
+    /// blocks that it is launched with.
+    fn result_below(&self, def: &IntrinsicDef) -> u64 {
+        let module = self.module.module;
+        let kernel = module.kernel().map(|id| &module.functions[id]);
+        let bounds = kernel.and_then(|kernel| kernel.launch_bounds);
+        let threads = bounds.map(|bounds| u64::from(bounds.max_threads));
+        let promised = threads.filter(|&threads| threads > 0);
+        match (def.known, promised) {
+            (Some(Known::ThreadIdx(_)), Some(threads)) => threads.min(def.result_below),
+            (Some(Known::BlockDim(_)), Some(threads)) => (threads + 1).min(def.result_below),
+            _ => def.result_below,
+        }
     }
 
     fn cell_asm(
