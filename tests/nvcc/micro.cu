@@ -43,7 +43,47 @@ extern "C" __global__ void substitute(const unsigned char *__restrict__ x, unsig
     y[i] = box[x[i] % 64];
 }
 
+extern "C" __global__ void count_trailing(const unsigned *__restrict__ x, unsigned *__restrict__ y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = __clz(__brev(x[i]));
+}
+
+extern "C" __global__ void count_leading(const unsigned *__restrict__ x, unsigned *__restrict__ y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = __clz(x[i]);
+}
+
+extern "C" __global__ void sum_of_differences(const unsigned *__restrict__ x, const unsigned *__restrict__ y,
+                                              unsigned *__restrict__ z) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    z[i] = __usad(x[i], y[i], z[i]);
+}
+
 extern "C" __global__ void __launch_bounds__(64) bounded(unsigned *__restrict__ y) {
     int t = threadIdx.x;
     y[t] = t / 64;
+}
+
+__device__ void turn(float *values, float by) {
+    for (int j = 0; j < 8; ++j) {
+        float a = values[j], b = values[j + 8];
+        values[j] = (a + b) * by;
+        values[j + 8] = fmaf(a - b, by, a);
+    }
+    for (int j = 0; j < 4; ++j) {
+        float a = values[j], b = values[j + 4];
+        values[j] = (a + b) * by;
+        values[j + 4] = fmaf(a - b, by, a);
+    }
+}
+
+extern "C" __global__ void turn_twice(float *__restrict__ x, float by) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float values[16];
+    for (int j = 0; j < 16; ++j)
+        values[j] = x[i + j * 32];
+    turn(values, by);
+    turn(values, by + 1.0f);
+    for (int j = 0; j < 16; ++j)
+        x[i + j * 32] = values[j];
 }

@@ -80,11 +80,59 @@ fn weigh(filter: Filter, x: &[u32], y: &mut [f32]) {
     y[i] = filter.scale * filter.weights[(x[i] % 16) as usize];
 }
 
+#[kernel]
+fn count_trailing(x: &[u32], y: &mut [u32]) {
+    let i = global_id().x;
+    y[i] = x[i].trailing_zeros();
+}
+
+#[kernel]
+fn count_leading(x: &[u32], y: &mut [u32]) {
+    let i = global_id().x;
+    y[i] = x[i].leading_zeros();
+}
+
+#[kernel]
+fn sum_of_differences(x: &[u32], y: &[u32], z: &mut [u32]) {
+    let i = global_id().x;
+    z[i] += x[i].abs_diff(y[i]);
+}
+
 /// The division is by a power of two, and of what is below it.
 #[kernel(launch_bounds(64))]
 fn bounded(y: &mut [u32]) {
     let t = thread_idx().x;
     y[t] = (t / 64) as u32;
+}
+
+/// A part of a transform, on memory of the thread.
+#[device_fn]
+fn turn(values: &mut [f32; 16], by: f32) {
+    for j in 0..8 {
+        let (a, b) = (values[j], values[j + 8]);
+        values[j] = (a + b) * by;
+        values[j + 8] = (a - b).mul_add(by, a);
+    }
+    for j in 0..4 {
+        let (a, b) = (values[j], values[j + 4]);
+        values[j] = (a + b) * by;
+        values[j + 4] = (a - b).mul_add(by, a);
+    }
+}
+
+/// A function that takes memory of the thread, called twice.
+#[kernel]
+fn turn_twice(x: &mut [f32], by: f32) {
+    let i = global_id().x;
+    let mut values = [0.0; 16];
+    for j in 0..16 {
+        values[j] = x[i + j * 32];
+    }
+    turn(&mut values, by);
+    turn(&mut values, by + 1.0);
+    for j in 0..16 {
+        x[i + j * 32] = values[j];
+    }
 }
 
 /// Looks at a kernel, whose twin has its name.
@@ -111,7 +159,11 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
         look!(jit, triple_bytes(&x8, &mut y8)),
         look!(jit, substitute(&x8, &mut y8)),
         look!(jit, weigh(filter, &u32s, &mut y32)),
+        look!(jit, count_trailing(&u32s, &mut z)),
+        look!(jit, count_leading(&u32s, &mut z)),
+        look!(jit, sum_of_differences(&u32s, &u32s, &mut z)),
         look!(jit, bounded(&mut z)),
+        look!(jit, turn_twice(&mut y32, 0.5f32)),
     ])
 }
 

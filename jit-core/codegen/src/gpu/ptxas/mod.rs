@@ -1,21 +1,23 @@
-//! What `ptxas` makes wrong of right PTX, written in another way.
+//! What `ptxas` makes wrong of right PTX, and what LLVM's code generator makes slow, written in another way.
 //!
-//! Found by random kernels on a GPU, and understood from SASS (`docs/upstream` has a case of each). It
+//! What goes wrong was found by random kernels on a GPU, and understood from SASS (`docs/upstream` has a case of each). It
 //! is done after LLVM's passes, some of which would make the first form of it again, half in LLVM's
 //! IR and half in the text, after its code generator.
 //!
-//! | file | what goes wrong |
+//! | file | what goes wrong, or is slow |
 //! |---|---|
 //! | `short` | `abs.s16` and `neg.s16` of the smallest integer; minima and maxima of 16-bit integers that are compared |
 //! | `boolean` | conversions between integers and floats of what is 0 or 1 |
 //! | `narrow` | stores of a part of a register that holds a float |
 //! | `pairs` | pairs of 16-bit integers with a constant |
+//! | `slow` | counts of the zeros below the lowest one |
 //! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
 
 mod boolean;
 mod narrow;
 mod pairs;
 mod short;
+mod slow;
 mod text;
 mod unused;
 
@@ -35,6 +37,7 @@ pub(crate) fn write_around<'ctx>(
     module: &Module<'ctx>,
 ) -> Result<(), BackendError> {
     boolean::convert_by_selecting(context, module)?;
+    slow::write_short(context, module)?;
     narrow::cut_before_storing(context, module)
 }
 
