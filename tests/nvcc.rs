@@ -12,6 +12,7 @@
 //! `KILN_NVDISASM`, which `cargo xtask test` sets.
 
 mod count;
+mod gpucc;
 mod kernels;
 mod listing;
 mod machine;

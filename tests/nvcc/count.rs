@@ -44,11 +44,48 @@ pub fn of_module(module: &Arc<Module>, sm: u32) -> Counts {
     }
 }
 
+/// The name of the kernel of a PTX text.
+pub fn entry(ptx: &str) -> &str {
+    let after = ptx
+        .split_once(".entry ")
+        .and_then(|(_, rest)| rest.split_once('('));
+    after.expect("a kernel has an entry").0
+}
+
+/// The listing of what `ptxas` makes of a PTX text; `None` without `KILN_PTXAS` and `KILN_NVDISASM`.
+pub fn listing_of_ptx(ptx: &str, name: &str, sm: u32) -> Option<String> {
+    let ptxas = std::env::var_os("KILN_PTXAS")?;
+    let folder = Folder::new(&format!("listing-{name}-{sm}"));
+    let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
+    std::fs::write(&source, ptx).expect("the temporary folder can be written");
+    let arch = format!("-arch=sm_{sm}");
+    let mut command = Command::new(ptxas);
+    output(command.arg(arch).arg(&source).arg("-o").arg(&cubin));
+    disassemble(&cubin)
+}
+
+/// A file in `benches/peers`.
+fn peer(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../benches/peers")
+        .join(file)
+}
+
+/// The PTX that nvcc makes of a file in `benches/peers`; `None` without nvcc.
+pub fn ptx_of_nvcc(file: &str, sm: u32) -> Option<String> {
+    let folder = Folder::new(&format!("ptx-{file}-{sm}"));
+    let ptx = folder.0.join("kernels.ptx");
+    let mut command = Command::new("nvcc");
+    command.args(["-O3", &format!("-arch=sm_{sm}"), "-ptx"]);
+    let done = command.arg(peer(file)).arg("-o").arg(&ptx).output().ok()?;
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "nvcc on {file}: {error}");
+    Some(std::fs::read_to_string(&ptx).expect("nvcc wrote it"))
+}
+
 /// What nvcc makes of a kernel of a file in `benches/peers`; `None` without nvcc or `nvdisasm`.
 pub fn of_nvcc(file: &str, kernel: &str, sm: u32) -> Option<Counts> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../benches/peers")
-        .join(file);
+    let source = peer(file);
     let folder = Folder::new(&format!("nvcc-{kernel}-{sm}"));
     let compile = |what: &str| {
         let to = folder.0.join(format!("kernel.{what}"));
@@ -69,7 +106,7 @@ pub fn of_nvcc(file: &str, kernel: &str, sm: u32) -> Option<Counts> {
 }
 
 /// The instructions of the kernel `name` in a PTX text.
-fn of_ptx(ptx: &str, name: &str) -> usize {
+pub fn of_ptx(ptx: &str, name: &str) -> usize {
     let entry = format!(".entry {name}(");
     let is_entry = |line: &&str| line.contains(&entry);
     let mut lines = ptx.lines().skip_while(|line| !is_entry(line));

@@ -52,6 +52,17 @@ impl<'a> Listing<'a> {
         self.code.len() - self.to_themselves
     }
 
+    /// The operation of each instruction, without the predicate before it.
+    pub fn opcodes(&self) -> impl Iterator<Item = &'a str> {
+        self.code.iter().map(|inst| {
+            let without = match inst.starts_with('@') {
+                true => inst.split_once(' ').map_or(*inst, |(_, rest)| rest),
+                false => inst,
+            };
+            without.split_whitespace().next().unwrap_or(inst)
+        })
+    }
+
     /// How many instructions have `what` in their text.
     pub fn with(&self, what: &str) -> usize {
         self.code.iter().filter(|inst| inst.contains(what)).count()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::Command;
 
-use super::count::Folder;
+use super::count::{Folder, entry};
 use super::listing::{Listing, disassemble};
 
 /// What is compared of the machine code of a kernel.
@@ -43,11 +43,7 @@ pub const HEAD: &str =
 
 /// What `ptxas` makes of the first kernel of a PTX text; `None` as [`of_ptx`].
 pub fn of_entry(ptx: &str, sm: u32) -> Option<Machine> {
-    let entry = ptx
-        .split_once(".entry ")
-        .and_then(|(_, rest)| rest.split_once('('));
-    let (entry, _) = entry.expect("a kernel has an entry");
-    of_ptx(ptx, entry, sm)
+    of_ptx(ptx, entry(ptx), sm)
 }
 
 /// What nvcc makes of the kernels of a twin; `None` without one.

@@ -6,26 +6,51 @@ use kiln::prelude::*;
 use crate::data::{Random, close};
 use crate::{Benchmark, Bound, Checked, Launch, Launcher, Size, Workload};
 
-pub const NAIVE: Benchmark = Benchmark {
-    name: "matmul naive",
-    bound: Bound::Arithmetic,
-    twin: include_str!("twin.cu"),
-    make: |jit, size| Matmul::boxed(jit, size, Way::Naive),
-};
+pub const NAIVE: Benchmark = benchmark("matmul naive", |jit, size| {
+    Matmul::boxed(jit, Way::Naive, whole(size, 16))
+});
 
-pub const TILED: Benchmark = Benchmark {
-    name: "matmul tiled",
-    bound: Bound::Arithmetic,
-    twin: include_str!("twin.cu"),
-    make: |jit, size| Matmul::boxed(jit, size, Way::Tiled),
-};
+pub const TILED: Benchmark = benchmark("matmul tiled", |jit, size| {
+    Matmul::boxed(jit, Way::Tiled, whole(size, SIDE as u32))
+});
 
-pub const REGISTERS: Benchmark = Benchmark {
-    name: "matmul registers",
-    bound: Bound::Arithmetic,
-    twin: include_str!("twin.cu"),
-    make: |jit, size| Matmul::boxed(jit, size, Way::Registers),
-};
+pub const REGISTERS: Benchmark = benchmark("matmul registers", |jit, size| {
+    Matmul::boxed(jit, Way::Registers, whole(size, TILE as u32))
+});
+
+pub const NAIVE_REMAINDER: Benchmark = benchmark("matmul naive, remainder", |jit, size| {
+    Matmul::boxed(jit, Way::Naive, with_remainder(size))
+});
+
+pub const TILED_REMAINDER: Benchmark = benchmark("matmul tiled, remainder", |jit, size| {
+    Matmul::boxed(jit, Way::Tiled, with_remainder(size))
+});
+
+pub const REGISTERS_REMAINDER: Benchmark = benchmark("matmul registers, remainder", |jit, size| {
+    Matmul::boxed(jit, Way::Registers, with_remainder(size))
+});
+
+const fn benchmark(
+    name: &'static str,
+    make: fn(&Jit, Size) -> kiln::Result<Box<dyn Workload>>,
+) -> Benchmark {
+    Benchmark {
+        name,
+        bound: Bound::Arithmetic,
+        twin: include_str!("twin.cu"),
+        make,
+    }
+}
+
+/// Rows of `a` and `c`, columns of `b` and `c`, and what is added up: all of them whole tiles.
+fn whole(size: Size, tile: u32) -> (u32, u32, u32) {
+    size.of((tile, tile, 32), (256, 256, 256), (4096, 4096, 4096))
+}
+
+/// None a multiple of a tile's side.
+fn with_remainder(size: Size) -> (u32, u32, u32) {
+    size.of((37, 41, 19), (250, 251, 249), (4001, 3003, 2005))
+}
 
 #[kernel]
 fn naive(a: &[f32], b: &[f32], c: &mut [f32], m: u32, n: u32, k: u32) {
@@ -159,8 +184,7 @@ struct Matmul {
 }
 
 impl Matmul {
-    fn boxed(jit: &Jit, size: Size, way: Way) -> kiln::Result<Box<dyn Workload>> {
-        let size = size.of((37, 41, 19), (250, 250, 250), (4096, 4096, 4096));
+    fn boxed(jit: &Jit, way: Way, size: (u32, u32, u32)) -> kiln::Result<Box<dyn Workload>> {
         let (m, n, k) = (size.0 as usize, size.1 as usize, size.2 as usize);
         let mut random = Random::new(3);
         let (a, b) = (random.units(m * k), random.units(k * n));
