@@ -338,7 +338,7 @@ fn equal_names_of_structs_are_told_apart() {
     for (i, field) in [Type::F32, Type::F64].into_iter().enumerate() {
         let fields = vec![("x".to_owned(), field)];
         let name = "Pair".to_owned();
-        let ty = module.types.intern_struct(StructData { name, fields });
+        let ty = module.types.intern_struct(StructData::new(name, fields));
         function.add_param(format!("p{i}"), ty, Location::unknown());
     }
     function.is_declaration = true;
@@ -398,10 +398,9 @@ fn types_that_contain_themselves_are_refused() {
     );
     let mut module = Module::new("m");
     let fields = vec![("x".to_owned(), foreign_type(1))];
-    let ty = module.types.intern_struct(StructData {
-        name: "S".to_owned(),
-        fields,
-    });
+    let ty = module
+        .types
+        .intern_struct(StructData::new("S".to_owned(), fields));
     let mut function = Function::new("f", FunctionKind::Device, Location::unknown());
     function.add_param("s", ty, Location::unknown());
     module.functions.push(function);
@@ -428,10 +427,9 @@ fn types_that_double_are_refused_in_time() {
     let mut ty = Type::F32;
     for i in 0..60 {
         let fields = vec![("a".to_owned(), ty), ("b".to_owned(), ty)];
-        ty = module.types.intern_struct(StructData {
-            name: format!("S{i}"),
-            fields,
-        });
+        ty = module
+            .types
+            .intern_struct(StructData::new(format!("S{i}"), fields));
     }
     let errors = ir::verify(&module).expect_err("2^60 parts");
     assert!(

@@ -162,10 +162,10 @@ fn a_struct_by_value_is_read_in_place() {
         ("flag", Type::BOOL),
         ("weights", weights),
     ];
-    let config = m.types.intern_struct(StructData {
-        name: "Config".into(),
-        fields: fields.map(|(n, t)| (n.to_owned(), t)).into(),
-    });
+    let config = m.types.intern_struct(StructData::new(
+        "Config".into(),
+        fields.map(|(n, t)| (n.to_owned(), t)).into(),
+    ));
     let config_ptr = m.types.pointer(config, AddressSpace::Param, false);
     let weights_ptr = m.types.pointer(weights, AddressSpace::Param, false);
     let weight_ptr = m.types.pointer(Type::F32, AddressSpace::Param, false);

@@ -35,10 +35,10 @@ fn everything(m: &mut Module) -> (Type, Vec<Type>) {
     let pointer = m.types.pointer(Type::F16, AddressSpace::Global, true);
     let fields = vec![Type::BOOL, narrow, vector, flags, wide, pointer, Type::BF16];
     let named = (0..).zip(&fields);
-    let ty = m.types.intern_struct(StructData {
-        name: "Everything".into(),
-        fields: named.map(|(i, ty)| (format!("f{i}"), *ty)).collect(),
-    });
+    let ty = m.types.intern_struct(StructData::new(
+        "Everything".into(),
+        named.map(|(i, ty)| (format!("f{i}"), *ty)).collect(),
+    ));
     (ty, fields)
 }
 

@@ -301,7 +301,7 @@ const BROKEN: &[Broken] = &[
             let field = |name: &str| (name.to_owned(), ty);
             let fields = vec![field("a"), field("b")];
             let name = format!("S{i}");
-            ty = m.types.intern_struct(StructData { name, fields });
+            ty = m.types.intern_struct(StructData::new(name, fields));
         }
     }),
 ];

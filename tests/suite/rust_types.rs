@@ -9,6 +9,7 @@ chapter![
     what_is_no_variant_is_not_read_back,
     generic_structs,
     structs_with_numbered_fields,
+    aligned_structs,
     structs_in_shared_memory
 ];
 
@@ -28,6 +29,27 @@ struct Body {
     alive: bool,
     tags: Pair<u8, u64>,
 }
+
+/// 12 bytes, and 4 that are padding.
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C, align(16))]
+struct Place {
+    x: f32,
+    y: f32,
+    z: f32,
+}
+
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Tagged {
+    tag: u8,
+    place: Place,
+    halves: Halves,
+}
+
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(align(8), C)]
+struct Halves(u16, u16);
 
 #[derive(KernelType, Copy, Clone, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -202,5 +224,66 @@ fn structs_in_shared_memory(jit: &Jit) -> Outcome {
         })
         .collect();
     assert_eq!(bodies.to_vec()?, want);
+    Ok(())
+}
+
+#[device_fn]
+fn turned(place: Place) -> Place {
+    Place {
+        x: -place.y,
+        y: place.x,
+        z: place.z,
+    }
+}
+
+/// Reverses the places of a block, and turns each.
+#[kernel]
+fn turn(tagged: &mut [Tagged], places: &[Place], by: Place) {
+    let tile = shared!([Place; 32]);
+    let (i, last) = (thread_idx().x, tagged.len() - 1);
+    if i <= last {
+        tile[i] = tagged[i].place;
+    }
+    barrier();
+    if i <= last {
+        let mut own = tagged[i];
+        let own_places = [places[i], tile[last - i]];
+        let mut place = turned(own_places[i % 2]);
+        place.z += by.z;
+        own.place = place;
+        own.halves.1 += own.halves.0;
+        tagged[i] = own;
+        tagged[i].tag += 1;
+    }
+}
+
+fn aligned_structs(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    let place = |i: usize| Place {
+        x: i as f32,
+        y: 0.5 * i as f32,
+        z: 100.0,
+    };
+    let tagged = |i: usize| Tagged {
+        tag: i as u8,
+        place: place(i),
+        halves: Halves(7, i as u16),
+    };
+    let before: Vec<Tagged> = (0..20).map(tagged).collect();
+    let places: Vec<Place> = (0..20).map(|i| place(50 + i)).collect();
+    let (on_device, by) = (jit.upload(&places)?, place(3));
+    let mut after = jit.upload(&before)?;
+    turn.launch(&jit, (1, 32), &mut after, &on_device, by)?;
+    let wanted = (0..20).map(|i| {
+        let from = [places[i], before[19 - i].place];
+        let mut place = turned(from[i % 2]);
+        place.z += by.z;
+        Tagged {
+            tag: before[i].tag + 1,
+            place,
+            halves: Halves(7, 7 + i as u16),
+        }
+    });
+    assert_eq!(after.to_vec()?, wanted.collect::<Vec<_>>());
     Ok(())
 }

@@ -38,9 +38,9 @@ const OWN: usize = 8;
 const BLOCK: (usize, usize) = (16, 8);
 const SPACING: f32 = 0.1;
 
-/// `height` is the square of how far the charge is from the slice.
+/// `height` is the square of how far the charge is from the slice. Aligned, it is read at once.
 #[derive(Copy, Clone, KernelType)]
-#[repr(C)]
+#[repr(C, align(16))]
 struct Charge {
     x: f32,
     y: f32,

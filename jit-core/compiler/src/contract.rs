@@ -249,6 +249,9 @@ fn describe(types: &TypeTable, ty: Type) -> String {
         let fields: Vec<String> = fields
             .map(|(name, ty)| format!("{name}: {}", types.display(*ty)))
             .collect();
+        if data.align > 1 {
+            text += &format!(" align({})", data.align);
+        }
         text += &format!(" {{{}}}", fields.join(", "));
     }
     text

@@ -100,5 +100,5 @@ pub fn struct_type(types: &mut TypeTable, name: &str, fields: &[(&str, Type)]) -
     let fields = fields.iter().map(|(name, ty)| ((*name).to_owned(), *ty));
     let fields = fields.collect();
     let name = name.to_owned();
-    types.intern_struct(StructData { name, fields })
+    types.intern_struct(StructData::new(name, fields))
 }

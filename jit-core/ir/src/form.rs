@@ -67,7 +67,7 @@ impl TypeDigest {
             }
             TypeData::Struct(id) => {
                 let data = types.struct_data(*id);
-                let start = TypeForm::structure_text(&data.name, data.fields.len());
+                let start = TypeForm::structure_text(&data.name, data.fields.len(), data.align);
                 data.fields.iter().try_fold(start, |text, (name, ty)| {
                     Some(text.name(name).digest(TypeDigest::of(types, *ty)?))
                 })?
@@ -90,7 +90,8 @@ enum Shape {
     Scalar(Scalar),
     Vector(Scalar, u8),
     Array(&'static TypeForm, u64),
-    Struct(&'static str, &'static [FieldForm]),
+    /// Name, fields, and the least alignment.
+    Struct(&'static str, &'static [FieldForm], u64),
     Param(u32),
 }
 
@@ -133,8 +134,8 @@ impl Extent {
                 align: element.extent.align,
                 defined: element.extent.defined.saturating_mul(len),
             },
-            Shape::Struct(_, fields) => {
-                let (mut whole, mut position) = (Extent::dense(0, 1), 0);
+            Shape::Struct(_, fields, align) => {
+                let (mut whole, mut position) = (Extent::dense(0, align), 0);
                 while position < fields.len() {
                     let field = fields[position].1.extent;
                     whole = Extent {
@@ -190,14 +191,31 @@ impl TypeForm {
 
     /// A struct with C layout, fields in memory order.
     pub const fn structure(name: &'static str, fields: &'static [FieldForm]) -> TypeForm {
-        let mut text = TypeForm::structure_text(name, fields.len());
+        TypeForm::aligned_structure(name, fields, 1)
+    }
+
+    /// A struct whose values are aligned to `align` bytes at least, a power of two, as `#[repr(C, align(16))]` has it.
+    ///
+    /// ```
+    /// use kiln_ir::{Scalar, TypeForm};
+    ///
+    /// const F32: &TypeForm = &TypeForm::scalar(Scalar::F32);
+    /// const POINT: &TypeForm = &TypeForm::aligned_structure("Point", &[("x", F32)], 8);
+    /// assert_eq!(POINT.to_string(), "@Point align(8) {x: f32}");
+    /// ```
+    pub const fn aligned_structure(
+        name: &'static str,
+        fields: &'static [FieldForm],
+        align: u64,
+    ) -> TypeForm {
+        let mut text = TypeForm::structure_text(name, fields.len(), align);
         let mut position = 0;
         while position < fields.len() {
             let (name, form) = fields[position];
             text = text.name(name).form(form);
             position += 1;
         }
-        TypeForm::new(Shape::Struct(name, fields), text)
+        TypeForm::new(Shape::Struct(name, fields, align), text)
     }
 
     /// A type parameter of the function being described, by position.
@@ -212,8 +230,9 @@ impl TypeForm {
     }
 
     /// How the text of a struct begins; its fields follow, name and type.
-    const fn structure_text(name: &str, fields: usize) -> Sha256 {
-        Sha256::new().byte(4).name(name).number(fields as u64)
+    const fn structure_text(name: &str, fields: usize, align: u64) -> Sha256 {
+        let text = Sha256::new().byte(4).name(name).number(align);
+        text.number(fields as u64)
     }
 
     const fn new(shape: Shape, text: Sha256) -> TypeForm {
@@ -239,7 +258,7 @@ impl TypeForm {
             Shape::Array(element, len) if !self.is_dense() => {
                 (0..len).for_each(|n| element.defined_from(start + n * element.extent.size, f));
             }
-            Shape::Struct(_, fields) if !self.is_dense() => {
+            Shape::Struct(_, fields, _) if !self.is_dense() => {
                 let mut at = 0u64;
                 for (_, field) in fields {
                     at = at.next_multiple_of(field.extent.align);
@@ -266,12 +285,16 @@ impl TypeForm {
                 let element = element.enter(types);
                 types.array(element, len)
             }
-            Shape::Struct(name, fields) => {
+            Shape::Struct(name, fields, align) => {
                 let fields = fields.iter();
                 let fields = fields.map(|(name, form)| ((*name).to_owned(), form.enter(types)));
                 let fields = fields.collect();
                 let name = name.to_owned();
-                types.intern_struct(StructData { name, fields })
+                types.intern_struct(StructData {
+                    name,
+                    fields,
+                    align,
+                })
             }
             Shape::Param(position) => {
                 types.intern(TypeData::Param(TypeParam::from_index(position as usize)))
@@ -284,7 +307,7 @@ impl TypeForm {
     pub fn part(&self, position: u32) -> Option<&'static TypeForm> {
         match self.shape {
             Shape::Array(element, _) => Some(element),
-            Shape::Struct(_, fields) => fields.get(position as usize).map(|(_, form)| *form),
+            Shape::Struct(_, fields, _) => fields.get(position as usize).map(|(_, form)| *form),
             _ => None,
         }
     }
@@ -305,8 +328,12 @@ impl fmt::Display for TypeForm {
             Shape::Scalar(scalar) => f.write_str(scalar.name()),
             Shape::Vector(element, lanes) => write!(f, "{}x{lanes}", element.name()),
             Shape::Array(element, len) => write!(f, "[{element}; {len}]"),
-            Shape::Struct(name, fields) => {
-                write!(f, "@{name} {{")?;
+            Shape::Struct(name, fields, align) => {
+                write!(f, "@{name} ")?;
+                if align > 1 {
+                    write!(f, "align({align}) ")?;
+                }
+                f.write_str("{")?;
                 for (i, (name, form)) in fields.iter().enumerate() {
                     let comma = if i == 0 { "" } else { ", " };
                     write!(f, "{comma}{name}: {form}")?;
@@ -342,6 +369,14 @@ mod tests {
             (TypeForm::param(1), "$1"),
             (TypeForm::structure("P", &[]), "@P {}"),
             (TypeForm::structure("Q", &[]), "@Q {}"),
+            (
+                TypeForm::aligned_structure("P", &[("a", F32), ("b", F32)], 8),
+                "@P align(8) {a: f32, b: f32}",
+            ),
+            (
+                TypeForm::aligned_structure("P", &[("a", F32), ("b", F32)], 16),
+                "@P align(16) {a: f32, b: f32}",
+            ),
             (
                 TypeForm::structure("P", &[("a", F32), ("b", F32)]),
                 "@P {a: f32, b: f32}",
@@ -389,11 +424,13 @@ mod tests {
     fn forms_lie_in_memory_as_types_of_a_table_do() {
         const U8: &TypeForm = &TypeForm::scalar(Scalar::U8);
         const PADDED: &TypeForm = &TypeForm::structure("A", &[("a", U8), ("b", F64), ("c", U8)]);
+        const ALIGNED: &TypeForm = &TypeForm::aligned_structure("E", &[("a", F32)], 16);
         const LANES: &TypeForm = &TypeForm::vector(Scalar::F32, 4);
         let padded = [
             TypeForm::array(PADDED, 3),
             TypeForm::structure("B", &[("a", U8), ("b", PADDED), ("c", LANES)]),
             TypeForm::structure("C", &[("a", PADDED), ("b", F32)]),
+            TypeForm::structure("D", &[("a", U8), ("b", ALIGNED), ("c", U8)]),
         ];
         let all = different().into_iter().map(|(form, _)| form).chain(padded);
         for form in all {

@@ -116,6 +116,35 @@ pub struct StructData {
     pub name: String,
     /// Field names and types.
     pub fields: Vec<(String, Type)>,
+    /// The least alignment of a value, in bytes: 1 for C's own, else a power of two up to
+    /// [`StructData::MAX_ALIGN`], as `#[repr(C, align(16))]` asks for.
+    pub align: u64,
+}
+
+impl StructData {
+    /// The largest alignment: that of the widest access of a thread.
+    pub const MAX_ALIGN: u64 = 16;
+
+    /// A struct as C lays it out.
+    ///
+    /// ```
+    /// use kiln_ir::{StructData, Type, TypeTable};
+    ///
+    /// let fields = vec![("x".to_owned(), Type::F32), ("y".to_owned(), Type::F32)];
+    /// let plain = StructData::new("Point".to_owned(), fields);
+    /// let aligned = StructData { align: 8, ..plain.clone() };
+    /// let mut types = TypeTable::new();
+    /// let (plain, aligned) = (types.intern_struct(plain), types.intern_struct(aligned));
+    /// assert_eq!(types.layout(plain).map(|layout| layout.align), Some(4));
+    /// assert_eq!(types.layout(aligned).map(|layout| layout.align), Some(8));
+    /// ```
+    pub fn new(name: String, fields: Vec<(String, Type)>) -> StructData {
+        StructData {
+            name,
+            fields,
+            align: 1,
+        }
+    }
 }
 
 /// How many levels of a type are printed; deeper ones do not pass the verifier.

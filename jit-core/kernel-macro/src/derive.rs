@@ -1,7 +1,7 @@
 //! `#[derive(KernelType)]`: the promise that a type of the host and one of the IR have one layout.
 //!
-//! A struct is `#[repr(C)]` and nothing else; that its fields lie where C has them is asserted in the
-//! code that is written as well, so that no attribute which is expanded later can break the promise.
+//! A struct is `#[repr(C)]`, aligned to more if it says so, and nothing else; that its fields lie where C has them is
+//! asserted in the code that is written as well, so that no attribute which is expanded later can break the promise.
 //! An enum without fields is an integer in the IR; what a kernel stored is checked before it is read
 //! back as a value of the enum.
 
@@ -55,12 +55,38 @@ fn representation(attributes: &[Attribute]) -> Vec<String> {
         .collect()
 }
 
+/// The largest alignment that the IR knows, `StructData::MAX_ALIGN`.
+const MAX_ALIGN: usize = 16;
+
+/// What a word inside `#[repr(..)]` aligns a struct to; `None` for other words.
+fn alignment(word: &str) -> Option<usize> {
+    let inside = word.strip_prefix("align")?.trim_start();
+    let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
+    inside.trim().parse().ok()
+}
+
+/// What `#[repr(C, align(16))]` asks for; 1 if it asks for nothing.
+fn least_alignment(input: &DeriveInput) -> usize {
+    let words = representation(&input.attrs);
+    let asked = words.iter().filter_map(|word| alignment(word));
+    asked.max().unwrap_or(1)
+}
+
 fn of_struct(input: &DeriveInput, data: &DataStruct, refusals: &mut Refusals) -> TokenStream {
-    if representation(&input.attrs) != ["C"] {
+    let mut words = representation(&input.attrs);
+    words.retain(|word| alignment(word).is_none());
+    if words != ["C"] {
         refusals.refuse(
             &input.ident,
-            "write `#[repr(C)]` on this struct, and no other `repr`: host and device must agree on \
-             where its fields are",
+            "write `#[repr(C)]` on this struct, and no other `repr` but `align`: host and device must agree \
+             on where its fields are",
+        );
+    }
+    if least_alignment(input) > MAX_ALIGN {
+        refusals.refuse(
+            &input.ident,
+            "kernels align values to at most 16 bytes, which is the most that a thread reads at once; write \
+             `align(16)`",
         );
     }
     for param in &input.generics.params {
@@ -130,7 +156,7 @@ pub(crate) fn bounded(input: &DeriveInput, bound: &TokenStream) -> syn::Generics
 
 fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
     let (root, name) = (root(), &input.ident);
-    let text = plain_name(name);
+    let (text, align) = (plain_name(name), least_alignment(input));
     let generics = bounded(input, &quote!(#root::DeviceType));
     let (parameters, arguments, clause) = generics.split_for_impl();
     let (mut scalars, mut entries, mut layout) = (Vec::new(), Vec::new(), Vec::new());
@@ -163,14 +189,14 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
             const FORM: &'static #root::TypeForm = {
                 // The layout algorithm of the IR, on what rustc has made of the fields.
                 #[allow(unused_mut, reason = "a struct without fields assigns neither")]
-                let (mut __kiln_size, mut __kiln_align) = (0_usize, 1_usize);
+                let (mut __kiln_size, mut __kiln_align) = (0_usize, #align);
                 #(#layout)*
                 assert!(::core::mem::align_of::<Self>() == __kiln_align, "the alignment is not C's");
                 assert!(
                     ::core::mem::size_of::<Self>() == __kiln_size.next_multiple_of(__kiln_align),
                     "the size is not C's"
                 );
-                &#root::TypeForm::structure(#text, &[#(#entries),*])
+                &#root::TypeForm::aligned_structure(#text, &[#(#entries),*], #align as u64)
             };
             fn scalars(&self, __kiln_out: &mut ::std::vec::Vec<#root::Constant>) {
                 let _ = &__kiln_out;

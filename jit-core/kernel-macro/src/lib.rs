@@ -291,6 +291,8 @@ pub fn derive_kernel_view(item: TokenStream) -> TokenStream {
 
 /// Makes a `#[repr(C)]` struct a type that kernels can hold, or an enum without fields and with a
 /// `#[repr(u8)]` to `#[repr(i64)]` one that kernels can compute with.
+///
+/// `#[repr(C, align(16))]` aligns each value of the struct; to 16 bytes at most, which is the most that a thread reads at once.
 #[proc_macro_derive(KernelType)]
 pub fn derive_kernel_type(item: TokenStream) -> TokenStream {
     derive::expand(item.into()).into()

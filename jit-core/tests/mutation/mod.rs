@@ -158,7 +158,7 @@ fn any_type(random: &mut Random, module: &mut Module) -> Type {
             let fields = (0..random.below(3))
                 .map(|i| (format!("f{i}"), part))
                 .collect();
-            return module.types.intern_struct(StructData { name, fields });
+            return module.types.intern_struct(StructData::new(name, fields));
         }
     };
     module.types.intern(data)

@@ -75,10 +75,10 @@ fn parts_of_host_types_bind_parameters() {
     let t = k.type_param("T", TypeBound::Any);
     let n = k.const_param("N", Type::U32);
     let inner = k.array(t, n);
-    let pair = k.module.types.intern_struct(StructData {
-        name: "Pair".into(),
-        fields: vec![("tag".into(), Type::U8), ("data".into(), inner)],
-    });
+    let pair = k.module.types.intern_struct(StructData::new(
+        "Pair".into(),
+        vec![("tag".into(), Type::U8), ("data".into(), inner)],
+    ));
     let outer = k.module.types.array(pair, 2);
     k.slice("x", outer, false);
     let kernel = k.define();
@@ -204,10 +204,10 @@ fn arguments_of_the_wrong_type() {
     k.param("p", pointer);
     let tile = k.array(Type::F32, n);
     k.param("tile", tile);
-    let data = StructData {
-        name: "Point".into(),
-        fields: vec![("x".into(), Type::F32), ("y".into(), Type::F64)],
-    };
+    let data = StructData::new(
+        "Point".into(),
+        vec![("x".into(), Type::F32), ("y".into(), Type::F64)],
+    );
     let point = k.module.types.intern_struct(data);
     k.param("at", point);
     let kernel = k.define();

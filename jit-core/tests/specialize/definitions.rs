@@ -125,10 +125,7 @@ fn fingerprints_cover_content() {
     assert_ne!(nan(0x7ff8_0000_0000_0000), nan(0x7ff8_0000_0000_0001));
     let field = |ty: Type| {
         let mut k = Build::kernel("k");
-        let data = StructData {
-            name: "S".into(),
-            fields: vec![("x".into(), ty)],
-        };
+        let data = StructData::new("S".into(), vec![("x".into(), ty)]);
         let ty = k.module.types.intern_struct(data);
         k.param("s", ty);
         k.body().fingerprint
@@ -256,10 +253,7 @@ fn signatures_of_device_functions_stay() {
     f.redefine(renamed.body()).unwrap();
 
     let mut changed = Build::device("twice");
-    let data = StructData {
-        name: "Pair".into(),
-        fields: vec![("x".into(), Type::F32)],
-    };
+    let data = StructData::new("Pair".into(), vec![("x".into(), Type::F32)]);
     let pair = changed.module.types.intern_struct(data);
     let v = changed.param("v", pair);
     changed.const_param("N", Type::U32);
@@ -292,7 +286,7 @@ fn fields_are_part_of_a_signature() {
         let mut f = Build::device("f");
         let fields = vec![("x".into(), ty)];
         let name = "S".into();
-        let s = f.module.types.intern_struct(StructData { name, fields });
+        let s = f.module.types.intern_struct(StructData::new(name, fields));
         let pointer = f.pointer_type(s, false);
         f.param("s", pointer);
         f

@@ -174,10 +174,10 @@ fn structs_of_one_name_are_told_apart() {
     let mut f = Build::device("first");
     let t = f.type_param("T", TypeBound::Any);
     let pair = |types: &mut TypeTable, ty: Type| {
-        types.intern_struct(StructData {
-            name: "Pair".into(),
-            fields: vec![("a".into(), ty), ("b".into(), ty)],
-        })
+        types.intern_struct(StructData::new(
+            "Pair".into(),
+            vec![("a".into(), ty), ("b".into(), ty)],
+        ))
     };
     let generic = pair(&mut f.module.types, t);
     let p = f.param("p", generic);

@@ -189,13 +189,15 @@ impl<'a, 'ctx> TypeLowering<'a, 'ctx> {
 
     /// The struct, if LLVM puts every field where we do.
     fn struct_memory(&self, ty: Type, id: StructId) -> Result<BasicTypeEnum<'ctx>, BackendError> {
-        let fields: Vec<BasicTypeEnum<'ctx>> = self
-            .table
-            .struct_data(id)
-            .fields
-            .iter()
-            .map(|(_, field)| self.memory(*field))
-            .collect::<Result<_, _>>()?;
+        let data = self.table.struct_data(id);
+        let fields = data.fields.iter().map(|(_, field)| self.memory(*field));
+        let mut fields = fields.collect::<Result<Vec<BasicTypeEnum<'ctx>>, _>>()?;
+        // No bytes, but the alignment, so that LLVM puts the struct where we do wherever it is inside of another.
+        match data.align {
+            2 | 4 | 8 => fields.push(self.int(8 * data.align as u32).array_type(0).into()),
+            16 => fields.push(self.int(32).vec_type(4).array_type(0).into()),
+            _ => {}
+        }
         let made = self.context.struct_type(&fields, false);
         let offsets = self
             .table

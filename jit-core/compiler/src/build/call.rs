@@ -348,7 +348,7 @@ impl Bindings {
             ) => s == t && m == n && w == v && self.unify(types, *p, *a),
             (TypeData::Struct(p), TypeData::Struct(a)) => {
                 let (p, a) = (types.struct_data(*p), types.struct_data(*a));
-                let same_names = p.name == a.name
+                let same_names = (&p.name, p.align) == (&a.name, a.align)
                     && p.fields.len() == a.fields.len()
                     && p.fields.iter().zip(&a.fields).all(|(x, y)| x.0 == y.0);
                 let mut fields = p.fields.iter().zip(&a.fields);

@@ -337,10 +337,7 @@ impl KernelBuilder {
             .iter()
             .map(|(n, ty)| ((*n).to_owned(), *ty))
             .collect();
-        let data = StructData {
-            name: name.to_owned(),
-            fields,
-        };
+        let data = StructData::new(name.to_owned(), fields);
         self.state.borrow_mut().module.types.intern_struct(data)
     }
 

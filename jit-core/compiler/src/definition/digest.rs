@@ -182,6 +182,7 @@ impl Walk<'_> {
                 let data = module.types.struct_data(*id);
                 self.digest.text("struct");
                 self.digest.text(&data.name);
+                self.digest.number(data.align);
                 self.digest.number(data.fields.len() as u64);
                 for (name, ty) in &data.fields {
                     self.digest.text(name);

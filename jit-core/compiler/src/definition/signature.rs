@@ -95,6 +95,9 @@ impl<'a> Writer<'a> {
         while let Some(&id) = writer.structs.get(next) {
             let data = writer.types.struct_data(id);
             let _ = write!(writer.text, ", struct @{} ", data.name);
+            if data.align > 1 {
+                let _ = write!(writer.text, "align({}) ", data.align);
+            }
             let fields = data.fields.iter().map(|(name, ty)| (name.as_str(), *ty));
             writer.list('{', fields, '}');
             next += 1;

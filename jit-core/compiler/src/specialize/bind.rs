@@ -293,7 +293,7 @@ impl Binder<'_> {
             }
             (TypeData::Struct(a), TypeData::Struct(b)) => {
                 let (a, b) = (self.types.struct_data(a), self.types.struct_data(b));
-                let same_names = a.name == b.name
+                let same_names = (&a.name, a.align) == (&b.name, b.align)
                     && a.fields.len() == b.fields.len()
                     && a.fields.iter().zip(&b.fields).all(|(x, y)| x.0 == y.0);
                 if !same_names {
@@ -455,7 +455,11 @@ impl Binder<'_> {
         };
         let field = |(name, ty): &(String, Type)| format!("{name}: {}", self.named(*ty));
         let fields: Vec<_> = data.fields.iter().map(field).collect();
-        format!(" {{ {} }}", fields.join(", "))
+        let align = match data.align {
+            1 => String::new(),
+            align => format!(" align({align})"),
+        };
+        format!("{align} {{ {} }}", fields.join(", "))
     }
 
     fn place(&self, position: usize) -> Box<ArgumentPlace> {

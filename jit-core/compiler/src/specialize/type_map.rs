@@ -75,6 +75,7 @@ impl TypeMap {
                 to.intern_struct_apart(StructData {
                     name: source.name.clone(),
                     fields,
+                    align: source.align,
                 })
             }
             TypeData::Pointer {

@@ -248,10 +248,7 @@ impl TypePattern {
                 for (i, part) in parts.iter().enumerate() {
                     fields.push((i.to_string(), part.type_of(types, given)?));
                 }
-                types.intern_struct(StructData {
-                    name: TUPLE.to_owned(),
-                    fields,
-                })
+                types.intern_struct(StructData::new(TUPLE.to_owned(), fields))
             }
         })
     }

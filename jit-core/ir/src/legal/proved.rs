@@ -149,10 +149,10 @@ mod tests {
         let address = types.pointer(pair, AddressSpace::Shared, true);
         let slice = types.slice(Type::F64, AddressSpace::Global, false);
         let fields = [("a", Type::BOOL), ("b", pair), ("c", slice)];
-        let whole = types.intern_struct(StructData {
-            name: "S".to_owned(),
-            fields: fields.map(|(name, ty)| (name.to_owned(), ty)).into(),
-        });
+        let whole = types.intern_struct(StructData::new(
+            "S".to_owned(),
+            fields.map(|(name, ty)| (name.to_owned(), ty)).into(),
+        ));
         let legal = LegalTypes(&types);
         assert_eq!(legal.scalar_of(Type::F32), Scalar::F32);
         assert_eq!(legal.layout_of(pair).size, 4);

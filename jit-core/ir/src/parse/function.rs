@@ -202,7 +202,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn in_parentheses(&mut self, wanted: &str) -> Parsed<u32> {
+    pub(super) fn in_parentheses(&mut self, wanted: &str) -> Parsed<u32> {
         self.expect("(")?;
         let number = self.number(wanted)?;
         self.expect(")")?;

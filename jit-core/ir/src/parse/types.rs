@@ -10,11 +10,15 @@ use crate::{
 const MAX_WRITTEN_DEPTH: usize = 64;
 
 impl Parser<'_> {
-    /// `struct @Name { field: type, ... }`
+    /// `struct @Name { field: type, ... }`, or `struct @Name align(16) { .. }`
     pub(super) fn structure(&mut self) -> Parsed<()> {
         self.at += 1;
         let place = self.at;
         let name = self.reference()?;
+        let mut align = 1;
+        if self.accept_word("align") {
+            align = self.in_parentheses("an alignment in bytes")?.into();
+        }
         let mut fields = Vec::new();
         self.expect("{")?;
         self.list("}", |parser| {
@@ -24,8 +28,8 @@ impl Parser<'_> {
             Ok(())
         })?;
         let data = StructData {
-            name: name.clone(),
-            fields,
+            align,
+            ..StructData::new(name.clone(), fields)
         };
         let ty = self.module.types.intern_struct(data);
         match self.structs.insert(name.clone(), ty) {

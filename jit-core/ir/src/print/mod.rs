@@ -188,14 +188,21 @@ impl<'m> Printer<'m> {
         }
         for position in 0..self.structs.order.len() {
             let (ty, given) = self.structs.order[position].clone();
-            let fields = module.types.as_struct(ty).map_or(&[][..], |s| &s.fields);
+            let data = module.types.as_struct(ty);
+            let fields = data.map_or(&[][..], |s| &s.fields);
+            let align = data.map_or(1, |s| s.align);
+            let align = if align == 1 {
+                String::new()
+            } else {
+                format!("align({align}) ")
+            };
             let fields: Vec<String> = fields
                 .iter()
                 .map(|(field, ty)| format!("{}: {}", name(field), self.ty(*ty)))
                 .collect();
             put!(
                 self,
-                "struct @{} {{ {} }}\n",
+                "struct @{} {align}{{ {} }}\n",
                 name(&given),
                 fields.join(", ")
             );

@@ -56,7 +56,7 @@ impl TypeTable {
     /// Layout of a struct and the offset of each field, in bytes.
     pub fn struct_layout(&self, id: StructId) -> Option<(Layout, Vec<u64>)> {
         let mut size: u64 = 0;
-        let mut align = 1;
+        let mut align = self.structs[id].align.max(1);
         let mut offsets = Vec::new();
         for (_, ty) in &self.structs[id].fields {
             let field = self.layout(*ty)?;
@@ -141,10 +141,10 @@ mod tests {
         let f4 = t.vector(Scalar::F32, 4);
         let inner = t.array(Type::U16, 3);
         let fields = [("a", Type::U8), ("b", Type::F64), ("c", inner), ("d", f4)];
-        let ty = t.intern_struct(StructData {
-            name: "S".into(),
-            fields: fields.iter().map(|(n, t)| (n.to_string(), *t)).collect(),
-        });
+        let ty = t.intern_struct(StructData::new(
+            "S".into(),
+            fields.iter().map(|(n, t)| (n.to_string(), *t)).collect(),
+        ));
         let TypeData::Struct(id) = *t.data(ty) else {
             panic!("not a struct")
         };
@@ -157,5 +157,25 @@ mod tests {
                 align: 16
             }
         );
+    }
+
+    #[test]
+    fn an_aligned_struct_is_a_multiple_of_its_alignment_wherever_it_is() {
+        let mut t = TypeTable::new();
+        let fields = vec![("x".to_owned(), Type::F32), ("y".to_owned(), Type::U8)];
+        let inner = t.intern_struct(StructData {
+            align: 16,
+            ..StructData::new("Inner".into(), fields)
+        });
+        let whole = Layout {
+            size: 16,
+            align: 16,
+        };
+        assert_eq!(t.layout(inner), Some(whole));
+        assert_eq!(t.defined_ranges(inner), [0..4, 4..5]);
+        let fields = vec![("a".to_owned(), Type::U8), ("b".to_owned(), inner)];
+        let outer = t.intern_struct(StructData::new("Outer".into(), fields));
+        assert_eq!(t.field_offsets(outer), Some(vec![0, 16]));
+        assert_eq!(t.layout(outer).map(|layout| layout.size), Some(32));
     }
 }

@@ -125,10 +125,10 @@ mod tests {
         let slice = types.slice(Type::F64, AddressSpace::Global, true);
         let address = types.pointer(Type::F64, AddressSpace::Shared, true);
         let fields = [Type::BOOL, pair, lanes, slice, address];
-        let whole = types.intern_struct(StructData {
-            name: "S".to_owned(),
-            fields: fields.map(|ty| ("field".to_owned(), ty)).into(),
-        });
+        let whole = types.intern_struct(StructData::new(
+            "S".to_owned(),
+            fields.map(|ty| ("field".to_owned(), ty)).into(),
+        ));
         let number = LeafKind::Scalar;
         let expected = [
             (0, number(Scalar::Bool), 1),

@@ -18,12 +18,11 @@ impl TypeTable {
 
     /// The struct type with these fields, named so, or with a number after the name if another struct has it.
     pub fn intern_struct_apart(&mut self, data: StructData) -> Type {
-        let StructData { name, fields } = data;
-        let name = free_name(&name, |name| {
+        let name = free_name(&data.name, |name| {
             self.structs()
-                .any(|(_, s)| s.name == name && s.fields != fields)
+                .any(|(_, s)| s.name == name && (&s.fields, s.align) != (&data.fields, data.align))
         });
-        self.intern_struct(StructData { name, fields })
+        self.intern_struct(StructData { name, ..data })
     }
 
     fn import_with(
@@ -42,11 +41,11 @@ impl TypeTable {
                 len,
             },
             TypeData::Struct(id) => {
-                let StructData { name, fields } = from.struct_data(id).clone();
-                let fields = fields.into_iter();
-                let fields = fields.map(|(n, ty)| (n, self.import_with(from, ty, enter)));
-                let fields = fields.collect();
-                return enter(self, StructData { name, fields });
+                let mut of = from.struct_data(id).clone();
+                for (_, ty) in &mut of.fields {
+                    *ty = self.import_with(from, *ty, enter);
+                }
+                return enter(self, of);
             }
             TypeData::Pointer {
                 pointee,
@@ -91,11 +90,11 @@ impl TypeTable {
                 }
             }
             TypeData::Struct(id) => {
-                let StructData { name, fields } = self.struct_data(id).clone();
-                let fields = fields.into_iter();
-                let fields = fields.map(|(n, ty)| (n, self.substitute(ty, types, consts)));
-                let fields = fields.collect();
-                return self.intern_struct(StructData { name, fields });
+                let mut of = self.struct_data(id).clone();
+                for (_, ty) in &mut of.fields {
+                    *ty = self.substitute(*ty, types, consts);
+                }
+                return self.intern_struct(of);
             }
             TypeData::Pointer {
                 pointee,

@@ -100,9 +100,14 @@ fn describe(
             this.include(part(element)?, count);
         }
         TypeData::Struct(_) => {
-            let Some(StructData { fields, .. }) = types.as_struct(ty) else {
+            let Some(StructData { fields, align, .. }) = types.as_struct(ty) else {
                 return Err("is a struct of another module".to_owned());
             };
+            if !align.is_power_of_two() || *align > StructData::MAX_ALIGN {
+                return Err(format!(
+                    "is aligned to {align} bytes; structs are to 1, 2, 4, 8 or 16"
+                ));
+            }
             if fields.is_empty() {
                 return Err("has no fields".to_owned());
             }

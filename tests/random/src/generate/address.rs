@@ -76,10 +76,10 @@ impl Generator {
     fn through_tuple(&mut self, address: Value) -> Value {
         let ty = self.frame.ty(address);
         let fields = [("0", Type::U32), ("1", ty)].map(|(name, ty)| (name.to_owned(), ty));
-        let tuple = self.module.types.intern_struct(StructData {
-            name: "tuple".to_owned(),
-            fields: fields.to_vec(),
-        });
+        let tuple = self
+            .module
+            .types
+            .intern_struct(StructData::new("tuple".to_owned(), fields.to_vec()));
         let aggregate = self.null(tuple);
         let aggregate = self.raw(
             InstData::Insert {

@@ -85,7 +85,12 @@ impl Types {
                     .map(|i| (format!("f{i}"), self.any(random)))
                     .collect();
                 let name = format!("S{number}");
-                module.types.intern_struct(StructData { name, fields })
+                // Some are aligned to more than their fields are.
+                let align = [1, 1, 16, 8][number % 4];
+                module.types.intern_struct(StructData {
+                    align,
+                    ..StructData::new(name, fields)
+                })
             }
         }
     }
