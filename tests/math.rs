@@ -58,6 +58,24 @@ const FUNCTIONS: &[Function] = &[
         bounds: [2.0, 2.0],
     },
     Function {
+        name: "atan",
+        kiln: |x| x.atan(),
+        reference: f64::atan,
+        bounds: [2.0, 2.0],
+    },
+    Function {
+        name: "asin",
+        kiln: |x| x.asin(),
+        reference: f64::asin,
+        bounds: [2.0, 2.0],
+    },
+    Function {
+        name: "acos",
+        kiln: |x| x.acos(),
+        reference: f64::acos,
+        bounds: [2.0, 2.0],
+    },
+    Function {
         name: "tanh",
         kiln: |x| x.tanh(),
         reference: f64::tanh,
@@ -79,14 +97,29 @@ fn apply<T: KernelType>(jit: &Jit, f: &Function, values: &[T]) -> kiln::Result<V
     y.to_vec()
 }
 
+/// A function of two numbers.
+type OfTwo = for<'k> fn(Val<'k>, Val<'k>) -> Val<'k>;
+
 /// Applies the power to all pairs.
 fn apply_powf<T: KernelType>(jit: &Jit, bases: &[T], exponents: &[T]) -> kiln::Result<Vec<T>> {
-    let kernel = Kernel::build("powf", |k| {
+    apply_to_pairs(jit, |x, y| x.powf(y), bases, exponents)
+}
+
+/// Applies a function to all pairs.
+fn apply_to_pairs<T: KernelType>(
+    jit: &Jit,
+    f: OfTwo,
+    bases: &[T],
+    exponents: &[T],
+) -> kiln::Result<Vec<T>> {
+    let kernel = Kernel::build("of_pairs", |k| {
         let t = k.ty::<T>();
         let (x, y) = (k.slice("x", t), k.slice("y", t));
         let r = k.slice_mut("r", t);
         let i = k.global_id().x();
-        k.if_(i.lt(x.len()), || r.at(i).set(x.at(i).get().powf(y.at(i))));
+        k.if_(i.lt(x.len()), || {
+            r.at(i).set(f(x.at(i).get(), y.at(i).get()))
+        });
     })?;
     let (x, y) = (jit.upload(bases)?, jit.upload(exponents)?);
     let mut r = jit.upload(bases)?;
@@ -263,6 +296,67 @@ fn powers_are_within_bounds() -> kiln::Result<()> {
     Ok(())
 }
 
+#[test]
+fn angles_are_within_bounds() -> kiln::Result<()> {
+    let [jit, interpreted] = devices();
+    let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+    let coordinate = |i: u64| unit(spread(i)) * (40.0 * unit(spread(i ^ 0xffff))).exp2();
+    let count = 1 << 18;
+    let edges = [0.0, 1.0, 3e38, 1e-40, INF, NAN].map(|x| [x, -x]);
+    let edges = edges.as_flattened();
+    let of_edges = edges.iter().flat_map(|y| edges.iter().map(|x| (*y, *x)));
+    let random = (0..count).map(|i| (coordinate(2 * i), coordinate(2 * i + 1)));
+    let (ys, xs): (Vec<f64>, Vec<f64>) = of_edges.chain(random).unzip();
+    let f: OfTwo = |y, x| y.atan2(x);
+    let doubles = apply_to_pairs(&jit, f, &ys, &xs)?;
+    let narrow = |list: &[f64]| list.iter().map(|x| *x as f32).collect::<Vec<f32>>();
+    let (narrow_ys, narrow_xs) = (narrow(&ys), narrow(&xs));
+    let singles = apply_to_pairs(&jit, f, &narrow_ys, &narrow_xs)?;
+    let (mut of_doubles, mut of_singles) = (0.0f64, 0.0f64);
+    for i in 0..ys.len() {
+        let wanted = ys[i].atan2(xs[i]);
+        let error = error_double(doubles[i], wanted);
+        assert!(
+            error <= 2.0,
+            "atan2({:e}, {:e}) is {:e}, not {wanted:e}",
+            ys[i],
+            xs[i],
+            doubles[i]
+        );
+        let sign = |x: f64| x.is_nan() || x.is_sign_positive();
+        assert_eq!(
+            sign(doubles[i]),
+            sign(wanted),
+            "atan2({:e}, {:e})",
+            ys[i],
+            xs[i]
+        );
+        let (y, x) = (f64::from(narrow_ys[i]), f64::from(narrow_xs[i]));
+        let wanted = y.atan2(x);
+        let single = error_single(singles[i], wanted);
+        assert!(
+            single <= 2.0,
+            "f32 atan2({y:e}, {x:e}) is {:e}, not {wanted:e}",
+            singles[i]
+        );
+        assert_eq!(
+            sign(singles[i].into()),
+            sign(wanted),
+            "f32 atan2({y:e}, {x:e})"
+        );
+        (of_doubles, of_singles) = (of_doubles.max(error), of_singles.max(single));
+    }
+    println!("atan2: {of_singles:.3}, {of_doubles:.3}");
+    let bits = |list: Vec<f64>| -> Vec<u64> {
+        let bits = |x: f64| if x.is_nan() { 0 } else { x.to_bits() };
+        list.into_iter().map(bits).collect()
+    };
+    let some = ..2000;
+    let again = apply_to_pairs(&interpreted, f, &ys[some], &xs[some])?;
+    assert_eq!(bits(again), bits(doubles[some].to_vec()));
+    Ok(())
+}
+
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
@@ -343,6 +437,39 @@ const EDGES: &[(&str, &[(f64, f64)])] = &[
     (
         "cos",
         &[(0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN), (NAN, NAN)],
+    ),
+    (
+        "atan",
+        &[
+            (0.0, 0.0),
+            (-0.0, -0.0),
+            (INF, std::f64::consts::FRAC_PI_2),
+            (-INF, -std::f64::consts::FRAC_PI_2),
+            (NAN, NAN),
+        ],
+    ),
+    (
+        "asin",
+        &[
+            (0.0, 0.0),
+            (-0.0, -0.0),
+            (1.0, std::f64::consts::FRAC_PI_2),
+            (-1.0, -std::f64::consts::FRAC_PI_2),
+            (1.5, NAN),
+            (-INF, NAN),
+            (NAN, NAN),
+        ],
+    ),
+    (
+        "acos",
+        &[
+            (0.0, std::f64::consts::FRAC_PI_2),
+            (1.0, 0.0),
+            (-1.0, std::f64::consts::PI),
+            (1.5, NAN),
+            (-INF, NAN),
+            (NAN, NAN),
+        ],
     ),
     (
         "tanh",

@@ -13,6 +13,7 @@
 //! | `log2` | 2 | 2 |
 //! | `log10` | 2.5 | 2 |
 //! | `sin`, `cos`, `sin_cos`, of every argument | 2 | 2 |
+//! | `atan`, `atan2`, `asin`, `acos` | 2 | 2 |
 //! | `tanh` | 2 | 3 |
 //! | `powf` | 1.5 | 2 |
 //!
@@ -54,6 +55,7 @@
 //! | `math/format` | float formats; operations that round once |
 //! | `math/exponential` | exponentials, logarithms, tanh |
 //! | `math/trigonometric` | sine, cosine |
+//! | `math/inverse` | arc tangent, arc sine, arc cosine |
 //! | `math/power` | powers |
 //!
 //! What is exact is so on every device:
@@ -128,17 +130,20 @@
 //! # fn main() -> kiln::Result<()> {
 //! let curves = Kernel::build("curves", |k| {
 //!     let (x, y) = (k.param("x", k.ty::<f64>()), k.slice_mut("y", k.ty::<f64>()));
+//!     let arcs = [x.atan(), x.atan2(-2.0), x.tanh().asin(), x.tanh().acos()];
 //!     let all = [x.exp2(), x.ln(), x.log2(), x.log10(), x.sin(), x.cos(), x.tanh(), x.powf(0.3)];
-//!     for (i, curve) in all.into_iter().enumerate() {
+//!     let all = all.into_iter().chain(arcs);
+//!     for (i, curve) in all.enumerate() {
 //!         y.at(i as u32).set(curve);
 //!     }
 //! })?;
 //! let jit = Jit::new()?;
-//! let mut y = jit.zeros::<f64>(8)?;
+//! let mut y = jit.zeros::<f64>(12)?;
 //! let x = 1.25f64;
 //! jit.launch(&curves, 1, 1, args!(x, &mut y))?;
 //! let host = [x.exp2(), x.ln(), x.log2(), x.log10(), x.sin(), x.cos(), x.tanh(), x.powf(0.3)];
-//! for (device, host) in y.to_vec()?.iter().zip(host) {
+//! let arcs = [x.atan(), x.atan2(-2.0), x.tanh().asin(), x.tanh().acos()];
+//! for (device, host) in y.to_vec()?.iter().zip(host.into_iter().chain(arcs)) {
 //!     assert!((device - host).abs() < 1e-14);
 //! }
 //! # Ok(())
@@ -147,6 +152,7 @@
 
 mod exponential;
 mod format;
+mod inverse;
 pub(crate) mod power;
 pub(crate) mod rows;
 mod trigonometric;
@@ -200,6 +206,14 @@ methods! {
         /// The sine and the cosine, with the same bits as [`sin`](Self::sin) and [`cos`](Self::cos) and at
         /// little more than the cost of one; in the builder the fields `0` and `1` of a struct.
         fn sin_cos(self) -> (Self, Self) = function_of_two!("math.sin_cos", trigonometric::sin_cos);
+        /// The arc tangent, from -pi / 2 to pi / 2.
+        fn atan(self) -> Self = function!("math.atan", inverse::atan);
+        /// The angle of the point `(other, self)`, from -pi to pi, with C's `atan2` for special values.
+        fn atan2(self, other: Self) -> Self = function!("math.atan2", inverse::atan2);
+        /// The arc sine, from -pi / 2 to pi / 2; NaN beyond 1.
+        fn asin(self) -> Self = function!("math.asin", inverse::asin);
+        /// The arc cosine, from 0 to pi; NaN beyond 1.
+        fn acos(self) -> Self = function!("math.acos", inverse::acos);
         /// The hyperbolic tangent.
         fn tanh(self) -> Self = function!("math.tanh", exponential::tanh);
         /// The power with an exponent of the same type, with C's `pow` for special values.

@@ -9,6 +9,7 @@ chapter![
     functions_of_singles,
     functions_of_doubles,
     functions_of_halves,
+    angles,
     powers,
     sine_and_cosine_at_once,
 ];
@@ -16,7 +17,7 @@ chapter![
 /// A function of one number.
 type Function = for<'k> fn(Val<'k>) -> Val<'k>;
 
-const FUNCTIONS: [(&str, Function); 8] = [
+const FUNCTIONS: [(&str, Function); 11] = [
     ("exp", |x| x.exp()),
     ("exp2", |x| x.exp2()),
     ("ln", |x| x.ln()),
@@ -24,6 +25,9 @@ const FUNCTIONS: [(&str, Function); 8] = [
     ("log10", |x| x.log10()),
     ("sin", |x| x.sin()),
     ("cos", |x| x.cos()),
+    ("atan", |x| x.atan()),
+    ("asin", |x| x.asin()),
+    ("acos", |x| x.acos()),
     ("tanh", |x| x.tanh()),
 ];
 
@@ -67,9 +71,9 @@ fn check<T: KernelType>(
     jit: &Jit,
     values: &[T],
     bits: fn(T) -> Option<u64>,
-    wanted: [u64; 8],
+    wanted: [u64; 11],
 ) -> Outcome {
-    let mut found = [0; 8];
+    let mut found = [0; 11];
     for (slot, (_, f)) in found.iter_mut().zip(FUNCTIONS) {
         let results = apply(jit, f, values)?;
         *slot = digest(results.into_iter().map(|x| bits(x).unwrap_or(u64::MAX)));
@@ -99,6 +103,9 @@ fn functions_of_singles(jit: &Jit) -> Outcome {
             0x8d5a_175e_cdc5_29ef,
             0xbff9_1ad7_871e_0e3e,
             0x4750_be4f_b7ff_b72d,
+            0x47b8_1d34_d019_40a9,
+            0x4937_01fe_0205_29f7,
+            0x7c02_9427_5c72_40ad,
             0xc2c6_2619_645a_da7c,
         ],
     )
@@ -121,6 +128,9 @@ fn functions_of_doubles(jit: &Jit) -> Outcome {
             0x03a9_4145_38b7_47e5,
             0x07cf_9e90_8c0f_1ef7,
             0x06f6_36ae_b242_0a68,
+            0x498f_03a5_110d_ed8e,
+            0xb6e0_2f5b_216b_52c1,
+            0x1431_7025_0a01_7a5d,
             0xc373_1e1a_d5ec_72b0,
         ],
     )
@@ -143,9 +153,52 @@ fn functions_of_halves(jit: &Jit) -> Outcome {
             0x590b_815a_2260_2362,
             0x83b3_754b_6e05_3843,
             0xdcd7_ae13_b2d0_7bef,
+            0x4f0d_9e73_08f7_12ef,
+            0x1671_094d_2feb_8776,
+            0xe772_1f23_cbca_93ea,
             0x479d_051e_bdfa_4d95,
         ],
     )
+}
+
+/// Angles of points with coordinates of all exponents.
+fn angles(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("angles", |k| {
+        let (x, r) = (k.slice("x", Type::F32), k.slice_mut("r", Type::F32));
+        let wide = k.slice_mut("wide", Type::F64);
+        let i = k.global_id().x();
+        k.if_(i.lt(x.len()), || {
+            let scale = (i % 97u32).cast(Type::F32) - 48.0;
+            let (own, other) = (x.at(i).get(), x.at(x.len() - i - 1u32).get());
+            let near = own * scale;
+            let y = (i & 1u32).eq(0u32).select(near, other);
+            r.at(i).set(y.atan2(own));
+            let (y, own) = (y.cast(Type::F64), own.cast(Type::F64));
+            wide.at(i).set(y.atan2(own));
+        });
+    })?;
+    let values: Vec<f32> = (patterns(256, 23, 16).into_iter())
+        .map(|bits| f32::from_bits(bits as u32))
+        .collect();
+    let x = jit.upload(&values)?;
+    let mut r = jit.upload(&values)?;
+    let mut wide = jit.zeros::<f64>(values.len())?;
+    let grid = grid_for(values.len(), 64);
+    jit.launch(&kernel, grid, 64, args!(&x, &mut r, &mut wide))?;
+    let single = |x: f32| match x.is_nan() {
+        true => u64::MAX,
+        false => x.to_bits().into(),
+    };
+    let double = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
+    let found = [
+        digest(r.to_vec()?.into_iter().map(single)),
+        digest(wide.to_vec()?.into_iter().map(double)),
+    ];
+    assert!(
+        found == [0x8c72_cb2a_d2dc_746f, 0xb371_ee20_5488_006e],
+        "the digests are {found:#018x?}"
+    );
+    Ok(())
 }
 
 /// Bases over all exponents, with exponents that keep most powers finite.

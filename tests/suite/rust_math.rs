@@ -39,12 +39,12 @@ macro_rules! functions {
             )*
         }
 
-        fn functions() -> [Function; 8] {
+        fn functions() -> [Function; 11] {
             [$((stringify!($name), &kernels::$name, |x| x.$name(), f64::$name)),*]
         }
     };
 }
-functions! { exp exp2 ln log2 log10 sin cos tanh }
+functions! { exp exp2 ln log2 log10 sin cos atan asin acos tanh }
 
 /// Numbers of every size, and where functions have their edges.
 fn inputs() -> Vec<f32> {
