@@ -5,9 +5,10 @@
 //! - `--samples N`: how often each is timed, 31 if not said.
 //!
 //! Each program runs four ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
-//! checks and without, nvcc's machine code, and nvcc's PTX made machine code by the driver as Kiln's is. A sample is at least
-//! a millisecond of work, timed by events; what is told is the median, and how far the samples' quartiles are apart.
-//! Results are checked first, the twin's too.
+//! checks and without, nvcc's machine code (by the `ptxas` of its toolkit), and nvcc's PTX made machine code by the driver as
+//! Kiln's is. A sample is at least a millisecond of work, timed by events; what is told is the median, and how far the
+//! samples' quartiles are apart. Results are checked first, the twin's too. Beside the times is how many lines the kernels
+//! of the program's folder have, ours and the twin's, without blank ones and comments.
 
 #[path = "../driver.rs"]
 mod driver;
@@ -18,7 +19,7 @@ use std::time::Instant;
 use kiln::core::runtime::{DeviceKind, Event};
 use kiln::core::target::Target;
 use kiln::prelude::*;
-use kiln_suite::{BENCHMARKS, Benchmark, Bound, Launcher, OnJit, Size, Workload, unchecked};
+use kiln_suite::{BENCHMARKS, Benchmark, Bound, Launcher, Lines, OnJit, Size, Workload, unchecked};
 use serde_json::json;
 use twin::Twins;
 
@@ -68,8 +69,8 @@ fn main() -> kiln::Result<()> {
     };
     let mut rows = Vec::new();
     println!(
-        "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>8}",
-        "program", "bound", "nvcc, ms", "its PTX", "unchecked", "checked", "spread"
+        "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>8} {:>9}",
+        "program", "bound", "nvcc, ms", "its PTX", "unchecked", "checked", "spread", "lines"
     );
     for benchmark in chosen() {
         let row = measure(benchmark, [&checked, &unchecked], &twins, options.samples)?;
@@ -104,18 +105,21 @@ impl Row {
     fn print(&self) {
         let ratio = |time: f64| format!("{:.3}", time / self.peer());
         let ptx = self.nvcc.map_or("-".to_owned(), |(_, ptx)| ratio(ptx));
+        let Lines { kiln, twin } = self.benchmark.lines();
         println!(
-            "{:<32} {:>11} {:>10.4} {ptx:>10} {:>10} {:>10} {:>7.1}%",
+            "{:<32} {:>11} {:>10.4} {ptx:>10} {:>10} {:>10} {:>7.1}% {:>9}",
             self.benchmark.name,
             format!("{:?}", self.benchmark.bound),
             self.peer(),
             ratio(self.unchecked),
             ratio(self.checked),
-            100.0 * self.spread
+            100.0 * self.spread,
+            format!("{kiln}/{twin}")
         );
     }
 
     fn json(&self) -> serde_json::Value {
+        let Lines { kiln, twin } = self.benchmark.lines();
         json!({
             "name": format!("suite/{}", self.benchmark.name),
             "bound": format!("{:?}", self.benchmark.bound),
@@ -125,6 +129,7 @@ impl Row {
             "nvcc": self.nvcc.map(|(machine_code, _)| machine_code),
             "nvcc_ptx": self.nvcc.map(|(_, ptx)| ptx),
             "spread": self.spread,
+            "lines": { "kiln": kiln, "twin": twin },
         })
     }
 }

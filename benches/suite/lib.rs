@@ -16,6 +16,7 @@ mod hotspot;
 mod jacobi;
 mod launcher;
 mod leukocyte;
+mod lines;
 mod lud;
 mod matmul;
 mod nn;
@@ -34,6 +35,7 @@ use std::error::Error;
 use kiln::prelude::*;
 
 pub use launcher::{Launch, Launcher, OnJit};
+pub use lines::Lines;
 pub use unchecked::{remove_checks, unchecked};
 
 /// A program of the suite.
@@ -42,10 +44,19 @@ pub struct Benchmark {
     pub name: &'static str,
     /// What limits it.
     pub bound: Bound,
+    /// The file with its kernels, Rust.
+    pub source: &'static str,
     /// The twins of its kernels, CUDA C++.
     pub twin: &'static str,
     /// Makes its input, on the device of a `Jit`.
     pub make: fn(&Jit, Size) -> kiln::Result<Box<dyn Workload>>,
+}
+
+impl Benchmark {
+    /// How long the kernels of the program's folder are, in Rust and in CUDA C++.
+    pub fn lines(&self) -> Lines {
+        Lines::of(self.source, self.twin)
+    }
 }
 
 /// What limits a program on a GPU.
@@ -62,7 +73,8 @@ pub enum Bound {
 /// How large the input is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// For tests: an interpreter runs it in a moment, and tiles are not full.
+    /// For tests: an interpreter runs it in a moment, and blocks and tiles are not full. Those of lud, nw, backprop and
+    /// coulomb always are: their kernels, as the originals, take whole tiles alone.
     Small,
     /// For a CPU: some milliseconds.
     Medium,

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use expect_test::expect_file;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
-use kiln_suite::{BENCHMARKS, Launch, Launcher, Size, unchecked};
+use kiln_suite::{BENCHMARKS, Launch, Launcher, Lines, Size, unchecked};
 
 use super::machine::{HEAD, Machine, of_entry, of_nvcc, recorded};
 
@@ -85,4 +85,48 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
 fn every_program_is_a_case_of_the_suite() {
     let programs: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
     assert_eq!(suite::programs::NAMES, programs);
+}
+
+#[test]
+fn lines_are_those_of_kernels_and_what_they_need() {
+    let kiln = "\
+//! A file.
+
+const TWIN: &str = \"\";
+pub const PROGRAM: Benchmark = Benchmark {
+    name: \"program\",
+};
+
+const BLOCK: usize = 256;
+const NONE: Point = Point {
+    x: 0,
+};
+
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Point {
+    x: u32,
+}
+
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Other(u32);
+
+struct Host(u32);
+
+/// A kernel.
+#[kernel]
+fn kernel(x: &mut [u32]) {
+    // Why.
+    x[0] = 1;
+
+}
+
+impl Host {
+    fn host() {}
+}
+";
+    let twin = "// A twin.\n\nvoid kernel() {\n}\n";
+    let found = Lines::of(kiln, twin);
+    assert_eq!(found, Lines { kiln: 16, twin: 2 });
 }

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const BACKPROP: Benchmark = Benchmark {
     name: "backprop",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let inputs = size.of(4, 4096, 65_535) * SIDE;

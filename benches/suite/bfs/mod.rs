@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const BFS: Benchmark = Benchmark {
     name: "bfs",
     bound: Bound::Gather,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let count = size.of(500, 1 << 16, 1 << 24);

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const COULOMB: Benchmark = Benchmark {
     name: "coulomb",
     bound: Bound::Arithmetic,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let (side, count) = size.of((64, 50), (256, 1000), (2048, 40_000));

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const HOTSPOT: Benchmark = Benchmark {
     name: "hotspot",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let (side, launches) = size.of((37, 2), (1024, 2), (8192, 4));

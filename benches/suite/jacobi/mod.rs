@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const JACOBI: Benchmark = Benchmark {
     name: "jacobi",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let (side, steps) = size.of((45, 3), (1026, 3), (8194, 4));

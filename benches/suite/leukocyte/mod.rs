@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const LEUKOCYTE: Benchmark = Benchmark {
     name: "leukocyte",
     bound: Bound::Arithmetic,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let (height, width) = size.of((56, 61), (219, 640), (1752, 2560));

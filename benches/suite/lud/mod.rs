@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const LUD: Benchmark = Benchmark {
     name: "lud",
     bound: Bound::Arithmetic,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let side = size.of(3, 16, 512) * TILE;

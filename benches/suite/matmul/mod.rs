@@ -37,6 +37,7 @@ const fn benchmark(
     Benchmark {
         name,
         bound: Bound::Arithmetic,
+        source: include_str!("mod.rs"),
         twin: include_str!("twin.cu"),
         make,
     }

@@ -8,6 +8,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const NN: Benchmark = Benchmark {
     name: "nn",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let n = size.of(1000, 1 << 20, 1 << 26);

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const NW: Benchmark = Benchmark {
     name: "nw",
     bound: Bound::Arithmetic,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let tiles = size.of(4, 64, 1024);

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const PARTICLEFILTER: Benchmark = Benchmark {
     name: "particlefilter",
     bound: Bound::Gather,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let (side, n) = size.of((24, 600), (128, 10_000), (128, 100_000));

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const PATHFINDER: Benchmark = Benchmark {
     name: "pathfinder",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let (columns, rows) = size.of((700, 33), (1 << 16, 64), (1 << 22, 101));

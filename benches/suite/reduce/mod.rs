@@ -13,6 +13,7 @@ const TWIN: &str = include_str!("twin.cu");
 pub const SUM_I32: Benchmark = Benchmark {
     name: "reduce i32",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| {
         let host = Random::new(16).integers(length(size, 28), 1000);
@@ -26,6 +27,7 @@ pub const SUM_I32: Benchmark = Benchmark {
 pub const SUM_F32: Benchmark = Benchmark {
     name: "reduce f32",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| {
         let host = Random::new(17).units(length(size, 28));
@@ -39,6 +41,7 @@ pub const SUM_F32: Benchmark = Benchmark {
 pub const SUM_F64: Benchmark = Benchmark {
     name: "reduce f64",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| {
         let host = Random::new(18).units(length(size, 27));
@@ -53,6 +56,7 @@ pub const SUM_F64: Benchmark = Benchmark {
 pub const SUM_PAIR: Benchmark = Benchmark {
     name: "reduce pair of i64",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| {
         let mut random = Random::new(23);
@@ -78,6 +82,7 @@ pub const SUM_PAIR: Benchmark = Benchmark {
 pub const ARGMAX: Benchmark = Benchmark {
     name: "reduce argmax",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| {
         // Few different numbers, so that the largest is there often.

@@ -11,6 +11,7 @@ const BLOCK: u32 = 256;
 pub const SAXPY: Benchmark = Benchmark {
     name: "saxpy",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let mut random = Random::new(1);
@@ -28,6 +29,7 @@ pub const SAXPY: Benchmark = Benchmark {
 pub const TRIAD: Benchmark = Benchmark {
     name: "triad",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let mut random = Random::new(2);

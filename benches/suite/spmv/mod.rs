@@ -12,6 +12,7 @@ const TWIN: &str = include_str!("twin.cu");
 pub const MESH_SCALAR: Benchmark = Benchmark {
     name: "spmv mesh, a thread a row",
     bound: Bound::Gather,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| Spmv::boxed(jit, Way::Scalar, mesh(size)),
 };
@@ -19,6 +20,7 @@ pub const MESH_SCALAR: Benchmark = Benchmark {
 pub const MESH_CACHED: Benchmark = Benchmark {
     name: "spmv mesh, cached",
     bound: Bound::Gather,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| Spmv::boxed(jit, Way::Cached, mesh(size)),
 };
@@ -26,6 +28,7 @@ pub const MESH_CACHED: Benchmark = Benchmark {
 pub const MESH_WARP: Benchmark = Benchmark {
     name: "spmv mesh, a warp a row",
     bound: Bound::Gather,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| Spmv::boxed(jit, Way::Warp, mesh(size)),
 };
@@ -33,6 +36,7 @@ pub const MESH_WARP: Benchmark = Benchmark {
 pub const POWER_SCALAR: Benchmark = Benchmark {
     name: "spmv power law, a thread a row",
     bound: Bound::Gather,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| Spmv::boxed(jit, Way::Scalar, power_law(size)),
 };
@@ -40,6 +44,7 @@ pub const POWER_SCALAR: Benchmark = Benchmark {
 pub const POWER_WARP: Benchmark = Benchmark {
     name: "spmv power law, a warp a row",
     bound: Bound::Gather,
+    source: include_str!("mod.rs"),
     twin: TWIN,
     make: |jit, size| Spmv::boxed(jit, Way::Warp, power_law(size)),
 };

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const STREAMCLUSTER: Benchmark = Benchmark {
     name: "streamcluster",
     bound: Bound::Memory,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let (n, dimensions) = size.of((300, 5), (8192, 32), (65_536 * 4, 256));

@@ -9,6 +9,7 @@ use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
 pub const TPACF: Benchmark = Benchmark {
     name: "tpacf",
     bound: Bound::Arithmetic,
+    source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
     make: |jit, size| {
         let n = size.of(300, 2048, 65_536);
