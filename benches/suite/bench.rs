@@ -19,7 +19,9 @@ use std::time::Instant;
 use kiln::core::runtime::{DeviceKind, Event};
 use kiln::core::target::Target;
 use kiln::prelude::*;
-use kiln_suite::{BENCHMARKS, Benchmark, Bound, Launcher, Lines, OnJit, Size, Workload, unchecked};
+use kiln_suite::{
+    BENCHMARKS, Benchmark, Bound, Launcher, Lines, OnJit, Size, Workload, without_checks,
+};
 use serde_json::json;
 use twin::Twins;
 
@@ -56,7 +58,7 @@ fn main() -> kiln::Result<()> {
     let options = options();
     let checked = Jit::new()?;
     let device = checked.device().clone();
-    let hooks = kiln::hooks::standard().first(unchecked());
+    let hooks = without_checks();
     let unchecked = Jit::builder().device(device).hooks(hooks).build()?;
     let chosen = || {
         BENCHMARKS

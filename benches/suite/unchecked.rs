@@ -1,17 +1,18 @@
 //! Kernels without bounds checks, as CUDA C++ has them.
 
-use kiln::core::hook::Hook;
+use kiln::core::hook::{Hook, HookSet};
 use kiln::core::ir::{InstData, Module};
 
-/// Takes the checks out of all accesses. The programs of the suite stay within their buffers: what they do with
-/// checks is tested on every device. To stand first: then there is nothing to be moved out of loops.
-pub fn unchecked() -> Hook {
-    Hook::new("unchecked")
+/// The standard hooks, after one that takes the checks out of all accesses, so that there is nothing to be moved out of
+/// loops. The programs of the suite stay within their buffers: what they do with checks is tested on every device.
+pub fn without_checks() -> HookSet {
+    let unchecked = Hook::new("unchecked")
         .may_remove_checks()
         .rewrite_ir(|_, module| {
             remove_checks(module);
             Ok(())
-        })
+        });
+    kiln::hooks::standard().first(unchecked)
 }
 
 /// Makes all indexing of a module unchecked.

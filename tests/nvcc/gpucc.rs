@@ -12,7 +12,7 @@ use kiln::core::args::Arg;
 use kiln::core::front::AsKernel;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
-use kiln_suite::unchecked;
+use kiln_suite::without_checks;
 
 use super::count;
 use super::listing::Listing;
@@ -385,7 +385,7 @@ fn gpuccs_kernels_are_what_is_recorded() -> kiln::Result<()> {
     let builder = Jit::builder()
         .device(Device::cpu())
         .target(Target::Ptx(PtxTarget::for_sm(SM)));
-    let jit = builder.hook(unchecked()).build()?;
+    let jit = builder.hooks(without_checks()).build()?;
     let twins = count::ptx_of_nvcc("gpucc.cu", SM);
     let mut table = String::from(HEAD);
     for micro in MICROS {

@@ -10,7 +10,7 @@ use expect_test::expect_file;
 use kiln::core::inspect::Inspection;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
-use kiln_suite::unchecked;
+use kiln_suite::without_checks;
 
 use super::machine::{HEAD, of_entry, of_nvcc, recorded};
 
@@ -176,7 +176,7 @@ fn micro_kernels_are_what_is_recorded() -> kiln::Result<()> {
     let builder = Jit::builder()
         .device(Device::cpu())
         .target(Target::Ptx(PtxTarget::for_sm(SM)));
-    let jit = builder.hook(unchecked()).build()?;
+    let jit = builder.hooks(without_checks()).build()?;
     let mut table = String::from(HEAD);
     for (name, inspection) in looks(&jit)? {
         let ours = of_entry(inspection.ptx()?, SM).expect("there is a ptxas");

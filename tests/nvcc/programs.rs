@@ -10,7 +10,7 @@ use std::fmt::Write;
 use expect_test::expect_file;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
-use kiln_suite::{BENCHMARKS, Launch, Launcher, Lines, Size, unchecked};
+use kiln_suite::{BENCHMARKS, Launch, Launcher, Lines, Size, without_checks};
 
 use super::machine::{HEAD, Machine, of_entry, of_nvcc, recorded};
 
@@ -45,9 +45,7 @@ fn jit(has_checks: bool) -> kiln::Result<Jit> {
         .target(Target::Ptx(PtxTarget::for_sm(SM)));
     match has_checks {
         true => builder.build(),
-        false => builder
-            .hooks(kiln::hooks::standard().first(unchecked()))
-            .build(),
+        false => builder.hooks(without_checks()).build(),
     }
 }
 
