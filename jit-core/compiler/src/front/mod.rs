@@ -5,9 +5,9 @@
 //! - the *checked copy*: the body as it was written, in a closure that is never called. rustc infers
 //!   its types and reports what is wrong with it. Each literal without a suffix goes through a
 //!   [`TypeOf`], which is how its type gets out of the copy;
-//! - the *description*: the body as bytes ([`kiln_description`]), which [`describe()`] evaluates to calls
+//! - the *description*: the body as bytes ([`kiln_description`]), which `describe` evaluates to calls
 //!   of [`Front`] on [`Operand`]s, whose IR types are known by then. That happens once, at the first
-//!   use of the kernel, with each type parameter standing for itself ([`Param`]), so the kernel stays
+//!   use of the kernel, with each type parameter standing for itself (`Param`), so the kernel stays
 //!   generic in the IR;
 //! - the *pool*: what the description refers to by number, as only rustc can tell what it is: types,
 //!   constants, functions.
