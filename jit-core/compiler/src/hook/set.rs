@@ -30,7 +30,8 @@ use crate::target::Target;
 ///     .without("a");
 /// assert!(hooks.iter().map(Hook::name).eq(["b", "c", "d"]));
 /// let all = kiln::hooks::standard().with_all(&hooks);
-/// assert_eq!((all.iter().count(), all.clone().only("c").iter().count()), (5, 1));
+/// assert_eq!(all.iter().count(), kiln::hooks::standard().iter().count() + 3);
+/// assert_eq!(all.clone().only("c").iter().count(), 1);
 /// let jit = Jit::builder().hooks(all).build()?;
 /// assert!(jit.hooks().check(jit.target(), &Isas::default()).is_ok());
 /// println!("{}", jit.hooks().fingerprint()); // what of it is part of the cache key
