@@ -8,7 +8,7 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{Before, Inside, Truth};
-use super::gathers::{self, Gather};
+use super::gathers::{self, Gathers};
 use super::proof::Proof;
 use super::sum::Wide;
 
@@ -77,7 +77,7 @@ struct Plan {
     /// Accesses that need no check, with their indices.
     proved: Vec<(Inst, Wide)>,
     /// Accesses by what is in memory.
-    gathers: Vec<Gather>,
+    gathers: Gathers,
     /// The variables that the loop assigns, and what they are before.
     saved: Vec<(Var, Value)>,
 }
@@ -114,7 +114,7 @@ impl Versions<'_> {
         let at = self.function.insts[the_loop].location;
         made.extend(&plan.before);
         let Some(test) = plan.test else {
-            self.make_fast(the_loop, &plan, (&InstCopy::of_itself(the_loop), None));
+            self.make_fast(the_loop, &plan, (&InstCopy::of_itself(the_loop), &[]));
             self.inner(the_loop);
             made.push(the_loop);
             return;
@@ -122,8 +122,8 @@ impl Versions<'_> {
         let copy = self.function.copy_inst(the_loop);
         self.growth += copy.insts.len();
         let fast = copy.inst;
-        if plan.gathers.is_empty() {
-            self.make_fast(fast, &plan, (&copy, None));
+        if plan.gathers.list.is_empty() {
+            self.make_fast(fast, &plan, (&copy, &[]));
             self.make_slow(the_loop);
             let [then_region, slow] =
                 [vec![fast], vec![the_loop]].map(|insts| self.new_region(insts));
@@ -164,19 +164,23 @@ impl Versions<'_> {
         let mut filled = test;
         let gathers = gathers::of(&mut before, self.types, (the_loop, &without), &mut filled);
         let gathers = gathers.unwrap_or_default();
-        let test = if gathers.is_empty() { test } else { filled };
-        if test == Truth::Known(false) || proved.is_empty() && gathers.is_empty() {
+        let test = if gathers.list.is_empty() {
+            test
+        } else {
+            filled
+        };
+        if test == Truth::Known(false) || proved.is_empty() && gathers.list.is_empty() {
             return None;
         }
         let wide =
             |(inst, sum): (Inst, super::sum::Sum)| (inst, Wide::of(&sum, &mut before, &counters));
         let proved = proved.into_iter().map(wide).collect();
-        let saved = match gathers.is_empty() {
+        let saved = match gathers.list.is_empty() {
             true => Vec::new(),
             false => save(&mut before),
         };
         let test = match test {
-            Truth::Known(_) if gathers.is_empty() => None,
+            Truth::Known(_) if gathers.list.is_empty() => None,
             test => Some(before.truth(test)),
         };
         Some(Plan {
@@ -188,12 +192,17 @@ impl Versions<'_> {
         })
     }
 
+    fn new_var(&mut self, name: &str, ty: Type) -> Var {
+        let name = name.to_owned();
+        self.function.vars.push(VarData { name, ty })
+    }
+
     fn new_region(&mut self, insts: Vec<Inst>) -> Region {
         self.function.regions.push(RegionData { insts })
     }
 
     /// Takes the checks out of a loop.
-    fn make_fast(&mut self, fast: Inst, plan: &Plan, (copy, outside): (&InstCopy, Option<Var>)) {
+    fn make_fast(&mut self, fast: Inst, plan: &Plan, (copy, seen): (&InstCopy, &[Var])) {
         let at = |inst: &Inst| copy.insts.get(inst).copied().unwrap_or(*inst);
         let mut put = HashMap::new();
         for (inst, wide) in &plan.proved {
@@ -203,12 +212,10 @@ impl Versions<'_> {
             code.select(index);
             put.insert(inst, code.insts);
         }
-        for gather in &plan.gathers {
+        for gather in &plan.gathers.list {
             let inst = at(&gather.inst);
             let mut code = Code::new(self.function, inst);
-            if let Some(outside) = outside {
-                gather.put(&mut code, outside);
-            }
+            plan.gathers.limits[gather.limit].put(&mut code, seen[gather.limit]);
             put.insert(inst, code.insts);
         }
         self.put_in(fast, &mut put);
@@ -247,12 +254,10 @@ impl Versions<'_> {
         test: Value,
         made: &mut Vec<Inst>,
     ) {
-        let name = "out_of_bounds".to_owned();
-        let outside = self.function.vars.push(VarData {
-            name,
-            ty: Type::BOOL,
-        });
-        self.make_fast(copy.inst, plan, (copy, Some(outside)));
+        let outside = self.new_var("out_of_bounds", Type::BOOL);
+        let limits = plan.gathers.limits.iter();
+        let seen: Vec<Var> = limits.map(|limit| self.new_var("seen", limit.ty)).collect();
+        self.make_fast(copy.inst, plan, (copy, &seen));
         self.make_slow(slow);
         let location = self.function.insts[slow].location;
         let mut code = Code {
@@ -269,7 +274,10 @@ impl Versions<'_> {
             Type::BOOL,
         );
         code.effect(InstData::VarSet(outside, untried));
-        let then_region = code.region(vec![copy.inst]);
+        let before = std::mem::take(&mut code.insts);
+        plan.gathers.look(&mut code, copy.inst, (&seen, outside));
+        let tries = std::mem::replace(&mut code.insts, before);
+        let then_region = code.region(tries);
         code.effect(InstData::If {
             cond: test,
             then_region,
@@ -339,6 +347,11 @@ impl<'f> Code<'f> {
 
     fn region(&mut self, insts: Vec<Inst>) -> Region {
         self.function.regions.push(RegionData { insts })
+    }
+
+    /// An instruction that there is.
+    pub(super) fn put(&mut self, inst: Inst) {
+        self.insts.push(inst);
     }
 
     /// The index of the access.
