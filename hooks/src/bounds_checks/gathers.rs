@@ -19,7 +19,7 @@ use super::versions::Code;
 #[derive(Default)]
 pub(super) struct Gathers {
     pub(super) list: Vec<Gather>,
-    /// What their indices are compared with, each once.
+    /// The limits of their indices, each once.
     pub(super) limits: Vec<Largest>,
 }
 
