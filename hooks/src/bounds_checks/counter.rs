@@ -151,8 +151,11 @@ fn while_below(function: &Function, body: Region, inside: &Inside) -> Option<Cou
     if inside.assignments(var) != 1 {
         return None;
     }
-    let is_var =
-        |value| matches!(defining(function, value), Some(InstData::VarGet(got)) if *got == var);
+    // As it is in this turn: what it was before the loop says nothing.
+    let is_var = |value| {
+        inside.defines(function, value)
+            && matches!(defining(function, value), Some(InstData::VarGet(got)) if *got == var)
+    };
     let Some(InstData::Binary {
         op: BinaryOp::Add,
         args: [old, step],

@@ -436,6 +436,61 @@ fn loops_do_the_same_with_fewer_checks() {
     );
 }
 
+/// A kernel of one thread, with a slice of 12 elements and two numbers.
+fn of_text(text: &str, numbers: [u32; 2]) -> Case {
+    let numbers = numbers.map(|number| Arg::Bytes(number.to_le_bytes().to_vec()));
+    Case {
+        module: parse(text, &|_| None).expect("it is in the notation of the IR"),
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_shared: 0,
+        args: [Arg::Buffer(0)].into_iter().chain(numbers).collect(),
+        buffers: vec![vec![0; 4 * 12]],
+        seed: 0,
+    }
+}
+
+/// What a variable was before the loop says nothing of what it is in it.
+#[test]
+fn a_test_of_what_the_counter_was_is_none_of_the_counter() {
+    let text = |tested: &str, old: &str| {
+        format!(
+            "module loops legal
+
+kernel @loops(%0 a: slice<generic, u32>, %1 start: u32, %2 end: u32) {{
+  var var0 i: u32
+  set var0, %1
+  %3: u32 = get var0
+  %4: u32 = const 1
+  loop {{
+    %5: u32 = get var0
+    %6: bool = lt {tested}, %2
+    %7: bool = not %6
+    if %7 {{
+      break 0
+    }}
+    %8: ptr<generic, u32> = slice_index %0, %5
+    %9: u32 = load %8
+    %10: u32 = add {old}, %4
+    set var0, %10
+  }}
+}}
+"
+        )
+    };
+    let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
+    let accesses = |tested, old| {
+        let case = of_text(&text(tested, old), [0, 5]);
+        let without = hooked(&case, &hooks).expect("the hook takes it");
+        let expected = InterpreterRunner.run(&case);
+        assert_eq!(InterpreterRunner.run(&without), expected, "{tested} {old}");
+        unchecked(&without)
+    };
+    assert_eq!(accesses("%5", "%5"), 1);
+    assert_eq!(accesses("%3", "%5"), 0);
+    assert_eq!(accesses("%5", "%3"), 0);
+}
+
 /// A variable that wraps around goes on below its end: what it was last is then not its largest.
 #[test]
 fn a_counter_that_begins_anew_is_checked() {
@@ -462,19 +517,7 @@ kernel @loops(%0 a: slice<generic, u32>, %1 start: u32, %2 end: u32) {
   }
 }
 ";
-    let case = Case {
-        module: parse(text, &|_| None).expect("it is in the notation of the IR"),
-        grid: [1; 3],
-        block: [1; 3],
-        dynamic_shared: 0,
-        args: vec![
-            Arg::Buffer(0),
-            Arg::Bytes((u32::MAX - 3).to_le_bytes().to_vec()),
-            Arg::Bytes((u32::MAX - 1).to_le_bytes().to_vec()),
-        ],
-        buffers: vec![vec![0; 4 * 12]],
-        seed: 0,
-    };
+    let case = of_text(text, [u32::MAX - 3, u32::MAX - 1]);
     let expected = InterpreterRunner.run(&case);
     let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
     let without = hooked(&case, &hooks).expect("the hook takes it");
