@@ -10,12 +10,14 @@
 //! | `nvptx` | what of that NVIDIA's GPUs have in their own way |
 //! | `intrinsic`, `inline_ptx` | rows by their cells |
 //! | `hooked_ptx` | inline PTX that hooks write |
+//! | `cold` | blocks in which a thread ends go last |
 //! | `placeless` | addresses that LLVM's inference of address spaces forgets |
 //! | `line_info` | source lines in PTX |
 //! | `ptxas` | what `ptxas` makes wrong of right PTX, written in another way |
 //! | `on_host` | the code made to run on this CPU, for tests |
 
 pub(crate) mod amdgpu;
+mod cold;
 mod hooked_ptx;
 mod inline_ptx;
 mod intrinsic;

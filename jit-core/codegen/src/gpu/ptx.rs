@@ -7,6 +7,7 @@ use kiln_ir::code::{Code, PtxCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
 
+use super::cold;
 use super::inline_ptx::WrittenPtx;
 use super::kernel::{BackEnd, GpuKernel};
 use super::legal::check_legal;
@@ -85,6 +86,7 @@ impl BackEnd for PtxBackEnd {
 
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
         kernel.prepare_emission()?;
+        cold::move_to_end(&kernel.module);
         let text = kernel
             .machine
             .emit_assembly(kernel.job.session, &kernel.module)?;
