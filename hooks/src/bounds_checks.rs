@@ -1,4 +1,4 @@
-//! Bounds checks that are made once before a loop, and not in each turn.
+//! Bounds checks that are made once: before a loop, and not in each turn; at the start of what runs straight on.
 //!
 //! What a counted loop reads and writes by an index that grows evenly stays in bounds if its first and its last
 //! element do. This hook asks for that before the loop and has two loops behind the question: one without those
@@ -19,16 +19,18 @@
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
 //! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
 //! | the two loops | `versions.rs` |
+//! | what runs straight on: all its checks at once, before it | `runs.rs` |
 //! | indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
 //!
 //! A loop in which threads meet, at a barrier or as a warp, stays as it is: half of a block in one loop and half
-//! in the other would not meet. Loops in it are looked at by themselves. The interpreter, which says what a kernel
-//! means, runs it as it is written.
+//! in the other would not meet. Loops in it are looked at by themselves. Code for CPUs, which compares whole vectors
+//! of indices, has no runs. The interpreter, which says what a kernel means, runs it as it is written.
 
 mod before;
 mod counter;
 mod gathers;
 mod proof;
+mod runs;
 mod sum;
 mod versions;
 
@@ -73,16 +75,19 @@ pub fn bounds_checks() -> Hook {
         .may_remove_checks()
         .rewrite_ir(|cx, module| {
             if !matches!(cx.target, Target::Interpreter) {
-                move_checks(module);
+                move_checks(module, cx.target);
             }
             Ok(())
         })
 }
 
-/// Moves the checks of all functions out of their loops, where they can be.
-fn move_checks(module: &mut Module) {
+/// Moves the checks of all functions out of their loops, and to the start of runs, where they can be.
+fn move_checks(module: &mut Module, target: &Target) {
     let meeting = versions::meeting(module);
     for id in module.functions.keys() {
-        versions::make(module, id, &meeting);
+        let slow = versions::make(module, id, &meeting);
+        if !matches!(target, Target::Cpu(_)) {
+            runs::make(module, id, &slow);
+        }
     }
 }

@@ -48,16 +48,18 @@ fn meets(
 }
 
 /// Gives the loops of a function two versions where that takes checks out of them.
-pub(super) fn make(module: &mut Module, id: FuncId, meeting: &HashSet<FuncId>) {
+pub(super) fn make(module: &mut Module, id: FuncId, meeting: &HashSet<FuncId>) -> HashSet<Inst> {
     let mut versions = Versions {
         function: &mut module.functions[id],
         types: &module.types,
         intrinsics: &module.intrinsics,
         meeting,
         growth: 0,
+        slow: HashSet::new(),
     };
     let body = versions.function.body;
     versions.region(body);
+    versions.slow
 }
 
 struct Versions<'m> {
@@ -66,6 +68,8 @@ struct Versions<'m> {
     intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     meeting: &'m HashSet<FuncId>,
     growth: usize,
+    /// Loops as they were, for when the answer is no.
+    slow: HashSet<Inst>,
 }
 
 /// What becomes of a loop.
@@ -237,6 +241,7 @@ impl Versions<'_> {
 
     /// The loop that faults where it did is not worth more code.
     fn make_slow(&mut self, slow: Inst) {
+        self.slow.insert(slow);
         if let InstData::For {
             unroll: unroll @ Unroll::Auto,
             ..
@@ -319,13 +324,17 @@ pub(super) struct Code<'f> {
 }
 
 impl<'f> Code<'f> {
-    fn new(function: &'f mut Function, inst: Inst) -> Code<'f> {
+    pub(super) fn new(function: &'f mut Function, inst: Inst) -> Code<'f> {
         Code {
             location: function.insts[inst].location,
             function,
             insts: Vec::new(),
             inst,
         }
+    }
+
+    pub(super) fn into_insts(self) -> Vec<Inst> {
+        self.insts
     }
 
     pub(super) fn effect(&mut self, data: InstData) {

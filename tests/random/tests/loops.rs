@@ -32,6 +32,8 @@ struct Writer {
     /// How many variables there are: the sum is the first.
     vars: usize,
     depth: usize,
+    /// How many loops there are around.
+    loops: usize,
 }
 
 impl Writer {
@@ -194,13 +196,17 @@ impl Writer {
                 let (a, b) = (self.number(1), self.number(1));
                 let cond = self.value("bool", &format!("lt %{a}, %{b}"));
                 self.line(&format!("if %{cond} {{"));
-                let leaves = self.depth > 0 && self.random.chance(20);
+                let leaves = self.loops > 0 && self.random.chance(20);
                 self.block(|w| {
                     w.statement();
-                    if leaves && w.inside_loop() {
+                    if leaves {
                         w.line("break 0");
                     }
                 });
+                if self.random.chance(25) {
+                    self.line("} else {");
+                    self.block(Writer::statement);
+                }
                 self.line("}");
             }
             7 => {
@@ -212,10 +218,6 @@ impl Writer {
         }
     }
 
-    fn inside_loop(&self) -> bool {
-        self.depth > 1
-    }
-
     fn block(&mut self, write: impl FnOnce(&mut Writer)) {
         let (known, counting) = (self.known.len(), self.counting.len());
         self.depth += 1;
@@ -225,8 +227,15 @@ impl Writer {
         self.counting.truncate(counting);
     }
 
+    /// The body of a loop.
+    fn turn(&mut self, write: impl FnOnce(&mut Writer)) {
+        self.loops += 1;
+        self.block(write);
+        self.loops -= 1;
+    }
+
     fn statements(&mut self) {
-        for _ in 0..self.random.within(1, 3) {
+        for _ in 0..self.random.of(&[1, 1, 1, 2, 2, 3, 5]) {
             self.statement();
         }
     }
@@ -249,7 +258,7 @@ impl Writer {
         self.line(&format!(
             "for %{index}: u32 in %{start} .. %{end} step %{step} {{"
         ));
-        self.block(|w| {
+        self.turn(|w| {
             w.known.push(index);
             w.statements();
         });
@@ -284,7 +293,7 @@ impl Writer {
         self.vars += 1;
         self.line(&format!("set var{var}, %{start}"));
         self.line("loop {");
-        self.block(|w| {
+        self.turn(|w| {
             let counter = w.value("u32", &format!("get var{var}"));
             let more = w.value("bool", &format!("lt %{counter}, %{end}"));
             let done = w.value("bool", &format!("not %{more}"));
@@ -314,11 +323,13 @@ fn case(seed: u64) -> Case {
         counting: Vec::new(),
         vars: 1,
         depth: 0,
+        loops: 0,
     };
     for _ in 0..writer.random.within(1, 3) {
-        match writer.random.chance(75) {
-            true => writer.counted(),
-            false => writer.while_below(),
+        match writer.random.below(10) {
+            0..6 => writer.counted(),
+            6..8 => writer.while_below(),
+            _ => writer.statements(),
         }
     }
     let last = writer.value("u32", "const 0");
