@@ -2,7 +2,11 @@
 //! CUDA device and nvcc, or on the CPU, where checks are compared with none.
 //!
 //! - `--filter TEXT`: the programs whose names hold it;
-//! - `--samples N`: how often each is timed, 31 if not said.
+//! - `--samples N`: how often each is timed, 31 if not said;
+//! - `--write FOLDER`: no times, but the PTX of the kernels, as `checked/KERNEL.ptx`, `unchecked/KERNEL.ptx` and
+//!   `nvcc/PROGRAM.ptx`; for sm_90 where there is no GPU;
+//! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
+//!   folder for kernels that have a `KERNEL.ptx` there. So one asks what an edit of the code is worth before a pass does it.
 //!
 //! Each program runs four ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
 //! checks and without, nvcc's machine code (by the `ptxas` of its toolkit), and nvcc's PTX made machine code by the driver as
@@ -10,12 +14,15 @@
 //! samples' quartiles are apart. Results are checked first, the twin's too. Beside the times is how many lines the kernels
 //! of the program's folder have, ours and the twin's, without blank ones and comments.
 
+mod code;
 #[path = "../driver.rs"]
 mod driver;
 mod twin;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
+use code::InFolder;
 use kiln::core::runtime::{DeviceKind, Event};
 use kiln::core::target::Target;
 use kiln::prelude::*;
@@ -31,12 +38,17 @@ const LEAST: f64 = 1.0;
 struct Options {
     filter: String,
     samples: usize,
+    write: Option<PathBuf>,
+    /// Folders of PTX, and whether it is in place of code with checks.
+    folders: Vec<(bool, PathBuf)>,
 }
 
 fn options() -> Options {
     let mut options = Options {
         filter: String::new(),
         samples: 31,
+        write: None,
+        folders: Vec::new(),
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -45,6 +57,13 @@ fn options() -> Options {
             "--samples" => {
                 let number = args.next().and_then(|number| number.parse().ok());
                 options.samples = number.expect("`--samples` has a number");
+            }
+            "--write" => {
+                options.write = Some(args.next().expect("`--write` has a folder").into());
+            }
+            "--checked" | "--unchecked" => {
+                let folder = args.next().expect("what code is from is a folder");
+                options.folders.push((arg == "--checked", folder.into()));
             }
             // Cargo's own.
             "--bench" => {}
@@ -57,14 +76,34 @@ fn options() -> Options {
 fn main() -> kiln::Result<()> {
     let options = options();
     let checked = Jit::new()?;
-    let device = checked.device().clone();
-    let hooks = without_checks();
-    let unchecked = Jit::builder().device(device).hooks(hooks).build()?;
+    let with = |hooks| {
+        Jit::builder()
+            .device(checked.device().clone())
+            .hooks(hooks)
+            .build()
+    };
+    let unchecked = with(without_checks())?;
     let chosen = || {
         BENCHMARKS
             .iter()
             .filter(|b| b.name.contains(&options.filter))
     };
+    if let Some(folder) = &options.write {
+        return code::write(folder, checked.target(), chosen());
+    }
+    let texts = options.folders.iter().map(|(_, f)| InFolder::read(f));
+    let texts: Vec<InFolder> = texts.collect();
+    let edited = options.folders.iter().zip(&texts);
+    let from_folders: Vec<Jit> = edited
+        .map(|((has_checks, _), texts)| match has_checks {
+            true => with(kiln::hooks::standard().with(texts.hook())),
+            false => with(without_checks().with(texts.hook())),
+        })
+        .collect::<kiln::Result<_>>()?;
+    let jits: Vec<&Jit> = [&checked, &unchecked]
+        .into_iter()
+        .chain(&from_folders)
+        .collect();
     let twins = match checked.target() {
         Target::Ptx(target) => Twins::compile(chosen().map(|b| b.twin), target.sm),
         _ => Twins::default(),
@@ -75,11 +114,14 @@ fn main() -> kiln::Result<()> {
         "program", "bound", "nvcc, ms", "its PTX", "unchecked", "checked", "spread", "lines"
     );
     for benchmark in chosen() {
-        let row = measure(benchmark, [&checked, &unchecked], &twins, options.samples)?;
-        row.print();
+        let row = measure(benchmark, &jits, &twins, options.samples)?;
+        row.print(&options.folders);
         rows.push(row);
     }
     summarize(&rows);
+    for kernel in texts.iter().flat_map(InFolder::left) {
+        println!("no program launched `{kernel}`, of which there is PTX");
+    }
     for row in &rows {
         println!("{}", row.json());
     }
@@ -91,6 +133,8 @@ struct Row {
     benchmark: &'static Benchmark,
     checked: f64,
     unchecked: f64,
+    /// Of the code in each folder that was named.
+    from_folders: Vec<f64>,
     /// nvcc's machine code, and its PTX through the driver.
     nvcc: Option<(f64, f64)>,
     /// The largest distance of quartiles, as a part of the median.
@@ -104,7 +148,7 @@ impl Row {
             .map_or(self.unchecked, |(machine_code, _)| machine_code)
     }
 
-    fn print(&self) {
+    fn print(&self, folders: &[(bool, PathBuf)]) {
         let ratio = |time: f64| format!("{:.3}", time / self.peer());
         let ptx = self.nvcc.map_or("-".to_owned(), |(_, ptx)| ratio(ptx));
         let Lines { kiln, twin } = self.benchmark.lines();
@@ -118,6 +162,9 @@ impl Row {
             100.0 * self.spread,
             format!("{kiln}/{twin}")
         );
+        for ((_, folder), time) in folders.iter().zip(&self.from_folders) {
+            println!("{:>76} {}", ratio(*time), folder.display());
+        }
     }
 
     fn json(&self) -> serde_json::Value {
@@ -128,6 +175,7 @@ impl Row {
             "unit": "ms",
             "checked": self.checked,
             "unchecked": self.unchecked,
+            "from_folders": self.from_folders,
             "nvcc": self.nvcc.map(|(machine_code, _)| machine_code),
             "nvcc_ptx": self.nvcc.map(|(_, ptx)| ptx),
             "spread": self.spread,
@@ -160,16 +208,18 @@ fn summarize(rows: &[Row]) {
 
 fn measure(
     benchmark: &'static Benchmark,
-    [checked, unchecked]: [&Jit; 2],
+    jits: &[&Jit],
     twins: &Twins,
     samples: usize,
 ) -> kiln::Result<Row> {
+    let checked = jits[0];
     let on_gpu = checked.device().info().kind == DeviceKind::Cuda;
     let size = if on_gpu { Size::Full } else { Size::Medium };
     let mut workload = (benchmark.make)(checked, size)?;
-    let (mut on_checked, mut on_unchecked) = (OnJit(checked), OnJit(unchecked));
-    let mut ways: Vec<Box<dyn Launcher + '_>> =
-        vec![Box::new(&mut on_checked), Box::new(&mut on_unchecked)];
+    let of_jits = jits
+        .iter()
+        .map(|jit| -> Box<dyn Launcher + '_> { Box::new(OnJit(jit)) });
+    let mut ways: Vec<_> = of_jits.collect();
     for twin in twins.of(benchmark.twin).into_iter().flatten() {
         ways.push(Box::new(twin));
     }
@@ -193,11 +243,13 @@ fn measure(
         .map(|times| spread(times))
         .fold(0.0, f64::max);
     let median = |way: usize| times[way][times[way].len() / 2];
+    let of_nvcc = jits.len();
     Ok(Row {
         benchmark,
         checked: median(0),
         unchecked: median(1),
-        nvcc: (times.len() == 4).then(|| (median(2), median(3))),
+        from_folders: (2..of_nvcc).map(median).collect(),
+        nvcc: (times.len() > of_nvcc).then(|| (median(of_nvcc), median(of_nvcc + 1))),
         spread,
     })
 }

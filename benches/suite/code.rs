@@ -1,0 +1,141 @@
+//! The PTX of the programs' kernels in folders, to be looked at, edited, and timed in place of what is compiled.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kiln::core::hook::Hook;
+use kiln::core::target::{PtxTarget, Target};
+use kiln::prelude::*;
+use kiln_suite::{Benchmark, Launch, Launcher, Size, without_checks};
+
+use crate::driver;
+
+/// The architecture that code is written for where there is no GPU.
+const SM: u32 = 90;
+
+/// Writes the PTX of programs to a folder: `checked/KERNEL.ptx`, `unchecked/KERNEL.ptx`, and where there is nvcc, what it
+/// makes of the twin, `nvcc/KERNEL.ptx`. Of kernels of one name in several programs the last stays.
+pub fn write<'b>(
+    folder: &Path,
+    target: &Target,
+    programs: impl Iterator<Item = &'b Benchmark> + Clone,
+) -> kiln::Result<()> {
+    let target = match target {
+        Target::Ptx(target) => *target,
+        _ => PtxTarget::for_sm(SM),
+    };
+    for (way, hooks) in [
+        ("checked", kiln::hooks::standard()),
+        ("unchecked", without_checks()),
+    ] {
+        let builder = Jit::builder().device(Device::cpu()).hooks(hooks);
+        let jit = builder.target(Target::Ptx(target)).build()?;
+        let to = folder.join(way);
+        fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
+        for program in programs.clone() {
+            let mut workload = (program.make)(&jit, Size::Small)?;
+            workload.run(&mut Write {
+                jit: &jit,
+                folder: &to,
+                twins: HashSet::new(),
+            })?;
+        }
+    }
+    let to = folder.join("nvcc");
+    fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
+    for program in programs {
+        if let Some(ptx) = driver::compiled(program.twin, target.sm, "-ptx") {
+            put(&to.join(format!("{}.ptx", program.name)), &ptx);
+        }
+    }
+    Ok(())
+}
+
+/// Writes the code of launches, and runs none.
+struct Write<'a> {
+    jit: &'a Jit,
+    folder: &'a Path,
+    /// The kernels that were written.
+    twins: HashSet<&'static str>,
+}
+
+impl Launcher for Write<'_> {
+    fn launch(&mut self, launch: &Launch<'_>) -> kiln::Result<()> {
+        if self.twins.insert(launch.twin) {
+            let inspection = self.jit.inspect(launch.kernel, launch.args)?;
+            let ptx = inspection.ptx()?;
+            put(
+                &self.folder.join(format!("{}.ptx", kernel(ptx))),
+                ptx.as_bytes(),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn put(file: &Path, text: &[u8]) {
+    fs::write(file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+}
+
+/// The name of the kernel of a PTX text.
+fn entry(ptx: &str) -> &str {
+    let after = ptx.split_once(".entry ");
+    let name = after.and_then(|(_, rest)| rest.split_once('('));
+    name.expect("a kernel has an entry").0
+}
+
+/// The name of the kernel of a PTX text without the digest of its content, which another target or an edit of Kiln changes.
+fn kernel(ptx: &str) -> &str {
+    let entry = entry(ptx);
+    entry.rsplit_once('_').map_or(entry, |(name, _)| name)
+}
+
+/// PTX of a folder, and whether any kernel was given it.
+struct Text {
+    ptx: String,
+    taken: AtomicBool,
+}
+
+/// The PTX in a folder.
+#[derive(Clone)]
+pub struct InFolder(Arc<[Text]>);
+
+impl InFolder {
+    /// Reads the files whose names end in `.ptx`.
+    pub fn read(folder: &Path) -> InFolder {
+        let files = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let texts = files
+            .map(|file| file.expect("a file").path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "ptx"))
+            .map(|path| Text {
+                ptx: fs::read_to_string(&path)
+                    .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+                taken: AtomicBool::new(false),
+            });
+        InFolder(texts.collect())
+    }
+
+    /// Gives kernels the PTX of their name, in place of what is compiled.
+    pub fn hook(&self) -> Hook {
+        let texts = self.clone();
+        let key: Vec<&str> = self.0.iter().map(|text| &*text.ptx).collect();
+        let hook = Hook::new("in-folder").key("texts", key);
+        hook.rewrite_ptx(move |_, ptx| {
+            let mut texts = texts.0.iter();
+            if let Some(text) = texts.find(|text| kernel(&text.ptx) == kernel(ptx)) {
+                text.taken.store(true, Ordering::Relaxed);
+                *ptx = text.ptx.replace(entry(&text.ptx), entry(ptx));
+            }
+            Ok(())
+        })
+    }
+
+    /// The kernels of which there is PTX that none was given: their figures are those of no edit.
+    pub fn left(&self) -> impl Iterator<Item = &str> {
+        let left = |text: &&Text| !text.taken.load(Ordering::Relaxed);
+        self.0.iter().filter(left).map(|text| kernel(&text.ptx))
+    }
+}
