@@ -4,12 +4,15 @@
 //! number. An index that comes from such a load is frozen before it is compared with a length, so
 //! that what is compared is what is used. Values are followed through operators, variables and
 //! aggregates; what a call gives or a device function is given counts as loaded.
+//!
+//! Where a test stands for the checks of accesses that make none, as before a loop, what was loaded is frozen as
+//! soon as it is there: the test, the loop's end and the index are then of one number.
 
 use std::collections::HashSet;
 
 use kiln_ir::{
     Address, AddressSpace, Control, Function, FunctionKind, InstData, InstNode, Module, ParamData,
-    Passing, Read, Source, TypeTable, Value, Var, VarUse,
+    Passing, Read, Region, Source, TypeTable, Value, ValueDef, Var, VarUse,
 };
 
 /// What is known of a function's values.
@@ -20,6 +23,8 @@ pub(super) struct Provenance {
     /// Values that depend on a load which another thread's store may race with.
     racy: HashSet<Value>,
     vars: HashSet<Var>,
+    /// Values that race themselves, which both a test and what it stands for are made of.
+    relied_on: HashSet<Value>,
 }
 
 impl Provenance {
@@ -38,9 +43,13 @@ impl Provenance {
             let before = (known.racy.len(), known.vars.len());
             function.for_each_inst(|_, inst| known.visit(module, function, &function.insts[inst]));
             if (known.racy.len(), known.vars.len()) == before {
-                return known;
+                break;
             }
         }
+        if !known.racy.is_empty() {
+            known.rely(module, function);
+        }
+        known
     }
 
     /// Whether nobody writes what is at an address, while the kernel runs.
@@ -51,6 +60,34 @@ impl Provenance {
     /// Whether a value may be one that a race left undetermined.
     pub(super) fn may_race(&self, value: Value) -> bool {
         self.racy.contains(&value)
+    }
+
+    /// Whether a value is to be frozen where it is defined: it may race, and a test of it stands for checks.
+    pub(super) fn is_relied_on(&self, value: Value) -> bool {
+        self.relied_on.contains(&value)
+    }
+
+    /// Finds what is relied on.
+    fn rely(&mut self, module: &Module, function: &Function) {
+        let mut uses = Uses::default();
+        if !uses.region(function, function.body) {
+            return;
+        }
+        let tested = made_of(module, function, uses.tested);
+        let unchecked = made_of(module, function, uses.unchecked);
+        let races = |value: &Value| {
+            let comes_from_elsewhere = match function.values[*value].def {
+                ValueDef::Param(_) => true,
+                ValueDef::Index(_) => false,
+                ValueDef::Inst(inst) => {
+                    let facts = function.insts[inst].data.facts(&module.intrinsics);
+                    !matches!(facts.source, Source::Operands | Source::Variable(_))
+                }
+            };
+            self.may_race(*value) && comes_from_elsewhere
+        };
+        let both = tested.intersection(&unchecked).copied();
+        self.relied_on = both.filter(races).collect();
     }
 
     /// Whether the result of an operation may be one that a race left undetermined.
@@ -112,6 +149,99 @@ impl Provenance {
             .is_some_and(|base| self.is_unchanging(base))
         {
             self.unchanging.insert(result);
+        }
+    }
+}
+
+/// What decides the indices of a function, and what is asked of them.
+#[derive(Default)]
+struct Uses {
+    /// Indices that are not checked, and what counts the turns of the loops around them.
+    unchecked: HashSet<Value>,
+    /// Indices that are checked, and the conditions around those that are not.
+    tested: HashSet<Value>,
+}
+
+impl Uses {
+    /// Looks at a region; says whether an access in it is not checked.
+    fn region(&mut self, function: &Function, region: Region) -> bool {
+        let mut any = false;
+        for &inst in &function.regions[region].insts {
+            let data = &function.insts[inst].data;
+            match data.access() {
+                Some((check, true)) => self.tested.extend([check.index]),
+                Some((check, false)) => {
+                    self.unchecked.insert(check.index);
+                    any = true;
+                }
+                None => {}
+            }
+            let mut inside = false;
+            for region in data.regions() {
+                inside |= self.region(function, region);
+            }
+            if inside {
+                self.around(function, data.control());
+            }
+            any |= inside;
+        }
+        any
+    }
+
+    /// Notes what decides whether, and how often, accesses are made that are not checked.
+    fn around(&mut self, function: &Function, control: Control) {
+        match control {
+            Control::If { cond, .. } => self.tested.extend([cond]),
+            Control::For { bounds, .. } => self.unchecked.extend(bounds),
+            // It ends by what is in it.
+            Control::Loop { body } => {
+                for &inst in &function.regions[body].insts {
+                    if let Control::If { cond, .. } = function.insts[inst].data.control() {
+                        self.unchecked.insert(cond);
+                    }
+                }
+            }
+            Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
+        }
+    }
+}
+
+/// All values that some are made of: by operators, by way of variables and of loops.
+fn made_of(module: &Module, function: &Function, some: HashSet<Value>) -> HashSet<Value> {
+    let (mut values, mut vars) = (some, HashSet::new());
+    let mut insts = Vec::new();
+    function.for_each_inst(|_, inst| insts.push(inst));
+    loop {
+        let before = (values.len(), vars.len());
+        for &inst in insts.iter().rev() {
+            let node = &function.insts[inst];
+            if let Some(VarUse::Set(var, value)) = node.data.var_use()
+                && vars.contains(&var)
+            {
+                values.insert(value);
+            }
+            if let Control::For { index, bounds, .. } = node.data.control()
+                && values.contains(&index)
+            {
+                values.extend(bounds);
+            }
+            if !node.result.is_some_and(|result| values.contains(&result)) {
+                continue;
+            }
+            match node.data.facts(&module.intrinsics).source {
+                Source::Operands | Source::Row(_) => {
+                    node.data.for_each_operand(|value| values.extend([value]));
+                }
+                Source::Variable(var) => vars.extend([var]),
+                Source::None
+                | Source::Memory { .. }
+                | Source::Own
+                | Source::Execution
+                | Source::Callee => {}
+            }
+        }
+        if (values.len(), vars.len()) == before {
+            return values;
         }
     }
 }

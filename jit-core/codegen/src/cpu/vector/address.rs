@@ -224,8 +224,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.checked_element(inst, (ptr, size), index, len, checked)
     }
 
-    /// An index that is the same number wherever it is used.
-    fn frozen(&self, index: Leaf<'ctx>) -> Leaf<'ctx> {
+    /// A value that is the same number wherever it is used.
+    pub(super) fn frozen(&self, index: Leaf<'ctx>) -> Leaf<'ctx> {
         let freeze = |value| build_freeze(&self.emit.builder, value);
         match index {
             Leaf::Uniform(value) => Leaf::Uniform(freeze(value)),

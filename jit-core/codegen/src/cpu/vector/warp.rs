@@ -266,7 +266,12 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             }
         };
         if let Some(result) = node.result {
-            let value = self.normalize(value.proved("the result of an instruction"))?;
+            let mut value = self.normalize(value.proved("the result of an instruction"))?;
+            if self.kernel.provenance.is_relied_on(result) {
+                for leaf in &mut value {
+                    *leaf = self.frozen(*leaf);
+                }
+            }
             self.define(result, value);
         }
         Ok(())

@@ -23,6 +23,7 @@ use super::signature::Arrival;
 use super::value::Lowered;
 use crate::gpu::types::TypeLowering;
 use crate::hooks::{LoweredOperation, OperationLowering};
+use crate::llvm::bindings::build_freeze;
 use crate::llvm::error::BackendError;
 use crate::private::needs_zeros;
 use crate::provenance::Provenance;
@@ -158,6 +159,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
                     Lowered::Slice(next().into_pointer_value(), next().into_int_value())
                 }
             };
+            let arrived = self.frozen_if_relied_on(param.value, arrived);
             self.define(param.value, arrived);
             self.apply_facts(param, arrived)?;
         }
@@ -254,6 +256,21 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         self.values[value.index()] = Some(lowered);
     }
 
+    /// What may race and stands for checks, as what is the same number wherever it is used.
+    fn frozen_if_relied_on(&self, value: Value, lowered: Lowered<'ctx>) -> Lowered<'ctx> {
+        if !self.provenance.is_relied_on(value) {
+            return lowered;
+        }
+        let freeze = |value| build_freeze(self.builder(), value);
+        match lowered {
+            Lowered::One(value) => Lowered::One(freeze(value)),
+            Lowered::Slice(ptr, len) => Lowered::Slice(
+                freeze(ptr.into()).into_pointer_value(),
+                freeze(len.into()).into_int_value(),
+            ),
+        }
+    }
+
     /// The LLVM form of an operand.
     #[track_caller]
     pub(super) fn get(&self, value: Value) -> Lowered<'ctx> {
@@ -307,7 +324,8 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             None => self.lower_data(inst, node)?,
         };
         if let Some(result) = node.result {
-            self.define(result, lowered.proved("the result of an instruction"));
+            let lowered = lowered.proved("the result of an instruction");
+            self.define(result, self.frozen_if_relied_on(result, lowered));
         }
         Ok(())
     }
