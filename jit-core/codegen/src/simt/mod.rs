@@ -25,7 +25,7 @@ pub use inline::inlined;
 pub(crate) use inline::{Flat, inline};
 pub(crate) use scope::Scopes;
 pub(crate) use segment::{Item, SegmentId, Segments, Unfit};
-pub(crate) use uniformity::Uniformities;
+pub use uniformity::Uniformities;
 
 /// The threads of a block, and how they are put into warps. Part of what decides the code.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]

@@ -16,12 +16,12 @@ use kiln_ir::{
     Source, Uniformity, Value, ValueDef, Var, VarUse,
 };
 
+use super::BlockShape;
 use super::scope::Scopes;
-use super::{BlockShape, Flat};
 
 /// How far the values and variables of a function are the same.
 #[derive(Debug)]
-pub(crate) struct Uniformities {
+pub struct Uniformities {
     values: Vec<Uniformity>,
     vars: Vec<Uniformity>,
     /// Of `if`: how the condition differs. Of loops: when lanes leave or skip iterations.
@@ -29,14 +29,39 @@ pub(crate) struct Uniformities {
 }
 
 impl Uniformities {
-    /// The facts of a kernel run with blocks of this shape.
+    /// The facts of a kernel run with blocks of any shape. What a call gives may differ from lane to lane.
+    ///
+    /// ```
+    /// use kiln_codegen::simt::Uniformities;
+    /// use kiln_ir::parse;
+    ///
+    /// let text = "module m specialized
+    ///
+    /// kernel @k(%0 n: u32) {
+    ///   %1: u32 = const 4
+    ///   %2: u32 = add %0, %1
+    /// }
+    /// ";
+    /// let module = parse(text, &|_| None).expect("it is in the notation of the IR");
+    /// let kernel = &module.functions[module.kernel().expect("there is one")];
+    /// let uniformities = Uniformities::of_any_block(&module, kernel);
+    /// assert!(uniformities.is_of_block(kernel.params[0].value));
+    /// ```
+    pub fn of_any_block(module: &Module, kernel: &Function) -> Uniformities {
+        let block = BlockShape {
+            threads: [2; 3],
+            lanes: 32,
+        };
+        Self::of(module, kernel, &Scopes::of(kernel), block)
+    }
+
+    /// The facts of a kernel without calls, run with blocks of this shape.
     pub(crate) fn of(
         module: &Module,
-        flat: &Flat,
+        function: &Function,
         scopes: &Scopes,
         block: BlockShape,
     ) -> Uniformities {
-        let function = &flat.function;
         let uniformity = Uniformities {
             values: vec![Uniformity::Block; function.values.len()],
             vars: vec![Uniformity::Block; function.vars.len()],
@@ -55,6 +80,17 @@ impl Uniformities {
             function.for_each_inst(|_, inst| analysis.visit(inst));
         }
         analysis.uniformity
+    }
+
+    /// Whether a value is known to be the same in all threads of a block. Of one that came into the function later
+    /// nothing is known.
+    pub fn is_of_block(&self, value: Value) -> bool {
+        self.values.get(value.index()) == Some(&Uniformity::Block)
+    }
+
+    /// Whether a variable is known to be the same in all threads of a block.
+    pub fn is_var_of_block(&self, var: Var) -> bool {
+        self.vars.get(var.index()) == Some(&Uniformity::Block)
     }
 
     /// How far a value is the same.

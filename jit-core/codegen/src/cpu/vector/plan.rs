@@ -125,7 +125,7 @@ impl<'m> Plan<'m> {
         let module = legal.module();
         let flat = inline(module)?;
         let scopes = Scopes::of(&flat.function);
-        let uniformity = Uniformities::of(module, &flat, &scopes, block);
+        let uniformity = Uniformities::of(module, &flat.function, &scopes, block);
         let cut = match options.barriers {
             Barriers::Segments => {
                 let shape = (block, options.hooked);
