@@ -17,18 +17,20 @@
 //! |---|---|
 //! | loops with a counter: `for` and `while i < n { ..; i += step }` | `counter.rs` |
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
+//! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
 //! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
 //! | the two loops | `versions.rs` |
 //! | what runs straight on: all its checks at once, before it | `runs.rs` |
 //! | indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
 //!
-//! A loop in which threads meet, at a barrier or as a warp, stays as it is: half of a block in one loop and half
-//! in the other would not meet. Loops in it are looked at by themselves. Code for CPUs, which compares whole vectors
-//! of indices, has no runs. The interpreter, which says what a kernel means, runs it as it is written.
+//! Where threads meet in a loop, at a barrier or as a warp, half of a block in one loop and half in the other would
+//! not meet: the question is one whose answer is the same in the whole block. Code for CPUs, which compares whole
+//! vectors of indices, has no runs. The interpreter, which says what a kernel means, runs it as it is written.
 
 mod before;
 mod counter;
 mod gathers;
+mod lanes;
 mod proof;
 mod runs;
 mod sum;

@@ -7,8 +7,13 @@ use kiln_compiler::ir::{
     PrimaryMap, Source, Type, Value, ValueDef, Var, VarUse,
 };
 
+use super::lanes::{Block, Guard};
+
 /// How deep an expression is looked into.
 pub(super) const MAX_DEPTH: u32 = 32;
+
+/// How many values are looked at for an index.
+pub(super) const MAX_STEPS: u32 = 1_000;
 
 /// What a loop defines and assigns.
 pub(super) struct Inside {
@@ -84,6 +89,16 @@ pub(super) struct Before<'f> {
     pub(super) function: &'f mut Function,
     pub(super) intrinsics: &'f PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     pub(super) inside: &'f Inside,
+    /// Of a loop in which threads meet: all that is asked is the same for the block.
+    pub(super) block: Option<&'f Block>,
+    /// What holds at the access that is looked at.
+    pub(super) guards: Vec<Guard>,
+    /// Whether the length of what is accessed is known.
+    pub(super) is_of_array: bool,
+    /// What must hold for the sum that is being found to be what the index is.
+    pub(super) needs: Truth,
+    /// How many values the search for it may yet look at: an expression may have the same part many times.
+    pub(super) steps: u32,
     location: Location,
     insts: Vec<Inst>,
     known: HashMap<(InstData, Type), Value>,
@@ -95,9 +110,14 @@ impl<'f> Before<'f> {
         function: &'f mut Function,
         intrinsics: &'f PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
         inside: &'f Inside,
-        the_loop: Inst,
+        (the_loop, block): (Inst, Option<&'f Block>),
     ) -> Before<'f> {
         Before {
+            block,
+            guards: Vec::new(),
+            is_of_array: false,
+            needs: Truth::Known(true),
+            steps: MAX_STEPS,
             location: function.insts[the_loop].location,
             function,
             intrinsics,
@@ -128,7 +148,21 @@ impl<'f> Before<'f> {
 
     /// What a value of the loop is before it, if it is the same in each turn.
     pub(super) fn moved(&mut self, value: Value) -> Option<Value> {
-        self.moved_within(value, 0)
+        (!self.differs(value))
+            .then(|| self.moved_within(value, 0))
+            .flatten()
+    }
+
+    /// Begins to look for an index, where `guards` hold.
+    pub(super) fn begin(&mut self, guards: Vec<Guard>, is_of_array: bool) {
+        (self.guards, self.is_of_array) = (guards, is_of_array);
+        (self.needs, self.steps) = (Truth::Known(true), MAX_STEPS);
+    }
+
+    /// Whether a value may differ from thread to thread, where that matters.
+    pub(super) fn differs(&self, value: Value) -> bool {
+        self.block
+            .is_some_and(|block| !block.uniformities().is_of_block(value))
     }
 
     fn moved_within(&mut self, value: Value, depth: u32) -> Option<Value> {
@@ -237,6 +271,15 @@ impl<'f> Before<'f> {
                 let times = self.binary(BinaryOp::Div, number, Number::Known(step));
                 self.mul(times, Number::Known(step))
             }
+        }
+    }
+
+    /// A number that is not negative, divided by one above 0.
+    pub(super) fn divided(&mut self, number: Number, by: i64) -> Number {
+        match number {
+            _ if by == 1 => number,
+            Number::Known(known) => Number::Known(known / by),
+            Number::Value(_) => self.binary(BinaryOp::Div, number, Number::Known(by)),
         }
     }
 

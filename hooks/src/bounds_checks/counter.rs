@@ -6,6 +6,7 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{Before, Inside, Number, Truth, known_integer};
+use super::lanes::{Block, Bound};
 use super::sum::LARGE;
 
 /// What counts the turns of a loop.
@@ -15,6 +16,8 @@ pub(super) enum Counts {
     Index(Value),
     /// A variable that only the last instruction of the loop assigns.
     Var(Var),
+    /// Nothing: the value differs from thread to thread, between the same two ends in each turn.
+    Lane(Value),
 }
 
 /// A loop whose turns are counted.
@@ -38,12 +41,26 @@ pub(super) struct Counter {
     pub(super) first: Number,
     pub(super) last: Number,
     pub(super) is_signed: bool,
+    /// Whether the last number is the least.
+    pub(super) falls: bool,
+    /// What must hold for the ends to be such.
+    pub(super) needs: Truth,
+    /// What bounds it.
+    pub(super) guard: Option<Bound>,
 }
 
 /// A loop of so many turns is unrolled anyway.
 const SHORT: i64 = 32;
 
 impl Counter {
+    /// The largest number, or the least.
+    pub(super) fn end(&self, is_largest: bool) -> Number {
+        match is_largest != self.falls {
+            true => self.last,
+            false => self.first,
+        }
+    }
+
     /// Whether the loop is known to make few turns: then each of its checks of an array of known length stands
     /// alone in the end, and is made once or not at all.
     pub(super) fn is_short(&self) -> bool {
@@ -83,10 +100,14 @@ impl Counted {
         let start = match (self.start, self.counts) {
             (Some(start), _) => before.moved(start)?,
             (None, Counts::Var(var)) => {
+                let block = before.block.map(Block::uniformities);
+                if block.is_some_and(|block| !block.is_var_of_block(var)) {
+                    return None;
+                }
                 let ty = before.function.vars[var].ty;
                 before.put(InstData::VarGet(var), ty)
             }
-            (None, Counts::Index(_)) => return None,
+            (None, Counts::Index(_) | Counts::Lane(_)) => return None,
         };
         let (end, step) = (before.moved(self.end)?, before.moved(self.step)?);
         let is_signed = self.scalar.is_signed_int();
@@ -124,6 +145,9 @@ impl Counted {
             first,
             last,
             is_signed,
+            falls: known.is_some_and(|step| step < 0),
+            needs: Truth::Known(true),
+            guard: None,
         })
     }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use kiln_compiler::ir::{ArrayLen, Check, Control, Inst, InstData, Region, Type, TypeTable, Value};
 
-use super::before::{Before, Number, Truth};
-use super::counter::{Counted, Counter};
+use super::before::{Before, Number, Truth, known_integer};
+use super::counter::{Counted, Counter, Counts};
+use super::lanes::{self, Guard};
 use super::sum::{Product, Sum, sum_of};
 
 /// The largest length that an index of 31 bits can be compared with.
@@ -30,8 +31,20 @@ struct Access {
     inst: Inst,
     sum: Sum,
     limits: Vec<Limit>,
+    /// What must hold for the index to be the sum.
+    needs: Truth,
+    /// Whether each turn comes to it, unless it leaves the loop before, or what keeps one from it bounds the index.
+    always: bool,
+}
+
+/// A checked access of a loop.
+struct Seen {
+    inst: Inst,
+    check: Check,
     /// Whether each turn comes to it, unless it leaves the loop before.
     always: bool,
+    /// What holds there.
+    guards: Vec<Guard>,
 }
 
 /// Accesses whose sums differ in their number alone.
@@ -51,8 +64,9 @@ pub(super) struct Proof {
 /// What there is in a loop.
 struct Looked {
     counters: Vec<Counter>,
-    /// Accesses with whether each turn comes to them.
-    accesses: Vec<(Inst, Check, bool)>,
+    accesses: Vec<Seen>,
+    /// What holds where it looks.
+    guards: Vec<Guard>,
     test: Truth,
 }
 
@@ -65,6 +79,7 @@ impl Proof {
         let mut looked = Looked {
             counters: vec![counter],
             accesses: Vec::new(),
+            guards: Vec::new(),
             test,
         };
         let [body] = before.function.insts[the_loop].data.regions()[..] else {
@@ -72,13 +87,23 @@ impl Proof {
         };
         looked.region(before, body, (true, counted.test));
         let Looked {
-            counters,
+            mut counters,
             accesses,
             mut test,
+            ..
         } = looked;
-        let mut sums = Vec::new();
-        for (inst, check, always) in accesses {
-            sums.extend(access(before, types, &counters, (inst, check, always)));
+        let (mut sums, mut proved) = (Vec::new(), Vec::new());
+        for seen in accesses {
+            let Some(access) = access(before, types, &mut counters, seen) else {
+                continue;
+            };
+            match alone(before, &counters, &access) {
+                Some(Truth::Known(true)) if before.block.is_some() => {
+                    proved.push((access.inst, access.sum));
+                }
+                None | Some(Truth::Known(false)) => {}
+                Some(_) => sums.push(access),
+            }
         }
         let spans = spans(&sums, &counters, before);
         let covered = |access: &Access| {
@@ -89,6 +114,7 @@ impl Proof {
         sums.retain(|access| covered(access));
         let mut asked: BTreeMap<(Terms, Limit), Span> = BTreeMap::new();
         for access in &sums {
+            test = before.and(test, access.needs);
             for &limit in &access.limits {
                 widen(
                     asked.entry((terms(&access.sum), limit)),
@@ -96,8 +122,12 @@ impl Proof {
                 );
             }
         }
-        if counters[0].is_short() && asked.keys().all(|(_, limit)| limit.is_known()) {
+        let meet = before.block.is_some();
+        if !meet && counters[0].is_short() && asked.keys().all(|(_, limit)| limit.is_known()) {
             return None;
+        }
+        if sums.is_empty() && meet {
+            test = Truth::Known(true);
         }
         for ((terms, limit), span) in asked {
             let sum = Sum {
@@ -106,15 +136,26 @@ impl Proof {
             };
             ask(before, &counters, (&sum, span, limit), &mut test);
         }
+        proved.extend(sums.into_iter().map(|access| (access.inst, access.sum)));
         Some(Proof {
             test,
-            proved: sums
-                .into_iter()
-                .map(|access| (access.inst, access.sum))
-                .collect(),
+            proved,
             counters,
         })
     }
+}
+
+/// Whether an access is in bounds, asked by itself; of a loop in which threads do not meet all are asked together.
+/// `None` if it cannot be asked.
+fn alone(before: &mut Before<'_>, counters: &[Counter], access: &Access) -> Option<Truth> {
+    let mut test = access.needs;
+    if before.block.is_some() {
+        let span = (access.sum.constant, access.sum.constant);
+        for &limit in &access.limits {
+            ask_of_block(before, counters, (&access.sum, span, limit), &mut test)?;
+        }
+    }
+    Some(test)
 }
 
 fn widen(entry: std::collections::btree_map::Entry<'_, impl Ord, Span>, constant: i64) {
@@ -134,7 +175,8 @@ fn spans(sums: &[Access], counters: &[Counter], before: &Before<'_>) -> BTreeMap
     let mut spans = BTreeMap::new();
     for access in sums {
         let only_one = access.sum.counters().all(|counter| counter == 0);
-        let can_be_asked = only_one || access.sum.only_grows(before, counters);
+        let can_be_asked =
+            before.block.is_some() || only_one || access.sum.only_grows(before, counters);
         if access.always && can_be_asked {
             widen(spans.entry(terms(&access.sum)), access.sum.constant);
         }
@@ -159,7 +201,12 @@ impl Looked {
                 continue;
             }
             if let (Some(check), true) = (data.check(), begun) {
-                self.accesses.push((inst, check, always));
+                self.accesses.push(Seen {
+                    inst,
+                    check,
+                    always,
+                    guards: self.guards.clone(),
+                });
             }
             match data.control() {
                 Control::For { body, .. } if begun => {
@@ -168,11 +215,23 @@ impl Looked {
                 }
                 // A loop that is not counted may make no turn.
                 Control::Loop { body } => self.region(before, body, (false, None)),
-                _ => {
-                    for region in data.regions() {
+                Control::If {
+                    cond,
+                    then_region,
+                    else_region,
+                } => {
+                    let known = self.guards.len();
+                    if before.block.is_some() {
+                        lanes::guards(before.function, cond, &mut self.guards);
+                    }
+                    self.region(before, then_region, (false, None));
+                    self.guards.truncate(known);
+                    if let Some(region) = else_region {
                         self.region(before, region, (false, None));
                     }
                 }
+                Control::For { body, .. } => self.region(before, body, (false, None)),
+                Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
             }
         }
     }
@@ -187,8 +246,40 @@ impl Looked {
                 self.test = test;
                 true
             }
-            None => false,
+            None => self.enter_between(before, inst).is_some(),
         }
+    }
+
+    /// Notes the counter of a loop whose ends depend on the turn of those around it, in a loop in which threads meet.
+    fn enter_between(&mut self, before: &mut Before<'_>, inst: Inst) -> Option<()> {
+        before.block?;
+        let Control::For {
+            index,
+            bounds: [start, end, step],
+            ..
+        } = before.function.insts[inst].data.control()
+        else {
+            return None;
+        };
+        let scalar = before.function.type_of(index).as_scalar()?;
+        let step = known_integer(before.function, step)?;
+        if scalar.is_signed_int() || step <= 0 {
+            return None;
+        }
+        before.begin(self.guards.clone(), false);
+        let [first, _] = lanes::ends(before, &mut self.counters, start, 0)?;
+        let [_, end] = lanes::ends(before, &mut self.counters, end, 0)?;
+        let last = before.sub(end, Number::Known(1));
+        self.counters.push(Counter {
+            counts: Counts::Index(index),
+            first,
+            last,
+            is_signed: false,
+            falls: false,
+            needs: before.needs,
+            guard: None,
+        });
+        Some(())
     }
 }
 
@@ -196,20 +287,32 @@ impl Looked {
 fn access(
     before: &mut Before<'_>,
     types: &TypeTable,
-    counters: &[Counter],
-    (inst, check, always): (Inst, Check, bool),
+    counters: &mut Vec<Counter>,
+    seen: Seen,
 ) -> Option<Access> {
+    let Seen {
+        inst,
+        check,
+        always,
+        guards,
+    } = seen;
+    let limit = limit(before, types, check.base)?;
+    before.begin(guards, limit.is_known());
     let sum = sum_of(before, counters, check.index)?;
-    let mut limits = vec![limit(before, types, check.base)?];
+    let mut limits = vec![limit];
     let index = before.function.type_of(check.index).as_scalar()?;
     if index.is_signed_int() && index.bits() == 32 {
         limits.push(Limit::Known(SIGNED_LIMIT));
     }
+    let of_its_own = sum.needs(before, counters);
+    let is_bounded = |counter: usize| counters[counter].guard.is_some();
+    let is_bounded = sum.counters().any(is_bounded) || lanes::is_of_thread(before, counters, &sum);
     Some(Access {
         inst,
-        sum,
         limits,
-        always,
+        needs: before.and(before.needs, of_its_own),
+        always: always || is_bounded,
+        sum,
     })
 }
 
@@ -237,6 +340,28 @@ pub(super) fn length(before: &mut Before<'_>, slice: Value) -> Number {
     Number::Value(before.put(InstData::Cast { arg: length }, Type::I64))
 }
 
+/// Adds to the test that a sum with each number of a span is in bounds for every thread of a block, in every turn.
+fn ask_of_block(
+    before: &mut Before<'_>,
+    counters: &[Counter],
+    (sum, (low, high), limit): (&Sum, Span, Limit),
+    test: &mut Truth,
+) -> Option<()> {
+    let limit = match limit {
+        Limit::Known(known) => Number::Known(known),
+        Limit::Of(slice) => length(before, slice),
+    };
+    for (is_last, constant) in [(true, high), (false, low)] {
+        if is_last || low < 0 || !sum.only_grows(before, counters) {
+            let end = sum.extreme(before, counters, is_last, test)?;
+            let index = before.add(end, Number::Known(constant));
+            let holds = before.is_below(index, limit);
+            *test = before.and(*test, holds);
+        }
+    }
+    Some(())
+}
+
 /// Adds to the test that a sum with each number of a span is in bounds in every turn.
 fn ask(
     before: &mut Before<'_>,
@@ -244,6 +369,11 @@ fn ask(
     (sum, (low, high), limit): (&Sum, Span, Limit),
     test: &mut Truth,
 ) {
+    if before.block.is_some() {
+        // That it can be asked was seen when each access was asked by itself.
+        let _ = ask_of_block(before, counters, (sum, (low, high), limit), test);
+        return;
+    }
     let limit = match limit {
         Limit::Known(known) => Number::Known(known),
         Limit::Of(slice) => length(before, slice),
@@ -254,11 +384,11 @@ fn ask(
         *test = before.and(*test, holds);
     };
     let mut exact = Truth::Known(true);
-    let last = sum.evaluate(before, |counter| counters[counter].last, &mut exact);
+    let last = sum.evaluate(before, |counter, _| counters[counter].last, &mut exact);
     require(before, last, high);
     let grows = sum.only_grows(before, counters);
     if !(grows && low >= 0) {
-        let first = sum.evaluate(before, |counter| counters[counter].first, &mut exact);
+        let first = sum.evaluate(before, |counter, _| counters[counter].first, &mut exact);
         require(before, first, low);
         if !grows {
             require(before, first, high);

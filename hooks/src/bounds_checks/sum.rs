@@ -10,6 +10,7 @@ use kiln_compiler::ir::{BinaryOp, InstCopy, InstData, Type, UnaryOp, Value};
 
 use super::before::{Before, MAX_DEPTH, Number, Truth, known_integer};
 use super::counter::{Counter, Counts, defining};
+use super::lanes;
 use super::versions::Code;
 
 /// Values of 64 bits are looked at below this bound, and so are products: sums of a few then have no more than 63.
@@ -36,9 +37,9 @@ pub(super) struct Sum {
 }
 
 /// A sum, and whether the value is it whatever the sum is.
-struct Found {
-    sum: Sum,
-    is_exact: bool,
+pub(super) struct Found {
+    pub(super) sum: Sum,
+    pub(super) is_exact: bool,
 }
 
 impl Sum {
@@ -85,6 +86,79 @@ impl Sum {
         })
     }
 
+    /// The least or the largest that the sum can be without its number, if the signs of all that is in it are known.
+    /// Adds to `test` what must hold for that to be so.
+    pub(super) fn extreme(
+        &self,
+        before: &mut Before<'_>,
+        counters: &[Counter],
+        is_last: bool,
+        test: &mut Truth,
+    ) -> Option<Number> {
+        let counted = |product: &&Product| product.counter.is_some();
+        for value in self
+            .terms
+            .keys()
+            .filter(counted)
+            .filter_map(|product| product.value)
+        {
+            let scalar = before.function.type_of(value).as_scalar()?;
+            if scalar.is_signed_int() {
+                return None;
+            }
+        }
+        let end = |counter: usize, factor: i64| counters[counter].end((factor > 0) == is_last);
+        let (rest, apart) = self.without_pairs(before, counters, is_last);
+        let rest = rest.evaluate(before, end, test);
+        Some(before.add(rest, apart))
+    }
+
+    /// The sum without counters that bound each other and are subtracted from each other, and what these are at most
+    /// or at least.
+    fn without_pairs(
+        &self,
+        before: &mut Before<'_>,
+        counters: &[Counter],
+        is_last: bool,
+    ) -> (Sum, Number) {
+        let (mut rest, mut apart) = (self.clone(), Number::Known(0));
+        let of = |counter| Product {
+            counter: Some(counter),
+            value: None,
+        };
+        for lane in self.counters() {
+            let below = counters[lane].guard.and_then(|bound| bound.below);
+            let Some((counter, most)) = below else {
+                continue;
+            };
+            let (Some(&factor), Some(&other)) =
+                (rest.terms.get(&of(lane)), rest.terms.get(&of(counter)))
+            else {
+                continue;
+            };
+            if factor != -other {
+                continue;
+            }
+            rest.terms.remove(&of(lane));
+            rest.terms.remove(&of(counter));
+            let end = if (factor > 0) == is_last {
+                Number::Known(most)
+            } else {
+                before.sub(counters[lane].end(false), counters[counter].end(true))
+            };
+            let end = before.mul(end, Number::Known(factor));
+            apart = before.add(apart, end);
+        }
+        (rest, apart)
+    }
+
+    /// What must hold for the ends of its counters to be such.
+    pub(super) fn needs(&self, before: &mut Before<'_>, counters: &[Counter]) -> Truth {
+        self.counters().fold(Truth::Known(true), |needs, counter| {
+            before.and(needs, counters[counter].needs)
+        })
+    }
+
     /// The counters in it.
     pub(super) fn counters(&self) -> impl Iterator<Item = usize> {
         self.terms.keys().filter_map(|product| product.counter)
@@ -94,13 +168,14 @@ impl Sum {
     pub(super) fn evaluate(
         &self,
         before: &mut Before<'_>,
-        at: impl Fn(usize) -> Number,
+        at: impl Fn(usize, i64) -> Number,
         test: &mut Truth,
     ) -> Number {
         let mut sum = Number::Known(0);
         for (product, &factor) in &self.terms {
             let value = product.value.map(|value| factor_of(before, value, test));
-            let number = match (product.counter.map(&at), value) {
+            let counter = product.counter.map(|counter| at(counter, factor));
+            let number = match (counter, value) {
                 (Some(counter), Some(value)) => {
                     let number = before.mul(counter, value);
                     // The factors have 32 bits, so that the product has 64 at most.
@@ -133,17 +208,27 @@ fn factor_of(before: &mut Before<'_>, value: Value, test: &mut Truth) -> Number 
 }
 
 /// The sum that an index is, if it is one.
-pub(super) fn sum_of(before: &mut Before<'_>, counters: &[Counter], index: Value) -> Option<Sum> {
+pub(super) fn sum_of(
+    before: &mut Before<'_>,
+    counters: &mut Vec<Counter>,
+    index: Value,
+) -> Option<Sum> {
     let bits = before.function.type_of(index).as_scalar()?.bits();
     let found = find(before, counters, index, 0)?;
     (found.is_exact || bits >= 32).then_some(found.sum)
 }
 
-fn find(before: &mut Before<'_>, counters: &[Counter], value: Value, depth: u32) -> Option<Found> {
+pub(super) fn find(
+    before: &mut Before<'_>,
+    counters: &mut Vec<Counter>,
+    value: Value,
+    depth: u32,
+) -> Option<Found> {
     let scalar = before.function.type_of(value).as_scalar()?;
-    if !scalar.is_int() || depth > MAX_DEPTH {
+    if !scalar.is_int() || depth > MAX_DEPTH || before.steps == 0 {
         return None;
     }
+    before.steps -= 1;
     if let Some(number) = number_of_counter(before, counters, value) {
         let product = Product {
             counter: Some(number),
@@ -161,25 +246,36 @@ fn find(before: &mut Before<'_>, counters: &[Counter], value: Value, depth: u32)
             is_exact: true,
         });
     }
+    let leaf = |counter, value| Found {
+        sum: Sum::of(Product { counter, value }),
+        is_exact: true,
+    };
+    if let Some(counter) = lanes::guarded(before, counters, value, depth) {
+        return Some(leaf(Some(counter), None));
+    }
     let is_inside = before.inside.defines(before.function, value);
-    let built = is_inside
+    let needs = before.needs;
+    let built = (is_inside || before.differs(value))
         .then(|| built(before, counters, value, depth))
         .flatten();
-    built.or_else(|| {
-        let sum = Sum::of(Product {
-            counter: None,
-            value: Some(before.moved(value)?),
-        });
-        Some(Found {
-            sum,
-            is_exact: true,
-        })
-    })
+    if built.is_some() {
+        return built;
+    }
+    before.needs = needs;
+    match before.moved(value) {
+        Some(moved) => Some(leaf(None, Some(moved))),
+        None if before.differs(value) => {
+            let counter = lanes::differing(before, counters, value, depth)?;
+            Some(leaf(Some(counter), None))
+        }
+        None => None,
+    }
 }
 
 fn number_of_counter(before: &Before<'_>, counters: &[Counter], value: Value) -> Option<usize> {
     counters.iter().position(|counter| match counter.counts {
         Counts::Index(index) => index == value,
+        Counts::Lane(_) => false,
         Counts::Var(var) => {
             before.inside.defines(before.function, value)
                 && matches!(defining(before.function, value), Some(InstData::VarGet(got)) if *got == var)
@@ -188,7 +284,12 @@ fn number_of_counter(before: &Before<'_>, counters: &[Counter], value: Value) ->
 }
 
 /// The sum that an operation of the loop gives.
-fn built(before: &mut Before<'_>, counters: &[Counter], value: Value, depth: u32) -> Option<Found> {
+fn built(
+    before: &mut Before<'_>,
+    counters: &mut Vec<Counter>,
+    value: Value,
+    depth: u32,
+) -> Option<Found> {
     let bits = |before: &Before<'_>, value| {
         before
             .function
@@ -241,7 +342,7 @@ fn built(before: &mut Before<'_>, counters: &[Counter], value: Value, depth: u32
 /// A number of another width or sign.
 fn cast(
     before: &mut Before<'_>,
-    counters: &[Counter],
+    counters: &mut Vec<Counter>,
     (arg, value): (Value, Value),
     depth: u32,
 ) -> Option<Found> {
@@ -252,6 +353,15 @@ fn cast(
     let keeps_low = to.bits() <= from.bits() && to.bits() >= 32;
     // Of a negative number all upper bits become 1, so that it stays the sum but for a multiple of 2^64.
     let extends = found.is_exact && to.bits() >= 32;
+    let widens = to.bits() > from.bits() && !from.is_signed_int();
+    if before.block.is_some() && !found.is_exact && widens {
+        // In a loop of one thread it is a value of its own.
+        lanes::ends_of(before, counters, &found)?;
+        return Some(Found {
+            is_exact: true,
+            ..found
+        });
+    }
     (keeps_low || extends || found.is_exact && keeps_all).then_some(Found {
         is_exact: found.is_exact && keeps_all,
         ..found
@@ -261,7 +371,7 @@ fn cast(
 /// A product of two sums, one of which does not change in the loop.
 fn product(
     before: &mut Before<'_>,
-    counters: &[Counter],
+    counters: &mut Vec<Counter>,
     [a, b]: [Value; 2],
     depth: u32,
 ) -> Option<Sum> {
@@ -330,7 +440,7 @@ impl Wide {
         };
         // What must hold has been asked.
         let mut asked = Truth::Known(true);
-        let base = fixed.evaluate(before, |_| Number::Known(0), &mut asked);
+        let base = fixed.evaluate(before, |_, _| Number::Known(0), &mut asked);
         let mut terms = Vec::new();
         for (product, &factor) in &sum.terms {
             let Some(counter) = product.counter else {
@@ -369,7 +479,9 @@ impl Wide {
         };
         for &(counts, times) in &self.terms {
             let counter = match counts {
-                Counts::Index(index) => copy.values.get(&index).copied().unwrap_or(index),
+                Counts::Index(value) | Counts::Lane(value) => {
+                    copy.values.get(&value).copied().unwrap_or(value)
+                }
                 Counts::Var(var) => {
                     let ty = code.function.vars[var].ty;
                     code.value(InstData::VarGet(var), ty)

@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
-    Constant, FuncId, Function, Inst, InstCopy, InstData, IntrinsicDef, IntrinsicId, Location,
-    Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value, Var, VarData,
+    Constant, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef, IntrinsicId,
+    Location, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value, Var,
+    VarData,
 };
 
 use super::before::{Before, Inside, Truth};
 use super::gathers::{self, Gathers};
+use super::lanes::Block;
 use super::proof::Proof;
 use super::sum::Wide;
 
@@ -49,7 +51,12 @@ fn meets(
 
 /// Gives the loops of a function two versions where that takes checks out of them.
 pub(super) fn make(module: &mut Module, id: FuncId, meeting: &HashSet<FuncId>) -> HashSet<Inst> {
+    let function = &module.functions[id];
+    let loops = function.insts.values().any(|node| node.data.is_loop());
+    let meets = loops && function.kind == FunctionKind::Kernel && meeting.contains(&id);
+    let block = meets.then(|| Block::of(module, id));
     let mut versions = Versions {
+        block,
         function: &mut module.functions[id],
         types: &module.types,
         intrinsics: &module.intrinsics,
@@ -63,12 +70,14 @@ pub(super) fn make(module: &mut Module, id: FuncId, meeting: &HashSet<FuncId>) -
 }
 
 struct Versions<'m> {
+    /// Of a kernel in which threads meet.
+    block: Option<Block>,
     function: &'m mut Function,
     types: &'m TypeTable,
     intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     meeting: &'m HashSet<FuncId>,
     growth: usize,
-    /// Loops as they were, for when the answer is no.
+    /// Loops as they were, for when the answer is no: where threads meet, it may be no at an edge of what there is.
     slow: HashSet<Inst>,
 }
 
@@ -84,6 +93,8 @@ struct Plan {
     gathers: Gathers,
     /// The variables that the loop assigns, and what they are before.
     saved: Vec<(Var, Value)>,
+    /// Whether threads meet in it.
+    meets: bool,
 }
 
 impl Versions<'_> {
@@ -129,6 +140,9 @@ impl Versions<'_> {
         if plan.gathers.list.is_empty() {
             self.make_fast(fast, &plan, (&copy, &[]));
             self.make_slow(the_loop);
+            if !plan.meets {
+                self.slow.insert(the_loop);
+            }
             let [then_region, slow] =
                 [vec![fast], vec![the_loop]].map(|insts| self.new_region(insts));
             let else_region = Some(slow);
@@ -151,14 +165,15 @@ impl Versions<'_> {
         let data = |inst: Inst| &self.function.insts[inst].data;
         let has_checks = inside.insts().any(|inst| data(inst).check().is_some());
         let meets = |inst| meets(data(inst), self.intrinsics, self.meeting);
-        if !has_checks
-            || size > MAX_LOOP
-            || self.growth + size > MAX_GROWTH
-            || inside.insts().any(meets)
-        {
+        if !has_checks || size > MAX_LOOP || self.growth + size > MAX_GROWTH {
             return None;
         }
-        let mut before = Before::new(self.function, self.intrinsics, &inside, the_loop);
+        let block = match inside.insts().any(meets) {
+            true => Some(self.block.as_ref()?),
+            false => None,
+        };
+        let the_block = (the_loop, block);
+        let mut before = Before::new(self.function, self.intrinsics, &inside, the_block);
         let Proof {
             test,
             proved,
@@ -192,6 +207,7 @@ impl Versions<'_> {
             proved,
             gathers,
             saved,
+            meets: block.is_some(),
             before: before.into_insts(),
         })
     }
@@ -241,7 +257,6 @@ impl Versions<'_> {
 
     /// The loop that faults where it did is not worth more code.
     fn make_slow(&mut self, slow: Inst) {
-        self.slow.insert(slow);
         if let InstData::For {
             unroll: unroll @ Unroll::Auto,
             ..
@@ -264,6 +279,7 @@ impl Versions<'_> {
         let seen: Vec<Var> = limits.map(|limit| self.new_var("seen", limit.ty)).collect();
         self.make_fast(copy.inst, plan, (copy, &seen));
         self.make_slow(slow);
+        self.slow.insert(slow);
         let location = self.function.insts[slow].location;
         let mut code = Code {
             function: self.function,

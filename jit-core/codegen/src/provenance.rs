@@ -156,7 +156,7 @@ impl Provenance {
 /// What decides the indices of a function, and what is asked of them.
 #[derive(Default)]
 struct Uses {
-    /// Indices that are not checked, and what counts the turns of the loops around them.
+    /// Indices that are not checked, and what decides how often and whether it comes to them.
     unchecked: HashSet<Value>,
     /// Indices that are checked, and the conditions around those that are not.
     tested: HashSet<Value>,
@@ -191,7 +191,11 @@ impl Uses {
     /// Notes what decides whether, and how often, accesses are made that are not checked.
     fn around(&mut self, function: &Function, control: Control) {
         match control {
-            Control::If { cond, .. } => self.tested.extend([cond]),
+            // The checks of a run are made before it, as its conditions are.
+            Control::If { cond, .. } => {
+                self.tested.insert(cond);
+                self.unchecked.insert(cond);
+            }
             Control::For { bounds, .. } => self.unchecked.extend(bounds),
             // It ends by what is in it.
             Control::Loop { body } => {

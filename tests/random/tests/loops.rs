@@ -8,6 +8,7 @@ use std::fmt::Write;
 use kiln_hooks::standard;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::{InstData, parse};
+use kiln_jit_core::simt::Uniformities;
 use kiln_random::random::Random;
 use kiln_random::run::HostRunner;
 use kiln_random::{Arg, Case, InterpreterRunner, OnHostRunner, Runner, hooked};
@@ -34,6 +35,10 @@ struct Writer {
     depth: usize,
     /// How many loops there are around.
     loops: usize,
+    /// Whether there are threads, which meet.
+    meet: bool,
+    /// Whether all threads come here.
+    together: bool,
 }
 
 impl Writer {
@@ -99,6 +104,14 @@ impl Writer {
             "add", "add", "add", "sub", "mul", "mul", "shl", "rem", "and", "neg", "cast",
         ]);
         let a = self.number(depth - 1);
+        if self.meet && self.random.chance(25) {
+            let (op, most) = self
+                .random
+                .of(&[("div", 7), ("rem", 12), ("shr", 3), ("min", 9)]);
+            let few = self.random.within(1, most);
+            let few = self.value("u32", &format!("const {few}"));
+            return self.value("u32", &format!("{op} %{a}, %{few}"));
+        }
         match op {
             "neg" => self.value("u32", &format!("neg %{a}")),
             "cast" => {
@@ -113,9 +126,41 @@ impl Writer {
         }
     }
 
+    /// A number as one finds it in kernels: a part of a thread's index, or of what is known of it.
+    fn part(&mut self) -> usize {
+        let few = self.random.below(self.known.len().min(6));
+        let some = match self.recent {
+            Some(recent) if self.known.contains(&recent) && self.random.chance(40) => recent,
+            _ => self.known[self.known.len() - 1 - few],
+        };
+        let number = self.random.within(1, 8);
+        let op = match self.random.below(10) {
+            0..4 => return some,
+            4 => "rem",
+            5 => "div",
+            6 => "and",
+            7 => "min",
+            8 => "mul",
+            _ => "add",
+        };
+        let number = self.value("u32", &format!("const {number}"));
+        self.value("u32", &format!("{op} %{some}, %{number}"))
+    }
+
     /// The address of an element: of a slice that is read, or one that is written.
     fn element(&mut self, slice: &str, depth: usize) -> usize {
         let number = match self.recent {
+            _ if self.meet && self.random.chance(70) => {
+                let part = self.part();
+                match self.random.chance(40) {
+                    true => {
+                        let other = self.part();
+                        let op = self.random.of(&["add", "add", "sub"]);
+                        self.value("u32", &format!("{op} %{part}, %{other}"))
+                    }
+                    false => part,
+                }
+            }
             // Beside another one.
             Some(recent) if self.known.contains(&recent) && self.random.chance(40) => {
                 let few = self.random.below(6);
@@ -135,6 +180,9 @@ impl Writer {
             2 => self.wide("i64", number),
             _ => number,
         };
+        if slice == "tile" {
+            return self.value("ptr<shared, mut u32>", &format!("element_ptr %7, %{index}"));
+        }
         let space = if slice == "%1" { "mut u32" } else { "u32" };
         self.value(
             &format!("ptr<generic, {space}>"),
@@ -172,15 +220,18 @@ impl Writer {
     }
 
     fn statement(&mut self) {
-        if self.random.chance(3) {
+        if self.together && self.random.chance(3) {
             self.skip();
+        }
+        if self.meet && self.together && self.depth > 0 && self.random.chance(50) {
+            self.line("barrier");
         }
         match self
             .random
             .below(if self.depth < MAX_DEPTH { 12 } else { 8 })
         {
             0..4 => {
-                let slice = self.random.of(&["%0", "%1", "%2"]);
+                let slice = self.slice(&["%0", "%1", "%2"]);
                 let at = self.element(slice, 3);
                 let loaded = self.value("u32", &format!("load %{at}"));
                 let sum = self.value("u32", "get var0");
@@ -188,16 +239,19 @@ impl Writer {
                 self.line(&format!("set var0, %{sum}"));
             }
             4..6 => {
-                let at = self.element("%1", 3);
+                let slice = self.slice(&["%1"]);
+                let at = self.element(slice, 3);
                 let sum = self.value("u32", "get var0");
                 self.line(&format!("store %{at}, %{sum}"));
             }
+            6 if self.meet && self.random.chance(70) => self.guarded(),
             6 => {
                 let (a, b) = (self.number(1), self.number(1));
                 let cond = self.value("bool", &format!("lt %{a}, %{b}"));
                 self.line(&format!("if %{cond} {{"));
-                let leaves = self.loops > 0 && self.random.chance(20);
+                let leaves = !self.meet && self.loops > 0 && self.random.chance(20);
                 self.block(|w| {
+                    w.together &= !w.meet;
                     w.statement();
                     if leaves {
                         w.line("break 0");
@@ -205,7 +259,10 @@ impl Writer {
                 });
                 if self.random.chance(25) {
                     self.line("} else {");
-                    self.block(Writer::statement);
+                    self.block(|w| {
+                        w.together &= !w.meet;
+                        w.statement();
+                    });
                 }
                 self.line("}");
             }
@@ -218,11 +275,61 @@ impl Writer {
         }
     }
 
+    /// A slice of these, or the tile of threads.
+    fn slice(&mut self, slices: &[&'static str]) -> &'static str {
+        match self.meet && self.random.chance(40) {
+            true => "tile",
+            false => self.random.of(slices),
+        }
+    }
+
+    /// What is done where numbers are below others.
+    fn guarded(&mut self) {
+        let (mut cond, mut bounded) = (None, Vec::new());
+        for _ in 0..self.random.within(1, 2) {
+            let number = self.number(2);
+            let bound = match self.random.below(4) {
+                0..2 => self.known[self.random.below(3)],
+                2 => self.known[self.random.below(self.known.len())],
+                _ => self.constant(),
+            };
+            let compare = match self.random.below(4) {
+                0 => format!("le %{number}, %{bound}"),
+                1 => format!("gt %{bound}, %{number}"),
+                _ => format!("lt %{number}, %{bound}"),
+            };
+            let holds = self.value("bool", &compare);
+            cond = Some(match cond {
+                Some(cond) => self.value("bool", &format!("and %{cond}, %{holds}")),
+                None => holds,
+            });
+            bounded.push(number);
+            if self.random.chance(30) {
+                let (a, b) = self.random.of(&[(bound, number), (number, bound)]);
+                bounded.push(self.value("u32", &format!("sub %{a}, %{b}")));
+            }
+        }
+        let cond = cond.expect("there is one");
+        self.line(&format!("if %{cond} {{"));
+        self.block(|w| {
+            w.together = false;
+            w.recent = bounded.last().copied();
+            // More often than others.
+            for _ in 0..3 {
+                w.known.extend(&bounded);
+            }
+            w.statements();
+        });
+        self.line("}");
+    }
+
     fn block(&mut self, write: impl FnOnce(&mut Writer)) {
         let (known, counting) = (self.known.len(), self.counting.len());
+        let together = self.together;
         self.depth += 1;
         write(self);
         self.depth -= 1;
+        self.together = together;
         self.known.truncate(known);
         self.counting.truncate(counting);
     }
@@ -235,7 +342,11 @@ impl Writer {
     }
 
     fn statements(&mut self) {
-        for _ in 0..self.random.of(&[1, 1, 1, 2, 2, 3, 5]) {
+        let most: &[usize] = match self.meet {
+            true => &[1, 2],
+            false => &[1, 1, 1, 2, 2, 3, 5],
+        };
+        for _ in 0..self.random.of(most) {
             self.statement();
         }
     }
@@ -244,7 +355,10 @@ impl Writer {
     fn counted(&mut self) {
         let start = self.small_number();
         let turns = self.random.of(&[0, 1, 4, 9, 16]);
+        let of_any = self.meet && self.depth > 0 && self.random.chance(25);
         let end = match self.random.below(3) {
+            // A turn of a loop around, perhaps.
+            _ if of_any => self.known[self.random.below(self.known.len())],
             0 => self.known[self.random.below(3)],
             _ => {
                 let turns = self.value("u32", &format!("const {turns}"));
@@ -259,6 +373,7 @@ impl Writer {
             "for %{index}: u32 in %{start} .. %{end} step %{step} {{"
         ));
         self.turn(|w| {
+            w.together &= !of_any;
             w.known.push(index);
             w.statements();
         });
@@ -312,23 +427,36 @@ impl Writer {
     }
 }
 
-/// A kernel of one thread with slices of a few elements: indices and numbers that are read, what is written.
-fn case(seed: u64) -> Case {
+/// A kernel with slices of a few elements: indices and numbers that are read, what is written. It is of one thread, or
+/// of blocks whose threads `meet`.
+fn case(seed: u64, meet: bool) -> Case {
     let mut writer = Writer {
         random: Random::new(seed),
         text: String::new(),
         next: 7,
         known: vec![3, 4, 5],
+        meet,
+        together: true,
         recent: None,
         counting: Vec::new(),
         vars: 1,
         depth: 0,
         loops: 0,
     };
-    for _ in 0..writer.random.within(1, 3) {
+    if meet {
+        writer.value("ptr<shared, mut [u32; 24]>", "shared_addr shared0");
+        for row in ["thread_idx.x", "thread_idx.y", "block_idx.x"] {
+            let position = writer.value("u32", &format!("intrinsic {row}()"));
+            writer.known.push(position);
+        }
+    }
+    let loops = if meet { 1 } else { 3 };
+    for _ in 0..writer.random.within(1, loops) {
         match writer.random.below(10) {
             0..6 => writer.counted(),
             6..8 => writer.while_below(),
+            // A kernel of threads has the loop in which they meet.
+            _ if meet => writer.counted(),
             _ => writer.statements(),
         }
     }
@@ -337,14 +465,25 @@ fn case(seed: u64) -> Case {
     let sum = writer.value("u32", "get var0");
     writer.line(&format!("store %{at}, %{sum}"));
     let vars = (0..writer.vars).map(|n| format!("  var var{n} v: u32\n"));
-    let vars: String = vars.collect();
+    let mut vars: String = vars.collect();
+    if meet {
+        vars += "  shared shared0 tile: [u32; 24] align 4\n";
+    }
     let text = format!(
         "module loops legal\n\nkernel @loops(%0 a: slice<generic, u32>, %1 b: slice<generic, mut u32>, \
          %2 c: slice<generic, u32>, %3 n: u32, %4 m: u32, %5 k: u32, %6 w: u64) {{\n{vars}{}}}\n",
         writer.text
     );
-    let module = parse(&text, &|_| None).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+    let rows = &kiln_device_stdlib::find;
+    let module = parse(&text, rows).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
     let mut random = writer.random;
+    let (grid, block) = match meet {
+        true => (
+            [2, 1, 1],
+            [random.within(1, 8) as u32, random.within(1, 4) as u32, 1],
+        ),
+        false => ([1; 3], [1; 3]),
+    };
     let mut buffer = |below: usize| {
         let elements = if random.chance(8) {
             0
@@ -372,8 +511,8 @@ fn case(seed: u64) -> Case {
     let scalars = scalars.into_iter().chain([wide]).map(Arg::Bytes);
     Case {
         module,
-        grid: [1; 3],
-        block: [1; 3],
+        grid,
+        block,
         dynamic_shared: 0,
         args: (0..3).map(Arg::Buffer).chain(scalars).collect(),
         buffers,
@@ -406,16 +545,44 @@ fn unchecked(case: &Case) -> usize {
     accesses.filter(|node| unchecked(&node.data)).count()
 }
 
+/// Whether all threads of a block come to each barrier, as far as `if`s decide.
+fn meet_alike(case: &Case) -> bool {
+    let kernel = case.kernel();
+    let known = Uniformities::of_any_block(&case.module, kernel);
+    kernel.insts.values().all(|node| {
+        let mut barriers = 0;
+        if let InstData::If { cond, .. } = node.data
+            && !known.is_of_block(cond)
+        {
+            for region in node.data.regions() {
+                kernel.walk(region, &mut |_, inst| {
+                    barriers += usize::from(kernel.insts[inst].data.is_barrier());
+                });
+            }
+        }
+        barriers == 0
+    })
+}
+
 #[test]
 fn loops_do_the_same_with_fewer_checks() {
+    do_the_same(1 << 40, false);
+}
+
+#[test]
+fn loops_in_which_threads_meet_do_the_same_with_fewer_checks() {
+    do_the_same(3 << 40, true);
+}
+
+fn do_the_same(first: u64, meet: bool) {
     let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
     let (first, count) = (
-        number("KILN_FUZZ_SEED", 1 << 40),
+        number("KILN_FUZZ_SEED", first),
         number("KILN_FUZZ_COUNT", KERNELS),
     );
     let (mut faults, mut fewer) = (0, 0);
     for seed in first..first + count {
-        let case = case(seed);
+        let case = case(seed, meet);
         let expected = InterpreterRunner.run(&case);
         if ends_late(&expected) {
             continue;
@@ -432,6 +599,7 @@ fn loops_do_the_same_with_fewer_checks() {
             "seed {seed}\n{}\n{}",
             case.module, without.module
         );
+        assert!(meet_alike(&without), "seed {seed}\n{}", without.module);
         faults += u64::from(expected.is_err());
         fewer += u64::from(unchecked(&without) > 0);
         assert!(checks(&without) <= 4 * checks(&case), "seed {seed}");
@@ -447,11 +615,86 @@ fn loops_do_the_same_with_fewer_checks() {
     );
 }
 
+/// What threads that meet do with `%0` in turn `%8`, where `%3` is the thread's index and `%2` a number.
+const FORMS: [&str; 15] = [
+    "%10: ptr<generic, u32> = slice_index %0, %3\n%11: u32 = load %10",
+    "%10: u32 = rem %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
+    "%10: u32 = and %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
+    "%10: u32 = min %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
+    "%10: u32 = add %3, %8\n%11: u32 = div %10, %6\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12",
+    "%10: u32 = mul %3, %2\n%11: u32 = add %10, %8\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12",
+    "%10: bool = lt %3, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11\n}",
+    "%10: bool = le %3, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11\n}",
+    // What is below one's turn, and how far.
+    "%10: bool = le %3, %8\nif %10 {\n%11: u32 = sub %8, %3\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12\n}",
+    "%10: bool = lt %3, %8\nif %10 {\n%11: u32 = sub %3, %8\n%12: u32 = add %11, %6\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    "%10: bool = le %3, %8\nif %10 {\n%11: u32 = add %8, %8\n%12: u32 = sub %11, %3\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    // A guard that holds for one of two accesses.
+    "%10: bool = lt %3, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11\n}\n%13: ptr<generic, u32> = slice_index %0, %3\n%14: u32 = load %13",
+    "%10: u32 = const 2\n%11: u32 = div %3, %10\n%12: bool = lt %3, %2\nif %12 {\n%13: ptr<generic, u32> = slice_index %0, %11\n%14: u32 = load %13\n}\n%15: ptr<generic, u32> = slice_index %0, %11\n%16: u32 = load %15",
+    "for %10: u32 in %4 .. %8 step %5 {\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11\n}",
+    // Numbers with a sign: one that is below another may be negative.
+    "%10: i32 = cast %3\n%11: i32 = cast %6\n%12: i32 = sub %10, %11\n%13: i32 = cast %2\n%14: bool = lt %12, %13\nif %14 {\n%15: u32 = cast %12\n%16: ptr<generic, u32> = slice_index %0, %15\n%17: u32 = load %16\n}",
+];
+
+/// Each form, with slices of each length around what it reads.
+#[test]
+fn threads_that_meet_fault_where_they_did_at_each_length() {
+    let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
+    let (mut free, mut faults) = (0, 0);
+    for form in FORMS {
+        let text = format!(
+            "module loops legal
+
+kernel @loops(%0 a: slice<generic, u32>, %1 n: u32, %2 m: u32) {{
+  %3: u32 = intrinsic thread_idx.x()
+  %4: u32 = const 0
+  %5: u32 = const 1
+  %6: u32 = const 3
+  for %8: u32 in %4 .. %1 step %5 {{
+    {form}
+    barrier
+  }}
+}}
+"
+        );
+        for (length, n, m, threads) in sizes() {
+            let case = Case {
+                block: [threads, 1, 1],
+                buffers: vec![vec![0; 4 * length]],
+                ..of_text(&text, [n, m])
+            };
+            let without = hooked(&case, &hooks).expect("the hook takes it");
+            let expected = InterpreterRunner.run(&case);
+            let found = InterpreterRunner.run(&without);
+            assert_eq!(
+                found, expected,
+                "{length} {n} {m} {threads}\n{}",
+                without.module
+            );
+            faults += usize::from(expected.is_err());
+            free += usize::from(unchecked(&without) > 0);
+        }
+    }
+    println!("{faults} fault, and {free} have accesses without checks");
+    assert!(faults > 100 && free > 100, "{faults} {free}");
+}
+
+/// Lengths of a slice, turns, numbers and threads.
+fn sizes() -> impl Iterator<Item = (usize, u32, u32, u32)> {
+    (1..12).flat_map(|length| {
+        [1, 4].into_iter().flat_map(move |n| {
+            let numbers = [1, 2, 5].into_iter();
+            numbers.flat_map(move |m| [1, 3, 8].map(|threads| (length, n, m, threads)))
+        })
+    })
+}
+
 /// A kernel of one thread, with a slice of 12 elements and two numbers.
 fn of_text(text: &str, numbers: [u32; 2]) -> Case {
     let numbers = numbers.map(|number| Arg::Bytes(number.to_le_bytes().to_vec()));
     Case {
-        module: parse(text, &|_| None).expect("it is in the notation of the IR"),
+        module: parse(text, &kiln_device_stdlib::find).expect("it is in the notation of the IR"),
         grid: [1; 3],
         block: [1; 3],
         dynamic_shared: 0,
@@ -545,7 +788,7 @@ fn loops_do_the_same_in_compiled_code() {
         number("KILN_FUZZ_COUNT", KERNELS / 10),
     );
     for seed in first..first + count {
-        let case = case(seed);
+        let case = case(seed, false);
         let expected = InterpreterRunner.run(&case);
         if ends_late(&expected) {
             continue;
