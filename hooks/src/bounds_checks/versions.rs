@@ -9,7 +9,7 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{Before, Inside, Truth};
-use super::gathers::{self, Gathers};
+use super::gathers::{self, Gather};
 use super::lanes::Block;
 use super::proof::Proof;
 use super::sum::Wide;
@@ -90,7 +90,7 @@ struct Plan {
     /// Accesses that need no check, with their indices.
     proved: Vec<(Inst, Wide)>,
     /// Accesses by what is in memory.
-    gathers: Gathers,
+    gathers: Vec<Gather>,
     /// The variables that the loop assigns, and what they are before.
     saved: Vec<(Var, Value)>,
     /// Whether threads meet in it.
@@ -129,7 +129,7 @@ impl Versions<'_> {
         let at = self.function.insts[the_loop].location;
         made.extend(&plan.before);
         let Some(test) = plan.test else {
-            self.make_fast(the_loop, &plan, (&InstCopy::of_itself(the_loop), &[]));
+            self.make_fast(the_loop, &plan, &InstCopy::of_itself(the_loop));
             self.inner(the_loop);
             made.push(the_loop);
             return;
@@ -137,8 +137,8 @@ impl Versions<'_> {
         let copy = self.function.copy_inst(the_loop);
         self.growth += copy.insts.len();
         let fast = copy.inst;
-        if plan.gathers.list.is_empty() {
-            self.make_fast(fast, &plan, (&copy, &[]));
+        if plan.gathers.is_empty() {
+            self.make_fast(fast, &plan, &copy);
             self.make_slow(the_loop);
             if !plan.meets {
                 self.slow.insert(the_loop);
@@ -180,26 +180,20 @@ impl Versions<'_> {
             counters,
         } = Proof::of(&mut before, self.types, the_loop)?;
         let without: HashSet<Inst> = proved.iter().map(|(inst, _)| *inst).collect();
-        let mut filled = test;
-        let gathers = gathers::of(&mut before, self.types, (the_loop, &without), &mut filled);
+        let gathers = gathers::of(&mut before, self.types, the_loop, &without);
         let gathers = gathers.unwrap_or_default();
-        let test = if gathers.list.is_empty() {
-            test
-        } else {
-            filled
-        };
-        if test == Truth::Known(false) || proved.is_empty() && gathers.list.is_empty() {
+        if test == Truth::Known(false) || proved.is_empty() && gathers.is_empty() {
             return None;
         }
         let wide =
             |(inst, sum): (Inst, super::sum::Sum)| (inst, Wide::of(&sum, &mut before, &counters));
         let proved = proved.into_iter().map(wide).collect();
-        let saved = match gathers.list.is_empty() {
+        let saved = match gathers.is_empty() {
             true => Vec::new(),
             false => save(&mut before),
         };
         let test = match test {
-            Truth::Known(_) if gathers.list.is_empty() => None,
+            Truth::Known(_) if gathers.is_empty() => None,
             test => Some(before.truth(test)),
         };
         Some(Plan {
@@ -222,7 +216,7 @@ impl Versions<'_> {
     }
 
     /// Takes the checks out of a loop.
-    fn make_fast(&mut self, fast: Inst, plan: &Plan, (copy, seen): (&InstCopy, &[Var])) {
+    fn make_fast(&mut self, fast: Inst, plan: &Plan, copy: &InstCopy) {
         let at = |inst: &Inst| copy.insts.get(inst).copied().unwrap_or(*inst);
         let mut put = HashMap::new();
         for (inst, wide) in &plan.proved {
@@ -230,12 +224,6 @@ impl Versions<'_> {
             let mut code = Code::new(self.function, inst);
             let index = wide.put(&mut code, copy);
             code.select(index);
-            put.insert(inst, code.insts);
-        }
-        for gather in &plan.gathers.list {
-            let inst = at(&gather.inst);
-            let mut code = Code::new(self.function, inst);
-            plan.gathers.limits[gather.limit].put(&mut code, seen[gather.limit]);
             put.insert(inst, code.insts);
         }
         self.put_in(fast, &mut put);
@@ -252,6 +240,31 @@ impl Versions<'_> {
                 made.push(inst);
             }
             self.function.regions[region].insts = made;
+        }
+    }
+
+    /// Has the rest of a turn, from a gather on, be done only if no index was out of bounds.
+    fn go_on_inside(&mut self, around: Inst, (inst, gather): (Inst, &Gather), outside: Var) {
+        for region in self.function.insts[around].data.regions() {
+            let insts = &self.function.regions[region].insts;
+            let Some(at) = insts.iter().position(|&other| other == inst) else {
+                for inner in insts.clone() {
+                    self.go_on_inside(inner, (inst, gather), outside);
+                }
+                continue;
+            };
+            let rest = self.function.regions[region].insts.split_off(at);
+            let then_region = self.new_region(rest);
+            let mut code = Code::new(self.function, inst);
+            let cond = gather.look(&mut code, outside);
+            code.effect(InstData::If {
+                cond,
+                then_region,
+                else_region: None,
+            });
+            let look = code.into_insts();
+            self.function.regions[region].insts.extend(look);
+            return;
         }
     }
 
@@ -275,9 +288,10 @@ impl Versions<'_> {
         made: &mut Vec<Inst>,
     ) {
         let outside = self.new_var("out_of_bounds", Type::BOOL);
-        let limits = plan.gathers.limits.iter();
-        let seen: Vec<Var> = limits.map(|limit| self.new_var("seen", limit.ty)).collect();
-        self.make_fast(copy.inst, plan, (copy, &seen));
+        self.make_fast(copy.inst, plan, copy);
+        for gather in &plan.gathers {
+            self.go_on_inside(copy.inst, (copy.insts[&gather.inst], gather), outside);
+        }
         self.make_slow(slow);
         self.slow.insert(slow);
         let location = self.function.insts[slow].location;
@@ -295,10 +309,7 @@ impl Versions<'_> {
             Type::BOOL,
         );
         code.effect(InstData::VarSet(outside, untried));
-        let before = std::mem::take(&mut code.insts);
-        plan.gathers.look(&mut code, copy.inst, (&seen, outside));
-        let tries = std::mem::replace(&mut code.insts, before);
-        let then_region = code.region(tries);
+        let then_region = code.region(vec![copy.inst]);
         code.effect(InstData::If {
             cond: test,
             then_region,
@@ -372,11 +383,6 @@ impl<'f> Code<'f> {
 
     fn region(&mut self, insts: Vec<Inst>) -> Region {
         self.function.regions.push(RegionData { insts })
-    }
-
-    /// An instruction that there is.
-    pub(super) fn put(&mut self, inst: Inst) {
-        self.insts.push(inst);
     }
 
     /// The index of the access.
