@@ -3,6 +3,8 @@
 //!
 //! - `--filter TEXT`: the programs whose names hold it;
 //! - `--samples N`: how often each is timed, 31 if not said;
+//! - `--instructions`: no times, but the instructions that the small sizes execute on the CPU, with checks and without, which do
+//!   not depend on what else the machine does;
 //! - `--write FOLDER`: no times, but the PTX of the kernels, as `checked/KERNEL.ptx`, `unchecked/KERNEL.ptx` and
 //!   `nvcc/PROGRAM.ptx`; for sm_90 where there is no GPU;
 //! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
@@ -17,6 +19,8 @@
 mod code;
 #[path = "../driver.rs"]
 mod driver;
+#[path = "../instructions.rs"]
+mod instructions;
 mod twin;
 
 use std::path::PathBuf;
@@ -38,6 +42,7 @@ const LEAST: f64 = 1.0;
 struct Options {
     filter: String,
     samples: usize,
+    instructions: bool,
     write: Option<PathBuf>,
     /// Folders of PTX, and whether it is in place of code with checks.
     folders: Vec<(bool, PathBuf)>,
@@ -47,6 +52,7 @@ fn options() -> Options {
     let mut options = Options {
         filter: String::new(),
         samples: 31,
+        instructions: false,
         write: None,
         folders: Vec::new(),
     };
@@ -58,6 +64,7 @@ fn options() -> Options {
                 let number = args.next().and_then(|number| number.parse().ok());
                 options.samples = number.expect("`--samples` has a number");
             }
+            "--instructions" => options.instructions = true,
             "--write" => {
                 options.write = Some(args.next().expect("`--write` has a folder").into());
             }
@@ -88,6 +95,9 @@ fn main() -> kiln::Result<()> {
             .iter()
             .filter(|b| b.name.contains(&options.filter))
     };
+    if options.instructions {
+        return compare_instructions(chosen());
+    }
     if let Some(folder) = &options.write {
         return code::write(folder, checked.target(), chosen());
     }
@@ -126,6 +136,44 @@ fn main() -> kiln::Result<()> {
         println!("{}", row.json());
     }
     Ok(())
+}
+
+/// Prints how many instructions of compiled code programs execute on the CPU.
+fn compare_instructions<'b>(programs: impl Iterator<Item = &'b Benchmark>) -> kiln::Result<()> {
+    let with = |hooks| Jit::builder().device(Device::cpu()).hooks(hooks).build();
+    let jits = [with(kiln::hooks::standard())?, with(without_checks())?];
+    let mut ratios = Vec::new();
+    for program in programs {
+        let [checked, unchecked] = jits.each_ref().map(|jit| instructions_of(program, jit));
+        let (checked, unchecked) = (checked?, unchecked?);
+        let ratio = checked as f64 / unchecked as f64;
+        println!(
+            "{:<32} {checked:>10} {unchecked:>10} {ratio:>7.3}",
+            program.name
+        );
+        ratios.push(ratio);
+    }
+    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    let worst = ratios.into_iter().fold(0.0, f64::max);
+    println!("geometric mean {mean:.3}, worst {worst:.3}");
+    Ok(())
+}
+
+/// The instructions of compiled code in a run.
+fn instructions_of(program: &Benchmark, jit: &Jit) -> kiln::Result<u64> {
+    let mut workload = (program.make)(jit, Size::Small)?;
+    let mut on_jit = OnJit(jit);
+    // The first run compiles, and threads that are being started cannot be stepped through.
+    workload.reset(&mut on_jit)?;
+    workload.run(&mut on_jit)?;
+    workload.reset(&mut on_jit)?;
+    workload.again(&mut on_jit)?;
+    let counted = instructions::Counted::CompiledCode;
+    let counted = instructions::count(counted, &mut || {
+        workload.run(&mut on_jit)?;
+        Ok(jit.synchronize()?)
+    });
+    Ok(counted.unwrap_or_else(|error| panic!("{}: {error}", program.name)))
 }
 
 /// Medians of a program, in milliseconds a run.
