@@ -10,14 +10,12 @@ use std::fmt::{self, Write};
 use expect_test::expect_file;
 use kiln::core::args::Arg;
 use kiln::core::front::AsKernel;
-use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln_suite::without_checks;
 
 use super::count;
 use super::listing::Listing;
-
-const SM: u32 = 90;
+use super::machine::{SM, jit};
 
 /// What was recorded, a line a kernel.
 const RECORDED: &str = include_str!("gpucc.txt");
@@ -382,10 +380,7 @@ fn gpuccs_kernels_are_what_is_recorded() -> kiln::Result<()> {
         println!("no ptxas: nothing is compared");
         return Ok(());
     }
-    let builder = Jit::builder()
-        .device(Device::cpu())
-        .target(Target::Ptx(PtxTarget::for_sm(SM)));
-    let jit = builder.hooks(without_checks()).build()?;
+    let jit = jit(without_checks())?;
     let twins = count::ptx_of_nvcc("gpucc.cu", SM);
     let mut table = String::from(HEAD);
     for micro in MICROS {

@@ -3,8 +3,21 @@
 use std::fmt;
 use std::process::Command;
 
+use kiln::core::hook::HookSet;
+use kiln::core::target::{PtxTarget, Target};
+use kiln::prelude::*;
+
 use super::count::{Folder, entry};
 use super::listing::{Listing, disassemble};
+
+/// The architecture for which machine code is compared.
+pub const SM: u32 = 90;
+
+/// Compiles for it, on a machine without a GPU.
+pub fn jit(hooks: HookSet) -> kiln::Result<Jit> {
+    let builder = Jit::builder().device(Device::cpu()).hooks(hooks);
+    builder.target(Target::Ptx(PtxTarget::for_sm(SM))).build()
+}
 
 /// What is compared of the machine code of a kernel.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

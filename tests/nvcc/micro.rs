@@ -8,13 +8,10 @@ use std::fmt::Write;
 
 use expect_test::expect_file;
 use kiln::core::inspect::Inspection;
-use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln_suite::without_checks;
 
-use super::machine::{HEAD, of_entry, of_nvcc, recorded};
-
-const SM: u32 = 90;
+use super::machine::{HEAD, SM, jit, of_entry, of_nvcc, recorded};
 
 /// What was recorded, a line a kernel.
 const RECORDED: &str = include_str!("micro.txt");
@@ -173,10 +170,7 @@ fn micro_kernels_are_what_is_recorded() -> kiln::Result<()> {
         println!("no ptxas: nothing is compared");
         return Ok(());
     }
-    let builder = Jit::builder()
-        .device(Device::cpu())
-        .target(Target::Ptx(PtxTarget::for_sm(SM)));
-    let jit = builder.hooks(without_checks()).build()?;
+    let jit = jit(without_checks())?;
     let mut table = String::from(HEAD);
     for (name, inspection) in looks(&jit)? {
         let ours = of_entry(inspection.ptx()?, SM).expect("there is a ptxas");

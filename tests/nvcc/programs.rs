@@ -8,13 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use expect_test::expect_file;
-use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, Launch, Launcher, Lines, Size, without_checks};
 
-use super::machine::{HEAD, Machine, of_entry, of_nvcc, recorded};
-
-const SM: u32 = 90;
+use super::machine::{HEAD, Machine, SM, jit, of_entry, of_nvcc, recorded};
 
 /// What was recorded, a line a kernel.
 const RECORDED: &str = include_str!("programs.txt");
@@ -39,23 +36,13 @@ impl Launcher for Look<'_> {
     }
 }
 
-fn jit(has_checks: bool) -> kiln::Result<Jit> {
-    let builder = Jit::builder()
-        .device(Device::cpu())
-        .target(Target::Ptx(PtxTarget::for_sm(SM)));
-    match has_checks {
-        true => builder.build(),
-        false => builder.hooks(without_checks()).build(),
-    }
-}
-
 #[test]
 fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
     if std::env::var_os("KILN_PTXAS").is_none() {
         println!("no ptxas: nothing is compared");
         return Ok(());
     }
-    let (checked, unchecked) = (jit(true)?, jit(false)?);
+    let (checked, unchecked) = (jit(kiln::hooks::standard())?, jit(without_checks())?);
     let mut table = String::from(HEAD);
     for benchmark in BENCHMARKS {
         let mut workload = (benchmark.make)(&checked, Size::Small)?;
