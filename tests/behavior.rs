@@ -3,6 +3,7 @@
 //! Apart are the cases that run on every device (`tests/suite.rs`, `tests/gpu.rs`, `tests/litmus.rs`) and
 //! what is measured in a process with little memory, which must be small (`tests/memory_limits.rs`).
 
+mod alignment;
 mod checks;
 mod cpu_code;
 mod cpu_warps;

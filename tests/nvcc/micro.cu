@@ -87,3 +87,20 @@ extern "C" __global__ void turn_twice(float *__restrict__ x, float by) {
     for (int j = 0; j < 16; ++j)
         x[i + j * 32] = values[j];
 }
+
+struct Body {
+    float at[3];
+    float mass;
+};
+
+extern "C" __global__ void read_structs(const Body *__restrict__ x, float *__restrict__ y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    Body body = x[i];
+    y[i] = body.mass * (body.at[0] + body.at[1] + body.at[2]);
+}
+
+extern "C" __global__ void read_four(const float *__restrict__ x, float *__restrict__ y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const float *four = x + 4 * i;
+    y[i] = four[3] * (four[0] + four[1] + four[2]);
+}

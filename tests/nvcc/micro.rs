@@ -132,6 +132,30 @@ fn turn_twice(x: &mut [f32], by: f32) {
     }
 }
 
+/// Four numbers that belong together.
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Body {
+    at: [f32; 3],
+    mass: f32,
+}
+
+/// A struct of four numbers is one access.
+#[kernel]
+fn read_structs(x: &[Body], y: &mut [f32]) {
+    let i = global_id().x;
+    let body = x[i];
+    y[i] = body.mass * (body.at[0] + body.at[1] + body.at[2]);
+}
+
+/// So are four neighbours.
+#[kernel]
+fn read_four(x: &[f32], y: &mut [f32]) {
+    let i = global_id().x;
+    let four = &x[4 * i..4 * i + 4];
+    y[i] = four[3] * (four[0] + four[1] + four[2]);
+}
+
 /// Looks at a kernel, whose twin has its name.
 macro_rules! look {
     ($jit:ident, $kernel:ident($($arg:expr),*)) => {
@@ -143,6 +167,7 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
     let (x64, mut y64) = (jit.zeros::<f64>(8)?, jit.zeros::<f64>(8)?);
     let (x32, mut y32) = (jit.zeros::<f32>(8)?, jit.zeros::<f32>(8)?);
     let (x8, mut y8) = (jit.zeros::<u8>(8)?, jit.zeros::<u8>(8)?);
+    let bodies = jit.zeros::<Body>(8)?;
     let u32s = jit.zeros::<u32>(8)?;
     let mut z = jit.zeros::<u32>(8)?;
     let filter = Filter {
@@ -161,6 +186,8 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
         look!(jit, sum_of_differences(&u32s, &u32s, &mut z)),
         look!(jit, bounded(&mut z)),
         look!(jit, turn_twice(&mut y32, 0.5f32)),
+        look!(jit, read_structs(&bodies, &mut y32)),
+        look!(jit, read_four(&x32, &mut y32)),
     ])
 }
 

@@ -79,7 +79,8 @@ impl ArgSignature {
         },
     };
 
-    /// The signature without the facts that are only compiled in on demand, unless `keep`.
+    /// The signature without the facts about values that are only compiled in on demand, unless `keep`. What is
+    /// known of an address stays.
     #[doc(hidden)]
     #[inline]
     pub fn keeping_facts(self, keep: bool) -> Self {
@@ -87,11 +88,59 @@ impl ArgSignature {
             return self;
         }
         let facts = ArgFacts {
-            wide: self.facts.wide,
-            ..ArgFacts::default()
+            equal_one: false,
+            divisible_by_16: false,
+            ..self.facts
         };
         Self { facts, ..self }
     }
+
+    /// Whether code for arguments of the signature `made_for` takes one of this signature, of which more may be known.
+    ///
+    /// # Errors
+    /// Why not.
+    #[doc(hidden)]
+    pub fn fits(self, made_for: Self) -> Result<(), Unfit> {
+        let (given, known) = (self.facts, made_for.facts);
+        if (self.ty, self.kind) != (made_for.ty, made_for.kind) {
+            return Err(Unfit::Type);
+        }
+        let lacking = [
+            (
+                given.aligned_16,
+                known.aligned_16,
+                "at an address that is a multiple of 16",
+            ),
+            (given.equal_one, known.equal_one, "equal to 1"),
+            (
+                given.divisible_by_16,
+                known.divisible_by_16,
+                "a multiple of 16",
+            ),
+            // The number of bits of a length decides types, so code for longer slices takes no shorter ones.
+            (given.wide, known.wide, "a slice of 2^32 elements or more"),
+            (
+                !given.wide,
+                !known.wide,
+                "a slice of fewer than 2^32 elements",
+            ),
+        ];
+        let mut lacking = lacking.into_iter();
+        match lacking.find(|(given, known, _)| *known && !given) {
+            Some((.., fact)) => Err(Unfit::Fact(fact)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why code for arguments of other signatures does not take an argument.
+#[doc(hidden)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Unfit {
+    /// It has another type.
+    Type,
+    /// It is not what the code was made for.
+    Fact(&'static str),
 }
 
 /// One argument of a launch. What is made of `&mut Buffer` is that borrow, and as little as a borrow can

@@ -305,6 +305,19 @@ pub enum LaunchError {
         /// The arguments that the launch is given.
         given: String,
     },
+    /// A prepared kernel is launched with an argument of which less is known than of that it was prepared for.
+    #[error("{}", error_text!(
+        "argument {argument} of the launch of `{kernel}` is not {fact}, and the kernel was prepared for one that is; \
+         call `compile` again for these arguments, or launch the kernel itself, which finds the code for each"
+    ))]
+    OtherFacts {
+        /// The kernel.
+        kernel: String,
+        /// Which argument, counted from 1.
+        argument: usize,
+        /// What the code was made for.
+        fact: &'static str,
+    },
 }
 
 debug_as_text!(LaunchError);

@@ -135,7 +135,7 @@ impl JitBuilder {
         self.change(|options| options.compile(compile))
     }
 
-    /// Sets whether facts about arguments, such as 16-byte alignment, are compiled in.
+    /// Sets whether facts about arguments, such as integers that are multiples of 16, are compiled in.
     pub fn specialize_facts(self, specialize: bool) -> JitBuilder {
         self.change(|options| options.specialize_facts(specialize))
     }

@@ -37,8 +37,9 @@ use kiln_compiler::target::Target;
 pub struct JitOptions {
     /// Compile options.
     pub compile: CompileOptions,
-    /// Whether facts about arguments (16-byte alignment, integers equal to 1 or divisible by 16)
-    /// are compiled in. A launch whose arguments have other facts is another specialization.
+    /// Whether facts about the values of arguments (integers equal to 1 or divisible by 16) are compiled in. A
+    /// launch whose arguments have other facts is another specialization. That a slice begins at a multiple of 16
+    /// bytes, as each whole buffer does, is always compiled in.
     pub specialize_facts: bool,
     /// Code for this target instead of what the device reports; for inspecting code of machines
     /// that are not here.
@@ -76,7 +77,7 @@ impl JitOptions {
         JitOptions { compile, ..self }
     }
 
-    /// Sets whether facts about arguments, such as 16-byte alignment, are compiled in.
+    /// Sets whether facts about arguments, such as integers that are multiples of 16, are compiled in.
     #[must_use]
     pub fn specialize_facts(self, specialize_facts: bool) -> JitOptions {
         JitOptions {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Jit;
 use super::load::type_forms;
 use crate::cache::Specialized;
-use kiln_compiler::args::{Arg, ArgSignature, Converted};
+use kiln_compiler::args::{Arg, ArgSignature, Converted, Unfit};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::Result;
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
@@ -90,19 +90,7 @@ impl Prepared {
         let name = || self.specialized.info().name.clone();
         let converted = self.jit.convert(&name, args)?;
         let args = converted.as_ref().map_or(args, Converted::args);
-        let fits = args.len() == self.signature.len()
-            && args
-                .iter()
-                .zip(&self.signature)
-                .all(|(a, s)| self.accepts(a, s));
-        if !fits {
-            return Err(LaunchError::OtherSignature {
-                kernel: self.specialized.info().name.clone(),
-                prepared: self.types.clone(),
-                given: type_forms(args),
-            }
-            .into());
-        }
+        self.accepts(args)?;
         let loaded = match self.specialized.find(config.block) {
             Some(loaded) => loaded,
             None => self.jit.code_for(&self.specialized, &config)?,
@@ -110,9 +98,44 @@ impl Prepared {
         self.jit.launch_loaded(&loaded, &config, args)
     }
 
-    /// Whether `arg` has the type it was prepared for, and the facts if they were compiled in.
-    fn accepts(&self, arg: &Arg<'_>, prepared: &ArgSignature) -> bool {
+    /// Whether it was prepared for arguments like these: of the same types, of which as much is known as was
+    /// compiled in.
+    fn accepts(&self, args: &[Arg<'_>]) -> Result<(), LaunchError> {
         let keep = self.jit.0.options.specialize_facts;
-        arg.signature().keeping_facts(keep) == prepared.keeping_facts(keep)
+        let both = |(arg, made_for): (&Arg<'_>, &ArgSignature)| {
+            let (given, made_for) = (arg.signature(), *made_for);
+            (given.keeping_facts(keep), made_for.keeping_facts(keep))
+        };
+        let pairs = || args.iter().zip(&self.signature).map(both);
+        let fits = |(given, made_for): (ArgSignature, ArgSignature)| {
+            given == made_for || given.fits(made_for).is_ok()
+        };
+        if args.len() == self.signature.len() && pairs().all(fits) {
+            return Ok(());
+        }
+        let unfit = pairs().map(|(given, made_for)| given.fits(made_for).err());
+        Err(self.refused(args, &unfit.collect::<Vec<_>>()))
+    }
+
+    #[cold]
+    fn refused(&self, args: &[Arg<'_>], unfit: &[Option<Unfit>]) -> LaunchError {
+        let kernel = self.specialized.info().name.clone();
+        let of_type = args.len() != self.signature.len() || unfit.contains(&Some(Unfit::Type));
+        let lacking = unfit.iter().enumerate().find_map(|(i, unfit)| match unfit {
+            Some(Unfit::Fact(fact)) => Some((i, *fact)),
+            _ => None,
+        });
+        match lacking {
+            Some((position, fact)) if !of_type => LaunchError::OtherFacts {
+                kernel,
+                argument: position + 1,
+                fact,
+            },
+            _ => LaunchError::OtherSignature {
+                kernel,
+                prepared: self.types.clone(),
+                given: type_forms(args),
+            },
+        }
     }
 }

@@ -60,8 +60,13 @@ impl OptLevel {
 /// constant offset only if the offsets are split off before InstCombine runs, hence the passes
 /// ahead of `default<O3>`. They see nothing while variables are stack slots, hence `sroa` first;
 /// address spaces are inferred early so that alias analysis knows them.
+///
+/// Addresses from inside of structs are values only after `default<O3>`. What it knows of alignment does not go
+/// through a change of address space, so both are inferred behind it, before the code generator makes vectors of
+/// accesses.
 const PTX_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
-     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>),default<O3>";
+     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>),default<O3>,\
+     function(infer-address-spaces,infer-alignment)";
 
 /// The least that makes values of variables, for code that is compiled often and hardly run.
 const HOST_QUICK: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\

@@ -69,6 +69,12 @@ fn all_of(text: &str) -> Vec<Error> {
             given: own(),
         }
         .into(),
+        LaunchError::OtherFacts {
+            kernel: own(),
+            argument: 1,
+            fact: "equal to 1",
+        }
+        .into(),
         LaunchStopped::Cancelled { kernel: own() }.into(),
         BackendError::new("verify", text).into(),
         InspectError::tool("ptxas", Path::new(text), own()).into(),
