@@ -9,6 +9,8 @@
 //!   `nvcc/PROGRAM.ptx`; for sm_90 where there is no GPU;
 //! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
 //!   folder for kernels that have a `KERNEL.ptx` there. So one asks what an edit of the code is worth before a pass does it.
+//! - `--without HOOK`: Kiln's kernels are compiled without a standard hook, as `by-value`; may be said again for more;
+//! - `--facts`: what is known of integers is compiled in, too.
 //!
 //! Each program runs four ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
 //! checks and without, nvcc's machine code (by the `ptxas` of its toolkit), and nvcc's PTX made machine code by the driver as
@@ -27,6 +29,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use code::InFolder;
+use kiln::core::hook::HookSet;
 use kiln::core::runtime::{DeviceKind, Event};
 use kiln::core::target::Target;
 use kiln::prelude::*;
@@ -46,15 +49,40 @@ struct Options {
     write: Option<PathBuf>,
     /// Folders of PTX, and whether it is in place of code with checks.
     folders: Vec<(bool, PathBuf)>,
+    without: Vec<String>,
+    facts: bool,
+}
+
+impl Options {
+    /// A `Jit` with these hooks, as far as they are not to be left out.
+    fn jit(&self, device: &Device, hooks: HookSet) -> kiln::Result<Jit> {
+        let leave_out = |hooks: HookSet, name: &String| hooks.without(name);
+        let hooks = self.without.iter().fold(hooks, leave_out);
+        let builder = Jit::builder().device(device.clone()).hooks(hooks);
+        builder.specialize_facts(self.facts).build()
+    }
 }
 
 fn options() -> Options {
     let mut options = Options {
         filter: String::new(),
         samples: 31,
-        instructions: false,
-        write: None,
-        folders: Vec::new(),
+    instructions: bool,
+    write: Option<PathBuf>,
+    /// Folders of PTX, and whether it is in place of code with checks.
+    folders: Vec<(bool, PathBuf)>,
+    without: Vec<String>,
+    facts: bool,
+}
+
+impl Options {
+    /// A `Jit` with these hooks, as far as they are not to be left out.
+    fn jit(&self, device: &Device, hooks: HookSet) -> kiln::Result<Jit> {
+        let leave_out = |hooks: HookSet, name: &String| hooks.without(name);
+        let hooks = self.without.iter().fold(hooks, leave_out);
+        let builder = Jit::builder().device(device.clone()).hooks(hooks);
+        builder.specialize_facts(self.facts).build()
+    }
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -72,6 +100,14 @@ fn options() -> Options {
                 let folder = args.next().expect("what code is from is a folder");
                 options.folders.push((arg == "--checked", folder.into()));
             }
+            "--without" => {
+                let name = args.next().expect("`--without` has the name of a hook");
+                let known = kiln::hooks::standard();
+                let known: Vec<&str> = known.iter().map(|hook| hook.name()).collect();
+                assert!(known.contains(&&*name), "no hook `{name}`, but {known:?}");
+                options.without.push(name);
+            }
+            "--facts" => options.facts = true,
             // Cargo's own.
             "--bench" => {}
             other => panic!("no option `{other}`"),
@@ -82,13 +118,9 @@ fn options() -> Options {
 
 fn main() -> kiln::Result<()> {
     let options = options();
-    let checked = Jit::new()?;
-    let with = |hooks| {
-        Jit::builder()
-            .device(checked.device().clone())
-            .hooks(hooks)
-            .build()
-    };
+    let device = Device::best()?;
+    let with = |hooks| options.jit(&device, hooks);
+    let checked = with(kiln::hooks::standard())?;
     let unchecked = with(without_checks())?;
     let chosen = || {
         BENCHMARKS
