@@ -59,6 +59,12 @@ extern "C" __global__ void sum_of_differences(const unsigned *__restrict__ x, co
     z[i] = __usad(x[i], y[i], z[i]);
 }
 
+extern "C" __global__ void sum_of_short_differences(const unsigned short *__restrict__ x,
+                                                    const unsigned short *__restrict__ y, unsigned *__restrict__ z) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    z[i] = __usad(x[i], y[i], z[i]);
+}
+
 extern "C" __global__ void __launch_bounds__(64) bounded(unsigned *__restrict__ y) {
     int t = threadIdx.x;
     y[t] = t / 64;

@@ -95,6 +95,12 @@ fn sum_of_differences(x: &[u32], y: &[u32], z: &mut [u32]) {
     z[i] += x[i].abs_diff(y[i]);
 }
 
+#[kernel]
+fn sum_of_short_differences(x: &[u16], y: &[u16], z: &mut [u32]) {
+    let i = global_id().x;
+    z[i] += x[i].abs_diff(y[i]) as u32;
+}
+
 /// The division is by a power of two, and of what is below it.
 #[kernel(launch_bounds(64))]
 fn bounded(y: &mut [u32]) {
@@ -169,6 +175,7 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
     let (x8, mut y8) = (jit.zeros::<u8>(8)?, jit.zeros::<u8>(8)?);
     let bodies = jit.zeros::<Body>(8)?;
     let u32s = jit.zeros::<u32>(8)?;
+    let u16s = jit.zeros::<u16>(8)?;
     let mut z = jit.zeros::<u32>(8)?;
     let filter = Filter {
         scale: 1.0,
@@ -184,6 +191,7 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
         look!(jit, count_trailing(&u32s, &mut z)),
         look!(jit, count_leading(&u32s, &mut z)),
         look!(jit, sum_of_differences(&u32s, &u32s, &mut z)),
+        look!(jit, sum_of_short_differences(&u16s, &u16s, &mut z)),
         look!(jit, bounded(&mut z)),
         look!(jit, turn_twice(&mut y32, 0.5f32)),
         look!(jit, read_structs(&bodies, &mut y32)),

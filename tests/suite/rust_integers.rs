@@ -6,7 +6,20 @@ use kiln::prelude::*;
 use super::Outcome;
 
 super::chapter![
-    of_i8, of_i16, of_i32, of_i64, of_u8, of_u16, of_u32, of_u64, of_floats
+    of_i8,
+    of_i16,
+    of_i32,
+    of_i64,
+    of_u8,
+    of_u16,
+    of_u32,
+    of_u64,
+    of_floats,
+    sums_of_u8,
+    sums_of_u16,
+    sums_of_u32,
+    sums_of_i16,
+    sums_of_i32
 ];
 
 /// Integers with few ones, few zeros, and as chance has them.
@@ -111,6 +124,21 @@ macro_rules! integers {
             sum
         });
     )*};
+}
+
+/// Sums of absolute differences, for which GPUs have one instruction.
+macro_rules! sums {
+    ($($case:ident $t:ident $module:ident)*) => {$(
+        case!($case, $t, $module, |x, y, n| {
+            let sum = n.wrapping_mul(0x0100_0193).wrapping_add(x.abs_diff(y) as u32);
+            let above = if x >= y { x.wrapping_sub(y) } else { y.wrapping_sub(x) };
+            (sum as u64) << 32 | (above as u64 & 0xffff_ffff)
+        });
+    )*};
+}
+sums! {
+    sums_of_u8 u8 of_bytes  sums_of_u16 u16 of_shorts  sums_of_u32 u32 of_words
+    sums_of_i16 i16 of_signed_shorts  sums_of_i32 i32 of_signed_words
 }
 
 /// Methods of signed integers. A divisor of 0 is none here, as the host panics for it.

@@ -6,10 +6,10 @@
 //! conversions and atomics.
 
 use kiln_ir::gpu_on_host::{Change, Element, Operation, RowCall};
-use kiln_ir::{AtomicOp, Cell, IntrinsicDef, Lowering, Meaning, Scalar};
+use kiln_ir::{AtomicOp, Cell, IntrinsicDef, Lowering, Meaning, Scalar, TypePattern};
 
 use crate::gpu::nvptx::HIDDEN_ADDRESS;
-use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
+use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, SUMS, WORD_OF_64};
 use crate::llvm::operations::llvm_suffix;
 
 /// The types in the order in which they stand for a cell of inline PTX that several have: what PTX
@@ -29,6 +29,30 @@ const WHOLE_REGISTERS_FIRST: [Scalar; Scalar::ALL.len()] = [
     Scalar::I8,
     Scalar::Bool,
 ];
+
+/// The absolute difference of two integers, added to a third (PTX ISA, "sad"): no row of the library, as code
+/// generation finds it in other operations.
+static SUM_OF_DIFFERENCE: IntrinsicDef = IntrinsicDef::new(
+    "sum_of_difference",
+    &[TypePattern::Chosen; 3],
+    TypePattern::Exact(Scalar::U32),
+    Meaning::Pure(|scalar, args| {
+        let (x, y, sum) = (args[0] as u32, args[1] as u32, args[2] as u32);
+        let difference = match scalar {
+            Scalar::I32 => x.cast_signed().abs_diff(y.cast_signed()),
+            _ => x.abs_diff(y),
+        };
+        u64::from(sum.wrapping_add(difference))
+    }),
+);
+
+fn sum_of_difference(scalar: Scalar) -> Operation {
+    Operation::Row(RowCall {
+        row: &SUM_OF_DIFFERENCE,
+        scalar,
+        params: vec![scalar; 3],
+    })
+}
 
 /// The operation of a row's cell; `None` for a row that has none here, as it means a function of the IR, which
 /// is called.
@@ -154,6 +178,8 @@ pub(super) fn of_intrinsic(
         "llvm.nvvm.membar.cta" | "llvm.nvvm.membar.gl" | "llvm.nvvm.membar.sys" => {
             Some(Operation::Nothing)
         }
+        _ if wanted == SUMS[0] => Some(sum_of_difference(Scalar::U32)),
+        _ if wanted == SUMS[1] => Some(sum_of_difference(Scalar::I32)),
         "llvm.nvvm.i2f.rz" => Some(to_float(true, 32)),
         "llvm.nvvm.ui2f.rz" => Some(to_float(false, 32)),
         "llvm.nvvm.ll2f.rz" => Some(to_float(true, 64)),

@@ -10,10 +10,12 @@
 //! | `boolean` | conversions between integers and floats of what is 0 or 1 |
 //! | `narrow` | stores of a part of a register that holds a float |
 //! | `pairs` | pairs of 16-bit integers with a constant |
-//! | `slow` | counts of the zeros below the lowest one |
+//! | `slow` | counts of the zeros below the lowest one and above the highest |
+//! | `differences` | absolute differences, and sums of them |
 //! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
 
 mod boolean;
+mod differences;
 mod narrow;
 mod pairs;
 mod short;
@@ -29,6 +31,7 @@ use inkwell::values::{
 
 use crate::llvm::error::BackendError;
 
+pub(crate) use differences::SUMS;
 pub(crate) use narrow::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
 
 /// Rewrites a module, after the passes, so that `ptxas` makes of it what it says.
@@ -38,6 +41,7 @@ pub(crate) fn write_around<'ctx>(
 ) -> Result<(), BackendError> {
     boolean::convert_by_selecting(context, module)?;
     slow::write_short(context, module)?;
+    differences::add_at_once(context, module)?;
     narrow::cut_before_storing(context, module)
 }
 
