@@ -110,3 +110,14 @@ extern "C" __global__ void read_four(const float *__restrict__ x, float *__restr
     const float *four = x + 4 * i;
     y[i] = four[3] * (four[0] + four[1] + four[2]);
 }
+
+extern "C" __global__ void scale_tile(const unsigned *__restrict__ x, unsigned *__restrict__ y, int n) {
+    int first = blockIdx.x * 2048 + threadIdx.x;
+    bool full = (blockIdx.x + 1) * 2048 <= n;
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+        int i = first + j * 128;
+        if (full || i < n)
+            y[i] = x[i] * 3;
+    }
+}

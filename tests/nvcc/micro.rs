@@ -162,6 +162,20 @@ fn read_four(x: &[f32], y: &mut [f32]) {
     y[i] = four[3] * (four[0] + four[1] + four[2]);
 }
 
+/// A tile that is whole in all blocks but the last.
+#[kernel]
+fn scale_tile(x: &[u32], y: &mut [u32], n: usize) {
+    let first = block_idx().x * 2048 + thread_idx().x;
+    let full = (block_idx().x + 1) * 2048 <= n;
+    #[unroll]
+    for j in 0..16 {
+        let i = first + j * 128;
+        if full || i < n {
+            y[i] = x[i] * 3;
+        }
+    }
+}
+
 /// Looks at a kernel, whose twin has its name.
 macro_rules! look {
     ($jit:ident, $kernel:ident($($arg:expr),*)) => {
@@ -196,6 +210,7 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
         look!(jit, turn_twice(&mut y32, 0.5f32)),
         look!(jit, read_structs(&bodies, &mut y32)),
         look!(jit, read_four(&x32, &mut y32)),
+        look!(jit, scale_tile(&u32s, &mut z, 8usize)),
     ])
 }
 
