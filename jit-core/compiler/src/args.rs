@@ -137,9 +137,9 @@ impl ArgSignature {
 #[doc(hidden)]
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// It has another type.
+    /// The argument has another type.
     Type,
-    /// It is not what the code was made for.
+    /// The argument is not what the code was made for.
     Fact(&'static str),
 }
 

@@ -98,7 +98,7 @@ impl Prepared {
         self.jit.launch_loaded(&loaded, &config, args)
     }
 
-    /// Whether it was prepared for arguments like these: of the same types, of which as much is known as was
+    /// Whether the kernel was prepared for arguments like these: of the same types, of which as much is known as was
     /// compiled in.
     fn accepts(&self, args: &[Arg<'_>]) -> Result<(), LaunchError> {
         let keep = self.jit.0.options.specialize_facts;

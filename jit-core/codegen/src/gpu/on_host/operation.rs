@@ -38,9 +38,10 @@ static SUM_OF_DIFFERENCE: IntrinsicDef = IntrinsicDef::new(
     TypePattern::Exact(Scalar::U32),
     Meaning::Pure(|scalar, args| {
         let (x, y, sum) = (args[0] as u32, args[1] as u32, args[2] as u32);
-        let difference = match scalar {
-            Scalar::I32 => x.cast_signed().abs_diff(y.cast_signed()),
-            _ => x.abs_diff(y),
+        let difference = if scalar.is_signed_int() {
+            x.cast_signed().abs_diff(y.cast_signed())
+        } else {
+            x.abs_diff(y)
         };
         u64::from(sum.wrapping_add(difference))
     }),
