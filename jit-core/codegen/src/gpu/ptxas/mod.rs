@@ -31,6 +31,7 @@ use inkwell::values::{
 
 use crate::llvm::error::BackendError;
 
+#[cfg(feature = "gpu-on-host")]
 pub(crate) use differences::SUMS;
 pub(crate) use narrow::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64};
 
