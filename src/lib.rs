@@ -204,6 +204,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::plain::memory::*;
     pub use kiln_device_stdlib::plain::number::{Float, FloatOps as _, Int, Num, SignedOps as _};
     pub use kiln_device_stdlib::plain::ordering::Ordering;
+    pub use kiln_device_stdlib::plain::precision::*;
     pub use kiln_device_stdlib::plain::warp::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
     pub use kiln_jit_core::args;

@@ -5,6 +5,7 @@
 
 mod alignment;
 mod checks;
+mod choices;
 mod cpu_code;
 mod cpu_warps;
 mod errors;

@@ -12,7 +12,8 @@ use std::process::{Command, Stdio};
 use kiln::core::compile::{self, NoObserver};
 use kiln::core::hook::HookSet;
 use kiln::core::ir::{
-    Cell, Family, IntrinsicDef, Meaning, Scalar, ThreadPosition, TypePattern, Uniformity, parse,
+    Cell, Family, FastMath, IntrinsicDef, Meaning, Scalar, ThreadPosition, TypePattern, Uniformity,
+    parse,
 };
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::runtime::{CpuOptions, OnHostOptions};
@@ -124,10 +125,10 @@ fn assemble(ptx: &str, sm: u32) -> Result<(), String> {
 }
 
 /// The PTX of a module.
-fn compile(text: &str, sm: u32) -> Result<String, String> {
+fn compile(text: &str, sm: u32, fast: FastMath) -> Result<String, String> {
     let module = parse(text, &kiln::stdlib::find).map_err(|e| e.to_string())?;
     let target = Target::Ptx(PtxTarget::for_sm(sm));
-    let job = CompileJob::new(module, target, CompileOptions::default());
+    let job = CompileJob::new(module, target, CompileOptions::default().fast(fast));
     let compiled = compile::compile(job, &HookSet::new(), &NoObserver);
     let compiled = compiled.map_err(|e| e.to_string())?;
     Ok(compiled.code.ptx().expect("PTX").text.to_string())
@@ -137,7 +138,10 @@ fn compile(text: &str, sm: u32) -> Result<String, String> {
 fn check(def: &IntrinsicDef, open: Scalar, sm: u32) -> Result<(), String> {
     let processor = PtxTarget::for_sm(sm).processor();
     let has_cell = def.cells.iter().any(|cell| cell.family.has(processor));
-    let compiled = compile(&kernel(def, open), sm);
+    if !def.approximations.is_empty() {
+        assemble(&compile(&kernel(def, open), sm, FastMath::FAST)?, sm)?;
+    }
+    let compiled = compile(&kernel(def, open), sm, FastMath::NONE);
     match has_cell || matches!(def.meaning, Meaning::Body(_)) {
         true => assemble(&compiled?, sm),
         false => match compiled {
@@ -304,7 +308,7 @@ fn ptx(body: &str) -> String {
           return
         }}"
     );
-    let ptx = compile(&text, 90).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let ptx = compile(&text, 90, FastMath::NONE).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assemble(&ptx, 90).unwrap_or_else(|error| panic!("{error}"));
     ptx
 }

@@ -57,6 +57,7 @@
 //! | `math/trigonometric` | sine, cosine |
 //! | `math/inverse` | arc tangent, arc sine, arc cosine |
 //! | `math/power` | powers |
+//! | `math/approximation` | instructions of NVIDIA's GPUs |
 //!
 //! What is exact is so on every device:
 //!
@@ -150,6 +151,7 @@
 //! # }
 //! ```
 
+mod approximation;
 mod exponential;
 mod format;
 mod inverse;
@@ -190,19 +192,19 @@ methods! {
         fn copysign(self, sign: Self) -> Self = instruction!("math.copysign", "llvm.copysign");
 
         /// `e` to this power (see the module's table of errors, also for the following).
-        fn exp(self) -> Self = function!("math.exp", exponential::exp);
+        fn exp(self) -> Self = function!("math.exp", exponential::exp, approximation::EXP);
         /// 2 to this power.
-        fn exp2(self) -> Self = function!("math.exp2", exponential::exp2);
+        fn exp2(self) -> Self = function!("math.exp2", exponential::exp2, approximation::EXP2);
         /// The natural logarithm; of zero minus infinity, of negative numbers NaN, like the others.
-        fn ln(self) -> Self = function!("math.log", exponential::ln);
+        fn ln(self) -> Self = function!("math.log", exponential::ln, approximation::LN);
         /// The logarithm to base 2.
-        fn log2(self) -> Self = function!("math.log2", exponential::log2);
+        fn log2(self) -> Self = function!("math.log2", exponential::log2, approximation::LOG2);
         /// The logarithm to base 10.
-        fn log10(self) -> Self = function!("math.log10", exponential::log10);
+        fn log10(self) -> Self = function!("math.log10", exponential::log10, approximation::LOG10);
         /// The sine of an angle in radians; NaN for infinities.
-        fn sin(self) -> Self = function!("math.sin", trigonometric::sin);
+        fn sin(self) -> Self = function!("math.sin", trigonometric::sin, approximation::SIN);
         /// The cosine of an angle in radians; NaN for infinities.
-        fn cos(self) -> Self = function!("math.cos", trigonometric::cos);
+        fn cos(self) -> Self = function!("math.cos", trigonometric::cos, approximation::COS);
         /// The sine and the cosine, with the same bits as [`sin`](Self::sin) and [`cos`](Self::cos) and at
         /// little more than the cost of one; in the builder the fields `0` and `1` of a struct.
         fn sin_cos(self) -> (Self, Self) = function_of_two!("math.sin_cos", trigonometric::sin_cos);
@@ -215,7 +217,7 @@ methods! {
         /// The arc cosine, from 0 to pi; NaN beyond 1.
         fn acos(self) -> Self = function!("math.acos", inverse::acos);
         /// The hyperbolic tangent.
-        fn tanh(self) -> Self = function!("math.tanh", exponential::tanh);
+        fn tanh(self) -> Self = function!("math.tanh", exponential::tanh, approximation::TANH);
         /// The power with an exponent of the same type, with C's `pow` for special values.
         fn powf(self, exponent: Self) -> Self = function!("math.pow", power::pow);
 

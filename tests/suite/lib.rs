@@ -28,6 +28,7 @@ pub mod programs;
 pub mod quiet;
 mod row_patterns;
 mod rust_calls;
+mod rust_choices;
 mod rust_closures;
 mod rust_integers;
 mod rust_language;
@@ -121,6 +122,7 @@ pub fn cases() -> Vec<Case> {
         row_patterns::CASES,
         visibility::CASES,
         rust_calls::CASES,
+        rust_choices::CASES,
         rust_closures::CASES,
         rust_integers::CASES,
         rust_language::CASES,

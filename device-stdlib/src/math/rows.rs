@@ -41,8 +41,15 @@ macro_rules! instruction {
     };
 }
 
-/// A method that is a function written in the IR: the row's name, and what it computes.
+/// A method that is a function written in the IR: the row's name, and what it computes; the instruction of
+/// NVIDIA's GPUs that approximates it, if there is one.
 macro_rules! function {
+    (@row $name:ident($($arg:ident),*), $row:literal, $body:path, $approximations:path) => {
+        match $crate::math::rows::function!(@row $name($($arg),*), $row, $body) {
+            Some(row) => Some(row.with_approximations($approximations)),
+            None => None,
+        }
+    };
     (@row $name:ident($($arg:ident),*), $row:literal, $body:path) => {
         Some($crate::math::rows::of_floats(
             $row,

@@ -40,6 +40,7 @@
 //! | [`memory`] | barriers, fences, dynamic shared memory |
 //! | [`atomic`] | atomics |
 //! | [`ordering`] | orderings of atomics and fences |
+//! | [`precision`] | approximations, sums in another order |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`resolve`] | which function a method or a path means |
@@ -50,6 +51,7 @@ pub mod memory;
 pub mod method;
 pub mod number;
 pub mod ordering;
+pub mod precision;
 pub mod resolve;
 
 #[doc(no_inline)]

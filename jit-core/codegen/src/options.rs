@@ -1,5 +1,7 @@
 //! What decides the code besides the module and the target.
 
+use kiln_ir::{Bounds, FastMath};
+
 use crate::llvm::optimize::OptLevel;
 
 /// Options of a compilation: plain data, and part of the cache key.
@@ -13,6 +15,11 @@ pub struct CompileOptions {
     pub contract: bool,
     /// Whether the PTX says which line of Rust each instruction comes from (`.loc`).
     pub line_info: bool,
+    /// What floats may do, in all kernels.
+    pub fast: FastMath,
+    /// What an index out of bounds does in kernels that do not say it themselves; safe code cannot set it to
+    /// [`Bounds::Unchecked`].
+    bounds: Bounds,
 }
 
 impl Default for CompileOptions {
@@ -21,6 +28,8 @@ impl Default for CompileOptions {
             opt_level: OptLevel::O3,
             contract: true,
             line_info: false,
+            fast: FastMath::NONE,
+            bounds: Bounds::Checked,
         }
     }
 }
@@ -42,5 +51,62 @@ impl CompileOptions {
     #[must_use]
     pub fn line_info(self, line_info: bool) -> CompileOptions {
         CompileOptions { line_info, ..self }
+    }
+
+    /// Sets what floats may do besides rounding each result, in all kernels.
+    ///
+    /// ```
+    /// use kiln_codegen::CompileOptions;
+    /// use kiln_ir::FastMath;
+    ///
+    /// let options = CompileOptions::default().fast(FastMath::FAST | FastMath::FLUSH);
+    /// assert!(options.fast.has(FastMath::APPROXIMATE));
+    /// ```
+    #[must_use]
+    pub fn fast(self, fast: FastMath) -> CompileOptions {
+        CompileOptions { fast, ..self }
+    }
+
+    /// Has an index out of bounds be that of the last element, in kernels that do not say it themselves. An
+    /// access of a slice without elements still ends its thread.
+    ///
+    /// ```
+    /// use kiln_codegen::CompileOptions;
+    /// use kiln_ir::Bounds;
+    ///
+    /// assert_eq!(CompileOptions::default().clamped().bounds(), Bounds::Clamped);
+    /// ```
+    #[must_use]
+    pub fn clamped(self) -> CompileOptions {
+        CompileOptions {
+            bounds: Bounds::Clamped,
+            ..self
+        }
+    }
+
+    /// Leaves out the checks of indices, in kernels that do not say themselves what an index out of bounds does.
+    ///
+    /// ```
+    /// use kiln_codegen::CompileOptions;
+    /// use kiln_ir::Bounds;
+    ///
+    /// // SAFETY: the kernels that are compiled with it stay within their buffers.
+    /// let options = unsafe { CompileOptions::default().unchecked() };
+    /// assert_eq!(options.bounds(), Bounds::Unchecked);
+    /// ```
+    ///
+    /// # Safety
+    /// At every launch with these options, every index must be below the length it is used with.
+    #[must_use]
+    pub unsafe fn unchecked(self) -> CompileOptions {
+        CompileOptions {
+            bounds: Bounds::Unchecked,
+            ..self
+        }
+    }
+
+    /// What an index out of bounds does in kernels that do not say it themselves.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
     }
 }

@@ -16,6 +16,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::values::BasicValueEnum;
 use parking_lot::Mutex;
 
+use crate::choices;
 use crate::code::{Assembled, Code, CompiledKernel, HostCode, KernelInfo, PtxCode};
 use crate::codegen::{
     BackendError, Generator, Isa, Isas, LlvmJob, LlvmKernel, Lowered, LoweredOperation,
@@ -79,6 +80,8 @@ impl Compiler<'_> {
             return Err(NotLegal::phase_of(&job.module).into());
         }
         let (mut job, contract) = self.prepare(job, onlooker)?;
+        choices::write_out(&mut job.module, &job.options);
+        let contract = contract.of_changed(&job.module);
         onlooker.stage(Stage::Specialized, &job.module);
 
         let contract = self.lower(&mut job, contract, onlooker)?;

@@ -75,7 +75,8 @@ fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Wr
             let types: Vec<Type> = args.iter().map(|&arg| at.type_of(arg)).collect();
             let result = at.result().map_or(Type::UNIT, |result| at.type_of(result));
             let scalar = def.cell_type(at.types(), &types, result)?;
-            let has_cell = |processor| def.cell(Some(scalar), processor).is_some();
+            let fast = at.node().fast;
+            let has_cell = |processor| def.cell_of(fast, Some(scalar), processor).is_some();
             (!processor.is_some_and(has_cell)).then_some(WrittenOperation {
                 operation: Operation::Row(*id),
                 scalar,

@@ -17,6 +17,7 @@
 pub mod args;
 mod buffer;
 pub mod build;
+mod choices;
 pub mod compile;
 mod contract;
 pub mod definition;

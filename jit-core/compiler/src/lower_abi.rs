@@ -42,6 +42,7 @@ pub fn lower_abi(module: &mut Module) {
         let inst = function.insts.push(crate::ir::InstNode {
             data,
             result: Some(value),
+            fast: crate::ir::FastMath::NONE,
             location,
         });
         // The value keeps its uses; from now on the load defines it.

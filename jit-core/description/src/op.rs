@@ -215,6 +215,12 @@ numbered! {
         DeclareConst "sp",
         /// The launch bounds.
         LaunchBounds "nn",
+        /// What an index out of bounds does in a kernel: 0 it ends its thread, 1 it is of the last element.
+        Bounds "n",
+        /// What floats of the function may do, as bits.
+        FastMath "n",
+        /// How many registers a thread of a kernel may have.
+        MaxRegisters "n",
         /// How calls of the function are to be inlined: 1 as a hint, 2 always, 3 never.
         Inline "n",
         /// An attribute for hooks to read: its name, and whether it holds.

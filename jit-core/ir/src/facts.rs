@@ -121,6 +121,14 @@ impl Facts {
 }
 
 impl InstData {
+    /// Whether the instruction computes what [`FastMath`](crate::FastMath) flags are about: an operation on one or two values, or an intrinsic.
+    pub fn takes_fast(&self) -> bool {
+        matches!(
+            self,
+            InstData::Unary { .. } | InstData::Binary { .. } | InstData::Intrinsic { .. }
+        )
+    }
+
     /// What is known of the operation.
     // flat match
     pub fn facts(&self, intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>) -> Facts {

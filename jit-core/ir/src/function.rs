@@ -4,7 +4,7 @@ use super::entity::{PrimaryMap, entity};
 use super::inst::{InstData, InstNode};
 use super::module::HiddenParam;
 use super::types::Type;
-use super::{Attributes, StaticAssertion};
+use super::{Attributes, Choices, FastMath, StaticAssertion};
 use super::{Location, inst::Constant};
 
 entity! {
@@ -204,6 +204,8 @@ pub struct Function {
     pub result: Type,
     /// Promises about launches.
     pub launch_bounds: Option<LaunchBounds>,
+    /// What the function chooses of what is usually left to the compilation.
+    pub choices: Choices,
     /// How calls of a device function are to be inlined.
     pub inline: Inline,
     /// What is said of it for hooks to read.
@@ -240,6 +242,7 @@ impl Function {
             params: Vec::new(),
             result: Type::UNIT,
             launch_bounds: None,
+            choices: Choices::default(),
             inline: Inline::Auto,
             attributes: Attributes::default(),
             assertions: Vec::new(),
@@ -297,6 +300,7 @@ impl Function {
         self.insts.push(InstNode {
             data,
             result,
+            fast: FastMath::NONE,
             location,
         })
     }

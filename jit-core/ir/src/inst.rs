@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::function::{Region, Value, Var};
 use super::module::{FuncId, GlobalId, HiddenParam, IntrinsicId};
 use super::types::{ConstParam, Type};
-use super::{Location, SharedVar};
+use super::{FastMath, Location, SharedVar};
 use crate::all_variants;
 
 /// A short list of operands.
@@ -548,6 +548,8 @@ pub struct InstNode {
     pub data: InstData,
     /// The value it defines.
     pub result: Option<Value>,
+    /// What floats of the instruction may do besides rounding.
+    pub fast: FastMath,
     /// The line of Rust (or of a `.kir` file) it comes from.
     pub location: Location,
 }

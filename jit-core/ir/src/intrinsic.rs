@@ -34,6 +34,7 @@ pub use pattern::TypePattern;
 
 use super::module::Module;
 use super::types::{Scalar, Type, TypeTable};
+use crate::FastMath;
 use pattern::Given;
 
 /// How far the result can differ between threads given the same arguments.
@@ -191,6 +192,9 @@ pub struct IntrinsicDef {
     /// How machines have it: for a type and a machine the first cell that is for both. A CPU needs
     /// none, as it can call the meaning.
     pub cells: &'static [Cell],
+    /// How machines have an approximation of it, for instructions that may be one
+    /// ([`FastMath::APPROXIMATE`](crate::FastMath::APPROXIMATE)); they come before `cells`.
+    pub approximations: &'static [Cell],
     /// The operation that backends understand it to be.
     pub known: Option<Known>,
     /// What the operation means, on every machine.
@@ -212,6 +216,7 @@ struct Content {
     effects: Effects,
     result_below: u64,
     cells: &'static [Cell],
+    approximations: &'static [Cell],
     known: Option<Known>,
     meaning: &'static str,
     version: u32,
@@ -235,6 +240,7 @@ impl IntrinsicDef {
             effects: Effects::None,
             result_below: 0,
             cells: &[],
+            approximations: &[],
             known: None,
             meaning,
             version: 1,
@@ -251,6 +257,7 @@ impl IntrinsicDef {
             effects,
             result_below,
             cells,
+            approximations,
             known,
             ref meaning,
             version,
@@ -264,6 +271,7 @@ impl IntrinsicDef {
             effects,
             result_below,
             cells,
+            approximations,
             known,
             meaning: meaning.kind(),
             version,
@@ -294,6 +302,13 @@ impl IntrinsicDef {
     #[must_use]
     pub const fn with_cells(mut self, cells: &'static [Cell]) -> IntrinsicDef {
         self.cells = cells;
+        self
+    }
+
+    /// The row with other [`approximations`](IntrinsicDef::approximations).
+    #[must_use]
+    pub const fn with_approximations(mut self, cells: &'static [Cell]) -> IntrinsicDef {
+        self.approximations = cells;
         self
     }
 
@@ -425,6 +440,22 @@ impl IntrinsicDef {
             }
             Lowering::Llvm { .. } | Lowering::Asm { .. } => Some(cell),
         }
+    }
+
+    /// The cell for an instruction with flags: an approximation if it may be one and the machine has one, or else
+    /// [`IntrinsicDef::cell`].
+    pub fn cell_of(
+        &self,
+        fast: FastMath,
+        ty: Option<Scalar>,
+        processor: Processor,
+    ) -> Option<&'static Cell> {
+        let fits = |c: &&Cell| c.ty == ty && c.family.has(processor);
+        let approximation = self.approximations.iter().find(fits);
+        let may_be = fast.has(FastMath::APPROXIMATE);
+        approximation
+            .filter(|_| may_be)
+            .or_else(|| self.cell(ty, processor))
     }
 
     /// The result type for arguments of these types, or what is wrong with them.

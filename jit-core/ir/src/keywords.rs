@@ -3,7 +3,7 @@
 //! A variant without a word does not compile.
 
 use super::{
-    AddressSpace, AtomicOp, BinaryOp, CompareOp, Ordering, Passing, Phase, Scalar, Scope,
+    AddressSpace, AtomicOp, BinaryOp, Bounds, CompareOp, Ordering, Passing, Phase, Scalar, Scope,
     TypeBound, UnaryOp,
 };
 
@@ -55,6 +55,7 @@ keywords! {
         SequentiallyConsistent = "sequentially_consistent",
     }
     TypeBound { Any = "any", Num = "num", Int = "int", Float = "float", }
+    Bounds { Checked = "checked", Clamped = "clamped", Unchecked = "unchecked", }
     Passing { Direct = "direct", ByReference = "by_reference", ByValue = "by_value", }
     Phase { Generic = "generic", Specialized = "specialized", Legal = "legal", }
 }
@@ -102,6 +103,7 @@ mod tests {
         check::<Scope>();
         check::<Ordering>();
         check::<TypeBound>();
+        check::<Bounds>();
         check::<Passing>();
         check::<Phase>();
         check::<Scalar>();

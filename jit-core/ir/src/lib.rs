@@ -57,7 +57,7 @@
 //!
 //! Floating-point `add`, `sub`, `mul` round each result, except that a multiplication and a
 //! following addition may be contracted to a fused one where the compile options allow it (they do
-//! by default, as nvcc's do). `shared` and `local` memory is uninitialized: what a read before a
+//! by default, as nvcc's do), and what the flags of an instruction permit besides ([`FastMath`]). `shared` and `local` memory is uninitialized: what a read before a
 //! write gives is unspecified. A data race gives unspecified values. Unchecked accesses out of
 //! bounds are undefined behaviour, which is why building them takes `unsafe`.
 //!
@@ -74,6 +74,7 @@ mod attribute;
 pub mod block_order;
 mod bounded;
 mod cache_key;
+mod choice;
 pub mod code;
 mod control;
 pub mod entity;
@@ -109,6 +110,7 @@ pub use attribute::{AttributeValue, Attributes};
 pub(crate) use bounded::shortened_listing;
 pub use bounded::{READABLE, first_of, readable, shortened, write_rest};
 pub use cache_key::CacheKey;
+pub use choice::{Bounds, Choices, FastMath};
 pub use control::{Control, VarUse};
 pub use entity::{Entity, PrimaryMap};
 pub use facts::{Check, Facts, Read, Source};

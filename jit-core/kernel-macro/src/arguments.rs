@@ -1,6 +1,7 @@
 //! What stands in the parentheses of `#[kernel(..)]` and `#[device_fn(..)]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
+use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Ident, Lit, LitInt, Token};
@@ -20,9 +21,36 @@ pub(crate) enum Said {
     Text(String),
 }
 
+/// What an index out of bounds does.
+#[derive(Copy, Clone)]
+pub(crate) enum Bounds {
+    /// `checked`
+    Checked,
+    /// `clamped`
+    Clamped,
+    /// `unsafe(unchecked)`, and where it says so.
+    Unchecked(Span),
+}
+
+/// The flags of [`fast`](Arguments::fast) by name, as the description has them, and those of `fast` alone.
+const FAST: [(&str, u32); 4] = [
+    ("contract", 1),
+    ("reassociate", 2),
+    ("approximate", 4),
+    ("flush", FLUSH),
+];
+const FLUSH: u32 = 8;
+const ALL_OF_EXPRESSIONS: u32 = 7;
+
 /// What is said of a function in the parentheses.
 #[derive(Default)]
 pub(crate) struct Arguments {
+    /// What an index out of bounds does in a kernel.
+    pub(crate) indices: Option<Bounds>,
+    /// What floats may do, as bits.
+    pub(crate) fast: u32,
+    /// How many registers a thread of a kernel may have; 0 if nothing is said.
+    pub(crate) max_registers: u32,
     /// The launch bounds of a kernel.
     pub(crate) bounds: Option<LaunchBounds>,
     /// Attributes for hooks.
@@ -41,7 +69,11 @@ pub(crate) fn read(kind: Kind, tokens: TokenStream, refusals: &mut Refusals) -> 
             return Arguments::default();
         }
     };
-    if kind == Kind::Device && arguments.bounds.is_some() {
+    let of_kernels = arguments.bounds.is_some()
+        || arguments.indices.is_some()
+        || arguments.max_registers != 0
+        || arguments.fast & FLUSH != 0;
+    if kind == Kind::Device && of_kernels {
         refusals.refuse(&tokens, form(kind));
     }
     for (i, (name, _)) in arguments.attributes.iter().enumerate() {
@@ -63,12 +95,15 @@ fn form(kind: Kind) -> &'static str {
     match kind {
         Kind::Kernel => {
             "write `#[kernel]`, or `#[kernel(launch_bounds(256))]` with the largest number of threads a \
-             block, or `#[kernel(launch_bounds(256, 2))]`, or `#[kernel(attribute(fast_math, unroll = 4))]` \
-             with what hooks are to read"
+             block, or `#[kernel(launch_bounds(256, 2))]`; `max_registers(64)`; `checked`, `clamped` or \
+             `unsafe(unchecked)` for what an index out of bounds does; `fast`, or `fast(contract, reassociate, \
+             approximate, flush)` with what floats may do; `attribute(fast_math, unroll = 4)` with what hooks \
+             are to read; several of them with commas"
         }
         Kind::Device => {
             "write `#[device_fn]`, or `#[device_fn(attribute(fast_math, unroll = 4))]` with what hooks are \
-             to read; launch bounds belong to a kernel"
+             to read, or `#[device_fn(fast)]`; launch bounds, registers, `flush` and what an index out of \
+             bounds does belong to a kernel"
         }
     }
 }
@@ -76,10 +111,29 @@ fn form(kind: Kind) -> &'static str {
 fn parse(input: ParseStream<'_>) -> syn::Result<Arguments> {
     let mut arguments = Arguments::default();
     while !input.is_empty() {
-        let name: Ident = input.parse()?;
+        let name = input.call(Ident::parse_any)?;
+        if !input.peek(syn::token::Paren) {
+            word(&name, &mut arguments)?;
+            separator(input)?;
+            continue;
+        }
         let inner;
         syn::parenthesized!(inner in input);
         match name.to_string().as_str() {
+            "unsafe" if arguments.indices.is_none() => {
+                if inner.parse::<Ident>()? != "unchecked" || !inner.is_empty() {
+                    return Err(syn::Error::new(name.span(), ""));
+                }
+                arguments.indices = Some(Bounds::Unchecked(name.span()));
+            }
+            "fast" if arguments.fast == 0 => arguments.fast = fast(&name, &inner)?,
+            "max_registers" if arguments.max_registers == 0 => {
+                let number = inner.parse::<LitInt>()?.base10_parse()?;
+                if !(16..=255).contains(&number) || !inner.is_empty() {
+                    return Err(syn::Error::new(name.span(), ""));
+                }
+                arguments.max_registers = number;
+            }
             "launch_bounds" if arguments.bounds.is_none() => {
                 arguments.bounds = Some(launch_bounds(&name, &inner)?);
             }
@@ -89,11 +143,42 @@ fn parse(input: ParseStream<'_>) -> syn::Result<Arguments> {
             }
             _ => return Err(syn::Error::new(name.span(), "")),
         }
-        if !input.is_empty() {
-            input.parse::<Token![,]>()?;
-        }
+        separator(input)?;
     }
     Ok(arguments)
+}
+
+/// A comma, unless nothing comes any more.
+fn separator(input: ParseStream<'_>) -> syn::Result<()> {
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(())
+}
+
+/// What stands without parentheses of its own.
+fn word(name: &Ident, arguments: &mut Arguments) -> syn::Result<()> {
+    match name.to_string().as_str() {
+        "checked" if arguments.indices.is_none() => arguments.indices = Some(Bounds::Checked),
+        "clamped" if arguments.indices.is_none() => arguments.indices = Some(Bounds::Clamped),
+        "fast" if arguments.fast == 0 => arguments.fast = ALL_OF_EXPRESSIONS,
+        _ => return Err(syn::Error::new(name.span(), "")),
+    }
+    Ok(())
+}
+
+/// `contract, approximate`
+fn fast(name: &Ident, input: ParseStream<'_>) -> syn::Result<u32> {
+    let mut flags = 0;
+    for flag in Punctuated::<Ident, Token![,]>::parse_terminated(input)? {
+        let known = FAST.iter().find(|(known, _)| flag == known);
+        let (_, bit) = known.ok_or_else(|| syn::Error::new(flag.span(), ""))?;
+        flags |= bit;
+    }
+    match flags {
+        0 => Err(syn::Error::new(name.span(), "")),
+        flags => Ok(flags),
+    }
 }
 
 fn launch_bounds(name: &Ident, input: ParseStream<'_>) -> syn::Result<LaunchBounds> {

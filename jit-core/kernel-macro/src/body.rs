@@ -9,6 +9,7 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Item, Local, Pat, Stmt, Type};
 
+use crate::arguments::Bounds;
 use crate::arguments::Said;
 use crate::attributes::Inline;
 use crate::flow::Frame;
@@ -195,6 +196,7 @@ impl<'a> Translator<'a> {
             let code = Code::new(Op::LaunchBounds, None);
             parts.push(code.number(bounds.max_threads).number(bounds.min_blocks));
         }
+        parts.extend(choices(signature));
         for (name, said) in &signature.attributes {
             let name = plain_name(name);
             parts.push(match said {
@@ -511,4 +513,23 @@ fn pattern_name(pattern: &Pat) -> Option<&Ident> {
 pub(crate) fn plain_name(name: &Ident) -> String {
     let text = name.to_string();
     text.strip_prefix("r#").unwrap_or(&text).to_owned()
+}
+
+/// What the function chooses of what is usually left to the compilation.
+fn choices(signature: &Signature) -> Vec<Code> {
+    let mut parts = Vec::new();
+    let mut say = |op, number| parts.push(Code::new(op, None).number(number));
+    match signature.indices {
+        Some(Bounds::Checked) => say(Op::Bounds, 0),
+        Some(Bounds::Clamped) => say(Op::Bounds, 1),
+        // The item says it, in an `unsafe` block.
+        Some(Bounds::Unchecked(_)) | None => {}
+    }
+    if signature.fast != 0 {
+        say(Op::FastMath, signature.fast);
+    }
+    if signature.max_registers != 0 {
+        say(Op::MaxRegisters, signature.max_registers);
+    }
+    parts
 }

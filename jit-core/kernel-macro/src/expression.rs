@@ -109,7 +109,7 @@ impl Translator<'_> {
                  `&mut [T]`"
             }
             Expr::Unsafe(_) => {
-                "kernels are safe; for indexing without checks use `Kernel::build_unchecked`"
+                "kernels are safe; for indexing without checks write `#[kernel(unsafe(unchecked))]`"
             }
             Expr::Yield(_) => "kernels have no generators; use a loop",
             Expr::RawAddr(_) => "kernels have references, not raw pointers; write `&` or `&mut`",

@@ -4,6 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{ItemFn, ReturnType};
 
+use crate::arguments::Bounds;
 use crate::attributes::{kept, of_body, of_item};
 use crate::body::Translator;
 use crate::checked::{CheckedCopy, for_host, unfit_lints};
@@ -159,7 +160,7 @@ impl Parts {
         let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
         match self.kind {
             Kind::Kernel => {
-                let new = quote_spanned!(before(name.span())=> #here::LazyKernel::new(#text, __kiln_describe #instance));
+                let new = lazy_kernel(signature, name, text);
                 let items = kernel_type(vis, &attributes, signature);
                 quote! {
                     #(#attributes)*
@@ -200,6 +201,22 @@ impl Parts {
                 let described = described_fn(name, &quote!(#describe #used), &new);
                 quote!(#host #companion #described)
             }
+        }
+    }
+}
+
+/// The value of a kernel: what describes it, under its name. One without checks is made in the user's own `unsafe`,
+/// for lints that look for it.
+fn lazy_kernel(signature: &Signature, name: &Ident, text: &str) -> TokenStream {
+    let (here, instance) = (root_at(name.span()), signature.instance());
+    let at = before(name.span());
+    match signature.indices {
+        Some(Bounds::Unchecked(span)) => {
+            let new = quote_spanned!(at=> #here::LazyKernel::new_unchecked(#text, __kiln_describe #instance));
+            quote_spanned!(span=> unsafe { #new })
+        }
+        Some(Bounds::Checked | Bounds::Clamped) | None => {
+            quote_spanned!(at=> #here::LazyKernel::new(#text, __kiln_describe #instance))
         }
     }
 }

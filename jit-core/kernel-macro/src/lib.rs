@@ -102,7 +102,38 @@ use proc_macro::TokenStream;
 /// where it does not hold, the launch is an error with the message and its place.
 ///
 /// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
-/// `launch_bounds(256, 2)` asks for two resident blocks besides. `#[kernel(attribute(fast_math, unroll = 4))]`, which
+/// `launch_bounds(256, 2)` asks for two resident blocks besides. `max_registers(64)` limits the registers of a thread.
+///
+/// `#[kernel(clamped)]` takes an index out of bounds for that of the last element, in the kernel and all that it calls;
+/// `#[kernel(checked)]` has it end the thread, whatever the compile options say. `#[kernel(unsafe(unchecked))]` leaves
+/// the checks out: whoever writes it promises that at every launch every index is below the length it is used with, and
+/// lints that look for unsafe code find it.
+///
+/// `#[kernel(fast(contract, reassociate, approximate, flush))]` says what floats may do besides rounding each result, in
+/// the kernel and all that it calls, by any of these flags, and `#[kernel(fast)]` by the first three; `#[device_fn]`
+/// takes it, too, for the function itself.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[kernel(clamped, fast(approximate), max_registers(64))]
+/// fn slope(x: &[f32], dx: f32, y: &mut [f32]) {
+///     let i = global_id().x;
+///     if i < y.len() {
+///         y[i] = (x[i + 1] - x[i]) / dx;
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let (x, mut y) = (jit.upload(&[1.0f32, 3.0, 7.0])?, jit.zeros(3)?);
+/// slope.launch(&jit, (1, 32), &x, 2.0, &mut y)?;
+/// assert_eq!(y.to_vec()?, [1.0, 2.0, 0.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// `#[kernel(attribute(fast_math, unroll = 4))]`, which
 /// `#[device_fn]` takes too, on functions of an `impl` block as well, says what hooks are to read: names, alone or with
 /// a `bool`, an integer or a text.
 ///
@@ -214,6 +245,7 @@ pub fn kernel_expression(tokens: TokenStream) -> TokenStream {
 /// | `x.clamp(low, high)` with `high` below `low` | `high` | panics |
 /// | `powi` | multiplications by repeated squaring | std's, or for a type parameter the same as in a kernel |
 /// | `exp`, `ln`, `sin`, `powf` and what else has an error in the table of `kiln::stdlib::math` | the same bits on all devices | the platform's, some units in the last place away |
+/// | what `fast(\|\| ..)` and its kind compute | may be something near it | as without |
 /// | indices, barriers, warps | of the launch | there is one thread |
 ///
 /// All else is equal: `wrapping_add` and its kind, comparisons, casts with `as` (which saturate from

@@ -8,7 +8,7 @@ use syn::{
     FnArg, GenericParam, Generics, ItemFn, Pat, ReturnType, Type, TypeParamBound, parse_quote,
 };
 
-use crate::arguments::Said;
+use crate::arguments::{Bounds, Said};
 use crate::attributes::Inline;
 use crate::function::{Kind, root};
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
@@ -60,6 +60,12 @@ pub(crate) struct Signature {
     pub(crate) is_free: bool,
     /// The launch bounds of a kernel.
     pub(crate) bounds: Option<LaunchBounds>,
+    /// What an index out of bounds does in a kernel.
+    pub(crate) indices: Option<Bounds>,
+    /// What floats may do, as bits.
+    pub(crate) fast: u32,
+    /// How many registers a thread of a kernel may have; 0 if nothing is said.
+    pub(crate) max_registers: u32,
     /// Attributes for hooks.
     pub(crate) attributes: Vec<(Ident, Said)>,
     /// How calls of a device function are to be inlined.
@@ -85,6 +91,9 @@ impl Signature {
             result: result(kind, &item.sig.output, refusals),
             is_free: true,
             bounds: arguments.bounds,
+            indices: arguments.indices,
+            fast: arguments.fast,
+            max_registers: arguments.max_registers,
             attributes: arguments.attributes,
             inline: crate::attributes::read(kind, &item.attrs, refusals),
         };
@@ -113,6 +122,9 @@ impl Signature {
             result: None,
             is_free: false,
             bounds: None,
+            indices: None,
+            fast: 0,
+            max_registers: 0,
             attributes: Vec::new(),
             inline: Inline::Auto,
         };
@@ -339,7 +351,7 @@ fn check_modifiers(kind: Kind, item: &ItemFn, refusals: &mut Refusals) {
     if let Some(token) = &sig.unsafety {
         refusals.refuse(
             token,
-            "kernels are safe; for indexing without checks use `Kernel::build_unchecked`",
+            "kernels are safe; for indexing without checks write `#[kernel(unsafe(unchecked))]`",
         );
     }
     if let Some(abi) = &sig.abi {

@@ -11,6 +11,7 @@ use kiln_ir::{IntrinsicDef, IntrinsicId, Known, Lowering, Scalar, Type, Value};
 use super::lower::{FunctionLowering, Lowered};
 use crate::llvm::ask::given_by_cell;
 use crate::llvm::error::BackendError;
+use crate::llvm::operations::quotient_flags;
 
 fn refused(def: &IntrinsicDef, what: &str) -> BackendError {
     BackendError::new("lower", format!("intrinsic `{}` {what}", def.name))
@@ -32,7 +33,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             return Ok(value.map(Lowered::One));
         }
         let cell = def
-            .cell(
+            .cell_of(
+                self.fast,
                 def.cell_type(&self.types().table(), &types, result),
                 self.module.dialect.processor(),
             )
@@ -110,6 +112,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 let value = call.try_as_basic_value().basic();
                 if let Some(call) = value.and_then(|v| v.as_instruction_value()) {
                     self.bound_result(def, call, result);
+                    if call.get_type() == self.types().float(Scalar::F32).into() {
+                        // What gives a float takes the flags.
+                        let _ = call.set_fast_math_flags(quotient_flags(self.fast));
+                    }
                 }
                 match value {
                     Some(several @ BasicValueEnum::StructValue(_)) => {

@@ -7,7 +7,8 @@
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{PtxTarget, Target};
 use kiln_ir::{
-    Cell, Function, InstData, IntrinsicDef, Location, Module, Processor, Scalar, Type, TypeTable,
+    Cell, FastMath, Function, InstNode, IntrinsicDef, Location, Module, Processor, Scalar, Type,
+    TypeTable,
 };
 
 use crate::illegal::{Illegal, IllegalOperations};
@@ -47,7 +48,7 @@ pub(super) fn check_legal(module: &Legal, machine: &dyn Has) -> Result<(), Illeg
                 function,
                 machine,
             };
-            if let Err(message) = check.inst(&node.data, result) {
+            if let Err(message) = check.inst(node, result) {
                 refuse(&function.name, node.location, message);
             }
         });
@@ -130,7 +131,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn inst(&self, data: &InstData, result: Type) -> Result<(), String> {
+    fn inst(&self, node: &InstNode, result: Type) -> Result<(), String> {
+        let data = &node.data;
         let type_of = |value| self.function.type_of(value);
         let mut types = vec![result];
         data.for_each_operand(|value| types.push(type_of(value)));
@@ -145,8 +147,8 @@ impl Check<'_> {
         };
         let args: Vec<Type> = args.iter().map(|&arg| type_of(arg)).collect();
         let def = self.module.intrinsics[id];
-        self.machine
-            .intrinsic(def, def.cell_type(&self.module.types, &args, result))
+        let selecting = def.cell_type(&self.module.types, &args, result);
+        self.machine.intrinsic(def, selecting, node.fast)
     }
 }
 
@@ -164,11 +166,16 @@ pub(super) trait Has {
     /// Bytes of static shared memory in a block.
     fn max_shared_bytes(&self) -> u64;
 
-    /// Whether the GPU has a row for the type that selects its cell.
+    /// Whether the GPU has a row for the type that selects its cell, and with the flags of an instruction.
     ///
     /// # Errors
     /// That it has not, and the way out.
-    fn intrinsic(&self, def: &IntrinsicDef, ty: Option<Scalar>) -> Result<(), String>;
+    fn intrinsic(
+        &self,
+        def: &IntrinsicDef,
+        ty: Option<Scalar>,
+        fast: FastMath,
+    ) -> Result<(), String>;
 
     /// Whether what a value of a type is, or is the address of, can lie in its memory.
     ///
@@ -196,8 +203,13 @@ impl Has for PtxTarget {
         MAX_STATIC_SHARED_BYTES
     }
 
-    fn intrinsic(&self, def: &IntrinsicDef, ty: Option<Scalar>) -> Result<(), String> {
-        if def.cell(ty, self.processor()).is_some() {
+    fn intrinsic(
+        &self,
+        def: &IntrinsicDef,
+        ty: Option<Scalar>,
+        fast: FastMath,
+    ) -> Result<(), String> {
+        if def.cell_of(fast, ty, self.processor()).is_some() {
             return Ok(());
         }
         let of = ty.map_or(String::new(), |ty| format!(" of `{}`", ty.name()));

@@ -9,7 +9,9 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use kiln_ir::target::PtxTarget;
-use kiln_ir::{AddressSpace, AtomicOp, Effects, LaunchBounds, Ordering, Processor, Scalar, Scope};
+use kiln_ir::{
+    AddressSpace, AtomicOp, Choices, Effects, LaunchBounds, Ordering, Processor, Scalar, Scope,
+};
 
 use super::hooked_ptx;
 use super::lower::{Atomic, Dialect, Order, ParamBlock, Point};
@@ -37,13 +39,21 @@ impl Dialect for PtxTarget {
         PTX_KERNEL
     }
 
-    fn kernel_attributes(&self, bounds: Option<LaunchBounds>) -> Vec<(&'static str, String)> {
-        let Some(bounds) = bounds else {
-            return Vec::new();
-        };
+    fn kernel_attributes(
+        &self,
+        bounds: Option<LaunchBounds>,
+        choices: Choices,
+    ) -> Vec<(&'static str, String)> {
         let promises = [
-            ("nvvm.maxntid", bounds.max_threads),
-            ("nvvm.minctasm", bounds.min_blocks),
+            (
+                "nvvm.maxntid",
+                bounds.map_or(0, |bounds| bounds.max_threads),
+            ),
+            (
+                "nvvm.minctasm",
+                bounds.map_or(0, |bounds| bounds.min_blocks),
+            ),
+            ("nvvm.maxnreg", choices.max_registers),
         ];
         let made = promises.into_iter().filter(|(_, number)| *number > 0);
         made.map(|(name, number)| (name, number.to_string()))

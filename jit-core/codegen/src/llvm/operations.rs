@@ -1,14 +1,32 @@
 //! Operations of the IR by LLVM's names, for every target.
 
+use inkwell::values::FastMathFlags;
 use inkwell::{AtomicRMWBinOp, FloatPredicate, IntPredicate};
 
 #[cfg(feature = "gpu-on-host")]
 use kiln_ir::Scalar;
-use kiln_ir::{AtomicOp, CompareOp};
+use kiln_ir::{AtomicOp, CompareOp, FastMath};
 
 /// The one for signed or the one for unsigned integers.
 pub(crate) fn by_sign<T>(signed: bool, when_signed: T, when_unsigned: T) -> T {
     if signed { when_signed } else { when_unsigned }
+}
+
+/// LLVM's flags of a sum, a difference or a product. It moves few of them unless zeros have no sign.
+pub(crate) fn sum_flags(fast: FastMath) -> FastMathFlags {
+    let mut flags = FastMathFlags::empty();
+    flags.set(FastMathFlags::AllowContract, fast.has(FastMath::CONTRACT));
+    let reassociates = FastMathFlags::AllowReassoc | FastMathFlags::NoSignedZeros;
+    flags.set(reassociates, fast.has(FastMath::REASSOCIATE));
+    flags
+}
+
+/// LLVM's flags of a division or of a square root of `f32`.
+pub(crate) fn quotient_flags(fast: FastMath) -> FastMathFlags {
+    let mut flags = FastMathFlags::empty();
+    let approximates = FastMathFlags::ApproxFunc | FastMathFlags::AllowReciprocal;
+    flags.set(approximates, fast.has(FastMath::APPROXIMATE));
+    flags
 }
 
 /// A comparison of integers or addresses.

@@ -57,6 +57,7 @@ pub(crate) fn inline(module: &Module) -> Result<Flat, InlineError> {
     let source = &module.functions[kernel];
     let mut function = Function::new(source.name.clone(), source.kind, source.location);
     function.launch_bounds = source.launch_bounds;
+    function.choices = source.choices;
     let sites = fault_insts(module).into_iter().zip(0..).collect();
     let mut inliner = Inliner {
         module,
@@ -222,6 +223,7 @@ impl<'m> Inliner<'m> {
         })?;
         let ty = node.result.map_or(Type::UNIT, |r| source.type_of(r));
         let copy = self.function.new_inst(data, ty, node.location);
+        self.function.insts[copy].fast = node.fast;
         self.function.regions[to].insts.push(copy);
         if let Some(&site) = self.source_sites.get(&(frame.id, inst)) {
             self.sites.insert(copy, site);

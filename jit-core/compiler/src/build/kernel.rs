@@ -94,7 +94,7 @@ impl Kernel {
         Ok(Kernel::from_body(body))
     }
 
-    /// Like [`Kernel::build`], with all indexing unchecked, as in CUDA C++.
+    /// Like [`Kernel::build`], with all indexing of the kernel and of what it calls unchecked, as in CUDA C++.
     ///
     /// # Errors
     /// As [`Kernel::build`].
@@ -116,10 +116,10 @@ impl Kernel {
         chain: Vec<DescriptionId>,
         name: &str,
         at: &RustLocation<'_>,
+        options: BuildOptions,
         describe: impl FnOnce(&KernelBuilder),
     ) -> Result<Kernel, Error> {
-        let mut builder =
-            KernelBuilder::new(name, FunctionKind::Kernel, BuildOptions::default(), at);
+        let mut builder = KernelBuilder::new(name, FunctionKind::Kernel, options, at);
         builder.described_for = chain;
         describe(&builder);
         Ok(Kernel::from_body(finish(builder)?))
@@ -245,13 +245,18 @@ impl Kernel {
     /// As [`Kernel::build`]; the kernel then keeps its body.
     #[track_caller]
     pub fn redefine(&self, describe: impl FnOnce(&KernelBuilder)) -> Result<(), Error> {
+        self.redefine_as(BuildOptions::default(), describe)
+    }
+
+    /// [`Kernel::redefine`], built with options.
+    #[track_caller]
+    pub(crate) fn redefine_as(
+        &self,
+        options: BuildOptions,
+        describe: impl FnOnce(&KernelBuilder),
+    ) -> Result<(), Error> {
         let name = self.name();
-        let body = build_body(
-            &name,
-            FunctionKind::Kernel,
-            BuildOptions::default(),
-            describe,
-        )?;
+        let body = build_body(&name, FunctionKind::Kernel, options, describe)?;
         Ok(self.definition.redefine(body)?)
     }
 

@@ -20,6 +20,7 @@
 //! Wrong use is collected as [`BuildErrors`] that name the Rust lines; nothing panics.
 
 mod call;
+mod choice;
 mod control;
 mod declare;
 mod described;
@@ -50,8 +51,9 @@ use std::sync::Arc;
 
 use crate::definition::Definition;
 use crate::ir::{
-    Address, AddressSpace, ArrayLen, Constant, Entity, FuncId, Function, FunctionKind, InstData,
-    Location, Module, Region, RegionData, Type, TypeBound, TypeData, TypeParam, Value,
+    Address, AddressSpace, ArrayLen, Bounds, Constant, Entity, FastMath, FuncId, Function,
+    FunctionKind, InstData, Location, Module, Region, RegionData, Type, TypeBound, TypeData,
+    TypeParam, Value,
 };
 
 /// Choices that hold for a whole function.
@@ -93,6 +95,8 @@ pub struct KernelBuilder {
     /// The descriptions under way that need this one, outermost first: a function that is among
     /// them calls itself.
     described_for: Vec<DescriptionId>,
+    /// What floats may do that are computed now.
+    fast: Cell<FastMath>,
     /// Where instructions are said to come from, where that is not the caller.
     position: Cell<Option<Location>>,
     /// What type parameters stand for while functions are described in place.
@@ -155,7 +159,8 @@ impl KernelBuilder {
     fn new(name: &str, kind: FunctionKind, options: BuildOptions, at: &RustLocation<'_>) -> Self {
         let mut module = Module::new(name);
         let location = module.location(at.file(), at.line(), at.column());
-        let function = Function::new(name, kind, location);
+        let mut function = Function::new(name, kind, location);
+        function.choices.bounds = options.unchecked.then_some(Bounds::Unchecked);
         let body = OpenRegion {
             region: function.body,
             scope: ScopeId(0),
@@ -175,6 +180,7 @@ impl KernelBuilder {
                 recovery: Recovery::default(),
             }),
             options,
+            fast: Cell::new(FastMath::NONE),
             described_for: Vec::new(),
             position: Cell::new(None),
             inlining: Inlining::default(),
@@ -194,7 +200,13 @@ impl KernelBuilder {
         let ends = data.is_terminator();
         let recovered = state.recovery.reaches(&data);
         let here = state.here();
-        let value = state.function.append(here, data, result, location);
+        let takes_fast = data.takes_fast();
+        let inst = state.function.new_inst(data, result, location);
+        if takes_fast {
+            state.function.insts[inst].fast = self.fast.get();
+        }
+        state.function.regions[here].insts.push(inst);
+        let value = state.function.insts[inst].result;
         state.enter_values();
         if ends {
             // What follows in this region is never executed; it is checked and then forgotten.

@@ -221,6 +221,7 @@ impl Walk<'_> {
             function.kind,
             function.is_declaration,
             function.launch_bounds,
+            function.choices,
             function.inline,
             &function.attributes,
         ));
@@ -273,7 +274,7 @@ impl Walk<'_> {
         self.digest.number(insts.len() as u64);
         for &inst in insts {
             let node = &function.insts[inst];
-            self.digest.value(&node.location);
+            self.digest.value(&(node.location, node.fast));
             self.data(function, &node.data);
             self.digest.value(&node.result);
             if let Some(result) = node.result {

@@ -6,7 +6,9 @@ use std::panic::Location;
 
 use once_cell::sync::OnceCell;
 
-use crate::build::{BuildErrorKind, DescriptionId, DeviceFn, IntoVal, Kernel, KernelBuilder, Val};
+use crate::build::{
+    BuildErrorKind, BuildOptions, DescriptionId, DeviceFn, IntoVal, Kernel, KernelBuilder, Val,
+};
 use crate::error::Error;
 use crate::ir::Type;
 
@@ -55,6 +57,7 @@ pub struct LazyKernel {
     name: &'static str,
     describe: DescribeFn,
     at: &'static Location<'static>,
+    options: BuildOptions,
     kernel: OnceCell<Kernel>,
 }
 
@@ -66,6 +69,22 @@ impl LazyKernel {
             name,
             describe,
             at: Location::caller(),
+            options: BuildOptions { unchecked: false },
+            kernel: OnceCell::new(),
+        }
+    }
+
+    /// A kernel whose indexing, and that of what it calls, is unchecked.
+    ///
+    /// # Safety
+    /// At every launch, every index must be below the length it is used with.
+    #[track_caller]
+    pub const unsafe fn new_unchecked(name: &'static str, describe: DescribeFn) -> Self {
+        LazyKernel {
+            name,
+            describe,
+            at: Location::caller(),
+            options: BuildOptions { unchecked: true },
             kernel: OnceCell::new(),
         }
     }
@@ -75,8 +94,16 @@ impl LazyKernel {
     /// # Errors
     /// What is wrong with its description, if this is its first use.
     pub fn get(&self) -> Result<&Kernel, Error> {
-        self.kernel
-            .get_or_try_init(|| Kernel::describe(Vec::new(), self.name, self.at, self.described()))
+        let describe = || {
+            Kernel::describe(
+                Vec::new(),
+                self.name,
+                self.at,
+                self.options,
+                self.described(),
+            )
+        };
+        self.kernel.get_or_try_init(describe)
     }
 
     /// The kernel with a const parameter bound to a value; see [`Kernel::with_const`].
@@ -93,7 +120,7 @@ impl LazyKernel {
     /// # Errors
     /// What is wrong with either description.
     pub fn redefine(&self, other: &LazyKernel) -> Result<(), Error> {
-        self.get()?.redefine(other.described())
+        self.get()?.redefine_as(other.options, other.described())
     }
 
     fn described(&self) -> impl Fn(&KernelBuilder) {

@@ -71,6 +71,7 @@ impl Instance<'_, '_> {
     fn signature(&mut self, facts: &[ParamSpec]) -> Result<(), SpecializeError> {
         let source = self.source;
         self.out.launch_bounds = source.launch_bounds;
+        self.out.choices = source.choices;
         self.out.inline = source.inline;
         self.out.attributes = source.attributes.clone();
         self.out.location = self.location(source.location);
@@ -194,6 +195,7 @@ impl Instance<'_, '_> {
         self.widen_operands(node, &mut data, to);
         let inner = self.new_regions(node, &mut data)?;
         let inst = self.out.new_inst(data, ty, location);
+        self.out.insts[inst].fast = node.fast;
         self.out.regions[to].insts.push(inst);
         if let (Some(old), Some(new)) = (node.result, self.out.insts[inst].result) {
             self.values.insert(old, new);

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 
 use super::{ParseError, Parsed, Parser, Token};
 use crate::{
-    AttributeValue, ConstParamData, Entity, Function, FunctionKind, Inline, Inst, InstData,
-    InstNode, LaunchBounds, Location, ParamData, ParamFacts, Passing, Region, RegionData,
-    SharedData, StaticAssertion, Type, TypeParamData, Unroll, Value, ValueData, ValueDef, VarData,
+    AttributeValue, Choices, ConstParamData, Entity, FastMath, Function, FunctionKind, Inline,
+    Inst, InstData, InstNode, LaunchBounds, Location, ParamData, ParamFacts, Passing, Region,
+    RegionData, SharedData, StaticAssertion, Type, TypeParamData, Unroll, Value, ValueData,
+    ValueDef, VarData,
 };
 
 /// How deep regions may nest.
@@ -74,6 +75,7 @@ impl Parser<'_> {
         if self.accept_word("launch_bounds") {
             reading.function.launch_bounds = Some(self.launch_bounds()?);
         }
+        reading.function.choices = self.choices()?;
         if self.accept_word("inline") {
             reading.function.inline = self.inline()?;
         }
@@ -166,6 +168,40 @@ impl Parser<'_> {
             max_threads,
             min_blocks,
         })
+    }
+
+    /// `bounds(clamped) fast(contract, flush) max_registers(64)`
+    fn choices(&mut self) -> Parsed<Choices> {
+        let mut choices = Choices::default();
+        if self.accept_word("bounds") {
+            self.expect("(")?;
+            choices.bounds = Some(self.keyword("what an index out of bounds does")?);
+            self.expect(")")?;
+        }
+        choices.fast = self.fast_flags()?;
+        if self.accept_word("max_registers") {
+            choices.max_registers = self.in_parentheses("a number of registers")?;
+        }
+        Ok(choices)
+    }
+
+    /// `fast(contract, approximate)`, if it comes next.
+    fn fast_flags(&mut self) -> Parsed<FastMath> {
+        let mut flags = FastMath::NONE;
+        if !self.accept_word("fast") {
+            return Ok(flags);
+        }
+        self.expect("(")?;
+        self.list(")", |parser| {
+            let start = parser.at;
+            let Some(flag) = FastMath::named(&parser.word("a flag")?) else {
+                let message = "expected `contract`, `reassociate`, `approximate` or `flush`";
+                return Err(parser.error_at(start, message));
+            };
+            flags = flags | flag;
+            Ok(())
+        })?;
+        Ok(flags)
     }
 
     /// What comes after `inline`: nothing, `(always)` or `(never)`.
@@ -310,10 +346,12 @@ impl Parser<'_> {
         }
         let data = self.operation_or_region(reading, inst)?;
         let regions = data.regions();
+        let fast = self.fast_flags()?;
         let location = self.location(start)?;
         reading.function.insts.push(InstNode {
             data,
             result,
+            fast,
             location,
         });
         reading.function.regions[region].insts.push(inst);

@@ -37,8 +37,8 @@ pub(super) use names::{ValueNumbers, name, quote};
 
 use super::keywords::Keyword;
 use super::{
-    ArrayLen, Constant, Entity, FuncId, Function, FunctionKind, HiddenSource, Inline, Inst,
-    InstNode, Location, Module, Passing, Region, Type, TypeData, VerifyError,
+    ArrayLen, Choices, Constant, Entity, FastMath, FuncId, Function, FunctionKind, HiddenSource,
+    Inline, Inst, InstNode, Location, Module, Passing, Region, Type, TypeData, VerifyError,
 };
 
 /// How many levels of regions and types are printed; the verifier allows fewer.
@@ -359,6 +359,7 @@ impl<'m> Printer<'m> {
             let (threads, blocks) = (bounds.max_threads, bounds.min_blocks);
             put!(self, " launch_bounds({threads}, {blocks})");
         }
+        self.choices(function.choices);
         if function.inline != Inline::Auto {
             put!(self, " {}", function.inline.name());
         }
@@ -366,6 +367,22 @@ impl<'m> Printer<'m> {
             put!(self, " attribute({})", function.attributes);
         }
         self.location(function.location);
+    }
+
+    fn choices(&mut self, choices: Choices) {
+        if let Some(bounds) = choices.bounds {
+            put!(self, " bounds({})", bounds.keyword());
+        }
+        self.fast(choices.fast);
+        if choices.max_registers != 0 {
+            put!(self, " max_registers({})", choices.max_registers);
+        }
+    }
+
+    fn fast(&mut self, flags: FastMath) {
+        if !flags.is_empty() {
+            put!(self, " fast({flags})");
+        }
     }
 
     fn generics(&mut self, function: &Function) {
@@ -457,6 +474,7 @@ impl<'m> Printer<'m> {
             put!(self, "{}: {ty} = ", body.numbers.text(result));
         }
         self.operation(&node.data, body);
+        self.fast(node.fast);
         self.location(node.location);
         let regions = node.data.regions();
         self.text += if regions.is_empty() { "\n" } else { " {\n" };

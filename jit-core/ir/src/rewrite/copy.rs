@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, HiddenParam, Inst, InstData,
-    Location, Module, Passing, RegionData, Type, Value, debug_as_text, error_text, free_name,
+    Choices, FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, HiddenParam, Inst,
+    InstData, Location, Module, Passing, RegionData, Type, Value, debug_as_text, error_text,
+    free_name,
 };
 
 /// What [`Function::copy_inst`] has made.
@@ -78,6 +79,7 @@ impl Function {
         let Ok(()) = copied;
         let ty = node.result.map_or(Type::UNIT, |value| self.type_of(value));
         let own = self.new_inst(data, ty, node.location);
+        self.insts[own].fast = node.fast;
         copy.insts.insert(inst, own);
         if let (Some(old), Some(new)) = (node.result, self.insts[own].result) {
             copy.values.insert(old, new);
@@ -126,6 +128,10 @@ impl Module {
         copy.name = self.free_function_name(name);
         copy.kind = FunctionKind::Device;
         copy.launch_bounds = None;
+        copy.choices = Choices {
+            fast: copy.choices.fast,
+            ..Choices::default()
+        };
         for param in &mut copy.params {
             param.passing = Passing::Direct;
         }

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::builder::{InstBuilder, Place};
 use super::uses::{Replacements, StillUsed, Use, UseCounts, positions_of};
 use crate::{
-    Entity, FuncId, Function, Inst, InstData, InstNode, IntrinsicDef, IntrinsicId, Location,
-    Module, Region, RegionData, ResultType, Type, TypeTable, Value, Var, VarData,
+    Entity, FastMath, FuncId, Function, Inst, InstData, InstNode, IntrinsicDef, IntrinsicId,
+    Location, Module, Region, RegionData, ResultType, Type, TypeTable, Value, Var, VarData,
 };
 
 /// A place in a function of a module, which goes from instruction to instruction in the order of the text,
@@ -541,7 +541,11 @@ impl<'m> Cursor<'m> {
             counts.add(&data);
         }
         let kept = data.regions();
-        let before = std::mem::replace(&mut self.function_mut().insts[inst].data, data);
+        let node = &mut self.function_mut().insts[inst];
+        if !data.takes_fast() {
+            node.fast = FastMath::NONE;
+        }
+        let before = std::mem::replace(&mut node.data, data);
         for region in before.regions().into_iter().filter(|r| !kept.contains(r)) {
             for inner in self.function().regions[region].insts.clone() {
                 self.forget(inner);

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use super::rules::Rules;
 use super::{Checker, signature};
 use crate::print::ValueNumbers;
-use crate::{Entity, Function, Inst, InstData, Region, Type, Value};
+use crate::{Entity, FastMath, Function, Inst, InstData, InstNode, Region, Type, Value};
 
 /// Checks the body of a function whose entities exist.
 pub(super) fn check(checker: &mut Checker<'_>, function: &Function) {
@@ -145,6 +145,10 @@ impl Walk<'_, '_> {
             self.report(inst, format!("the index {wrong}"));
             return;
         }
+        if let Some(wrong) = wrong_flags(node) {
+            self.report(inst, wrong.to_owned());
+            return;
+        }
         let rules = Rules::new(self.checker, function);
         let types = &self.checker.module.types;
         let message = match rules.check(&node.data, result) {
@@ -197,4 +201,13 @@ impl Walk<'_, '_> {
         self.region(body);
         self.loops -= 1;
     }
+}
+
+/// What is wrong with the flags of an instruction.
+fn wrong_flags(node: &InstNode) -> Option<&'static str> {
+    if node.fast.has(FastMath::FLUSH) {
+        return Some("numbers are flushed to zero in whole kernels, not in one operation");
+    }
+    (!node.fast.is_empty() && !node.data.takes_fast())
+        .then_some("flags of floats stand on arithmetic and intrinsics alone")
 }

@@ -27,7 +27,7 @@
 //!
 //! *Signatures* (`signature.rs`). Values, variables and results have types that values can have. A
 //! kernel returns nothing and is no declaration; pointers and slices it takes are generic, global
-//! or constant. Only kernels have launch bounds (1 to 1024 threads) and parameters that are not
+//! or constant. Only kernels say what bounds are and how many registers a thread may have (16 to 255); only kernels have launch bounds (1 to 1024 threads) and parameters that are not
 //! passed directly; of those, by reference is a read-only pointer, by value one into parameter
 //! memory, and no other parameter points there. An alignment is a power of two and, like
 //! `noalias`, of a pointer or slice; a divisor is of an integer. A const parameter is an integer

@@ -4,8 +4,13 @@ use std::collections::HashSet;
 
 use super::{Checker, MAX_VALUE_SCALARS};
 use crate::{
-    AddressSpace, Function, FunctionKind, Inline, ParamData, Passing, Phase, Type, TypeTable,
+    AddressSpace, FastMath, Function, FunctionKind, Inline, ParamData, Passing, Phase, Type,
+    TypeTable,
 };
+
+/// How few and how many registers a thread of a GPU can be limited to.
+const MIN_REGISTERS: u32 = 16;
+const MAX_REGISTERS: u32 = 255;
 
 /// Checks the signature and the variables of a function whose entities exist.
 pub(super) fn check(checker: &mut Checker<'_>, function: &Function) {
@@ -94,6 +99,7 @@ impl Signature<'_, '_> {
         if self.is_kernel() && function.inline != Inline::Auto {
             messages.push("a kernel is launched, not called, and so not inlined".to_owned());
         }
+        messages.extend(self.choices());
         match function.launch_bounds {
             Some(_) if !self.is_kernel() => {
                 messages.push("only kernels have launch bounds".to_owned());
@@ -107,6 +113,27 @@ impl Signature<'_, '_> {
             _ => {}
         }
         messages
+    }
+
+    fn choices(&self) -> Option<String> {
+        let choices = self.function.choices;
+        let of_kernels = choices.bounds.is_some() || choices.max_registers != 0;
+        if of_kernels && !self.is_kernel() {
+            return Some(
+                "only kernels say what bounds and registers are; it holds for what they call"
+                    .to_owned(),
+            );
+        }
+        if choices.fast.has(FastMath::FLUSH) && !self.is_kernel() {
+            return Some(
+                "only a kernel flushes numbers to zero, with all that it calls".to_owned(),
+            );
+        }
+        let registers = choices.max_registers;
+        let wrong = !(registers == 0 || (MIN_REGISTERS..=MAX_REGISTERS).contains(&registers));
+        wrong.then(|| {
+            format!("a thread has {MIN_REGISTERS} to {MAX_REGISTERS} registers, not {registers}")
+        })
     }
 
     fn generics(&self) -> Vec<String> {

@@ -8,13 +8,15 @@ use inkwell::values::{BasicValueEnum, InstructionOpcode};
 
 use kiln_ir::legal::Proved as _;
 use kiln_ir::rounding::{bf16_from_f64, f16_from_f64};
-use kiln_ir::{BinaryOp, CompareOp, Constant, FloatOp, LeafType, Scalar, Type, UnaryOp, Value};
+use kiln_ir::{
+    BinaryOp, CompareOp, Constant, FastMath, FloatOp, LeafType, Scalar, Type, UnaryOp, Value,
+};
 
 use super::Warp;
 use super::emit::Built;
 use super::leaf::{AffineForm, Leaf, Leaves};
 use crate::llvm::error::BackendError;
-use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
+use crate::llvm::operations::{by_sign, float_predicate, int_predicate, sum_flags};
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
     pub(super) fn constant(
@@ -211,18 +213,17 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         a: BasicValueEnum<'ctx>,
         b: BasicValueEnum<'ctx>,
     ) -> Built<'ctx> {
-        let contract = self.kernel.contract;
+        let contract = match self.kernel.contract {
+            true => FastMath::CONTRACT,
+            false => FastMath::NONE,
+        };
+        let flags = sum_flags(self.fast | contract);
         match op.on_floats().proved("an operation of floats") {
-            FloatOp::Add => self
-                .emit
-                .float_binary(InstructionOpcode::FAdd, a, b, contract),
-            FloatOp::Sub => self
-                .emit
-                .float_binary(InstructionOpcode::FSub, a, b, contract),
-            FloatOp::Mul => self
-                .emit
-                .float_binary(InstructionOpcode::FMul, a, b, contract),
-            FloatOp::Div => self.emit.float_binary(InstructionOpcode::FDiv, a, b, false),
+            FloatOp::Add => self.emit.float_binary(InstructionOpcode::FAdd, a, b, flags),
+            FloatOp::Sub => self.emit.float_binary(InstructionOpcode::FSub, a, b, flags),
+            FloatOp::Mul => self.emit.float_binary(InstructionOpcode::FMul, a, b, flags),
+            // LLVM's approximations for x86 make NaNs of infinities, and are no faster.
+            FloatOp::Div => self.emit.binary(InstructionOpcode::FDiv, a, b),
             FloatOp::Min => self.pick("llvm.minnum", a, b),
             FloatOp::Max => self.pick("llvm.maxnum", a, b),
         }

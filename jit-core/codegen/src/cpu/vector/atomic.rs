@@ -224,14 +224,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                     self.widen_half(scalar, old)?,
                     self.widen_half(scalar, operand)?,
                 );
-                let sum = self
-                    .emit
-                    .float_binary(InstructionOpcode::FAdd, a, b, false)?;
+                let sum = self.emit.binary(InstructionOpcode::FAdd, a, b)?;
                 self.round_to_half(scalar, sum)
             }
             AtomicOp::Add if scalar.is_float() => {
-                self.emit
-                    .float_binary(InstructionOpcode::FAdd, old, operand, false)
+                self.emit.binary(InstructionOpcode::FAdd, old, operand)
             }
             AtomicOp::Add => self.emit.add(old, operand),
             AtomicOp::Min => pick("llvm.smin", "llvm.umin"),

@@ -12,7 +12,7 @@ use inkwell::values::{
 };
 
 use kiln_ir::legal::jumped_to;
-use kiln_ir::{Control, Inst, Uniformity, Value, ValueDef, Var};
+use kiln_ir::{Control, FastMath, Inst, Uniformity, Value, ValueDef, Var};
 
 use super::emit::{Built, Emit, unexpected};
 use super::entry::Entry;
@@ -534,6 +534,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             entry: &self.entry,
             warp,
             first_thread,
+            fast: FastMath::NONE,
             values: HashMap::new(),
             vars: HashMap::new(),
             levels: Vec::new(),

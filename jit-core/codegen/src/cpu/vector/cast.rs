@@ -271,7 +271,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let small = self.float_from_bits(rest, 32)?;
         let scaled = self
             .emit
-            .float_binary(InstructionOpcode::FMul, small, scale.into(), false)?;
+            .binary(InstructionOpcode::FMul, small, scale.into())?;
         let finite = self.bits(scaled, 32)?;
         let special = self.emit.or(rest, self.emit.int_like(0x7f80_0000, rest))?;
         let limit = self.emit.int_like(0x7c00 << 13, rest);
@@ -337,7 +337,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let float = self.float_from_bits(size, 32)?;
         let sum = self
             .emit
-            .float_binary(InstructionOpcode::FAdd, float, half.into(), false)?;
+            .binary(InstructionOpcode::FAdd, float, half.into())?;
         let small = self.emit.sub(self.bits(sum, 32)?, constant(0x3f00_0000))?;
         let is_small = self
             .emit

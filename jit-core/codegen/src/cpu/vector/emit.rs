@@ -230,18 +230,18 @@ impl<'ctx> Emit<'_, 'ctx> {
         Ok(self.builder.build_binop(opcode, a, b, "")?)
     }
 
-    /// A float operation, which may be fused with another if `contract`.
+    /// A sum, a difference or a product of floats with LLVM's flags.
     pub(super) fn float_binary(
         &self,
         opcode: InstructionOpcode,
         a: BasicValueEnum<'ctx>,
         b: BasicValueEnum<'ctx>,
-        contract: bool,
+        flags: FastMathFlags,
     ) -> Built<'ctx> {
         let value = self.binary(opcode, a, b)?;
-        if contract && let Some(instruction) = value.as_instruction_value() {
-            // Float operations take the flag, which is all that can be refused.
-            let _ = instruction.set_fast_math_flags(FastMathFlags::AllowContract);
+        if let Some(instruction) = value.as_instruction_value() {
+            // Float operations take the flags, which is all that can be refused.
+            let _ = instruction.set_fast_math_flags(flags);
         }
         Ok(value)
     }

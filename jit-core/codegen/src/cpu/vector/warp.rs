@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use kiln_ir::legal::{LegalTypes, Proved as _};
-use kiln_ir::{Function, Inst, InstData, Passing, Scalar, Type, Value, Var};
+use kiln_ir::{FastMath, Function, Inst, InstData, Passing, Scalar, Type, Value, Var};
 
 use super::emit::{Emit, unexpected};
 use super::entry::Entry;
@@ -23,6 +23,8 @@ pub(super) struct Warp<'w, 'm, 'ctx> {
     pub(super) warp: IntValue<'ctx>,
     /// The linear index of lane 0's thread.
     pub(super) first_thread: IntValue<'ctx>,
+    /// What floats of the instruction that is written may do.
+    pub(super) fast: FastMath,
     pub(super) values: HashMap<Value, Leaves<'ctx>>,
     /// A slot for each leaf of each variable.
     pub(super) vars: HashMap<Var, Vec<PointerValue<'ctx>>>,
@@ -103,6 +105,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
     // flat match
     pub(super) fn inst(&mut self, inst: Inst) -> Result<(), BackendError> {
         let node = &self.function().insts[inst];
+        self.fast = node.fast;
         let result = node.result.map_or(Type::UNIT, |r| self.type_of(r));
         let one = |leaf: Leaf<'ctx>| Some(Leaves::from_elem(leaf, 1));
         if let Some(wide) = self.ask_hooks(node)? {

@@ -2,7 +2,7 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{Known, LaunchBounds, Ordering, Processor, Scope};
+use kiln_ir::{Choices, Known, LaunchBounds, Ordering, Processor, Scope};
 
 use super::known;
 use crate::gpu::lower::{Dialect, ParamBlock, Point};
@@ -39,15 +39,23 @@ impl Dialect for Amd {
         AMDGPU_KERNEL
     }
 
-    fn kernel_attributes(&self, bounds: Option<LaunchBounds>) -> Vec<(&'static str, String)> {
+    fn kernel_attributes(
+        &self,
+        bounds: Option<LaunchBounds>,
+        choices: Choices,
+    ) -> Vec<(&'static str, String)> {
         let promised = bounds
             .map(|bounds| bounds.max_threads)
             .filter(|&max| max > 0);
         let most = promised.unwrap_or(MAX_BLOCK).min(MAX_BLOCK);
-        vec![
+        let mut attributes = vec![
             ("amdgpu-flat-work-group-size", format!("1,{most}")),
             ("uniform-work-group-size", "true".to_owned()),
-        ]
+        ];
+        if choices.max_registers > 0 {
+            attributes.push(("amdgpu-num-vgpr", choices.max_registers.to_string()));
+        }
+        attributes
     }
 
     fn param_block(&self) -> ParamBlock {

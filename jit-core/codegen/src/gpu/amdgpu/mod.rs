@@ -21,7 +21,7 @@ use inkwell::targets::{InitializationConfig, Target as LlvmTarget, TargetTriple}
 use kiln_ir::code::{Code, KeptCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{CustomTarget, MAX_PARAM_BYTES, Target};
-use kiln_ir::{AddressSpace, IntrinsicDef, Scalar, Type, TypeData, TypeTable};
+use kiln_ir::{AddressSpace, FastMath, IntrinsicDef, Scalar, Type, TypeData, TypeTable};
 
 use crate::admitted::{Admitted, Float};
 use crate::gpu::inline_ptx::WrittenPtx;
@@ -108,7 +108,12 @@ impl Has for AmdgpuIsa {
         MAX_SHARED_BYTES
     }
 
-    fn intrinsic(&self, def: &IntrinsicDef, ty: Option<Scalar>) -> Result<(), String> {
+    fn intrinsic(
+        &self,
+        def: &IntrinsicDef,
+        ty: Option<Scalar>,
+        _fast: FastMath,
+    ) -> Result<(), String> {
         let known = def.known.is_some_and(|known| Amd.knows(known));
         if known || def.cell(ty, Amd.processor()).is_some() {
             return Ok(());

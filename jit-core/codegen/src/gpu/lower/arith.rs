@@ -12,12 +12,12 @@ use inkwell::values::{
 };
 
 use kiln_ir::legal::Proved as _;
-use kiln_ir::{BinaryOp, CompareOp, Constant, FloatOp, Scalar, Type, UnaryOp, Value};
+use kiln_ir::{BinaryOp, CompareOp, Constant, FastMath, FloatOp, Scalar, Type, UnaryOp, Value};
 
 use super::FunctionLowering;
 use super::value::Lowered;
 use crate::llvm::error::BackendError;
-use crate::llvm::operations::{by_sign, float_predicate, int_predicate};
+use crate::llvm::operations::{by_sign, float_predicate, int_predicate, quotient_flags, sum_flags};
 
 impl<'ctx> FunctionLowering<'_, 'ctx> {
     pub(super) fn lower_const(
@@ -139,12 +139,16 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             FloatOp::Max => return self.llvm_value("llvm.maxnum", &[a.get_type()], &[a, b]),
         };
         let value = self.builder().build_binop(opcode, a, b, "")?;
-        if self.module.options.contract
-            && op != FloatOp::Div
-            && let Some(instruction) = value.as_instruction_value()
-        {
-            // These three take the flag, which is all that can be refused.
-            let _ = instruction.set_fast_math_flags(FastMathFlags::AllowContract);
+        let is_f32 = a.get_type() == self.types().float(Scalar::F32).into();
+        let flags = match op {
+            FloatOp::Div if is_f32 => quotient_flags(self.fast),
+            FloatOp::Div => FastMathFlags::empty(),
+            _ if self.module.options.contract => sum_flags(self.fast | FastMath::CONTRACT),
+            _ => sum_flags(self.fast),
+        };
+        if let Some(instruction) = value.as_instruction_value() {
+            // Float operations take the flags, which is all that can be refused.
+            let _ = instruction.set_fast_math_flags(flags);
         }
         Ok(value)
     }

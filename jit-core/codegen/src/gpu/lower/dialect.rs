@@ -10,7 +10,8 @@ use inkwell::types::{BasicTypeEnum, FloatType, IntType};
 use inkwell::values::{BasicValueEnum, CallSiteValue, IntValue, PointerValue};
 
 use kiln_ir::{
-    AddressSpace, AtomicOp, Effects, Known, LaunchBounds, Ordering, Processor, Scalar, Scope,
+    AddressSpace, AtomicOp, Choices, Effects, Known, LaunchBounds, Ordering, Processor, Scalar,
+    Scope,
 };
 
 use super::ModuleLowering;
@@ -48,8 +49,12 @@ pub(in crate::gpu) trait Dialect {
     /// LLVM's number of the calling convention of a kernel.
     fn kernel_convention(&self) -> u32;
 
-    /// Attributes of a kernel, as strings, by what it promises of its launches.
-    fn kernel_attributes(&self, bounds: Option<LaunchBounds>) -> Vec<(&'static str, String)>;
+    /// Attributes of a kernel, as strings, by what it promises of its launches and chooses.
+    fn kernel_attributes(
+        &self,
+        bounds: Option<LaunchBounds>,
+        choices: Choices,
+    ) -> Vec<(&'static str, String)>;
 
     /// How values are handed over.
     fn param_block(&self) -> ParamBlock;

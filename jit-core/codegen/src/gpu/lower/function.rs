@@ -13,8 +13,8 @@ use inkwell::values::{BasicValueEnum, FunctionValue, PointerValue};
 
 use kiln_ir::legal::Proved as _;
 use kiln_ir::{
-    AddressSpace, Entity as _, FuncId, Function, FunctionKind, HiddenSource, Inst, InstData,
-    InstNode, ParamData, Scalar, Type, Value, Var,
+    AddressSpace, Entity as _, FastMath, FuncId, Function, FunctionKind, HiddenSource, Inst,
+    InstData, InstNode, ParamData, Scalar, Type, Value, Var,
 };
 
 use super::ModuleLowering;
@@ -53,6 +53,8 @@ pub(crate) struct FunctionLowering<'a, 'ctx> {
     pub(super) loops: Vec<LoopBlocks<'ctx>>,
     /// Which memory nobody writes, and which values a race may have left undetermined.
     pub(super) provenance: Provenance,
+    /// What floats of the instruction being lowered may do.
+    pub(crate) fast: FastMath,
     /// Whether the current region was left: what follows is never executed.
     pub(super) left: bool,
 }
@@ -80,6 +82,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             zeroed: needs_zeros(function),
             loops: Vec::new(),
             provenance: Provenance::of(module.module, function),
+            fast: FastMath::NONE,
             left: false,
         })
     }
@@ -315,6 +318,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let function = self.function;
         let node = &function.insts[inst];
         self.locate(node.location);
+        self.fast = node.fast;
         let lowered = match self.ask_hooks(node)? {
             Some(LoweredOperation::Value(value)) => Some(Lowered::One(value)),
             Some(LoweredOperation::Slice { address, length }) => {

@@ -11,7 +11,8 @@ use inkwell::types::{
 use inkwell::values::FunctionValue;
 
 use kiln_ir::{
-    AddressSpace, Entity as _, FuncId, Function, FunctionKind, Inline, ParamData, Passing, Type,
+    AddressSpace, Entity as _, FastMath, FuncId, Function, FunctionKind, Inline, ParamData,
+    Passing, Type,
 };
 
 use super::{ModuleLowering, names};
@@ -135,10 +136,25 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         if let Some(inline) = inline {
             declared.add_attribute(AttributeLoc::Function, self.enum_attribute(inline, 0));
         }
+        if self.flushes() {
+            // LLVM inlines no function in another that takes these numbers in another way.
+            let flush = "preserve-sign,preserve-sign";
+            let flush = (self.context).create_string_attribute("denormal-fp-math-f32", flush);
+            declared.add_attribute(AttributeLoc::Function, flush);
+        }
         if kernel {
             self.kernel_attributes(function, declared)?;
         }
         Ok(declared)
+    }
+
+    /// Whether the kernel takes numbers that are not normal for zero.
+    fn flushes(&self) -> bool {
+        let kernel = self
+            .module
+            .kernel()
+            .map(|kernel| &self.module.functions[kernel]);
+        kernel.is_some_and(|kernel| kernel.choices.fast.has(FastMath::FLUSH))
     }
 
     fn kernel_attributes(
@@ -147,7 +163,8 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         declared: FunctionValue<'ctx>,
     ) -> Result<(), BackendError> {
         declared.set_call_conventions(self.dialect.kernel_convention());
-        for (name, value) in self.dialect.kernel_attributes(function.launch_bounds) {
+        let choices = function.choices;
+        for (name, value) in (self.dialect).kernel_attributes(function.launch_bounds, choices) {
             let attribute = self.context.create_string_attribute(name, &value);
             declared.add_attribute(AttributeLoc::Function, attribute);
         }

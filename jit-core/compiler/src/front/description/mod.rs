@@ -195,6 +195,9 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::DeclareType
             | Op::DeclareConst
             | Op::LaunchBounds
+            | Op::Bounds
+            | Op::FastMath
+            | Op::MaxRegisters
             | Op::Inline
             | Op::SayBool
             | Op::SayInt

@@ -2,7 +2,7 @@
 
 use kiln_description::Op;
 
-use crate::ir::{Inline, Type, Unroll};
+use crate::ir::{FastMath, Inline, Type, Unroll};
 
 use super::super::Operand;
 use super::super::pool::Entry;
@@ -185,6 +185,14 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let condition = self.eval().read();
                 builder.static_assert(condition, self.code.text());
             }
+            Op::Bounds => match self.code.number() {
+                1 => builder.clamped(),
+                _ => builder.checked(),
+            },
+            Op::FastMath => {
+                builder.fast_math(FastMath::from_bits(self.code.number() as u8));
+            }
+            Op::MaxRegisters => builder.max_registers(self.code.number()),
             Op::Inline => builder.inline(match self.code.number() {
                 1 => Inline::Hint,
                 2 => Inline::Always,

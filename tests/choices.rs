@@ -1,0 +1,195 @@
+//! What kernels and options choose: what an index out of bounds does, how exact floats are, how many registers a
+//! thread may have. What that computes is in `tests/suite/rust_choices.rs`.
+
+use kiln::Result;
+use kiln::core::front::AsKernel;
+use kiln::core::inspect::Inspection;
+use kiln::core::ir::FastMath;
+use kiln::core::job::CompileOptions;
+use kiln::core::target::{PtxTarget, Target};
+use kiln::prelude::*;
+
+/// What a kernel of two slices becomes for a GPU.
+fn inspect(kernel: &impl AsKernel, options: CompileOptions) -> Result<Inspection> {
+    let target = Target::Ptx(PtxTarget::for_sm(90));
+    let options = JitOptions::default().target(target).compile(options);
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let (x, mut y) = (jit.zeros::<f32>(4)?, jit.zeros::<f32>(4)?);
+    jit.inspect(kernel, args!(&x, &mut y))
+}
+
+/// How often a text has each of some words.
+fn count<const N: usize>(text: &str, words: [&str; N]) -> [usize; N] {
+    words.map(|word| text.matches(word).count())
+}
+
+/// One kernel, written several times: what stands before it is what is compared.
+macro_rules! shifts {
+    ($($(#[$attribute:meta])* $name:ident)*) => {$(
+        $(#[$attribute])*
+        fn $name(x: &[f32], y: &mut [f32]) {
+            let i = global_id().x;
+            if i < y.len() {
+                y[i] = x[i + 1];
+            }
+        }
+    )*};
+}
+shifts! {
+    #[kernel] plain
+    #[kernel(checked)] checked
+    #[kernel(clamped)] clamped
+    // Nobody launches it.
+    #[kernel(unsafe(unchecked))] unchecked
+}
+
+#[test]
+fn what_an_index_out_of_bounds_does_is_the_kernels_choice_or_else_that_of_the_options() -> Result<()>
+{
+    // SAFETY: nothing is launched with them.
+    let without = unsafe { CompileOptions::default().unchecked() };
+    let all = [
+        CompileOptions::default(),
+        CompileOptions::default().clamped(),
+        without,
+    ];
+    let kernels: [(&str, &dyn Fn(CompileOptions) -> Result<Inspection>); 4] = [
+        ("plain", &|options| inspect(&plain, options)),
+        ("checked", &|options| inspect(&checked, options)),
+        ("clamped", &|options| inspect(&clamped, options)),
+        ("unchecked", &|options| inspect(&unchecked, options)),
+    ];
+    let mut found = String::new();
+    for (name, inspected) in kernels {
+        for options in &all {
+            let inspection = inspected(options.clone())?;
+            let [accesses, without, smaller] = count(
+                inspection.ir(),
+                ["slice_index", "slice_index unchecked", "min"],
+            );
+            found += &format!(
+                "{name} with {:?}: {} checked, {without} not, {smaller} clamped\n",
+                options.bounds(),
+                accesses - without
+            );
+        }
+    }
+    assert_eq!(
+        found,
+        "plain with Checked: 2 checked, 0 not, 0 clamped\n\
+         plain with Clamped: 2 checked, 2 not, 2 clamped\n\
+         plain with Unchecked: 0 checked, 2 not, 0 clamped\n\
+         checked with Checked: 2 checked, 0 not, 0 clamped\n\
+         checked with Clamped: 2 checked, 0 not, 0 clamped\n\
+         checked with Unchecked: 2 checked, 0 not, 0 clamped\n\
+         clamped with Checked: 2 checked, 2 not, 2 clamped\n\
+         clamped with Clamped: 2 checked, 2 not, 2 clamped\n\
+         clamped with Unchecked: 2 checked, 2 not, 2 clamped\n\
+         unchecked with Checked: 0 checked, 2 not, 0 clamped\n\
+         unchecked with Clamped: 0 checked, 2 not, 0 clamped\n\
+         unchecked with Unchecked: 0 checked, 2 not, 0 clamped\n"
+    );
+    let ptx = inspect(&unchecked, CompileOptions::default())?;
+    assert!(!ptx.ptx()?.contains("kiln_fault"), "{}", ptx.ptx()?);
+    Ok(())
+}
+
+#[kernel]
+fn divisions(x: &[f32], y: &mut [f32]) {
+    y[0] = x[0] / x[1];
+    y[1] = 1.0 / x[2].sqrt();
+    y[2] = approximate(|| x[1] / x[0]);
+}
+
+#[kernel(fast, max_registers(32))]
+fn fast_divisions(x: &[f32], y: &mut [f32]) {
+    y[0] = x[0] / x[1];
+    y[1] = 1.0 / x[2].sqrt();
+}
+
+#[test]
+fn what_is_approximated_is_the_expressions_the_kernels_or_the_options_choice() -> Result<()> {
+    let words = [
+        "div.rn.f32",
+        "div.approx.f32",
+        "rsqrt.approx.f32",
+        "div.approx.ftz.f32",
+        ".maxnreg",
+    ];
+    let exact = inspect(&divisions, CompileOptions::default())?;
+    // A reciprocal is a division, too, which `ptxas` has an instruction for.
+    assert_eq!(
+        count(exact.ptx()?, words),
+        [1, 1, 0, 0, 0],
+        "{}",
+        exact.ptx()?
+    );
+    let near = inspect(&fast_divisions, CompileOptions::default())?;
+    assert_eq!(
+        count(near.ptx()?, words),
+        [0, 1, 1, 0, 1],
+        "{}",
+        near.ptx()?
+    );
+    let options = CompileOptions::default().fast(FastMath::APPROXIMATE | FastMath::FLUSH);
+    let near = inspect(&divisions, options)?;
+    assert_eq!(
+        count(near.ptx()?, words),
+        [0, 0, 0, 2, 0],
+        "{}",
+        near.ptx()?
+    );
+    Ok(())
+}
+
+shifts! {
+    #[kernel] redefined
+}
+
+#[test]
+fn a_kernel_that_chooses_otherwise_is_another_and_says_so() -> Result<()> {
+    let jit = Jit::builder().device(Device::cpu()).build()?;
+    let (x, mut y) = (jit.upload(&[1.0f32, 2.0])?, jit.zeros::<f32>(2)?);
+    redefined.launch(&jit, (1, 32), &x, &mut y)?;
+    assert!(y.to_vec().is_err());
+    redefined.redefine(&clamped)?;
+    redefined.launch(&jit, (1, 32), &x, &mut y)?;
+    assert_eq!(y.to_vec()?, [2.0, 2.0]);
+    let why = jit.explain_recompile(redefined.as_kernel()?);
+    let why = why.expect("it was compiled").to_string();
+    assert!(why.contains("\n  content: "), "{why}");
+    // The options of a `Jit` are a field of its keys.
+    let key = |options| inspect(&plain, options).map(|inspection| inspection.key().to_string());
+    let (exact, near) = (
+        CompileOptions::default(),
+        CompileOptions::default().fast(FastMath::FAST),
+    );
+    assert_ne!(key(exact)?, key(near)?);
+    assert_ne!(
+        key(CompileOptions::default())?,
+        key(CompileOptions::default().clamped())?
+    );
+    Ok(())
+}
+
+#[test]
+fn what_only_kernels_choose_is_refused_in_functions() {
+    let refused = DeviceFn::build("f", |k| {
+        k.clamped();
+        k.max_registers(32);
+        k.fast(FastMath::FLUSH, || k.return_value(k.param("x", Type::F32)));
+    });
+    let error = refused.unwrap_err().to_string();
+    for said in [
+        "what an index out of bounds does is said by the kernel",
+        "registers are limited by the kernel",
+        "numbers are flushed to zero in whole kernels",
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+    let many = Kernel::build("k", |k| k.max_registers(1000)).unwrap_err();
+    assert!(
+        many.to_string().contains("16 to 255 registers, not 1000"),
+        "{many}"
+    );
+}

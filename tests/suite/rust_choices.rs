@@ -1,0 +1,260 @@
+//! What kernels choose of what is usually left to the compilation: what an index out of bounds does, how exact
+//! floats are, how many registers a thread may have.
+
+use kiln::error::{Error, RunError};
+use kiln::prelude::*;
+
+use super::{Outcome, chapter};
+
+chapter![
+    a_clamped_index_is_that_of_the_last_element,
+    a_clamped_access_of_nothing_ends_the_thread,
+    parts_of_slices_are_not_clamped,
+    a_kernel_without_checks_computes_the_same,
+    approximations_are_as_near_as_is_said,
+    sums_in_any_order_are_the_sums,
+    what_is_fast_is_told_by_expressions,
+    few_registers_change_no_result,
+];
+
+#[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+#[repr(C)]
+struct Pair {
+    near: f32,
+    far: f32,
+}
+
+#[device_fn]
+fn beside(x: &[f32], i: i32) -> f32 {
+    x[(i + 1) as usize]
+}
+
+#[kernel(clamped)]
+fn neighbours(x: &[f32], at: &[i32], out: &mut [f32], last: &mut [Pair]) {
+    let i = global_id().x;
+    if i < out.len() {
+        let table = [0.0f32, 1.0, 4.0, 9.0];
+        let j = at[i];
+        out[i] = x[j as usize] + beside(x, j) + table[j as usize];
+        if i + 1 == out.len() {
+            last[i].far = out[i + 7];
+        }
+    }
+}
+
+fn a_clamped_index_is_that_of_the_last_element(jit: &Jit) -> Outcome {
+    let x = [10.0f32, 20.0, 30.0];
+    let at = [0i32, 1, 2, 3, -1, -7, i32::MIN, i32::MAX, 1000, 1];
+    let host = |j: i32| {
+        let pick = |list: &[f32], j: i32| {
+            let last = list.len() - 1;
+            list[usize::try_from(j).map_or(last, |j| j.min(last))]
+        };
+        pick(&x, j) + pick(&x, j.wrapping_add(1)) + pick(&[0.0, 1.0, 4.0, 9.0], j)
+    };
+    let wanted: Vec<f32> = at.iter().map(|&j| host(j)).collect();
+    let (x, at) = (jit.upload(&x)?, jit.upload(&at)?);
+    let mut out = jit.zeros::<f32>(wanted.len())?;
+    let mut last = jit.zeros::<Pair>(2)?;
+    neighbours.launch(jit, (1, 32), &x, &at, &mut out, &mut last)?;
+    assert_eq!(out.to_vec()?, wanted);
+    assert_eq!(last.to_vec()?[1].far, wanted[wanted.len() - 1]);
+    Ok(())
+}
+
+#[kernel(clamped)]
+fn first_of(x: &[f32], out: &mut [f32]) {
+    let i = global_id().x;
+    if i < out.len() {
+        out[i] = 1.0;
+        if i == 3 {
+            out[i] = x[i];
+        }
+    }
+}
+
+fn a_clamped_access_of_nothing_ends_the_thread(jit: &Jit) -> Outcome {
+    let (x, mut out) = (jit.zeros::<f32>(0)?, jit.zeros::<f32>(8)?);
+    first_of.launch(jit, (1, 32), &x, &mut out)?;
+    let Err(Error::Run(RunError::Fault(fault))) = jit.synchronize() else {
+        panic!("there is no last element");
+    };
+    assert_eq!((fault.index, fault.length, fault.thread.x), (0, 0, 3));
+    // What the thread stored that ended is unspecified.
+    let mut out = out.to_vec()?;
+    out.remove(3);
+    assert_eq!(out, [1.0; 7]);
+    Ok(())
+}
+
+#[kernel(clamped)]
+fn parts(x: &[f32], from: u32, out: &mut [f32]) {
+    let part = &x[from as usize..from as usize + 2];
+    out[0] = part[7];
+}
+
+fn parts_of_slices_are_not_clamped(jit: &Jit) -> Outcome {
+    let (x, mut out) = (jit.upload(&[1.0f32, 2.0, 3.0])?, jit.zeros::<f32>(1)?);
+    parts.launch(jit, (1, 1), &x, 1, &mut out)?;
+    assert_eq!(out.to_vec()?, [3.0]);
+    parts.launch(jit, (1, 1), &x, 2, &mut out)?;
+    let Err(Error::Run(RunError::Fault(fault))) = jit.synchronize() else {
+        panic!("the part ends behind the slice");
+    };
+    assert_eq!((fault.index, fault.length), (4, 3));
+    Ok(())
+}
+
+// Each thread stays within the slices.
+#[kernel(unsafe(unchecked))]
+fn reversed(x: &[f32], out: &mut [f32]) {
+    let i = global_id().x;
+    if i < out.len() {
+        let part = &x[..out.len()];
+        out[i] = part[part.len() - 1 - i] + beside(x, i as i32 - 1);
+    }
+}
+
+fn a_kernel_without_checks_computes_the_same(jit: &Jit) -> Outcome {
+    let x: Vec<f32> = (0..100u8).map(f32::from).collect();
+    let (x, mut out) = (jit.upload(&x)?, jit.zeros::<f32>(100)?);
+    reversed.launch(jit, (4, 32), &x, &mut out)?;
+    assert_eq!(out.to_vec()?, [99.0; 100]);
+    Ok(())
+}
+
+#[kernel(fast(approximate))]
+fn functions(x: &[f32], out: &mut [f32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        let (x, n) = (x[i], x.len());
+        out[i] = 1.0 / x.sqrt();
+        out[n + i] = 3.0 / x;
+        out[2 * n + i] = x.sqrt();
+        out[3 * n + i] = x.sin();
+        out[4 * n + i] = x.cos();
+        out[5 * n + i] = x.exp();
+        out[6 * n + i] = x.ln();
+        out[7 * n + i] = x.log2();
+        out[8 * n + i] = x.exp2();
+        out[9 * n + i] = x.tanh();
+        out[10 * n + i] = x.log10();
+    }
+}
+
+/// The bounds are those of the guide's table.
+fn approximations_are_as_near_as_is_said(jit: &Jit) -> Outcome {
+    let x: Vec<f32> = (1..200u8).map(|i| f32::from(i) / 32.0).collect();
+    let (n, on_device) = (x.len(), jit.upload(&x)?);
+    let mut out = jit.zeros::<f32>(11 * n)?;
+    functions.launch(jit, (grid_for(n, 64), 64), &on_device, &mut out)?;
+    let out = out.to_vec()?;
+    let relative = 1.0 / f64::from(1 << 21);
+    for (i, x) in x.iter().map(|&x| f64::from(x)).enumerate() {
+        let wanted = [
+            (1.0 / x.sqrt(), relative, 0.0),
+            (3.0 / x, relative, 0.0),
+            (x.sqrt(), relative, 0.0),
+            (x.sin(), 0.0, 2.0 * relative),
+            (x.cos(), 0.0, 2.0 * relative),
+            (x.exp(), 2.0 * relative * (1.0 + x), 0.0),
+            (x.ln(), relative, relative),
+            (x.log2(), relative, relative),
+            (x.exp2(), relative, 0.0),
+            (x.tanh(), 1.0 / 1024.0, 0.0),
+            (x.log10(), relative, relative),
+        ];
+        for (which, (wanted, relative, absolute)) in wanted.into_iter().enumerate() {
+            let given = f64::from(out[which * n + i]);
+            let error = (given - wanted).abs();
+            assert!(
+                error <= relative * wanted.abs() + absolute,
+                "function {which} of {x}: {given}, not {wanted}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[kernel(fast(contract, reassociate))]
+fn total(x: &[f32], out: &mut [f32]) {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        sum += x[i] * 0.5;
+    }
+    out[0] = sum;
+}
+
+fn sums_in_any_order_are_the_sums(jit: &Jit) -> Outcome {
+    let x: Vec<f32> = (0..1000u16).map(|i| f32::from(i) / 7.0).collect();
+    let wanted: f64 = x.iter().map(|&x| f64::from(x) * 0.5).sum();
+    let (x, mut out) = (jit.upload(&x)?, jit.zeros::<f32>(1)?);
+    total.launch(jit, (1, 1), &x, &mut out)?;
+    let given = f64::from(out.to_vec()?[0]);
+    // One rounding for each addition and each multiplication, whatever the order.
+    let bound = 2000.0 * f64::from(f32::EPSILON) * wanted;
+    assert!((given - wanted).abs() <= bound, "{given}, not {wanted}");
+    Ok(())
+}
+
+#[device_fn]
+fn third(x: f32) -> f32 {
+    fast(|| x / 3.0)
+}
+
+#[kernel]
+fn by_expression(x: &[f32], exact: &mut [f32], near: &mut [f32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        exact[i] = x[i] / 7.0;
+        let mut count = 0;
+        let inverse = approximate(|| {
+            count += 1;
+            if x[i] < 0.0 {
+                return 0.0;
+            }
+            1.0 / x[i].sqrt()
+        });
+        near[i] = inverse + third(x[i]) + reassociated(|| contracted(|| x[i] * 2.0 + 1.0));
+        near[i] += count as f32;
+    }
+}
+
+fn what_is_fast_is_told_by_expressions(jit: &Jit) -> Outcome {
+    let x: Vec<f32> = (1..50u8).map(f32::from).collect();
+    let (on_device, mut exact) = (jit.upload(&x)?, jit.zeros::<f32>(x.len())?);
+    let mut near = jit.zeros::<f32>(x.len())?;
+    by_expression.launch(jit, (2, 32), &on_device, &mut exact, &mut near)?;
+    let wanted: Vec<f32> = x.iter().map(|x| x / 7.0).collect();
+    assert_eq!(exact.to_vec()?, wanted);
+    for (near, x) in near.to_vec()?.into_iter().zip(x) {
+        let wanted = 1.0 / x.sqrt() + third(x) + x * 2.0 + 2.0;
+        assert!(
+            (near - wanted).abs() <= wanted * 1e-6,
+            "{near}, not {wanted}"
+        );
+    }
+    Ok(())
+}
+
+#[kernel(max_registers(24), launch_bounds(64))]
+fn squares(x: &mut [f32]) {
+    let i = global_id().x;
+    let mut all = [0.0f32; 16];
+    for j in 0..16 {
+        all[j] = x[i * 16 + j];
+    }
+    for j in 0..16 {
+        x[i * 16 + j] = all[15 - j] * all[j];
+    }
+}
+
+fn few_registers_change_no_result(jit: &Jit) -> Outcome {
+    let x: Vec<f32> = (0..1024u16).map(f32::from).collect();
+    let mut on_device = jit.upload(&x)?;
+    squares.launch(jit, (1, 64), &mut on_device)?;
+    let host = |i: usize| x[i] * x[i / 16 * 16 + 15 - i % 16];
+    let wanted: Vec<f32> = (0..x.len()).map(host).collect();
+    assert_eq!(on_device.to_vec()?, wanted);
+    Ok(())
+}
