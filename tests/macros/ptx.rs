@@ -6,8 +6,8 @@ use kiln::core::inspect::Inspection;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
-/// Works on an array of its caller's, so that a call keeps that in local memory; it is long enough to be
-/// called rather than inlined where it is called twice.
+/// Works on an array of its caller's, so that a call keeps that in local memory. It is so long that LLVM would call it
+/// where it is called twice.
 macro_rules! turns {
     ($(#[$inline:meta] $name:ident $kernel:ident;)*) => {$(
         #[device_fn]
@@ -35,6 +35,7 @@ macro_rules! turns {
 turns! {
     #[inline(always)] turn_always calls_always;
     #[inline(never)] turn_never calls_never;
+    #[allow(dead_code, reason = "it stands for no attribute")] turn_auto calls_auto;
 }
 
 #[device_fn]
@@ -57,6 +58,12 @@ fn functions_are_inlined_as_their_attributes_say() -> kiln::Result<()> {
     let inspection = jit.inspect(&calls_always, args!(&mut x))?;
     let ptx = inspection.ptx()?;
     assert!(!ptx.contains("turn_always"), "{ptx}");
+    let inspection = jit.inspect(&calls_auto, args!(&mut x))?;
+    let ptx = inspection.ptx()?;
+    assert!(
+        !ptx.contains("turn_auto") && !ptx.contains(".local"),
+        "{ptx}"
+    );
     let inspection = jit.inspect(&calls_never, args!(&mut x))?;
     let ptx = inspection.ptx()?;
     assert_eq!(calls(ptx, "turn_never"), 2, "{ptx}");

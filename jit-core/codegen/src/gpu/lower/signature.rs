@@ -36,6 +36,10 @@ pub(super) enum Arrival {
     Slice,
 }
 
+/// The cost up to which LLVM inlines a function that may write a variable of its caller's, in place of 2475: some
+/// 4000 instructions. It is no `alwaysinline`, by which functions that call each other twice would grow without end.
+const THRESHOLD_OF_CALLERS_MEMORY: &str = "20000";
+
 impl<'ctx> ModuleLowering<'_, 'ctx> {
     pub(super) fn arrival(&self, function: &Function, param: &ParamData) -> Arrival {
         let ty = function.type_of(param.value);
@@ -135,6 +139,10 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         };
         if let Some(inline) = inline {
             declared.add_attribute(AttributeLoc::Function, self.enum_attribute(inline, 0));
+        } else if !kernel && self.works_on_callers_memory(function) {
+            let threshold = (self.context)
+                .create_string_attribute("function-inline-threshold", THRESHOLD_OF_CALLERS_MEMORY);
+            declared.add_attribute(AttributeLoc::Function, threshold);
         }
         if self.flushes() {
             // LLVM inlines no function in another that takes these numbers in another way.
@@ -146,6 +154,20 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
             self.kernel_attributes(function, declared)?;
         }
         Ok(declared)
+    }
+
+    /// Whether a function may write a variable of its caller's. Called, it keeps that in local memory; inlined, in
+    /// registers.
+    fn works_on_callers_memory(&self, function: &Function) -> bool {
+        let may_be_local = |param: &ParamData| {
+            let address = self.types.table().address(function.type_of(param.value));
+            address.is_some_and(|address| {
+                let space = address.space;
+                let may_be = matches!(space, AddressSpace::Local | AddressSpace::Generic);
+                address.mutable && may_be
+            })
+        };
+        function.params.iter().any(may_be_local)
     }
 
     /// Whether the kernel takes numbers that are not normal for zero.
