@@ -1,4 +1,4 @@
-//! The programs of the suite beside their twins in CUDA C++: `cargo bench -p kiln-suite`, on a machine with a
+//! The programs of the suite beside their twins in CUDA C++: `cargo bench -p kiln-suite --bench suite`, on a machine with a
 //! CUDA device and nvcc, or on the CPU, where checks are compared with none.
 //!
 //! - `--filter TEXT`: the programs whose names hold it;

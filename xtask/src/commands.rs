@@ -44,8 +44,14 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench compile"),
     ),
     (
-        "cargo bench -p kiln-suite",
-        Here("cargo bench -p kiln-suite -- --samples 3 --filter saxpy"),
+        "cargo bench -p kiln-suite --bench suite",
+        Here("cargo bench -p kiln-suite --bench suite -- --samples 3 --filter saxpy"),
+    ),
+    (
+        "cargo bench -p kiln-suite --bench compile-suite",
+        Here(
+            "cargo bench -p kiln-suite --bench compile-suite -- --samples 1 --suite --filter saxpy",
+        ),
     ),
     (
         "cargo bench --bench launch",
