@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use kiln::core::codegen::OptLevel;
 use kiln::core::job::CompileOptions;
 use kiln::core::runtime::CpuOptions;
+use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
 /// Describes a kernel of a size, of the parameters of [`kernel`].
@@ -160,6 +161,40 @@ fn the_deepest_loops_are_compiled() {
     let mut wanted = vec![1; 64];
     wanted[63] = u32::MAX;
     assert_eq!(z.to_vec().expect("no thread failed"), wanted);
+}
+
+/// Branches one after the other.
+fn branches(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let most = k.var("most", data.z.at(data.i).get());
+    for j in 0..size {
+        k.if_(most.get().lt(j), || most.set(j));
+    }
+    data.z.at(data.i).set(most.get());
+}
+
+#[test]
+fn inspect_tells_what_is_compiled_with_few_passes() {
+    let target = Target::Ptx(PtxTarget::for_sm(90));
+    let options = JitOptions::default().target(target);
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let x = jit.zeros::<f64>(1).expect("memory");
+    let mut y = jit.zeros::<f64>(1).expect("memory");
+    let mut z = jit.zeros::<u32>(1).expect("memory");
+    let mut inspect = |describe: Family, size: u32| {
+        let inspection = jit.inspect(&kernel("k", describe, size), args!(&x, &mut y, &mut z));
+        let inspection = inspection.expect("arguments that fit");
+        let passes = inspection.passes().expect("PTX is made by LLVM").to_owned();
+        (passes, inspection.reduced().map(str::to_owned))
+    };
+    let (all, none) = inspect(branches, 100);
+    assert_eq!(none, None);
+    let (few, why) = inspect(nested, 65);
+    assert_ne!(few, all);
+    assert_eq!(why.as_deref(), Some("its loops are 65 deep, more than 64"));
+    let (few, why) = inspect(branches, 10_001);
+    assert_ne!(few, all);
+    let why = why.expect("it has a branch and what is behind it ten thousand times");
+    assert!(why.ends_with(" blocks, more than 20000"), "{why}");
 }
 
 /// Loops in loops, of which the innermost goes out of bounds in some threads after some turns. Threads

@@ -20,6 +20,14 @@ use kiln_compiler::target::Target;
 pub(crate) struct Recorder {
     stages: Mutex<Vec<(Stage, Duration, String)>>,
     hooks: Mutex<Vec<InspectedHook>>,
+    passes: Mutex<Passes>,
+}
+
+/// The passes that LLVM runs, and why they are fewer than was asked for.
+#[derive(Clone, Debug, Default)]
+struct Passes {
+    text: Option<String>,
+    reduced: Option<String>,
 }
 
 /// What a function of a hook has done to a kernel.
@@ -55,6 +63,13 @@ impl StageObserver for Recorder {
             text: changed.then(|| step.text()),
         });
     }
+
+    fn passes(&self, _: &str, passes: &str, reduced: Option<&str>) {
+        *self.passes.lock() = Passes {
+            text: Some(passes.to_owned()),
+            reduced: reduced.map(str::to_owned),
+        };
+    }
 }
 
 /// What a kernel becomes for certain argument types: made by [`crate::jit::Jit::inspect`] and
@@ -86,6 +101,8 @@ impl StageObserver for Recorder {
 /// for hook in inspection.hooks() {
 ///     println!("{} took {:?}", hook.hook, hook.took);
 /// }
+/// assert!(inspection.passes().is_some_and(|passes| passes.contains("default<O3>")));
+/// assert!(inspection.reduced().is_none(), "few blocks, and loops that are not deep");
 /// assert_eq!(inspection.info().name, "double");
 /// assert!(inspection.compiled().is_some());
 /// println!("{:?}", inspection.key());
@@ -121,6 +138,7 @@ impl StageObserver for Recorder {
 pub struct Inspection {
     stages: Vec<(Stage, Duration, String)>,
     hooks: Vec<InspectedHook>,
+    passes: Passes,
     job: LegalJob,
     compiled: Option<CompiledKernel>,
 }
@@ -130,6 +148,7 @@ impl Inspection {
         Self {
             stages: recorder.stages.into_inner(),
             hooks: recorder.hooks.into_inner(),
+            passes: recorder.passes.into_inner(),
             job,
             compiled,
         }
@@ -152,6 +171,17 @@ impl Inspection {
     /// changed something.
     pub fn hooks(&self) -> &[InspectedHook] {
         &self.hooks
+    }
+
+    /// The passes that LLVM ran, in the notation of its `opt -passes`; `None` if the target has no such passes.
+    pub fn passes(&self) -> Option<&str> {
+        self.passes.text.as_deref()
+    }
+
+    /// Why LLVM ran fewer passes than the options ask for: a kernel of very many instructions, blocks or nested loops is
+    /// compiled with the few whose time grows as it does. `None` for an ordinary kernel, and where a hook says the passes.
+    pub fn reduced(&self) -> Option<&str> {
+        self.passes.reduced.as_deref()
     }
 
     /// The kernel's IR as the backend gets it, after hooks and ABI lowering.

@@ -113,6 +113,11 @@ pub trait LlvmKernel<'a> {
     /// The pass pipeline, in the notation of LLVM's `opt -passes`.
     fn passes(&self) -> String;
 
+    /// Why these passes are fewer than the kernel's options ask for, if they are.
+    fn reduced(&self) -> Option<String> {
+        None
+    }
+
     /// Runs a pass pipeline.
     ///
     /// # Errors

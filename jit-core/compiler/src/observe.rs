@@ -90,6 +90,10 @@ pub trait StageObserver: Sync {
     /// are told once for each hook, with the time of all.
     fn hook(&self, _kernel: &str, _step: &HookStep<'_>) {}
 
+    /// LLVM is about to run these passes, in the notation of its `opt -passes`. `reduced` says why they are fewer than the
+    /// kernel's options ask for, if they are.
+    fn passes(&self, _kernel: &str, _passes: &str, _reduced: Option<&str>) {}
+
     /// Whether the observer will ask for texts, of LLVM's stages and of what hooks leave, which cost time to print.
     fn wants_text(&self) -> bool {
         true
@@ -230,6 +234,10 @@ pub(crate) enum Passed {
         changed: Option<bool>,
         text: String,
     },
+    Passes {
+        passes: String,
+        reduced: Option<String>,
+    },
 }
 
 impl Passed {
@@ -254,6 +262,9 @@ impl Passed {
                     text: &|| text.clone(),
                 };
                 observer.hook(kernel, &step);
+            }
+            Passed::Passes { passes, reduced } => {
+                observer.passes(kernel, passes, reduced.as_deref());
             }
         }
     }
@@ -283,6 +294,12 @@ impl Passing {
             let text = if keep_text { text() } else { String::new() };
             list.push(Passed::Stage(stage, took, text));
         });
+    }
+
+    /// LLVM is about to run passes.
+    pub(crate) fn passes(&mut self, passes: &str, reduced: Option<String>) {
+        let passes = passes.to_owned();
+        self.list.push(Passed::Passes { passes, reduced });
     }
 
     /// Runs a function of a hook on what it may change, and checks what it leaves.

@@ -175,6 +175,10 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
         self.effort.pipeline().to_owned()
     }
 
+    fn reduced(&self) -> Option<String> {
+        self.effort.reduced()
+    }
+
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
         let (machine, session) = (&self.machine, self.job.session);
         if self.module.get_function(HOOKED).is_some() {

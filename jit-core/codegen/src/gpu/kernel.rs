@@ -10,7 +10,7 @@ use super::lower::{Dialect, kernel_entry_name, lower};
 use super::placeless::{prepare_emission, run_gpu_passes};
 use crate::admitted::Admitted;
 use crate::isa::{LlvmJob, LlvmKernel};
-use crate::llvm::effort::passes_for_gpu;
+use crate::llvm::effort::EffortForGpu;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 
@@ -44,6 +44,7 @@ pub(super) struct GpuKernel<'a, B> {
     pub(super) machine: Machine,
     pub(super) module: LlvmModule<'a>,
     written: WrittenPtx,
+    effort: EffortForGpu,
     back_end: B,
 }
 
@@ -60,6 +61,7 @@ impl<'a, B> GpuKernel<'a, B> {
     ) -> Result<GpuKernel<'a, B>, BackendError> {
         let (module, written) = lower(&job, &machine, dialect)?;
         Ok(GpuKernel {
+            effort: EffortForGpu::of(job.legal, &module, job.options.opt_level),
             job,
             machine,
             module,
@@ -92,7 +94,11 @@ impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
     }
 
     fn passes(&self) -> String {
-        passes_for_gpu(self.job.legal, self.job.options.opt_level).to_owned()
+        self.effort.passes.to_owned()
+    }
+
+    fn reduced(&self) -> Option<String> {
+        self.effort.reduced.clone()
     }
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {

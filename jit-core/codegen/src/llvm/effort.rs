@@ -8,8 +8,9 @@
 //! - A kernel of more than [`LARGE`] is compiled with few passes and the quick code generator
 //!   ([`Effort::Quick`]), which take time that grows as the kernel does.
 //!
-//! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested: kernels with
-//! loops deeper than [`DEEP`] get few passes, too ([`passes_for_gpu`]). Sizes are a matter of `ptxas`.
+//! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested, and those that compare
+//! blocks: kernels with loops deeper than [`DEEP`], or of more than [`MANY`] blocks, get few passes, too
+//! ([`EffortForGpu`]). What `ptxas` takes is its own.
 
 use std::ffi::{CStr, c_int};
 
@@ -31,14 +32,17 @@ use super::optimize::OptLevel;
 /// The first knob bounds how far the register allocator looks for the region in which a value is to have a
 /// register: with LLVM's 10000, most of the time of a kernel with 100 checked stores went there, for code
 /// that was longer. The second bounds how many accesses to memory a scheduler compares in pairs (1000).
-/// The last two leave loops to the loop vectorizer only where their metadata asks for it: `default<O3>` switches
-/// it on whatever a pipeline's options say.
-const KNOBS: [&CStr; 5] = [
+/// The next two leave loops to the loop vectorizer only where their metadata asks for it: `default<O3>` switches
+/// it on whatever a pipeline's options say. The last has GVN remove what is redundant on all ways to a place, and not make
+/// what is so on some of them redundant on all: that takes time that grows with the square of how many blocks there are,
+/// and makes code for GPUs longer (`benches/RESULTS.md`). A pipeline asks for it by `gvn<pre>`, as those for CPUs do.
+const KNOBS: [&CStr; 6] = [
     c"kiln",
     c"-grow-region-complexity-budget=1000",
     c"-dag-maps-huge-region=300",
     c"-vectorize-loops=false",
     c"-interleave-loops=false",
+    c"-enable-pre=false",
 ];
 
 /// Sets LLVM's knobs, which are global. To be called once LLVM is open, and again at will.
@@ -89,6 +93,12 @@ impl Effort {
         self.level().host_pipeline()
     }
 
+    /// Says why a kernel is compiled with less effort than its options ask for.
+    pub(crate) fn reduced(self) -> Option<String> {
+        let large = || format!("its instructions fill more than {LARGE} registers");
+        (self == Effort::Quick).then(large)
+    }
+
     /// How hard the code generator tries.
     pub(crate) fn emission(self) -> OptimizationLevel {
         self.level().host_emission()
@@ -98,14 +108,36 @@ impl Effort {
 /// The deepest nest of loops that LLVM's pipelines for GPUs are used for: 64 take a second, 127 twelve.
 const DEEP: usize = 64;
 
+/// The most blocks that LLVM's pipelines for GPUs are used for, of a module as Kiln writes it. A bounds check makes
+/// one, a branch two or three.
+const MANY: usize = 20_000;
+
 /// The passes for a GPU.
-pub(crate) fn passes_for_gpu(module: &kiln_ir::Module, asked: OptLevel) -> &'static str {
-    let depths = module.functions.values();
-    let deepest = depths.map(|function| loops_around(function, function.body));
-    if deepest.max() > Some(DEEP) {
-        OptLevel::O0.host_pipeline()
-    } else {
-        asked.ptx_pipeline()
+pub(crate) struct EffortForGpu {
+    /// The pipeline.
+    pub(crate) passes: &'static str,
+    /// Says why the passes are fewer than the options ask for.
+    pub(crate) reduced: Option<String>,
+}
+
+impl EffortForGpu {
+    /// For a kernel, and the module that it is as Kiln writes it.
+    pub(crate) fn of(kernel: &kiln_ir::Module, module: &Module<'_>, asked: OptLevel) -> Self {
+        let depths = kernel.functions.values();
+        let deepest = depths.map(|function| loops_around(function, function.body));
+        let deepest = deepest.max().unwrap_or(0);
+        let blocks = module.get_functions().map(|f| f.count_basic_blocks());
+        let blocks: usize = blocks.map(|count| count as usize).sum();
+        let reduced = match (deepest > DEEP, blocks > MANY) {
+            (true, _) => Some(format!("its loops are {deepest} deep, more than {DEEP}")),
+            (_, true) => Some(format!("it has {blocks} blocks, more than {MANY}")),
+            _ => None,
+        };
+        let passes = match reduced {
+            Some(_) => OptLevel::O0.host_pipeline(),
+            None => asked.ptx_pipeline(),
+        };
+        EffortForGpu { passes, reduced }
     }
 }
 

@@ -157,6 +157,33 @@ fn the_loop_vectorizer_runs_where_a_loop_asks_for_it() {
     assert!(vectors.contains(" x i8>"), "{vectors}");
 }
 
+/// A sum that one of two ways to where it is computed again has computed.
+const PARTLY_REDUNDANT: &str = r#"
+define i32 @partly(i32 %a, i32 %b, i1 %c, ptr %p) {
+  br i1 %c, label %one, label %other
+one:
+  %first = add i32 %a, %b
+  store i32 %first, ptr %p
+  br label %last
+other:
+  br label %last
+last:
+  %again = add i32 %a, %b
+  ret i32 %again
+}
+"#;
+
+#[test]
+fn gvn_inserts_nothing_unless_it_is_asked_to() {
+    let sums = |pipeline| {
+        let left = optimized(PARTLY_REDUNDANT.to_owned(), pipeline);
+        let (_, last) = left.split_once("last:").expect("the block stays");
+        last.contains("add i32")
+    };
+    assert!(sums("function(gvn<>)"), "the last block has its sum");
+    assert!(!sums("function(gvn<pre>)"), "the other block has it");
+}
+
 #[test]
 fn pairs_of_16_bit_floats_are_packed() {
     let pairs = r#"

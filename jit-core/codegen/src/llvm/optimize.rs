@@ -74,7 +74,7 @@ const HOST_QUICK: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
 
 /// Passes that make most of the code of most kernels.
 const HOST_SHORT: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
-     instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn<>,\
+     instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn<pre>,\
      instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// What kernels are compiled with. They come as vectors, in one function, with their branches as
@@ -82,6 +82,6 @@ const HOST_SHORT: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
 /// is 5 % faster at best (benches/RESULTS.md).
 const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm<allowspeculation>),\
-     gvn<>,adce,loop(indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
-     jump-threading,correlated-propagation,loop-mssa(licm<allowspeculation>),gvn<>,\
+     gvn<pre>,adce,loop(indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
+     jump-threading,correlated-propagation,loop-mssa(licm<allowspeculation>),gvn<pre>,\
      instcombine<no-verify-fixpoint>,dse,simplifycfg)";
