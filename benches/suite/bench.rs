@@ -67,22 +67,11 @@ fn options() -> Options {
     let mut options = Options {
         filter: String::new(),
         samples: 31,
-    instructions: bool,
-    write: Option<PathBuf>,
-    /// Folders of PTX, and whether it is in place of code with checks.
-    folders: Vec<(bool, PathBuf)>,
-    without: Vec<String>,
-    facts: bool,
-}
-
-impl Options {
-    /// A `Jit` with these hooks, as far as they are not to be left out.
-    fn jit(&self, device: &Device, hooks: HookSet) -> kiln::Result<Jit> {
-        let leave_out = |hooks: HookSet, name: &String| hooks.without(name);
-        let hooks = self.without.iter().fold(hooks, leave_out);
-        let builder = Jit::builder().device(device.clone()).hooks(hooks);
-        builder.specialize_facts(self.facts).build()
-    }
+        instructions: false,
+        write: None,
+        folders: Vec::new(),
+        without: Vec::new(),
+        facts: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
