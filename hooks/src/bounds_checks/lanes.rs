@@ -351,7 +351,7 @@ pub(super) fn ends(
     ends_of(before, counters, &found)
 }
 
-/// The same of what was found of an unsigned value.
+/// The ends of an unsigned value by the sum that was found for it.
 pub(super) fn ends_of(
     before: &mut Before<'_>,
     counters: &[Counter],

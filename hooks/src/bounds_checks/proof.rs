@@ -105,37 +105,7 @@ impl Proof {
                 Some(_) => sums.push(access),
             }
         }
-        let spans = spans(&sums, &counters, before);
-        let covered = |access: &Access| {
-            let own = access.sum.constant;
-            let span = spans.get(&terms(&access.sum));
-            span.is_some_and(|(low, high)| (*low..=*high).contains(&own))
-        };
-        sums.retain(|access| covered(access));
-        let mut asked: BTreeMap<(Terms, Limit), Span> = BTreeMap::new();
-        for access in &sums {
-            test = before.and(test, access.needs);
-            for &limit in &access.limits {
-                widen(
-                    asked.entry((terms(&access.sum), limit)),
-                    access.sum.constant,
-                );
-            }
-        }
-        let meet = before.block.is_some();
-        if !meet && counters[0].is_short() && asked.keys().all(|(_, limit)| limit.is_known()) {
-            return None;
-        }
-        if sums.is_empty() && meet {
-            test = Truth::Known(true);
-        }
-        for ((terms, limit), span) in asked {
-            let sum = Sum {
-                terms: terms.into_iter().collect(),
-                constant: 0,
-            };
-            ask(before, &counters, (&sum, span, limit), &mut test);
-        }
+        ask_together(before, &counters, &mut sums, &mut test)?;
         proved.extend(sums.into_iter().map(|access| (access.inst, access.sum)));
         Some(Proof {
             test,
@@ -143,6 +113,45 @@ impl Proof {
             counters,
         })
     }
+}
+
+/// Keeps the accesses that are asked for together, and adds to the test that they are in bounds. `None` if that is not
+/// worth another version.
+fn ask_together(
+    before: &mut Before<'_>,
+    counters: &[Counter],
+    sums: &mut Vec<Access>,
+    test: &mut Truth,
+) -> Option<()> {
+    let spans = spans(sums, counters, before);
+    let covered = |access: &Access| {
+        let own = access.sum.constant;
+        let span = spans.get(&terms(&access.sum));
+        span.is_some_and(|(low, high)| (*low..=*high).contains(&own))
+    };
+    sums.retain(|access| covered(access));
+    let mut asked: BTreeMap<(Terms, Limit), Span> = BTreeMap::new();
+    for access in sums.iter() {
+        *test = before.and(*test, access.needs);
+        for &limit in &access.limits {
+            widen(
+                asked.entry((terms(&access.sum), limit)),
+                access.sum.constant,
+            );
+        }
+    }
+    let meet = before.block.is_some();
+    if !meet && counters[0].is_short() && asked.keys().all(|(_, limit)| limit.is_known()) {
+        return None;
+    }
+    for ((terms, limit), span) in asked {
+        let sum = Sum {
+            terms: terms.into_iter().collect(),
+            constant: 0,
+        };
+        ask(before, counters, (&sum, span, limit), test);
+    }
+    Some(())
 }
 
 /// Whether an access is in bounds, asked by itself; of a loop in which threads do not meet all are asked together.

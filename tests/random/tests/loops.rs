@@ -781,6 +781,49 @@ kernel @loops(%0 a: slice<generic, u32>, %1 start: u32, %2 end: u32) {
     assert!(fault.starts_with("fault: index 15 of 12"), "{fault}");
 }
 
+/// An array of known length is asked nothing, but what counts may still begin anew.
+#[test]
+fn threads_that_meet_check_a_counter_that_begins_anew() {
+    let text = "module loops legal
+
+kernel @loops(%0 a: slice<generic, u32>, %1 step: u32, %2 more: u32) {
+  var var0 i: u32
+  shared shared0 tile: [u32; 16] align 4
+  %3: ptr<shared, mut [u32; 16]> = shared_addr shared0
+  %4: u32 = const 4
+  %5: u32 = const 16
+  set var0, %4
+  loop {
+    %6: u32 = get var0
+    %7: bool = lt %6, %5
+    %8: bool = not %7
+    if %8 {
+      break 0
+    }
+    %9: u32 = get var0
+    %10: u32 = sub %9, %4
+    %11: ptr<shared, mut u32> = element_ptr %3, %10
+    %12: u32 = load %11
+    barrier
+    %13: u32 = get var0
+    %14: u32 = add %13, %1
+    set var0, %14
+  }
+}
+";
+    let case = of_text(text, [u32::MAX - 2, 0]);
+    let expected = InterpreterRunner.run(&case);
+    let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
+    let without = hooked(&case, &hooks).expect("the hook takes it");
+    assert!(unchecked(&without) > 0, "{}", without.module);
+    assert_eq!(InterpreterRunner.run(&without), expected);
+    let fault = expected.expect_err("the index leaves the array");
+    assert!(
+        fault.starts_with("fault: index 4294967293 of 16"),
+        "{fault}"
+    );
+}
+
 #[test]
 fn loops_do_the_same_in_compiled_code() {
     let (first, count) = (
