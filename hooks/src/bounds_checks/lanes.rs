@@ -23,7 +23,7 @@ pub(super) struct Block {
 
 const fn extent(
     name: &'static str,
-    axis: Axis,
+    (axis, below): (Axis, u64),
     meaning: fn(&ThreadPosition) -> u64,
     cells: &'static [Cell],
 ) -> IntrinsicDef {
@@ -35,27 +35,28 @@ const fn extent(
     )
     .known_as(Known::BlockDim(axis))
     .with_uniformity(Uniformity::Block)
-    .with_result_below(1025)
+    .with_result_below(below)
     .with_cells(cells)
 }
 
-/// The threads of a block: those of the library are in a kernel only if it asks for them.
+/// The threads of a block, as the library's rows have them, which are in a kernel only if it asks for them: a kernel
+/// that is printed is read again by these.
 static EXTENTS: [IntrinsicDef; 3] = [
     extent(
-        "bounds_checks.block_dim.x",
-        Axis::X,
+        "block_dim.x",
+        (Axis::X, 1025),
         |position| position.block_dim[0].into(),
         &[Cell::named(Family::PTX, "llvm.nvvm.read.ptx.sreg.ntid.x")],
     ),
     extent(
-        "bounds_checks.block_dim.y",
-        Axis::Y,
+        "block_dim.y",
+        (Axis::Y, 1025),
         |position| position.block_dim[1].into(),
         &[Cell::named(Family::PTX, "llvm.nvvm.read.ptx.sreg.ntid.y")],
     ),
     extent(
-        "bounds_checks.block_dim.z",
-        Axis::Z,
+        "block_dim.z",
+        (Axis::Z, 65),
         |position| position.block_dim[2].into(),
         &[Cell::named(Family::PTX, "llvm.nvvm.read.ptx.sreg.ntid.z")],
     ),
