@@ -40,6 +40,7 @@ shifts! {
     #[kernel(checked)] checked
     #[kernel(clamped)] clamped
     // Nobody launches it.
+    // SAFETY: it is compiled and never launched.
     #[kernel(unsafe(unchecked))] unchecked
 }
 

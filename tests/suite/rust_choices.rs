@@ -105,8 +105,10 @@ fn parts_of_slices_are_not_clamped(jit: &Jit) -> Outcome {
     Ok(())
 }
 
-// Each thread stays within the slices.
-#[kernel(unsafe(unchecked))]
+#[kernel(
+    // SAFETY: each thread stays within the slices.
+    unsafe(unchecked)
+)]
 fn reversed(x: &[f32], out: &mut [f32]) {
     let i = global_id().x;
     if i < out.len() {
