@@ -48,6 +48,10 @@ fn halve_large(x: &mut [f32], limit: f32) {
 fn beyond(x: &mut [f32], i: u32) {
     if global_id().x == 0 {
         x[0] = 1.0;
+    }
+    // What a thread wrote since it last met others may be missing where it faults.
+    barrier();
+    if global_id().x == 0 {
         x[i as usize] = 2.0;
     }
 }

@@ -383,7 +383,12 @@ impl Runs<'_> {
             Type::U64,
         );
         let (op, args) = (BinaryOp::Max, [index, length]);
-        let beyond = code.value(InstData::Binary { op, args }, Type::U64);
+        let mut beyond = code.value(InstData::Binary { op, args }, Type::U64);
+        let scalar = code.function.type_of(last.check.index).as_scalar();
+        if scalar.is_some_and(|scalar| scalar.is_signed_int()) {
+            // A negative index is told as one.
+            beyond = code.value(InstData::Cast { arg: beyond }, Type::I64);
+        }
         data.map_operands(|value| {
             if value == last.check.index {
                 beyond

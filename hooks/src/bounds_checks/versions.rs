@@ -180,8 +180,10 @@ impl Versions<'_> {
             counters,
         } = Proof::of(&mut before, self.types, the_loop)?;
         let without: HashSet<Inst> = proved.iter().map(|(inst, _)| *inst).collect();
-        let gathers = gathers::of(&mut before, self.types, the_loop, &without);
+        let mut filled = test;
+        let gathers = gathers::of(&mut before, self.types, (the_loop, &without), &mut filled);
         let gathers = gathers.unwrap_or_default();
+        let test = if gathers.is_empty() { test } else { filled };
         if test == Truth::Known(false) || proved.is_empty() && gathers.is_empty() {
             return None;
         }
@@ -243,7 +245,8 @@ impl Versions<'_> {
         }
     }
 
-    /// Has the rest of a turn, from a gather on, be done only if no index was out of bounds.
+    /// Has the rest of a turn, from a gather on, be done only if no index was out of bounds, or the gather select the
+    /// first element.
     fn go_on_inside(&mut self, around: Inst, (inst, gather): (Inst, &Gather), outside: Var) {
         for region in self.function.insts[around].data.regions() {
             let insts = &self.function.regions[region].insts;
@@ -253,17 +256,20 @@ impl Versions<'_> {
                 }
                 continue;
             };
-            let rest = self.function.regions[region].insts.split_off(at);
-            let then_region = self.new_region(rest);
+            let mut rest = self.function.regions[region].insts.split_off(at);
             let mut code = Code::new(self.function, inst);
             let cond = gather.look(&mut code, outside);
-            code.effect(InstData::If {
-                cond,
-                then_region,
-                else_region: None,
-            });
+            if !gather.is_inner {
+                let then_region = code.region(std::mem::take(&mut rest));
+                code.effect(InstData::If {
+                    cond,
+                    then_region,
+                    else_region: None,
+                });
+            }
             let look = code.into_insts();
-            self.function.regions[region].insts.extend(look);
+            let insts = &mut self.function.regions[region].insts;
+            insts.extend(look.into_iter().chain(rest));
             return;
         }
     }
