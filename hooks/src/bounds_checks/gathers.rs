@@ -32,7 +32,7 @@ pub(super) struct Gather {
     /// What the index must be below, of the unsigned type in which the two are compared.
     length: Value,
     ty: Type,
-    /// Whether it stands in an `if` of the loop.
+    /// Whether the access stands in an `if` of the loop.
     pub(super) is_inner: bool,
 }
 
