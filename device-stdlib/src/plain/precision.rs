@@ -26,7 +26,7 @@
 //!
 //! What is written in the closure is meant, and what functions with closures of their own do that it calls;
 //! other functions compute what they say themselves. The flags are those of
-//! [`FastMath`](kiln_jit_core::ir::FastMath), which has what each permits; on the host nothing changes.
+//! [`FastMath`], which has what each permits; on the host nothing changes.
 
 use kiln_jit_core::front::macros::{Callable, Front, Inlinable, InlineCall, Operand};
 use kiln_jit_core::ir::{FastMath, Type};
