@@ -24,10 +24,11 @@
 //! | indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
 //!
 //! Where threads meet in a loop, at a barrier or as a warp, half of a block in one loop and half in the other would
-//! not meet: the question is one whose answer is the same in the whole block. Code for CPUs, which compares whole
-//! vectors of indices, has no runs. The interpreter, which says what a kernel means, runs it as it is written.
+//! not meet: the question is one whose answer is the same in the whole block. Runs are for GPUs, where they were
+//! measured. The interpreter, which says what a kernel means, runs it as it is written.
 
 mod before;
+mod code;
 mod counter;
 mod gathers;
 mod lanes;

@@ -23,8 +23,8 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{Before, Number, Truth};
+use super::code::Code;
 use super::proof::known_length;
-use super::versions::Code;
 
 /// An access whose index is looked at in the loop.
 pub(super) struct Gather {

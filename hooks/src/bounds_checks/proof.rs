@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kiln_compiler::ir::{ArrayLen, Check, Control, Inst, InstData, Region, Type, TypeTable, Value};
+use kiln_compiler::ir::{
+    ArrayLen, Check, Control, Function, Inst, InstData, Region, Type, TypeTable, Value,
+};
 
 use super::before::{Before, Number, Truth, known_integer};
 use super::counter::{Counted, Counter, Counts};
@@ -14,13 +16,21 @@ const SIGNED_LIMIT: i64 = 1 << 31;
 
 /// What an index must be below.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Limit {
+pub(super) enum Limit {
     Known(i64),
-    /// The length of a slice from before the loop.
+    /// The length of a slice.
     Of(Value),
 }
 
 impl Limit {
+    /// The length of a slice, or of the array behind an address.
+    pub(super) fn of(function: &Function, types: &TypeTable, base: Value) -> Limit {
+        match known_length(types, function.type_of(base)) {
+            Some(length) => Limit::Known(length),
+            None => Limit::Of(base),
+        }
+    }
+
     fn is_known(self) -> bool {
         matches!(self, Limit::Known(_))
     }
@@ -325,13 +335,12 @@ fn access(
     })
 }
 
-/// The length of a slice, or of the array behind an address.
+/// What an index must be below, as it is before the loop.
 fn limit(before: &mut Before<'_>, types: &TypeTable, base: Value) -> Option<Limit> {
-    let ty = before.function.type_of(base);
-    if let Some(length) = known_length(types, ty) {
-        return Some(Limit::Known(length));
+    match Limit::of(before.function, types, base) {
+        Limit::Of(slice) => before.moved(slice).map(Limit::Of),
+        known => Some(known),
     }
-    before.moved(base).map(Limit::Of)
 }
 
 /// The length of an array, by the type of its address.

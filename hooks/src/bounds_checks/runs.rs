@@ -21,8 +21,8 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{MAX_DEPTH, known_integer};
-use super::proof::known_length;
-use super::versions::Code;
+use super::code::Code;
+use super::proof::Limit;
 
 /// A run with more checks is two.
 const MAX_CHECKS: usize = 32;
@@ -88,8 +88,11 @@ impl Runs<'_> {
             if self.join(&mut run, inst) {
                 continue;
             }
-            self.close(std::mem::take(&mut run), &mut made);
-            if !self.join(&mut run, inst) {
+            // What ends a run may begin another one.
+            let ended = std::mem::take(&mut run);
+            let may_begin = !ended.insts.is_empty();
+            self.close(ended, &mut made);
+            if !(may_begin && self.join(&mut run, inst)) {
                 self.inner(inst);
                 made.push(inst);
                 run = Run::default();
@@ -168,15 +171,14 @@ impl Runs<'_> {
         (access, check): (Inst, Check),
         under: &[(Value, bool)],
     ) -> Option<()> {
-        let length = known_length(self.types, self.function.type_of(check.base));
-        let known = known_integer(self.function, check.index);
-        if let (Some(known), Some(length)) = (known, length)
-            && (0..length).contains(&known)
-        {
-            return Some(());
-        }
-        if length.is_none() {
-            self.early(run, check.base, 0)?;
+        match Limit::of(self.function, self.types, check.base) {
+            Limit::Known(length) => {
+                let known = known_integer(self.function, check.index);
+                if known.is_some_and(|known| (0..length).contains(&known)) {
+                    return Some(());
+                }
+            }
+            Limit::Of(slice) => self.early(run, slice, 0)?,
         }
         self.early(run, check.index, 0)?;
         run.asked.push(Asked {
@@ -215,10 +217,11 @@ impl Runs<'_> {
         Some(())
     }
 
-    fn length(&self, base: Value) -> Length {
-        match known_length(self.types, self.function.type_of(base)) {
-            Some(length) => Length::Known(length),
-            None => Length::Of(base),
+    /// The limit of an index, as a value of type `u64`.
+    fn limit(code: &mut Code<'_>, limit: Limit) -> Value {
+        match limit {
+            Limit::Known(length) => code.constant(length, Type::U64),
+            Limit::Of(slice) => code.value(InstData::SliceLen { slice }, Type::U64),
         }
     }
 
@@ -284,9 +287,9 @@ impl Runs<'_> {
             if !asked.insert((check.base, check.index, under)) {
                 continue;
             }
-            let length = self.length(check.base);
+            let limit = Limit::of(self.function, self.types, check.base);
             let mut code = Code::new(self.function, *access);
-            let length = length.put(&mut code);
+            let length = Self::limit(&mut code, limit);
             let index = code.value(InstData::Cast { arg: check.index }, Type::U64);
             let op = CompareOp::Lt;
             let args = [index, length];
@@ -358,6 +361,7 @@ impl Runs<'_> {
             let ty = node.result.map(|value| self.function.type_of(value));
             let ty = ty.unwrap_or(Type::UNIT);
             let own = self.function.new_inst(data, ty, node.location);
+            self.function.insts[own].fast = node.fast;
             made.push(own);
             if let (Some(old), Some(new)) = (node.result, self.function.insts[own].result) {
                 values.insert(old, new);
@@ -373,9 +377,9 @@ impl Runs<'_> {
         let ty = self.function.insts[last.access].result;
         let ty = ty.map_or(Type::UNIT, |value| self.function.type_of(value));
         data.map_operands(|value| values.get(&value).copied().unwrap_or(value));
-        let length = self.length(last.check.base);
+        let limit = Limit::of(self.function, self.types, last.check.base);
         let mut code = Code::new(self.function, last.access);
-        let length = length.put(&mut code);
+        let length = Self::limit(&mut code, limit);
         let index = code.value(
             InstData::Cast {
                 arg: last.check.index,
@@ -398,21 +402,5 @@ impl Runs<'_> {
         });
         code.value(data, ty);
         code.into_insts()
-    }
-}
-
-/// The length of what is indexed.
-enum Length {
-    Known(i64),
-    Of(Value),
-}
-
-impl Length {
-    /// As a value of type `u64`.
-    fn put(&self, code: &mut Code<'_>) -> Value {
-        match *self {
-            Length::Known(length) => code.constant(length, Type::U64),
-            Length::Of(slice) => code.value(InstData::SliceLen { slice }, Type::U64),
-        }
     }
 }

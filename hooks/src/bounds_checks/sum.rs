@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use kiln_compiler::ir::{BinaryOp, InstCopy, InstData, Type, UnaryOp, Value};
 
 use super::before::{Before, MAX_DEPTH, Number, Truth, known_integer};
+use super::code::Code;
 use super::counter::{Counter, Counts, defining};
 use super::lanes;
-use super::versions::Code;
 
 /// Values of 64 bits are looked at below this bound, and so are products: sums of a few then have no more than 63.
 pub(super) const LARGE: i64 = 1 << 32;

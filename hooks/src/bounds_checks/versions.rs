@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
-    Constant, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef, IntrinsicId,
-    Location, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value, Var,
-    VarData,
+    FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef, IntrinsicId, Module,
+    PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value, Var, VarData,
 };
 
 use super::before::{Before, Inside, Truth};
+use super::code::Code;
 use super::gathers::{self, Gather};
 use super::lanes::Block;
 use super::proof::Proof;
@@ -300,13 +300,7 @@ impl Versions<'_> {
         }
         self.make_slow(slow);
         self.slow.insert(slow);
-        let location = self.function.insts[slow].location;
-        let mut code = Code {
-            function: self.function,
-            insts: Vec::new(),
-            inst: slow,
-            location,
-        };
+        let mut code = Code::new(self.function, slow);
         let untried = code.value(
             InstData::Unary {
                 op: UnaryOp::Not,
@@ -346,63 +340,4 @@ fn save(before: &mut Before<'_>) -> Vec<(Var, Value)> {
         (var, before.put(InstData::VarGet(var), ty))
     };
     assigned.into_iter().map(save).collect()
-}
-
-/// Code before an access.
-pub(super) struct Code<'f> {
-    pub(super) function: &'f mut Function,
-    insts: Vec<Inst>,
-    inst: Inst,
-    location: Location,
-}
-
-impl<'f> Code<'f> {
-    pub(super) fn new(function: &'f mut Function, inst: Inst) -> Code<'f> {
-        Code {
-            location: function.insts[inst].location,
-            function,
-            insts: Vec::new(),
-            inst,
-        }
-    }
-
-    pub(super) fn into_insts(self) -> Vec<Inst> {
-        self.insts
-    }
-
-    pub(super) fn effect(&mut self, data: InstData) {
-        let inst = self.function.new_inst(data, Type::UNIT, self.location);
-        self.insts.push(inst);
-    }
-
-    pub(super) fn value(&mut self, data: InstData, ty: Type) -> Value {
-        let inst = self.function.new_inst(data, ty, self.location);
-        self.insts.push(inst);
-        let value = self.function.insts[inst].result;
-        value.expect("the operation has a result, of a type that is not unit")
-    }
-
-    /// A constant of an integer type.
-    pub(super) fn constant(&mut self, known: i64, ty: Type) -> Value {
-        self.value(InstData::Const(Constant::Int(known.into())), ty)
-    }
-
-    fn region(&mut self, insts: Vec<Inst>) -> Region {
-        self.function.regions.push(RegionData { insts })
-    }
-
-    /// The index of the access.
-    pub(super) fn index(&self) -> Value {
-        let access = self.function.insts[self.inst].data.access();
-        access.expect("the instruction selects an element").0.index
-    }
-
-    /// Has the access select the element of an index that is in bounds.
-    pub(super) fn select(&mut self, to: Value) {
-        if let InstData::SliceIndex { index, checked, .. }
-        | InstData::ElementPtr { index, checked, .. } = &mut self.function.insts[self.inst].data
-        {
-            (*index, *checked) = (to, false);
-        }
-    }
 }

@@ -1,0 +1,511 @@
+//! Kernels of random loops over slices of a few elements, as text of the IR.
+
+use std::fmt::Write;
+
+use kiln_jit_core::ir::parse;
+use kiln_random::random::Random;
+use kiln_random::{Arg, Case};
+
+/// How deep loops are in each other.
+const MAX_DEPTH: usize = 3;
+
+/// Text of a kernel while it is written.
+struct Writer {
+    random: Random,
+    text: String,
+    next: usize,
+    /// Values of type `u32` that can be used here.
+    known: Vec<usize>,
+    /// The last one that an index was, if it can be used.
+    recent: Option<usize>,
+    /// Variables that count turns of loops around, which can be read here.
+    counting: Vec<usize>,
+    /// How many variables there are: the sum is the first.
+    vars: usize,
+    depth: usize,
+    /// How many loops there are around.
+    loops: usize,
+    /// Whether there are threads, which meet.
+    meet: bool,
+    /// Whether all threads come here.
+    together: bool,
+}
+
+impl Writer {
+    fn line(&mut self, what: &str) {
+        let indent = 2 * (self.depth + 1);
+        let _ = writeln!(self.text, "{:indent$}{what}", "");
+    }
+
+    fn value(&mut self, ty: &str, what: &str) -> usize {
+        let number = self.next;
+        self.next += 1;
+        self.line(&format!("%{number}: {ty} = {what}"));
+        number
+    }
+
+    fn constant(&mut self) -> usize {
+        let small = self.random.below(12) as u32;
+        let number = match self.random.below(20) {
+            0 => u32::MAX - small,
+            1 => 1 << 31,
+            2 => 1 << self.random.below(32),
+            _ => small,
+        };
+        self.value("u32", &format!("const {number}"))
+    }
+
+    /// An expression of type `u32`.
+    fn number(&mut self, depth: usize) -> usize {
+        let leaf = depth == 0 || self.random.chance(35);
+        if leaf {
+            let counting = self.counting.len();
+            return match self.random.below(10) {
+                0..3 if counting > 0 => {
+                    let var = self.counting[self.random.below(counting)];
+                    self.value("u32", &format!("get var{var}"))
+                }
+                0..6 => self.known[self.random.below(self.known.len())],
+                6 => {
+                    let at = self.element("%0", depth);
+                    self.value("u32", &format!("load %{at}"))
+                }
+                7 if self.depth > 0 => {
+                    let sum = self.value("u32", "get var0");
+                    let few = self.value("u32", "const 15");
+                    self.value("u32", &format!("and %{sum}, %{few}"))
+                }
+                _ => self.constant(),
+            };
+        }
+        if !self.counting.is_empty() && self.random.chance(10) {
+            let var = self.counting[self.random.below(self.counting.len())];
+            let counter = self.value("u32", &format!("get var{var}"));
+            let from = self.known[self.random.below(self.known.len())];
+            return self.value("u32", &format!("sub %{counter}, %{from}"));
+        }
+        if !self.counting.is_empty() && self.random.chance(10) {
+            let var = self.counting[self.random.below(self.counting.len())];
+            let counter = self.value("u32", &format!("get var{var}"));
+            let from = self.known[self.random.below(self.known.len())];
+            return self.value("u32", &format!("sub %{counter}, %{from}"));
+        }
+        let op = self.random.of(&[
+            "add", "add", "add", "sub", "mul", "mul", "shl", "rem", "and", "neg", "cast",
+        ]);
+        let a = self.number(depth - 1);
+        if self.meet && self.random.chance(25) {
+            let (op, most) = self
+                .random
+                .of(&[("div", 7), ("rem", 12), ("shr", 3), ("min", 9)]);
+            let few = self.random.within(1, most);
+            let few = self.value("u32", &format!("const {few}"));
+            return self.value("u32", &format!("{op} %{a}, %{few}"));
+        }
+        match op {
+            "neg" => self.value("u32", &format!("neg %{a}")),
+            "cast" => {
+                let ty = self.random.of(&["i32", "u64", "i64", "u16", "i8"]);
+                let other = self.value(ty, &format!("cast %{a}"));
+                self.value("u32", &format!("cast %{other}"))
+            }
+            _ => {
+                let b = self.number(depth - 1);
+                self.value("u32", &format!("{op} %{a}, %{b}"))
+            }
+        }
+    }
+
+    /// A number as one finds it in kernels: a part of a thread's index, or of what is known of it.
+    fn part(&mut self) -> usize {
+        let few = self.random.below(self.known.len().min(6));
+        let some = match self.recent {
+            Some(recent) if self.known.contains(&recent) && self.random.chance(40) => recent,
+            _ => self.known[self.known.len() - 1 - few],
+        };
+        let number = self.random.within(1, 8);
+        let op = match self.random.below(10) {
+            0..4 => return some,
+            4 => "rem",
+            5 => "div",
+            6 => "and",
+            7 => "min",
+            8 => "mul",
+            _ => "add",
+        };
+        let number = self.value("u32", &format!("const {number}"));
+        self.value("u32", &format!("{op} %{some}, %{number}"))
+    }
+
+    /// The address of an element: of a slice that is read, or one that is written.
+    fn element(&mut self, slice: &str, depth: usize) -> usize {
+        let number = match self.recent {
+            _ if self.meet && self.random.chance(70) => {
+                let part = self.part();
+                match self.random.chance(40) {
+                    true => {
+                        let other = self.part();
+                        let op = self.random.of(&["add", "add", "sub"]);
+                        self.value("u32", &format!("{op} %{part}, %{other}"))
+                    }
+                    false => part,
+                }
+            }
+            // Beside another one.
+            Some(recent) if self.known.contains(&recent) && self.random.chance(40) => {
+                let few = self.random.below(6);
+                let few = self.value("u32", &format!("const {few}"));
+                let op = self.random.of(&["add", "sub"]);
+                self.value("u32", &format!("{op} %{recent}, %{few}"))
+            }
+            _ => self.number(depth.clamp(2, 3) - 1),
+        };
+        if self.random.chance(30) {
+            self.known.push(number);
+            self.recent = Some(number);
+        }
+        let index = match self.random.below(8) {
+            0 => self.value("i32", &format!("cast %{number}")),
+            1 => self.wide("u64", number),
+            2 => self.wide("i64", number),
+            _ => number,
+        };
+        if slice == "tile" {
+            return self.value("ptr<shared, mut u32>", &format!("element_ptr %7, %{index}"));
+        }
+        let space = if slice == "%1" { "mut u32" } else { "u32" };
+        self.value(
+            &format!("ptr<generic, {space}>"),
+            &format!("slice_index {slice}, %{index}"),
+        )
+    }
+
+    /// A number as one of 64 bits, perhaps with another one added.
+    fn wide(&mut self, ty: &str, number: usize) -> usize {
+        let wide = self.value(ty, &format!("cast %{number}"));
+        let other = match self.random.below(4) {
+            0 => {
+                let number = self.random.below(9);
+                self.value(ty, &format!("const {number}"))
+            }
+            1 => self.value(ty, "cast %6"),
+            2 => {
+                let number = self.number(1);
+                self.value(ty, &format!("cast %{number}"))
+            }
+            _ => return wide,
+        };
+        let op = self.random.of(&["add", "sub", "mul"]);
+        self.value(ty, &format!("{op} %{wide}, %{other}"))
+    }
+
+    /// Goes on with a counter.
+    fn skip(&mut self) {
+        if let Some(&var) = self.counting.last() {
+            let counter = self.value("u32", &format!("get var{var}"));
+            let some = self.value("u32", "const 3");
+            let next = self.value("u32", &format!("add %{counter}, %{some}"));
+            self.line(&format!("set var{var}, %{next}"));
+        }
+    }
+
+    fn statement(&mut self) {
+        if self.together && self.random.chance(3) {
+            self.skip();
+        }
+        if self.meet && self.together && self.depth > 0 && self.random.chance(50) {
+            self.line("barrier");
+        }
+        match self
+            .random
+            .below(if self.depth < MAX_DEPTH { 12 } else { 8 })
+        {
+            0..4 => {
+                let slice = self.slice(&["%0", "%1", "%2"]);
+                let at = self.element(slice, 3);
+                let loaded = self.value("u32", &format!("load %{at}"));
+                let sum = self.value("u32", "get var0");
+                let sum = self.value("u32", &format!("add %{sum}, %{loaded}"));
+                self.line(&format!("set var0, %{sum}"));
+            }
+            4..6 => {
+                let slice = self.slice(&["%1"]);
+                let at = self.element(slice, 3);
+                let sum = self.value("u32", "get var0");
+                self.line(&format!("store %{at}, %{sum}"));
+            }
+            6 if self.meet && self.random.chance(70) => self.guarded(),
+            6 => {
+                let (a, b) = (self.number(1), self.number(1));
+                let cond = self.value("bool", &format!("lt %{a}, %{b}"));
+                self.line(&format!("if %{cond} {{"));
+                let leaves = !self.meet && self.loops > 0 && self.random.chance(20);
+                self.block(|w| {
+                    w.together &= !w.meet;
+                    w.statement();
+                    if leaves {
+                        w.line("break 0");
+                    }
+                });
+                if self.random.chance(25) {
+                    self.line("} else {");
+                    self.block(|w| {
+                        w.together &= !w.meet;
+                        w.statement();
+                    });
+                }
+                self.line("}");
+            }
+            7 => {
+                let number = self.number(2);
+                self.known.push(number);
+            }
+            8..11 => self.counted(),
+            _ => self.while_below(),
+        }
+    }
+
+    /// A slice of these, or the tile of threads.
+    fn slice(&mut self, slices: &[&'static str]) -> &'static str {
+        match self.meet && self.random.chance(40) {
+            true => "tile",
+            false => self.random.of(slices),
+        }
+    }
+
+    /// What is done where numbers are below others.
+    fn guarded(&mut self) {
+        let (mut cond, mut bounded) = (None, Vec::new());
+        for _ in 0..self.random.within(1, 2) {
+            let number = self.number(2);
+            let bound = match self.random.below(4) {
+                0..2 => self.known[self.random.below(3)],
+                2 => self.known[self.random.below(self.known.len())],
+                _ => self.constant(),
+            };
+            let compare = match self.random.below(4) {
+                0 => format!("le %{number}, %{bound}"),
+                1 => format!("gt %{bound}, %{number}"),
+                _ => format!("lt %{number}, %{bound}"),
+            };
+            let holds = self.value("bool", &compare);
+            cond = Some(match cond {
+                Some(cond) => self.value("bool", &format!("and %{cond}, %{holds}")),
+                None => holds,
+            });
+            bounded.push(number);
+            if self.random.chance(30) {
+                let (a, b) = self.random.of(&[(bound, number), (number, bound)]);
+                bounded.push(self.value("u32", &format!("sub %{a}, %{b}")));
+            }
+        }
+        let cond = cond.expect("there is one");
+        self.line(&format!("if %{cond} {{"));
+        self.block(|w| {
+            w.together = false;
+            w.recent = bounded.last().copied();
+            // More often than others.
+            for _ in 0..3 {
+                w.known.extend(&bounded);
+            }
+            w.statements();
+        });
+        self.line("}");
+    }
+
+    fn block(&mut self, write: impl FnOnce(&mut Writer)) {
+        let (known, counting) = (self.known.len(), self.counting.len());
+        let together = self.together;
+        self.depth += 1;
+        write(self);
+        self.depth -= 1;
+        self.together = together;
+        self.known.truncate(known);
+        self.counting.truncate(counting);
+    }
+
+    /// The body of a loop.
+    fn turn(&mut self, write: impl FnOnce(&mut Writer)) {
+        self.loops += 1;
+        self.block(write);
+        self.loops -= 1;
+    }
+
+    fn statements(&mut self) {
+        let most: &[usize] = match self.meet {
+            true => &[1, 2],
+            false => &[1, 1, 1, 2, 2, 3, 5],
+        };
+        for _ in 0..self.random.of(most) {
+            self.statement();
+        }
+    }
+
+    /// A `for` of few turns.
+    fn counted(&mut self) {
+        let start = self.small_number();
+        let turns = self.random.of(&[0, 1, 4, 9, 16]);
+        let of_any = self.meet && self.depth > 0 && self.random.chance(25);
+        let end = match self.random.below(3) {
+            // A turn of a loop around, perhaps.
+            _ if of_any => self.known[self.random.below(self.known.len())],
+            0 => self.known[self.random.below(3)],
+            _ => {
+                let turns = self.value("u32", &format!("const {turns}"));
+                self.value("u32", &format!("add %{start}, %{turns}"))
+            }
+        };
+        let step = self.random.of(&[1, 1, 1, 2, 3, 4]);
+        let step = self.value("u32", &format!("const {step}"));
+        let index = self.next;
+        self.next += 1;
+        self.line(&format!(
+            "for %{index}: u32 in %{start} .. %{end} step %{step} {{"
+        ));
+        self.turn(|w| {
+            w.together &= !of_any;
+            w.known.push(index);
+            w.statements();
+        });
+        self.line("}");
+    }
+
+    fn small_number(&mut self) -> usize {
+        match self.random.below(3) {
+            0 => self.known[self.random.below(3)],
+            _ => {
+                let number = self.random.below(4);
+                self.value("u32", &format!("const {number}"))
+            }
+        }
+    }
+
+    /// `while i < end { ..; i += step }`
+    fn while_below(&mut self) {
+        let end = self.known[self.random.below(3)];
+        let start = match self.random.below(3) {
+            // Up to the largest number, if the end is there.
+            0 => {
+                let turns = self.random.within(1, 10);
+                let turns = self.value("u32", &format!("const {turns}"));
+                let start = self.value("u32", &format!("sub %{end}, %{turns}"));
+                self.known.push(start);
+                start
+            }
+            _ => self.small_number(),
+        };
+        let var = self.vars;
+        self.vars += 1;
+        self.line(&format!("set var{var}, %{start}"));
+        self.line("loop {");
+        self.turn(|w| {
+            let counter = w.value("u32", &format!("get var{var}"));
+            let more = w.value("bool", &format!("lt %{counter}, %{end}"));
+            let done = w.value("bool", &format!("not %{more}"));
+            w.line(&format!("if %{done} {{"));
+            w.block(|w| w.line("break 0"));
+            w.line("}");
+            w.counting.push(var);
+            w.statements();
+            let step = w.random.of(&[1, 1, 2, 5]);
+            let step = w.value("u32", &format!("const {step}"));
+            let counter = w.value("u32", &format!("get var{var}"));
+            let next = w.value("u32", &format!("add %{counter}, %{step}"));
+            w.line(&format!("set var{var}, %{next}"));
+        });
+        self.line("}");
+    }
+}
+
+/// A kernel with slices of a few elements: indices and numbers that are read, what is written. It is of one thread, or
+/// of blocks whose threads `meet`.
+pub fn case(seed: u64, meet: bool) -> Case {
+    let mut writer = Writer {
+        random: Random::new(seed),
+        text: String::new(),
+        next: 7,
+        known: vec![3, 4, 5],
+        meet,
+        together: true,
+        recent: None,
+        counting: Vec::new(),
+        vars: 1,
+        depth: 0,
+        loops: 0,
+    };
+    if meet {
+        writer.value("ptr<shared, mut [u32; 24]>", "shared_addr shared0");
+        for row in ["thread_idx.x", "thread_idx.y", "block_idx.x"] {
+            let position = writer.value("u32", &format!("intrinsic {row}()"));
+            writer.known.push(position);
+        }
+    }
+    let loops = if meet { 1 } else { 3 };
+    for _ in 0..writer.random.within(1, loops) {
+        match writer.random.below(10) {
+            0..6 => writer.counted(),
+            6..8 => writer.while_below(),
+            // A kernel of threads has the loop in which they meet.
+            _ if meet => writer.counted(),
+            _ => writer.statements(),
+        }
+    }
+    let last = writer.value("u32", "const 0");
+    let at = writer.value("ptr<generic, mut u32>", &format!("slice_index %1, %{last}"));
+    let sum = writer.value("u32", "get var0");
+    writer.line(&format!("store %{at}, %{sum}"));
+    let vars = (0..writer.vars).map(|n| format!("  var var{n} v: u32\n"));
+    let mut vars: String = vars.collect();
+    if meet {
+        vars += "  shared shared0 tile: [u32; 24] align 4\n";
+    }
+    let text = format!(
+        "module loops legal\n\nkernel @loops(%0 a: slice<generic, u32>, %1 b: slice<generic, mut u32>, \
+         %2 c: slice<generic, u32>, %3 n: u32, %4 m: u32, %5 k: u32, %6 w: u64) {{\n{vars}{}}}\n",
+        writer.text
+    );
+    let rows = &kiln_device_stdlib::find;
+    let module = parse(&text, rows).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+    let mut random = writer.random;
+    let (grid, block) = match meet {
+        true => (
+            [2, 1, 1],
+            [random.within(1, 8) as u32, random.within(1, 4) as u32, 1],
+        ),
+        false => ([1; 3], [1; 3]),
+    };
+    let mut buffer = |below: usize| {
+        let elements = if random.chance(8) {
+            0
+        } else {
+            random.within(1, 40)
+        };
+        let element = |random: &mut Random| (random.below(below) as u32).to_le_bytes();
+        (0..elements)
+            .flat_map(|_| element(&mut random))
+            .collect::<Vec<u8>>()
+    };
+    let buffers = vec![buffer(30), buffer(1000), buffer(1 << 20)];
+    let mut scalar = |extreme: u64| {
+        let small = random.below(20) as u64;
+        match random.below(8) {
+            0 => extreme.wrapping_sub(small),
+            1 => (extreme >> 1) + small,
+            _ => small,
+        }
+    };
+    let scalars = [0; 3].map(|_| (scalar(1 << 32) as u32).to_le_bytes().to_vec());
+    let wide = scalar(if seed.is_multiple_of(2) { 1 << 32 } else { 0 })
+        .to_le_bytes()
+        .to_vec();
+    let scalars = scalars.into_iter().chain([wide]).map(Arg::Bytes);
+    Case {
+        module,
+        grid,
+        block,
+        dynamic_shared: 0,
+        args: (0..3).map(Arg::Buffer).chain(scalars).collect(),
+        buffers,
+        seed,
+    }
+}
