@@ -1,6 +1,8 @@
 //! How warm a chip gets (Rodinia's hotspot): a difference equation on a grid, two steps a launch in shared memory
 //! with a border that shrinks. In `f32` alone: the constants of Rodinia's are of `f64`, and so are its sums.
 
+use std::cell::OnceCell;
+
 use kiln::prelude::*;
 
 use crate::data::{Random, close};
@@ -26,6 +28,7 @@ pub const HOTSPOT: Benchmark = Benchmark {
             power: jit.upload(&power)?,
             heat: [jit.upload(&heat)?, jit.upload(&heat)?],
             host: (heat, power),
+            wanted: OnceCell::new(),
         }))
     },
 };
@@ -107,6 +110,7 @@ struct Hotspot {
     power: Buffer<f32>,
     heat: [Buffer<f32>; 2],
     host: (Vec<f32>, Vec<f32>),
+    wanted: OnceCell<Vec<f32>>,
 }
 
 impl Hotspot {
@@ -121,6 +125,29 @@ impl Hotspot {
             column: 2.0 * conducts * thick,
             air: conducts * cell * cell / thick,
         }
+    }
+
+    /// The heat after all steps.
+    fn on_host(&self) -> Vec<f32> {
+        let (chip, side) = (Self::chip(), self.side);
+        let (mut heat, power) = (self.host.0.clone(), &self.host.1);
+        for _ in 0..self.launches * STEPS {
+            let step = |at: usize| {
+                let (row, column, own) = (at / side, at % side, heat[at]);
+                let other = |is_inside: bool, at: usize| if is_inside { heat[at] } else { own };
+                let north = other(row > 0, at.wrapping_sub(side));
+                let south = other(row < side - 1, at + side);
+                let west = other(column > 0, at.wrapping_sub(1));
+                let east = other(column < side - 1, at + 1);
+                let flow = power[at]
+                    + (south + north - 2.0 * own) * chip.column
+                    + (east + west - 2.0 * own) * chip.row
+                    + (AMBIENT - own) * chip.air;
+                own + chip.step * flow
+            };
+            heat = (0..side * side).map(step).collect();
+        }
+        heat
     }
 }
 
@@ -148,24 +175,7 @@ impl Workload for Hotspot {
     }
 
     fn check(&mut self) -> Checked {
-        let (chip, side) = (Self::chip(), self.side);
-        let (mut heat, power) = (self.host.0.clone(), &self.host.1);
-        for _ in 0..self.launches * STEPS {
-            let step = |at: usize| {
-                let (row, column, own) = (at / side, at % side, heat[at]);
-                let other = |is_inside: bool, at: usize| if is_inside { heat[at] } else { own };
-                let north = other(row > 0, at.wrapping_sub(side));
-                let south = other(row < side - 1, at + side);
-                let west = other(column > 0, at.wrapping_sub(1));
-                let east = other(column < side - 1, at + 1);
-                let flow = power[at]
-                    + (south + north - 2.0 * own) * chip.column
-                    + (east + west - 2.0 * own) * chip.row
-                    + (AMBIENT - own) * chip.air;
-                own + chip.step * flow
-            };
-            heat = (0..side * side).map(step).collect();
-        }
-        close(&self.heat[self.launches % 2].to_vec()?, &heat, 1e-5)
+        let wanted = self.wanted.get_or_init(|| self.on_host());
+        close(&self.heat[self.launches % 2].to_vec()?, wanted, 1e-5)
     }
 }
