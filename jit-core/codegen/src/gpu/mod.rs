@@ -12,6 +12,7 @@
 //! | `hooked_ptx` | inline PTX that hooks write |
 //! | `cold` | blocks in which a thread ends go last |
 //! | `placeless` | addresses that LLVM's inference of address spaces forgets |
+//! | `recomputed` | addresses that are computed again behind barriers |
 //! | `line_info` | source lines in PTX |
 //! | `ptxas` | what `ptxas` makes wrong of right PTX, written in another way |
 //! | `on_host` | the code made to run on this CPU, for tests |
@@ -31,6 +32,7 @@ pub(crate) mod on_host;
 mod placeless;
 pub(crate) mod ptx;
 mod ptxas;
+mod recomputed;
 mod types;
 
 #[cfg(test)]

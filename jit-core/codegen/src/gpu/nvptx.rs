@@ -6,7 +6,7 @@
 
 use inkwell::attributes::AttributeLoc;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValueEnum, CallSiteValue, InstructionValue, IntValue, PointerValue};
 
 use kiln_ir::target::PtxTarget;
 use kiln_ir::{
@@ -24,8 +24,23 @@ pub(super) const PTX_KERNEL: u32 = 71;
 /// Inline PTX behind which LLVM does not see where an address comes from, with its constraints.
 pub(crate) const HIDDEN_ADDRESS: (&str, &str) = ("mov.b64 $0, $1;", "=l,l");
 
+/// Inline PTX behind which LLVM does not see where a number of 32 bits comes from, with its constraints.
+pub(crate) const HIDDEN_WORD: (&str, &str) = ("mov.b32 $0, $1;", "=r,r");
+
 /// `memory(argmem: readwrite)`: what a relaxed atomic reaches and orders.
 const ARGUMENT_MEMORY: u64 = 0b11;
+
+/// Whether an instruction is a barrier of the block.
+pub(super) fn is_barrier(instruction: InstructionValue<'_>) -> bool {
+    let callee = CallSiteValue::try_from(instruction).ok();
+    let callee = callee.and_then(|call| call.get_called_fn_value());
+    callee.is_some_and(|callee| {
+        callee
+            .get_name()
+            .to_bytes()
+            .starts_with(b"llvm.nvvm.barrier.")
+    })
+}
 
 /// The names of dimensions in special registers.
 const AXES: [char; 3] = ['x', 'y', 'z'];

@@ -15,6 +15,7 @@ use super::line_info::keep_directives;
 use super::lower::DYNAMIC_SHARED;
 use super::nvptx::PTX_KERNEL;
 use super::ptxas;
+use super::recomputed::{WORTH, recompute};
 use crate::admitted::{Admitted, Float};
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel as _, Lowered};
@@ -86,6 +87,7 @@ impl BackEnd for PtxBackEnd {
 
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
         kernel.prepare_emission()?;
+        recompute(kernel.job.context, &kernel.module, WORTH)?;
         cold::move_to_end(&kernel.module);
         let text = kernel
             .machine

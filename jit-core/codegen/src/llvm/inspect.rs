@@ -100,7 +100,8 @@ pub(crate) fn loop_heads(function: FunctionValue<'_>) -> Vec<BasicBlock<'_>> {
     heads.map(|(block, _)| block).collect()
 }
 
-fn successors(block: BasicBlock<'_>) -> Vec<BasicBlock<'_>> {
+/// The blocks that a block may go on with.
+pub(crate) fn successors(block: BasicBlock<'_>) -> Vec<BasicBlock<'_>> {
     let Some(end) = block.get_terminator() else {
         return Vec::new();
     };

@@ -10,6 +10,7 @@
 //! | `bindings` | what inkwell does not have |
 //! | `ask` | what inkwell gives back as an `Option` |
 //! | `inspect` | what instructions are |
+//! | `flow` | dominators and loops |
 //! | `word_calls` | calls of the host in place of what only another machine has |
 //! | `operations` | operations of the IR by LLVM's names |
 //! | `error` | what can go wrong |
@@ -18,6 +19,7 @@ pub(crate) mod ask;
 pub(crate) mod bindings;
 pub(crate) mod effort;
 pub(crate) mod error;
+pub(crate) mod flow;
 #[cfg_attr(
     not(feature = "gpu-on-host"),
     allow(dead_code, reason = "code for GPUs on this CPU asks the most")

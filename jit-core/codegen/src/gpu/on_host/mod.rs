@@ -33,6 +33,7 @@ use crate::gpu::kernel::{BackEnd, GpuKernel};
 use crate::gpu::legal::check_legal;
 use crate::gpu::placeless::run_freezing;
 use crate::gpu::ptx::PtxBackEnd;
+use crate::gpu::recomputed::recompute;
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, Lowered};
 use crate::llvm::LLVM_VERSION;
@@ -45,6 +46,9 @@ use crate::llvm::machine::Machine;
 const GENERATOR_PASSES: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>,\
      load-store-vectorizer,sroa<modify-cfg>)";
+
+/// Registers that have to become free for an address to be computed again behind a barrier: few, so that tests have it.
+const WORTH_HERE: u32 = 1;
 
 /// Makes objects of this machine.
 pub(crate) struct OnHostIsa {
@@ -107,6 +111,7 @@ impl BackEnd for OnHostBackEnd {
 
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
         let (job, module) = (&kernel.job, &kernel.module);
+        recompute(job.context, module, WORTH_HERE)?;
         module.strip_debug_info();
         run_freezing(
             &kernel.machine,

@@ -8,7 +8,7 @@
 use kiln_ir::gpu_on_host::{Change, Element, Operation, RowCall};
 use kiln_ir::{AtomicOp, Cell, IntrinsicDef, Lowering, Meaning, Scalar, TypePattern};
 
-use crate::gpu::nvptx::HIDDEN_ADDRESS;
+use crate::gpu::nvptx::{HIDDEN_ADDRESS, HIDDEN_WORD};
 use crate::gpu::ptxas::{BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, SUMS, WORD_OF_64};
 use crate::llvm::operations::llvm_suffix;
 
@@ -105,6 +105,7 @@ pub(super) fn of_assembly(
         _ if wanted == HIDDEN_ADDRESS => Some(Operation::LowBits(64)),
         "exit;" => Some(Operation::Exit),
         "mov.u32 $0, %dynamic_smem_size;" => Some(Operation::DynamicSharedBytes),
+        _ if wanted == HIDDEN_WORD => Some(Operation::LowBits(32)),
         WORD_OF_64 => Some(Operation::LowBits(32)),
         SHORT_OF_64 | SHORT_OF_32 => Some(Operation::LowBits(16)),
         BYTE_OF_16 => Some(Operation::LowBits(8)),
