@@ -1,4 +1,5 @@
 //! Process CPU time and wall time of something that is run a few times.
+#![allow(dead_code, reason = "each bench uses a part of it")]
 
 use std::ffi::{c_int, c_long};
 use std::time::Instant;

@@ -1,5 +1,6 @@
 //! The programs of the suite beside their twins in CUDA C++: `cargo bench -p kiln-suite --bench suite`, on a machine with a
-//! CUDA device and nvcc, or on the CPU, where checks are compared with none.
+//! CUDA device and nvcc, or on the CPU, where checks are compared with none: by the processor's time of all threads, and by
+//! the quartiles of the ratio of neighbouring samples. Run by `taskset -c 1`, threads do not get in each other's way.
 //!
 //! - `--filter TEXT`: the programs whose names hold it;
 //! - `--samples N`: how often each is timed, 31 if not said;
@@ -18,6 +19,8 @@
 //! samples' quartiles are apart. Results are checked first, the twin's too. Beside the times is how many lines the kernels
 //! of the program's folder have, ours and the twin's, without blank ones and comments.
 
+#[path = "../cpu/clock.rs"]
+mod clock;
 mod code;
 #[path = "../driver.rs"]
 mod driver;
@@ -26,7 +29,6 @@ mod instructions;
 mod twin;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use code::InFolder;
 use kiln::core::hook::HookSet;
@@ -39,8 +41,9 @@ use kiln_suite::{
 use serde_json::json;
 use twin::Twins;
 
-/// The least that a sample takes, in milliseconds.
+/// The least that a sample takes, in milliseconds: on a GPU, and on a CPU, whose clock is coarser and which others use, too.
 const LEAST: f64 = 1.0;
+const LEAST_ON_CPU: f64 = 4.0;
 
 struct Options {
     filter: String,
@@ -141,8 +144,8 @@ fn main() -> kiln::Result<()> {
     };
     let mut rows = Vec::new();
     println!(
-        "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>8} {:>9}",
-        "program", "bound", "nvcc, ms", "its PTX", "unchecked", "checked", "spread", "lines"
+        "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>8} {:>9}  checked to unchecked",
+        "program", "bound", "peer, ms", "its PTX", "unchecked", "checked", "spread", "lines"
     );
     for benchmark in chosen() {
         let row = measure(benchmark, &jits, &twins, options.samples)?;
@@ -208,6 +211,8 @@ struct Row {
     nvcc: Option<(f64, f64)>,
     /// The largest distance of quartiles, as a part of the median.
     spread: f64,
+    /// Quartiles of the ratio of each sample with checks to the one without that comes next.
+    ratio: [f64; 3],
 }
 
 impl Row {
@@ -221,8 +226,9 @@ impl Row {
         let ratio = |time: f64| format!("{:.3}", time / self.peer());
         let ptx = self.nvcc.map_or("-".to_owned(), |(_, ptx)| ratio(ptx));
         let Lines { kiln, twin } = self.benchmark.lines();
+        let [quarter, half, three] = self.ratio;
         println!(
-            "{:<32} {:>11} {:>10.4} {ptx:>10} {:>10} {:>10} {:>7.1}% {:>9}",
+            "{:<32} {:>11} {:>10.4} {ptx:>10} {:>10} {:>10} {:>7.1}% {:>9}  {quarter:.3} {half:.3} {three:.3}",
             self.benchmark.name,
             format!("{:?}", self.benchmark.bound),
             self.peer(),
@@ -248,6 +254,7 @@ impl Row {
             "nvcc": self.nvcc.map(|(machine_code, _)| machine_code),
             "nvcc_ptx": self.nvcc.map(|(_, ptx)| ptx),
             "spread": self.spread,
+            "ratio": self.ratio,
             "lines": { "kiln": kiln, "twin": twin },
         })
     }
@@ -255,6 +262,10 @@ impl Row {
 
 /// Prints geometric means and the worst, by what limits the programs.
 fn summarize(rows: &[Row]) {
+    let of_checks = rows.iter().map(|row| row.ratio[1]);
+    let mean = (of_checks.clone().map(f64::ln).sum::<f64>() / rows.len() as f64).exp();
+    let worst = of_checks.fold(0.0, f64::max);
+    println!("checked to unchecked: geometric mean {mean:.3}, worst {worst:.3}");
     for bound in [Bound::Memory, Bound::Arithmetic, Bound::Gather] {
         let of: Vec<&Row> = rows
             .iter()
@@ -301,15 +312,22 @@ fn measure(
     }
     let mut times = vec![Vec::new(); ways.len()];
     let once = time(checked, workload.as_mut(), ways[0].as_mut(), 1)?;
-    let runs = (LEAST / once).ceil().clamp(1.0, 1000.0) as usize;
+    let least = if on_gpu { LEAST } else { LEAST_ON_CPU };
+    let runs = (least / once).ceil().clamp(1.0, 1000.0) as usize;
     for _ in 0..samples {
         for (way, times) in ways.iter_mut().zip(&mut times) {
             times.push(time(checked, workload.as_mut(), way.as_mut(), runs)?);
         }
     }
+    let ratios = times[0].iter().zip(&times[1]);
+    let mut ratios: Vec<f64> = ratios
+        .map(|(checked, unchecked)| checked / unchecked)
+        .collect();
+    let ratio = quartiles(&mut ratios);
     let spread = times
         .iter_mut()
-        .map(|times| spread(times))
+        .map(|times| quartiles(times))
+        .map(|[low, median, high]| (high - low) / median)
         .fold(0.0, f64::max);
     let median = |way: usize| times[way][times[way].len() / 2];
     let of_nvcc = jits.len();
@@ -320,10 +338,11 @@ fn measure(
         from_folders: (2..of_nvcc).map(median).collect(),
         nvcc: (times.len() > of_nvcc).then(|| (median(of_nvcc), median(of_nvcc + 1))),
         spread,
+        ratio,
     })
 }
 
-/// Milliseconds of a run, the mean of some.
+/// Milliseconds of a run, the mean of some: by the device's events, and by the processor's time on a CPU.
 fn time(
     jit: &Jit,
     workload: &mut dyn Workload,
@@ -332,22 +351,24 @@ fn time(
 ) -> kiln::Result<f64> {
     workload.again(way)?;
     jit.synchronize()?;
-    let start = Instant::now();
-    let from = Event::record(jit.device())?;
-    for _ in 0..runs {
-        workload.run(way)?;
-    }
-    let to = Event::record(jit.device())?;
-    jit.synchronize()?;
-    let wall = start.elapsed().as_secs_f64() * 1e3;
-    let on_gpu = jit.device().info().kind == DeviceKind::Cuda;
-    let took = if on_gpu { from.elapsed_ms(&to)? } else { wall };
+    let mut events = None;
+    let sample = clock::timed(1, || -> kiln::Result<()> {
+        let from = Event::record(jit.device())?;
+        for _ in 0..runs {
+            workload.run(way)?;
+        }
+        events = Some((from, Event::record(jit.device())?));
+        Ok(jit.synchronize()?)
+    })?;
+    let took = match events {
+        Some((from, to)) if jit.device().info().kind == DeviceKind::Cuda => from.elapsed_ms(&to)?,
+        _ => sample.cpu * 1e3,
+    };
     Ok(took / runs as f64)
 }
 
-/// Sorts the samples, and gives how far their quartiles are apart as a part of the median.
-fn spread(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    let at = |part: usize| times[times.len() * part / 4];
-    (at(3) - at(1)) / at(2)
+/// Sorts numbers, and gives their quartiles.
+fn quartiles(numbers: &mut [f64]) -> [f64; 3] {
+    numbers.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|part| numbers[numbers.len() * part / 4])
 }
