@@ -6,10 +6,10 @@
 //! - `--samples N`: how often each is timed, 31 if not said;
 //! - `--instructions`: no times, but the instructions that the small sizes execute on the CPU, with checks and without, which do
 //!   not depend on what else the machine does;
-//! - `--write FOLDER`: no times, but the PTX of the kernels, as `checked/KERNEL.ptx`, `unchecked/KERNEL.ptx` and
+//! - `--write FOLDER`: no times, but the PTX of the kernels, as `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx` and
 //!   `nvcc/PROGRAM.ptx`; for sm_90 where there is no GPU;
 //! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
-//!   folder for kernels that have a `KERNEL.ptx` there. So one asks what an edit of the code is worth before a pass does it.
+//!   folder for kernels that have a `PROGRAM/KERNEL.ptx` there. So one asks what an edit of the code is worth before a pass does it.
 //! - `--without HOOK`: Kiln's kernels are compiled without a standard hook, as `by-value`; may be said again for more;
 //! - `--facts`: what is known of integers is compiled in, too.
 //!
@@ -125,19 +125,6 @@ fn main() -> kiln::Result<()> {
     if let Some(folder) = &options.write {
         return code::write(folder, checked.target(), chosen());
     }
-    let texts = options.folders.iter().map(|(_, f)| InFolder::read(f));
-    let texts: Vec<InFolder> = texts.collect();
-    let edited = options.folders.iter().zip(&texts);
-    let from_folders: Vec<Jit> = edited
-        .map(|((has_checks, _), texts)| match has_checks {
-            true => with(kiln::hooks::standard().with(texts.hook())),
-            false => with(without_checks().with(texts.hook())),
-        })
-        .collect::<kiln::Result<_>>()?;
-    let jits: Vec<&Jit> = [&checked, &unchecked]
-        .into_iter()
-        .chain(&from_folders)
-        .collect();
     let twins = match checked.target() {
         Target::Ptx(target) => Twins::compile(chosen().map(|b| b.twin), target.sm),
         _ => Twins::default(),
@@ -148,14 +135,28 @@ fn main() -> kiln::Result<()> {
         "program", "bound", "peer, ms", "its PTX", "unchecked", "checked", "spread", "lines"
     );
     for benchmark in chosen() {
+        let folders = options.folders.iter();
+        let texts = folders.map(|(_, folder)| InFolder::read(&folder.join(benchmark.name)));
+        let texts: Vec<InFolder> = texts.collect();
+        let edited = options.folders.iter().zip(&texts);
+        let from_folders: Vec<Jit> = edited
+            .map(|((has_checks, _), texts)| match has_checks {
+                true => with(kiln::hooks::standard().with(texts.hook())),
+                false => with(without_checks().with(texts.hook())),
+            })
+            .collect::<kiln::Result<_>>()?;
+        let jits: Vec<&Jit> = [&checked, &unchecked]
+            .into_iter()
+            .chain(&from_folders)
+            .collect();
         let row = measure(benchmark, &jits, &twins, options.samples)?;
         row.print(&options.folders);
+        for kernel in texts.iter().flat_map(InFolder::left) {
+            println!("`{kernel}`, of which there is PTX, was not launched");
+        }
         rows.push(row);
     }
     summarize(&rows);
-    for kernel in texts.iter().flat_map(InFolder::left) {
-        println!("no program launched `{kernel}`, of which there is PTX");
-    }
     for row in &rows {
         println!("{}", row.json());
     }
@@ -358,7 +359,7 @@ fn time(
             workload.run(way)?;
         }
         events = Some((from, Event::record(jit.device())?));
-        Ok(jit.synchronize()?)
+        jit.synchronize()
     })?;
     let took = match events {
         Some((from, to)) if jit.device().info().kind == DeviceKind::Cuda => from.elapsed_ms(&to)?,

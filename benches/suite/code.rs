@@ -16,8 +16,8 @@ use crate::driver;
 /// The architecture that code is written for where there is no GPU.
 const SM: u32 = 90;
 
-/// Writes the PTX of programs to a folder: `checked/KERNEL.ptx`, `unchecked/KERNEL.ptx`, and where there is nvcc, what it
-/// makes of the twin, `nvcc/KERNEL.ptx`. Of kernels of one name in several programs the last stays.
+/// Writes the PTX of programs to a folder: `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx`, and where there is
+/// nvcc, what it makes of the twin, `nvcc/PROGRAM.ptx`.
 pub fn write<'b>(
     folder: &Path,
     target: &Target,
@@ -33,9 +33,9 @@ pub fn write<'b>(
     ] {
         let builder = Jit::builder().device(Device::cpu()).hooks(hooks);
         let jit = builder.target(Target::Ptx(target)).build()?;
-        let to = folder.join(way);
-        fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
         for program in programs.clone() {
+            let to = folder.join(way).join(program.name);
+            fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
             let mut workload = (program.make)(&jit, Size::Small)?;
             workload.run(&mut Write {
                 jit: &jit,
@@ -99,15 +99,18 @@ struct Text {
     taken: AtomicBool,
 }
 
-/// The PTX in a folder.
+/// The PTX in the folder of a program; none, if there is no folder.
 #[derive(Clone)]
 pub struct InFolder(Arc<[Text]>);
 
 impl InFolder {
     /// Reads the files whose names end in `.ptx`.
     pub fn read(folder: &Path) -> InFolder {
-        let files = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        let texts = files
+        let of_all = folder.parent().is_some_and(Path::is_dir);
+        assert!(of_all, "no folder above {}", folder.display());
+        let texts = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
             .map(|file| file.expect("a file").path())
             .filter(|path| path.extension().is_some_and(|ending| ending == "ptx"))
             .map(|path| Text {
