@@ -13,6 +13,12 @@ const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 /// What nvcc has from the C library's `math.h`, which NVRTC does without.
 const INFINITY: &str = "-DINFINITY=__int_as_float(0x7f800000)";
 
+/// What has it compile what it has compiled before (13.0), of which the driver keeps the code.
+const NO_CACHE: &str = "--no-cache";
+
+/// What it says of an option that it does not know (`NVRTC_ERROR_INVALID_OPTION`).
+const INVALID_OPTION: c_int = 5;
+
 /// A program of NVRTC's.
 type Program = *mut c_void;
 
@@ -85,7 +91,8 @@ impl Nvrtc {
     pub fn ptx(&self, source: &str, sm: u32) -> String {
         let source = CString::new(source).expect("a source without zeros");
         let architecture = format!("--gpu-architecture=compute_{sm}");
-        let options = [&*architecture, INFINITY].map(|option| CString::new(option).expect("text"));
+        let options = [&*architecture, INFINITY, NO_CACHE];
+        let options = options.map(|option| CString::new(option).expect("text"));
         let options = options.each_ref().map(|option| option.as_ptr());
         let mut program = null_mut();
         // SAFETY: the strings end with zeros and outlive the calls; the program is destroyed once, at the end.
@@ -93,7 +100,11 @@ impl Nvrtc {
             let name = c"twin.cu".as_ptr();
             let made = (self.create)(&raw mut program, source.as_ptr(), name, 0, null(), null());
             assert_eq!(made, 0, "NVRTC takes the source");
-            let compiled = (self.compile)(program, options.len() as c_int, options.as_ptr());
+            let compile = |n| (self.compile)(program, n, options.as_ptr());
+            let compiled = match compile(options.len() as c_int) {
+                INVALID_OPTION => compile(options.len() as c_int - 1),
+                compiled => compiled,
+            };
             assert_eq!(compiled, 0, "{}", text(program, self.log_size, self.log));
             let ptx = text(program, self.size, self.ptx);
             (self.destroy)(&raw mut program);
