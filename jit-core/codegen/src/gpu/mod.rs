@@ -14,7 +14,7 @@
 //! | `placeless` | addresses that LLVM's inference of address spaces forgets |
 //! | `recomputed` | addresses that are computed again behind barriers |
 //! | `line_info` | source lines in PTX |
-//! | `ptxas` | what `ptxas` makes wrong of right PTX, written in another way |
+//! | `ptxas` | what `ptxas` makes wrong or slow of right PTX, written in another way |
 //! | `on_host` | the code made to run on this CPU, for tests |
 
 pub(crate) mod amdgpu;

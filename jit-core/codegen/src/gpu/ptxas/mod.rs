@@ -12,16 +12,24 @@
 //! | `pairs` | pairs of 16-bit integers with a constant |
 //! | `slow` | counts of the zeros below the lowest one and above the highest |
 //! | `differences` | absolute differences, and sums of them |
+//! | `strides` | addresses of unrolled loops, each by a stride of its own |
 //! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
+//!
+//! `text` has the registers of a line, `code` a function's instructions and blocks, `loops` its innermost loops.
 
 mod boolean;
+mod code;
 mod differences;
+mod loops;
 mod narrow;
 mod pairs;
 mod short;
 mod slow;
+mod strides;
 mod text;
 mod unused;
+
+use std::borrow::Cow;
 
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -30,6 +38,7 @@ use inkwell::values::{
 };
 
 use crate::llvm::error::BackendError;
+
 
 #[cfg(feature = "gpu-on-host")]
 pub(crate) use differences::SUMS;
@@ -54,7 +63,11 @@ pub(crate) fn writes(template: &str) -> bool {
 /// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong.
 pub(crate) fn write_around_in_text(ptx: &str) -> String {
     // Pairs in parts are operations on 16 bits.
-    short::widen(&pairs::split(&unused::drop_unused(ptx))).into_owned()
+    let right = short::widen(&pairs::split(&unused::drop_unused(ptx))).into_owned();
+    match strides::chain(&right) {
+        Cow::Owned(chained) => chained,
+        Cow::Borrowed(_) => right,
+    }
 }
 
 /// All instructions of a module that are one of these.
