@@ -195,3 +195,38 @@ fn what_only_kernels_choose_is_refused_in_functions() {
         "{many}"
     );
 }
+
+/// The sum of what is in `x` where `at` says.
+fn gather(options: CompileOptions) -> Result<String> {
+    #[kernel]
+    fn gathered(at: &[u32], x: &[f32], y: &mut [f32]) {
+        let row = global_id().x;
+        if row < y.len() {
+            let mut sum = 0.0;
+            for k in 0..at.len() {
+                sum += x[at[k] as usize];
+            }
+            y[row] = sum;
+        }
+    }
+    let target = Target::Ptx(PtxTarget::for_sm(90));
+    let options = JitOptions::default().target(target).compile(options);
+    let jit = Jit::builder()
+        .device(Device::cpu())
+        .options(options)
+        .build()?;
+    let (at, x) = (jit.zeros::<u32>(4)?, jit.zeros::<f32>(4)?);
+    let mut y = jit.zeros::<f32>(4)?;
+    let inspection = jit.inspect(&gathered, args!(&at, &x, &mut y))?;
+    Ok(inspection.ptx()?.to_owned())
+}
+
+#[test]
+fn a_kernel_that_gathers_has_registers_for_it_unless_the_options_say_no() -> Result<()> {
+    let given = gather(CompileOptions::default())?;
+    assert!(given.contains("\n.maxnreg 64 // a loop loads"), "{given}");
+    let without = gather(CompileOptions::default().gather_registers(false))?;
+    assert!(!without.contains(".maxnreg"), "{without}");
+    assert_eq!(given.lines().count(), without.lines().count() + 1);
+    Ok(())
+}

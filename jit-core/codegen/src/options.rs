@@ -15,6 +15,8 @@ pub struct CompileOptions {
     pub contract: bool,
     /// Whether the PTX says which line of Rust each instruction comes from (`.loc`).
     pub line_info: bool,
+    /// Whether a kernel that gathers may have more registers than the assembler of an NVIDIA GPU gives it.
+    pub gather_registers: bool,
     /// What floats may do, in all kernels.
     pub fast: FastMath,
     /// What an index out of bounds does in kernels that do not say it themselves; safe code cannot set it to
@@ -28,6 +30,7 @@ impl Default for CompileOptions {
             opt_level: OptLevel::O3,
             contract: true,
             line_info: false,
+            gather_registers: true,
             fast: FastMath::NONE,
             bounds: Bounds::Checked,
         }
@@ -51,6 +54,25 @@ impl CompileOptions {
     #[must_use]
     pub fn line_info(self, line_info: bool) -> CompileOptions {
         CompileOptions { line_info, ..self }
+    }
+
+    /// Sets whether a kernel for an NVIDIA GPU may have 64 registers a thread if several loads of a loop have addresses that
+    /// other loads of the loop give, as in `sum += values[k] * x[columns[k]]`: more of them are under way at once, and
+    /// fewer warps are there. A kernel that says something of registers itself has what it says.
+    ///
+    /// ```
+    /// use kiln_codegen::CompileOptions;
+    ///
+    /// assert!(CompileOptions::default().gather_registers, "it is so unless it is switched off");
+    /// let options = CompileOptions::default().gather_registers(false);
+    /// assert!(!options.gather_registers);
+    /// ```
+    #[must_use]
+    pub fn gather_registers(self, gather_registers: bool) -> CompileOptions {
+        CompileOptions {
+            gather_registers,
+            ..self
+        }
     }
 
     /// Sets what floats may do besides rounding each result, in all kernels.

@@ -92,8 +92,13 @@ impl BackEnd for PtxBackEnd {
         let text = kernel
             .machine
             .emit_assembly(kernel.job.session, &kernel.module)?;
+        let text = ptxas::write_around_in_text(&keep_directives(text));
+        let text = match kernel.job.options.gather_registers {
+            true => ptxas::give_registers(&text),
+            false => text.as_str().into(),
+        };
         Ok(Code::Ptx(PtxCode {
-            text: ptxas::write_around_in_text(&keep_directives(text)).into(),
+            text: text.into(),
             entry: kernel.entry(),
             assembled: None,
         }))

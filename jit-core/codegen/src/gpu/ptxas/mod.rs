@@ -13,16 +13,20 @@
 //! | `slow` | counts of the zeros below the lowest one and above the highest |
 //! | `differences` | absolute differences, and sums of them |
 //! | `strides` | addresses of unrolled loops, each by a stride of its own |
+//! | `gathers` | loops whose loads give the addresses of others, with too few registers for several at once |
 //! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
 //!
-//! `text` has the registers of a line, `code` a function's instructions and blocks, `loops` its innermost loops.
+//! `text` has the registers of a line, `code` a function's instructions and blocks, `loops` its innermost loops,
+//! `pressure` how many registers it needs.
 
 mod boolean;
 mod code;
 mod differences;
+mod gathers;
 mod loops;
 mod narrow;
 mod pairs;
+mod pressure;
 mod short;
 mod slow;
 mod strides;
@@ -39,6 +43,7 @@ use inkwell::values::{
 
 use crate::llvm::error::BackendError;
 
+pub(crate) use gathers::give_registers;
 
 #[cfg(feature = "gpu-on-host")]
 pub(crate) use differences::SUMS;
