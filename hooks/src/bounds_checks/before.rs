@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
     BinaryOp, CompareOp, Constant, Function, Inst, InstData, IntrinsicDef, IntrinsicId, Location,
-    PrimaryMap, Source, Type, Value, ValueDef, Var, VarUse,
+    PrimaryMap, Region, Source, Type, Value, ValueDef, Var, VarUse,
 };
 
+use super::counter::defining;
 use super::lanes::{Block, Guard};
 
 /// How deep an expression is looked into.
@@ -99,6 +100,10 @@ pub(super) struct Before<'f> {
     pub(super) needs: Truth,
     /// How many values the search for it may yet look at: an expression may have the same part many times.
     pub(super) steps: u32,
+    /// What stands in branches that were looked into, of which nothing is there before the loop.
+    pub(super) branches: HashSet<Inst>,
+    /// The regions in which instructions stand, once that was asked.
+    homes: HashMap<Inst, Region>,
     location: Location,
     insts: Vec<Inst>,
     known: HashMap<(InstData, Type), Value>,
@@ -118,6 +123,8 @@ impl<'f> Before<'f> {
             is_of_array: false,
             needs: Truth::Known(true),
             steps: MAX_STEPS,
+            branches: HashSet::new(),
+            homes: HashMap::new(),
             location: function.insts[the_loop].location,
             function,
             intrinsics,
@@ -165,8 +172,28 @@ impl<'f> Before<'f> {
             .is_some_and(|block| !block.uniformities().is_of_block(value))
     }
 
+    /// Whether a value is not there before the loop.
+    pub(super) fn defines(&self, value: Value) -> bool {
+        let is_of_branch = match self.function.values[value].def {
+            ValueDef::Inst(inst) | ValueDef::Index(inst) => self.branches.contains(&inst),
+            ValueDef::Param(_) => false,
+        };
+        is_of_branch || self.inside.defines(self.function, value)
+    }
+
+    /// The region in which an instruction stands.
+    pub(super) fn home(&mut self, inst: Inst) -> Option<Region> {
+        if self.homes.is_empty() {
+            for (region, data) in self.function.regions.iter() {
+                let home = |&inst| (inst, region);
+                self.homes.extend(data.insts.iter().map(home));
+            }
+        }
+        self.homes.get(&inst).copied()
+    }
+
     fn moved_within(&mut self, value: Value, depth: u32) -> Option<Value> {
-        if !self.inside.defines(self.function, value) {
+        if !self.defines(value) {
             return Some(value);
         }
         if let Some(&known) = self.moved.get(&value) {
@@ -187,7 +214,10 @@ impl<'f> Before<'f> {
         let facts = data.facts(self.intrinsics);
         let stays = match facts.source {
             Source::Operands | Source::Row(_) => facts.is_harmless(),
-            Source::Variable(var) => self.inside.assignments(var) == 0,
+            // In a branch it may be another one than it is before the loop.
+            Source::Variable(var) => {
+                self.inside.assignments(var) == 0 && !self.branches.contains(&inst)
+            }
             Source::None
             | Source::Memory { .. }
             | Source::Own
@@ -229,7 +259,7 @@ impl<'f> Before<'f> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, left: Number, right: Number) -> Number {
+    pub(super) fn binary(&mut self, op: BinaryOp, left: Number, right: Number) -> Number {
         let args = [self.value(left), self.value(right)];
         Number::Value(self.put(InstData::Binary { op, args }, Type::I64))
     }
@@ -317,12 +347,39 @@ impl<'f> Before<'f> {
     }
 }
 
-/// The integer that a value is known to be.
+/// The integer that a value is known to be: a constant, or a sum, difference or product of some.
 pub(super) fn known_integer(function: &Function, value: Value) -> Option<i64> {
-    let is_int = function.type_of(value).as_scalar()?.is_int();
-    match function.constant(value)? {
-        Constant::Int(known) if is_int => i64::try_from(known).ok(),
-        Constant::Zero if is_int => Some(0),
-        _ => None,
+    known_within(function, value, 0)
+}
+
+/// How deep a known number is looked for: `2 * (WIDTH + 1) - 1`.
+const MAX_KNOWN_DEPTH: u32 = 4;
+
+fn known_within(function: &Function, value: Value, depth: u32) -> Option<i64> {
+    let scalar = function.type_of(value).as_scalar()?;
+    if !scalar.is_int() || depth == MAX_KNOWN_DEPTH {
+        return None;
     }
+    match function.constant(value) {
+        Some(Constant::Int(known)) => return i64::try_from(known).ok(),
+        Some(Constant::Zero) => return Some(0),
+        _ => {}
+    }
+    let Some(&InstData::Binary { op, args }) = defining(function, value) else {
+        return None;
+    };
+    let [a, b] = args.map(|arg| known_within(function, arg, depth + 1));
+    let number = match op {
+        BinaryOp::Add => a?.checked_add(b?)?,
+        BinaryOp::Sub => a?.checked_sub(b?)?,
+        BinaryOp::Mul => a?.checked_mul(b?)?,
+        _ => return None,
+    };
+    // One that wraps around is none that a program means.
+    let half = 1i64.checked_shl(scalar.bits() - 1)?;
+    let fits = match scalar.is_signed_int() {
+        true => half == i64::MIN || (-half..half).contains(&number),
+        false => number >= 0 && (half == i64::MIN || number < 2 * half),
+    };
+    fits.then_some(number)
 }

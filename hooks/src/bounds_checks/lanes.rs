@@ -4,15 +4,18 @@
 //! it is then asked of the ends of what differs, which are the same in the whole block: `thread_idx.x` is from 0 to
 //! `block_dim.x - 1`, `x % 8` from 0 to 7, and where an `if` around an access says `x < n`, `x` is below `n`.
 
+use std::collections::HashSet;
+
 use kiln_compiler::ir::{
     Axis, BinaryOp, Cell, CompareOp, Family, FuncId, Function, InstData, IntrinsicDef, IntrinsicId,
-    Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, Uniformity, Value,
+    Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, UnaryOp, Uniformity, Value,
 };
 use kiln_compiler::simt::Uniformities;
 
 use super::before::{Before, Number, Truth, known_integer};
+use super::chosen;
 use super::counter::{Counter, Counts, defining};
-use super::sum::{Found, LARGE, Sum, find};
+use super::sum::{Found, LARGE, Product, Sum, find};
 
 /// What is known of a kernel whose threads meet.
 pub(super) struct Block {
@@ -105,33 +108,43 @@ impl Guard {
     }
 }
 
-/// What holds where a condition does.
-pub(super) fn guards(function: &Function, cond: Value, into: &mut Vec<Guard>) {
+/// What is known where a condition holds, or where it does not.
+pub(super) fn guards(function: &Function, (cond, holds): (Value, bool), into: &mut Vec<Guard>) {
+    let all = if holds { BinaryOp::And } else { BinaryOp::Or };
     match defining(function, cond) {
-        Some(InstData::Binary {
-            op: BinaryOp::And,
-            args,
-        }) => {
+        Some(InstData::Binary { op, args }) if *op == all => {
             for &arg in args {
-                guards(function, arg, into);
+                guards(function, (arg, holds), into);
             }
         }
+        Some(&InstData::Unary {
+            op: UnaryOp::Not,
+            arg,
+        }) => guards(function, (arg, !holds), into),
         Some(&InstData::Compare { op, args: [a, b] }) => {
-            let (value, bound, reaches) = match op {
-                CompareOp::Lt => (a, b, false),
-                CompareOp::Le => (a, b, true),
-                CompareOp::Gt => (b, a, false),
-                CompareOp::Ge => (b, a, true),
-                CompareOp::Eq | CompareOp::Ne => return,
+            let scalar = function.type_of(a).as_scalar();
+            let Some(scalar) = scalar.filter(|scalar| scalar.is_int()) else {
+                return;
             };
-            let scalar = function.type_of(value).as_scalar();
-            if scalar.is_some_and(|scalar| scalar.is_int()) {
-                into.push(Guard {
-                    value: narrowest(function, value),
-                    bound,
-                    reaches,
-                });
-            }
+            let (value, bound, reaches) = match (op, holds) {
+                (CompareOp::Lt, true) | (CompareOp::Ge, false) => (a, b, false),
+                (CompareOp::Le, true) | (CompareOp::Gt, false) => (a, b, true),
+                (CompareOp::Gt, true) | (CompareOp::Le, false) => (b, a, false),
+                (CompareOp::Ge, true) | (CompareOp::Lt, false) => (b, a, true),
+                (CompareOp::Ne, true) | (CompareOp::Eq, false) => {
+                    // An unsigned number that is not 0 is above it.
+                    if scalar.is_signed_int() || known_integer(function, b) != Some(0) {
+                        return;
+                    }
+                    (b, a, false)
+                }
+                (CompareOp::Eq, true) | (CompareOp::Ne, false) => return,
+            };
+            into.push(Guard {
+                value: narrowest(function, value),
+                bound: narrowest(function, bound),
+                reaches,
+            });
         }
         _ => {}
     }
@@ -161,16 +174,14 @@ pub(super) fn guarded(
 ) -> Option<usize> {
     let here = before.guards.iter().filter(|guard| guard.value == value);
     let guards: Vec<Guard> = here.copied().collect();
-    if guards.is_empty() || !is_above_zero(before, value) {
+    if guards.is_empty() {
         return None;
     }
+    let least = least(before, value).filter(|(least, _)| *least >= 0)?.0;
     let mut best = None;
     for guard in guards {
-        let known = |counter: &Counter| {
-            counter.counts == Counts::Lane(value)
-                && counter.guard.is_some_and(|bound| bound.guard == guard)
-        };
-        let known = counters.iter().position(known);
+        let known = bounded(counters, value, (guard, least));
+        let guard = (guard, least);
         let Some(counter) = known.or_else(|| below(before, counters, guard, depth)) else {
             continue;
         };
@@ -184,41 +195,99 @@ pub(super) fn guarded(
     best.filter(|_| !before.is_of_array)
 }
 
-/// Whether a value cannot be negative where the guards hold.
-fn is_above_zero(before: &Before<'_>, value: Value) -> bool {
-    let scalar = before.function.type_of(value).as_scalar();
-    let is_signed = scalar.is_none_or(|scalar| scalar.is_signed_int());
-    let is_bounded = |guard: &Guard| {
-        let least = known_integer(before.function, guard.value);
-        guard.bound == value && least.is_some_and(|least| least >= guard.slack())
-    };
-    !is_signed || before.guards.iter().any(is_bounded)
+/// The counter that stands for a value by a guard and the least that it is.
+fn bounded(counters: &[Counter], value: Value, (guard, least): (Guard, i64)) -> Option<usize> {
+    counters.iter().position(|counter| {
+        counter.counts == Counts::Lane(value)
+            && counter.first == Number::Known(least)
+            && counter.guard.is_some_and(|bound| bound.guard == guard)
+    })
 }
 
-/// The counter that stands for a value by what one guard says.
+/// The least that a value is where the guards hold, and which of them says so.
+fn least(before: &Before<'_>, value: Value) -> Option<(i64, Option<Guard>)> {
+    let scalar = before.function.type_of(value).as_scalar()?;
+    let least = |guard: &Guard| {
+        let known = known_integer(before.function, guard.value);
+        let known = known.filter(|_| guard.bound == value)?;
+        Some((known.checked_sub(guard.slack())?, Some(*guard)))
+    };
+    let said = before.guards.iter().filter_map(least);
+    let of_type = (!scalar.is_signed_int()).then_some((0, None));
+    // The last one of the largest: what a guard says that the type does not.
+    of_type
+        .into_iter()
+        .chain(said)
+        .max_by_key(|(least, _)| *least)
+}
+
+/// What is found where no guard holds, and what it needs: so it holds in all of a loop.
+fn everywhere<T>(
+    before: &mut Before<'_>,
+    find: impl FnOnce(&mut Before<'_>) -> Option<T>,
+) -> Option<(T, Truth)> {
+    let outer = std::mem::replace(&mut before.needs, Truth::Known(true));
+    let guards = std::mem::take(&mut before.guards);
+    let found = find(before);
+    before.guards = guards;
+    let needs = std::mem::replace(&mut before.needs, outer);
+    Some((found?, needs))
+}
+
+/// The counter that stands for a value by what one guard says, and the least that it is.
 fn below(
     before: &mut Before<'_>,
     counters: &mut Vec<Counter>,
-    guard: Guard,
+    (guard, least): (Guard, i64),
     depth: u32,
 ) -> Option<usize> {
-    let outer = std::mem::replace(&mut before.needs, Truth::Known(true));
-    // What it stands for holds wherever the guard does.
-    let guards = std::mem::take(&mut before.guards);
-    let bound = bound(before, counters, guard.bound, depth);
-    before.guards = guards;
-    let needs = std::mem::replace(&mut before.needs, outer);
-    let (last, counter) = bound?;
+    let found = everywhere(before, |before| bound(before, counters, guard.bound, depth));
+    let ((last, counter), needs) = found?;
     let last = before.add(last, Number::Known(guard.slack()));
     let bound = Bound {
         guard,
+        is_most: true,
         below: counter.map(|(counter, apart)| (counter, apart + guard.slack())),
     };
     counters.push(Counter {
         guard: Some(bound),
-        ..lane(guard.value, (Number::Known(0), last), needs)
+        ..lane(guard.value, (Number::Known(least), last), needs)
     });
     Some(counters.len() - 1)
+}
+
+/// The counter that stands for what another one does, from what a guard says that the value is at least.
+pub(super) fn above(
+    before: &Before<'_>,
+    counters: &mut Vec<Counter>,
+    (value, at): (Value, usize),
+) -> usize {
+    let Some((least, Some(guard))) = least(before, value) else {
+        return at;
+    };
+    let is_bound = |guard: &Guard| {
+        guard.bound == value && known_integer(before.function, guard.value).is_none()
+    };
+    // What is known to be below a counter is known of the counter itself.
+    let bounds_another = before.guards.iter().any(is_bound);
+    let is_above = matches!(counters[at].first, Number::Known(first) if first < least);
+    if bounds_another || counters[at].falls || !is_above {
+        return at;
+    }
+    bounded(counters, value, (guard, least)).unwrap_or_else(|| {
+        let bound = Bound {
+            guard,
+            is_most: false,
+            below: None,
+        };
+        counters.push(Counter {
+            counts: Counts::Lane(value),
+            first: Number::Known(least),
+            guard: Some(bound),
+            ..counters[at]
+        });
+        counters.len() - 1
+    })
 }
 
 /// The most that the bound of a guard is; and if it is a counter and a number, which.
@@ -240,7 +309,7 @@ fn bound(
         return None;
     }
     let found = find(before, counters, bound, depth + 1)?;
-    let [_, last] = ends_of(before, counters, &found)?;
+    let [_, last] = ends_of(before, counters, (&found, 0))?;
     let mut terms = found.sum.terms.iter();
     let counter = match (terms.next(), terms.next()) {
         (Some((product, 1)), None) if product.value.is_none() => product.counter,
@@ -253,6 +322,8 @@ fn bound(
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bound {
     guard: Guard,
+    /// Whether it says how large the value is at most, or at least.
+    pub(super) is_most: bool,
     /// The counter that it is never more above than a number, if there is one.
     pub(super) below: Option<(usize, i64)>,
 }
@@ -269,7 +340,8 @@ fn lane(value: Value, (first, last): (Number, Number), needs: Truth) -> Counter 
     }
 }
 
-/// The counter that stands for a value which differs from thread to thread, if its ends are the same for all.
+/// The counter that stands for a value which differs from thread to thread or from turn to turn, if its ends are the
+/// same for all.
 pub(super) fn differing(
     before: &mut Before<'_>,
     counters: &mut Vec<Counter>,
@@ -278,13 +350,40 @@ pub(super) fn differing(
 ) -> Option<usize> {
     let known =
         |counter: &Counter| counter.counts == Counts::Lane(value) && counter.guard.is_none();
-    if let Some(known) = counters.iter().position(known) {
-        return Some(known);
-    }
-    let scalar = before.function.type_of(value).as_scalar()?;
-    if scalar.is_signed_int() {
-        return None;
-    }
+    let at = match counters.iter().position(known) {
+        Some(known) => known,
+        None => {
+            let scalar = before.function.type_of(value).as_scalar()?;
+            let of_operation = match scalar.is_signed_int() {
+                true => None,
+                false => of_operation(before, counters, value, depth),
+            };
+            let counter = match of_operation {
+                Some(counter) => counter,
+                None => {
+                    let find =
+                        |before: &mut Before<'_>| chosen::ends(before, counters, value, depth);
+                    let ([first, last], needs) = everywhere(before, find)?;
+                    Counter {
+                        is_signed: scalar.is_signed_int(),
+                        ..lane(value, (first, last), needs)
+                    }
+                }
+            };
+            counters.push(counter);
+            counters.len() - 1
+        }
+    };
+    Some(above(before, counters, (value, at)))
+}
+
+/// What an operation on unsigned numbers bounds, whatever they are.
+fn of_operation(
+    before: &mut Before<'_>,
+    counters: &mut Vec<Counter>,
+    value: Value,
+    depth: u32,
+) -> Option<Counter> {
     let counter = match *defining(before.function, value)? {
         InstData::Intrinsic { id, .. } => {
             let last = match before.intrinsics[id].known? {
@@ -310,7 +409,7 @@ pub(super) fn differing(
             };
             match op {
                 BinaryOp::Rem if number > 0 => up_to(number - 1),
-                BinaryOp::And | BinaryOp::Min => up_to(number),
+                BinaryOp::And => up_to(number),
                 BinaryOp::Div if number > 0 => part(before, counters, (value, a, number), depth)?,
                 BinaryOp::Shr if number < 32 => {
                     part(before, counters, (value, a, 1 << number), depth)?
@@ -320,8 +419,7 @@ pub(super) fn differing(
         }
         _ => return None,
     };
-    counters.push(counter);
-    Some(counters.len() - 1)
+    Some(counter)
 }
 
 /// A value that is another one, divided by a number.
@@ -331,13 +429,8 @@ fn part(
     (value, whole, number): (Value, Value, i64),
     depth: u32,
 ) -> Option<Counter> {
-    let outer = std::mem::replace(&mut before.needs, Truth::Known(true));
-    // What it stands for holds in all of the loop.
-    let guards = std::mem::take(&mut before.guards);
-    let ends = ends(before, counters, whole, depth);
-    before.guards = guards;
-    let needs = std::mem::replace(&mut before.needs, outer);
-    let ends = ends?.map(|end| before.divided(end, number));
+    let (ends, needs) = everywhere(before, |before| ends(before, counters, whole, depth))?;
+    let ends = ends.map(|end| before.divided(end, number));
     Some(lane(value, ends.into(), needs))
 }
 
@@ -348,15 +441,21 @@ pub(super) fn ends(
     value: Value,
     depth: u32,
 ) -> Option<[Number; 2]> {
+    let scalar = before.function.type_of(value).as_scalar()?;
+    let least = if scalar.is_signed_int() {
+        -LARGE / 2
+    } else {
+        0
+    };
     let found = find(before, counters, value, depth + 1)?;
-    ends_of(before, counters, &found)
+    ends_of(before, counters, (&found, least))
 }
 
-/// The ends of an unsigned value by the sum that was found for it.
+/// The ends of a value by the sum that was found for it, and the least number of its type.
 pub(super) fn ends_of(
     before: &mut Before<'_>,
     counters: &[Counter],
-    found: &Found,
+    (found, least): (&Found, i64),
 ) -> Option<[Number; 2]> {
     let mut needs = found.sum.needs(before, counters);
     let mut end = |is_last| {
@@ -366,7 +465,8 @@ pub(super) fn ends_of(
     let ends = [end(false)?, end(true)?];
     if !found.is_exact {
         for end in ends {
-            let fits = before.is_below(end, Number::Known(LARGE));
+            let beyond_least = before.sub(end, Number::Known(least));
+            let fits = before.is_below(beyond_least, Number::Known(LARGE));
             needs = before.and(needs, fits);
         }
     }
@@ -374,8 +474,25 @@ pub(super) fn ends_of(
     Some(ends)
 }
 
-/// Whether an index is one of a thread, of which no guard says more.
+/// Whether an index is one of a thread, of which no guard says more; of an array also what follows from how many
+/// threads there are.
 pub(super) fn is_of_thread(before: &Before<'_>, counters: &[Counter], sum: &Sum) -> bool {
+    let is_shaped = |product: &Product| {
+        let counter = product.counter.map(|counter| &counters[counter]);
+        let is_lane = |counter: &&Counter| match counter.counts {
+            Counts::Lane(value) => before.guards.iter().all(|guard| guard.value != value),
+            Counts::Index(_) | Counts::Var(_) => false,
+        };
+        let counter = counter.filter(is_lane).filter(|_| product.value.is_none());
+        counter.is_some_and(|counter| {
+            [counter.first, counter.last]
+                .iter()
+                .all(|&end| is_of_shape(before, end))
+        })
+    };
+    if before.is_of_array && sum.terms.keys().all(is_shaped) {
+        return true;
+    }
     let mut terms = sum.terms.iter();
     let (Some((product, 1)), None, 0) = (terms.next(), terms.next(), sum.constant) else {
         return false;
@@ -390,6 +507,29 @@ pub(super) fn is_of_thread(before: &Before<'_>, counters: &[Counter], sum: &Sum)
         _ => false,
     };
     is_index && product.value.is_none() && before.guards.iter().all(|guard| guard.value != value)
+}
+
+/// Whether a number follows from how many threads a block has.
+fn is_of_shape(before: &Before<'_>, number: Number) -> bool {
+    let mut open = match number {
+        Number::Known(_) => Vec::new(),
+        Number::Value(value) => vec![value],
+    };
+    let mut seen = HashSet::new();
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        match defining(before.function, value) {
+            Some(InstData::Const(_)) => {}
+            Some(InstData::Intrinsic { id, .. })
+                if matches!(before.intrinsics[*id].known, Some(Known::BlockDim(_))) => {}
+            Some(InstData::Cast { arg }) => open.push(*arg),
+            Some(InstData::Binary { args, .. }) => open.extend(args),
+            _ => return false,
+        }
+    }
+    true
 }
 
 impl Before<'_> {

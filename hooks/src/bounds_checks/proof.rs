@@ -108,7 +108,7 @@ impl Proof {
                 continue;
             };
             match alone(before, &counters, &access) {
-                Some(Truth::Known(true)) if before.block.is_some() => {
+                Some(Truth::Known(true)) if by_ends(before, &counters, &access.sum) => {
                     proved.push((access.inst, access.sum));
                 }
                 None | Some(Truth::Known(false)) => {}
@@ -164,14 +164,19 @@ fn ask_together(
     Some(())
 }
 
-/// Whether an access is in bounds, asked by itself; of a loop in which threads do not meet all are asked together.
+/// Whether a sum is asked for by the ends of each thing in it.
+fn by_ends(before: &Before<'_>, counters: &[Counter], sum: &Sum) -> bool {
+    before.block.is_some() || sum.has_lanes(counters)
+}
+
+/// Whether an access is in bounds, asked by itself, if that is by its ends; the others are asked together.
 /// `None` if it cannot be asked.
 fn alone(before: &mut Before<'_>, counters: &[Counter], access: &Access) -> Option<Truth> {
     let mut test = access.needs;
-    if before.block.is_some() {
+    if by_ends(before, counters, &access.sum) {
         let span = (access.sum.constant, access.sum.constant);
         for &limit in &access.limits {
-            ask_of_block(before, counters, (&access.sum, span, limit), &mut test)?;
+            ask_ends(before, counters, (&access.sum, span, limit), &mut test)?;
         }
     }
     Some(test)
@@ -194,8 +199,9 @@ fn spans(sums: &[Access], counters: &[Counter], before: &Before<'_>) -> BTreeMap
     let mut spans = BTreeMap::new();
     for access in sums {
         let only_one = access.sum.counters().all(|counter| counter == 0);
-        let can_be_asked =
-            before.block.is_some() || only_one || access.sum.only_grows(before, counters);
+        let can_be_asked = by_ends(before, counters, &access.sum)
+            || only_one
+            || access.sum.only_grows(before, counters);
         if access.always && can_be_asked {
             widen(spans.entry(terms(&access.sum)), access.sum.constant);
         }
@@ -241,12 +247,16 @@ impl Looked {
                 } => {
                     let known = self.guards.len();
                     if before.block.is_some() {
-                        lanes::guards(before.function, cond, &mut self.guards);
+                        lanes::guards(before.function, (cond, true), &mut self.guards);
                     }
                     self.region(before, then_region, (false, None));
                     self.guards.truncate(known);
                     if let Some(region) = else_region {
+                        if before.block.is_some() {
+                            lanes::guards(before.function, (cond, false), &mut self.guards);
+                        }
                         self.region(before, region, (false, None));
+                        self.guards.truncate(known);
                     }
                 }
                 Control::For { body, .. } => self.region(before, body, (false, None)),
@@ -324,7 +334,7 @@ fn access(
         limits.push(Limit::Known(SIGNED_LIMIT));
     }
     let of_its_own = sum.needs(before, counters);
-    let is_bounded = |counter: usize| counters[counter].guard.is_some();
+    let is_bounded = |counter: usize| counters[counter].guard.is_some_and(|bound| bound.is_most);
     let is_bounded = sum.counters().any(is_bounded) || lanes::is_of_thread(before, counters, &sum);
     Some(Access {
         inst,
@@ -359,7 +369,7 @@ pub(super) fn length(before: &mut Before<'_>, slice: Value) -> Number {
 }
 
 /// Adds to the test that a sum with each number of a span is in bounds for every thread of a block, in every turn.
-fn ask_of_block(
+fn ask_ends(
     before: &mut Before<'_>,
     counters: &[Counter],
     (sum, (low, high), limit): (&Sum, Span, Limit),
@@ -387,9 +397,9 @@ fn ask(
     (sum, (low, high), limit): (&Sum, Span, Limit),
     test: &mut Truth,
 ) {
-    if before.block.is_some() {
+    if by_ends(before, counters, sum) {
         // That it can be asked was seen when each access was asked by itself.
-        let _ = ask_of_block(before, counters, (sum, (low, high), limit), test);
+        let _ = ask_ends(before, counters, (sum, (low, high), limit), test);
         return;
     }
     let limit = match limit {

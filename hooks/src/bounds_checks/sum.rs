@@ -152,6 +152,12 @@ impl Sum {
         (rest, apart)
     }
 
+    /// Whether something is in it that no turn counts.
+    pub(super) fn has_lanes(&self, counters: &[Counter]) -> bool {
+        let is_lane = |counter: usize| matches!(counters[counter].counts, Counts::Lane(_));
+        self.counters().any(is_lane)
+    }
+
     /// What must hold for the ends of its counters to be such.
     pub(super) fn needs(&self, before: &mut Before<'_>, counters: &[Counter]) -> Truth {
         self.counters().fold(Truth::Known(true), |needs, counter| {
@@ -230,6 +236,7 @@ pub(super) fn find(
     }
     before.steps -= 1;
     if let Some(number) = number_of_counter(before, counters, value) {
+        let number = lanes::above(before, counters, (value, number));
         let product = Product {
             counter: Some(number),
             value: None,
@@ -253,7 +260,7 @@ pub(super) fn find(
     if let Some(counter) = lanes::guarded(before, counters, value, depth) {
         return Some(leaf(Some(counter), None));
     }
-    let is_inside = before.inside.defines(before.function, value);
+    let is_inside = before.defines(value);
     let needs = before.needs;
     let built = (is_inside || before.differs(value))
         .then(|| built(before, counters, value, depth))
@@ -264,11 +271,10 @@ pub(super) fn find(
     before.needs = needs;
     match before.moved(value) {
         Some(moved) => Some(leaf(None, Some(moved))),
-        None if before.differs(value) => {
+        None => {
             let counter = lanes::differing(before, counters, value, depth)?;
             Some(leaf(Some(counter), None))
         }
-        None => None,
     }
 }
 
@@ -356,7 +362,7 @@ fn cast(
     let widens = to.bits() > from.bits() && !from.is_signed_int();
     if before.block.is_some() && !found.is_exact && widens {
         // In a loop of one thread it is a value of its own.
-        lanes::ends_of(before, counters, &found)?;
+        lanes::ends_of(before, counters, (&found, 0))?;
         return Some(Found {
             is_exact: true,
             ..found

@@ -99,7 +99,8 @@ struct Plan {
 
 impl Versions<'_> {
     fn region(&mut self, region: Region) {
-        let insts = std::mem::take(&mut self.function.regions[region].insts);
+        // What stands before a loop is looked at from there.
+        let insts = self.function.regions[region].insts.clone();
         let mut made = Vec::with_capacity(insts.len());
         for inst in insts {
             if self.function.insts[inst].data.is_loop() {

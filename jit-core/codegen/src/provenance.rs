@@ -8,7 +8,7 @@
 //! Where a test stands for the checks of accesses that make none, as before a loop, what was loaded is frozen as
 //! soon as it is there: the test, the loop's end and the index are then of one number.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use kiln_ir::{
     Address, AddressSpace, Control, Function, FunctionKind, InstData, InstNode, Module, ParamData,
@@ -73,8 +73,21 @@ impl Provenance {
         if !uses.region(function, function.body) {
             return;
         }
-        let tested = made_of(module, function, uses.tested);
-        let unchecked = made_of(module, function, uses.unchecked);
+        let (unchecked, vars) = made_of(module, function, uses.unchecked);
+        // What is known of one of several values may be what the choice between them says.
+        let chosen = |var: &Var| uses.choices.get(var).into_iter().flatten();
+        let mut tested = uses.tested;
+        tested.extend(vars.iter().flat_map(chosen));
+        for node in function.insts.values() {
+            if let InstData::Select { cond, .. } = node.data
+                && node
+                    .result
+                    .is_some_and(|result| unchecked.contains(&result))
+            {
+                tested.insert(cond);
+            }
+        }
+        let (tested, _) = made_of(module, function, tested);
         let races = |value: &Value| {
             let comes_from_elsewhere = match function.values[*value].def {
                 ValueDef::Param(_) => true,
@@ -160,6 +173,10 @@ struct Uses {
     unchecked: HashSet<Value>,
     /// Indices that are checked, and the conditions around those that are not.
     tested: HashSet<Value>,
+    /// The conditions under which variables are assigned.
+    choices: HashMap<Var, HashSet<Value>>,
+    /// The conditions around what is looked at.
+    around: Vec<Value>,
 }
 
 impl Uses {
@@ -176,10 +193,19 @@ impl Uses {
                 }
                 None => {}
             }
+            if let Some(VarUse::Set(var, _)) = data.var_use() {
+                let choices = self.choices.entry(var).or_default();
+                choices.extend(self.around.iter().copied());
+            }
+            let known = self.around.len();
+            if let Control::If { cond, .. } = data.control() {
+                self.around.push(cond);
+            }
             let mut inside = false;
             for region in data.regions() {
                 inside |= self.region(function, region);
             }
+            self.around.truncate(known);
             if inside {
                 self.around(function, data.control());
             }
@@ -210,8 +236,12 @@ impl Uses {
     }
 }
 
-/// All values that some are made of: by operators, by way of variables and of loops.
-fn made_of(module: &Module, function: &Function, some: HashSet<Value>) -> HashSet<Value> {
+/// All values that some are made of, by operators, by way of variables and of loops; and these variables.
+fn made_of(
+    module: &Module,
+    function: &Function,
+    some: HashSet<Value>,
+) -> (HashSet<Value>, HashSet<Var>) {
     let (mut values, mut vars) = (some, HashSet::new());
     let mut insts = Vec::new();
     function.for_each_inst(|_, inst| insts.push(inst));
@@ -245,7 +275,7 @@ fn made_of(module: &Module, function: &Function, some: HashSet<Value>) -> HashSe
             }
         }
         if (values.len(), vars.len()) == before {
-            return values;
+            return (values, vars);
         }
     }
 }

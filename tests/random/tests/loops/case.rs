@@ -90,6 +90,9 @@ impl Writer {
             let from = self.known[self.random.below(self.known.len())];
             return self.value("u32", &format!("sub %{counter}, %{from}"));
         }
+        if self.random.chance(12) {
+            return self.chosen(depth);
+        }
         let op = self.random.of(&[
             "add", "add", "add", "sub", "mul", "mul", "shl", "rem", "and", "neg", "cast",
         ]);
@@ -114,6 +117,75 @@ impl Writer {
                 self.value("u32", &format!("{op} %{a}, %{b}"))
             }
         }
+    }
+
+    /// One of several numbers: what branches set, what is selected, the smaller or larger of two.
+    fn chosen(&mut self, depth: usize) -> usize {
+        let a = match self.random.chance(50) {
+            true => self.part(),
+            false => self.number(depth - 1),
+        };
+        let few = self.random.below(12);
+        let few = self.value("u32", &format!("const {few}"));
+        let known = self.known[self.random.below(self.known.len())];
+        let b = self.random.of(&[few, few, known]);
+        match self.random.below(6) {
+            0 => return self.value("u32", &format!("min %{a}, %{b}")),
+            1 => return self.value("u32", &format!("max %{a}, %{b}")),
+            2 => {
+                // As a number with a sign.
+                let [a, b] = [a, b].map(|n| self.value("i32", &format!("cast %{n}")));
+                let less = self.value("i32", &format!("sub %{a}, %{b}"));
+                let zero = self.value("i32", "const 0");
+                let most = self.value("i32", &format!("max %{less}, %{zero}"));
+                return self.value("u32", &format!("cast %{most}"));
+            }
+            _ => {}
+        }
+        let op = self.random.of(&["lt", "le", "gt", "ge", "ne", "eq"]);
+        let mut cond = self.value("bool", &format!("{op} %{a}, %{b}"));
+        if self.random.chance(30) {
+            let (x, y) = (self.number(0), self.number(0));
+            let other = self.value("bool", &format!("lt %{x}, %{y}"));
+            let op = self.random.of(&["and", "or"]);
+            cond = self.value("bool", &format!("{op} %{cond}, %{other}"));
+        }
+        if self.random.chance(25) {
+            let [x, y] = [(); 2].map(|()| self.near(a, b));
+            return self.value("u32", &format!("select %{cond}, %{x}, %{y}"));
+        }
+        let var = self.vars;
+        self.vars += 1;
+        let both = self.random.chance(70);
+        if !both || self.random.chance(20) {
+            let first = self.near(a, b);
+            self.line(&format!("set var{var}, %{first}"));
+        }
+        self.line(&format!("if %{cond} {{"));
+        let set = |w: &mut Writer| {
+            let number = w.near(a, b);
+            w.line(&format!("set var{var}, %{number}"));
+        };
+        self.block(set);
+        if both {
+            self.line("} else {");
+            self.block(set);
+        }
+        self.line("}");
+        self.value("u32", &format!("get var{var}"))
+    }
+
+    /// One of two numbers, or one beside it.
+    fn near(&mut self, a: usize, b: usize) -> usize {
+        let number = self.random.of(&[a, a, b]);
+        let op = match self.random.below(5) {
+            0 => "add",
+            1 | 2 => "sub",
+            _ => return number,
+        };
+        let few = self.random.within(1, 2);
+        let few = self.value("u32", &format!("const {few}"));
+        self.value("u32", &format!("{op} %{number}, %{few}"))
     }
 
     /// A number as one finds it in kernels: a part of a thread's index, or of what is known of it.
