@@ -318,11 +318,22 @@ impl<'f> Before<'f> {
         if let (Number::Known(number), Number::Known(limit)) = (number, limit) {
             return Truth::Known((0..limit).contains(&number));
         }
+        self.compare(CompareOp::Lt, number, limit)
+    }
+
+    /// Whether a number is at least 0 and not above `limit`, which is not negative.
+    pub(super) fn is_at_most(&mut self, number: Number, limit: Number) -> Truth {
+        if let (Number::Known(number), Number::Known(limit)) = (number, limit) {
+            return Truth::Known((0..=limit).contains(&number));
+        }
+        self.compare(CompareOp::Le, number, limit)
+    }
+
+    fn compare(&mut self, op: CompareOp, number: Number, limit: Number) -> Truth {
         let args = [number, limit].map(|number| {
             let arg = self.value(number);
             self.put(InstData::Cast { arg }, Type::U64)
         });
-        let op = CompareOp::Lt;
         Truth::Value(self.put(InstData::Compare { op, args }, Type::BOOL))
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Counter {
     pub(super) counts: Counts,
     pub(super) first: Number,
     pub(super) last: Number,
+    /// What it stays below, where the last number is the one before.
+    pub(super) below: Option<Number>,
     pub(super) is_signed: bool,
     /// Whether the last number is the least.
     pub(super) falls: bool,
@@ -144,6 +146,7 @@ impl Counted {
             counts: self.counts,
             first,
             last,
+            below: matches!(known, None | Some(1)).then_some(end),
             is_signed,
             falls: known.is_some_and(|step| step < 0),
             needs: Truth::Known(true),

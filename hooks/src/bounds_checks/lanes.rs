@@ -333,6 +333,7 @@ fn lane(value: Value, (first, last): (Number, Number), needs: Truth) -> Counter 
         counts: Counts::Lane(value),
         first,
         last,
+        below: None,
         is_signed: false,
         falls: false,
         needs,

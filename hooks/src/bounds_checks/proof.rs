@@ -303,6 +303,7 @@ impl Looked {
             counts: Counts::Index(index),
             first,
             last,
+            below: None,
             is_signed: false,
             falls: false,
             needs: before.needs,
@@ -406,6 +407,15 @@ fn ask(
         Limit::Known(known) => Number::Known(known),
         Limit::Of(slice) => length(before, slice),
     };
+    if let Some(end) = counts_to(before, counters, sum)
+        && low >= 0
+    {
+        // What the kernel asks of a number of turns is asked so, and is then known.
+        let end = before.add(end, Number::Known(high));
+        let holds = before.is_at_most(end, limit);
+        *test = before.and(*test, holds);
+        return;
+    }
     let mut require = |before: &mut Before<'_>, sum: Number, constant: i64| {
         let index = before.add(sum, Number::Known(constant));
         let holds = before.is_below(index, limit);
@@ -424,4 +434,14 @@ fn ask(
         }
     }
     *test = before.and(*test, exact);
+}
+
+/// What a sum stays below that is a counter alone, but for its number, and never negative.
+fn counts_to(before: &Before<'_>, counters: &[Counter], sum: &Sum) -> Option<Number> {
+    let (product, 1) = sum.terms.first_key_value()? else {
+        return None;
+    };
+    let is_alone = sum.terms.len() == 1 && product.value.is_none();
+    let end = counters[product.counter?].below?;
+    (is_alone && sum.only_grows(before, counters)).then_some(end)
 }
