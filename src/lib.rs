@@ -199,6 +199,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::integer::Integer;
     pub use kiln_device_stdlib::math::Math;
     pub use kiln_device_stdlib::number::{Number, Signed};
+    pub use kiln_device_stdlib::plain::assumption::*;
     pub use kiln_device_stdlib::plain::atomic::*;
     pub use kiln_device_stdlib::plain::index::*;
     pub use kiln_device_stdlib::plain::memory::*;

@@ -230,3 +230,42 @@ fn a_kernel_that_gathers_has_registers_for_it_unless_the_options_say_no() -> Res
     assert_eq!(given.lines().count(), without.lines().count() + 1);
     Ok(())
 }
+
+/// One kernel, written several times: what stands first in it is what is compared.
+macro_rules! first_sums {
+    ($($name:ident($x:ident, $y:ident) { $($first:tt)* })*) => {$(
+        #[kernel]
+        fn $name($x: &[f32], $y: &mut [f32]) {
+            $($first)*
+            let mut sum = 0.0;
+            for i in 0..$y.len() {
+                sum += $x[i];
+            }
+            if !$y.is_empty() {
+                $y[0] = sum;
+            }
+        }
+    )*};
+}
+first_sums! {
+    all_of_x(x, y) {}
+    no_more_than_x(x, y) { assume(y.len() <= x.len()); }
+}
+
+#[test]
+fn what_is_assumed_takes_away_what_it_decides() -> Result<()> {
+    let target = Target::Ptx(PtxTarget::for_sm(90));
+    let jit = Jit::with(
+        Device::cpu(),
+        kiln::hooks::standard(),
+        JitOptions::default().target(target),
+    );
+    let (x, mut y) = (jit.zeros::<f32>(4)?, jit.zeros::<f32>(4)?);
+    let before = jit.inspect(&all_of_x, args!(&x, &mut y))?;
+    let after = jit.inspect(&no_more_than_x, args!(&x, &mut y))?;
+    // The slow version of the loop, whose loads are checked, is gone.
+    let loads = |inspection: &Inspection| Ok(count(inspection.ptx()?, ["ld.global"]));
+    let loads: Result<Vec<_>> = [before, after].iter().map(loads).collect();
+    assert_eq!(loads?, [[5], [4]]);
+    Ok(())
+}

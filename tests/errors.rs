@@ -797,3 +797,46 @@ fn widths_and_types_of_warp_operations() {
         "#]],
     );
 }
+
+#[kernel]
+fn even(x: &mut [u32], n: usize) {
+    assume(n % 2 == 0 && n <= x.len());
+    x[0] = n as u32;
+}
+
+#[test]
+fn an_assumption_that_does_not_hold() -> Result<()> {
+    let jit = jit();
+    let mut x = jit.zeros::<u32>(4)?;
+    even.launch(&jit, (1, 1), &mut x, 3)?;
+    check(
+        jit.synchronize(),
+        expect![[r#"
+        kernel `even`, tests/errors.rs:L: the assumption `n % 2 == 0 && n <= x.len()` does not hold (block 0x0x0, thread 0x0x0); the thread ended there, other threads went on; launch with arguments for which it holds, or write `if` for it
+    "#]],
+    );
+    let built = Kernel::build("built", |k| {
+        k.assume(k.param("n", Type::U32).eq(0));
+    })?;
+    jit.launch(&built, 1, 1, args!(3u32))?;
+    check(
+        jit.synchronize(),
+        expect![[r#"
+        kernel `built`, tests/errors.rs:L: an assumption does not hold (block 0x0x0, thread 0x0x0); the thread ended there, other threads went on; launch with arguments for which it holds, or write `if` for it
+    "#]],
+    );
+    // SAFETY: the interpreter finds out.
+    let wrong = unsafe {
+        Kernel::build_unchecked("wrong", |k| {
+            k.assume(k.param("n", Type::U32).eq(0));
+        })
+    }?;
+    let launched = jit.launch(&wrong, 1, 1, args!(3u32));
+    check(
+        launched.and_then(|()| jit.synchronize()),
+        expect![[r#"
+        kernel `wrong`, tests/errors.rs:L: what the kernel assumes there does not hold (block [0, 0, 0], thread [0, 0, 0]), and it is built without checks; keep to what it promises, or build it checked
+    "#]],
+    );
+    Ok(())
+}

@@ -12,6 +12,9 @@ chapter![
     parts_of_slices_are_checked,
     faults_in_device_functions_name_them,
     faults_name_the_column_in_rust_functions,
+    assumptions_that_do_not_hold_are_reported,
+    assumptions_in_device_functions_and_beside_barriers,
+    what_is_assumed_holds_without_checks,
     barriers_do_not_wait_for_ended_threads,
     the_device_is_usable_afterwards,
 ];
@@ -203,6 +206,91 @@ fn faults_name_the_column_in_rust_functions(jit: &Jit) -> Outcome {
     let fault = fault(jit.synchronize());
     assert_eq!((fault.index, fault.length), (8, 8));
     assert_eq!(fault.location, format!("{}:{LINE}:13", file!()));
+    Ok(())
+}
+
+#[kernel]
+fn add_halves(x: &mut [f32], n: usize) {
+    assume(n % 2 == 0 && n <= x.len());
+    let i = global_id().x;
+    if i < n / 2 {
+        x[i] += x[n / 2 + i];
+    }
+}
+
+fn assumptions_that_do_not_hold_are_reported(jit: &Jit) -> Outcome {
+    let mut x = jit.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0])?;
+    add_halves.launch(jit, (1, 64), &mut x, 4)?;
+    jit.synchronize()?;
+    for n in [3, 6] {
+        add_halves.launch(jit, (1, 64), &mut x, n)?;
+        let fault = fault(jit.synchronize());
+        let assumed = fault.assumed.as_deref();
+        assert_eq!(assumed, Some("n % 2 == 0 && n <= x.len()"), "{n}");
+        assert_eq!((fault.index, fault.length), (0, 0));
+    }
+    // Nobody has gone on with the wrong ones.
+    assert_eq!(x.to_vec()?, [4.0, 6.0, 3.0, 4.0, 5.0]);
+    Ok(())
+}
+
+#[device_fn]
+fn halved(n: u32) -> u32 {
+    assume(n % 2 == 0);
+    n / 2
+}
+
+#[kernel]
+fn halves(x: &[u32], out: &mut [u32]) {
+    let tile = shared!([u32; 64]);
+    let i = thread_idx().x;
+    tile[i] = halved(x[i]);
+    barrier();
+    out[i] = tile[63 - i];
+}
+
+fn assumptions_in_device_functions_and_beside_barriers(jit: &Jit) -> Outcome {
+    let mut numbers: Vec<u32> = (0..64).map(|i| 2 * i).collect();
+    let mut out = jit.zeros::<u32>(64)?;
+    halves.launch(jit, (1, 64), &jit.upload(&numbers)?, &mut out)?;
+    assert_eq!(out.to_vec()?, (0..64).rev().collect::<Vec<u32>>());
+    numbers[17] = 7;
+    let mut out = jit.upload(&[99u32; 64])?;
+    halves.launch(jit, (1, 64), &jit.upload(&numbers)?, &mut out)?;
+    let fault = fault(jit.synchronize());
+    assert_eq!(fault.thread.x, 17);
+    assert!(fault.inside.contains("halved"), "{fault}");
+    assert_eq!(fault.assumed.as_deref(), Some("n % 2 == 0"));
+    // Barriers do not wait for the thread that ended; the one that reads its element gets what was there.
+    let out = out.to_vec()?;
+    assert_eq!((out[17], out[16], out[18]), (99, 47, 45));
+    Ok(())
+}
+
+#[kernel(
+    // SAFETY: the host launches it as its assumption says.
+    unsafe(unchecked)
+)]
+fn rows_of_eight(x: &[u32], out: &mut [u32], columns: usize) {
+    assume(columns % 8 == 0 && columns > 0);
+    let row = global_id().x;
+    if row < out.len() {
+        let mut sum = 0;
+        for i in 0..columns {
+            sum += x[row * columns + i];
+        }
+        out[row] = sum / columns as u32;
+    }
+}
+
+fn what_is_assumed_holds_without_checks(jit: &Jit) -> Outcome {
+    let x = jit.upload(&(0..64).collect::<Vec<u32>>())?;
+    for columns in [8usize, 16] {
+        let mut out = jit.zeros::<u32>(64 / columns)?;
+        rows_of_eight.launch(jit, (1, 32), &x, &mut out, columns)?;
+        let wanted = (0..64 / columns).map(|row| (row * columns + (columns - 1) / 2) as u32);
+        assert_eq!(out.to_vec()?, wanted.collect::<Vec<u32>>());
+    }
     Ok(())
 }
 

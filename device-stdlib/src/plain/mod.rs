@@ -38,6 +38,7 @@
 //! | [`index`] | thread, block and grid indices |
 //! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
 //! | [`memory`] | barriers, fences, dynamic shared memory |
+//! | [`assumption`] | what a kernel takes to be so |
 //! | [`atomic`] | atomics |
 //! | [`ordering`] | orderings of atomics and fences |
 //! | [`precision`] | approximations, sums in another order |
@@ -45,6 +46,7 @@
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`resolve`] | which function a method or a path means |
 
+pub mod assumption;
 pub mod atomic;
 pub mod index;
 pub mod memory;

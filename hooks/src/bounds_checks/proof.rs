@@ -218,6 +218,7 @@ impl Looked {
         (always, from): (bool, Option<Inst>),
     ) {
         let insts = before.function.regions[region].insts.clone();
+        let around = self.guards.len();
         let mut begun = from.is_none();
         for inst in insts {
             let data = before.function.insts[inst].data.clone();
@@ -237,6 +238,11 @@ impl Looked {
                 Control::For { body, .. } if begun => {
                     let counted = self.enter(before, inst);
                     self.region(before, body, (always && counted, None));
+                }
+                Control::Next if begun && before.block.is_some() => {
+                    if let InstData::Assume { cond, .. } = data {
+                        lanes::guards(before.function, cond, &mut self.guards);
+                    }
                 }
                 // A loop that is not counted may make no turn.
                 Control::Loop { body } => self.region(before, body, (false, None)),
@@ -263,6 +269,7 @@ impl Looked {
                 Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
             }
         }
+        self.guards.truncate(around);
     }
 
     /// Notes the counter of a loop within the loop, if its ends are known before.
@@ -410,7 +417,7 @@ fn ask(
     if let Some(end) = counts_to(before, counters, sum)
         && low >= 0
     {
-        // What the kernel asks of a number of turns is asked so, and is then known.
+        // What the kernel asks or assumes of a number of turns is asked so, and is then known.
         let end = before.add(end, Number::Known(high));
         let holds = before.is_at_most(end, limit);
         *test = before.and(*test, holds);

@@ -193,6 +193,11 @@ impl Uses {
                 }
                 None => {}
             }
+            if let InstData::Assume { cond, .. } = *data {
+                // What follows may not be checked for it.
+                self.tested.insert(cond);
+                self.unchecked.insert(cond);
+            }
             if let Some(VarUse::Set(var, _)) = data.var_use() {
                 let choices = self.choices.entry(var).or_default();
                 choices.extend(self.around.iter().copied());

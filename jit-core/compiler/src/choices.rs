@@ -61,7 +61,7 @@ fn is_of_floats(types: &TypeTable, function: &Function, node: &InstNode) -> bool
     is_of_floats && node.data.takes_fast()
 }
 
-/// Makes an access unchecked.
+/// Makes an access or an assumption unchecked.
 fn leave_out(at: &mut Cursor<'_>) {
     if let Some(data) = unchecked(at.data()) {
         at.replace().inst(data, Type::UNIT);
@@ -128,11 +128,15 @@ fn no_larger(at: &mut Cursor<'_>, index: Value, last: Value) -> Value {
     at.ins().binary(BinaryOp::Min, index, last)
 }
 
-/// An access without its check.
+/// An access or an assumption without its check.
 fn unchecked(data: &InstData) -> Option<InstData> {
     let mut data = data.clone();
     match &mut data {
-        InstData::SliceIndex { checked, .. } | InstData::ElementPtr { checked, .. } if *checked => {
+        InstData::SliceIndex { checked, .. }
+        | InstData::ElementPtr { checked, .. }
+        | InstData::Assume { checked, .. }
+            if *checked =>
+        {
             *checked = false;
             Some(data)
         }

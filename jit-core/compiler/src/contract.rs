@@ -9,8 +9,8 @@
 use crate::definition::row_digest;
 use crate::hook::{Hook, HookErrorKind, HookPoint};
 use crate::ir::{
-    AddressSpace, FuncId, HiddenData, HiddenParam, HiddenSource, Inst, IntrinsicDef, Module,
-    ParamData, ParamFacts, Passing, Phase, Type, TypeData, TypeTable,
+    AddressSpace, FuncId, HiddenData, HiddenParam, HiddenSource, Inst, InstData, IntrinsicDef,
+    Module, ParamData, ParamFacts, Passing, Phase, Type, TypeData, TypeTable,
 };
 
 /// A parameter as the launch sees it.
@@ -268,7 +268,7 @@ impl Before {
     pub(crate) fn of(module: &Module) -> Before {
         let mut list = Vec::new();
         for (id, function) in module.functions.iter() {
-            let checked = |inst: &Inst| function.insts[*inst].data.check().is_some();
+            let checked = |inst: &Inst| function.insts[*inst].data.can_fault();
             list.extend(function.insts.keys().filter(checked).map(|inst| (id, inst)));
         }
         Before {
@@ -281,7 +281,9 @@ impl Before {
     pub(crate) fn keeps_checks(&self, module: &Module) -> Result<(), HookErrorKind> {
         let lost = self.checked.iter().find_map(|&(id, inst)| {
             let node = module.functions.get(id)?.insts.get(inst)?;
-            let unchecked = node.data.access().is_some_and(|(_, checked)| !checked);
+            let can_be =
+                node.data.access().is_some() || matches!(node.data, InstData::Assume { .. });
+            let unchecked = can_be && !node.data.can_fault();
             unchecked.then_some(node.location)
         });
         match lost {

@@ -155,6 +155,8 @@ numbered! {
         Call "pTE",
         /// A call of a device function, with all variables as arguments.
         CallWithAll "pT",
+        /// A call that may say how its arguments are written, and that.
+        Written "se",
         /// A method on a receiver. The flag: whether the receiver is a place; then, when arguments may
         /// change it.
         CallMethod "pfmeTE",

@@ -108,6 +108,21 @@ pub enum InterpretError {
         /// The size of the access.
         bytes: u32,
     },
+    /// An unchecked assumption that does not hold.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`, {location}: what the kernel assumes there does not hold (block {block:?}, thread \
+         {thread:?}), and it is built without checks; keep to what it promises, or build it checked"
+    ))]
+    Assumption {
+        /// The kernel.
+        kernel: String,
+        /// The line of Rust.
+        location: String,
+        /// Index of the block.
+        block: [u32; 3],
+        /// Index of the thread.
+        thread: [u32; 3],
+    },
     /// An operation of a warp whose lanes do not come together, or with a member mask that leaves
     /// out a lane that executes it (CUDA guide, "Warp Shuffle Functions" and the sections around).
     #[error("{}", error_text!(

@@ -61,6 +61,8 @@ pub(super) enum Op {
     Offset { d: Reg, p: Reg, offset: u64 },
     /// Ends the thread with a record unless `i < len`, both 64-bit.
     Check { i: Reg, len: Reg, site: u32 },
+    /// Ends the thread at a fault site if a condition does not hold; without a site it ends the launch.
+    Assume { cond: Reg, site: Option<u32> },
     /// The address of shared memory.
     Shared { d: Reg, offset: u32 },
     /// The address of dynamic shared memory in `d`, its length in elements in `d + 1`.

@@ -39,6 +39,8 @@ enum Pause {
 enum Trouble {
     Access(Refused, u64, u8),
     StepLimit,
+    /// An unchecked one that does not hold.
+    Assumption,
     Stopped,
     RowPanic(RowPanic),
     /// Nothing that the warp waits at can be executed, because of this.
@@ -372,6 +374,13 @@ impl<'a, C: Checker> Runner<'a, C> {
                         return Ok(Pause::Ended);
                     }
                 }
+                Op::Assume { cond, site } => {
+                    if r(cond) == 0 {
+                        let site = site.ok_or(Trouble::Assumption)?;
+                        self.note_fault(site, 0, 0, position);
+                        return Ok(Pause::Ended);
+                    }
+                }
                 Op::Shared { d, offset } => {
                     regs[d as usize] = self.bases.shared + u64::from(offset);
                 }
@@ -601,6 +610,12 @@ impl<'a, C: Checker> Runner<'a, C> {
                 kernel,
                 location,
                 limit: self.step_limit.unwrap_or_default(),
+            },
+            Trouble::Assumption => InterpretError::Assumption {
+                kernel,
+                location,
+                block,
+                thread,
             },
             Trouble::Stopped => InterpretError::Stopped { kernel, location },
             Trouble::RowPanic(panic) => panic.in_kernel(&kernel).into(),

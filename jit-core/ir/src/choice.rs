@@ -10,12 +10,12 @@ use std::ops::BitOr;
 /// What an access does whose index is out of bounds.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Bounds {
-    /// The access ends its thread and leaves a fault record.
+    /// The access ends its thread and leaves a fault record, and so does an assumption that does not hold.
     #[default]
     Checked,
-    /// The access is of the last element. Where there is none it ends its thread, as an access of the first one.
+    /// The access is of the last element. Where there is none it ends its thread, as an access of the first one. Assumptions are checked.
     Clamped,
-    /// The access is undefined behaviour.
+    /// The access is undefined behaviour, and so is an assumption that does not hold.
     Unchecked,
 }
 

@@ -130,6 +130,7 @@ impl InstData {
             | InstData::AtomicRmw { .. }
             | InstData::AtomicCas { .. }
             | InstData::Barrier
+            | InstData::Assume { .. }
             | InstData::Fence { .. }
             | InstData::Call { .. }
             | InstData::Intrinsic { .. } => Control::Next,

@@ -15,6 +15,8 @@ pub struct Facts {
     pub writes: bool,
     /// The check of an index that ends the thread if it fails.
     pub check: Option<Check>,
+    /// Whether it says what holds where control comes to it.
+    pub assumes: bool,
     /// Whether control goes elsewhere than to the next one; [`InstData::control`] says where.
     pub steers: bool,
     /// Whether threads execute it together: those of a block, or the lanes of a warp.
@@ -78,6 +80,7 @@ impl Facts {
             reads: false,
             writes: false,
             check: None,
+            assumes: false,
             steers: false,
             meets: false,
             orders: None,
@@ -111,12 +114,13 @@ impl Facts {
             reads,
             writes,
             check,
+            assumes,
             steers,
             meets,
             orders,
         } = *self;
         let quiet = !reads && !writes && !meets && check.is_none() && orders.is_none();
-        quiet && !steers && !matches!(source, Source::Callee | Source::Execution)
+        quiet && !assumes && !steers && !matches!(source, Source::Callee | Source::Execution)
     }
 }
 
@@ -204,6 +208,10 @@ impl InstData {
                 orders: Some(Scope::Block),
                 ..Facts::value(Source::None)
             },
+            InstData::Assume { .. } => Facts {
+                assumes: true,
+                ..Facts::value(Source::None)
+            },
             InstData::Fence { scope, .. } => Facts {
                 orders: Some(scope),
                 ..Facts::value(Source::None)
@@ -249,10 +257,15 @@ impl InstData {
         }
     }
 
-    /// Whether the thread can end at the instruction: by a check, or in a kernel by returning. What is in its regions
+    /// Whether the thread can fault at the instruction: by the check of an index or of an assumption.
+    pub fn can_fault(&self) -> bool {
+        self.check().is_some() || matches!(self, InstData::Assume { checked: true, .. })
+    }
+
+    /// Whether the thread can end at the instruction: by a fault, or in a kernel by returning. What is in its regions
     /// is left out.
     pub fn can_end(&self) -> bool {
-        self.check().is_some() || matches!(self.control(), Control::Return { .. })
+        self.can_fault() || matches!(self.control(), Control::Return { .. })
     }
 
     /// Among which threads it orders accesses to memory: here, and nowhere else, writes of other

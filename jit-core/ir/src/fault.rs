@@ -1,6 +1,6 @@
 //! Faults: how a kernel says that a thread did something it must not.
 //!
-//! A checked access whose index is out of bounds ends its thread and claims the launch's fault
+//! A checked access whose index is out of bounds, and a checked assumption that does not hold, ends its thread and claims the launch's fault
 //! record; the first thread to claim it writes where it was and what it asked for. The next
 //! synchronizing call returns the record as an error value. No trap is involved: the other
 //! threads go on and the device stays usable.
@@ -10,7 +10,7 @@
 //! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
 //! host (PTX `fence.sys`) and stores `state` = 1 last.
 
-use crate::{AddressSpace, Check, FuncId, Inst, Module};
+use crate::{AddressSpace, Check, FuncId, Inst, InstData, Module};
 
 /// Device-side head of the fault channel.
 #[derive(Copy, Clone, Debug, Default)]
@@ -34,9 +34,9 @@ pub struct FaultRecord {
     pub site: u32,
     /// Which kernel: the tag that was compiled in.
     pub kernel_tag: u64,
-    /// The index asked for, sign-extended to 64 bits if its type is signed.
+    /// The index asked for, sign-extended to 64 bits if its type is signed; 0 at an assumption.
     pub index: u64,
-    /// The number of elements there are.
+    /// The number of elements there are; 0 at an assumption.
     pub length: u64,
     /// Index of the block in the grid.
     pub block: [u32; 3],
@@ -57,6 +57,8 @@ pub struct FaultSite {
     pub signed_index: bool,
     /// Where the slice or array lies, as far as its type says.
     pub space: AddressSpace,
+    /// The condition of an assumption as it is written; `None` for an access.
+    pub assumed: Option<String>,
 }
 
 /// The instructions of a module that can fault, in the order of their site numbers.
@@ -64,7 +66,7 @@ pub fn fault_insts(module: &Module) -> Vec<(FuncId, Inst)> {
     let mut sites = Vec::new();
     for (id, function) in module.functions.iter() {
         function.for_each_inst(|_, inst| {
-            if function.insts[inst].data.check().is_some() {
+            if function.insts[inst].data.can_fault() {
                 sites.push((id, inst));
             }
         });
@@ -77,16 +79,26 @@ pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
     let describe = |(id, inst): (FuncId, Inst)| {
         let function = &module.functions[id];
         let node = &function.insts[inst];
+        let site = FaultSite {
+            function: function.name.clone(),
+            location: module.display_location(node.location),
+            signed_index: false,
+            space: AddressSpace::Generic,
+            assumed: None,
+        };
+        if let InstData::Assume { text, .. } = &node.data {
+            let assumed = Some(text.to_string());
+            return Some(FaultSite { assumed, ..site });
+        }
         let Check { base, index } = node.data.check()?;
         let index = function.type_of(index).as_scalar();
         Some(FaultSite {
-            function: function.name.clone(),
-            location: module.display_location(node.location),
             signed_index: index.is_some_and(|scalar| scalar.is_signed_int()),
             space: match module.types.address(function.type_of(base)) {
                 Some(address) => address.space,
                 None => AddressSpace::Generic,
             },
+            ..site
         })
     };
     fault_insts(module)

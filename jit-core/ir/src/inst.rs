@@ -459,6 +459,16 @@ pub enum InstData {
     /// Waits until all threads of the block that have not ended are here, and makes their earlier
     /// writes visible to each other (CUDA guide, `__syncthreads`). See [`InstData::orders_memory`].
     Barrier,
+    /// Says that a condition holds wherever control comes here, for the compiler to make use of.
+    Assume {
+        /// A bool.
+        cond: Value,
+        /// The condition as it is written, for the error; empty if nobody wrote it.
+        text: Box<str>,
+        /// Whether the thread ends with a fault record where the condition does not hold; otherwise that is undefined
+        /// behaviour.
+        checked: bool,
+    },
     /// Orders memory accesses of this thread as seen by the others (CUDA guide, `__threadfence`).
     Fence {
         /// Which accesses of this thread the fence orders.
@@ -634,7 +644,7 @@ macro_rules! visit_operands {
                 $f(expected);
                 $f(new);
             }
-            InstData::If { cond, .. } => $f(cond),
+            InstData::If { cond, .. } | InstData::Assume { cond, .. } => $f(cond),
             InstData::For {
                 start, end, step, ..
             } => {

@@ -368,19 +368,22 @@ impl LaunchStopped {
 /// A thread ended because it did something it must not.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", error_text!(
-    "kernel `{kernel}`, {location}: index {index} is out of bounds for length {length}{} \
-     (block {block}, thread {thread}{inside}); the thread ended there, other threads went on; \
-     check the index or guard it with `if`",
-    in_space(*space)
+    "kernel `{kernel}`, {location}: {} (block {block}, thread {thread}{inside}); the thread ended there, other \
+     threads went on; {}",
+    self.what(),
+    self.fix()
 ))]
 pub struct KernelFault {
     /// The kernel.
     pub kernel: String,
     /// The line of Rust, as `file:line:column`.
     pub location: String,
-    /// The index, as the kernel computed it.
+    /// The condition of an `assume` that did not hold, as it is written, or empty where it was not kept; `None` where
+    /// an index was out of bounds.
+    pub assumed: Option<String>,
+    /// The index, as the kernel computed it; 0 of an assumption.
     pub index: i128,
-    /// The number of elements.
+    /// The number of elements; 0 of an assumption.
     pub length: u64,
     /// Which memory the elements are in; generic where the kernel's code does not say.
     pub space: AddressSpace,
@@ -393,6 +396,27 @@ pub struct KernelFault {
 }
 
 debug_as_text!(KernelFault);
+
+impl KernelFault {
+    fn what(&self) -> String {
+        let (index, length) = (self.index, self.length);
+        match self.assumed.as_deref() {
+            None => format!(
+                "index {index} is out of bounds for length {length}{}",
+                in_space(self.space)
+            ),
+            Some("") => "an assumption does not hold".to_owned(),
+            Some(condition) => format!("the assumption `{condition}` does not hold"),
+        }
+    }
+
+    fn fix(&self) -> &'static str {
+        match self.assumed {
+            None => "check the index or guard it with `if`",
+            Some(_) => "launch with arguments for which it holds, or write `if` for it",
+        }
+    }
+}
 
 impl KernelInfo {
     /// The error for a fault record of this kernel.
@@ -410,6 +434,7 @@ impl KernelInfo {
             index,
             length: record.length,
             space: site.map_or(AddressSpace::Generic, |s| s.space),
+            assumed: site.and_then(|s| s.assumed.clone()),
             block: record.block.into(),
             thread: record.thread.into(),
             inside: match site {

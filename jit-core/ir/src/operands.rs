@@ -204,7 +204,9 @@ impl Function {
                     want(i, arg, wanted, role);
                 }
             }
-            InstData::If { cond, .. } => want(0, cond, Some(Type::BOOL), OperandRole::Condition),
+            InstData::If { cond, .. } | InstData::Assume { cond, .. } => {
+                want(0, cond, Some(Type::BOOL), OperandRole::Condition);
+            }
             InstData::For {
                 index,
                 start,

@@ -161,6 +161,7 @@ impl Function {
             | InstData::Store { .. }
             | InstData::AtomicStore { .. }
             | InstData::Barrier
+            | InstData::Assume { .. }
             | InstData::Fence { .. }
             | InstData::If { .. }
             | InstData::Loop { .. }

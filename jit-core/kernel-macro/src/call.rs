@@ -159,7 +159,14 @@ impl Translator<'_> {
                 },
             }
         });
-        self.call_entry(call, entry, &types, &args)
+        let code = self.call_entry(call, entry, &types, &args);
+        match function.path.segments.last() {
+            Some(last) if last.ident == "assume" => {
+                let text = as_written(call);
+                self.op(Op::Written, span).text(&text).code(&code)
+            }
+            _ => code,
+        }
     }
 
     fn type_args(&mut self, arguments: &PathArguments, open: bool) -> Vec<Code> {
@@ -332,4 +339,15 @@ fn refused_method(call: &ExprMethodCall, name: &str) -> Option<&'static str> {
         true => method(&inner).unwrap_or(own),
         false => own,
     })
+}
+
+/// What stands in the parentheses of a call, on one line; empty where nobody wrote it.
+fn as_written(call: &ExprCall) -> String {
+    let whole = call.paren_token.span.join().source_text();
+    let whole = whole.unwrap_or_default();
+    let words: Vec<&str> = whole.split_whitespace().collect();
+    let line = words.join(" ");
+    let inner = line.strip_prefix('(').and_then(|l| l.strip_suffix(')'));
+    let inner = inner.unwrap_or_default().trim();
+    inner.trim_end_matches(',').to_owned()
 }

@@ -528,6 +528,7 @@ impl Walk<'_> {
                 memory(&format!("atomic.{op:?}").to_lowercase(), ptr)
             }
             InstData::AtomicCas { ptr, .. } => memory("atomic.cas", ptr),
+            InstData::Assume { checked: c, .. } => checked("assume", *c),
             InstData::Fence { .. } => ("fence".to_owned(), Type::UNIT),
             InstData::Intrinsic { id, .. } => (
                 format!("intrinsic.{}", self.module.intrinsics[*id].name),

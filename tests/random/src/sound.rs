@@ -9,7 +9,7 @@
 
 use kiln_jit_core::checks::Checks;
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Constant, Function, FunctionKind, Inst, InstData,
+    AddressSpace, BinaryOp, CompareOp, Constant, FastMath, Function, FunctionKind, Inst, InstData,
     IntrinsicDef, Known, Location, Module, Region, RegionData, Type, TypeData, TypeTable, UnaryOp,
     Unroll, Value, verify,
 };
@@ -165,6 +165,7 @@ fn change_nan(function: &mut Function, region: Region, inst: Inst, ty: Type) {
         InstData::Const(Constant::Float(f64::from_bits(OTHER_NAN))),
         ty,
     );
+    function.insts[inst].fast = FastMath::NONE;
     function.insts[inst].data = InstData::Select {
         cond,
         if_true: value,

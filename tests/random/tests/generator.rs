@@ -37,6 +37,8 @@ const CONSTRUCTS: &[&str] = &[
     "element_ptr.unchecked",
     "slice_index.checked",
     "slice_index.unchecked",
+    "assume.checked",
+    "assume.unchecked",
     "atomic.add.shared",
     "atomic.load.global",
     "atomic.load.generic",

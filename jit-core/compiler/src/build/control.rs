@@ -428,6 +428,49 @@ impl KernelBuilder {
         self.emit(InstData::Barrier, Type::UNIT);
     }
 
+    /// Says that a condition holds, for the compiler to make use of. Where it does not hold the thread ends, and the
+    /// launch is an error, as with an index out of bounds; a kernel that is built
+    /// [without checks](super::Kernel::build_unchecked) promises that it holds.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let halves = Kernel::build("halves", |k| {
+    ///     let (x, n) = (k.slice_mut("x", k.ty::<u32>()), k.param("n", k.ty::<u32>()));
+    ///     k.assume((n % 2u32).eq(0));
+    ///     let i = k.global_id().x();
+    ///     k.if_(i.lt(n / 2u32), || x.at(i).set(1));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(4)?;
+    /// jit.launch(&halves, 1, 4, args!(&mut x, 2u32))?;
+    /// assert_eq!(x.to_vec()?, [1, 0, 0, 0]);
+    /// jit.launch(&halves, 1, 4, args!(&mut x, 3u32))?;
+    /// assert!(x.to_vec().unwrap_err().to_string().contains("an assumption does not hold"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn assume<'k>(&'k self, condition: impl IntoVal<'k>) {
+        let cond = condition.into_val(self, Some(Type::BOOL));
+        let cond = self.expect_bool("the condition of `assume`", cond).id;
+        let data = InstData::Assume {
+            cond,
+            text: self.written.get().into(),
+            checked: !self.options.unchecked,
+        };
+        self.emit(data, Type::UNIT);
+    }
+
+    /// Has what is assumed in `describe` be told by a text of the program.
+    pub(crate) fn written<R>(&self, text: &'static str, describe: impl FnOnce() -> R) -> R {
+        let before = self.written.replace(text);
+        let result = describe();
+        self.written.set(before);
+        result
+    }
+
     /// Orders this thread's memory accesses as seen by the threads in `scope`, sequentially
     /// consistent (CUDA guide, `__threadfence`).
     ///

@@ -97,6 +97,8 @@ pub struct KernelBuilder {
     described_for: Vec<DescriptionId>,
     /// What floats may do that are computed now.
     fast: Cell<FastMath>,
+    /// How the condition is written that is assumed now.
+    written: Cell<&'static str>,
     /// Where instructions are said to come from, where that is not the caller.
     position: Cell<Option<Location>>,
     /// What type parameters stand for while functions are described in place.
@@ -181,6 +183,7 @@ impl KernelBuilder {
             }),
             options,
             fast: Cell::new(FastMath::NONE),
+            written: Cell::new(""),
             described_for: Vec::new(),
             position: Cell::new(None),
             inlining: Inlining::default(),

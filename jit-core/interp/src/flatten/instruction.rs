@@ -318,6 +318,11 @@ impl<'m> Flattener<'m> {
             InstData::Barrier => {
                 self.push(Op::Barrier);
             }
+            &InstData::Assume { cond, checked, .. } => {
+                let cond = self.reg(frame, cond)?;
+                let site = checked.then(|| self.sites[&at]);
+                self.push(Op::Assume { cond, site });
+            }
             &InstData::Fence { ordering, .. } => {
                 self.push(Op::Fence { ordering });
             }

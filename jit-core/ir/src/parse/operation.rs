@@ -157,6 +157,14 @@ impl Parser<'_> {
                 new: self.second(r)?,
             },
             "barrier" => InstData::Barrier,
+            "assume" => InstData::Assume {
+                checked: !self.accept_word("unchecked"),
+                cond: self.operand(r)?,
+                text: match self.accept(",") {
+                    true => self.text("the condition as it is written")?.into(),
+                    false => Box::default(),
+                },
+            },
             "fence" => InstData::Fence {
                 ordering: self.keyword("an ordering")?,
                 scope: self.keyword("a scope")?,

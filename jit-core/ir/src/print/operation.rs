@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::{Body, Printer, constant_text, name, put};
+use super::{Body, Printer, constant_text, name, put, quote};
 use crate::keywords::Keyword;
 use crate::{ConstArg, FuncId, InstData, IntrinsicId, Type, Unroll, Value};
 
@@ -140,6 +140,16 @@ impl<'m> Printer<'m> {
                 );
             }
             InstData::Barrier => self.text += "barrier",
+            InstData::Assume {
+                cond,
+                text,
+                checked,
+            } => {
+                put!(self, "assume {}{}", flag(!checked, "unchecked "), n(cond));
+                if !text.is_empty() {
+                    put!(self, ", {}", quote(text));
+                }
+            }
             InstData::Fence { ordering, scope } => {
                 put!(self, "fence {} {}", ordering.keyword(), scope.keyword());
             }

@@ -347,6 +347,15 @@ impl<'c, 'm> InstBuilder<'c, 'm> {
         self.effect(InstData::Barrier);
     }
 
+    /// Ends the thread by a fault if a condition does not hold; what comes behind may be compiled as if it does.
+    pub fn assume(self, cond: Value) {
+        self.effect(InstData::Assume {
+            cond,
+            text: Box::default(),
+            checked: true,
+        });
+    }
+
     /// Orders accesses to memory.
     pub fn fence(self, ordering: Ordering, scope: Scope) {
         self.effect(InstData::Fence { ordering, scope });

@@ -6,8 +6,8 @@ use super::copy::reached;
 use super::cursor::Cursor;
 use crate::fault::fault_insts;
 use crate::{
-    ArrayLen, Check, CompareOp, FuncId, FunctionKind, Inst, Module, Type, Value, debug_as_text,
-    error_text,
+    ArrayLen, Check, CompareOp, FuncId, FunctionKind, Inst, InstData, Module, Type, UnaryOp, Value,
+    debug_as_text, error_text,
 };
 
 /// A function cannot be called before faults.
@@ -27,12 +27,12 @@ debug_as_text!(NoFaultFunction);
 
 impl Module {
     /// Has every thread that is about to fault call a device function before: one whose index is out of bounds
-    /// at a checked access, which then ends it as it does otherwise. What the function itself and what it calls
+    /// at a checked access, or for which a checked assumption does not hold, which then ends it as it does otherwise. What the function itself and what it calls
     /// do is left as it is.
     ///
     /// The function takes the number of the access among the module's [fault
     /// sites](crate::fault::fault_sites()), the index that was asked for, sign-extended if its type is signed,
-    /// and the number of elements there are: `(site: u32, index: u64, length: u64)`. The module is a specialized
+    /// and the number of elements there are: `(site: u32, index: u64, length: u64)`; of an assumption index and length are 0. The module is a specialized
     /// one; accesses that are added afterwards in the functions that there are change the numbers of those behind
     /// them.
     ///
@@ -66,8 +66,15 @@ impl Module {
         for id in self.functions.keys().filter(|id| !own.contains(id)) {
             let mut at = Cursor::new(self, id);
             while let Some(inst) = at.next_inst() {
-                if let (Some(check), Some(&site)) = (at.data().check(), sites.get(&(id, inst))) {
-                    call_if_out_of_bounds(&mut at, check, function, site);
+                let Some(&site) = sites.get(&(id, inst)) else {
+                    continue;
+                };
+                match (at.data().check(), at.data()) {
+                    (Some(check), _) => call_if_out_of_bounds(&mut at, check, function, site),
+                    (None, &InstData::Assume { cond, .. }) => {
+                        call_unless(&mut at, cond, function, site);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -105,6 +112,15 @@ fn call_if_out_of_bounds(at: &mut Cursor<'_>, check: Check, function: FuncId, si
     let then = at.ins().if_(outside);
     let site = at.ins_at_end(then).constant(site);
     at.ins_at_end(then).call(function, &[site, index, length]);
+}
+
+/// Calls the function if the assumption before which the cursor stands does not hold.
+fn call_unless(at: &mut Cursor<'_>, cond: Value, function: FuncId, site: u32) {
+    let fails = at.ins().unary(UnaryOp::Not, cond);
+    let then = at.ins().if_(fails);
+    let site = at.ins_at_end(then).constant(site);
+    let none = at.ins_at_end(then).constant(0u64);
+    at.ins_at_end(then).call(function, &[site, none, none]);
 }
 
 /// How many elements a slice has, or the array behind a pointer.

@@ -200,6 +200,7 @@ impl<'c> Rules<'c> {
             | InstData::VarSet(..)
             | InstData::If { .. }
             | InstData::Barrier
+            | InstData::Assume { .. }
             | InstData::Loop { .. }
             | InstData::Break { .. }
             | InstData::Continue { .. } => Ok(()),

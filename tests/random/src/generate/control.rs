@@ -126,7 +126,10 @@ impl Generator {
     pub(super) fn let_statement(&mut self) {
         let ty = self.any_type();
         let uniform = self.random.chance(20);
-        self.expr(ty, 2, uniform);
+        let value = self.expr(ty, 2, uniform);
+        if ty.is_int() && self.apart.chance(25) {
+            self.assumption(value);
+        }
     }
 
     fn fence_statement(&mut self) {

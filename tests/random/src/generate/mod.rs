@@ -20,6 +20,7 @@
 //! threads of the block that have not ended come by here, and which lanes of a warp do.
 
 mod address;
+mod apart;
 mod calls;
 mod control;
 mod expr;
@@ -166,6 +167,7 @@ pub fn generate(seed: u64, budget: &Budget) -> Case {
     let plan = Plan::new(&mut random, &mut module, budget);
     let mut generator = Generator {
         random,
+        apart: Random::new(!seed),
         budget: budget.clone(),
         module,
         plan,
@@ -279,6 +281,8 @@ impl Frame {
 
 struct Generator {
     random: Random,
+    /// Numbers for what changes no result, so that it changes nothing else of the case.
+    apart: Random,
     budget: Budget,
     module: Module,
     plan: Plan,
@@ -291,10 +295,10 @@ impl Generator {
 
     fn place_inst(&mut self, data: InstData, result: Type) -> Inst {
         self.frame.left -= 1;
-        let inst = self
-            .frame
-            .function
-            .new_inst(data, result, Location::unknown());
+        let fast = self.flags(&data, result);
+        let function = &mut self.frame.function;
+        let inst = function.new_inst(data, result, Location::unknown());
+        function.insts[inst].fast = fast;
         let region = self.frame.region;
         self.frame.function.regions[region].insts.push(inst);
         inst

@@ -2,8 +2,8 @@
 //! whether what came out is a module.
 
 use kiln_jit_core::ir::{
-    Constant, Entity, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, Module, ParamFacts,
-    PrimaryMap, Region, SharedVar, Type, TypeData, Unroll, Value, Var,
+    Constant, Entity, FastMath, FuncId, Function, FunctionKind, GlobalId, Inst, InstData, InstNode,
+    Module, ParamFacts, PrimaryMap, Region, SharedVar, Type, TypeData, Unroll, Value, Var,
 };
 use kiln_jit_core::simt::inlined;
 
@@ -30,8 +30,13 @@ pub(super) fn remove(module: &mut Module, (id, region, inst): Place) {
     match ty.filter(|_| used) {
         None => function.regions[region].insts.retain(|i| *i != inst),
         Some(_) if address => {}
-        Some(_) => function.insts[inst].data = InstData::Const(Constant::Zero),
+        Some(_) => become_constant(&mut function.insts[inst], Constant::Zero),
     }
+}
+
+/// Has an instruction give a constant, which has no flags.
+fn become_constant(node: &mut InstNode, constant: Constant) {
+    (node.data, node.fast) = (InstData::Const(constant), FastMath::NONE);
 }
 
 /// Whether an instruction does nothing but give its result.
@@ -44,6 +49,7 @@ fn is_pure(data: &InstData) -> bool {
             | InstData::AtomicRmw { .. }
             | InstData::AtomicCas { .. }
             | InstData::Barrier
+            | InstData::Assume { .. }
             | InstData::Fence { .. }
             | InstData::Call { .. }
             | InstData::If { .. }
@@ -335,7 +341,7 @@ pub(super) fn replace_by_constant(
         _ => !is_address(module, ty),
     };
     if fits {
-        module.functions[id].insts[inst].data = InstData::Const(constant);
+        become_constant(&mut module.functions[id].insts[inst], constant);
     }
     fits
 }

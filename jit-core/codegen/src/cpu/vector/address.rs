@@ -330,15 +330,25 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .emit
             .icmp(IntPredicate::ULT, index, len)?
             .into_int_value();
-        if in_bounds.get_zero_extended_constant() == Some(1) {
+        self.check_uniform_condition(check.inst, in_bounds, [index, len])
+    }
+
+    /// Ends all active lanes unless a condition holds, by a fault with an index and a length.
+    fn check_uniform_condition(
+        &mut self,
+        inst: Inst,
+        holds: IntValue<'ctx>,
+        [index, len]: [BasicValueEnum<'ctx>; 2],
+    ) -> Result<(), BackendError> {
+        if holds.get_zero_extended_constant() == Some(1) {
             return Ok(());
         }
         let next = self.block("in_bounds");
         let fault = self.block("out_of_bounds");
-        self.likely(in_bounds, next, fault)?;
+        self.likely(holds, next, fault)?;
         self.emit.builder.position_at_end(fault);
         let mask = self.mask()?;
-        self.report(check.inst, mask, index, len)?;
+        self.report(inst, mask, index, len)?;
         self.leave_all(mask)?;
         self.emit.builder.position_at_end(next);
         Ok(())
@@ -490,19 +500,42 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let index = self.emit.resize(lanes, width, check.signed)?;
         let len = self.emit.resize(len, width, false)?;
         let out = self.emit.icmp(IntPredicate::UGE, index, len)?;
+        self.end_where(check.inst, out, [index, len])
+    }
+
+    /// Ends the active lanes for which something is so, by a fault with an index and a length.
+    fn end_where(
+        &mut self,
+        inst: Inst,
+        so: BasicValueEnum<'ctx>,
+        [index, len]: [BasicValueEnum<'ctx>; 2],
+    ) -> Result<(), BackendError> {
         let mask = self.mask()?;
-        let bad = self.emit.and(out, mask.into())?.into_vector_value();
+        let bad = self.emit.and(so, mask.into())?.into_vector_value();
         let any = self.emit.any(bad)?;
         let next = self.block("checked");
         let fault = self.block("out_of_bounds");
         let fine = self.emit.not(any.into())?.into_int_value();
         self.likely(fine, next, fault)?;
         self.emit.builder.position_at_end(fault);
-        self.report(check.inst, bad, index, len)?;
+        self.report(inst, bad, index, len)?;
         self.end_lanes(bad)?;
         self.continue_if_any(next)?;
         self.emit.builder.position_at_end(next);
         Ok(())
+    }
+
+    /// Ends the lanes for which a condition does not hold.
+    pub(super) fn assume(&mut self, inst: Inst, cond: Value) -> Result<(), BackendError> {
+        let none = self.emit.i64(0).into();
+        let cond = match self.leaf(cond)? {
+            Leaf::Uniform(cond) => {
+                return self.check_uniform_condition(inst, cond.into_int_value(), [none, none]);
+            }
+            cond => cond.vector(self.emit)?,
+        };
+        let fails = self.emit.not(cond.into())?;
+        self.end_where(inst, fails, [none, none])
     }
 
     /// Leaves a fault record for the first lane of `lanes`.

@@ -220,7 +220,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         function.regions[region].insts.iter().any(|&inst| {
             let data = &function.insts[inst].data;
             data.is_terminator()
-                || data.check().is_some()
+                || data.can_fault()
                 || data.regions().iter().any(|&r| self.can_leave(r))
         })
     }

@@ -224,6 +224,13 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
                 self.barrier()?;
                 None
             }
+            InstData::Assume { cond, checked, .. } => {
+                // Unchecked: every lane computes, active or not, so nothing holds for all of a vector.
+                if checked {
+                    self.assume(inst, cond)?;
+                }
+                None
+            }
             InstData::Fence { ordering, scope } => {
                 self.fence(ordering, scope)?;
                 None

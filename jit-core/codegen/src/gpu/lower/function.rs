@@ -439,6 +439,9 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
                 scope,
             } => one(self.lower_atomic_cas(ptr, expected, new, (ordering, scope))?),
             InstData::Barrier => self.lower_barrier().map(|()| None),
+            InstData::Assume { cond, checked, .. } => {
+                self.lower_assume(inst, cond, checked).map(|()| None)
+            }
             InstData::Fence { ordering, scope } => {
                 self.point().fence((ordering, scope));
                 Ok(None)

@@ -5,6 +5,7 @@
 //! indices of that width the length is capped at 2^31 first, which is hoisted out of loops.
 
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::types::IntType;
 use inkwell::values::{BasicValueEnum, IntValue};
 
@@ -161,11 +162,25 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         if in_bounds.get_zero_extended_constant() == Some(1) {
             return Ok(());
         }
-        let next = self.append_block("in_bounds");
-        let fault = self.append_block("out_of_bounds");
+        let next = self.unless_likely(in_bounds, ["in_bounds", "out_of_bounds"])?;
+        let index = self.resize(index, 64, signed)?;
+        let len = self.resize(len, 64, false)?;
+        self.call_fault(inst, index, len)?;
+        self.builder().position_at_end(next);
+        Ok(())
+    }
+
+    /// Goes to the first of two new blocks if a condition holds, as it nearly always does; the builder is left in the
+    /// second. Gives the first.
+    fn unless_likely(
+        &self,
+        holds: IntValue<'ctx>,
+        names: [&str; 2],
+    ) -> Result<BasicBlock<'ctx>, BackendError> {
+        let [next, otherwise] = names.map(|name| self.append_block(name));
         let branch = self
             .builder()
-            .build_conditional_branch(in_bounds, next, fault)?;
+            .build_conditional_branch(holds, next, otherwise)?;
         let int = self.types().int(32);
         let weights = self.context().metadata_node(&[
             self.context().metadata_string("branch_weights").into(),
@@ -174,10 +189,28 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         ]);
         // Only a string is refused here.
         let _ = branch.set_metadata(weights, self.context().get_kind_id("prof"));
-        self.builder().position_at_end(fault);
-        let index = self.resize(index, 64, signed)?;
-        let len = self.resize(len, 64, false)?;
-        self.call_fault(inst, index, len)?;
+        self.builder().position_at_end(otherwise);
+        Ok(next)
+    }
+
+    /// Ends the thread if a condition does not hold; unchecked, tells LLVM that it does.
+    pub(super) fn lower_assume(
+        &mut self,
+        inst: Inst,
+        cond: Value,
+        checked: bool,
+    ) -> Result<(), BackendError> {
+        let mut holds = self.one(cond).into_int_value();
+        if !checked {
+            self.call_llvm("llvm.assume", &[], &[holds.into()])?;
+            return Ok(());
+        }
+        if self.provenance.may_race(cond) {
+            holds = build_freeze(self.builder(), holds.into()).into_int_value();
+        }
+        let next = self.unless_likely(holds, ["assumed", "not_as_assumed"])?;
+        let none = self.types().int(64).const_zero();
+        self.call_fault(inst, none, none)?;
         self.builder().position_at_end(next);
         Ok(())
     }

@@ -67,6 +67,10 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 let args: Vec<Operand<'k>> = self.body.locals.iter().map(Cell::get).collect();
                 self.call_function(entry, &types, &args)
             }
+            Op::Written => {
+                let text = self.code.text();
+                front.builder.written(text, || self.eval())
+            }
             Op::CallMethod => self.call_method(),
             Op::CallInline => self.call_inline(),
             Op::CallClosure => {

@@ -167,6 +167,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             }
             Op::Call
             | Op::CallWithAll
+            | Op::Written
             | Op::CallMethod
             | Op::CallInline
             | Op::CallClosure
