@@ -241,7 +241,7 @@ impl Looked {
                 }
                 Control::Next if begun && before.block.is_some() => {
                     if let InstData::Assume { cond, .. } = data {
-                        lanes::guards(before.function, cond, &mut self.guards);
+                        lanes::guards(before.function, (cond, true), &mut self.guards);
                     }
                 }
                 // A loop that is not counted may make no turn.
