@@ -7,7 +7,7 @@
 //! - `--instructions`: no times, but the instructions that the small sizes execute on the CPU, with checks and without, which do
 //!   not depend on what else the machine does;
 //! - `--write FOLDER`: no times, but the PTX of the kernels, as `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx` and
-//!   `nvcc/PROGRAM.ptx`; for sm_90 where there is no GPU;
+//!   `nvcc/PROGRAM.ptx`, beside Kiln's IR and LLVM's; for sm_90 where there is no GPU;
 //! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
 //!   folder for kernels that have a `PROGRAM/KERNEL.ptx` there. So one asks what an edit of the code is worth before a pass does it.
 //! - `--without HOOK`: Kiln's kernels are compiled without a standard hook, as `by-value`; may be said again for more;

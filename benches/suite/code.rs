@@ -16,8 +16,8 @@ use crate::driver;
 /// The architecture that code is written for where there is no GPU.
 const SM: u32 = 90;
 
-/// Writes the PTX of programs to a folder: `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx`, and where there is
-/// nvcc, what it makes of the twin, `nvcc/PROGRAM.ptx`.
+/// Writes the PTX of programs to a folder: `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx`, with the IR that
+/// it is made of (`.kir`) and LLVM's (`.ll`), and where there is nvcc, what it makes of the twin, `nvcc/PROGRAM.ptx`.
 pub fn write<'b>(
     folder: &Path,
     target: &Target,
@@ -66,11 +66,11 @@ impl Launcher for Write<'_> {
     fn launch(&mut self, launch: &Launch<'_>) -> kiln::Result<()> {
         if self.twins.insert(launch.twin) {
             let inspection = self.jit.inspect(launch.kernel, launch.args)?;
-            let ptx = inspection.ptx()?;
-            put(
-                &self.folder.join(format!("{}.ptx", kernel(ptx))),
-                ptx.as_bytes(),
-            );
+            let (ptx, llvm) = (inspection.ptx()?, inspection.llvm()?);
+            for (ending, text) in [("ptx", ptx), ("ll", llvm), ("kir", inspection.ir())] {
+                let name = format!("{}.{ending}", kernel(ptx));
+                put(&self.folder.join(name), text.as_bytes());
+            }
         }
         Ok(())
     }
