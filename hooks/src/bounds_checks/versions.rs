@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
-    FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef, IntrinsicId, Module,
-    PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value, Var, VarData,
+    AddressSpace, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef,
+    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value,
+    ValueDef, Var, VarData,
 };
 
 use super::before::{Before, Inside, Truth};
@@ -275,15 +276,52 @@ impl Versions<'_> {
         }
     }
 
-    /// The loop that faults where it did is not worth more code.
+    /// The loop that faults where it did is not worth more code, nor are those in it: none is unrolled unless it was asked
+    /// for, or the counter says which element of the thread's own memory it is. That memory becomes registers, in both
+    /// versions, only where all such loops are unrolled.
     fn make_slow(&mut self, slow: Inst) {
-        if let InstData::For {
-            unroll: unroll @ Unroll::Auto,
-            ..
-        } = &mut self.function.insts[slow].data
-        {
-            *unroll = Unroll::Never;
+        let inside = Inside::of(self.function, slow);
+        let index = self.counters_of_own_memory(&inside);
+        for inst in inside.insts().filter(|inst| !index.contains(inst)) {
+            if let InstData::For {
+                unroll: unroll @ Unroll::Auto,
+                ..
+            } = &mut self.function.insts[inst].data
+            {
+                *unroll = Unroll::Never;
+            }
         }
+    }
+
+    /// The loops whose counters an index of the thread's own memory is made of.
+    fn counters_of_own_memory(&self, inside: &Inside) -> HashSet<Inst> {
+        let (mut loops, mut seen) = (HashSet::new(), HashSet::new());
+        let indices = inside.insts().filter_map(|inst| self.own_element(inst));
+        let mut open: Vec<Value> = indices.collect();
+        while let Some(value) = open.pop() {
+            match self.function.values[value].def {
+                _ if !seen.insert(value) => {}
+                ValueDef::Index(the_loop) => drop(loops.insert(the_loop)),
+                ValueDef::Inst(inst) => self.function.insts[inst]
+                    .data
+                    .for_each_operand(|operand| open.push(operand)),
+                ValueDef::Param(_) => {}
+            }
+        }
+        loops
+    }
+
+    /// The index of an element of the thread's own memory.
+    fn own_element(&self, inst: Inst) -> Option<Value> {
+        let node = &self.function.insts[inst];
+        let (InstData::ElementPtr { index, .. }
+        | InstData::SliceIndex { index, .. }
+        | InstData::PtrOffset { index, .. }) = node.data
+        else {
+            return None;
+        };
+        let address = self.types.address(self.function.type_of(node.result?))?;
+        (address.space == AddressSpace::Local).then_some(index)
     }
 
     /// The fast version, and after it the loop from its start if an index was out of bounds.
