@@ -132,8 +132,9 @@ impl Machine {
             ));
         }
         let triple = TargetTriple::create("nvptx64-nvidia-cuda");
-        // Below Aggressive the NVPTX back end runs EarlyCSE in the place of GVN.
-        let level = OptimizationLevel::Aggressive;
+        // At Aggressive the NVPTX back end runs GVN in the place of EarlyCSE, a fifth of its time for no better code
+        // (`benches/RESULTS.md`).
+        let level = OptimizationLevel::Default;
         let (cpu, features) = (format!("sm_{sm}"), format!("+ptx{ptx}"));
         Machine::new(triple, &cpu, &features, level)
     }

@@ -57,15 +57,17 @@ impl OptLevel {
 /// The optimization pipeline for PTX.
 ///
 /// Straight-line code that was unrolled before LLVM sees it keeps its addresses as base plus
-/// constant offset only if the offsets are split off before InstCombine runs, hence the passes
-/// ahead of `default<O3>`. They see nothing while variables are stack slots, hence `sroa` first;
-/// address spaces are inferred early so that alias analysis knows them.
+/// constant offset only if the offsets are split off before InstCombine runs, hence the pass
+/// ahead of `default<O3>`. It sees nothing while variables are stack slots, hence `sroa` first;
+/// address spaces are inferred early so that alias analysis knows them. Strength reduction of straight-line code (`slsr`)
+/// and `nary-reassociate` are left to the code generator, which runs them anyway: their time grows with the
+/// square of how many accesses there are, and run here, too, they change nothing (`benches/RESULTS.md`).
 ///
 /// Addresses from inside of structs are values only after `default<O3>`. What it knows of alignment does not go
 /// through a change of address space, so both are inferred behind it, before the code generator makes vectors of
 /// accesses.
 const PTX_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
-     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>),default<O3>,\
+     separate-const-offset-from-gep,early-cse<>),default<O3>,\
      function(infer-address-spaces,infer-alignment)";
 
 /// The least that makes values of variables, for code that is compiled often and hardly run.

@@ -42,9 +42,9 @@ use crate::llvm::machine::Machine;
 
 /// Passes over LLVM's IR that the code generator for NVPTX runs before it selects instructions
 /// (`NVPTXPassConfig::addIRPasses`), as far as they have no form of their own for PTX: accesses side
-/// by side become vectors here, and loads are merged once more.
+/// by side become vectors here.
 const GENERATOR_PASSES: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
-     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>,\
+     separate-const-offset-from-gep,slsr,early-cse<>,nary-reassociate,early-cse<>,\
      load-store-vectorizer,sroa<modify-cfg>)";
 
 /// Registers that have to become free for an address to be computed again behind a barrier: few, so that tests have it.
