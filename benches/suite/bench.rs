@@ -11,7 +11,7 @@
 //! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
 //!   folder for kernels that have a `PROGRAM/KERNEL.ptx` there. So one asks what an edit of the code is worth before a pass does it.
 //! - `--without HOOK`: Kiln's kernels are compiled without a standard hook, as `by-value`; may be said again for more;
-//! - `--facts`: what is known of integers is compiled in, too.
+//! - `--facts`: what is known of integers is compiled in, too; with `--write`, of those of the small sizes.
 //!
 //! Each program runs four ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
 //! checks and without, nvcc's machine code (by the `ptxas` of its toolkit), and nvcc's PTX made machine code by the driver as
@@ -123,7 +123,7 @@ fn main() -> kiln::Result<()> {
         return compare_instructions(chosen());
     }
     if let Some(folder) = &options.write {
-        return code::write(folder, checked.target(), chosen());
+        return code::write(folder, checked.target(), chosen(), options.facts);
     }
     let twins = match checked.target() {
         Target::Ptx(target) => Twins::compile(chosen().map(|b| b.twin), target.sm),

@@ -18,10 +18,12 @@ const SM: u32 = 90;
 
 /// Writes the PTX of programs to a folder: `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx`, with the IR that
 /// it is made of (`.kir`) and LLVM's (`.ll`), and where there is nvcc, what it makes of the twin, `nvcc/PROGRAM.ptx`.
+/// With `facts` what is known of the small sizes' integers is compiled in.
 pub fn write<'b>(
     folder: &Path,
     target: &Target,
     programs: impl Iterator<Item = &'b Benchmark> + Clone,
+    facts: bool,
 ) -> kiln::Result<()> {
     let target = match target {
         Target::Ptx(target) => *target,
@@ -32,6 +34,7 @@ pub fn write<'b>(
         ("unchecked", without_checks()),
     ] {
         let builder = Jit::builder().device(Device::cpu()).hooks(hooks);
+        let builder = builder.specialize_facts(facts);
         let jit = builder.target(Target::Ptx(target)).build()?;
         for program in programs.clone() {
             let to = folder.join(way).join(program.name);
