@@ -38,6 +38,7 @@ mod proof;
 mod runs;
 mod sum;
 mod versions;
+mod whole;
 
 use kiln_compiler::hook::Hook;
 use kiln_compiler::ir::Module;
@@ -90,7 +91,8 @@ pub fn bounds_checks() -> Hook {
 fn move_checks(module: &mut Module, target: &Target) {
     let meeting = versions::meeting(module);
     for id in module.functions.keys() {
-        let slow = versions::make(module, id, &meeting);
+        let by_block = matches!(target, Target::Cpu(_));
+        let slow = versions::make(module, (id, &meeting), by_block);
         if !matches!(target, Target::Cpu(_)) {
             runs::make(module, id, &slow);
         }

@@ -30,14 +30,28 @@ impl Inside {
             assigned: HashMap::new(),
         };
         for region in function.insts[the_loop].data.regions() {
-            function.walk(region, &mut |_, inst| {
-                inside.insts.insert(inst);
-                if let Some(VarUse::Set(var, _)) = function.insts[inst].data.var_use() {
-                    *inside.assigned.entry(var).or_default() += 1;
-                }
-            });
+            inside.add(function, region);
         }
         inside
+    }
+
+    /// Of a whole function.
+    pub(super) fn of_body(function: &Function) -> Inside {
+        let mut inside = Inside {
+            insts: HashSet::new(),
+            assigned: HashMap::new(),
+        };
+        inside.add(function, function.body);
+        inside
+    }
+
+    fn add(&mut self, function: &Function, region: Region) {
+        function.walk(region, &mut |_, inst| {
+            self.insts.insert(inst);
+            if let Some(VarUse::Set(var, _)) = function.insts[inst].data.var_use() {
+                *self.assigned.entry(var).or_default() += 1;
+            }
+        });
     }
 
     /// How many instructions.

@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use kiln_compiler::ir::{
-    Axis, BinaryOp, Cell, CompareOp, Family, FuncId, Function, InstData, IntrinsicDef, IntrinsicId,
-    Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, UnaryOp, Uniformity, Value,
+    Axis, BinaryOp, Cell, CompareOp, Control, Family, FuncId, Function, InstData, IntrinsicDef,
+    IntrinsicId, Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, UnaryOp,
+    Uniformity, Value, ValueDef,
 };
 use kiln_compiler::simt::Uniformities;
 
@@ -90,12 +91,14 @@ impl Block {
     }
 }
 
-/// What an `if` says of a value where it holds: it is at most `bound`, or below it.
+/// What an `if` says of a value where it holds: it is at most `bound`, or below it; or it is a multiple of `step`, and
+/// `bound` is the value itself.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Guard {
     value: Value,
     bound: Value,
     reaches: bool,
+    step: i64,
 }
 
 impl Guard {
@@ -131,6 +134,10 @@ pub(super) fn guards(function: &Function, (cond, holds): (Value, bool), into: &m
                 (CompareOp::Le, true) | (CompareOp::Gt, false) => (a, b, true),
                 (CompareOp::Gt, true) | (CompareOp::Le, false) => (b, a, false),
                 (CompareOp::Ge, true) | (CompareOp::Lt, false) => (b, a, true),
+                (CompareOp::Eq, true) | (CompareOp::Ne, false) => {
+                    into.extend(multiple(function, [a, b]).or_else(|| multiple(function, [b, a])));
+                    return;
+                }
                 (CompareOp::Ne, true) | (CompareOp::Eq, false) => {
                     // An unsigned number that is not 0 is above it.
                     if scalar.is_signed_int() || known_integer(function, b) != Some(0) {
@@ -138,15 +145,46 @@ pub(super) fn guards(function: &Function, (cond, holds): (Value, bool), into: &m
                     }
                     (b, a, false)
                 }
-                (CompareOp::Eq, true) | (CompareOp::Ne, false) => return,
             };
             into.push(Guard {
                 value: narrowest(function, value),
                 bound: narrowest(function, bound),
                 reaches,
+                step: 1,
             });
         }
         _ => {}
+    }
+}
+
+/// What `value % step == 0` says.
+fn multiple(function: &Function, [rest, zero]: [Value; 2]) -> Option<Guard> {
+    let Some(&InstData::Binary {
+        op: BinaryOp::Rem,
+        args: [value, step],
+    }) = defining(function, rest)
+    else {
+        return None;
+    };
+    let step = constant(function, step).filter(|step| (1..LARGE).contains(step));
+    let is_zero = known_integer(function, zero) == Some(0);
+    Some(Guard {
+        value,
+        bound: value,
+        reaches: true,
+        step: step.filter(|_| is_zero)?,
+    })
+}
+
+/// The number that a product of constants is, of a type in which one that is used wraps around for none.
+fn constant(function: &Function, value: Value) -> Option<i64> {
+    let is_wide = function.type_of(value).as_scalar()?.bits() >= 32;
+    match defining(function, value) {
+        Some(InstData::Binary {
+            op: BinaryOp::Mul,
+            args: [a, b],
+        }) if is_wide => known_integer(function, *a)?.checked_mul(known_integer(function, *b)?),
+        _ => known_integer(function, value),
     }
 }
 
@@ -172,7 +210,8 @@ pub(super) fn guarded(
     value: Value,
     depth: u32,
 ) -> Option<usize> {
-    let here = before.guards.iter().filter(|guard| guard.value == value);
+    let bounds = |guard: &&Guard| guard.value == value && guard.step == 1;
+    let here = before.guards.iter().filter(bounds);
     let guards: Vec<Guard> = here.copied().collect();
     if guards.is_empty() {
         return None;
@@ -266,7 +305,8 @@ pub(super) fn above(
         return at;
     };
     let is_bound = |guard: &Guard| {
-        guard.bound == value && known_integer(before.function, guard.value).is_none()
+        let is_known = known_integer(before.function, guard.value).is_some();
+        guard.bound == value && guard.step == 1 && !is_known
     };
     // What is known to be below a counter is known of the counter itself.
     let bounds_another = before.guards.iter().any(is_bound);
@@ -375,7 +415,38 @@ pub(super) fn differing(
             counters.len() - 1
         }
     };
+    let at = stepped(before, counters, (value, at));
     Some(above(before, counters, (value, at)))
+}
+
+/// The counter that stands for what another one does, of which a guard says that it is a multiple of a number.
+fn stepped(
+    before: &mut Before<'_>,
+    counters: &mut Vec<Counter>,
+    (value, at): (Value, usize),
+) -> usize {
+    let steps = before.guards.iter().filter(|guard| guard.value == value);
+    let largest = steps.copied().max_by_key(|guard| guard.step);
+    let Some(guard) = largest.filter(|guard| guard.step > 1) else {
+        return at;
+    };
+    if counters[at].falls || counters[at].first != Number::Known(0) {
+        return at;
+    }
+    bounded(counters, value, (guard, 0)).unwrap_or_else(|| {
+        let bound = Bound {
+            guard,
+            is_most: false,
+            below: None,
+        };
+        counters.push(Counter {
+            last: before.multiple(counters[at].last, guard.step),
+            below: None,
+            guard: Some(bound),
+            ..counters[at]
+        });
+        counters.len() - 1
+    })
 }
 
 /// What an operation on unsigned numbers bounds, whatever they are.
@@ -473,6 +544,53 @@ pub(super) fn ends_of(
     }
     before.needs = before.and(before.needs, needs);
     Some(ends)
+}
+
+/// Whether an index is below the length of what is accessed, as an `if` around the access or its loop says.
+pub(super) fn is_below_length(
+    before: &mut Before<'_>,
+    counters: &[Counter],
+    sum: &Sum,
+    slice: Value,
+) -> bool {
+    let mut terms = sum.terms.iter();
+    let (Some((product, 1)), None, 0) = (terms.next(), terms.next(), sum.constant) else {
+        return false;
+    };
+    let counter = product.counter.map(|counter| counters[counter].counts);
+    let bounds: Vec<Value> = match (counter, product.value) {
+        (Some(Counts::Lane(value)), None) => {
+            let below = |guard: &&Guard| guard.value == value && !guard.reaches;
+            let guards = before.guards.iter().filter(below);
+            guards.map(|guard| guard.bound).collect()
+        }
+        (Some(Counts::Index(index)), None) => {
+            end_above(before.function, index).into_iter().collect()
+        }
+        _ => return false,
+    };
+    bounds.into_iter().any(|bound| {
+        let bound = narrowest(before.function, bound);
+        match defining(before.function, bound) {
+            Some(&InstData::SliceLen { slice: own }) => before.moved(own) == Some(slice),
+            _ => false,
+        }
+    })
+}
+
+/// The number that the index of a loop is always below, of one that can only rise.
+fn end_above(function: &Function, index: Value) -> Option<Value> {
+    let ValueDef::Index(inst) = function.values[index].def else {
+        return None;
+    };
+    let scalar = function.type_of(index).as_scalar()?;
+    match function.insts[inst].data.control() {
+        Control::For {
+            bounds: [_, end, _],
+            ..
+        } if !scalar.is_signed_int() => Some(end),
+        _ => None,
+    }
 }
 
 /// Whether an index is one of a thread, of which no guard says more; of an array also what follows from how many

@@ -1,6 +1,6 @@
 //! What must hold before a loop for its indices to be in bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use kiln_compiler::ir::{
     ArrayLen, Check, Control, Function, Inst, InstData, Region, Type, TypeTable, Value,
@@ -82,14 +82,19 @@ struct Looked {
 
 impl Proof {
     /// What can be proved of the accesses in a counted loop.
-    pub(super) fn of(before: &mut Before<'_>, types: &TypeTable, the_loop: Inst) -> Option<Proof> {
+    pub(super) fn of(
+        before: &mut Before<'_>,
+        types: &TypeTable,
+        the_loop: Inst,
+        guards: &[Guard],
+    ) -> Option<Proof> {
         let mut test = Truth::Known(true);
         let counted = Counted::of(before.function, the_loop, before.inside)?;
         let counter = counted.seen(before, &mut test)?;
         let mut looked = Looked {
             counters: vec![counter],
             accesses: Vec::new(),
-            guards: Vec::new(),
+            guards: guards.to_vec(),
             test,
         };
         let [body] = before.function.insts[the_loop].data.regions()[..] else {
@@ -125,6 +130,61 @@ impl Proof {
     }
 }
 
+impl Proof {
+    /// What must hold for these checked accesses of a kernel to be in bounds for each thread of a block. `None` if that
+    /// cannot be asked at the kernel's start.
+    pub(super) fn of_all(
+        before: &mut Before<'_>,
+        types: &TypeTable,
+        asked_for: &HashSet<Inst>,
+    ) -> Option<Proof> {
+        let mut looked = Looked {
+            counters: Vec::new(),
+            accesses: Vec::new(),
+            guards: Vec::new(),
+            test: Truth::Known(true),
+        };
+        let body = before.function.body;
+        looked.region(before, body, (true, None));
+        let Looked {
+            mut counters,
+            accesses,
+            mut test,
+            ..
+        } = looked;
+        let (mut asked, mut proved) = (BTreeMap::new(), Vec::new());
+        let wanted = |seen: &Seen| asked_for.contains(&seen.inst);
+        for seen in accesses.into_iter().filter(wanted) {
+            let access = access(before, types, &mut counters, seen)?;
+            match alone(before, &counters, &access)? {
+                Truth::Known(true) => {}
+                Truth::Known(false) => return None,
+                Truth::Value(_) => {
+                    test = before.and(test, access.needs);
+                    note(&mut asked, &access);
+                }
+            }
+            proved.push((access.inst, access.sum));
+        }
+        ask_each(before, &counters, asked, &mut test);
+        Some(Proof {
+            test,
+            proved,
+            counters,
+        })
+    }
+}
+
+/// Notes what is asked of an access.
+fn note(asked: &mut BTreeMap<(Terms, Limit), Span>, access: &Access) {
+    for &limit in &access.limits {
+        widen(
+            asked.entry((terms(&access.sum), limit)),
+            access.sum.constant,
+        );
+    }
+}
+
 /// Keeps the accesses that are asked for together, and adds to the test that they are in bounds. `None` if that is not
 /// worth another version.
 fn ask_together(
@@ -143,17 +203,23 @@ fn ask_together(
     let mut asked: BTreeMap<(Terms, Limit), Span> = BTreeMap::new();
     for access in sums.iter() {
         *test = before.and(*test, access.needs);
-        for &limit in &access.limits {
-            widen(
-                asked.entry((terms(&access.sum), limit)),
-                access.sum.constant,
-            );
-        }
+        note(&mut asked, access);
     }
     let meet = before.block.is_some();
     if !meet && counters[0].is_short() && asked.keys().all(|(_, limit)| limit.is_known()) {
         return None;
     }
+    ask_each(before, counters, asked, test);
+    Some(())
+}
+
+/// Adds to the test what was noted.
+fn ask_each(
+    before: &mut Before<'_>,
+    counters: &[Counter],
+    asked: BTreeMap<(Terms, Limit), Span>,
+    test: &mut Truth,
+) {
     for ((terms, limit), span) in asked {
         let sum = Sum {
             terms: terms.into_iter().collect(),
@@ -161,7 +227,6 @@ fn ask_together(
         };
         ask(before, counters, (&sum, span, limit), test);
     }
-    Some(())
 }
 
 /// Whether a sum is asked for by the ends of each thing in it.
@@ -257,6 +322,9 @@ impl Looked {
                     }
                     self.region(before, then_region, (false, None));
                     self.guards.truncate(known);
+                    if before.block.is_some() {
+                        lanes::guards(before.function, (cond, false), &mut self.guards);
+                    }
                     if let Some(region) = else_region {
                         if before.block.is_some() {
                             lanes::guards(before.function, (cond, false), &mut self.guards);
@@ -264,6 +332,7 @@ impl Looked {
                         self.region(before, region, (false, None));
                         self.guards.truncate(known);
                     }
+                    self.guards.truncate(known);
                 }
                 Control::For { body, .. } => self.region(before, body, (false, None)),
                 Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
@@ -298,8 +367,8 @@ impl Looked {
             return None;
         };
         let scalar = before.function.type_of(index).as_scalar()?;
-        let step = known_integer(before.function, step)?;
-        if scalar.is_signed_int() || step <= 0 {
+        let falls = known_integer(before.function, step).is_some_and(|step| step <= 0);
+        if scalar.is_signed_int() || falls {
             return None;
         }
         before.begin(self.guards.clone(), false);
@@ -337,6 +406,11 @@ fn access(
     before.begin(guards, limit.is_known());
     let sum = sum_of(before, counters, check.index)?;
     let mut limits = vec![limit];
+    if let Limit::Of(slice) = limit
+        && lanes::is_below_length(before, counters, &sum, slice)
+    {
+        limits.clear();
+    }
     let index = before.function.type_of(check.index).as_scalar()?;
     if index.is_signed_int() && index.bits() == 32 {
         limits.push(Limit::Known(SIGNED_LIMIT));

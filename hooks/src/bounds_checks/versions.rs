@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
-    AddressSpace, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef,
+    AddressSpace, Control, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef,
     IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value,
     ValueDef, Var, VarData,
 };
@@ -11,7 +11,7 @@ use kiln_compiler::ir::{
 use super::before::{Before, Inside, Truth};
 use super::code::Code;
 use super::gathers::{self, Gather};
-use super::lanes::Block;
+use super::lanes::{self, Block, Guard};
 use super::proof::Proof;
 use super::sum::Wide;
 
@@ -51,33 +51,52 @@ fn meets(
 }
 
 /// Gives the loops of a function two versions where that takes checks out of them.
-pub(super) fn make(module: &mut Module, id: FuncId, meeting: &HashSet<FuncId>) -> HashSet<Inst> {
+pub(super) fn make(
+    module: &mut Module,
+    (id, meeting): (FuncId, &HashSet<FuncId>),
+    by_block: bool,
+) -> HashSet<Inst> {
     let function = &module.functions[id];
     let loops = function.insts.values().any(|node| node.data.is_loop());
-    let meets = loops && function.kind == FunctionKind::Kernel && meeting.contains(&id);
-    let block = meets.then(|| Block::of(module, id));
+    let is_asked = by_block || loops && meeting.contains(&id);
+    let is_asked = is_asked && function.kind == FunctionKind::Kernel;
+    let block = is_asked.then(|| Block::of(module, id));
     let mut versions = Versions {
         block,
+        by_block,
+        guards: Vec::new(),
         function: &mut module.functions[id],
         types: &module.types,
         intrinsics: &module.intrinsics,
         meeting,
         growth: 0,
         slow: HashSet::new(),
+        asked: HashSet::new(),
     };
+    match by_block {
+        true => versions.whole(),
+        false if versions.block.is_some() => versions.ahead(),
+        false => {}
+    }
     let body = versions.function.body;
     versions.region(body);
     versions.slow
 }
 
-struct Versions<'m> {
-    /// Of a kernel in which threads meet.
-    block: Option<Block>,
-    function: &'m mut Function,
-    types: &'m TypeTable,
-    intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
+pub(super) struct Versions<'m> {
+    /// Of a kernel in which threads meet, or whose loops are asked for the whole block where they can be.
+    pub(super) block: Option<Block>,
+    /// Whether one answer for the whole block is better than one for each thread.
+    by_block: bool,
+    /// What holds at the instruction that is looked at, by the conditions around it.
+    guards: Vec<Guard>,
+    pub(super) function: &'m mut Function,
+    pub(super) types: &'m TypeTable,
+    pub(super) intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     meeting: &'m HashSet<FuncId>,
-    growth: usize,
+    pub(super) growth: usize,
+    /// Loops that have been asked for at the kernel's start, and of which this is the version with checks.
+    pub(super) asked: HashSet<Inst>,
     /// Loops as they were, for when the answer is no: where threads meet, it may be no at an edge of what there is.
     slow: HashSet<Inst>,
 }
@@ -116,6 +135,25 @@ impl Versions<'_> {
 
     /// The loops within an instruction.
     fn inner(&mut self, inst: Inst) {
+        let control = self.function.insts[inst].data.control();
+        if let (
+            Control::If {
+                cond,
+                then_region,
+                else_region,
+            },
+            true,
+        ) = (control, self.by_block)
+        {
+            let arms = [(Some(then_region), true), (else_region, false)];
+            for (region, holds) in arms {
+                let known = self.guards.len();
+                lanes::guards(self.function, (cond, holds), &mut self.guards);
+                region.into_iter().for_each(|region| self.region(region));
+                self.guards.truncate(known);
+            }
+            return;
+        }
         for region in self.function.insts[inst].data.regions() {
             self.region(region);
         }
@@ -123,6 +161,10 @@ impl Versions<'_> {
 
     /// Puts a loop, as it becomes, behind what there is of its region.
     fn version(&mut self, the_loop: Inst, made: &mut Vec<Inst>) {
+        if self.asked.contains(&the_loop) {
+            made.push(the_loop);
+            return;
+        }
         let Some(plan) = self.plan(the_loop) else {
             self.inner(the_loop);
             made.push(the_loop);
@@ -131,7 +173,8 @@ impl Versions<'_> {
         let at = self.function.insts[the_loop].location;
         made.extend(&plan.before);
         let Some(test) = plan.test else {
-            self.make_fast(the_loop, &plan, &InstCopy::of_itself(the_loop));
+            let copy = InstCopy::of_itself(the_loop);
+            self.make_fast(&self.regions_of(the_loop), &plan.proved, &copy);
             self.inner(the_loop);
             made.push(the_loop);
             return;
@@ -140,7 +183,7 @@ impl Versions<'_> {
         self.growth += copy.insts.len();
         let fast = copy.inst;
         if plan.gathers.is_empty() {
-            self.make_fast(fast, &plan, &copy);
+            self.make_fast(&self.regions_of(fast), &plan.proved, &copy);
             self.make_slow(the_loop);
             if !plan.meets {
                 self.slow.insert(the_loop);
@@ -165,22 +208,42 @@ impl Versions<'_> {
         let inside = Inside::of(self.function, the_loop);
         let size = inside.len();
         let data = |inst: Inst| &self.function.insts[inst].data;
-        let has_checks = inside.insts().any(|inst| data(inst).check().is_some());
-        let meets = |inst| meets(data(inst), self.intrinsics, self.meeting);
-        if !has_checks || size > MAX_LOOP || self.growth + size > MAX_GROWTH {
+        let checks = inside
+            .insts()
+            .filter(|&inst| data(inst).check().is_some())
+            .count();
+        if checks == 0 || size > MAX_LOOP || self.growth + size > MAX_GROWTH {
             return None;
         }
-        let block = match inside.insts().any(meets) {
+        let meets = inside.insts().any(|inst| self.meets(inst));
+        if self.by_block && !meets {
+            let of_block = self.plan_as(the_loop, &inside, (true, false));
+            let asked_at_once = |plan: &Plan| plan.proved.len() == checks;
+            return of_block
+                .filter(asked_at_once)
+                .or_else(|| self.plan_as(the_loop, &inside, (false, false)));
+        }
+        self.plan_as(the_loop, &inside, (meets, meets))
+    }
+
+    /// What is to become of a loop, asked for the whole block or for each thread.
+    fn plan_as(
+        &mut self,
+        the_loop: Inst,
+        inside: &Inside,
+        (by_block, meets): (bool, bool),
+    ) -> Option<Plan> {
+        let block = match by_block {
             true => Some(self.block.as_ref()?),
             false => None,
         };
         let the_block = (the_loop, block);
-        let mut before = Before::new(self.function, self.intrinsics, &inside, the_block);
+        let mut before = Before::new(self.function, self.intrinsics, inside, the_block);
         let Proof {
             test,
             proved,
             counters,
-        } = Proof::of(&mut before, self.types, the_loop)?;
+        } = Proof::of(&mut before, self.types, the_loop, &self.guards)?;
         let without: HashSet<Inst> = proved.iter().map(|(inst, _)| *inst).collect();
         let mut filled = test;
         let gathers = gathers::of(&mut before, self.types, (the_loop, &without), &mut filled);
@@ -205,9 +268,19 @@ impl Versions<'_> {
             proved,
             gathers,
             saved,
-            meets: block.is_some(),
+            meets,
             before: before.into_insts(),
         })
+    }
+
+    /// Whether threads meet at an instruction.
+    pub(super) fn meets(&self, inst: Inst) -> bool {
+        let data = &self.function.insts[inst].data;
+        meets(data, self.intrinsics, self.meeting)
+    }
+
+    pub(super) fn regions_of(&self, inst: Inst) -> Vec<Region> {
+        self.function.insts[inst].data.regions().to_vec()
     }
 
     fn new_var(&mut self, name: &str, ty: Type) -> Var {
@@ -215,36 +288,38 @@ impl Versions<'_> {
         self.function.vars.push(VarData { name, ty })
     }
 
-    fn new_region(&mut self, insts: Vec<Inst>) -> Region {
+    pub(super) fn new_region(&mut self, insts: Vec<Inst>) -> Region {
         self.function.regions.push(RegionData { insts })
     }
 
-    /// Takes the checks out of a loop.
-    fn make_fast(&mut self, fast: Inst, plan: &Plan, copy: &InstCopy) {
+    /// Takes the checks out of regions.
+    pub(super) fn make_fast(&mut self, fast: &[Region], proved: &[(Inst, Wide)], copy: &InstCopy) {
         let at = |inst: &Inst| copy.insts.get(inst).copied().unwrap_or(*inst);
         let mut put = HashMap::new();
-        for (inst, wide) in &plan.proved {
+        for (inst, wide) in proved {
             let inst = at(inst);
             let mut code = Code::new(self.function, inst);
             let index = wide.put(&mut code, copy);
             code.select(index);
             put.insert(inst, code.insts);
         }
-        self.put_in(fast, &mut put);
+        for &region in fast {
+            self.put_in(region, &mut put);
+        }
     }
 
-    /// Puts instructions before others in the regions of an instruction.
-    fn put_in(&mut self, around: Inst, put: &mut HashMap<Inst, Vec<Inst>>) {
-        for region in self.function.insts[around].data.regions() {
-            let insts = std::mem::take(&mut self.function.regions[region].insts);
-            let mut made = Vec::with_capacity(insts.len());
-            for inst in insts {
-                self.put_in(inst, put);
-                made.extend(put.remove(&inst).unwrap_or_default());
-                made.push(inst);
+    /// Puts instructions before others in a region and those within it.
+    fn put_in(&mut self, region: Region, put: &mut HashMap<Inst, Vec<Inst>>) {
+        let insts = std::mem::take(&mut self.function.regions[region].insts);
+        let mut made = Vec::with_capacity(insts.len());
+        for inst in insts {
+            for inner in self.function.insts[inst].data.regions() {
+                self.put_in(inner, put);
             }
-            self.function.regions[region].insts = made;
+            made.extend(put.remove(&inst).unwrap_or_default());
+            made.push(inst);
         }
+        self.function.regions[region].insts = made;
     }
 
     /// Has the rest of a turn, from a gather on, be done only if no index was out of bounds, or the gather select the
@@ -279,7 +354,7 @@ impl Versions<'_> {
     /// The loop that faults where it did is not worth more code, nor are those in it: none is unrolled unless it was asked
     /// for, or the counter says which element of the thread's own memory it is. That memory becomes registers, in both
     /// versions, only where all such loops are unrolled.
-    fn make_slow(&mut self, slow: Inst) {
+    pub(super) fn make_slow(&mut self, slow: Inst) {
         let inside = Inside::of(self.function, slow);
         let index = self.counters_of_own_memory(&inside);
         for inst in inside.insts().filter(|inst| !index.contains(inst)) {
@@ -333,7 +408,7 @@ impl Versions<'_> {
         made: &mut Vec<Inst>,
     ) {
         let outside = self.new_var("out_of_bounds", Type::BOOL);
-        self.make_fast(copy.inst, plan, copy);
+        self.make_fast(&self.regions_of(copy.inst), &plan.proved, copy);
         for gather in &plan.gathers {
             self.go_on_inside(copy.inst, (copy.insts[&gather.inst], gather), outside);
         }

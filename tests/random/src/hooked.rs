@@ -6,6 +6,7 @@ use kiln_jit_core::codegen::Isas;
 use kiln_jit_core::compile::{Compiler, NoObserver};
 use kiln_jit_core::hook::{Hook, HookSet};
 use kiln_jit_core::job::{CompileJob, CompileOptions};
+use kiln_jit_core::target::Target;
 
 use crate::case::Case;
 use crate::run::by_value;
@@ -34,13 +35,20 @@ pub fn hooks_of(case: &Case) -> HookSet {
 /// # Errors
 /// A hook that fails, or leaves a module that does not verify.
 pub fn hooked(case: &Case, hooks: &HookSet) -> Result<Case, String> {
+    // A GPU's, where each of them has something to do.
+    hooked_for(kiln_jit_core::ir::gpu_on_host::target(SM), case, hooks)
+}
+
+/// [`hooked`] for a target.
+///
+/// # Errors
+/// As there.
+pub fn hooked_for(target: Target, case: &Case, hooks: &HookSet) -> Result<Case, String> {
     let compiler = Compiler {
         hooks,
         isas: &Isas::default(),
         observer: &NoObserver,
     };
-    // A GPU's, where each of them has something to do.
-    let target = kiln_jit_core::ir::gpu_on_host::target(SM);
     let job = CompileJob::new(case.module.clone(), target, CompileOptions::default());
     let legal = compiler.legalize(job).map_err(|e| e.to_string())?.legal;
     let mut now = case.clone();

@@ -54,7 +54,7 @@ pub use campaign::{Campaign, Failure, Report};
 pub use case::{Arg, Case};
 pub use coverage::{Coverage, coverage};
 pub use generate::{Budget, Talk, generate};
-pub use hooked::{hook_sets, hooked, hooks_of};
+pub use hooked::{hook_sets, hooked, hooked_for, hooks_of};
 pub use reduce::reduce;
 pub use run::{InterpreterRunner, Mismatch, OnHostRunner, Runner, compare, runners};
 pub use sound::sound;

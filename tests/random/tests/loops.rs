@@ -9,8 +9,9 @@ use kiln_hooks::standard;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::{InstData, parse};
 use kiln_jit_core::simt::Uniformities;
+use kiln_jit_core::target::{CpuTarget, Target};
 use kiln_random::run::HostRunner;
-use kiln_random::{Arg, Case, InterpreterRunner, OnHostRunner, Runner, hooked};
+use kiln_random::{Arg, Case, InterpreterRunner, OnHostRunner, Runner, hooked, hooked_for};
 
 use case::case;
 
@@ -63,15 +64,33 @@ fn meet_alike(case: &Case) -> bool {
 
 #[test]
 fn loops_do_the_same_with_fewer_checks() {
-    do_the_same(1 << 40, false);
+    do_the_same(1 << 40, false, on_a_gpu());
+}
+
+#[test]
+fn kernels_for_cpus_do_the_same_with_fewer_checks() {
+    do_the_same(4 << 40, false, on_a_cpu());
+}
+
+#[test]
+fn kernels_for_cpus_in_which_threads_meet_do_the_same_with_fewer_checks() {
+    do_the_same(5 << 40, true, on_a_cpu());
+}
+
+fn on_a_gpu() -> Target {
+    kiln_jit_core::ir::gpu_on_host::target(90)
+}
+
+fn on_a_cpu() -> Target {
+    Target::Cpu(CpuTarget::default())
 }
 
 #[test]
 fn loops_in_which_threads_meet_do_the_same_with_fewer_checks() {
-    do_the_same(3 << 40, true);
+    do_the_same(3 << 40, true, on_a_gpu());
 }
 
-fn do_the_same(first: u64, meet: bool) {
+fn do_the_same(first: u64, meet: bool, target: Target) {
     let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
     let (first, count) = (
         number("KILN_FUZZ_SEED", first),
@@ -84,8 +103,8 @@ fn do_the_same(first: u64, meet: bool) {
         if ends_late(&expected) {
             continue;
         }
-        let without =
-            hooked(&case, &hooks).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", case.module));
+        let without = hooked_for(target.clone(), &case, &hooks)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", case.module));
         let found = InterpreterRunner.run(&without);
         // A loop that is run again makes its turns twice.
         if ends_late(&found) && expected.is_err() {
@@ -113,7 +132,7 @@ fn do_the_same(first: u64, meet: bool) {
 }
 
 /// What threads that meet do with `%0` in turn `%8`, where `%3` is the thread's index and `%2` a number.
-const FORMS: [&str; 15] = [
+const FORMS: [&str; 19] = [
     "%10: ptr<generic, u32> = slice_index %0, %3\n%11: u32 = load %10",
     "%10: u32 = rem %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
     "%10: u32 = and %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
@@ -130,6 +149,11 @@ const FORMS: [&str; 15] = [
     "%10: bool = lt %3, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11\n}\n%13: ptr<generic, u32> = slice_index %0, %3\n%14: u32 = load %13",
     "%10: u32 = const 2\n%11: u32 = div %3, %10\n%12: bool = lt %3, %2\nif %12 {\n%13: ptr<generic, u32> = slice_index %0, %11\n%14: u32 = load %13\n}\n%15: ptr<generic, u32> = slice_index %0, %11\n%16: u32 = load %15",
     "for %10: u32 in %4 .. %8 step %5 {\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11\n}",
+    // What an `if` says where its condition does not hold, and of what is a multiple.
+    "%10: bool = lt %3, %6\nif %10 {\n} else {\n%11: u32 = sub %3, %6\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12\n}",
+    "%10: bool = lt %2, %3\n%11: bool = not %10\nif %11 {\n%12: u32 = sub %2, %3\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    "%10: u32 = rem %3, %6\n%11: bool = eq %10, %4\nif %11 {\n%12: u32 = add %3, %5\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    "%10: u32 = slice_len %0\n%11: bool = lt %3, %10\nif %11 {\n%12: ptr<generic, u32> = slice_index %0, %3\n%13: u32 = load %12\n} else {\n%14: ptr<generic, u32> = slice_index %0, %8\n%15: u32 = load %14\n}",
     // Numbers with a sign: one that is below another may be negative.
     "%10: i32 = cast %3\n%11: i32 = cast %6\n%12: i32 = sub %10, %11\n%13: i32 = cast %2\n%14: bool = lt %12, %13\nif %14 {\n%15: u32 = cast %12\n%16: ptr<generic, u32> = slice_index %0, %15\n%17: u32 = load %16\n}",
 ];
@@ -161,16 +185,18 @@ kernel @loops(%0 a: slice<generic, u32>, %1 n: u32, %2 m: u32) {{
                 buffers: vec![vec![0; 4 * length]],
                 ..of_text(&text, [n, m])
             };
-            let without = hooked(&case, &hooks).expect("the hook takes it");
             let expected = InterpreterRunner.run(&case);
-            let found = InterpreterRunner.run(&without);
-            assert_eq!(
-                found, expected,
-                "{length} {n} {m} {threads}\n{}",
-                without.module
-            );
             faults += usize::from(expected.is_err());
-            free += usize::from(unchecked(&without) > 0);
+            for target in [on_a_gpu(), on_a_cpu()] {
+                let without = hooked_for(target, &case, &hooks).expect("the hook takes it");
+                let found = InterpreterRunner.run(&without);
+                assert_eq!(
+                    found, expected,
+                    "{length} {n} {m} {threads}\n{}",
+                    without.module
+                );
+                free += usize::from(unchecked(&without) > 0);
+            }
         }
     }
     println!("{faults} fault, and {free} have accesses without checks");
@@ -338,8 +364,10 @@ fn loops_do_the_same_in_compiled_code() {
             continue;
         }
         assert_eq!(found, expected, "seed {seed}\n{}", case.module);
-        let without = hooked(&case, &standard()).expect("the hooks take it");
-        let found = HostRunner::new(8).run(&without);
-        assert_eq!(found, expected, "seed {seed}\n{}", case.module);
+        for target in [on_a_gpu(), on_a_cpu()] {
+            let without = hooked_for(target, &case, &standard()).expect("the hooks take it");
+            let found = HostRunner::new(8).run(&without);
+            assert_eq!(found, expected, "seed {seed}\n{}", case.module);
+        }
     }
 }

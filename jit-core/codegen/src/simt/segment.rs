@@ -73,6 +73,8 @@ pub(crate) struct Segment {
     pub(crate) can_end: bool,
     /// Whether the segment only computes what all threads of the block have in common.
     pub(crate) is_uniform: bool,
+    /// Whether no thread can have ended before it.
+    pub(crate) all_there: bool,
 }
 
 /// A kernel cut at its barriers.
@@ -118,10 +120,12 @@ impl Segments {
             keep_barriers,
             segments: Vec::new(),
         };
-        if block.warps() == 1 {
-            cutter.check_lanes_meet(scopes)?;
+        match block.warps() {
+            1 => cutter.check_lanes_meet(scopes)?,
+            _ => cutter.part_versions(),
         }
         let items = cutter.items(function.body)?;
+        cutter.find_all_there(&items, false);
         let mut segments = Segments {
             items,
             segments: cutter.segments,
@@ -231,11 +235,57 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
+    /// Has a kernel that is one of two as a whole, by a condition that is the same in the block, run each in a loop over
+    /// warps of its own: in one loop, the longer one would keep the shorter from being what it is alone.
+    fn part_versions(&mut self) {
+        let function = self.function;
+        let insts = without_end(function, function.body);
+        let Some((&last, before)) = insts.split_last() else {
+            return;
+        };
+        let Control::If {
+            cond,
+            else_region: Some(_),
+            ..
+        } = function.insts[last].data.control()
+        else {
+            return;
+        };
+        let is_whole = before.iter().all(|&inst| self.is_uniform(inst));
+        if is_whole && self.uniformity.value(cond) == Uniformity::Block {
+            self.meets.insert(last);
+        }
+    }
+
+    /// Notes which segments no thread can have ended before; whether one can have ended behind them all.
+    fn find_all_there(&mut self, items: &[Item], mut ended: bool) -> bool {
+        for item in items {
+            ended = match item {
+                Item::Run(id) => {
+                    let segment = &mut self.segments[*id];
+                    segment.all_there = !ended;
+                    ended || segment.can_end
+                }
+                Item::If {
+                    then_items,
+                    else_items,
+                    ..
+                } => {
+                    let then = self.find_all_there(then_items, ended);
+                    self.find_all_there(else_items, ended) || then
+                }
+                Item::Loop { body, can_end, .. } => self.find_all_there(body, ended || *can_end),
+                Item::Leave { .. } => ended,
+            };
+        }
+        ended
+    }
+
     fn items(&mut self, region: Region) -> Result<Vec<Item>, Unfit> {
         let function = self.function;
         let mut items = Vec::new();
         let mut run = Vec::new();
-        for &inst in &function.regions[region].insts {
+        for &inst in without_end(function, region) {
             if !self.meets.contains(&inst) {
                 run.push(inst);
                 continue;
@@ -354,6 +404,19 @@ impl Cutter<'_> {
             }
         });
         found
+    }
+}
+
+/// The instructions of a region but for a `return` at the end of the kernel, where threads end anyway.
+fn without_end(function: &Function, region: Region) -> &[Inst] {
+    let insts = &function.regions[region].insts;
+    match insts.split_last() {
+        Some((&last, before))
+            if region == function.body && function.insts[last].data.is_return() =>
+        {
+            before
+        }
+        _ => insts,
     }
 }
 

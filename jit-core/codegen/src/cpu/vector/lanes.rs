@@ -1,7 +1,7 @@
 //! How many lanes a vector has.
 
-use kiln_ir::Module;
 use kiln_ir::target::CpuTarget;
+use kiln_ir::{Function, Inst, Module, Region};
 
 /// Threads of a warp, as in CUDA.
 const WARP: u32 = 32;
@@ -31,10 +31,20 @@ fn is_short(module: &Module) -> bool {
     const FEW: usize = 4;
     let insts = || module.functions.values().flat_map(|f| f.insts.values());
     let repeats = insts().any(|node| node.data.is_loop() || node.data.is_barrier());
-    let accesses = insts()
-        .filter(|node| node.data.loaded().is_some() || node.data.stored().is_some())
-        .count();
-    !repeats && accesses <= FEW
+    let accesses = |f: &Function| accesses(f, f.body);
+    !repeats && module.functions.values().map(accesses).sum::<usize>() <= FEW
+}
+
+/// The most accesses on a way through a region without loops.
+fn accesses(function: &Function, region: Region) -> usize {
+    let of = |&inst: &Inst| {
+        let data = &function.insts[inst].data;
+        let inner = data.regions().into_iter();
+        let inner = inner.map(|region| accesses(function, region)).max();
+        let own = data.loaded().is_some() || data.stored().is_some();
+        usize::from(own) + inner.unwrap_or(0)
+    };
+    function.regions[region].insts.iter().map(of).sum()
 }
 
 /// The number of lanes for a shape of block: `registers` vector registers of `native` 32-bit numbers,

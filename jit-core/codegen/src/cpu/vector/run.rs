@@ -61,7 +61,9 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
             self.block("segment_end"),
             self.block("warp_end"),
         );
-        let mask = match self.plan.arena.live {
+        let of = |id: &SegmentId| &self.plan.segments.segments[*id];
+        let all_there = ids.iter().all(|id| of(id).all_there);
+        let mask = match self.plan.arena.live.filter(|_| !all_there) {
             Some(offset) => {
                 let mask = self.read_live(offset, index)?;
                 let any = self.emit.any(mask)?;

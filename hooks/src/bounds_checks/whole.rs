@@ -1,0 +1,190 @@
+//! A whole kernel in two versions: one without checks, for blocks all of whose threads stay in bounds, and the kernel as
+//! it was.
+//!
+//! ```text
+//! let i = block_idx * 256 + thread_idx;     let all = block_idx * 256 + 255 < x.len() && ..;
+//! y[i] = x[i + 1] - x[i];                   if all { y[i] = x[i + 1] - x[i]; }     // unchecked
+//!                                           else { y[i] = x[i + 1] - x[i]; }
+//! ```
+//!
+//! On a CPU a thread that faults leaves the others of its vector going on, under a mask that nothing more is known of. So
+//! a check costs what comes behind it more than itself: loads and stores stay masked, and neither they nor loops become what
+//! they are where it is known which lanes run. One question for the whole block, at its start, leaves one version as it
+//! would be without checks. It is asked only if it stands for all checks of the kernel.
+//!
+//! On a GPU a loop in which threads meet has two versions anyway. Where memory is read before it, they begin at the start
+//! of the kernel: so the question, and where the loop's elements are, is computed while the first loads are under way, and
+//! not after the barrier that waits for them.
+
+use std::collections::{HashMap, HashSet};
+
+use kiln_compiler::ir::{Inst, InstCopy, InstData, Region, Type, Value};
+
+use super::before::{Before, Inside, Truth};
+use super::proof::Proof;
+use super::sum::{Sum, Wide};
+use super::versions::Versions;
+
+/// A kernel of more instructions stays as it is: it would be compiled twice.
+const MAX_KERNEL: usize = 400;
+
+/// What is asked at the start of a kernel.
+struct Question {
+    /// The kernel's first instruction.
+    first: Inst,
+    /// What is computed for it.
+    before: Vec<Inst>,
+    /// Whether no thread of the block leaves its bounds; none if that is known.
+    test: Option<Value>,
+    /// The checked accesses that it stands for, with their indices.
+    proved: Vec<(Inst, Wide)>,
+}
+
+impl Versions<'_> {
+    /// Gives the kernel two versions, or one without checks, if all of its checks can be asked for at its start.
+    pub(super) fn whole(&mut self) {
+        let inside = Inside::of_body(self.function);
+        if let Some(question) = self.question(&inside, &self.checks(inside.insts())) {
+            self.begin_with(&question);
+        }
+    }
+
+    /// Gives the kernel two versions if all checks of loops in which threads meet can be asked for at its start, and
+    /// memory is accessed before one of them.
+    pub(super) fn ahead(&mut self) {
+        let loops = self.loops_behind_accesses();
+        let within = loops
+            .iter()
+            .map(|&the_loop| Inside::of(self.function, the_loop));
+        let within: HashSet<Inst> = within
+            .flat_map(|inside| inside.insts().collect::<Vec<_>>())
+            .collect();
+        let checks = self.checks(within.iter().copied());
+        let inside = Inside::of_body(self.function);
+        let Some(question) = self.question(&inside, &checks) else {
+            return;
+        };
+        self.begin_with(&question);
+        if question.test.is_some() {
+            self.growth += inside.len();
+            for the_loop in loops {
+                self.make_slow(the_loop);
+                self.asked.insert(the_loop);
+            }
+        }
+    }
+
+    /// The outermost loops in which threads meet, behind the first access to memory.
+    fn loops_behind_accesses(&self) -> Vec<Inst> {
+        let (mut loops, mut within) = (Vec::new(), HashSet::new());
+        let mut accesses = false;
+        self.function.walk(self.function.body, &mut |_, inst| {
+            let data = &self.function.insts[inst].data;
+            let inside = || Inside::of(self.function, inst);
+            if accesses
+                && data.is_loop()
+                && !within.contains(&inst)
+                && inside().insts().any(|inst| self.meets(inst))
+            {
+                within.extend(inside().insts());
+                loops.push(inst);
+            }
+            accesses |= data.access().is_some();
+        });
+        loops
+    }
+
+    /// Those of the instructions that check an index.
+    fn checks(&self, insts: impl Iterator<Item = Inst>) -> HashSet<Inst> {
+        let checks = |inst: &Inst| self.function.insts[*inst].data.check().is_some();
+        insts.filter(checks).collect()
+    }
+
+    /// Puts what is asked at the start of the kernel, and what follows in two versions.
+    fn begin_with(&mut self, question: &Question) {
+        let body = self.function.body;
+        let mut rest = std::mem::take(&mut self.function.regions[body].insts);
+        let is_end = |inst: &mut Inst| self.function.insts[*inst].data.is_return();
+        let end = rest.pop_if(is_end);
+        // Private memory is made once for both.
+        let is_place =
+            |inst: &Inst| matches!(self.function.insts[*inst].data, InstData::LocalAlloc);
+        let (mut made, rest): (Vec<Inst>, Vec<Inst>) = rest.into_iter().partition(is_place);
+        made.extend(&question.before);
+        let rest = self.new_region(rest);
+        match question.test {
+            None => {
+                let copy = InstCopy::of_itself(question.first);
+                self.make_fast(&[rest], &question.proved, &copy);
+                made.append(&mut self.function.regions[rest].insts);
+            }
+            Some(cond) => made.push(self.two_versions(cond, rest, question)),
+        }
+        made.extend(end);
+        self.function.regions[body].insts = made;
+    }
+
+    /// A region without checks where a condition holds, and as it is where it does not.
+    fn two_versions(&mut self, cond: Value, region: Region, question: &Question) -> Inst {
+        let versions = |then_region, else_region| InstData::If {
+            cond,
+            then_region,
+            else_region,
+        };
+        let at = self.function.insts[question.first].location;
+        let one = self
+            .function
+            .new_inst(versions(region, None), Type::UNIT, at);
+        let copy = self.function.copy_inst(one);
+        self.own_variables(&copy);
+        let fast = self.regions_of(copy.inst);
+        self.make_fast(&fast, &question.proved, &copy);
+        self.function.insts[one].data = versions(fast[0], Some(region));
+        one
+    }
+
+    /// Gives a copy variables of its own: one that both versions have would live around them, and not in one.
+    fn own_variables(&mut self, copy: &InstCopy) {
+        let mut own = HashMap::new();
+        let mut insts: Vec<Inst> = copy.insts.values().copied().collect();
+        insts.sort_unstable();
+        for inst in insts {
+            if let InstData::VarGet(var) | InstData::VarSet(var, _) =
+                &mut self.function.insts[inst].data
+            {
+                let vars = &mut self.function.vars;
+                *var = *own
+                    .entry(*var)
+                    .or_insert_with(|| vars.push(vars[*var].clone()));
+            }
+        }
+    }
+
+    /// What is asked, if it stands for these checks.
+    fn question(&mut self, inside: &Inside, checks: &HashSet<Inst>) -> Option<Question> {
+        if checks.is_empty() || inside.len() > MAX_KERNEL {
+            return None;
+        }
+        let first = *self.function.regions[self.function.body].insts.first()?;
+        let block = Some(self.block.as_ref()?);
+        let mut before = Before::new(self.function, self.intrinsics, inside, (first, block));
+        let Proof {
+            test,
+            proved,
+            counters,
+        } = Proof::of_all(&mut before, self.types, checks)?;
+        let wide = |(inst, sum): (Inst, Sum)| (inst, Wide::of(&sum, &mut before, &counters));
+        let proved = proved.into_iter().map(wide).collect();
+        let test = match test {
+            Truth::Known(false) => return None,
+            Truth::Known(true) => None,
+            test => Some(before.truth(test)),
+        };
+        Some(Question {
+            first,
+            test,
+            proved,
+            before: before.into_insts(),
+        })
+    }
+}
