@@ -286,7 +286,10 @@ fn below(
     let bound = Bound {
         guard,
         is_most: true,
-        below: counter.map(|(counter, apart)| (counter, apart + guard.slack())),
+        below: counter.map(|below| Below {
+            most: below.most + guard.slack(),
+            ..below
+        }),
     };
     counters.push(Counter {
         guard: Some(bound),
@@ -330,13 +333,13 @@ pub(super) fn above(
     })
 }
 
-/// The most that the bound of a guard is; and if it is a counter and a number, which.
+/// The most that the bound of a guard is; and if it is made of one counter, how.
 fn bound(
     before: &mut Before<'_>,
     counters: &mut Vec<Counter>,
     bound: Value,
     depth: u32,
-) -> Option<(Number, Option<(usize, i64)>)> {
+) -> Option<(Number, Option<Below>)> {
     if let Some(bound) = before.moved(bound) {
         let number = before.number(bound);
         let scalar = before.function.type_of(bound).as_scalar()?;
@@ -352,10 +355,17 @@ fn bound(
     let [_, last] = ends_of(before, counters, (&found, 0))?;
     let mut terms = found.sum.terms.iter();
     let counter = match (terms.next(), terms.next()) {
-        (Some((product, 1)), None) if product.value.is_none() => product.counter,
+        (Some((product, &times)), None) if product.value.is_none() => {
+            product.counter.map(|counter| (counter, times))
+        }
         _ => None,
     };
-    Some((last, counter.map(|counter| (counter, found.sum.constant))))
+    let below = counter.map(|(counter, times)| Below {
+        counter,
+        times,
+        most: found.sum.constant,
+    });
+    Some((last, below))
 }
 
 /// What bounds a value that differs from thread to thread.
@@ -364,8 +374,16 @@ pub(super) struct Bound {
     guard: Guard,
     /// Whether it says how large the value is at most, or at least.
     pub(super) is_most: bool,
-    /// The counter that it is never more above than a number, if there is one.
-    pub(super) below: Option<(usize, i64)>,
+    /// What it is at most, if that is a counter.
+    pub(super) below: Option<Below>,
+}
+
+/// A counter so many times, and a number.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Below {
+    pub(super) counter: usize,
+    pub(super) times: i64,
+    pub(super) most: i64,
 }
 
 fn lane(value: Value, (first, last): (Number, Number), needs: Truth) -> Counter {

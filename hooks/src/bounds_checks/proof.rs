@@ -205,8 +205,8 @@ fn ask_together(
         *test = before.and(*test, access.needs);
         note(&mut asked, access);
     }
-    let meet = before.block.is_some();
-    if !meet && counters[0].is_short() && asked.keys().all(|(_, limit)| limit.is_known()) {
+    let unrolls = before.block.is_none() && counters[0].is_short() && !asked.is_empty();
+    if unrolls && asked.keys().all(|(_, limit)| limit.is_known()) {
         return None;
     }
     ask_each(before, counters, asked, test);
@@ -317,18 +317,14 @@ impl Looked {
                     else_region,
                 } => {
                     let known = self.guards.len();
-                    if before.block.is_some() {
-                        lanes::guards(before.function, (cond, true), &mut self.guards);
-                    }
+                    lanes::guards(before.function, (cond, true), &mut self.guards);
                     self.region(before, then_region, (false, None));
                     self.guards.truncate(known);
                     if before.block.is_some() {
                         lanes::guards(before.function, (cond, false), &mut self.guards);
                     }
                     if let Some(region) = else_region {
-                        if before.block.is_some() {
-                            lanes::guards(before.function, (cond, false), &mut self.guards);
-                        }
+                        lanes::guards(before.function, (cond, false), &mut self.guards);
                         self.region(before, region, (false, None));
                         self.guards.truncate(known);
                     }
@@ -417,7 +413,12 @@ fn access(
     }
     let of_its_own = sum.needs(before, counters);
     let is_bounded = |counter: usize| counters[counter].guard.is_some_and(|bound| bound.is_most);
-    let is_bounded = sum.counters().any(is_bounded) || lanes::is_of_thread(before, counters, &sum);
+    let is_bounded = match before.block {
+        Some(_) => sum.counters().any(is_bounded),
+        // Each thread asks for itself: one at an edge that some other `if` keeps it from would be slow for it.
+        None => sum.has_lanes(counters) && sum.counters().all(is_bounded),
+    };
+    let is_bounded = is_bounded || lanes::is_of_thread(before, counters, &sum);
     Some(Access {
         inst,
         limits,

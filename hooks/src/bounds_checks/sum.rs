@@ -86,8 +86,8 @@ impl Sum {
         })
     }
 
-    /// The least or the largest that the sum can be without its number, if the signs of all that is in it are known.
-    /// Adds to `test` what must hold for that to be so.
+    /// The least or the largest that the sum can be without its number. Adds to `test` what must hold for that to be
+    /// so: what a counter is multiplied with is not negative.
     pub(super) fn extreme(
         &self,
         before: &mut Before<'_>,
@@ -104,7 +104,9 @@ impl Sum {
         {
             let scalar = before.function.type_of(value).as_scalar()?;
             if scalar.is_signed_int() {
-                return None;
+                let number = before.number(value);
+                let is_positive = before.is_below(number, Number::Known(LARGE));
+                *test = before.and(*test, is_positive);
             }
         }
         let end = |counter: usize, factor: i64| counters[counter].end((factor > 0) == is_last);
@@ -128,25 +130,22 @@ impl Sum {
         };
         for lane in self.counters() {
             let below = counters[lane].guard.and_then(|bound| bound.below);
-            let Some((counter, most)) = below else {
+            let Some(below) = below else {
                 continue;
             };
-            let (Some(&factor), Some(&other)) =
-                (rest.terms.get(&of(lane)), rest.terms.get(&of(counter)))
-            else {
+            let (Some(&factor), Some(&other)) = (
+                rest.terms.get(&of(lane)),
+                rest.terms.get(&of(below.counter)),
+            ) else {
                 continue;
             };
-            if factor != -other {
+            // The other end is that of each by itself.
+            if (factor > 0) != is_last || factor.checked_mul(below.times) != Some(-other) {
                 continue;
             }
             rest.terms.remove(&of(lane));
-            rest.terms.remove(&of(counter));
-            let end = if (factor > 0) == is_last {
-                Number::Known(most)
-            } else {
-                before.sub(counters[lane].end(false), counters[counter].end(true))
-            };
-            let end = before.mul(end, Number::Known(factor));
+            rest.terms.remove(&of(below.counter));
+            let end = before.mul(Number::Known(below.most), Number::Known(factor));
             apart = before.add(apart, end);
         }
         (rest, apart)

@@ -132,7 +132,7 @@ fn do_the_same(first: u64, meet: bool, target: Target) {
 }
 
 /// What threads that meet do with `%0` in turn `%8`, where `%3` is the thread's index and `%2` a number.
-const FORMS: [&str; 19] = [
+const FORMS: [&str; 21] = [
     "%10: ptr<generic, u32> = slice_index %0, %3\n%11: u32 = load %10",
     "%10: u32 = rem %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
     "%10: u32 = and %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
@@ -148,6 +148,10 @@ const FORMS: [&str; 19] = [
     // A guard that holds for one of two accesses.
     "%10: bool = lt %3, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11\n}\n%13: ptr<generic, u32> = slice_index %0, %3\n%14: u32 = load %13",
     "%10: u32 = const 2\n%11: u32 = div %3, %10\n%12: bool = lt %3, %2\nif %12 {\n%13: ptr<generic, u32> = slice_index %0, %11\n%14: u32 = load %13\n}\n%15: ptr<generic, u32> = slice_index %0, %11\n%16: u32 = load %15",
+    // From the other end.
+    "%10: u32 = sub %2, %8\n%11: bool = le %3, %10\nif %11 {\n%12: u32 = add %3, %8\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    // Numbers with a sign, as rows are multiplied.
+    "%10: i32 = cast %3\n%11: i32 = cast %2\n%12: bool = lt %10, %11\nif %12 {\n%13: i32 = cast %8\n%14: i32 = mul %13, %11\n%15: i32 = add %14, %10\n%16: u32 = cast %15\n%17: ptr<generic, u32> = slice_index %0, %16\n%18: u32 = load %17\n}",
     "for %10: u32 in %4 .. %8 step %5 {\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11\n}",
     // What an `if` says where its condition does not hold, and of what is a multiple.
     "%10: bool = lt %3, %6\nif %10 {\n} else {\n%11: u32 = sub %3, %6\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12\n}",
@@ -158,20 +162,50 @@ const FORMS: [&str; 19] = [
     "%10: i32 = cast %3\n%11: i32 = cast %6\n%12: i32 = sub %10, %11\n%13: i32 = cast %2\n%14: bool = lt %12, %13\nif %14 {\n%15: u32 = cast %12\n%16: ptr<generic, u32> = slice_index %0, %15\n%17: u32 = load %16\n}",
 ];
 
+/// The same of what is one of several numbers; what stands before `|` is done before the loop.
+const CHOSEN: [&str; 12] = [
+    // What is known in one branch alone.
+    "%10: bool = lt %3, %2\nif %10 {\nset var0, %4\n} else {\nset var0, %3\n}\n%11: u32 = get var0\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12",
+    "%10: bool = gt %3, %4\nif %10 {\n%11: u32 = sub %3, %5\nset var0, %11\n} else {\nset var0, %3\n}\n%12: u32 = get var0\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13",
+    // How far above it is.
+    "%10: bool = gt %3, %4\n%11: u32 = sub %3, %5\n%12: u32 = sub %11, %5\n%13: u32 = select %10, %12, %4\n%14: ptr<generic, u32> = slice_index %0, %13\n%15: u32 = load %14",
+    "%10: bool = ne %3, %6\n%11: u32 = sub %3, %6\n%12: u32 = sub %11, %5\n%13: u32 = select %10, %12, %4\n%14: ptr<generic, u32> = slice_index %0, %13\n%15: u32 = load %14",
+    // One of two numbers of which one has no ends.
+    "%10: i32 = cast %3\n%11: i32 = cast %6\n%12: i32 = sub %10, %11\n%13: i32 = cast %5\n%14: i32 = div %12, %13\n%15: i32 = min %14, %11\n%16: u32 = cast %15\n%17: ptr<generic, u32> = slice_index %0, %16\n%18: u32 = load %17",
+    // The same bound, and only once what is not below.
+    "%10: bool = lt %3, %2\n%11: bool = gt %3, %4\n%12: bool = and %10, %11\n%13: u32 = sub %3, %5\nif %12 {\n%14: ptr<generic, u32> = slice_index %0, %13\n%15: u32 = load %14\n}\nif %10 {\n%16: ptr<generic, u32> = slice_index %0, %13\n%17: u32 = load %16\n}",
+    // A variable that is another one before the loop.
+    "set var1, %6\n%50: bool = gt %3, %4\nif %50 {\n%51: u32 = get var1\nset var0, %51\n} else {\nset var0, %4\n}\n%52: u32 = get var0\nset var1, %4|%10: ptr<generic, u32> = slice_index %0, %52\n%11: u32 = load %10",
+    // What is assigned last.
+    "set var0, %4\nset var0, %3\n%10: u32 = get var0\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
+    // What was assigned before, where a branch assigns nothing.
+    "set var0, %3\n%10: bool = gt %2, %6\nif %10 {\nset var0, %4\n}\n%11: u32 = get var0\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12",
+    // Multiplied with what may be negative.
+    "%10: i32 = cast %2\n%11: i32 = cast %6\n%12: i32 = sub %10, %11\n%13: i32 = cast %8\n%14: i32 = mul %13, %12\n%15: i32 = cast %3\n%16: i32 = add %14, %15\n%17: u32 = cast %16\n%18: ptr<generic, u32> = slice_index %0, %17\n%19: u32 = load %18",
+    // The end that a bound says nothing of.
+    "%10: bool = le %3, %8\nif %10 {\n%11: u32 = sub %8, %3\n%12: u32 = add %11, %6\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    // Wider than it was.
+    "%10: u32 = sub %3, %5\n%11: u32 = max %10, %4\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12",
+];
+
 /// Each form, with slices of each length around what it reads.
 #[test]
 fn threads_that_meet_fault_where_they_did_at_each_length() {
     let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
     let (mut free, mut faults) = (0, 0);
-    for form in FORMS {
+    for form in FORMS.into_iter().chain(CHOSEN) {
+        let (first, form) = form.split_once('|').unwrap_or(("", form));
         let text = format!(
             "module loops legal
 
 kernel @loops(%0 a: slice<generic, u32>, %1 n: u32, %2 m: u32) {{
+  var var0 v: u32
+  var var1 v: u32
   %3: u32 = intrinsic thread_idx.x()
   %4: u32 = const 0
   %5: u32 = const 1
   %6: u32 = const 3
+  {first}
   for %8: u32 in %4 .. %1 step %5 {{
     {form}
     barrier

@@ -306,7 +306,7 @@ impl Writer {
                 let sum = self.value("u32", "get var0");
                 self.line(&format!("store %{at}, %{sum}"));
             }
-            6 if self.meet && self.random.chance(70) => self.guarded(),
+            6 if self.random.chance(70) => self.guarded(),
             6 => {
                 let (a, b) = (self.number(1), self.number(1));
                 let cond = self.value("bool", &format!("lt %{a}, %{b}"));
@@ -353,6 +353,13 @@ impl Writer {
             let bound = match self.random.below(4) {
                 0..2 => self.known[self.random.below(3)],
                 2 => self.known[self.random.below(self.known.len())],
+                _ if self.random.chance(40) => {
+                    // As far as from the other end.
+                    let few = self.random.below(16);
+                    let few = self.value("u32", &format!("const {few}"));
+                    let turn = self.known[self.random.below(self.known.len())];
+                    self.value("u32", &format!("sub %{few}, %{turn}"))
+                }
                 _ => self.constant(),
             };
             let compare = match self.random.below(4) {
@@ -368,7 +375,8 @@ impl Writer {
             bounded.push(number);
             if self.random.chance(30) {
                 let (a, b) = self.random.of(&[(bound, number), (number, bound)]);
-                bounded.push(self.value("u32", &format!("sub %{a}, %{b}")));
+                let op = self.random.of(&["sub", "sub", "add"]);
+                bounded.push(self.value("u32", &format!("{op} %{a}, %{b}")));
             }
         }
         let cond = cond.expect("there is one");
