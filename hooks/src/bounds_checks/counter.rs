@@ -40,7 +40,7 @@ pub(super) struct Counter {
     pub(super) counts: Counts,
     pub(super) first: Number,
     pub(super) last: Number,
-    /// What it stays below, where the last number is the one before.
+    /// The number that the counter stays below, where the last number is the one before it.
     pub(super) below: Option<Number>,
     pub(super) is_signed: bool,
     /// Whether the last number is the least.

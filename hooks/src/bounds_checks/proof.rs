@@ -305,8 +305,8 @@ impl Looked {
                     self.region(before, body, (always && counted, None));
                 }
                 Control::Next if begun && before.block.is_some() => {
-                    if let InstData::Assume { cond, .. } = data {
-                        lanes::guards(before.function, (cond, true), &mut self.guards);
+                    if let Some(assumed) = data.assumption() {
+                        lanes::guards(before.function, (assumed.cond, true), &mut self.guards);
                     }
                 }
                 // A loop that is not counted may make no turn.

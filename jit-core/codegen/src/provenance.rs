@@ -193,10 +193,10 @@ impl Uses {
                 }
                 None => {}
             }
-            if let InstData::Assume { cond, .. } = *data {
+            if let Some(assumed) = data.assumption() {
                 // What follows may not be checked for it.
-                self.tested.insert(cond);
-                self.unchecked.insert(cond);
+                self.tested.insert(assumed.cond);
+                self.unchecked.insert(assumed.cond);
             }
             if let Some(VarUse::Set(var, _)) = data.var_use() {
                 let choices = self.choices.entry(var).or_default();

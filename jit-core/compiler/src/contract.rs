@@ -9,8 +9,8 @@
 use crate::definition::row_digest;
 use crate::hook::{Hook, HookErrorKind, HookPoint};
 use crate::ir::{
-    AddressSpace, FuncId, HiddenData, HiddenParam, HiddenSource, Inst, InstData, IntrinsicDef,
-    Module, ParamData, ParamFacts, Passing, Phase, Type, TypeData, TypeTable,
+    AddressSpace, FuncId, HiddenData, HiddenParam, HiddenSource, Inst, IntrinsicDef, Module,
+    ParamData, ParamFacts, Passing, Phase, Type, TypeData, TypeTable,
 };
 
 /// A parameter as the launch sees it.
@@ -281,8 +281,7 @@ impl Before {
     pub(crate) fn keeps_checks(&self, module: &Module) -> Result<(), HookErrorKind> {
         let lost = self.checked.iter().find_map(|&(id, inst)| {
             let node = module.functions.get(id)?.insts.get(inst)?;
-            let can_be =
-                node.data.access().is_some() || matches!(node.data, InstData::Assume { .. });
+            let can_be = node.data.access().is_some() || node.data.assumption().is_some();
             let unchecked = can_be && !node.data.can_fault();
             unchecked.then_some(node.location)
         });

@@ -15,7 +15,7 @@ pub struct Facts {
     pub writes: bool,
     /// The check of an index that ends the thread if it fails.
     pub check: Option<Check>,
-    /// Whether it says what holds where control comes to it.
+    /// Whether the operation says what holds where control comes to it.
     pub assumes: bool,
     /// Whether control goes elsewhere than to the next one; [`InstData::control`] says where.
     pub steers: bool,
@@ -70,6 +70,17 @@ pub struct Check {
     pub base: Value,
     /// The index.
     pub index: Value,
+}
+
+/// A condition that is said to hold.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Assumption<'a> {
+    /// A bool.
+    pub cond: Value,
+    /// The condition as it is written, or empty.
+    pub text: &'a str,
+    /// Whether the thread ends where the condition does not hold.
+    pub checked: bool,
 }
 
 impl Facts {
@@ -257,9 +268,25 @@ impl InstData {
         }
     }
 
+    /// The assumption, if the instruction is one.
+    pub fn assumption(&self) -> Option<Assumption<'_>> {
+        match self {
+            InstData::Assume {
+                cond,
+                text,
+                checked,
+            } => Some(Assumption {
+                cond: *cond,
+                text,
+                checked: *checked,
+            }),
+            _ => None,
+        }
+    }
+
     /// Whether the thread can fault at the instruction: by the check of an index or of an assumption.
     pub fn can_fault(&self) -> bool {
-        self.check().is_some() || matches!(self, InstData::Assume { checked: true, .. })
+        self.check().is_some() || self.assumption().is_some_and(|assumed| assumed.checked)
     }
 
     /// Whether the thread can end at the instruction: by a fault, or in a kernel by returning. What is in its regions

@@ -10,7 +10,7 @@
 //! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
 //! host (PTX `fence.sys`) and stores `state` = 1 last.
 
-use crate::{AddressSpace, Check, FuncId, Inst, InstData, Module};
+use crate::{AddressSpace, Check, FuncId, Inst, Module};
 
 /// Device-side head of the fault channel.
 #[derive(Copy, Clone, Debug, Default)]
@@ -86,8 +86,8 @@ pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
             space: AddressSpace::Generic,
             assumed: None,
         };
-        if let InstData::Assume { text, .. } = &node.data {
-            let assumed = Some(text.to_string());
+        if let Some(assumed) = node.data.assumption() {
+            let assumed = Some(assumed.text.to_owned());
             return Some(FaultSite { assumed, ..site });
         }
         let Check { base, index } = node.data.check()?;

@@ -6,7 +6,7 @@ use super::copy::reached;
 use super::cursor::Cursor;
 use crate::fault::fault_insts;
 use crate::{
-    ArrayLen, Check, CompareOp, FuncId, FunctionKind, Inst, InstData, Module, Type, UnaryOp, Value,
+    ArrayLen, Check, CompareOp, FuncId, FunctionKind, Inst, Module, Type, UnaryOp, Value,
     debug_as_text, error_text,
 };
 
@@ -69,12 +69,10 @@ impl Module {
                 let Some(&site) = sites.get(&(id, inst)) else {
                     continue;
                 };
-                match (at.data().check(), at.data()) {
-                    (Some(check), _) => call_if_out_of_bounds(&mut at, check, function, site),
-                    (None, &InstData::Assume { cond, .. }) => {
-                        call_unless(&mut at, cond, function, site);
-                    }
-                    _ => {}
+                if let Some(check) = at.data().check() {
+                    call_if_out_of_bounds(&mut at, check, function, site);
+                } else if let Some(cond) = at.data().assumption().map(|assumed| assumed.cond) {
+                    call_unless(&mut at, cond, function, site);
                 }
             }
         }
