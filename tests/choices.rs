@@ -167,10 +167,13 @@ fn a_kernel_that_chooses_otherwise_is_another_and_says_so() -> Result<()> {
         CompileOptions::default().fast(FastMath::FAST),
     );
     assert_ne!(key(exact)?, key(near)?);
-    assert_ne!(
-        key(CompileOptions::default())?,
-        key(CompileOptions::default().clamped())?
-    );
+    for other in [
+        CompileOptions::default().clamped(),
+        CompileOptions::default().unroll(Unroll::Never),
+        CompileOptions::default().inline_threshold(7),
+    ] {
+        assert_ne!(key(CompileOptions::default())?, key(other)?);
+    }
     Ok(())
 }
 
@@ -179,12 +182,16 @@ fn what_only_kernels_choose_is_refused_in_functions() {
     let refused = DeviceFn::build("f", |k| {
         k.clamped();
         k.max_registers(32);
+        k.unroll(Unroll::Never);
+        k.inline_threshold(0);
         k.fast(FastMath::FLUSH, || k.return_value(k.param("x", Type::F32)));
     });
     let error = refused.unwrap_err().to_string();
     for said in [
         "what an index out of bounds does is said by the kernel",
         "registers are limited by the kernel",
+        "how loops are unrolled is said by the kernel",
+        "what is inlined by its cost is said by the kernel",
         "numbers are flushed to zero in whole kernels",
     ] {
         assert!(error.contains(said), "{error}");
@@ -267,5 +274,65 @@ fn what_is_assumed_takes_away_what_it_decides() -> Result<()> {
     let loads = |inspection: &Inspection| Ok(count(inspection.ptx()?, ["ld.global"]));
     let loads: Result<Vec<_>> = [before, after].iter().map(loads).collect();
     assert_eq!(loads?, [[5], [4]]);
+    Ok(())
+}
+
+/// A function that LLVM inlines by itself, whose calls are told from its bodies by the division.
+#[device_fn]
+fn spread(x: f32, y: f32) -> f32 {
+    let mut sum = x;
+    for _ in 0..y as u32 {
+        sum = sum / y + x;
+    }
+    sum
+}
+
+/// One kernel, written several times: what stands before it is what is compared.
+macro_rules! spreads {
+    ($($(#[$attribute:meta])* $name:ident)*) => {$(
+        $(#[$attribute])*
+        fn $name(x: &[f32], y: &mut [f32]) {
+            let mut sum = 0.0;
+            for i in 0..x.len() {
+                sum += x[i];
+            }
+            y[0] = spread(sum, x[0]);
+            y[1] = spread(x[1], sum);
+        }
+    )*};
+}
+spreads! {
+    #[kernel] as_judged
+    #[kernel(unroll(never))] never_unrolled
+    #[kernel(unroll(3))] by_three
+    #[kernel(inline_threshold(0))] called
+}
+
+/// How many loads a kernel's PTX has, and how many calls of the function.
+fn loads_and_calls(kernel: &impl AsKernel, options: CompileOptions) -> Result<[usize; 2]> {
+    let inspection = inspect(kernel, options)?;
+    let ptx = inspection.ptx()?;
+    let calls = (ptx.lines()).filter(|line| line.contains("call.uni") && line.contains("spread"));
+    Ok([count(ptx, ["ld.global"])[0], calls.count()])
+}
+
+#[test]
+fn what_is_unrolled_and_inlined_is_the_kernels_choice_or_else_that_of_the_options() -> Result<()> {
+    let default = CompileOptions::default;
+    let found = [
+        loads_and_calls(&as_judged, default())?,
+        loads_and_calls(&never_unrolled, default())?,
+        loads_and_calls(&as_judged, default().unroll(Unroll::Never))?,
+        loads_and_calls(&by_three, default())?,
+        loads_and_calls(&by_three, default().unroll(Unroll::Never))?,
+        loads_and_calls(&called, default())?,
+        loads_and_calls(&as_judged, default().inline_threshold(0))?,
+        loads_and_calls(&called, default().inline_threshold(1000))?,
+    ];
+    let (never, three, called) = ([4, 0], [7, 0], [6, 2]);
+    assert_eq!(
+        found,
+        [[6, 0], never, never, three, three, called, called, called]
+    );
     Ok(())
 }

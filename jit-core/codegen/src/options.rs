@@ -1,6 +1,6 @@
 //! What decides the code besides the module and the target.
 
-use kiln_ir::{Bounds, FastMath};
+use kiln_ir::{Bounds, FastMath, Unroll};
 
 use crate::llvm::optimize::OptLevel;
 
@@ -19,6 +19,11 @@ pub struct CompileOptions {
     pub gather_registers: bool,
     /// What floats may do, in all kernels.
     pub fast: FastMath,
+    /// How loops are unrolled in GPU code that do not say it themselves, in kernels that do not either.
+    pub unroll: Unroll,
+    /// Up to which cost LLVM inlines device functions in GPU code that do not say it themselves, in kernels that do not
+    /// either; `None`: as it judges.
+    pub inline_threshold: Option<u32>,
     /// What an index out of bounds does in kernels that do not say it themselves; safe code cannot set it to
     /// [`Bounds::Unchecked`].
     bounds: Bounds,
@@ -32,6 +37,8 @@ impl Default for CompileOptions {
             line_info: false,
             gather_registers: true,
             fast: FastMath::NONE,
+            unroll: Unroll::Auto,
+            inline_threshold: None,
             bounds: Bounds::Checked,
         }
     }
@@ -89,6 +96,37 @@ impl CompileOptions {
         CompileOptions { fast, ..self }
     }
 
+    /// Sets how loops are unrolled that do not say it themselves, in kernels that do not either: not at all, or by a
+    /// factor from 1 to 1024. Code for CPUs unrolls as LLVM judges.
+    ///
+    /// ```
+    /// use kiln_codegen::CompileOptions;
+    /// use kiln_ir::Unroll;
+    ///
+    /// assert_eq!(CompileOptions::default().unroll(Unroll::Never).unroll, Unroll::Never);
+    /// ```
+    #[must_use]
+    pub fn unroll(self, unroll: Unroll) -> CompileOptions {
+        CompileOptions { unroll, ..self }
+    }
+
+    /// Sets up to which cost device functions are inlined that do not say it themselves (`#[inline]`), in kernels that
+    /// do not either. The cost is LLVM's, about five for an instruction. Code for CPUs has no calls.
+    ///
+    /// ```
+    /// use kiln_codegen::CompileOptions;
+    ///
+    /// let options = CompileOptions::default().inline_threshold(100);
+    /// assert_eq!(options.inline_threshold, Some(100));
+    /// ```
+    #[must_use]
+    pub fn inline_threshold(self, cost: u32) -> CompileOptions {
+        CompileOptions {
+            inline_threshold: Some(cost),
+            ..self
+        }
+    }
+
     /// Has an index out of bounds be that of the last element, in kernels that do not say it themselves. An
     /// access of a slice without elements still ends its thread.
     ///
@@ -118,7 +156,8 @@ impl CompileOptions {
     /// ```
     ///
     /// # Safety
-    /// At every launch with these options, every index must be below the length it is used with.
+    /// At every launch with these options, every index must be below the length it is used with, and every assumption
+    /// must hold.
     #[must_use]
     pub unsafe fn unchecked(self) -> CompileOptions {
         CompileOptions {

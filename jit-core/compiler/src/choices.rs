@@ -7,8 +7,8 @@
 
 use crate::codegen::CompileOptions;
 use crate::ir::{
-    ArrayLen, BinaryOp, Bounds, Constant, Cursor, FastMath, Function, FunctionKind, InstData,
-    InstNode, Module, Type, TypeTable, Value,
+    ArrayLen, BinaryOp, Bounds, Choices, Constant, Cursor, FastMath, Function, FunctionKind,
+    InstData, InstNode, Module, Type, TypeTable, Unroll, Value,
 };
 
 /// Writes them out in a specialized module.
@@ -17,11 +17,37 @@ pub(crate) fn write_out(module: &mut Module, options: &CompileOptions) {
     let own = kernel.map(|kernel| kernel.choices).unwrap_or_default();
     let bounds = own.bounds.unwrap_or(options.bounds());
     give_flags(module, own.fast | options.fast);
+    give_limits(module, own, options);
     module.rewrite_each(|at| match bounds {
         Bounds::Checked => {}
         Bounds::Clamped => clamp(at),
         Bounds::Unchecked => leave_out(at),
     });
+}
+
+/// Has loops that do not say how they are unrolled be unrolled as is chosen, and the kernel say what it inlines.
+fn give_limits(module: &mut Module, own: Choices, options: &CompileOptions) {
+    let chosen = match own.unroll {
+        Unroll::Auto => options.unroll,
+        own => own,
+    };
+    if let Some(kernel) = module.kernel() {
+        let choices = &mut module.functions[kernel].choices;
+        choices.unroll = chosen;
+        choices.inline_threshold = own.inline_threshold.or(options.inline_threshold);
+    }
+    if chosen == Unroll::Auto {
+        return;
+    }
+    for (_, function) in module.functions.iter_mut() {
+        for (_, node) in function.insts.iter_mut() {
+            if let InstData::For { unroll, .. } = &mut node.data
+                && *unroll == Unroll::Auto
+            {
+                *unroll = chosen;
+            }
+        }
+    }
 }
 
 /// Puts flags on all operations of floats, those that all functions have and those of the function.

@@ -223,6 +223,10 @@ numbered! {
         FastMath "n",
         /// How many registers a thread of a kernel may have.
         MaxRegisters "n",
+        /// How loops of a kernel are unrolled that do not say it themselves, as in [`Op::For`].
+        Unroll "n",
+        /// Up to which cost functions are inlined in a kernel that do not say it themselves.
+        InlineThreshold "n",
         /// How calls of the function are to be inlined: 1 as a hint, 2 always, 3 never.
         Inline "n",
         /// An attribute for hooks to read: its name, and whether it holds.

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::ops::BitOr;
 
+use crate::Unroll;
+
 /// What an access does whose index is out of bounds.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Bounds {
@@ -116,4 +118,10 @@ pub struct Choices {
     pub fast: FastMath,
     /// How many registers a thread of a kernel may have; 0: as many as it takes.
     pub max_registers: u32,
+    /// How loops of a kernel and of all that it calls are unrolled that do not say it themselves; where that is
+    /// [`Unroll::Auto`], the compile options say.
+    pub unroll: Unroll,
+    /// Up to which cost the optimizer inlines functions in a kernel that do not say it themselves; where that is `None`,
+    /// the compile options say.
+    pub inline_threshold: Option<u32>,
 }

@@ -51,6 +51,10 @@ pub(crate) struct Arguments {
     pub(crate) fast: u32,
     /// How many registers a thread of a kernel may have; 0 if nothing is said.
     pub(crate) max_registers: u32,
+    /// How loops of a kernel are unrolled, as the description has it; 0 if nothing is said.
+    pub(crate) unroll: u32,
+    /// Up to which cost functions are inlined in a kernel.
+    pub(crate) inline_threshold: Option<u32>,
     /// The launch bounds of a kernel.
     pub(crate) bounds: Option<LaunchBounds>,
     /// Attributes for hooks.
@@ -72,6 +76,8 @@ pub(crate) fn read(kind: Kind, tokens: TokenStream, refusals: &mut Refusals) -> 
     let of_kernels = arguments.bounds.is_some()
         || arguments.indices.is_some()
         || arguments.max_registers != 0
+        || arguments.unroll != 0
+        || arguments.inline_threshold.is_some()
         || arguments.fast & FLUSH != 0;
     if kind == Kind::Device && of_kernels {
         refusals.refuse(&tokens, form(kind));
@@ -95,14 +101,15 @@ fn form(kind: Kind) -> &'static str {
     match kind {
         Kind::Kernel => {
             "write `#[kernel]`, or `#[kernel(launch_bounds(256))]` with the largest number of threads a \
-             block, or `#[kernel(launch_bounds(256, 2))]`; `max_registers(64)`; `checked`, `clamped` or \
+             block, or `#[kernel(launch_bounds(256, 2))]`; `max_registers(64)`; `unroll(4)` or `unroll(never)` for loops that \
+             do not say it; `inline_threshold(100)`; `checked`, `clamped` or \
              `unsafe(unchecked)` for what an index out of bounds does; `fast`, or `fast(contract, reassociate, \
              approximate, flush)` with what floats may do; `attribute(fast_math, unroll = 4)` with what hooks \
              are to read; several of them with commas"
         }
         Kind::Device => {
             "write `#[device_fn]`, or `#[device_fn(attribute(fast_math, unroll = 4))]` with what hooks are \
-             to read, or `#[device_fn(fast)]`; launch bounds, registers, `flush` and what an index out of \
+             to read, or `#[device_fn(fast)]`; launch bounds, registers, limits, `flush` and what an index out of \
              bounds does belong to a kernel"
         }
     }
@@ -134,6 +141,17 @@ fn parse(input: ParseStream<'_>) -> syn::Result<Arguments> {
                 }
                 arguments.max_registers = number;
             }
+            "unroll" if arguments.unroll == 0 => {
+                let wish = unroll_wish(&inner.parse()?);
+                arguments.unroll = wish.ok_or_else(|| syn::Error::new(name.span(), ""))?;
+            }
+            "inline_threshold" if arguments.inline_threshold.is_none() => {
+                let cost = inner.parse::<LitInt>()?.base10_parse()?;
+                if !inner.is_empty() {
+                    return Err(syn::Error::new(name.span(), ""));
+                }
+                arguments.inline_threshold = Some(cost);
+            }
             "launch_bounds" if arguments.bounds.is_none() => {
                 arguments.bounds = Some(launch_bounds(&name, &inner)?);
             }
@@ -146,6 +164,18 @@ fn parse(input: ParseStream<'_>) -> syn::Result<Arguments> {
         separator(input)?;
     }
     Ok(arguments)
+}
+
+/// What `#[unroll(..)]` and `unroll(..)` ask for, as the number that `Op::For` has for it.
+pub(crate) fn unroll_wish(wish: &TokenStream) -> Option<u32> {
+    const NEVER: u32 = 1;
+    const FULL: u32 = 2;
+    if let Ok(factor) = syn::parse2::<LitInt>(wish.clone()) {
+        let factor = factor.base10_parse::<u32>().ok()?;
+        return (1..=1024).contains(&factor).then_some(FULL + factor);
+    }
+    let word = syn::parse2::<Ident>(wish.clone()).ok()?;
+    (word == "never").then_some(NEVER)
 }
 
 /// A comma, unless nothing comes any more.

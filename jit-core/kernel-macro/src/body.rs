@@ -531,5 +531,11 @@ fn choices(signature: &Signature) -> Vec<Code> {
     if signature.max_registers != 0 {
         say(Op::MaxRegisters, signature.max_registers);
     }
+    if signature.unroll != 0 {
+        say(Op::Unroll, signature.unroll);
+    }
+    if let Some(cost) = signature.inline_threshold {
+        say(Op::InlineThreshold, cost);
+    }
     parts
 }

@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
 
+use crate::arguments::unroll_wish;
 use crate::body::{Destination, Translator, local};
 use crate::expression::{operator, strip};
 use crate::function::Kind;
@@ -131,7 +132,6 @@ impl Translator<'_> {
     /// What a loop asks for, as the number that `Op::For` has for it.
     fn unroll_wish(&mut self, e: &ExprForLoop) -> u32 {
         const AUTO: u32 = 0;
-        const NEVER: u32 = 1;
         const FULL: u32 = 2;
         let Some(attribute) = e.attrs.iter().find(|a| a.path().is_ident("unroll")) else {
             return AUTO;
@@ -139,14 +139,8 @@ impl Translator<'_> {
         match &attribute.meta {
             syn::Meta::Path(_) => return FULL,
             syn::Meta::List(list) => {
-                let factor = list.parse_args::<syn::LitInt>();
-                let factor = factor.and_then(|factor| factor.base10_parse::<u32>());
-                if let Ok(factor @ 1..=1024) = factor {
-                    return FULL + factor;
-                }
-                let never = list.parse_args::<syn::Ident>();
-                if never.is_ok_and(|word| word == "never") {
-                    return NEVER;
+                if let Some(wish) = unroll_wish(&list.tokens) {
+                    return wish;
                 }
             }
             syn::Meta::NameValue(_) => {}

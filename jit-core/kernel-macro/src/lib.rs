@@ -103,10 +103,12 @@ use proc_macro::TokenStream;
 ///
 /// `#[kernel(launch_bounds(256))]` promises that no block has more than 256 threads,
 /// `launch_bounds(256, 2)` asks for two resident blocks besides. `max_registers(64)` limits the registers of a thread.
+/// `unroll(4)` and `unroll(never)` are for loops that have no `#[unroll]`, `inline_threshold(100)` for functions without
+/// `#[inline]`: up to which cost LLVM inlines them; code for CPUs has no use for either.
 ///
 /// `#[kernel(clamped)]` takes an index out of bounds for that of the last element, in the kernel and all that it calls;
 /// `#[kernel(checked)]` has it end the thread, whatever the compile options say. `#[kernel(unsafe(unchecked))]` leaves
-/// the checks out: whoever writes it promises that at every launch every index is below the length it is used with, and
+/// the checks out: whoever writes it promises that at every launch every index is below the length it is used with and that what it assumes holds, and
 /// lints that look for unsafe code find it.
 ///
 /// `#[kernel(fast(contract, reassociate, approximate, flush))]` says what floats may do besides rounding each result, in

@@ -66,6 +66,10 @@ pub(crate) struct Signature {
     pub(crate) fast: u32,
     /// How many registers a thread of a kernel may have; 0 if nothing is said.
     pub(crate) max_registers: u32,
+    /// How loops of a kernel are unrolled, as the description has it; 0 if nothing is said.
+    pub(crate) unroll: u32,
+    /// Up to which cost functions are inlined in a kernel.
+    pub(crate) inline_threshold: Option<u32>,
     /// Attributes for hooks.
     pub(crate) attributes: Vec<(Ident, Said)>,
     /// How calls of a device function are to be inlined.
@@ -94,6 +98,8 @@ impl Signature {
             indices: arguments.indices,
             fast: arguments.fast,
             max_registers: arguments.max_registers,
+            unroll: arguments.unroll,
+            inline_threshold: arguments.inline_threshold,
             attributes: arguments.attributes,
             inline: crate::attributes::read(kind, &item.attrs, refusals),
         };
@@ -125,6 +131,8 @@ impl Signature {
             indices: None,
             fast: 0,
             max_registers: 0,
+            unroll: 0,
+            inline_threshold: None,
             attributes: Vec::new(),
             inline: Inline::Auto,
         };

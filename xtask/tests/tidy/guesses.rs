@@ -23,15 +23,15 @@ pub(crate) const GROWING: [&str; 6] = [
 pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     // What an operation or a type is, is said in these, which all others ask.
     ("jit-core/ir/src/control.rs", "InstData", 11),
-    ("jit-core/ir/src/facts.rs", "InstData", 2),
+    ("jit-core/ir/src/facts.rs", "InstData", 3),
     ("jit-core/ir/src/operands.rs", "InstData", 6),
     ("jit-core/ir/src/types.rs", "TypeData", 9),
     ("jit-core/ir/src/types/layout.rs", "TypeData", 1),
     // What is not named is not known before threads run, and cannot be asserted.
     ("jit-core/ir/src/assertion.rs", "InstData", 1),
     ("jit-core/interp/src/fold.rs", "InstData", 1),
-    // What has an index that is checked, `check` says.
-    ("jit-core/compiler/src/choices.rs", "InstData", 1),
+    // What has an index that is checked, `check` says; no loop but `for` says how it is unrolled.
+    ("jit-core/compiler/src/choices.rs", "InstData", 2),
     // A rule names what it lets pass; the rest is an error.
     ("jit-core/ir/src/verify/aggregates.rs", "TypeData", 1),
     ("jit-core/ir/src/verify/arithmetic.rs", "TypeData", 1),

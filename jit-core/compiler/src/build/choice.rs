@@ -1,6 +1,6 @@
 //! What a function chooses of what is usually left to the compilation.
 
-use crate::ir::{Bounds, FastMath, FunctionKind};
+use crate::ir::{Bounds, FastMath, FunctionKind, Unroll};
 
 use super::{BuildErrorKind, KernelBuilder};
 
@@ -152,6 +152,59 @@ impl KernelBuilder {
     pub fn max_registers(&self, registers: u32) {
         if self.is_kernel("registers are limited by the kernel, for all that it calls") {
             self.state.borrow_mut().function.choices.max_registers = registers;
+        }
+    }
+
+    /// Has loops of this kernel and of all that it calls be unrolled so that do not say it themselves: not at all, or
+    /// by a factor from 1 to 1024. It changes no result; code for CPUs is unrolled as LLVM judges.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let sum = Kernel::build("sum", |k| {
+    ///     k.unroll(Unroll::Never);
+    ///     let x = k.slice_mut("x", k.ty::<f32>());
+    ///     k.for_(1u32..x.len(), |i| x.at(0).set(x.at(0) + x.at(i)));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[1.0f32, 2.0, 3.0])?;
+    /// assert!(jit.inspect(&sum, args!(&mut x))?.ir().contains("unroll(never)"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn unroll(&self, unroll: Unroll) {
+        if self.is_kernel("how loops are unrolled is said by the kernel, for all that it calls") {
+            self.state.borrow_mut().function.choices.unroll = unroll;
+        }
+    }
+
+    /// Has functions be inlined in this kernel up to a cost, those that do not say it themselves by
+    /// [`KernelBuilder::inline`]. The cost is LLVM's, about five for an instruction. It changes no result; code for CPUs
+    /// has no calls.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let double = Kernel::build("double", |k| {
+    ///     k.inline_threshold(0);
+    ///     let x = k.slice_mut("x", k.ty::<f32>());
+    ///     x.at(0).set(x.at(0) * 2.0);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<f32>(1)?;
+    /// assert!(jit.inspect(&double, args!(&mut x))?.ir().contains("inline_threshold(0)"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn inline_threshold(&self, cost: u32) {
+        if self
+            .is_kernel("what is inlined by its cost is said by the kernel, for all that it calls")
+        {
+            self.state.borrow_mut().function.choices.inline_threshold = Some(cost);
         }
     }
 

@@ -170,7 +170,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `bounds(clamped) fast(contract, flush) max_registers(64)`
+    /// `bounds(clamped) fast(contract, flush) max_registers(64) unroll(never) inline_threshold(0)`
     fn choices(&mut self) -> Parsed<Choices> {
         let mut choices = Choices::default();
         if self.accept_word("bounds") {
@@ -181,6 +181,12 @@ impl Parser<'_> {
         choices.fast = self.fast_flags()?;
         if self.accept_word("max_registers") {
             choices.max_registers = self.in_parentheses("a number of registers")?;
+        }
+        if self.accept_word("unroll") {
+            choices.unroll = self.unroll()?;
+        }
+        if self.accept_word("inline_threshold") {
+            choices.inline_threshold = Some(self.in_parentheses("a cost")?);
         }
         Ok(choices)
     }

@@ -38,7 +38,7 @@ pub(super) use names::{ValueNumbers, name, quote};
 use super::keywords::Keyword;
 use super::{
     ArrayLen, Choices, Constant, Entity, FastMath, FuncId, Function, FunctionKind, HiddenSource,
-    Inline, Inst, InstNode, Location, Module, Passing, Region, Type, TypeData, VerifyError,
+    Inline, Inst, InstNode, Location, Module, Passing, Region, Type, TypeData, Unroll, VerifyError,
 };
 
 /// How many levels of regions and types are printed; the verifier allows fewer.
@@ -376,6 +376,20 @@ impl<'m> Printer<'m> {
         self.fast(choices.fast);
         if choices.max_registers != 0 {
             put!(self, " max_registers({})", choices.max_registers);
+        }
+        self.unroll(choices.unroll);
+        if let Some(threshold) = choices.inline_threshold {
+            put!(self, " inline_threshold({threshold})");
+        }
+    }
+
+    /// ` unroll(4)`, unless that is left to the optimizer.
+    fn unroll(&mut self, unroll: Unroll) {
+        match unroll {
+            Unroll::Auto => {}
+            Unroll::Never => self.text += " unroll(never)",
+            Unroll::Full => self.text += " unroll(full)",
+            Unroll::By(factor) => put!(self, " unroll({factor})"),
         }
     }
 

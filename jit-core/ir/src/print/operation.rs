@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::{Body, Printer, constant_text, name, put, quote};
 use crate::keywords::Keyword;
-use crate::{ConstArg, FuncId, InstData, IntrinsicId, Type, Unroll, Value};
+use crate::{ConstArg, FuncId, InstData, IntrinsicId, Type, Value};
 
 impl<'m> Printer<'m> {
     // flat match
@@ -179,12 +179,7 @@ impl<'m> Printer<'m> {
                 let ty = self.value_ty(body.function, *index);
                 let (index, start, end, step) = (n(index), n(start), n(end), n(step));
                 put!(self, "for {index}: {ty} in {start} .. {end} step {step}");
-                match unroll {
-                    Unroll::Auto => {}
-                    Unroll::Never => self.text += " unroll(never)",
-                    Unroll::Full => self.text += " unroll(full)",
-                    Unroll::By(factor) => put!(self, " unroll({factor})"),
-                }
+                self.unroll(*unroll);
             }
             InstData::Break { depth } => put!(self, "break {depth}"),
             InstData::Continue { depth } => put!(self, "continue {depth}"),

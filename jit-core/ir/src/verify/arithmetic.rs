@@ -98,12 +98,17 @@ impl Rules<'_> {
 
     pub(super) fn counted_loop(&self, ty: Type, unroll: Unroll) -> Rule {
         self.expect(self.is_integer(ty), "a `for` counts in integers", ty)?;
-        match unroll {
-            Unroll::By(factor) if !(1..=MAX_UNROLL).contains(&factor) => Err(format!(
-                "an unroll factor is 1 to {MAX_UNROLL}, not {factor}"
-            )),
-            _ => Ok(()),
-        }
+        wrong_factor(unroll).map_or(Ok(()), Err)
+    }
+}
+
+/// What is wrong with how a loop is to be unrolled.
+pub(super) fn wrong_factor(unroll: Unroll) -> Option<String> {
+    match unroll {
+        Unroll::By(factor) if !(1..=MAX_UNROLL).contains(&factor) => Some(format!(
+            "an unroll factor is 1 to {MAX_UNROLL}, not {factor}"
+        )),
+        _ => None,
     }
 }
 

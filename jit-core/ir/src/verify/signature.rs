@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::arithmetic::wrong_factor;
 use super::{Checker, MAX_VALUE_SCALARS};
 use crate::{
     AddressSpace, FastMath, Function, FunctionKind, Inline, ParamData, Passing, Phase, Type,
-    TypeTable,
+    TypeTable, Unroll,
 };
 
 /// How few and how many registers a thread of a GPU can be limited to.
@@ -117,10 +118,13 @@ impl Signature<'_, '_> {
 
     fn choices(&self) -> Option<String> {
         let choices = self.function.choices;
-        let of_kernels = choices.bounds.is_some() || choices.max_registers != 0;
+        let of_kernels = choices.bounds.is_some()
+            || choices.max_registers != 0
+            || choices.unroll != Unroll::Auto
+            || choices.inline_threshold.is_some();
         if of_kernels && !self.is_kernel() {
             return Some(
-                "only kernels say what bounds and registers are; it holds for what they call"
+                "only kernels say what bounds, registers and limits are; it holds for what they call"
                     .to_owned(),
             );
         }
@@ -128,6 +132,9 @@ impl Signature<'_, '_> {
             return Some(
                 "only a kernel flushes numbers to zero, with all that it calls".to_owned(),
             );
+        }
+        if let Some(message) = wrong_factor(choices.unroll) {
+            return Some(message);
         }
         let registers = choices.max_registers;
         let wrong = !(registers == 0 || (MIN_REGISTERS..=MAX_REGISTERS).contains(&registers));

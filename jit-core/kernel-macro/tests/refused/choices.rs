@@ -21,6 +21,21 @@ fn few_registers(y: &mut [f32]) {
     y[0] = 1.0;
 }
 
+#[kernel(unroll(0))]
+fn no_turns(y: &mut [f32]) {
+    y[0] = 1.0;
+}
+
+#[kernel(inline_threshold(-1))]
+fn negative(y: &mut [f32]) {
+    y[0] = 1.0;
+}
+
+#[device_fn(unroll(4))]
+fn unrolled(x: f32) -> f32 {
+    x
+}
+
 #[device_fn(clamped)]
 fn of_a_kernel(x: &[f32]) -> f32 {
     x[0]

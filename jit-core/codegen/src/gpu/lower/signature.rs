@@ -38,7 +38,7 @@ pub(super) enum Arrival {
 
 /// The cost up to which LLVM inlines a function that may write a variable of its caller's, in place of 2475: some
 /// 4000 instructions. It is no `alwaysinline`, by which functions that call each other twice would grow without end.
-const THRESHOLD_OF_CALLERS_MEMORY: &str = "20000";
+const THRESHOLD_OF_CALLERS_MEMORY: u32 = 20_000;
 
 impl<'ctx> ModuleLowering<'_, 'ctx> {
     pub(super) fn arrival(&self, function: &Function, param: &ParamData) -> Arrival {
@@ -139,9 +139,9 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         };
         if let Some(inline) = inline {
             declared.add_attribute(AttributeLoc::Function, self.enum_attribute(inline, 0));
-        } else if !kernel && self.works_on_callers_memory(function) {
+        } else if !kernel && let Some(cost) = self.inline_threshold(function) {
             let threshold = (self.context)
-                .create_string_attribute("function-inline-threshold", THRESHOLD_OF_CALLERS_MEMORY);
+                .create_string_attribute("function-inline-threshold", &cost.to_string());
             declared.add_attribute(AttributeLoc::Function, threshold);
         }
         if self.flushes() {
@@ -154,6 +154,15 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
             self.kernel_attributes(function, declared)?;
         }
         Ok(declared)
+    }
+
+    /// Up to which cost a function is inlined that does not say it itself; `None`: as LLVM judges.
+    fn inline_threshold(&self, function: &Function) -> Option<u32> {
+        let kernel = self.module.kernel().map(|id| &self.module.functions[id]);
+        let chosen = kernel.and_then(|kernel| kernel.choices.inline_threshold);
+        chosen.or_else(|| {
+            (self.works_on_callers_memory(function)).then_some(THRESHOLD_OF_CALLERS_MEMORY)
+        })
     }
 
     /// Whether a function may write a variable of its caller's. Called, it keeps that in local memory; inlined, in

@@ -199,6 +199,8 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::Bounds
             | Op::FastMath
             | Op::MaxRegisters
+            | Op::Unroll
+            | Op::InlineThreshold
             | Op::Inline
             | Op::SayBool
             | Op::SayInt

@@ -124,12 +124,7 @@ impl<'k> Cursor<'_, '_, 'k> {
     fn for_(&mut self) {
         let front = self.front();
         let (inclusive, reversed) = (self.code.flag(), self.code.flag());
-        let unroll = match self.code.number() {
-            0 => Unroll::Auto,
-            1 => Unroll::Never,
-            2 => Unroll::Full,
-            factor => Unroll::By(factor - 2),
-        };
+        let unroll = self.unroll();
         let variable = self.code.number();
         let range = Range {
             start: self.eval().eager(),
@@ -153,6 +148,16 @@ impl<'k> Cursor<'_, '_, 'k> {
             Op::Continue => front.continue_(self.code.number()),
             Op::Return => front.return_(),
             _ => front.return_value(self.eval()),
+        }
+    }
+
+    /// How a loop is unrolled.
+    fn unroll(&mut self) -> Unroll {
+        match self.code.number() {
+            0 => Unroll::Auto,
+            1 => Unroll::Never,
+            2 => Unroll::Full,
+            factor => Unroll::By(factor - 2),
         }
     }
 
@@ -193,6 +198,8 @@ impl<'k> Cursor<'_, '_, 'k> {
                 builder.fast_math(FastMath::from_bits(self.code.number() as u8));
             }
             Op::MaxRegisters => builder.max_registers(self.code.number()),
+            Op::Unroll => builder.unroll(self.unroll()),
+            Op::InlineThreshold => builder.inline_threshold(self.code.number()),
             Op::Inline => builder.inline(match self.code.number() {
                 1 => Inline::Hint,
                 2 => Inline::Always,
