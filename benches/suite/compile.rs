@@ -335,15 +335,20 @@ impl Launcher for Look<'_> {
 fn print(of: &str, name: &str, ways: [Parts; 4]) {
     let [checked, unchecked, host, host_unchecked] = ways;
     let label = format!("{of}: {name}");
+    let told = |ms: f64| match ms.is_finite() {
+        true => format!("{ms:.2}"),
+        // Not compiled that way.
+        false => "-".to_owned(),
+    };
     println!(
-        "{label:<28} {:>8.2} {:>9.2} {:>7.2} {:>7.2} {:>8.2} {:>8.2} {:>9.2}",
-        checked.all,
-        unchecked.all,
-        checked.hooks,
-        checked.passes,
-        checked.emission,
-        host.all,
-        host_unchecked.all
+        "{label:<28} {:>8} {:>9} {:>7} {:>7} {:>8} {:>8} {:>9}",
+        told(checked.all),
+        told(unchecked.all),
+        told(checked.hooks),
+        told(checked.passes),
+        told(checked.emission),
+        told(host.all),
+        told(host_unchecked.all)
     );
     let ways = ways.map(Parts::json);
     println!(
@@ -358,7 +363,8 @@ fn least(samples: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn pipeline(passes: String) -> Hook {
-    Hook::new("passes").pass_pipeline(move |_, pipeline| {
+    let hook = Hook::new("passes").key("passes", &passes);
+    hook.pass_pipeline(move |_, pipeline| {
         pipeline.clone_from(&passes);
         Ok(())
     })

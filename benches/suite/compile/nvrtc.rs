@@ -1,7 +1,7 @@
 //! NVRTC, opened where there is one: NVIDIA's compiler from CUDA C++ to PTX as a library, which is what a program that
 //! compiles kernels while it runs takes instead of Kiln.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut};
 
@@ -10,14 +10,14 @@ use libloading::Library;
 /// Names that the system's loader may find the library under, newest first.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 
-/// What nvcc has from the C library's `math.h`, which NVRTC does without.
-const INFINITY: &str = "-DINFINITY=__int_as_float(0x7f800000)";
-
-/// What has it compile what it has compiled before (13.0), of which the driver keeps the code.
+/// Has NVRTC compile what it has compiled before, which it otherwise keeps on disk and only looks up.
 const NO_CACHE: &str = "--no-cache";
 
-/// What it says of an option that it does not know (`NVRTC_ERROR_INVALID_OPTION`).
+/// NVRTC's answer to an option that it does not know.
 const INVALID_OPTION: c_int = 5;
+
+/// What nvcc has from the C library's `math.h`, which NVRTC does without.
+const INFINITY: &str = "-DINFINITY=__int_as_float(0x7f800000)";
 
 /// A program of NVRTC's.
 type Program = *mut c_void;
@@ -91,22 +91,29 @@ impl Nvrtc {
     pub fn ptx(&self, source: &str, sm: u32) -> String {
         let source = CString::new(source).expect("a source without zeros");
         let architecture = format!("--gpu-architecture=compute_{sm}");
-        let options = [&*architecture, INFINITY, NO_CACHE];
-        let options = options.map(|option| CString::new(option).expect("text"));
-        let options = options.each_ref().map(|option| option.as_ptr());
+        self.compile(&source, &[&architecture, INFINITY, NO_CACHE])
+            .or_else(|| self.compile(&source, &[&architecture, INFINITY]))
+            .expect("NVRTC knows the options")
+    }
+
+    /// The PTX of a source; `None` if NVRTC does not know one of the options.
+    fn compile(&self, source: &CStr, options: &[&str]) -> Option<String> {
+        let options = options
+            .iter()
+            .map(|&option| CString::new(option).expect("text"));
+        let options: Vec<CString> = options.collect();
+        let options: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
         let mut program = null_mut();
         // SAFETY: the strings end with zeros and outlive the calls; the program is destroyed once, at the end.
         unsafe {
             let name = c"twin.cu".as_ptr();
             let made = (self.create)(&raw mut program, source.as_ptr(), name, 0, null(), null());
             assert_eq!(made, 0, "NVRTC takes the source");
-            let compile = |n| (self.compile)(program, n, options.as_ptr());
-            let compiled = match compile(options.len() as c_int) {
-                INVALID_OPTION => compile(options.len() as c_int - 1),
-                compiled => compiled,
-            };
-            assert_eq!(compiled, 0, "{}", text(program, self.log_size, self.log));
-            let ptx = text(program, self.size, self.ptx);
+            let compiled = (self.compile)(program, options.len() as c_int, options.as_ptr());
+            let ptx = (compiled != INVALID_OPTION).then(|| {
+                assert_eq!(compiled, 0, "{}", text(program, self.log_size, self.log));
+                text(program, self.size, self.ptx)
+            });
             (self.destroy)(&raw mut program);
             ptx
         }
