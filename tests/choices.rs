@@ -329,10 +329,10 @@ fn what_is_unrolled_and_inlined_is_the_kernels_choice_or_else_that_of_the_option
         loads_and_calls(&as_judged, default().inline_threshold(0))?,
         loads_and_calls(&called, default().inline_threshold(1000))?,
     ];
-    let (never, three, called) = ([4, 0], [7, 0], [6, 2]);
+    let (never, three, calls) = ([4, 0], [7, 0], [6, 2]);
     assert_eq!(
         found,
-        [[6, 0], never, never, three, three, called, called, called]
+        [[6, 0], never, never, three, three, calls, calls, calls]
     );
     Ok(())
 }
