@@ -24,7 +24,7 @@ pub(super) struct Instruction<'a> {
 }
 
 impl Instruction<'_> {
-    fn is_branch(&self) -> bool {
+    pub(super) fn is_branch(&self) -> bool {
         self.opcode.starts_with("bra")
     }
 

@@ -12,7 +12,7 @@
 //! | `pairs` | pairs of 16-bit integers with a constant |
 //! | `slow` | counts of the zeros below the lowest one and above the highest |
 //! | `differences` | absolute differences, and sums of them |
-//! | `strides` | addresses of unrolled loops, each by a stride of its own |
+//! | `strides`, `running` | addresses of unrolled loops, each by a stride of its own, from a base and an offset |
 //! | `gathers` | loops whose loads give the addresses of others, with too few registers for several at once |
 //! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
 //!
@@ -27,6 +27,7 @@ mod loops;
 mod narrow;
 mod pairs;
 mod pressure;
+mod running;
 mod short;
 mod slow;
 mod strides;

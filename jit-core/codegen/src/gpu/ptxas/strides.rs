@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::code::{Code, Instruction, Register};
 use super::loops::{innermost, runs_before};
+use super::running::{is_all_of, run_through};
 use super::text::functions;
 
 /// The fewest strides that are to be needed no more.
@@ -50,11 +51,24 @@ fn chain_function(function: &str) -> Cow<'_, str> {
         return Cow::Borrowed(function);
     };
     let values = Values::of(&code);
-    let blocks = innermost(&code).concat();
-    let sums = blocks.iter().flat_map(|&block| values.chained(block));
-    let lines: HashMap<usize, String> = sums
-        .map(|sum| (code.instructions[sum.at].line, sum.text(&code)))
-        .collect();
+    let mut lines = Lines::new();
+    for blocks in innermost(&code) {
+        for &block in &blocks {
+            let chains = values.chained(block);
+            for sum in chains.iter().flat_map(|chain| &chain.sums) {
+                lines.insert(code.instructions[sum.at].line, sum.text(&code));
+            }
+            if is_all_of(&code, &blocks, block) {
+                run_through(
+                    (function, &code),
+                    &values,
+                    (&blocks, block),
+                    &chains,
+                    &mut lines,
+                );
+            }
+        }
+    }
     if lines.is_empty() {
         return Cow::Borrowed(function);
     }
@@ -63,16 +77,19 @@ fn chain_function(function: &str) -> Cow<'_, str> {
     Cow::Owned(written.collect())
 }
 
+/// What is in place of lines.
+pub(super) type Lines = HashMap<usize, String>;
+
 /// A sum as it is to be written, in place of an instruction.
 #[derive(Copy, Clone)]
-struct Sum {
-    at: usize,
-    result: Register,
-    terms: [Register; 2],
+pub(super) struct Sum {
+    pub(super) at: usize,
+    pub(super) result: Register,
+    pub(super) terms: [Register; 2],
 }
 
 impl Sum {
-    fn text(self, code: &Code<'_>) -> String {
+    pub(super) fn text(self, code: &Code<'_>) -> String {
         let [one, other] = self.terms.map(|term| code.names[term]);
         let (width, result) = (32 * code.words[self.result], code.names[self.result]);
         format!("\tadd.s{width} \t{result}, {one}, {other};\n")
@@ -81,14 +98,14 @@ impl Sum {
 
 /// What strides are made of: a register, or what it is as a number of 64 bits, with a sign or without.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Unit {
+pub(super) struct Unit {
     register: Register,
     widened: Option<bool>,
 }
 
 /// How many times each unit is in a sum; none is in it 0 times.
 #[derive(Clone, PartialEq, Eq, Default)]
-struct Form(BTreeMap<Unit, i64>);
+pub(super) struct Form(BTreeMap<Unit, i64>);
 
 impl Form {
     fn of(unit: Unit) -> Form {
@@ -96,7 +113,7 @@ impl Form {
     }
 
     /// This and some times another one.
-    fn plus(mut self, other: &Form, times: i64) -> Form {
+    pub(super) fn plus(mut self, other: &Form, times: i64) -> Form {
         for (unit, count) in &other.0 {
             let sum = self.0.entry(*unit).or_default();
             *sum = sum.wrapping_add(count.wrapping_mul(times));
@@ -107,22 +124,22 @@ impl Form {
 }
 
 /// Sums of one base, each of which is the one before and the same step.
-struct Chain {
+pub(super) struct Chain {
+    /// The sum that it begins with, which is written as it is.
+    pub(super) begin: Sum,
     /// The register that has the step, if one is known.
-    step: Option<(Register, Form)>,
-    /// What the first one adds to the base.
-    first: Register,
+    pub(super) step: Option<(Register, Form)>,
     /// The last of the sums, and what is in it besides the base.
-    last: Register,
-    added: Form,
-    sums: Vec<Sum>,
+    pub(super) last: Register,
+    pub(super) added: Form,
+    pub(super) sums: Vec<Sum>,
 }
 
 /// Where the registers of a function get their values.
-struct Values<'c, 'a> {
+pub(super) struct Values<'c, 'a> {
     code: &'c Code<'a>,
     /// The instruction that makes a register, if it is one, and always does.
-    makers: Vec<Option<usize>>,
+    pub(super) makers: Vec<Option<usize>>,
 }
 
 impl<'c, 'a> Values<'c, 'a> {
@@ -142,6 +159,16 @@ impl<'c, 'a> Values<'c, 'a> {
             makers[register] = None;
         }
         Values { code, makers }
+    }
+
+    /// What a register is the sum of.
+    pub(super) fn sum(&self, register: Register) -> Form {
+        self.form(register, LOOKED_THROUGH, &mut Vec::new())
+    }
+
+    /// Whether a register, and all that is known of it, has its present value wherever `at` runs.
+    pub(super) fn is_known(&self, register: Register, at: usize) -> bool {
+        self.is_present(register, LOOKED_THROUGH, at)
     }
 
     /// What a register is the sum of, and the registers on the way there with what they are.
@@ -189,8 +216,8 @@ impl<'c, 'a> Values<'c, 'a> {
         })
     }
 
-    /// The sums of a block that are to be written in another way.
-    fn chained(&self, block: usize) -> Vec<Sum> {
+    /// The chains of a block that are worth it.
+    fn chained(&self, block: usize) -> Vec<Chain> {
         let mut open: HashMap<Register, Vec<Chain>> = HashMap::new();
         let mut done = Vec::new();
         for at in self.code.blocks[block].instructions.clone() {
@@ -210,8 +237,8 @@ impl<'c, 'a> Values<'c, 'a> {
             }
         }
         done.extend(open.into_values().flatten());
-        let sums = done.into_iter().map(|chain| chain.sums);
-        sums.filter(|sums| sums.len() >= SPARED).flatten().collect()
+        done.retain(|chain| chain.sums.len() >= SPARED);
+        done
     }
 
     /// Begins chains of a base with a sum, or goes on with one; whether the sum is one of a chain.
@@ -231,7 +258,7 @@ impl<'c, 'a> Values<'c, 'a> {
             };
             let mut steps = known.iter().filter(|(_, known)| *known == by);
             let are_present = |step| {
-                let mut all = [step, added, chain.first].into_iter();
+                let mut all = [step, added, chain.begin.terms[1]].into_iter();
                 all.all(|register| self.is_present(register, LOOKED_THROUGH, at))
             };
             if let Some(&(step, _)) = steps.find(|(step, _)| are_present(*step)) {
@@ -248,7 +275,11 @@ impl<'c, 'a> Values<'c, 'a> {
             let first = Some((added, form.clone()));
             open.extend([None, first].map(|step| Chain {
                 step,
-                first: added,
+                begin: Sum {
+                    at,
+                    result,
+                    terms: [base, added],
+                },
                 last: result,
                 added: form.clone(),
                 sums: Vec::new(),
@@ -259,7 +290,7 @@ impl<'c, 'a> Values<'c, 'a> {
 }
 
 /// The two ways to see a sum of registers as a base and what is added.
-fn terms(sum: &Instruction<'_>) -> impl Iterator<Item = [Register; 2]> {
+pub(super) fn terms(sum: &Instruction<'_>) -> impl Iterator<Item = [Register; 2]> {
     let both = match (sum.reads.as_slice(), sum.writes.as_slice()) {
         (&[one, other], [_]) if matches!(sum.opcode, "add.s64" | "add.s32") && !sum.conditional => {
             Some([[one, other], [other, one]])
