@@ -191,10 +191,24 @@ fn inspect_tells_what_is_compiled_with_few_passes() {
     let (few, why) = inspect(nested, 65);
     assert_ne!(few, all);
     assert_eq!(why.as_deref(), Some("its loops are 65 deep, more than 64"));
-    let (few, why) = inspect(branches, 10_001);
+    let (few, why) = inspect(branches, 2_501);
     assert_ne!(few, all);
-    let why = why.expect("it has a branch and what is behind it ten thousand times");
-    assert!(why.ends_with(" blocks, more than 20000"), "{why}");
+    let why = why.expect("it has a branch and what is behind it 2,501 times");
+    assert!(why.ends_with(" blocks, more than 5000"), "{why}");
+    let (few, why) = inspect(statements, 30_000);
+    assert_ne!(few, all);
+    let why = why
+        .expect("it has an addition, and a load and a store of a variable, thirty thousand times");
+    assert!(why.ends_with(" instructions, more than 64000"), "{why}");
+}
+
+/// Statements one after the other.
+fn statements(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let sum = k.var("sum", data.z.at(data.i).get());
+    for j in 0..size {
+        sum.set(sum.get() + j);
+    }
+    data.z.at(data.i).set(sum.get());
 }
 
 /// Loops in loops, of which the innermost goes out of bounds in some threads after some turns. Threads

@@ -9,7 +9,7 @@
 //!   ([`Effort::Quick`]), which take time that grows as the kernel does.
 //!
 //! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested, and those that compare
-//! blocks: kernels with loops deeper than [`DEEP`], or of more than [`MANY`] blocks, get few passes, too
+//! blocks: kernels with loops deeper than [`DEEP`], or of more than [`MANY`] blocks or [`LONG`] instructions, get few passes, too
 //! ([`EffortForGpu`]). What `ptxas` takes is its own.
 
 use std::ffi::{CStr, c_int};
@@ -33,16 +33,19 @@ use super::optimize::OptLevel;
 /// register: with LLVM's 10000, most of the time of a kernel with 100 checked stores went there, for code
 /// that was longer. The second bounds how many accesses to memory a scheduler compares in pairs (1000).
 /// The next two leave loops to the loop vectorizer only where their metadata asks for it: `default<O3>` switches
-/// it on whatever a pipeline's options say. The last has GVN remove what is redundant on all ways to a place, and not make
+/// it on whatever a pipeline's options say. The next has GVN remove what is redundant on all ways to a place, and not make
 /// what is so on some of them redundant on all: that takes time that grows with the square of how many blocks there are,
 /// and makes code for GPUs longer (`benches/RESULTS.md`). A pipeline asks for it by `gvn<pre>`, as those for CPUs do.
-const KNOBS: [&CStr; 6] = [
+/// The last says from how many blocks on what prepares a function for the selection of instructions does not begin again at
+/// its first block each time that it has changed branches (10000).
+const KNOBS: [&CStr; 7] = [
     c"kiln",
     c"-grow-region-complexity-budget=1000",
     c"-dag-maps-huge-region=300",
     c"-vectorize-loops=false",
     c"-interleave-loops=false",
     c"-enable-pre=false",
+    c"-cgpp-huge-func=300",
 ];
 
 /// Sets LLVM's knobs, which are global. To be called once LLVM is open, and again at will.
@@ -109,8 +112,12 @@ impl Effort {
 const DEEP: usize = 64;
 
 /// The most blocks that LLVM's pipelines for GPUs are used for, of a module as Kiln writes it. A bounds check makes
-/// one, a branch two or three.
-const MANY: usize = 20_000;
+/// one, a branch two or three. 3,000 of branches take two seconds, 12,000 half a minute.
+const MANY: usize = 5_000;
+
+/// The most instructions that LLVM's pipelines for GPUs are used for, of a module as Kiln writes it: one block of as many
+/// takes twice the time for each that a block of a tenth takes.
+const LONG: usize = 64_000;
 
 /// The passes for a GPU.
 pub(crate) struct EffortForGpu {
@@ -126,12 +133,17 @@ impl EffortForGpu {
         let depths = kernel.functions.values();
         let deepest = depths.map(|function| loops_around(function, function.body));
         let deepest = deepest.max().unwrap_or(0);
-        let blocks = module.get_functions().map(|f| f.count_basic_blocks());
-        let blocks: usize = blocks.map(|count| count as usize).sum();
-        let reduced = match (deepest > DEEP, blocks > MANY) {
-            (true, _) => Some(format!("its loops are {deepest} deep, more than {DEEP}")),
-            (_, true) => Some(format!("it has {blocks} blocks, more than {MANY}")),
-            _ => None,
+        let (blocks, instructions) = count(module);
+        let reduced = if deepest > DEEP {
+            Some(format!("its loops are {deepest} deep, more than {DEEP}"))
+        } else if blocks > MANY {
+            Some(format!("it has {blocks} blocks, more than {MANY}"))
+        } else if instructions > LONG {
+            Some(format!(
+                "it has {instructions} instructions, more than {LONG}"
+            ))
+        } else {
+            None
         };
         let passes = match reduced {
             Some(_) => OptLevel::O0.host_pipeline(),
@@ -139,6 +151,17 @@ impl EffortForGpu {
         };
         EffortForGpu { passes, reduced }
     }
+}
+
+/// How many blocks and instructions a module has.
+fn count(module: &Module<'_>) -> (usize, usize) {
+    let blocks = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_block_iter());
+    let each = blocks.map(|block| block.get_instructions().count());
+    each.fold((0, 0), |(blocks, all), instructions| {
+        (blocks + 1, all + instructions)
+    })
 }
 
 /// How deep loops are nested in a region.
