@@ -368,35 +368,29 @@ impl Versions<'_> {
         }
     }
 
-    /// The loops whose counters an index of the thread's own memory is made of.
+    /// The loops whose counters addresses of the thread's own memory are made of.
     fn counters_of_own_memory(&self, inside: &Inside) -> HashSet<Inst> {
         let (mut loops, mut seen) = (HashSet::new(), HashSet::new());
-        let indices = inside.insts().filter_map(|inst| self.own_element(inst));
-        let mut open: Vec<Value> = indices.collect();
-        while let Some(value) = open.pop() {
-            match self.function.values[value].def {
-                _ if !seen.insert(value) => {}
-                ValueDef::Index(the_loop) => drop(loops.insert(the_loop)),
-                ValueDef::Inst(inst) => self.function.insts[inst]
-                    .data
-                    .for_each_operand(|operand| open.push(operand)),
-                ValueDef::Param(_) => {}
+        let mut open: Vec<Inst> = inside.insts().filter(|&inst| self.is_own(inst)).collect();
+        while let Some(inst) = open.pop() {
+            if !seen.insert(inst) {
+                continue;
             }
+            let data = &self.function.insts[inst].data;
+            data.for_each_operand(|operand| match self.function.values[operand].def {
+                ValueDef::Index(the_loop) => drop(loops.insert(the_loop)),
+                ValueDef::Inst(inst) => open.push(inst),
+                ValueDef::Param(_) => {}
+            });
         }
         loops
     }
 
-    /// The index of an element of the thread's own memory.
-    fn own_element(&self, inst: Inst) -> Option<Value> {
-        let node = &self.function.insts[inst];
-        let (InstData::ElementPtr { index, .. }
-        | InstData::SliceIndex { index, .. }
-        | InstData::PtrOffset { index, .. }) = node.data
-        else {
-            return None;
-        };
-        let address = self.types.address(self.function.type_of(node.result?))?;
-        (address.space == AddressSpace::Local).then_some(index)
+    /// Whether an instruction gives an address of the thread's own memory.
+    fn is_own(&self, inst: Inst) -> bool {
+        let result = self.function.insts[inst].result;
+        let address = result.and_then(|value| self.types.address(self.function.type_of(value)));
+        address.is_some_and(|address| address.space == AddressSpace::Local)
     }
 
     /// The fast version, and after it the loop from its start if an index was out of bounds.
