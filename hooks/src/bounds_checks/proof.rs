@@ -320,15 +320,11 @@ impl Looked {
                     lanes::guards(before.function, (cond, true), &mut self.guards);
                     self.region(before, then_region, (false, None));
                     self.guards.truncate(known);
-                    if before.block.is_some() {
-                        lanes::guards(before.function, (cond, false), &mut self.guards);
-                    }
                     if let Some(region) = else_region {
                         lanes::guards(before.function, (cond, false), &mut self.guards);
                         self.region(before, region, (false, None));
                         self.guards.truncate(known);
                     }
-                    self.guards.truncate(known);
                 }
                 Control::For { body, .. } => self.region(before, body, (false, None)),
                 Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
