@@ -200,7 +200,8 @@ fn all_measured() -> Vec<Measured> {
         measured("mandelbrot", bench::mandelbrot, PIXELS, 1, |b, list| {
             list(args!(&mut b.counts, 1u32))
         }),
-        measured("histogram", bench::histogram, LINE, 1, |b, list| {
+        // One in each of two versions.
+        measured("histogram", bench::histogram, LINE, 2, |b, list| {
             list(args!(&b.keys, &mut b.counts))
         }),
     ]
@@ -426,4 +427,33 @@ fn cold_targets(text: &str) -> HashMap<&str, usize> {
         }
     }
     cold
+}
+
+#[kernel]
+fn reversed(x: &[f32], y: &mut [f32]) {
+    let tile = shared!([f32; 256]);
+    let (t, i) = (thread_idx().x, global_id().x);
+    tile[t] = x[i];
+    barrier();
+    y[i] = tile[255 - t];
+}
+
+/// A block that stays in bounds has all its threads up to the end, so nothing is stored under a mask: neither a check nor
+/// the kernel's end leaves a mask of those that are still there.
+#[test]
+fn blocks_that_stay_in_bounds_store_without_masks() {
+    let jit = Jit::on(Device::cpu());
+    let x = jit.zeros::<f32>(256).expect("memory");
+    let mut y = jit.zeros::<f32>(256).expect("memory");
+    let inspection = jit.inspect_block(&reversed, 256, args!(&x, &mut y));
+    let inspection = inspection.expect("code for this CPU");
+    let llvm = inspection.llvm().expect("it is compiled");
+    // What is put on the stack, lane by lane, has the alignment of a vector.
+    let is_store =
+        |line: &&str| line.trim_start().starts_with("store <") && line.ends_with("align 4");
+    let stores = llvm.lines().filter(is_store);
+    assert!(
+        stores.filter(|line| line.contains("float>")).count() >= 2,
+        "{llvm}"
+    );
 }

@@ -237,6 +237,56 @@ kernel @loops(%0 a: slice<generic, u32>, %1 n: u32, %2 m: u32) {{
     assert!(faults > 100 && free > 100, "{faults} {free}");
 }
 
+/// What one thread reads of `%0` behind an `if`, where `%1` is its index: each leaves what is there by one if the condition is
+/// taken for one that is a little stronger.
+const GUARDED: [&str; 6] = [
+    "%5: bool = ge %1, %3\nif %5 {\n%6: u32 = sub %1, %4\n%7: ptr<generic, u32> = slice_index %0, %6\n%8: u32 = load %7\n}",
+    "%5: bool = lt %1, %3\nif %5 {\n} else {\n%6: u32 = sub %1, %4\n%7: ptr<generic, u32> = slice_index %0, %6\n%8: u32 = load %7\n}",
+    "%5: bool = gt %1, %3\nif %5 {\n%6: u32 = sub %1, %4\n%7: ptr<generic, u32> = slice_index %0, %6\n%8: u32 = load %7\n}",
+    "%5: u32 = rem %1, %3\n%6: bool = eq %5, %2\nif %6 {\n%7: u32 = add %1, %4\n%8: ptr<generic, u32> = slice_index %0, %7\n%9: u32 = load %8\n}",
+    "%5: u32 = rem %1, %3\n%6: bool = eq %5, %4\nif %6 {\n%7: ptr<generic, u32> = slice_index %0, %1\n%8: u32 = load %7\n}\n%9: bool = ne %5, %2\nif %9 {\n%10: ptr<generic, u32> = slice_index %0, %1\n%11: u32 = load %10\n}",
+    "%5: u32 = slice_len %0\n%6: bool = le %1, %5\nif %6 {\n%7: ptr<generic, u32> = slice_index %0, %1\n%8: u32 = load %7\n}",
+];
+
+/// Each of them, for each number of threads and each length around it.
+#[test]
+fn what_a_condition_says_is_no_more_than_it_says() {
+    let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
+    let mut free = 0;
+    for form in GUARDED {
+        // Numbers that are compared with and subtracted.
+        for (three, four) in [(3, 4), (3, 1), (2, 2)] {
+            let text = format!(
+                "module loops legal
+
+kernel @loops(%0 a: slice<generic, u32>) {{
+  %1: u32 = intrinsic thread_idx.x()
+  %2: u32 = const 0
+  %3: u32 = const {three}
+  %4: u32 = const {four}
+  {form}
+}}
+"
+            );
+            for (threads, length) in (1..10).flat_map(|threads| (1..12).map(move |n| (threads, n)))
+            {
+                let case = Case {
+                    block: [threads, 1, 1],
+                    args: vec![Arg::Buffer(0)],
+                    buffers: vec![vec![0; 4 * length]],
+                    ..of_text(&text, [0, 0])
+                };
+                let without = hooked_for(on_a_cpu(), &case, &hooks).expect("the hook takes it");
+                let expected = InterpreterRunner.run(&case);
+                let found = InterpreterRunner.run(&without);
+                assert_eq!(found, expected, "{threads} {length}\n{}", without.module);
+                free += usize::from(unchecked(&without) > 0);
+            }
+        }
+    }
+    assert!(free > 500, "{free}");
+}
+
 /// Lengths of a slice, turns, numbers and threads.
 fn sizes() -> impl Iterator<Item = (usize, u32, u32, u32)> {
     (1..12).flat_map(|length| {

@@ -56,7 +56,7 @@ impl Problems {
         }
     }
 
-    /// Notes a problem at an instruction.
+    /// Notes a problem at an instruction. Of copies of one, as hooks make them, it is noted once.
     pub fn at(
         &mut self,
         module: &Module,
@@ -65,11 +65,14 @@ impl Problems {
         message: impl Into<String>,
     ) {
         let location = module.functions[function].insts[inst].location;
-        self.0.push(Problem {
+        let problem = Problem {
             at: module.display_location(location),
             function: module.functions[function].name.clone(),
             message: message.into(),
-        });
+        };
+        if !self.0.contains(&problem) {
+            self.0.push(problem);
+        }
     }
 
     /// Notes a problem of a whole function.
