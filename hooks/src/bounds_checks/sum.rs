@@ -403,9 +403,18 @@ fn product(
             Some(_) if product.counter.is_some() => return None,
             Some(value) => {
                 let ty = before.function.type_of(fixed);
-                if before.function.type_of(value) != ty {
+                let [bits, own] = [value, fixed].map(|value| {
+                    let scalar = before.function.type_of(value).as_scalar();
+                    scalar.map(|scalar| scalar.bits())
+                });
+                if bits != own {
                     return None;
                 }
+                // Of the other sign it has the same bits, and so has the product.
+                let value = match before.function.type_of(value) {
+                    same if same == ty => value,
+                    _ => before.put(InstData::Cast { arg: value }, ty),
+                };
                 let (op, args) = (BinaryOp::Mul, [value, fixed]);
                 before.put(InstData::Binary { op, args }, ty)
             }
