@@ -372,9 +372,9 @@ fn bound(
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bound {
     guard: Guard,
-    /// Whether it says how large the value is at most, or at least.
+    /// Whether the guard says how large the value is at most, or at least.
     pub(super) is_most: bool,
-    /// What it is at most, if that is a counter.
+    /// The most that the value is, if that is made of a counter.
     pub(super) below: Option<Below>,
 }
 
