@@ -94,7 +94,7 @@ impl Versions<'_> {
         loops
     }
 
-    /// Those of the instructions that check an index.
+    /// The instructions among these that check an index.
     fn checks(&self, insts: impl Iterator<Item = Inst>) -> HashSet<Inst> {
         let checks = |inst: &Inst| self.function.insts[*inst].data.check().is_some();
         insts.filter(checks).collect()
