@@ -3,6 +3,7 @@
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
+use kiln_ir::TypeTable;
 use kiln_ir::code::Code;
 
 use super::inline_ptx::WrittenPtx;
@@ -31,6 +32,11 @@ pub(super) trait BackEnd: Sized {
         Ok(())
     }
 
+    /// Passes that it needs for a kernel, if not those that any GPU's code gets.
+    fn effort(&self, _types: &TypeTable) -> Option<EffortForGpu> {
+        None
+    }
+
     /// Makes the code, and may change the module.
     ///
     /// # Errors
@@ -48,7 +54,7 @@ pub(super) struct GpuKernel<'a, B> {
     back_end: B,
 }
 
-impl<'a, B> GpuKernel<'a, B> {
+impl<'a, B: BackEnd> GpuKernel<'a, B> {
     /// Lowers a kernel.
     ///
     /// # Errors
@@ -60,8 +66,10 @@ impl<'a, B> GpuKernel<'a, B> {
         back_end: B,
     ) -> Result<GpuKernel<'a, B>, BackendError> {
         let (module, written) = lower(&job, &machine, dialect)?;
+        let usual = || EffortForGpu::of(job.legal, &module, job.options.opt_level);
+        let needed = back_end.effort(&job.legal.types);
         Ok(GpuKernel {
-            effort: EffortForGpu::of(job.legal, &module, job.options.opt_level),
+            effort: needed.unwrap_or_else(usual),
             job,
             machine,
             module,

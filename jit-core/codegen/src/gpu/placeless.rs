@@ -91,7 +91,8 @@ pub(super) fn prepare_emission<'ctx>(
     }
 }
 
-fn has_generic_addresses(types: &TypeTable) -> bool {
+/// Whether a kernel may have addresses of which the inference has to find out the memory.
+pub(super) fn has_generic_addresses(types: &TypeTable) -> bool {
     let mut addresses = types.iter().filter_map(|(ty, _)| types.address(ty));
     addresses.any(|address| address.space == AddressSpace::Generic)
 }

@@ -151,6 +151,14 @@ impl EffortForGpu {
         };
         EffortForGpu { passes, reduced }
     }
+
+    /// The few passes that large kernels get, for a reason.
+    pub(crate) fn few(reason: &str) -> EffortForGpu {
+        EffortForGpu {
+            passes: OptLevel::O0.host_pipeline(),
+            reduced: Some(reason.to_owned()),
+        }
+    }
 }
 
 /// How many blocks and instructions a module has.

@@ -28,9 +28,11 @@ use crate::gpu::inline_ptx::WrittenPtx;
 use crate::gpu::kernel::{BackEnd, GpuKernel};
 use crate::gpu::legal::{Has, check_legal};
 use crate::gpu::lower::{DYNAMIC_SHARED, Dialect as _};
+use crate::gpu::placeless::has_generic_addresses;
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, Lowered};
 use crate::llvm::LLVM_VERSION;
+use crate::llvm::effort::EffortForGpu;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 use dialect::Amd;
@@ -193,6 +195,14 @@ impl BackEnd for AmdgpuBackEnd {
             entry_convention: dialect::AMDGPU_KERNEL,
             symbol: |name| name == DYNAMIC_SHARED,
         }
+    }
+
+    /// LLVM's inference of address spaces runs inside of `default<O3>` here, where nobody freezes what would end it
+    /// (`placeless.rs`).
+    fn effort(&self, types: &TypeTable) -> Option<EffortForGpu> {
+        let reason =
+            "LLVM's passes for AMD's GPUs can end the process over addresses of unknown memory";
+        has_generic_addresses(types).then(|| EffortForGpu::few(reason))
     }
 
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
