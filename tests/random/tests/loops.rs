@@ -132,7 +132,7 @@ fn do_the_same(first: u64, meet: bool, target: Target) {
 }
 
 /// What threads that meet do with `%0` in turn `%8`, where `%3` is the thread's index and `%2` a number.
-const FORMS: [&str; 21] = [
+const FORMS: [&str; 23] = [
     "%10: ptr<generic, u32> = slice_index %0, %3\n%11: u32 = load %10",
     "%10: u32 = rem %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
     "%10: u32 = and %3, %6\n%11: ptr<generic, u32> = slice_index %0, %10\n%12: u32 = load %11",
@@ -156,6 +156,8 @@ const FORMS: [&str; 21] = [
     // What an `if` says where its condition does not hold, and of what is a multiple.
     "%10: bool = lt %3, %6\nif %10 {\n} else {\n%11: u32 = sub %3, %6\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12\n}",
     "%10: bool = lt %2, %3\n%11: bool = not %10\nif %11 {\n%12: u32 = sub %2, %3\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    "%10: bool = le %3, %2\nif %10 {\n} else {\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11\n}",
+    "%10: bool = ge %2, %3\nif %10 {\n} else {\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11\n}",
     "%10: u32 = rem %3, %6\n%11: bool = eq %10, %4\nif %11 {\n%12: u32 = add %3, %5\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
     "%10: u32 = slice_len %0\n%11: bool = lt %3, %10\nif %11 {\n%12: ptr<generic, u32> = slice_index %0, %3\n%13: u32 = load %12\n} else {\n%14: ptr<generic, u32> = slice_index %0, %8\n%15: u32 = load %14\n}",
     // Numbers with a sign: one that is below another may be negative.
