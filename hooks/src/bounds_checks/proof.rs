@@ -128,9 +128,7 @@ impl Proof {
             counters,
         })
     }
-}
 
-impl Proof {
     /// What must hold for these checked accesses of a kernel to be in bounds for each thread of a block. `None` if that
     /// cannot be asked at the kernel's start.
     pub(super) fn of_all(

@@ -29,9 +29,13 @@ use crate::llvm::ask::value_of;
 use crate::llvm::error::BackendError;
 use crate::llvm::flow::{Flow, Place};
 
-/// The least number of registers that have to become free for code of `ptxas`, half of those that `ptxas` makes do with: below that the suite's
-/// kernels became longer, and took no fewer.
+/// The least number of registers that have to become free for code of `ptxas`, half of those that it makes do with: below
+/// that the suite's kernels became longer, and took no fewer.
 pub(super) const WORTH: u32 = 16;
+
+/// How many values are looked at in a function: what that takes grows with their square, and of so many most are not in
+/// registers anyway.
+const MANY: usize = 1000;
 
 /// How many instructions are written again at most, for each use behind a barrier.
 const EACH: usize = 4;
@@ -205,6 +209,9 @@ impl<'f, 'ctx> Chosen<'f, 'ctx> {
         let values = far.uses.keys().copied();
         let values = values.filter(|value| !far.kept.contains(value)).collect();
         let mut chosen = Chosen { far, values };
+        if chosen.values.len() > MANY {
+            chosen.values.clear();
+        }
         while chosen.leave_out_what_frees_none() {}
         if chosen.freed() < worth || !chosen.is_short() {
             chosen.values.clear();
@@ -487,6 +494,12 @@ mod tests {
         let (hidden, text) = again(&tile(7), WORTH);
         assert_eq!(hidden, 0, "{text}");
         assert_eq!(again(&tile(7), 14).0, 1);
+    }
+
+    #[test]
+    fn very_many_are_left_as_they_are() {
+        assert_eq!(again(&tile(MANY as u32 + 1), WORTH).0, 0);
+        assert_ne!(again(&tile(MANY as u32 / 2), WORTH).0, 0);
     }
 
     #[test]
