@@ -165,7 +165,7 @@ impl KernelBuilder {
     /// let sum = Kernel::build("sum", |k| {
     ///     k.unroll(Unroll::Never);
     ///     let x = k.slice_mut("x", k.ty::<f32>());
-    ///     k.for_(1u32..x.len(), |i| x.at(0).set(x.at(0) + x.at(i)));
+    ///     k.for_range(1, x.len(), |i| x.at(0).set(x.at(0) + x.at(i)));
     /// })?;
     /// let jit = Jit::new()?;
     /// let mut x = jit.upload(&[1.0f32, 2.0, 3.0])?;
