@@ -336,3 +336,27 @@ fn what_is_unrolled_and_inlined_is_the_kernels_choice_or_else_that_of_the_option
     );
     Ok(())
 }
+
+#[kernel]
+fn unrolled_too_far(x: &[f32], y: &mut [f32]) {
+    let mut sum = x[0];
+    #[unroll]
+    for _ in 0..300_000 {
+        sum += x[1];
+    }
+    y[0] = sum;
+}
+
+#[test]
+fn a_loop_that_would_be_too_long_stays_one_and_inspect_says_so() -> Result<()> {
+    let of_gpu = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
+    for options in [of_gpu, JitOptions::default()] {
+        let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+        let (x, mut y) = (jit.zeros::<f32>(4)?, jit.zeros::<f32>(4)?);
+        let inspection = jit.inspect_block(&unrolled_too_far, 32, args!(&x, &mut y))?;
+        let why = inspection.reduced().unwrap_or_default();
+        assert!(why.contains("choices.rs"), "{why}");
+        assert!(why.contains("is not unrolled, as it would have"), "{why}");
+    }
+    Ok(())
+}

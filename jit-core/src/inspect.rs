@@ -178,8 +178,9 @@ impl Inspection {
         self.passes.text.as_deref()
     }
 
-    /// Why LLVM ran fewer passes than the options ask for: a kernel of very many instructions, blocks or nested loops is
-    /// compiled with the few whose time grows as it does. `None` for an ordinary kernel, and where a hook says the passes.
+    /// Why LLVM did less than was asked for: a kernel of very many instructions, blocks or nested loops is
+    /// compiled with the few passes whose time grows as it does, and a loop that would become very long is not unrolled. `None`
+    /// for an ordinary kernel, and where a hook says the passes.
     pub fn reduced(&self) -> Option<&str> {
         self.passes.reduced.as_deref()
     }

@@ -20,6 +20,7 @@ use crate::llvm::effort::Effort;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 use crate::llvm::session::stack_bytes;
+use crate::llvm::unrolled::{has_factors, left_as_loop};
 use crate::simt::BlockShape;
 
 /// The most stack that code may take, in bytes: what the threads that run blocks have, less a margin.
@@ -172,11 +173,12 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
     }
 
     fn passes(&self) -> String {
-        self.effort.pipeline().to_owned()
+        self.effort.pipeline(has_factors(self.job.legal))
     }
 
     fn reduced(&self) -> Option<String> {
-        self.effort.reduced()
+        let reduced = self.effort.reduced();
+        reduced.or_else(|| left_as_loop(self.job.legal))
     }
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {

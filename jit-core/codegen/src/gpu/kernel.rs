@@ -14,6 +14,7 @@ use crate::isa::{LlvmJob, LlvmKernel};
 use crate::llvm::effort::EffortForGpu;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
+use crate::llvm::unrolled::left_as_loop;
 
 /// What makes code of a module that LLVM's passes for a GPU are done with.
 pub(super) trait BackEnd: Sized {
@@ -106,7 +107,8 @@ impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
     }
 
     fn reduced(&self) -> Option<String> {
-        self.effort.reduced.clone()
+        let reduced = self.effort.reduced.clone();
+        reduced.or_else(|| left_as_loop(self.job.legal))
     }
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {

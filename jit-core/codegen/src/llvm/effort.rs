@@ -25,7 +25,7 @@ use inkwell::values::{AsValueRef as _, InstructionValue};
 
 use kiln_ir::{Function, Region};
 
-use super::optimize::OptLevel;
+use super::optimize::{FEW_PASSES, OptLevel};
 
 /// Arguments as of a command line, the first of which is the program's name.
 ///
@@ -91,9 +91,9 @@ impl Effort {
         }
     }
 
-    /// The passes.
-    pub(crate) fn pipeline(self) -> &'static str {
-        self.level().host_pipeline()
+    /// The passes for a kernel in which loops ask to be unrolled by a factor or none does.
+    pub(crate) fn pipeline(self, by_factors: bool) -> String {
+        self.level().host_pipeline(by_factors)
     }
 
     /// Says why a kernel is compiled with less effort than its options ask for.
@@ -146,7 +146,7 @@ impl EffortForGpu {
             None
         };
         let passes = match reduced {
-            Some(_) => OptLevel::O0.host_pipeline(),
+            Some(_) => FEW_PASSES,
             None => asked.ptx_pipeline(),
         };
         EffortForGpu { passes, reduced }
@@ -155,7 +155,7 @@ impl EffortForGpu {
     /// The few passes that large kernels get, for a reason.
     pub(crate) fn few(reason: &str) -> EffortForGpu {
         EffortForGpu {
-            passes: OptLevel::O0.host_pipeline(),
+            passes: FEW_PASSES,
             reduced: Some(reason.to_owned()),
         }
     }

@@ -7,6 +7,7 @@
 //! | `memory` | whether the memory is there that a compile takes |
 //! | `machine` | target machines: passes and emission behind error values |
 //! | `optimize`, `effort` | pass pipelines; how hard LLVM tries |
+//! | `unrolled` | how loops are unrolled that ask for it |
 //! | `bindings` | what inkwell does not have |
 //! | `ask` | what inkwell gives back as an `Option` |
 //! | `inspect` | what instructions are |
@@ -32,6 +33,7 @@ pub(crate) mod operations;
 pub(crate) mod optimize;
 pub(crate) mod park;
 pub(crate) mod session;
+pub(crate) mod unrolled;
 #[cfg(feature = "gpu-on-host")]
 pub(crate) mod word_calls;
 

@@ -35,12 +35,15 @@ impl OptLevel {
         }
     }
 
-    /// The pass pipeline for the host.
-    pub(crate) fn host_pipeline(self) -> &'static str {
+    /// The pass pipeline for the host, of a kernel in which loops ask to be unrolled by a factor or none does.
+    pub(crate) fn host_pipeline(self, by_factors: bool) -> String {
         match self {
-            OptLevel::O0 => HOST_QUICK,
-            OptLevel::O1 => HOST_SHORT,
-            OptLevel::O2 | OptLevel::O3 => HOST_PIPELINE,
+            OptLevel::O0 => FEW_PASSES.to_owned(),
+            OptLevel::O1 => HOST_SHORT.to_owned(),
+            OptLevel::O2 | OptLevel::O3 => {
+                let by_factors = if by_factors { UNROLL_BY_FACTORS } else { "" };
+                [HOST_TO_LOOPS, by_factors, HOST_FROM_LOOPS].concat()
+            }
         }
     }
 
@@ -71,7 +74,7 @@ const PTX_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      function(infer-address-spaces,infer-alignment)";
 
 /// The least that makes values of variables, for code that is compiled often and hardly run.
-const HOST_QUICK: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
+pub(super) const FEW_PASSES: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// Passes that make most of the code of most kernels.
@@ -79,11 +82,17 @@ const HOST_SHORT: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn<pre>,\
      instcombine<no-verify-fixpoint>,simplifycfg)";
 
-/// What kernels are compiled with. They come as vectors, in one function, with their branches as
+/// What kernels are compiled with, up to the passes over loops. They come as vectors, in one function, with their branches as
 /// the author of the kernel wrote them: `default<O3>` takes 1.25 times as long and gives code that
 /// is 5 % faster at best (benches/RESULTS.md).
-const HOST_PIPELINE: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
+const HOST_TO_LOOPS: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm<allowspeculation>),\
-     gvn<pre>,adce,loop(indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
+     gvn<pre>,adce,loop(indvars,loop-deletion,loop-unroll-full),";
+
+/// Unrolls the loops whose metadata has a factor, and no other.
+const UNROLL_BY_FACTORS: &str = "loop-unroll<no-partial;no-runtime;no-upperbound;no-peeling;no-profile-peeling;full-unroll-max=0>,";
+
+/// The passes after those over loops.
+const HOST_FROM_LOOPS: &str = "sroa<modify-cfg>,instcombine<no-verify-fixpoint>,\
      jump-threading,correlated-propagation,loop-mssa(licm<allowspeculation>),gvn<pre>,\
      instcombine<no-verify-fixpoint>,dse,simplifycfg)";

@@ -156,7 +156,8 @@ impl KernelBuilder {
     }
 
     /// Has loops of this kernel and of all that it calls be unrolled so that do not say it themselves: not at all, or
-    /// by a factor from 1 to 1024. It changes no result; code for CPUs is unrolled as LLVM judges.
+    /// by a factor from 1 to 1024. It changes no result. On CPUs it holds for loops
+    /// whose bounds are the same in all threads of a warp.
     ///
     /// ```
     /// use kiln::prelude::*;

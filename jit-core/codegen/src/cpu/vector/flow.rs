@@ -19,6 +19,7 @@ use super::Warp;
 use super::leaf::{Leaf, Leaves};
 use crate::llvm::ask::current_block;
 use crate::llvm::error::BackendError;
+use crate::llvm::unrolled::hint_unroll;
 
 /// A part of the kernel that some lanes run.
 pub(super) struct Level<'ctx> {
@@ -483,9 +484,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let stepped = self.emit.add(index, step)?;
         self.emit.builder.build_store(slot, stepped)?;
-        self.emit
+        let more = more.into_int_value();
+        let back = self
+            .emit
             .builder
-            .build_conditional_branch(more.into_int_value(), head, exit)?;
+            .build_conditional_branch(more, head, exit)?;
+        hint_unroll(self.emit.context, back, (self.function(), looping.inst));
         self.leave_loop(exit, looping.body)
     }
 

@@ -5,20 +5,18 @@
 //! guard and left at the bottom when the distance to the bound is at most the step; the addition
 //! that follows can then not wrap either.
 
-use std::num::NonZeroU32;
-
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{InstructionValue, IntValue, PhiValue};
+use inkwell::values::{IntValue, PhiValue};
 
 use kiln_ir::legal::jumped_to;
-use kiln_ir::{FuncId, Region, Type, Unroll, Value};
+use kiln_ir::{FuncId, Inst, Region, Type, Value};
 
 use super::FunctionLowering;
 use super::value::Lowered;
 use crate::llvm::ask::{call_arguments, current_block};
-use crate::llvm::bindings::{UnrollHint, set_unroll_hint};
 use crate::llvm::error::BackendError;
+use crate::llvm::unrolled::hint_unroll;
 
 /// Where `break` and `continue` of a loop go.
 #[derive(Copy, Clone)]
@@ -54,7 +52,7 @@ struct ForLoop<'ctx> {
     step: IntValue<'ctx>,
     signed: bool,
     body: Region,
-    unroll: Unroll,
+    inst: Inst,
 }
 
 impl<'ctx> FunctionLowering<'_, 'ctx> {
@@ -183,10 +181,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
 
     pub(super) fn lower_for(
         &mut self,
+        inst: Inst,
         index: Value,
         bounds: ForBounds,
         body: Region,
-        unroll: Unroll,
     ) -> Result<(), BackendError> {
         let looping = ForLoop {
             index,
@@ -195,7 +193,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             step: self.one(bounds.step).into_int_value(),
             signed: self.is_signed(index),
             body,
-            unroll,
+            inst,
         };
         let step = match self.known_int(bounds.step) {
             None => Step::Unknown,
@@ -229,7 +227,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         self.builder().position_at_end(next);
         let stepped = self.stepped(looping, value)?;
         let back = self.builder().build_unconditional_branch(head)?;
-        self.hint_unroll(back, looping.unroll);
+        hint_unroll(self.context(), back, (self.function, looping.inst));
         index.add_incoming(&[(&stepped, next)]);
         self.go_on_in(exit);
         Ok(())
@@ -256,7 +254,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         self.builder().position_at_end(again);
         let stepped = self.stepped(looping, value)?;
         let back = self.builder().build_unconditional_branch(body)?;
-        self.hint_unroll(back, looping.unroll);
+        hint_unroll(self.context(), back, (self.function, looping.inst));
         index.add_incoming(&[(&stepped, again)]);
         self.go_on_in(exit);
         Ok(())
@@ -375,18 +373,5 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         Ok(builder
             .build_select(rises, ahead, behind, "")?
             .into_int_value())
-    }
-
-    fn hint_unroll(&self, back: InstructionValue<'ctx>, unroll: Unroll) {
-        let hint = match unroll {
-            Unroll::Auto => return,
-            Unroll::Never => UnrollHint::Disable,
-            Unroll::Full => UnrollHint::Full,
-            Unroll::By(count) => match NonZeroU32::new(count) {
-                Some(count) => UnrollHint::Count(count),
-                None => return,
-            },
-        };
-        set_unroll_hint(self.context(), back, hint);
     }
 }

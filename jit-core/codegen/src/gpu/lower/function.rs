@@ -462,10 +462,10 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
                 end,
                 step,
                 body,
-                unroll,
+                ..
             } => {
                 let bounds = super::control::ForBounds { start, end, step };
-                self.lower_for(index, bounds, body, unroll).map(|()| None)
+                self.lower_for(inst, index, bounds, body).map(|()| None)
             }
             InstData::Break { depth } => self.lower_break(depth).map(|()| None),
             InstData::Continue { depth } => self.lower_continue(depth).map(|()| None),
