@@ -58,6 +58,12 @@ const FUNCTIONS: &[Function] = &[
         bounds: [2.0, 2.0],
     },
     Function {
+        name: "tan",
+        kiln: |x| x.tan(),
+        reference: f64::tan,
+        bounds: [4.0, 4.0],
+    },
+    Function {
         name: "atan",
         kiln: |x| x.atan(),
         reference: f64::atan,

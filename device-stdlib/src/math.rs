@@ -13,6 +13,7 @@
 //! | `log2` | 2 | 2 |
 //! | `log10` | 2.5 | 2 |
 //! | `sin`, `cos`, `sin_cos`, of every argument | 2 | 2 |
+//! | `tan`, of every argument | 4 | 4 |
 //! | `atan`, `atan2`, `asin`, `acos` | 2 | 2 |
 //! | `tanh` | 2 | 3 |
 //! | `powf` | 1.5 | 2 |
@@ -54,7 +55,7 @@
 //! | `math/rows` | the rows |
 //! | `math/format` | float formats; operations that round once |
 //! | `math/exponential` | exponentials, logarithms, tanh |
-//! | `math/trigonometric` | sine, cosine |
+//! | `math/trigonometric` | sine, cosine, tangent |
 //! | `math/inverse` | arc tangent, arc sine, arc cosine |
 //! | `math/power` | powers |
 //! | `math/approximation` | instructions of NVIDIA's GPUs |
@@ -131,7 +132,7 @@
 //! # fn main() -> kiln::Result<()> {
 //! let curves = Kernel::build("curves", |k| {
 //!     let (x, y) = (k.param("x", k.ty::<f64>()), k.slice_mut("y", k.ty::<f64>()));
-//!     let arcs = [x.atan(), x.atan2(-2.0), x.tanh().asin(), x.tanh().acos()];
+//!     let arcs = [x.atan(), x.atan2(-2.0), x.tanh().asin(), x.tanh().acos(), x.tan()];
 //!     let all = [x.exp2(), x.ln(), x.log2(), x.log10(), x.sin(), x.cos(), x.tanh(), x.powf(0.3)];
 //!     let all = all.into_iter().chain(arcs);
 //!     for (i, curve) in all.enumerate() {
@@ -139,11 +140,11 @@
 //!     }
 //! })?;
 //! let jit = Jit::new()?;
-//! let mut y = jit.zeros::<f64>(12)?;
+//! let mut y = jit.zeros::<f64>(13)?;
 //! let x = 1.25f64;
 //! jit.launch(&curves, 1, 1, args!(x, &mut y))?;
 //! let host = [x.exp2(), x.ln(), x.log2(), x.log10(), x.sin(), x.cos(), x.tanh(), x.powf(0.3)];
-//! let arcs = [x.atan(), x.atan2(-2.0), x.tanh().asin(), x.tanh().acos()];
+//! let arcs = [x.atan(), x.atan2(-2.0), x.tanh().asin(), x.tanh().acos(), x.tan()];
 //! for (device, host) in y.to_vec()?.iter().zip(host.into_iter().chain(arcs)) {
 //!     assert!((device - host).abs() < 1e-14);
 //! }
@@ -207,7 +208,9 @@ methods! {
         fn cos(self) -> Self = function!("math.cos", trigonometric::cos, approximation::COS);
         /// The sine and the cosine, with the same bits as [`sin`](Self::sin) and [`cos`](Self::cos) and at
         /// little more than the cost of one; in the builder the fields `0` and `1` of a struct.
-        fn sin_cos(self) -> (Self, Self) = function_of_two!("math.sin_cos", trigonometric::sin_cos);
+        fn sin_cos(self) -> (Self, Self) = function_of_two!("math.sin_cos", trigonometric::sin_cos, approximation::SIN_COS);
+        /// The tangent of an angle in radians; NaN for infinities.
+        fn tan(self) -> Self = function!("math.tan", trigonometric::tan, approximation::TAN);
         /// The arc tangent, from -pi / 2 to pi / 2.
         fn atan(self) -> Self = function!("math.atan", inverse::atan);
         /// The angle of the point `(other, self)`, from -pi to pi, with C's `atan2` for special values.
@@ -219,7 +222,7 @@ methods! {
         /// The hyperbolic tangent.
         fn tanh(self) -> Self = function!("math.tanh", exponential::tanh, approximation::TANH);
         /// The power with an exponent of the same type, with C's `pow` for special values.
-        fn powf(self, exponent: Self) -> Self = function!("math.pow", power::pow);
+        fn powf(self, exponent: Self) -> Self = function!("math.pow", power::pow, approximation::POW);
 
         /// The power by repeated squaring: `x.powi(3)` is two multiplications, and where the exponent is
         /// not known yet there is a loop of the same ones. A negative exponent gives the reciprocal of

@@ -141,14 +141,29 @@ fn functions(x: &[f32], out: &mut [f32]) {
         out[8 * n + i] = x.exp2();
         out[9 * n + i] = x.tanh();
         out[10 * n + i] = x.log10();
+        let (sine, cosine) = x.sin_cos();
+        out[11 * n + i] = sine;
+        out[12 * n + i] = cosine;
+        out[13 * n + i] = x.powf(-1.75);
+        out[14 * n + i] = (x * 0.25).tan();
     }
+}
+
+/// The relative error of an approximate power, in the guide's table.
+fn of_power(x: f64, y: f64) -> f64 {
+    (1.0 + y.abs() + (y * x.log2()).abs()) / f64::from(1 << 20)
+}
+
+/// The relative error of an approximate tangent, in the guide's table.
+fn of_tangent(x: f64) -> f64 {
+    (1.0 + 1.0 / x.sin().abs() + 1.0 / x.cos().abs()) / f64::from(1 << 20)
 }
 
 /// The bounds are those of the guide's table.
 fn approximations_are_as_near_as_is_said(jit: &Jit) -> Outcome {
     let x: Vec<f32> = (1..200u8).map(|i| f32::from(i) / 32.0).collect();
     let (n, on_device) = (x.len(), jit.upload(&x)?);
-    let mut out = jit.zeros::<f32>(11 * n)?;
+    let mut out = jit.zeros::<f32>(15 * n)?;
     functions.launch(jit, (grid_for(n, 64), 64), &on_device, &mut out)?;
     let out = out.to_vec()?;
     let relative = 1.0 / f64::from(1 << 21);
@@ -165,6 +180,10 @@ fn approximations_are_as_near_as_is_said(jit: &Jit) -> Outcome {
             (x.exp2(), relative, 0.0),
             (x.tanh(), 1.0 / 1024.0, 0.0),
             (x.log10(), relative, relative),
+            (x.sin(), 0.0, 2.0 * relative),
+            (x.cos(), 0.0, 2.0 * relative),
+            (x.powf(-1.75), of_power(x, -1.75), 0.0),
+            ((x * 0.25).tan(), of_tangent(x * 0.25), 0.0),
         ];
         for (which, (wanted, relative, absolute)) in wanted.into_iter().enumerate() {
             let given = f64::from(out[which * n + i]);

@@ -70,8 +70,15 @@ macro_rules! function {
     };
 }
 
-/// A method with two results, a function written in the IR: the row's name, and what it computes.
+/// A method with two results, a function written in the IR: the row's name, and what it computes; the instructions of
+/// NVIDIA's GPUs that approximate it, if there are any.
 macro_rules! function_of_two {
+    (@row $name:ident(), $row:literal, $body:path, $approximations:path) => {
+        match $crate::math::rows::function_of_two!(@row $name(), $row, $body) {
+            Some(row) => Some(row.with_approximations($approximations)),
+            None => None,
+        }
+    };
     (@row $name:ident(), $row:literal, $body:path) => {
         Some($crate::math::rows::of_two(
             $row,

@@ -1,4 +1,4 @@
-//! Sine and cosine, with full accuracy for every argument.
+//! Sine, cosine and tangent, with full accuracy for every argument.
 //!
 //! Large arguments are reduced by a function of its own, [`LARGE_ANGLE`], which is called where there is one and
 //! inlined nowhere: it is long and seldom needed. In its caller it would be there once for each sine and cosine, and
@@ -74,6 +74,18 @@ pub(super) fn cos(x: Val<'_>) -> Val<'_> {
 pub(super) fn sin_cos(x: Val<'_>) -> [Val<'_>; 2] {
     let angle = Angle::of(x);
     [angle.sine_of(x), angle.turned(1)]
+}
+
+/// `tan(x)`.
+pub(super) fn tan(x: Val<'_>) -> Val<'_> {
+    let format = Format::of(x);
+    let angle = Angle::of(x);
+    let odd = (angle.quadrant & format.integer(1)).ne(format.integer(0));
+    // Of the angle with a quarter turn more it is -cos / sin.
+    let over = odd.select(-angle.cosine, angle.sine);
+    let under = odd.select(angle.sine, angle.cosine);
+    let zero = x.eq(format.float(0.0));
+    zero.select(x, over / under)
 }
 
 /// An argument after its reduction.
