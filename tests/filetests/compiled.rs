@@ -3,7 +3,7 @@
 //! `; target: cpu` is an x86-64 processor without extensions, with vectors of 8 lanes and blocks of 32
 //! threads, unless `lanes` and `block` say other; `; target: sm_90` is a GPU. A file can have several.
 //! `hooks` names some of [`hooks::ALL`](super::hooks::ALL); `stage: optimized-llvm` looks at the module
-//! after LLVM's passes.
+//! after LLVM's passes; `contract: off` compiles without the option by which `a * b + c` is rounded once.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -73,7 +73,13 @@ fn output(file: &File, hooks: &HookSet, target: Target, stage: Stage) -> Result<
         isas: &Isas::default(),
         observer: &keeps,
     };
-    let job = CompileJob::new(file.module()?, target, CompileOptions::default());
+    let contract = match file.setting("contract") {
+        None => true,
+        Some("off") => false,
+        Some(other) => return Err(format!("`contract` is `off`, not `{other}`")),
+    };
+    let options = CompileOptions::default().contract(contract);
+    let job = CompileJob::new(file.module()?, target, options);
     let compiled = match stage {
         Stage::Specialized | Stage::Legal => compiler.legalize(job).map(drop),
         Stage::Llvm | Stage::OptimizedLlvm | Stage::Ptx | Stage::Object => {

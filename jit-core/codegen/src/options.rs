@@ -19,7 +19,7 @@ pub struct CompileOptions {
     pub gather_registers: bool,
     /// What floats may do, in all kernels.
     pub fast: FastMath,
-    /// How loops are unrolled in GPU code that do not say it themselves, in kernels that do not either.
+    /// How loops are unrolled that do not say it themselves, in kernels that do not either.
     pub unroll: Unroll,
     /// Up to which cost LLVM inlines device functions in GPU code that do not say it themselves, in kernels that do not
     /// either; `None`: as it judges.
@@ -97,7 +97,7 @@ impl CompileOptions {
     }
 
     /// Sets how loops are unrolled that do not say it themselves, in kernels that do not either: not at all, or by a
-    /// factor from 1 to 1024. Code for CPUs unrolls as LLVM judges.
+    /// factor from 1 to 1024. On CPUs it holds for loops whose bounds are the same in all threads of a warp.
     ///
     /// ```
     /// use kiln_codegen::CompileOptions;
