@@ -73,8 +73,8 @@ pub enum Bound {
 /// How large the input is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// For tests: an interpreter runs it in a moment, and blocks and tiles are not full. Those of lud, nw, backprop and
-    /// coulomb always are: their kernels, as the originals, take whole tiles alone.
+    /// For tests: an interpreter runs it in a moment, and blocks and tiles are not full, but for programs with tiles, of
+    /// which there is one for whole tiles and one with a remainder.
     Small,
     /// For a CPU: some milliseconds.
     Medium,
@@ -139,11 +139,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     matmul::REGISTERS_REMAINDER,
     pathfinder::PATHFINDER,
     nw::NW,
+    nw::REMAINDER,
     hotspot::HOTSPOT,
     lud::LUD,
+    lud::REMAINDER,
     jacobi::JACOBI,
     coulomb::COULOMB,
+    coulomb::REMAINDER,
     backprop::BACKPROP,
+    backprop::REMAINDER,
     nn::NN,
     bfs::BFS,
     spmv::MESH_SCALAR,

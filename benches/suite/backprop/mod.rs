@@ -4,31 +4,28 @@
 use kiln::prelude::*;
 
 use crate::data::{Random, close};
-use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
+use crate::{Benchmark, Bound, Checked, Launch, Launcher, Size, Workload};
 
-pub const BACKPROP: Benchmark = Benchmark {
-    name: "backprop",
-    bound: Bound::Memory,
-    source: include_str!("mod.rs"),
-    twin: include_str!("twin.cu"),
-    make: |jit, size| {
-        let inputs = size.of(4, 4096, 65_535) * SIDE;
-        let mut random = Random::new(13);
-        let host = Host {
-            input: random.units(inputs + 1),
-            weights: random.units((inputs + 1) * (SIDE + 1)),
-            delta: random.units(SIDE + 1),
-        };
-        Ok(Box::new(Backprop {
-            input: jit.upload(&host.input)?,
-            weights: jit.upload(&host.weights)?,
-            old: jit.zeros(host.weights.len())?,
-            sums: jit.zeros(inputs)?,
-            delta: jit.upload(&host.delta)?,
-            host,
-        }))
-    },
-};
+pub const BACKPROP: Benchmark = benchmark("backprop", |jit, size| {
+    Backprop::boxed(jit, size.of(4, 4096, 65_535) * SIDE)
+});
+
+pub const REMAINDER: Benchmark = benchmark("backprop, remainder", |jit, size| {
+    Backprop::boxed(jit, size.of(37, 65_531, 1_048_549))
+});
+
+const fn benchmark(
+    name: &'static str,
+    make: fn(&Jit, Size) -> kiln::Result<Box<dyn Workload>>,
+) -> Benchmark {
+    Benchmark {
+        name,
+        bound: Bound::Memory,
+        source: include_str!("mod.rs"),
+        twin: include_str!("twin.cu"),
+        make,
+    }
+}
 
 /// Hidden units, and inputs of a block.
 const SIDE: usize = 16;
@@ -39,12 +36,17 @@ fn forward(input: &[f32], weights: &mut [f32], sums: &mut [f32]) {
     let values = shared!([f32; SIDE]);
     let products = shared!([[f32; SIDE]; SIDE]);
     let (by, tx, ty) = (block_idx().y, thread_idx().x, thread_idx().y);
-    let at = (SIDE + 1) * (SIDE * by + ty + 1) + tx + 1;
-    if tx == 0 {
-        values[ty] = input[SIDE * by + ty + 1];
+    let row = SIDE * by + ty + 1;
+    let at = (SIDE + 1) * row + tx + 1;
+    if tx == 0 && row < input.len() {
+        values[ty] = input[row];
     }
     barrier();
-    products[ty][tx] = weights[at] * values[ty];
+    products[ty][tx] = if row < input.len() {
+        weights[at] * values[ty]
+    } else {
+        0.0
+    };
     barrier();
     for half in [1, 2, 4, 8] {
         if ty % (2 * half) == 0 {
@@ -52,7 +54,9 @@ fn forward(input: &[f32], weights: &mut [f32], sums: &mut [f32]) {
         }
         barrier();
     }
-    weights[at] = products[ty][tx];
+    if row < input.len() {
+        weights[at] = products[ty][tx];
+    }
     if tx == 0 {
         sums[by * SIDE + ty] = products[0][ty];
     }
@@ -66,9 +70,11 @@ fn adjust(delta: &[f32], input: &[f32], weights: &mut [f32], old: &mut [f32]) {
     let (by, tx, ty) = (block_idx().y, thread_idx().x, thread_idx().y);
     let row = SIDE * by + ty + 1;
     let at = (SIDE + 1) * row + tx + 1;
-    let change = RATE * delta[tx + 1] * input[row] + MOMENTUM * old[at];
-    weights[at] += change;
-    old[at] = change;
+    if row < input.len() {
+        let change = RATE * delta[tx + 1] * input[row] + MOMENTUM * old[at];
+        weights[at] += change;
+        old[at] = change;
+    }
     barrier();
     if ty == 0 && by == 0 {
         let change = RATE * delta[tx + 1] + MOMENTUM * old[tx + 1];
@@ -92,6 +98,25 @@ struct Backprop {
     host: Host,
 }
 
+impl Backprop {
+    fn boxed(jit: &Jit, inputs: usize) -> kiln::Result<Box<dyn Workload>> {
+        let mut random = Random::new(13);
+        let host = Host {
+            input: random.units(inputs + 1),
+            weights: random.units((inputs + 1) * (SIDE + 1)),
+            delta: random.units(SIDE + 1),
+        };
+        Ok(Box::new(Backprop {
+            input: jit.upload(&host.input)?,
+            weights: jit.upload(&host.weights)?,
+            old: jit.zeros(host.weights.len())?,
+            sums: jit.zeros(inputs.div_ceil(SIDE) * SIDE)?,
+            delta: jit.upload(&host.delta)?,
+            host,
+        }))
+    }
+}
+
 impl Workload for Backprop {
     fn reset(&mut self, _: &mut dyn Launcher) -> kiln::Result<()> {
         self.weights.write(&self.host.weights)?;
@@ -105,14 +130,14 @@ impl Workload for Backprop {
             twin: "forward",
             config,
             args: args!(&self.input, &mut self.weights, &mut self.sums),
-            lengths: &[],
+            lengths: &[self.input.len()],
         })?;
         launcher.launch(&Launch {
             kernel: &adjust,
             twin: "adjust",
             config,
             args: args!(&self.delta, &self.input, &mut self.weights, &mut self.old),
-            lengths: &[],
+            lengths: &[self.input.len()],
         })
     }
 
@@ -125,7 +150,7 @@ impl Workload for Backprop {
         let product = |row: usize, unit: usize| weights[(SIDE + 1) * row + unit] * input[row];
         let blocks = self.sums.len() / SIDE;
         let sums = (0..blocks).flat_map(|block| {
-            let rows = SIDE * block + 1..=SIDE * (block + 1);
+            let rows = SIDE * block + 1..input.len().min(SIDE * (block + 1) + 1);
             (1..=SIDE).map(move |unit| rows.clone().map(|row| product(row, unit)).sum())
         });
         close(&self.sums.to_vec()?, &sums.collect::<Vec<f32>>(), 1e-4)?;

@@ -2,31 +2,32 @@ const int SIDE = 16;
 const float RATE = 0.3f, MOMENTUM = 0.3f;
 
 extern "C" __global__ void forward(const float *__restrict__ input, float *__restrict__ weights,
-                                   float *__restrict__ sums) {
+                                   float *__restrict__ sums, int input_len) {
   __shared__ float values[SIDE];
   __shared__ float products[SIDE][SIDE];
   int by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
-  int at = (SIDE + 1) * (SIDE * by + ty + 1) + tx + 1;
-  if (tx == 0) values[ty] = input[SIDE * by + ty + 1];
+  int row = SIDE * by + ty + 1, at = (SIDE + 1) * row + tx + 1;
+  if (tx == 0 && row < input_len) values[ty] = input[row];
   __syncthreads();
-  products[ty][tx] = weights[at] * values[ty];
+  products[ty][tx] = row < input_len ? weights[at] * values[ty] : 0.0f;
   __syncthreads();
   for (int half = 1; half <= 8; half *= 2) {
     if (ty % (2 * half) == 0) products[ty][tx] += products[ty + half][tx];
     __syncthreads();
   }
-  weights[at] = products[ty][tx];
+  if (row < input_len) weights[at] = products[ty][tx];
   if (tx == 0) sums[by * SIDE + ty] = products[0][ty];
 }
 
 extern "C" __global__ void adjust(const float *__restrict__ delta, const float *__restrict__ input,
-                                  float *__restrict__ weights, float *__restrict__ old) {
+                                  float *__restrict__ weights, float *__restrict__ old, int input_len) {
   int by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
-  int row = SIDE * by + ty + 1;
-  int at = (SIDE + 1) * row + tx + 1;
-  float change = RATE * delta[tx + 1] * input[row] + MOMENTUM * old[at];
-  weights[at] += change;
-  old[at] = change;
+  int row = SIDE * by + ty + 1, at = (SIDE + 1) * row + tx + 1;
+  if (row < input_len) {
+    float change = RATE * delta[tx + 1] * input[row] + MOMENTUM * old[at];
+    weights[at] += change;
+    old[at] = change;
+  }
   __syncthreads();
   if (ty == 0 && by == 0) {
     float change = RATE * delta[tx + 1] + MOMENTUM * old[tx + 1];

@@ -4,32 +4,28 @@
 use kiln::prelude::*;
 
 use crate::data::{Random, close};
-use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
+use crate::{Benchmark, Bound, Checked, Launch, Launcher, Size, Workload};
 
-pub const COULOMB: Benchmark = Benchmark {
-    name: "coulomb",
-    bound: Bound::Arithmetic,
-    source: include_str!("mod.rs"),
-    twin: include_str!("twin.cu"),
-    make: |jit, size| {
-        let (side, count) = size.of((64, 50), (256, 1000), (2048, 40_000));
-        let mut random = Random::new(14);
-        let mut charge = || Charge {
-            x: 0.1 * side as f32 * random.unit(),
-            y: 0.1 * side as f32 * random.unit(),
-            height: random.unit() + 0.01,
-            charge: 2.0 * random.unit() - 1.0,
-        };
-        let host: Vec<Charge> = (0..count).map(|_| charge()).collect();
-        let portions = host.chunks(PORTION).map(|portion| jit.upload(portion));
-        Ok(Box::new(Coulomb {
-            side,
-            portions: portions.collect::<kiln::Result<_>>()?,
-            potential: jit.zeros(side * side)?,
-            host,
-        }))
-    },
-};
+pub const COULOMB: Benchmark = benchmark("coulomb", |jit, size| {
+    Coulomb::boxed(jit, size.of((64, 50), (256, 1000), (2048, 40_000)))
+});
+
+pub const REMAINDER: Benchmark = benchmark("coulomb, remainder", |jit, size| {
+    Coulomb::boxed(jit, size.of((37, 50), (251, 1000), (2041, 8_000)))
+});
+
+const fn benchmark(
+    name: &'static str,
+    make: fn(&Jit, Size) -> kiln::Result<Box<dyn Workload>>,
+) -> Benchmark {
+    Benchmark {
+        name,
+        bound: Bound::Arithmetic,
+        source: include_str!("mod.rs"),
+        twin: include_str!("twin.cu"),
+        make,
+    }
+}
 
 /// Charges of one launch.
 const PORTION: usize = 4000;
@@ -51,7 +47,7 @@ struct Charge {
 
 #[kernel]
 fn potential(charges: &[Charge], to: &mut [f32], side: u32, spacing: f32) {
-    let row = global_id().y;
+    let (side, row) = (side as usize, global_id().y);
     // The places of a thread are a block's width apart, so that a warp writes side by side.
     let column = block_idx().x * block_dim().x * OWN + thread_idx().x;
     let apart = block_dim().x;
@@ -70,7 +66,10 @@ fn potential(charges: &[Charge], to: &mut [f32], side: u32, spacing: f32) {
     }
     #[unroll]
     for own in 0..OWN {
-        to[row * side as usize + column + own * apart] += sums[own];
+        let column = column + own * apart;
+        if row < side && column < side {
+            to[row * side + column] += sums[own];
+        }
     }
 }
 
@@ -81,17 +80,36 @@ struct Coulomb {
     host: Vec<Charge>,
 }
 
+impl Coulomb {
+    /// A grid with so many places along an edge, and so many charges.
+    fn boxed(jit: &Jit, (side, count): (usize, usize)) -> kiln::Result<Box<dyn Workload>> {
+        let mut random = Random::new(14);
+        let mut charge = || Charge {
+            x: 0.1 * side as f32 * random.unit(),
+            y: 0.1 * side as f32 * random.unit(),
+            height: random.unit() + 0.01,
+            charge: 2.0 * random.unit() - 1.0,
+        };
+        let host: Vec<Charge> = (0..count).map(|_| charge()).collect();
+        let portions = host.chunks(PORTION).map(|portion| jit.upload(portion));
+        Ok(Box::new(Coulomb {
+            side,
+            portions: portions.collect::<kiln::Result<_>>()?,
+            potential: jit.zeros(side * side)?,
+            host,
+        }))
+    }
+}
+
 impl Workload for Coulomb {
     fn reset(&mut self, _: &mut dyn Launcher) -> kiln::Result<()> {
         self.potential.write(&vec![0.0; self.side * self.side])
     }
 
     fn run(&mut self, launcher: &mut dyn Launcher) -> kiln::Result<()> {
-        let grid = (
-            self.side / (BLOCK.0 * OWN).min(self.side),
-            self.side / BLOCK.1,
-        );
-        let width = BLOCK.0.min(self.side / OWN);
+        // A grid that is small is one block wide.
+        let width = BLOCK.0.min(self.side.div_ceil(OWN));
+        let grid = (self.side.div_ceil(width * OWN), self.side.div_ceil(BLOCK.1));
         for charges in &self.portions {
             launcher.launch(&Launch {
                 kernel: &potential,

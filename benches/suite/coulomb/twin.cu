@@ -21,5 +21,8 @@ extern "C" __global__ void potential(const Charge *__restrict__ charges, float *
     }
   }
 #pragma unroll
-  for (int own = 0; own < OWN; own++) to[row * side + column + own * apart] += sums[own];
+  for (int own = 0; own < OWN; own++) {
+    int here = column + own * apart;
+    if (row < side && here < side) to[row * side + here] += sums[own];
+  }
 }

@@ -4,36 +4,45 @@
 use kiln::prelude::*;
 
 use crate::data::{Random, close};
-use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
+use crate::{Benchmark, Bound, Checked, Launch, Launcher, Size, Workload};
 
-pub const LUD: Benchmark = Benchmark {
-    name: "lud",
-    bound: Bound::Arithmetic,
-    source: include_str!("mod.rs"),
-    twin: include_str!("twin.cu"),
-    make: |jit, size| {
-        let side = size.of(3, 16, 512) * TILE;
-        let mut random = Random::new(7);
-        let mut host = random.units(side * side);
-        // What has a large diagonal needs no pivots.
-        for i in 0..side {
-            host[i * side + i] += side as f32;
-        }
-        let matrix = jit.upload(&host)?;
-        Ok(Box::new(Lud { side, matrix, host }))
-    },
-};
+pub const LUD: Benchmark = benchmark("lud", |jit, size| {
+    Lud::boxed(jit, size.of(3, 16, 512) * TILE)
+});
+
+pub const REMAINDER: Benchmark = benchmark("lud, remainder", |jit, size| {
+    Lud::boxed(jit, size.of(37, 251, 4089))
+});
+
+const fn benchmark(
+    name: &'static str,
+    make: fn(&Jit, Size) -> kiln::Result<Box<dyn Workload>>,
+) -> Benchmark {
+    Benchmark {
+        name,
+        bound: Bound::Arithmetic,
+        source: include_str!("mod.rs"),
+        twin: include_str!("twin.cu"),
+        make,
+    }
+}
 
 const TILE: usize = 16;
 
-/// The block of the diagonal at `at`. One block of 16 threads.
+/// The block of the diagonal at `at`. One block of 16 threads. What a tile has beyond the matrix is
+/// computed, too, and not stored; nothing of the matrix needs it.
 #[kernel]
 fn diagonal(m: &mut [f32], side: u32, at: u32) {
     let tile = shared!([[f32; TILE]; TILE]);
     let (side, tx) = (side as usize, thread_idx().x);
     let corner = at as usize * side + at as usize;
+    let left = side - at as usize;
     for i in 0..TILE {
-        tile[i][tx] = m[corner + i * side + tx];
+        tile[i][tx] = if i < left && tx < left {
+            m[corner + i * side + tx]
+        } else {
+            0.0
+        };
     }
     barrier();
     for i in 0..TILE - 1 {
@@ -53,12 +62,14 @@ fn diagonal(m: &mut [f32], side: u32, at: u32) {
     }
     // Row 0 is what it was.
     for i in 1..TILE {
-        m[corner + i * side + tx] = tile[i][tx];
+        if i < left && tx < left {
+            m[corner + i * side + tx] = tile[i][tx];
+        }
     }
 }
 
 /// The blocks to the right of the one at `at`, and those below it. Blocks of 32 threads, of which the first 16 have the
-/// row and the others the column.
+/// row and the others the column. The block at `at` is a whole one, as there are blocks behind it.
 #[kernel]
 fn perimeter(m: &mut [f32], side: u32, at: u32) {
     let pivot = shared!([[f32; TILE]; TILE]);
@@ -66,14 +77,20 @@ fn perimeter(m: &mut [f32], side: u32, at: u32) {
     let down = shared!([[f32; TILE]; TILE]);
     let (side, tx, half) = (side as usize, thread_idx().x, TILE / 2);
     let corner = at as usize * side + at as usize;
-    let right = corner + (block_idx().x + 1) * TILE;
-    let below = corner + (block_idx().x + 1) * TILE * side;
+    let apart = (block_idx().x + 1) * TILE;
+    let (right, below) = (corner + apart, corner + apart * side);
+    // Columns of the block to the right, and rows of the one below.
+    let left = side - at as usize - apart;
     if tx < TILE {
         for i in 0..half {
             pivot[i][tx] = m[corner + i * side + tx];
         }
         for i in 0..TILE {
-            across[i][tx] = m[right + i * side + tx];
+            across[i][tx] = if tx < left {
+                m[right + i * side + tx]
+            } else {
+                0.0
+            };
         }
     } else {
         let column = tx - TILE;
@@ -81,7 +98,11 @@ fn perimeter(m: &mut [f32], side: u32, at: u32) {
             pivot[i][column] = m[corner + i * side + column];
         }
         for i in 0..TILE {
-            down[i][column] = m[below + i * side + column];
+            down[i][column] = if i < left {
+                m[below + i * side + column]
+            } else {
+                0.0
+            };
         }
     }
     barrier();
@@ -103,12 +124,16 @@ fn perimeter(m: &mut [f32], side: u32, at: u32) {
     barrier();
     if tx < TILE {
         for i in 1..TILE {
-            m[right + i * side + tx] = across[i][tx];
+            if tx < left {
+                m[right + i * side + tx] = across[i][tx];
+            }
         }
     } else {
         let column = tx - TILE;
         for i in 0..TILE {
-            m[below + i * side + column] = down[i][column];
+            if i < left {
+                m[below + i * side + column] = down[i][column];
+            }
         }
     }
 }
@@ -120,22 +145,45 @@ fn internal(m: &mut [f32], side: u32, at: u32) {
     let down = shared!([[f32; TILE]; TILE]);
     let (side, at) = (side as usize, at as usize);
     let (tx, ty) = (thread_idx().x, thread_idx().y);
-    let row = at + (block_idx().y + 1) * TILE;
-    let column = at + (block_idx().x + 1) * TILE;
-    across[ty][tx] = m[(at + ty) * side + column + tx];
-    down[ty][tx] = m[(row + ty) * side + at + tx];
+    let row = at + (block_idx().y + 1) * TILE + ty;
+    let column = at + (block_idx().x + 1) * TILE + tx;
+    across[ty][tx] = if column < side {
+        m[(at + ty) * side + column]
+    } else {
+        0.0
+    };
+    down[ty][tx] = if row < side {
+        m[row * side + at + tx]
+    } else {
+        0.0
+    };
     barrier();
     let mut sum = 0.0;
     for i in 0..TILE {
         sum += down[ty][i] * across[i][tx];
     }
-    m[(row + ty) * side + column + tx] -= sum;
+    if row < side && column < side {
+        m[row * side + column] -= sum;
+    }
 }
 
 struct Lud {
     side: usize,
     matrix: Buffer<f32>,
     host: Vec<f32>,
+}
+
+impl Lud {
+    fn boxed(jit: &Jit, side: usize) -> kiln::Result<Box<dyn Workload>> {
+        let mut random = Random::new(7);
+        let mut host = random.units(side * side);
+        // What has a large diagonal needs no pivots.
+        for i in 0..side {
+            host[i * side + i] += side as f32;
+        }
+        let matrix = jit.upload(&host)?;
+        Ok(Box::new(Lud { side, matrix, host }))
+    }
 }
 
 impl Workload for Lud {
@@ -146,7 +194,7 @@ impl Workload for Lud {
     fn run(&mut self, launcher: &mut dyn Launcher) -> kiln::Result<()> {
         let side = self.side as u32;
         for at in (0..self.side).step_by(TILE) {
-            let rest = (self.side - at) / TILE - 1;
+            let rest = (self.side - at).div_ceil(TILE) - 1;
             let mut launch = |kernel, twin, config| {
                 let args = args!(&mut self.matrix, side, at as u32);
                 launcher.launch(&Launch {

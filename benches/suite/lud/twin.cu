@@ -2,8 +2,9 @@ const int TILE = 16;
 
 extern "C" __global__ void diagonal(float *__restrict__ m, int side, int at) {
   __shared__ float tile[TILE][TILE];
-  int tx = threadIdx.x, corner = at * side + at;
-  for (int i = 0; i < TILE; i++) tile[i][tx] = m[corner + i * side + tx];
+  int tx = threadIdx.x, corner = at * side + at, left = side - at;
+  for (int i = 0; i < TILE; i++)
+    tile[i][tx] = i < left && tx < left ? m[corner + i * side + tx] : 0.0f;
   __syncthreads();
   for (int i = 0; i < TILE - 1; i++) {
     if (tx > i) {
@@ -15,7 +16,8 @@ extern "C" __global__ void diagonal(float *__restrict__ m, int side, int at) {
       for (int j = 0; j < i + 1; j++) tile[i + 1][tx] -= tile[i + 1][j] * tile[j][tx];
     __syncthreads();
   }
-  for (int i = 1; i < TILE; i++) m[corner + i * side + tx] = tile[i][tx];
+  for (int i = 1; i < TILE; i++)
+    if (i < left && tx < left) m[corner + i * side + tx] = tile[i][tx];
 }
 
 extern "C" __global__ void perimeter(float *__restrict__ m, int side, int at) {
@@ -23,15 +25,15 @@ extern "C" __global__ void perimeter(float *__restrict__ m, int side, int at) {
   __shared__ float across[TILE][TILE];
   __shared__ float down[TILE][TILE];
   int tx = threadIdx.x, half = TILE / 2, corner = at * side + at;
-  int right = corner + (blockIdx.x + 1) * TILE;
-  int below = corner + (blockIdx.x + 1) * TILE * side;
+  int apart = (blockIdx.x + 1) * TILE;
+  int right = corner + apart, below = corner + apart * side, left = side - at - apart;
   if (tx < TILE) {
     for (int i = 0; i < half; i++) pivot[i][tx] = m[corner + i * side + tx];
-    for (int i = 0; i < TILE; i++) across[i][tx] = m[right + i * side + tx];
+    for (int i = 0; i < TILE; i++) across[i][tx] = tx < left ? m[right + i * side + tx] : 0.0f;
   } else {
     int column = tx - TILE;
     for (int i = half; i < TILE; i++) pivot[i][column] = m[corner + i * side + column];
-    for (int i = 0; i < TILE; i++) down[i][column] = m[below + i * side + column];
+    for (int i = 0; i < TILE; i++) down[i][column] = i < left ? m[below + i * side + column] : 0.0f;
   }
   __syncthreads();
   if (tx < TILE) {
@@ -46,10 +48,12 @@ extern "C" __global__ void perimeter(float *__restrict__ m, int side, int at) {
   }
   __syncthreads();
   if (tx < TILE) {
-    for (int i = 1; i < TILE; i++) m[right + i * side + tx] = across[i][tx];
+    for (int i = 1; i < TILE; i++)
+      if (tx < left) m[right + i * side + tx] = across[i][tx];
   } else {
     int column = tx - TILE;
-    for (int i = 0; i < TILE; i++) m[below + i * side + column] = down[i][column];
+    for (int i = 0; i < TILE; i++)
+      if (i < left) m[below + i * side + column] = down[i][column];
   }
 }
 
@@ -57,11 +61,11 @@ extern "C" __global__ void internal(float *__restrict__ m, int side, int at) {
   __shared__ float across[TILE][TILE];
   __shared__ float down[TILE][TILE];
   int tx = threadIdx.x, ty = threadIdx.y;
-  int row = at + (blockIdx.y + 1) * TILE, column = at + (blockIdx.x + 1) * TILE;
-  across[ty][tx] = m[(at + ty) * side + column + tx];
-  down[ty][tx] = m[(row + ty) * side + at + tx];
+  int row = at + (blockIdx.y + 1) * TILE + ty, column = at + (blockIdx.x + 1) * TILE + tx;
+  across[ty][tx] = column < side ? m[(at + ty) * side + column] : 0.0f;
+  down[ty][tx] = row < side ? m[row * side + at + tx] : 0.0f;
   __syncthreads();
   float sum = 0.0f;
   for (int i = 0; i < TILE; i++) sum += down[ty][i] * across[i][tx];
-  m[(row + ty) * side + column + tx] -= sum;
+  if (row < side && column < side) m[row * side + column] -= sum;
 }

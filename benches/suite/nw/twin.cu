@@ -9,10 +9,12 @@ extern "C" __global__ void diagonal(const int *__restrict__ worth, int *__restri
   int tx = threadIdx.x;
   int tile_column = first + blockIdx.x, tile_row = number - tile_column;
   int corner = tile_row * TILE * side + tile_column * TILE;
+  int rows = side - 1 - tile_row * TILE, columns = side - 1 - tile_column * TILE;
   if (tx == 0) cells[0][0] = scores[corner];
-  for (int row = 0; row < TILE; row++) values[row][tx] = worth[corner + (row + 1) * side + tx + 1];
-  cells[tx + 1][0] = scores[corner + (tx + 1) * side];
-  cells[0][tx + 1] = scores[corner + tx + 1];
+  for (int row = 0; row < TILE; row++)
+    values[row][tx] = row < rows && tx < columns ? worth[corner + (row + 1) * side + tx + 1] : 0;
+  cells[tx + 1][0] = tx < rows ? scores[corner + (tx + 1) * side] : 0;
+  cells[0][tx + 1] = tx < columns ? scores[corner + tx + 1] : 0;
   __syncthreads();
   for (int step = 0; step < TILE; step++) {
     if (tx <= step) {
@@ -31,5 +33,5 @@ extern "C" __global__ void diagonal(const int *__restrict__ worth, int *__restri
     __syncthreads();
   }
   for (int row = 0; row < TILE; row++)
-    scores[corner + (row + 1) * side + tx + 1] = cells[row + 1][tx + 1];
+    if (row < rows && tx < columns) scores[corner + (row + 1) * side + tx + 1] = cells[row + 1][tx + 1];
 }
