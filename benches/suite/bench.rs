@@ -32,6 +32,7 @@ use std::path::PathBuf;
 
 use code::InFolder;
 use kiln::core::hook::HookSet;
+use kiln::core::job::CompileOptions;
 use kiln::core::runtime::{DeviceKind, Event};
 use kiln::core::target::Target;
 use kiln::prelude::*;
@@ -57,11 +58,12 @@ struct Options {
 }
 
 impl Options {
-    /// A `Jit` with these hooks, as far as they are not to be left out.
-    fn jit(&self, device: &Device, hooks: HookSet) -> kiln::Result<Jit> {
+    /// A `Jit` with these options and hooks, as far as those are not to be left out.
+    fn jit(&self, device: &Device, compile: CompileOptions, hooks: HookSet) -> kiln::Result<Jit> {
         let leave_out = |hooks: HookSet, name: &String| hooks.without(name);
         let hooks = self.without.iter().fold(hooks, leave_out);
         let builder = Jit::builder().device(device.clone()).hooks(hooks);
+        let builder = builder.compile(compile);
         builder.specialize_facts(self.facts).build()
     }
 }
@@ -111,9 +113,9 @@ fn options() -> Options {
 fn main() -> kiln::Result<()> {
     let options = options();
     let device = Device::best()?;
-    let with = |hooks| options.jit(&device, hooks);
-    let checked = with(kiln::hooks::standard())?;
-    let unchecked = with(without_checks())?;
+    let with = |compile, hooks| options.jit(&device, compile, hooks);
+    let checked = with(CompileOptions::default(), kiln::hooks::standard())?;
+    let unchecked = with(without_checks(), kiln::hooks::standard())?;
     let chosen = || {
         BENCHMARKS
             .iter()
@@ -140,9 +142,12 @@ fn main() -> kiln::Result<()> {
         let texts: Vec<InFolder> = texts.collect();
         let edited = options.folders.iter().zip(&texts);
         let from_folders: Vec<Jit> = edited
-            .map(|((has_checks, _), texts)| match has_checks {
-                true => with(kiln::hooks::standard().with(texts.hook())),
-                false => with(without_checks().with(texts.hook())),
+            .map(|((has_checks, _), texts)| {
+                let compile = match has_checks {
+                    true => CompileOptions::default(),
+                    false => without_checks(),
+                };
+                with(compile, kiln::hooks::standard().with(texts.hook()))
             })
             .collect::<kiln::Result<_>>()?;
         let jits: Vec<&Jit> = [&checked, &unchecked]
@@ -165,8 +170,13 @@ fn main() -> kiln::Result<()> {
 
 /// Prints how many instructions of compiled code programs execute on the CPU.
 fn compare_instructions<'b>(programs: impl Iterator<Item = &'b Benchmark>) -> kiln::Result<()> {
-    let with = |hooks| Jit::builder().device(Device::cpu()).hooks(hooks).build();
-    let jits = [with(kiln::hooks::standard())?, with(without_checks())?];
+    let with = |compile| {
+        Jit::builder()
+            .device(Device::cpu())
+            .compile(compile)
+            .build()
+    };
+    let jits = [with(CompileOptions::default())?, with(without_checks())?];
     let mut ratios = Vec::new();
     for program in programs {
         let [checked, unchecked] = jits.each_ref().map(|jit| instructions_of(program, jit));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kiln::core::hook::Hook;
+use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln_suite::{Benchmark, Launch, Launcher, Size, without_checks};
@@ -29,11 +30,11 @@ pub fn write<'b>(
         Target::Ptx(target) => *target,
         _ => PtxTarget::for_sm(SM),
     };
-    for (way, hooks) in [
-        ("checked", kiln::hooks::standard()),
+    for (way, compile) in [
+        ("checked", CompileOptions::default()),
         ("unchecked", without_checks()),
     ] {
-        let builder = Jit::builder().device(Device::cpu()).hooks(hooks);
+        let builder = Jit::builder().device(Device::cpu()).compile(compile);
         let builder = builder.specialize_facts(facts);
         let jit = builder.target(Target::Ptx(target)).build()?;
         for program in programs.clone() {

@@ -24,8 +24,9 @@ use std::time::{Duration, Instant};
 
 use kiln::core::args::Arg;
 use kiln::core::compile::Stage;
-use kiln::core::hook::{Hook, HookSet};
+use kiln::core::hook::Hook;
 use kiln::core::inspect::Inspection;
+use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, Benchmark, Launch, Launcher, Size, without_checks};
@@ -143,21 +144,26 @@ impl Parts {
 
 impl<'o> Bench<'o> {
     fn new(options: &'o Options) -> kiln::Result<Bench<'o>> {
-        let ptx = |hooks: HookSet| {
-            let hooks = match &options.passes {
-                Some(passes) => hooks.with(pipeline(passes.clone())),
-                None => hooks,
-            };
+        let ptx = |compile| {
             let target = Target::Ptx(PtxTarget::for_sm(SM));
             let builder = Jit::builder().device(Device::cpu()).target(target);
-            builder.hooks(hooks).build()
+            let builder = match &options.passes {
+                Some(passes) => builder.hook(pipeline(passes.clone())),
+                None => builder,
+            };
+            builder.compile(compile).build()
         };
-        let host = |hooks| Jit::builder().device(Device::cpu()).hooks(hooks).build();
+        let host = |compile| {
+            Jit::builder()
+                .device(Device::cpu())
+                .compile(compile)
+                .build()
+        };
         Ok(Bench {
             options,
-            checked: ptx(kiln::hooks::standard())?,
+            checked: ptx(CompileOptions::default())?,
             unchecked: ptx(without_checks())?,
-            host: host(kiln::hooks::standard())?,
+            host: host(CompileOptions::default())?,
             host_unchecked: host(without_checks())?,
         })
     }

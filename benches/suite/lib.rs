@@ -36,7 +36,7 @@ use kiln::prelude::*;
 
 pub use launcher::{Launch, Launcher, OnJit};
 pub use lines::Lines;
-pub use unchecked::{remove_checks, without_checks};
+pub use unchecked::without_checks;
 
 /// A program of the suite.
 pub struct Benchmark {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use kiln::core::args::Arg;
 use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::ir::{Module, parse};
+use kiln::core::job::CompileOptions;
 use kiln::prelude::*;
-use kiln_suite::remove_checks;
+use kiln_suite::without_checks;
 
 /// A kernel, and its twin in CUDA C++.
 pub struct Pair {
@@ -123,17 +124,17 @@ impl Pair {
     pub fn module(&self) -> Arc<Module> {
         let legal = Arc::new(Legal::default());
         let observer: Arc<dyn StageObserver + Send + Sync> = legal.clone();
-        let options = JitOptions::default().observer(observer);
+        let compile = match self.checked {
+            true => CompileOptions::default(),
+            false => without_checks(),
+        };
+        let options = JitOptions::default().observer(observer).compile(compile);
         // What the hook that moves checks makes of a kernel is for the machine that this one is launched on.
         let hooks = kiln::hooks::standard().without("bounds-checks");
         let jit = Jit::with(Device::cpu(), hooks, options);
         (self.launch)(&jit).expect("it can be launched");
         let text = legal.0.lock().expect("no panic while it is held").take();
         let text = text.expect("the kernel was compiled");
-        let mut module = parse(&text, &kiln::stdlib::find).expect("it parses");
-        if !self.checked {
-            remove_checks(&mut module);
-        }
-        Arc::new(module)
+        Arc::new(parse(&text, &kiln::stdlib::find).expect("it parses"))
     }
 }

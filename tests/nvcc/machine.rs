@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::Command;
 
-use kiln::core::hook::HookSet;
+use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
@@ -14,8 +14,8 @@ use super::listing::{Listing, disassemble};
 pub const SM: u32 = 90;
 
 /// Compiles for it, on a machine without a GPU.
-pub fn jit(hooks: HookSet) -> kiln::Result<Jit> {
-    let builder = Jit::builder().device(Device::cpu()).hooks(hooks);
+pub fn jit(compile: CompileOptions) -> kiln::Result<Jit> {
+    let builder = Jit::builder().device(Device::cpu()).compile(compile);
     builder.target(Target::Ptx(PtxTarget::for_sm(SM))).build()
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use expect_test::expect_file;
+use kiln::core::job::CompileOptions;
 use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, Launch, Launcher, Lines, Size, without_checks};
 
@@ -42,7 +43,7 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
         println!("no ptxas: nothing is compared");
         return Ok(());
     }
-    let (checked, unchecked) = (jit(kiln::hooks::standard())?, jit(without_checks())?);
+    let (checked, unchecked) = (jit(CompileOptions::default())?, jit(without_checks())?);
     let mut table = String::from(HEAD);
     for benchmark in BENCHMARKS {
         let mut workload = (benchmark.make)(&checked, Size::Small)?;
