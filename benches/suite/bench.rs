@@ -1,11 +1,11 @@
 //! The programs of the suite beside their twins in CUDA C++: `cargo bench -p kiln-suite --bench suite`, on a machine with a
-//! CUDA device and nvcc, or on the CPU, where checks are compared with none: by the processor's time of all threads, and by
-//! the quartiles of the ratio of neighbouring samples. Run by `taskset -c 1`, threads do not get in each other's way.
+//! CUDA device and nvcc, or on the CPU, where checks and indices that are clamped are compared with none: by the processor's time
+//! of all threads, and by the quartiles of the ratio of neighbouring samples. Run by `taskset -c 1`, threads do not get in each other's way.
 //!
 //! - `--filter TEXT`: the programs whose names hold it;
 //! - `--samples N`: how often each is timed, 31 if not said;
-//! - `--instructions`: no times, but the instructions that the small sizes execute on the CPU, with checks and without, which do
-//!   not depend on what else the machine does;
+//! - `--instructions`: no times, but the instructions that the small sizes execute on the CPU, with checks, without and clamped,
+//!   which do not depend on what else the machine does;
 //! - `--write FOLDER`: no times, but the PTX of the kernels, as `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx` and
 //!   `nvcc/PROGRAM.ptx`, beside Kiln's IR and LLVM's; for sm_90 where there is no GPU;
 //! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
@@ -13,8 +13,8 @@
 //! - `--without HOOK`: Kiln's kernels are compiled without a standard hook, as `by-value`; may be said again for more;
 //! - `--facts`: what is known of integers is compiled in, too; with `--write`, of those of the small sizes.
 //!
-//! Each program runs four ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
-//! checks and without, nvcc's machine code (by the `ptxas` of its toolkit), and nvcc's PTX made machine code by the driver as
+//! Each program runs five ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
+//! checks, without and with indices that are clamped, nvcc's machine code (by the `ptxas` of its toolkit), and nvcc's PTX made machine code by the driver as
 //! Kiln's is. A sample is at least a millisecond of work, timed by events; what is told is the median, and how far the
 //! samples' quartiles are apart. Results are checked first, the twin's too. Beside the times is how many lines the kernels
 //! of the program's folder have, ours and the twin's, without blank ones and comments.
@@ -116,6 +116,7 @@ fn main() -> kiln::Result<()> {
     let with = |compile, hooks| options.jit(&device, compile, hooks);
     let checked = with(CompileOptions::default(), kiln::hooks::standard())?;
     let unchecked = with(without_checks(), kiln::hooks::standard())?;
+    let clamped = with(CompileOptions::default().clamped(), kiln::hooks::standard())?;
     let chosen = || {
         BENCHMARKS
             .iter()
@@ -132,10 +133,7 @@ fn main() -> kiln::Result<()> {
         _ => Twins::default(),
     };
     let mut rows = Vec::new();
-    println!(
-        "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>8} {:>9}  checked to unchecked",
-        "program", "bound", "peer, ms", "its PTX", "unchecked", "checked", "spread", "lines"
-    );
+    print_head();
     for benchmark in chosen() {
         let folders = options.folders.iter();
         let texts = folders.map(|(_, folder)| InFolder::read(&folder.join(benchmark.name)));
@@ -150,7 +148,7 @@ fn main() -> kiln::Result<()> {
                 with(compile, kiln::hooks::standard().with(texts.hook()))
             })
             .collect::<kiln::Result<_>>()?;
-        let jits: Vec<&Jit> = [&checked, &unchecked]
+        let jits: Vec<&Jit> = [&checked, &unchecked, &clamped]
             .into_iter()
             .chain(&from_folders)
             .collect();
@@ -168,6 +166,22 @@ fn main() -> kiln::Result<()> {
     Ok(())
 }
 
+/// Prints what the columns of [`Row::print`] are.
+fn print_head() {
+    println!(
+        "{:<32} {:>11} {:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>9}  checked to unchecked, clamped",
+        "program",
+        "bound",
+        "peer, ms",
+        "its PTX",
+        "unchecked",
+        "checked",
+        "clamped",
+        "spread",
+        "lines"
+    );
+}
+
 /// Prints how many instructions of compiled code programs execute on the CPU.
 fn compare_instructions<'b>(programs: impl Iterator<Item = &'b Benchmark>) -> kiln::Result<()> {
     let with = |compile| {
@@ -176,22 +190,37 @@ fn compare_instructions<'b>(programs: impl Iterator<Item = &'b Benchmark>) -> ki
             .compile(compile)
             .build()
     };
-    let jits = [with(CompileOptions::default())?, with(without_checks())?];
-    let mut ratios = Vec::new();
+    let jits = [
+        with(CompileOptions::default())?,
+        with(without_checks())?,
+        with(CompileOptions::default().clamped())?,
+    ];
+    let mut ratios = [const { Vec::new() }; 2];
     for program in programs {
-        let [checked, unchecked] = jits.each_ref().map(|jit| instructions_of(program, jit));
-        let (checked, unchecked) = (checked?, unchecked?);
-        let ratio = checked as f64 / unchecked as f64;
+        let counts = jits.each_ref().map(|jit| instructions_of(program, jit));
+        let [checked, unchecked, clamped] = counts;
+        let (checked, unchecked, clamped) = (checked?, unchecked?, clamped?);
+        let [of_checks, of_clamping] =
+            [checked, clamped].map(|count| count as f64 / unchecked as f64);
         println!(
-            "{:<32} {checked:>10} {unchecked:>10} {ratio:>7.3}",
+            "{:<32} {checked:>10} {unchecked:>10} {of_checks:>7.3} {clamped:>10} {of_clamping:>7.3}",
             program.name
         );
-        ratios.push(ratio);
+        ratios[0].push(of_checks);
+        ratios[1].push(of_clamping);
     }
-    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
-    let worst = ratios.into_iter().fold(0.0, f64::max);
-    println!("geometric mean {mean:.3}, worst {worst:.3}");
+    for (what, ratios) in ["checked", "clamped"].into_iter().zip(&ratios) {
+        print_mean(what, ratios);
+    }
     Ok(())
+}
+
+/// Prints the geometric mean and the worst of what something takes, unchecked being one.
+fn print_mean(what: &str, ratios: &[f64]) {
+    let logarithms = ratios.iter().map(|ratio| ratio.ln());
+    let mean = (logarithms.sum::<f64>() / ratios.len() as f64).exp();
+    let worst = ratios.iter().copied().fold(0.0, f64::max);
+    println!("{what} to unchecked: geometric mean {mean:.3}, worst {worst:.3}");
 }
 
 /// The instructions of compiled code in a run.
@@ -216,14 +245,16 @@ struct Row {
     benchmark: &'static Benchmark,
     checked: f64,
     unchecked: f64,
+    clamped: f64,
     /// Of the code in each folder that was named.
     from_folders: Vec<f64>,
     /// nvcc's machine code, and its PTX through the driver.
     nvcc: Option<(f64, f64)>,
     /// The largest distance of quartiles, as a part of the median.
     spread: f64,
-    /// Quartiles of the ratio of each sample with checks to the one without that comes next.
+    /// Quartiles of the ratio of each sample with checks to the one without that comes next, and of clamped ones.
     ratio: [f64; 3],
+    ratio_clamped: [f64; 3],
 }
 
 impl Row {
@@ -237,19 +268,23 @@ impl Row {
         let ratio = |time: f64| format!("{:.3}", time / self.peer());
         let ptx = self.nvcc.map_or("-".to_owned(), |(_, ptx)| ratio(ptx));
         let Lines { kiln, twin } = self.benchmark.lines();
-        let [quarter, half, three] = self.ratio;
+        let quartiles =
+            |[quarter, half, three]: [f64; 3]| format!("{quarter:.3} {half:.3} {three:.3}");
         println!(
-            "{:<32} {:>11} {:>10.4} {ptx:>10} {:>10} {:>10} {:>7.1}% {:>9}  {quarter:.3} {half:.3} {three:.3}",
+            "{:<32} {:>11} {:>10.4} {ptx:>10} {:>10} {:>10} {:>10} {:>7.1}% {:>9}  {}  {}",
             self.benchmark.name,
             format!("{:?}", self.benchmark.bound),
             self.peer(),
             ratio(self.unchecked),
             ratio(self.checked),
+            ratio(self.clamped),
             100.0 * self.spread,
-            format!("{kiln}/{twin}")
+            format!("{kiln}/{twin}"),
+            quartiles(self.ratio),
+            quartiles(self.ratio_clamped),
         );
         for ((_, folder), time) in folders.iter().zip(&self.from_folders) {
-            println!("{:>76} {}", ratio(*time), folder.display());
+            println!("{:>87} {}", ratio(*time), folder.display());
         }
     }
 
@@ -261,11 +296,13 @@ impl Row {
             "unit": "ms",
             "checked": self.checked,
             "unchecked": self.unchecked,
+            "clamped": self.clamped,
             "from_folders": self.from_folders,
             "nvcc": self.nvcc.map(|(machine_code, _)| machine_code),
             "nvcc_ptx": self.nvcc.map(|(_, ptx)| ptx),
             "spread": self.spread,
             "ratio": self.ratio,
+            "ratio_clamped": self.ratio_clamped,
             "lines": { "kiln": kiln, "twin": twin },
         })
     }
@@ -273,10 +310,10 @@ impl Row {
 
 /// Prints geometric means and the worst, by what limits the programs.
 fn summarize(rows: &[Row]) {
-    let of_checks = rows.iter().map(|row| row.ratio[1]);
-    let mean = (of_checks.clone().map(f64::ln).sum::<f64>() / rows.len() as f64).exp();
-    let worst = of_checks.fold(0.0, f64::max);
-    println!("checked to unchecked: geometric mean {mean:.3}, worst {worst:.3}");
+    let of_checks: Vec<f64> = rows.iter().map(|row| row.ratio[1]).collect();
+    print_mean("checked", &of_checks);
+    let of_clamping: Vec<f64> = rows.iter().map(|row| row.ratio_clamped[1]).collect();
+    print_mean("clamped", &of_clamping);
     for bound in [Bound::Memory, Bound::Arithmetic, Bound::Gather] {
         let of: Vec<&Row> = rows
             .iter()
@@ -288,6 +325,7 @@ fn summarize(rows: &[Row]) {
         for (what, time) in [
             ("unchecked", (|row| row.unchecked) as fn(&Row) -> f64),
             ("checked", |row| row.checked),
+            ("clamped", |row| row.clamped),
         ] {
             let ratios = of.iter().map(|row| time(row) / row.peer());
             let mean = (ratios.clone().map(f64::ln).sum::<f64>() / of.len() as f64).exp();
@@ -330,11 +368,12 @@ fn measure(
             times.push(time(checked, workload.as_mut(), way.as_mut(), runs)?);
         }
     }
-    let ratios = times[0].iter().zip(&times[1]);
-    let mut ratios: Vec<f64> = ratios
-        .map(|(checked, unchecked)| checked / unchecked)
-        .collect();
-    let ratio = quartiles(&mut ratios);
+    let to_unchecked = |way: usize| {
+        let samples = times[way].iter().zip(&times[1]);
+        let mut ratios: Vec<f64> = samples.map(|(time, unchecked)| time / unchecked).collect();
+        quartiles(&mut ratios)
+    };
+    let (ratio, ratio_clamped) = (to_unchecked(0), to_unchecked(2));
     let spread = times
         .iter_mut()
         .map(|times| quartiles(times))
@@ -346,10 +385,12 @@ fn measure(
         benchmark,
         checked: median(0),
         unchecked: median(1),
-        from_folders: (2..of_nvcc).map(median).collect(),
+        clamped: median(2),
+        from_folders: (3..of_nvcc).map(median).collect(),
         nvcc: (times.len() > of_nvcc).then(|| (median(of_nvcc), median(of_nvcc + 1))),
         spread,
         ratio,
+        ratio_clamped,
     })
 }
 

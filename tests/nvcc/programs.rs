@@ -1,10 +1,11 @@
 //! The machine code of the programs of `benches/suite` beside that of their twins, for sm_90.
 //!
-//! `programs.txt` has what `ptxas` makes of each kernel, by nvcc and by Kiln without checks and with them, so that each
-//! change of it is seen: `UPDATE_EXPECT=1 cargo xtask test -p kiln-tests programs` records anew what Kiln makes, and
-//! what nvcc makes where there is one.
+//! `programs.txt` has what `ptxas` makes of each kernel, by nvcc and by Kiln without checks, with them, and with indices that
+//! are clamped, so that each change of it is seen; a kernel that several programs launch is there once.
+//! `UPDATE_EXPECT=1 cargo xtask test -p kiln-tests programs` records anew what Kiln makes, and what nvcc makes where there
+//! is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 use expect_test::expect_file;
@@ -19,19 +20,28 @@ const RECORDED: &str = include_str!("programs.txt");
 
 /// Looks at the code of launches, and runs none.
 struct Look<'a> {
-    jit: &'a Jit,
+    /// Without checks, with them, with indices that are clamped.
+    jits: &'a [Jit; 3],
+    /// The kernels that are known by programs before: file and name.
+    known: &'a mut HashSet<(&'static str, &'static str)>,
+    /// The file of the twin.
+    file: &'static str,
     /// Machine code by the name of the twin's kernel.
-    found: BTreeMap<&'static str, Machine>,
+    found: BTreeMap<&'static str, [Machine; 3]>,
 }
 
 impl Launcher for Look<'_> {
     fn launch(&mut self, launch: &Launch<'_>) -> kiln::Result<()> {
-        if self.found.contains_key(launch.twin) {
+        if !self.known.insert((self.file, launch.twin)) {
             return Ok(());
         }
-        let inspection = self.jit.inspect(launch.kernel, launch.args)?;
-        if let Some(machine) = of_entry(inspection.ptx()?, SM) {
-            self.found.insert(launch.twin, machine);
+        let mut ways = Vec::new();
+        for jit in self.jits {
+            let inspection = jit.inspect(launch.kernel, launch.args)?;
+            ways.extend(of_entry(inspection.ptx()?, SM));
+        }
+        if let Ok(ways) = ways.try_into() {
+            self.found.insert(launch.twin, ways);
         }
         Ok(())
     }
@@ -43,24 +53,29 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
         println!("no ptxas: nothing is compared");
         return Ok(());
     }
-    let (checked, unchecked) = (jit(CompileOptions::default())?, jit(without_checks())?);
-    let mut table = String::from(HEAD);
+    let checked = CompileOptions::default();
+    let clamped = CompileOptions::default().clamped();
+    let jits = [jit(without_checks())?, jit(checked)?, jit(clamped)?];
+    let of = "of nvcc | without checks | with checks | clamped";
+    let mut table = format!("{}: {of}\n", HEAD.trim_end());
+    let mut known = HashSet::new();
     for benchmark in BENCHMARKS {
-        let mut workload = (benchmark.make)(&checked, Size::Small)?;
-        let mut look = |jit| {
-            let found = BTreeMap::new();
-            let mut look = Look { jit, found };
-            workload.run(&mut look).map(|()| look.found)
+        let mut workload = (benchmark.make)(&jits[0], Size::Small)?;
+        let mut look = Look {
+            jits: &jits,
+            known: &mut known,
+            file: benchmark.twin,
+            found: BTreeMap::new(),
         };
-        let (with, without) = (look(&checked)?, look(&unchecked)?);
-        for (kernel, with) in with {
+        workload.run(&mut look)?;
+        for (kernel, [without, with, clamped]) in look.found {
             let name = format!("{}: {kernel}", benchmark.name);
             let nvcc = of_nvcc(benchmark.twin, kernel, SM).map(|machine| machine.to_string());
             let nvcc = nvcc
                 .as_deref()
                 .or(recorded(RECORDED, &name))
                 .unwrap_or("not recorded");
-            let _ = writeln!(table, "{name:44} | {nvcc} | {} | {with}", without[kernel]);
+            let _ = writeln!(table, "{name:44} | {nvcc} | {without} | {with} | {clamped}");
         }
     }
     expect_file!["programs.txt"].assert_eq(&table);
