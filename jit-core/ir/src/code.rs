@@ -1,6 +1,8 @@
 //! What compilations give: code, and what launches need to know of it. Plain data, without any handle of
 //! a device or of LLVM.
 
+mod kept;
+
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use crate::target::{Barriers, Target};
 use crate::{
     CacheKey, HiddenData, HiddenParam, HiddenSource, IntrinsicDef, LaunchBounds, TypeDigest,
 };
+
+pub use kept::FindRow;
 
 /// What is known of a compiled kernel whatever its code is: what launches and errors need.
 #[derive(Clone, PartialEq, Eq, Debug)]

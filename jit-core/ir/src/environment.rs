@@ -21,6 +21,14 @@ pub struct Environment {
     pub ptxas: Option<PathBuf>,
     /// `KILN_NVDISASM`: NVIDIA's disassembler, for `Inspection::sass`.
     pub nvdisasm: Option<PathBuf>,
+    /// `KILN_CACHE`: the folder in which compiled kernels are kept, or `off`.
+    pub cache: Option<PathBuf>,
+    /// `KILN_CACHE_VERIFY`: whether what is found in that folder is compiled again and compared; `1` or `0`.
+    pub cache_verify: bool,
+    /// `XDG_CACHE_HOME`, if it is an absolute path: where programs of the user keep what they can make again.
+    pub cache_home: Option<PathBuf>,
+    /// `HOME`: the user's own folder.
+    pub home: Option<PathBuf>,
     /// `CUDA_VISIBLE_DEVICES`, for messages only; the driver reads it itself.
     pub cuda_visible_devices: Option<String>,
 }
@@ -40,6 +48,12 @@ impl Environment {
             libcuda: set("KILN_LIBCUDA").map(PathBuf::from),
             ptxas: set("KILN_PTXAS").map(PathBuf::from),
             nvdisasm: set("KILN_NVDISASM").map(PathBuf::from),
+            cache: set("KILN_CACHE").map(PathBuf::from),
+            cache_verify: set("KILN_CACHE_VERIFY").is_some_and(|value| value != "0"),
+            cache_home: set("XDG_CACHE_HOME")
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute()),
+            home: set("HOME").map(PathBuf::from),
             cuda_visible_devices: read("CUDA_VISIBLE_DEVICES")
                 .map(|value| value.to_string_lossy().into_owned()),
         }
@@ -56,5 +70,10 @@ mod tests {
         assert_eq!(unset.libllvm, None);
         let set = Environment::from(|name| (name == "KILN_LIBLLVM").then(|| "/x".into()));
         assert_eq!(set.libllvm, Some(PathBuf::from("/x")));
+        let verify =
+            |text: &'static str| Environment::from(move |_| Some(text.into())).cache_verify;
+        assert!(verify("1") && !verify("0") && !verify(""));
+        let home = |text: &'static str| Environment::from(move |_| Some(text.into())).cache_home;
+        assert_eq!((home("/x"), home("x")), (Some(PathBuf::from("/x")), None));
     }
 }

@@ -32,6 +32,18 @@ impl TypeDigest {
     }
 }
 
+impl TypeDigest {
+    /// The number that it is, for who keeps it outside the process.
+    pub(crate) fn to_bits(self) -> u128 {
+        self.0
+    }
+
+    /// The digest that was this number.
+    pub(crate) fn from_bits(bits: u128) -> TypeDigest {
+        TypeDigest(bits)
+    }
+}
+
 /// Of FNV-1a with 128 bits.
 const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
