@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use kiln_ir::abi::{DeviceAddress, LaunchArgs};
-use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
+use kiln_ir::code::{Code, CompiledKernel, KernelInfo, PtxCode};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
@@ -186,6 +186,15 @@ impl Backend for CudaDevice {
             function,
             code_bytes,
         }))
+    }
+
+    fn assembler(&self) -> Option<String> {
+        let (version, sm) = (self.context.driver().version(), self.context.info().sm());
+        Some(format!("CUDA driver {version} for sm_{sm}"))
+    }
+
+    fn assemble(&self, kernel: &str, code: &PtxCode) -> Option<Arc<[u8]>> {
+        self.context.assemble(code.text.as_bytes(), kernel)
     }
 
     fn launch(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kiln_interp::checks::Checks;
 use kiln_ir::abi::LaunchArgs;
-use kiln_ir::code::{CompiledKernel, KernelInfo};
+use kiln_ir::code::{CompiledKernel, KernelInfo, PtxCode};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::Target;
 
@@ -140,6 +140,16 @@ pub trait Backend: Send + Sync {
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
     /// Makes a kernel launchable.
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>>;
+    /// What makes machine code of PTX in [`Backend::assemble`], with its version and the machine: such code is
+    /// another's wherever this is another. `None`: nothing does.
+    fn assembler(&self) -> Option<String> {
+        None
+    }
+    /// Makes machine code of PTX, which is loaded in the text's place and can be kept. `None`: it does not come
+    /// about, and the text is loaded.
+    fn assemble(&self, _kernel: &str, _code: &PtxCode) -> Option<Arc<[u8]>> {
+        None
+    }
     /// Makes a kernel launchable with checks. Devices of other kinds than the CPU are never asked.
     fn load_checked(&self, kernel: &CompiledKernel, _: &Checks) -> Result<Box<dyn LoadedCode>> {
         Err(DeviceError::NoChecks {

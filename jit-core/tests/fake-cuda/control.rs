@@ -73,6 +73,13 @@ pub extern "C" fn fake_calls() -> u64 {
     with(|s| s.calls)
 }
 
+/// How often machine code was made, and how much of it is being made now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_links(out: *mut [u64; 2]) {
+    // SAFETY: the test passes a live array.
+    unsafe { *out = with(|s| [s.linked, s.links.len() as u64]) };
+}
+
 /// Allocations, pinned allocations, modules, streams, events, retained contexts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_ledger(out: *mut [u64; 6]) {

@@ -49,6 +49,10 @@ struct State {
     lengths: BTreeMap<u64, usize>,
     pinned: BTreeMap<usize, Vec<u64>>,
     modules: BTreeMap<Handle, String>,
+    /// Machine code that is being made.
+    links: BTreeMap<Handle, Vec<u8>>,
+    /// How often some was made.
+    linked: u64,
     functions: BTreeMap<Handle, (Handle, String, c_int)>,
     globals: BTreeMap<(Handle, String), Vec<u64>>,
     streams: BTreeSet<Handle>,

@@ -179,6 +179,13 @@ impl Fake {
         }
     }
 
+    /// How often machine code was made of PTX, and how much of it is being made.
+    pub(crate) fn links(&self) -> [u64; 2] {
+        let mut out = [0u64; 2];
+        self.function::<extern "C" fn(*mut [u64; 2])>("fake_links")(&mut out);
+        out
+    }
+
     /// Grid, block, shared bytes, first parameter.
     pub(crate) fn last_launch(&self) -> [u64; 8] {
         let mut out = [0u64; 8];

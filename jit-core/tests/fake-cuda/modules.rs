@@ -64,6 +64,79 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLinkCreate_v2(
+    _count: c_uint,
+    _options: *const u32,
+    _values: *const *mut c_void,
+    state: *mut Handle,
+) -> Code {
+    call("cuLinkCreate_v2", true, |s| {
+        let handle = s.handle();
+        s.links.insert(handle, Vec::new());
+        // SAFETY: the caller's pointer is live.
+        unsafe { *state = handle };
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLinkAddData_v2(
+    state: Handle,
+    kind: u32,
+    data: *const u8,
+    size: usize,
+    _name: *const c_char,
+    _count: c_uint,
+    _options: *const u32,
+    _values: *const *mut c_void,
+) -> Code {
+    call("cuLinkAddData_v2", true, |s| {
+        // SAFETY: the data has that many bytes.
+        let data = unsafe { std::slice::from_raw_parts(data, size) };
+        let Some(image) = s.links.get_mut(&state) else {
+            return 400;
+        };
+        // PTX is kind 1, and ends with NUL.
+        if kind != 1 || data.last() != Some(&0) {
+            return 1;
+        }
+        image.extend(b"\x7fELF\n");
+        image.extend(data);
+        image.resize(image.len().max(64), 0);
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLinkComplete(
+    state: Handle,
+    image: *mut *const u8,
+    size: *mut usize,
+) -> Code {
+    call("cuLinkComplete", true, |s| {
+        let Some(made) = s.links.get(&state) else {
+            return 400;
+        };
+        s.linked += 1;
+        // SAFETY: the caller's pointers are live.
+        unsafe { (*image, *size) = (made.as_ptr(), made.len()) };
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLinkDestroy(state: Handle) -> Code {
+    call("cuLinkDestroy", true, |s| {
+        // What was made is no longer there.
+        if s.links.remove(&state).is_some() {
+            0
+        } else {
+            400
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn cuModuleUnload(module: Handle) -> Code {
     call("cuModuleUnload", true, |s| {
         s.functions.retain(|_, (owner, _, _)| *owner != module);

@@ -121,6 +121,58 @@ impl CudaContext {
         self.load_image(cubin.as_ptr().cast(), &[], kernel)
     }
 
+    /// Has the driver make machine code of PTX without loading it (CUDA Driver API, "Module Management",
+    /// `cuLinkComplete`). `None`: this driver does not, or refuses the text, of which loading it says more.
+    pub(crate) fn assemble(&self, ptx: &[u8], kernel: &str) -> Option<Arc<[u8]>> {
+        let table = self.enter().ok()?;
+        let create = table.cuLinkCreate_v2?;
+        let add = table.cuLinkAddData_v2?;
+        let complete = table.cuLinkComplete?;
+        let destroy = table.cuLinkDestroy?;
+        let text = terminated(ptx, kernel).ok()?;
+        let mut state: sys::CUlinkState = ptr::null_mut();
+        // SAFETY: there are no options; `state` outlives the call.
+        let code = unsafe { create(0, ptr::null_mut(), ptr::null_mut(), &mut state) };
+        self.check("cuLinkCreate", code).ok()?;
+        let link = || {
+            let bytes = text.as_bytes_with_nul();
+            let (kind, data) = (sys::CUjitInputType::CU_JIT_INPUT_PTX, bytes.as_ptr());
+            let none = ptr::null_mut();
+            // SAFETY: the state is the one that was made; the text ends with NUL and is only read; names and options
+            // may be left out.
+            let code = unsafe {
+                let data = data.cast_mut().cast();
+                add(
+                    state,
+                    kind,
+                    data,
+                    bytes.len(),
+                    ptr::null(),
+                    0,
+                    none,
+                    ptr::null_mut(),
+                )
+            };
+            self.check("cuLinkAddData", code).ok()?;
+            let (mut image, mut size) = (ptr::null_mut::<c_void>(), 0usize);
+            // SAFETY: the results outlive the call.
+            let code = unsafe { complete(state, &mut image, &mut size) };
+            self.check("cuLinkComplete", code).ok()?;
+            if image.is_null() {
+                return None;
+            }
+            // SAFETY: the driver gives that many bytes, which are there until the state is destroyed.
+            let image = unsafe { std::slice::from_raw_parts(image.cast::<u8>(), size) };
+            image.starts_with(b"\x7fELF").then(|| Arc::from(image))
+        };
+        let image = link();
+        // SAFETY: made once, destroyed once; the image was copied.
+        let code = unsafe { destroy(state) };
+        // What was made is as good whatever this says; a context that is lost is told by the next call.
+        let _ = self.check("cuLinkDestroy", code);
+        image
+    }
+
     /// Loads what is at an address: PTX that ends with NUL, or an ELF file, which says itself how long it is.
     fn load_image(
         self: &Arc<Self>,

@@ -128,6 +128,25 @@ driver_table! {
         fn cuEventElapsedTime(*mut f32, sys::CUevent, sys::CUevent);
     }
     optional {
+        // What makes machine code of PTX without loading it.
+        fn cuLinkCreate_v2(
+            c_uint,
+            *mut sys::CUjit_option,
+            *mut *mut c_void,
+            *mut sys::CUlinkState,
+        );
+        fn cuLinkAddData_v2(
+            sys::CUlinkState,
+            sys::CUjitInputType,
+            *mut c_void,
+            usize,
+            *const c_char,
+            c_uint,
+            *mut sys::CUjit_option,
+            *mut *mut c_void,
+        );
+        fn cuLinkComplete(sys::CUlinkState, *mut *mut c_void, *mut usize);
+        fn cuLinkDestroy(sys::CUlinkState);
         // CUDA 12.4: loads a function now instead of at its first launch.
         fn cuFuncLoad(sys::CUfunction);
         // CUDA 12.8.
