@@ -65,6 +65,7 @@ use kiln_compiler::ir::{
 pub fn address_spaces() -> Hook {
     Hook::new("address-spaces")
         .version(3)
+        .may_be_kept()
         .rewrite_ir(|_, module| {
             infer_address_spaces(module);
             Ok(())

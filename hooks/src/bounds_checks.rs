@@ -82,6 +82,8 @@ use kiln_compiler::target::Target;
 pub fn bounds_checks() -> Hook {
     Hook::new("bounds-checks")
         .may_remove_checks()
+        .puts_in(lanes::rows())
+        .may_be_kept()
         .rewrite_ir(|cx, module| {
             if !matches!(cx.target, Target::Interpreter) {
                 move_checks(module, cx.target);

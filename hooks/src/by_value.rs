@@ -50,10 +50,13 @@ use kiln_compiler::ir::{AddressSpace, Module, Passing, Value};
 /// # }
 /// ```
 pub fn by_value() -> Hook {
-    Hook::new("by-value").version(2).lower_abi(|cx, module| {
-        pass_by_value(module, cx.target.max_param_bytes());
-        Ok(())
-    })
+    Hook::new("by-value")
+        .version(2)
+        .may_be_kept()
+        .lower_abi(|cx, module| {
+            pass_by_value(module, cx.target.max_param_bytes());
+            Ok(())
+        })
 }
 
 /// Turns parameters passed by reference into parameters passed by value, where they are only

@@ -54,13 +54,16 @@ const CONSTANT_BYTES: usize = 64 << 10;
 /// # }
 /// ```
 pub fn in_place() -> Hook {
-    Hook::new("in-place").version(1).lower_abi(|_, module| {
-        let functions: Vec<FuncId> = module.functions.keys().collect();
-        for function in functions {
-            read_in_place(module, function);
-        }
-        Ok(())
-    })
+    Hook::new("in-place")
+        .version(1)
+        .may_be_kept()
+        .lower_abi(|_, module| {
+            let functions: Vec<FuncId> = module.functions.keys().collect();
+            for function in functions {
+                read_in_place(module, function);
+            }
+            Ok(())
+        })
 }
 
 /// What a copy is a copy of.

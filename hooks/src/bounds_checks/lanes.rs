@@ -66,6 +66,11 @@ static EXTENTS: [IntrinsicDef; 3] = [
     ),
 ];
 
+/// All rows that the hook puts into kernels.
+pub(super) fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {
+    EXTENTS.iter()
+}
+
 impl Block {
     /// Of a kernel.
     pub(super) fn of(module: &mut Module, kernel: FuncId) -> Block {

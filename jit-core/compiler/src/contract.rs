@@ -21,6 +21,12 @@ struct Bound {
     hidden: Option<HiddenParam>,
 }
 
+/// For the cache key, what a row is that a hook has put in.
+pub(crate) fn row_text(row: &IntrinsicDef) -> String {
+    let content = row_digest(row);
+    format!("  puts in {} v{} {content}\n", row.name, row.version)
+}
+
 /// The state of a module before a hook.
 pub(crate) struct Contract {
     phase: Phase,
@@ -71,11 +77,7 @@ impl Contract {
 
     /// For the cache key, what the rows are that hooks have put in: a line each, by name.
     pub(crate) fn rows_text(&self) -> String {
-        let line = |row: &&IntrinsicDef| {
-            let content = row_digest(row);
-            format!("  puts in {} v{} {content}\n", row.name, row.version)
-        };
-        let mut lines: Vec<String> = self.rows.iter().map(line).collect();
+        let mut lines: Vec<String> = self.rows.iter().map(|row| row_text(row)).collect();
         lines.sort();
         lines.concat()
     }

@@ -90,6 +90,8 @@ use key::Settings;
 use overlay::Overlay;
 use point::Points;
 
+use crate::ir::IntrinsicDef;
+
 /// The message a hook fails with; becomes a [`HookError`] that names the hook and the point.
 pub type HookFailure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -132,6 +134,8 @@ pub struct Hook {
     holds_at: Option<HookPoint>,
     if_supported: bool,
     may_remove_checks: bool,
+    may_be_kept: bool,
+    rows: Vec<&'static IntrinsicDef>,
     vouches: Option<Box<Vouches>>,
 }
 
@@ -157,6 +161,8 @@ impl Hook {
             holds_at: None,
             if_supported: false,
             may_remove_checks: false,
+            may_be_kept: false,
+            rows: Vec::new(),
             vouches: None,
         }
     }
@@ -191,6 +197,55 @@ impl Hook {
     pub fn may_remove_checks(mut self) -> Hook {
         self.may_remove_checks = true;
         self
+    }
+
+    /// Lets code that was compiled with the hook be kept on disk, for other processes and for later builds of this
+    /// program. It says that the hook's name, [version](Hook::version) and [settings](Hook::key) tell all that
+    /// the hook does from one program to another, so that the version is raised whenever the hook's code changes, and
+    /// that it puts nothing into a kernel that is of this process, such as the address of something. Without this,
+    /// a `Jit` with a hook that can change code keeps nothing on disk.
+    ///
+    /// ```
+    /// use kiln::core::hook::Hook;
+    ///
+    /// let plain = Hook::new("plain").version(2).rewrite_ir(|_, _| Ok(()));
+    /// assert!(!plain.is_kept());
+    /// assert!(plain.may_be_kept().is_kept());
+    /// let looks_on = Hook::new("looks-on").before_launch(|_| Ok(()));
+    /// assert!(looks_on.is_kept(), "it can change no code");
+    /// ```
+    #[must_use]
+    pub fn may_be_kept(mut self) -> Hook {
+        self.may_be_kept = true;
+        self
+    }
+
+    /// Says which rows of intrinsics the hook puts into kernels. Code that is kept on disk names its rows, and those
+    /// that are not the kernel's own are looked for here: a kernel into which hooks have put other rows is not kept.
+    ///
+    /// ```
+    /// use kiln::core::hook::Hook;
+    /// use kiln::core::ir::{IntrinsicDef, Meaning, Scalar, TypePattern};
+    ///
+    /// static ANSWER: IntrinsicDef = IntrinsicDef::new(
+    ///     "answer",
+    ///     &[],
+    ///     TypePattern::Exact(Scalar::U32),
+    ///     Meaning::Pure(|_, _| 42),
+    /// );
+    /// let answers = Hook::new("answers").puts_in([&ANSWER]).may_be_kept();
+    /// assert!(answers.is_kept());
+    /// ```
+    #[must_use]
+    pub fn puts_in(mut self, rows: impl IntoIterator<Item = &'static IntrinsicDef>) -> Hook {
+        self.rows.extend(rows);
+        self
+    }
+
+    /// Whether code that was compiled with the hook may be kept on disk: the hook [says so](Hook::may_be_kept), or can
+    /// change no code.
+    pub fn is_kept(&self) -> bool {
+        self.may_be_kept || !self.points().any(HookPoint::changes_code)
     }
 
     /// Answers for inline assembly that the hook leaves in code for GPUs, by building it or by linking what holds
@@ -253,6 +308,12 @@ impl Hook {
                 why: why(),
             }),
         }
+    }
+
+    /// The rows that it says it puts in.
+    #[doc(hidden)]
+    pub fn rows(&self) -> &[&'static IntrinsicDef] {
+        &self.rows
     }
 
     pub(crate) fn removes_checks(&self) -> bool {

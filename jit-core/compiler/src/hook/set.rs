@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::point::At;
 use super::{Hook, HookError, HookErrorKind, HookPoint, HookSetError, Needs};
 use crate::codegen::{Generator, Isas, in_hook};
+use crate::contract::row_text;
 use crate::target::Target;
 
 /// The hooks of a `Jit`, in the order they run.
@@ -140,6 +141,16 @@ impl HookSet {
     /// One line a hook: all of it that is part of the cache key.
     pub fn fingerprint(&self) -> String {
         self.hooks.iter().map(|hook| hook.key_line()).collect()
+    }
+
+    /// Whether each of the rows that a key says were put in is one that a hook says it puts in.
+    #[doc(hidden)]
+    pub fn puts_in_all(&self, rows: &str) -> bool {
+        let said = |line: &str| {
+            let mut rows = self.iter().flat_map(Hook::rows);
+            rows.any(|row| row_text(row).trim_end() == line)
+        };
+        rows.lines().all(|line| said(line.trim_end()))
     }
 
     fn insert(mut self, place: Option<usize>, hook: impl Into<Arc<Hook>>) -> Self {
