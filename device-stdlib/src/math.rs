@@ -4,7 +4,7 @@
 //!
 //! Square root, fused multiply-add and the roundings are instructions everywhere and give the
 //! result of IEEE 754. The others are functions written in Kiln's IR; their largest errors, in
-//! units in the last place, against the exact result (`f32` of one argument: all numbers tried):
+//! units in the last place, against the exact result (`f32` of one argument: all numbers tried, but for `tan`):
 //!
 //! | function | `f32` | `f64` |
 //! |---|---|---|

@@ -18,6 +18,7 @@
 //! | loops with a counter: `for` and `while i < n { ..; i += step }` | `counter.rs` |
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
 //! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
+//! | what conditions say of values, also those that were put together before, and those that others returned by | `conditions.rs` |
 //! | one of several values, which `if`, `select`, `min` and `max` give: the ends of all of them | `chosen.rs` |
 //! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
 //! | the two loops | `versions.rs` |
@@ -34,6 +35,7 @@
 mod before;
 mod chosen;
 mod code;
+mod conditions;
 mod counter;
 mod gathers;
 mod lanes;

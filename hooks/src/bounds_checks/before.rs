@@ -7,8 +7,9 @@ use kiln_compiler::ir::{
     PrimaryMap, Region, Source, Type, Value, ValueDef, Var, VarUse,
 };
 
+use super::conditions::{Guard, Homes};
 use super::counter::defining;
-use super::lanes::{Block, Guard};
+use super::lanes::Block;
 
 /// How deep an expression is looked into.
 pub(super) const MAX_DEPTH: u32 = 32;
@@ -116,8 +117,8 @@ pub(super) struct Before<'f> {
     pub(super) steps: u32,
     /// What stands in branches that were looked into, of which nothing is there before the loop.
     pub(super) branches: HashSet<Inst>,
-    /// The regions in which instructions stand, once that was asked.
-    homes: HashMap<Inst, Region>,
+    /// Where instructions stand.
+    pub(super) homes: Homes,
     location: Location,
     insts: Vec<Inst>,
     known: HashMap<(InstData, Type), Value>,
@@ -138,7 +139,7 @@ impl<'f> Before<'f> {
             needs: Truth::Known(true),
             steps: MAX_STEPS,
             branches: HashSet::new(),
-            homes: HashMap::new(),
+            homes: Homes::default(),
             location: function.insts[the_loop].location,
             function,
             intrinsics,
@@ -193,17 +194,6 @@ impl<'f> Before<'f> {
             ValueDef::Param(_) => false,
         };
         is_of_branch || self.inside.defines(self.function, value)
-    }
-
-    /// The region in which an instruction stands.
-    pub(super) fn home(&mut self, inst: Inst) -> Option<Region> {
-        if self.homes.is_empty() {
-            for (region, data) in self.function.regions.iter() {
-                let home = |&inst| (inst, region);
-                self.homes.extend(data.insts.iter().map(home));
-            }
-        }
-        self.homes.get(&inst).copied()
     }
 
     fn moved_within(&mut self, value: Value, depth: u32) -> Option<Value> {

@@ -8,16 +8,12 @@
 //! Such a value is no sum, but it has ends: the least and the largest of those that it may be. What the condition
 //! says of a value in its branch counts there.
 
-use kiln_compiler::ir::{
-    BinaryOp, Control, Function, Inst, InstData, Region, Value, ValueDef, Var, VarUse,
-};
+use kiln_compiler::ir::{BinaryOp, InstData, Region, Value};
 
-use super::before::{Before, MAX_STEPS, Number};
+use super::before::{Before, Number};
+use super::conditions::{Assigned, Decided, Guard, guards};
 use super::counter::{Counter, defining};
-use super::lanes::{self, Guard};
-
-/// A value is one of so many at most.
-const MAX_CHOICES: usize = 8;
+use super::lanes;
 
 /// What a value may be, and what holds where it is that.
 type Choices = Vec<(Value, Vec<Guard>)>;
@@ -40,18 +36,19 @@ pub(super) fn ends(
             if_true,
             if_false,
         } => {
-            let choice = |(value, holds)| {
-                let mut guards = Vec::new();
-                lanes::guards(before.function, (cond, holds), &mut guards);
-                (value, guards)
-            };
-            let choices = [(if_true, true), (if_false, false)].map(choice);
+            let choices = [(if_true, true), (if_false, false)];
+            let choices = choices.map(|(value, holds)| (value, before.says(&[(cond, holds)])));
             all(before, counters, choices.into(), depth)
         }
         InstData::VarGet(var) => {
-            let earlier = before.earlier(value)?;
-            let mut choices = Vec::new();
-            assigned(before, (&earlier, var), &[], &mut choices)?;
+            let earlier = before.homes.earlier(before.function, value)?;
+            let assigned = Assigned::by(before.function, &earlier, var)?;
+            for region in assigned.entered {
+                before.enter(region);
+            }
+            let choices = assigned.values.into_iter();
+            let choices = choices.map(|(value, decided)| (value, before.says(&decided)));
+            let choices = choices.collect();
             all(before, counters, choices, depth)
         }
         _ => None,
@@ -108,71 +105,22 @@ fn all(
     known
 }
 
-/// Adds what a variable may have been assigned by instructions, the last ones first; `None` if that is not known.
-fn assigned(
-    before: &mut Before<'_>,
-    (insts, var): (&[Inst], Var),
-    guards: &[Guard],
-    choices: &mut Choices,
-) -> Option<()> {
-    let is_one = |&(_, inst): &(usize, &Inst)| assigns(before.function, *inst, var);
-    let (at, &inst) = insts.iter().enumerate().rev().find(is_one)?;
-    let data = &before.function.insts[inst].data;
-    if let Some(VarUse::Set(_, value)) = data.var_use() {
-        choices.push((value, guards.to_vec()));
-        return (choices.len() <= MAX_CHOICES).then_some(());
-    }
-    let Control::If {
-        cond,
-        then_region,
-        else_region,
-    } = data.control()
-    else {
-        return None;
-    };
-    for (region, holds) in [(Some(then_region), true), (else_region, false)] {
-        let mut guards = guards.to_vec();
-        lanes::guards(before.function, (cond, holds), &mut guards);
-        // What was before it, if this branch assigns nothing.
-        let mut path = insts[..at].to_vec();
-        path.extend(region.into_iter().flat_map(|region| before.enter(region)));
-        assigned(before, (&path, var), &guards, choices)?;
-    }
-    Some(())
-}
-
-/// Whether an instruction, or one in its regions, assigns a variable.
-fn assigns(function: &Function, inst: Inst, var: Var) -> bool {
-    let data = &function.insts[inst].data;
-    let mut is_one = matches!(data.var_use(), Some(VarUse::Set(set, _)) if set == var);
-    for region in data.regions() {
-        function.walk(region, &mut |_, inner| {
-            let data = &function.insts[inner].data;
-            is_one |= matches!(data.var_use(), Some(VarUse::Set(set, _)) if set == var);
-        });
-    }
-    is_one
-}
-
 impl Before<'_> {
-    /// The instructions before that which defines a value, in its region.
-    fn earlier(&mut self, value: Value) -> Option<Vec<Inst>> {
-        let ValueDef::Inst(inst) = self.function.values[value].def else {
-            return None;
-        };
-        let home = self.home(inst)?;
-        let insts = &self.function.regions[home].insts;
-        let at = insts.iter().position(|&other| other == inst)?;
-        Some(insts[at.saturating_sub(MAX_STEPS as usize)..at].to_vec())
+    /// What conditions say.
+    fn says(&mut self, decided: &[Decided]) -> Vec<Guard> {
+        let mut said = Vec::new();
+        for &decided in decided {
+            guards(self.function, &mut self.homes, decided, &mut said);
+        }
+        said
     }
 
     /// Notes that the values of a branch are none of those that are there before the loop.
-    fn enter(&mut self, region: Region) -> Vec<Inst> {
+    fn enter(&mut self, region: Region) {
         let branches = &mut self.branches;
         self.function.walk(region, &mut |_, inst| {
             branches.insert(inst);
         });
-        self.function.regions[region].insts.clone()
     }
 
     /// The smaller or the larger of two numbers.

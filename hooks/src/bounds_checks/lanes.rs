@@ -7,14 +7,14 @@
 use std::collections::HashSet;
 
 use kiln_compiler::ir::{
-    Axis, BinaryOp, Cell, CompareOp, Control, Family, FuncId, Function, InstData, IntrinsicDef,
-    IntrinsicId, Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, UnaryOp,
-    Uniformity, Value, ValueDef,
+    Axis, BinaryOp, Cell, Control, Family, FuncId, Function, InstData, IntrinsicDef, IntrinsicId,
+    Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, Uniformity, Value, ValueDef,
 };
 use kiln_compiler::simt::Uniformities;
 
 use super::before::{Before, Number, Truth, known_integer};
 use super::chosen;
+use super::conditions::{Guard, narrowest};
 use super::counter::{Counter, Counts, defining};
 use super::sum::{Found, LARGE, Product, Sum, find};
 
@@ -94,118 +94,6 @@ impl Block {
     pub(super) fn uniformities(&self) -> &Uniformities {
         &self.uniformities
     }
-}
-
-/// What an `if` says of a value where it holds: it is at most `bound`, or below it; or it is a multiple of `step`, and
-/// `bound` is the value itself.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Guard {
-    value: Value,
-    bound: Value,
-    reaches: bool,
-    step: i64,
-}
-
-impl Guard {
-    /// The most that the value is above the bound.
-    fn slack(self) -> i64 {
-        match self.reaches {
-            true => 0,
-            false => -1,
-        }
-    }
-}
-
-/// What is known where a condition holds, or where it does not.
-pub(super) fn guards(function: &Function, (cond, holds): (Value, bool), into: &mut Vec<Guard>) {
-    let all = if holds { BinaryOp::And } else { BinaryOp::Or };
-    match defining(function, cond) {
-        Some(InstData::Binary { op, args }) if *op == all => {
-            for &arg in args {
-                guards(function, (arg, holds), into);
-            }
-        }
-        Some(&InstData::Unary {
-            op: UnaryOp::Not,
-            arg,
-        }) => guards(function, (arg, !holds), into),
-        Some(&InstData::Compare { op, args: [a, b] }) => {
-            let scalar = function.type_of(a).as_scalar();
-            let Some(scalar) = scalar.filter(|scalar| scalar.is_int()) else {
-                return;
-            };
-            let (value, bound, reaches) = match (op, holds) {
-                (CompareOp::Lt, true) | (CompareOp::Ge, false) => (a, b, false),
-                (CompareOp::Le, true) | (CompareOp::Gt, false) => (a, b, true),
-                (CompareOp::Gt, true) | (CompareOp::Le, false) => (b, a, false),
-                (CompareOp::Ge, true) | (CompareOp::Lt, false) => (b, a, true),
-                (CompareOp::Eq, true) | (CompareOp::Ne, false) => {
-                    into.extend(multiple(function, [a, b]).or_else(|| multiple(function, [b, a])));
-                    return;
-                }
-                (CompareOp::Ne, true) | (CompareOp::Eq, false) => {
-                    // An unsigned number that is not 0 is above it.
-                    if scalar.is_signed_int() || known_integer(function, b) != Some(0) {
-                        return;
-                    }
-                    (b, a, false)
-                }
-            };
-            into.push(Guard {
-                value: narrowest(function, value),
-                bound: narrowest(function, bound),
-                reaches,
-                step: 1,
-            });
-        }
-        _ => {}
-    }
-}
-
-/// What `value % step == 0` says.
-fn multiple(function: &Function, [rest, zero]: [Value; 2]) -> Option<Guard> {
-    let Some(&InstData::Binary {
-        op: BinaryOp::Rem,
-        args: [value, step],
-    }) = defining(function, rest)
-    else {
-        return None;
-    };
-    let step = constant(function, step).filter(|step| (1..LARGE).contains(step));
-    let is_zero = known_integer(function, zero) == Some(0);
-    Some(Guard {
-        value,
-        bound: value,
-        reaches: true,
-        step: step.filter(|_| is_zero)?,
-    })
-}
-
-/// The number that a product of constants is, of a type in which one that is used wraps around for none.
-fn constant(function: &Function, value: Value) -> Option<i64> {
-    let is_wide = function.type_of(value).as_scalar()?.bits() >= 32;
-    match defining(function, value) {
-        Some(InstData::Binary {
-            op: BinaryOp::Mul,
-            args: [a, b],
-        }) if is_wide => known_integer(function, *a)?.checked_mul(known_integer(function, *b)?),
-        _ => known_integer(function, value),
-    }
-}
-
-/// What an unsigned number was before it was made wider.
-fn narrowest(function: &Function, value: Value) -> Value {
-    if let Some(&InstData::Cast { arg }) = defining(function, value) {
-        let [from, to] = [arg, value].map(|value| function.type_of(value).as_scalar());
-        if let (Some(from), Some(to)) = (from, to)
-            && from.is_int()
-            && !from.is_signed_int()
-            && from.bits() < to.bits()
-        {
-            return narrowest(function, arg);
-        }
-    }
-    value
 }
 
 /// The counter that stands for a value which an `if` around the access bounds.

@@ -7,8 +7,9 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{Before, Number, Truth, known_integer};
+use super::conditions::{Guard, guards, guards_behind};
 use super::counter::{Counted, Counter, Counts};
-use super::lanes::{self, Guard};
+use super::lanes;
 use super::sum::{Product, Sum, sum_of};
 
 /// The largest length that an index of 31 bits can be compared with.
@@ -304,7 +305,7 @@ impl Looked {
                 }
                 Control::Next if begun && before.block.is_some() => {
                     if let Some(assumed) = data.assumption() {
-                        lanes::guards(before.function, (assumed.cond, true), &mut self.guards);
+                        self.say(before, (assumed.cond, true));
                     }
                 }
                 // A loop that is not counted may make no turn.
@@ -315,20 +316,33 @@ impl Looked {
                     else_region,
                 } => {
                     let known = self.guards.len();
-                    lanes::guards(before.function, (cond, true), &mut self.guards);
+                    self.say(before, (cond, true));
                     self.region(before, then_region, (false, None));
                     self.guards.truncate(known);
                     if let Some(region) = else_region {
-                        lanes::guards(before.function, (cond, false), &mut self.guards);
+                        self.say(before, (cond, false));
                         self.region(before, region, (false, None));
                         self.guards.truncate(known);
                     }
+                    let arms = [Some(then_region), else_region];
+                    let homes = &mut before.homes;
+                    guards_behind(before.function, homes, (cond, arms), &mut self.guards);
                 }
                 Control::For { body, .. } => self.region(before, body, (false, None)),
                 Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
             }
         }
         self.guards.truncate(around);
+    }
+
+    /// Notes what a condition says.
+    fn say(&mut self, before: &mut Before<'_>, decided: (Value, bool)) {
+        guards(
+            before.function,
+            &mut before.homes,
+            decided,
+            &mut self.guards,
+        );
     }
 
     /// Notes the counter of a loop within the loop, if its ends are known before.

@@ -10,8 +10,9 @@ use kiln_compiler::ir::{
 
 use super::before::{Before, Inside, Truth};
 use super::code::Code;
+use super::conditions::{Guard, Homes, guards, guards_behind};
 use super::gathers::{self, Gather};
-use super::lanes::{self, Block, Guard};
+use super::lanes::Block;
 use super::proof::Proof;
 use super::sum::Wide;
 
@@ -65,6 +66,7 @@ pub(super) fn make(
         block,
         by_block,
         guards: Vec::new(),
+        homes: Homes::default(),
         function: &mut module.functions[id],
         types: &module.types,
         intrinsics: &module.intrinsics,
@@ -90,6 +92,8 @@ pub(super) struct Versions<'m> {
     by_block: bool,
     /// What holds at the instruction that is looked at, by the conditions around it.
     guards: Vec<Guard>,
+    /// Where instructions stand.
+    homes: Homes,
     pub(super) function: &'m mut Function,
     pub(super) types: &'m TypeTable,
     pub(super) intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
@@ -122,6 +126,7 @@ impl Versions<'_> {
         // What stands before a loop is looked at from there.
         let insts = self.function.regions[region].insts.clone();
         let mut made = Vec::with_capacity(insts.len());
+        let around = self.guards.len();
         for inst in insts {
             if self.function.insts[inst].data.is_loop() {
                 self.version(inst, &mut made);
@@ -131,6 +136,7 @@ impl Versions<'_> {
             }
         }
         self.function.regions[region].insts = made;
+        self.guards.truncate(around);
     }
 
     /// The loops within an instruction.
@@ -148,10 +154,22 @@ impl Versions<'_> {
             let arms = [(Some(then_region), true), (else_region, false)];
             for (region, holds) in arms {
                 let known = self.guards.len();
-                lanes::guards(self.function, (cond, holds), &mut self.guards);
+                guards(
+                    self.function,
+                    &mut self.homes,
+                    (cond, holds),
+                    &mut self.guards,
+                );
                 region.into_iter().for_each(|region| self.region(region));
                 self.guards.truncate(known);
             }
+            let arms = arms.map(|(region, _)| region);
+            guards_behind(
+                self.function,
+                &mut self.homes,
+                (cond, arms),
+                &mut self.guards,
+            );
             return;
         }
         for region in self.function.insts[inst].data.regions() {

@@ -190,19 +190,68 @@ const CHOSEN: [&str; 12] = [
     "%10: u32 = sub %3, %5\n%11: u32 = max %10, %4\n%12: ptr<generic, u32> = slice_index %0, %11\n%13: u32 = load %12",
 ];
 
+/// The same of what conditions say that were put together before, or that others have returned by.
+const SAID: [&str; 11] = [
+    // A `&&` whose right side reads memory, and a `||`.
+    "%10: bool = lt %3, %2\nset var2, %10\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %4\n%12: u32 = load %11\n%13: bool = eq %12, %4\nset var2, %13\n}\n%14: bool = get var2\nif %14 {\n%15: ptr<generic, u32> = slice_index %0, %3\n%16: u32 = load %15\n}",
+    "%10: bool = ge %3, %2\nset var2, %10\n%11: bool = not %10\nif %11 {\n%12: ptr<generic, u32> = slice_index %0, %4\n%13: u32 = load %12\n%14: bool = ne %13, %4\nset var2, %14\n}\n%15: bool = get var2\n%16: bool = not %15\nif %16 {\n%17: ptr<generic, u32> = slice_index %0, %3\n%18: u32 = load %17\n}",
+    // Where the `&&` does not hold either part may not.
+    "%10: bool = lt %3, %2\nset var2, %10\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %4\n%12: u32 = load %11\n%13: bool = ne %12, %4\nset var2, %13\n}\n%14: bool = get var2\nif %14 {\n} else {\n%15: ptr<generic, u32> = slice_index %0, %3\n%16: u32 = load %15\n}",
+    // True on two ways, of which one says less; and on one way alone.
+    "%10: bool = lt %4, %1\nif %10 {\n%11: bool = lt %3, %2\nset var2, %11\n} else {\n%12: bool = lt %3, %6\nset var2, %12\n}\n%13: bool = get var2\nif %13 {\n%14: ptr<generic, u32> = slice_index %0, %3\n%15: u32 = load %14\n}",
+    "%10: bool = const false\nset var2, %10\n%11: bool = lt %3, %2\nif %11 {\n%12: bool = lt %3, %6\nset var2, %12\n}\n%13: bool = get var2\nif %13 {\n%14: ptr<generic, u32> = slice_index %0, %3\n%15: u32 = load %14\n}",
+    // What is compared with is made where the variable is.
+    "%10: bool = const false\nset var2, %10\n%11: bool = lt %4, %2\nif %11 {\n%12: u32 = add %2, %5\n%13: bool = lt %3, %12\nset var2, %13\n}\n%14: bool = get var2\nif %14 {\n%15: ptr<generic, u32> = slice_index %0, %3\n%16: u32 = load %15\n}",
+    // Others have returned, from either branch, within the loop and before it.
+    "%10: bool = ge %3, %2\nif %10 {\nreturn\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
+    "%10: bool = lt %3, %2\nif %10 {\n} else {\nreturn\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
+    "%50: bool = lt %3, %2\n%51: bool = not %50\nif %51 {\nreturn\n}|%10: ptr<generic, u32> = slice_index %0, %3\n%11: u32 = load %10",
+    // Nobody has, or not from where it is read.
+    "%10: bool = ge %3, %2\nif %10 {\nset var0, %4\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
+    "%10: bool = lt %4, %1\nif %10 {\n%11: bool = ge %3, %2\nif %11 {\nreturn\n}\n}\n%12: ptr<generic, u32> = slice_index %0, %3\n%13: u32 = load %12",
+];
+
 /// Each form, with slices of each length around what it reads.
 #[test]
 fn threads_that_meet_fault_where_they_did_at_each_length() {
-    let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
     let (mut free, mut faults) = (0, 0);
     for form in FORMS.into_iter().chain(CHOSEN) {
-        let (first, form) = form.split_once('|').unwrap_or(("", form));
-        let text = format!(
-            "module loops legal
+        for found in at_each_length(form) {
+            faults += usize::from(found.faults);
+            free += usize::from(found.unchecked > 0);
+        }
+    }
+    println!("{faults} fault, and {free} have accesses without checks");
+    assert!(faults > 100 && free > 100, "{faults} {free}");
+}
+
+#[test]
+fn what_was_said_before_is_what_it_says() {
+    for form in SAID {
+        let found = at_each_length(form);
+        let free = found.iter().filter(|found| found.unchecked > 0).count();
+        assert!(free > 0, "no check has gone:\n{form}");
+    }
+}
+
+/// What came of a kernel.
+struct Found {
+    faults: bool,
+    unchecked: usize,
+}
+
+/// Runs what threads that meet do as it is and with the hook, with slices of each length around what it reads: the same
+/// threads fault.
+fn at_each_length(form: &str) -> Vec<Found> {
+    let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
+    let (first, form) = form.split_once('|').unwrap_or(("", form));
+    let text = format!(
+        "module loops legal
 
 kernel @loops(%0 a: slice<generic, u32>, %1 n: u32, %2 m: u32) {{
   var var0 v: u32
   var var1 v: u32
+  var var2 v: bool
   %3: u32 = intrinsic thread_idx.x()
   %4: u32 = const 0
   %5: u32 = const 1
@@ -214,29 +263,30 @@ kernel @loops(%0 a: slice<generic, u32>, %1 n: u32, %2 m: u32) {{
   }}
 }}
 "
-        );
-        for (length, n, m, threads) in sizes() {
-            let case = Case {
-                block: [threads, 1, 1],
-                buffers: vec![vec![0; 4 * length]],
-                ..of_text(&text, [n, m])
-            };
-            let expected = InterpreterRunner.run(&case);
-            faults += usize::from(expected.is_err());
-            for target in [on_a_gpu(), on_a_cpu()] {
-                let without = hooked_for(target, &case, &hooks).expect("the hook takes it");
-                let found = InterpreterRunner.run(&without);
-                assert_eq!(
-                    found, expected,
-                    "{length} {n} {m} {threads}\n{}",
-                    without.module
-                );
-                free += usize::from(unchecked(&without) > 0);
-            }
+    );
+    let mut all = Vec::new();
+    for (length, n, m, threads) in sizes() {
+        let case = Case {
+            block: [threads, 1, 1],
+            buffers: vec![vec![0; 4 * length]],
+            ..of_text(&text, [n, m])
+        };
+        let expected = InterpreterRunner.run(&case);
+        for target in [on_a_gpu(), on_a_cpu()] {
+            let without = hooked_for(target, &case, &hooks).expect("the hook takes it");
+            let found = InterpreterRunner.run(&without);
+            assert_eq!(
+                found, expected,
+                "{length} {n} {m} {threads}\n{}",
+                without.module
+            );
+            all.push(Found {
+                faults: expected.is_err(),
+                unchecked: unchecked(&without),
+            });
         }
     }
-    println!("{faults} fault, and {free} have accesses without checks");
-    assert!(faults > 100 && free > 100, "{faults} {free}");
+    all
 }
 
 /// What one thread reads of `%0` behind an `if`, where `%1` is its index: each leaves what is there by one if the condition is
