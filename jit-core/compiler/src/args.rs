@@ -13,7 +13,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::ir::{TypeDigest, TypeForm};
-use crate::runtime::{Buffer, DeviceId};
+use crate::runtime::{Buffer, DeviceId, Uses};
 use crate::specialize::{ArgumentKind, ArgumentType, HostType};
 use crate::value::{KernelType, KernelValue, value_bytes};
 use crate::view::{KernelView, ToKernel};
@@ -192,6 +192,8 @@ pub struct Arg<'a> {
     payload: Payload<'a>,
     /// Where the memory behind it lies.
     device: Option<DeviceId>,
+    /// The uses of the buffer behind it; none where whoever passes the argument names them apart.
+    uses: Option<&'a Uses>,
 }
 
 /// The bytes of an argument.
@@ -276,6 +278,7 @@ impl<'a> Arg<'a> {
             field: None,
             payload: Payload::Parts(fields.into_iter().map(part).collect()),
             device: None,
+            uses: None,
         }
     }
 
@@ -329,6 +332,17 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn device(&self) -> Option<DeviceId> {
         self.device
+    }
+
+    /// The uses of the buffer behind it, which a launch orders itself behind, and whether the kernel may write there.
+    #[doc(hidden)]
+    #[inline]
+    pub fn uses(&self) -> Option<(&'a Uses, bool)> {
+        let writes = matches!(
+            self.signature.kind,
+            ArgumentKind::Slice { mutable: true } | ArgumentKind::Pointer { mutable: true }
+        );
+        self.uses.map(|uses| (uses, writes))
     }
 
     fn copied(&self) -> Arg<'a> {
@@ -465,6 +479,7 @@ pub(crate) fn value_arg<'a, T: KernelType>(value: &T) -> Arg<'a> {
         field: None,
         payload: Payload::Bytes(value_bytes(value)),
         device: None,
+        uses: None,
     }
 }
 
@@ -528,23 +543,29 @@ fn value_facts<T: Any>(value: &T) -> ArgFacts {
 
 impl<'a, T: KernelType> IntoArg<'a> for &'a Buffer<T> {
     fn into_arg(self) -> Arg<'a> {
-        slice_arg(self, false)
+        slice_arg(self, false, Some(self.uses()))
     }
 }
 
 impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
     fn into_arg(self) -> Arg<'a> {
-        slice_arg(self, true)
+        let buffer: &'a Buffer<T> = self;
+        slice_arg(buffer, true, Some(buffer.uses()))
     }
 }
 
-/// A buffer that a launch shares, to be written; whoever passes it holds it until the launch was made.
+/// A buffer that a launch shares, to be written; whoever passes it holds it until the launch was made, and names its
+/// uses.
 pub(crate) fn shared_arg<T: KernelType>(buffer: &Arc<Buffer<T>>) -> Arg<'static> {
-    slice_arg(buffer, true)
+    slice_arg(buffer, true, None)
 }
 
 /// The argument; whoever makes it says how long it borrows the buffer.
-fn slice_arg<'a, T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'a> {
+fn slice_arg<'a, T: KernelType>(
+    buffer: &Buffer<T>,
+    mutable: bool,
+    uses: Option<&'a Uses>,
+) -> Arg<'a> {
     let (address, length) = (buffer.address(), buffer.len() as u64);
     let facts = ArgFacts {
         aligned_16: address.is_multiple_of(16),
@@ -562,6 +583,7 @@ fn slice_arg<'a, T: KernelType>(buffer: &Buffer<T>, mutable: bool) -> Arg<'a> {
         field: None,
         payload: Payload::Slice { address, length },
         device: Some(buffer.device_id()),
+        uses,
     }
 }
 
@@ -600,6 +622,7 @@ pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
         field: None,
         payload: Payload::Host(value),
         device: None,
+        uses: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-use kiln_runtime::{Backend, Device, DeviceError, DeviceId};
+use kiln_runtime::{Backend, Device, DeviceError, DeviceId, Uses};
 
 use crate::error::{MemoryError, Result};
 use crate::value::{KernelType, bytes_of, vec_from_bytes};
@@ -36,6 +36,7 @@ pub struct Buffer<T> {
     address: u64,
     len: usize,
     id: DeviceId,
+    uses: Uses,
     element: PhantomData<T>,
 }
 
@@ -84,6 +85,7 @@ impl<T: KernelType> Buffer<T> {
             address,
             len,
             id,
+            uses: Uses::default(),
             element: PhantomData,
         })
     }
@@ -106,6 +108,11 @@ impl<T: KernelType> Buffer<T> {
     /// Where the buffer lies.
     pub fn device_id(&self) -> DeviceId {
         self.id
+    }
+
+    /// What launches have been made with it.
+    pub(crate) fn uses(&self) -> &Uses {
+        &self.uses
     }
 
     /// Copies the values to the host, after all work launched before.

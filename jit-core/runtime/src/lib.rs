@@ -10,6 +10,7 @@
 //! | `cuda`, `cuda_device` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
+//! | `order` | streams, and the order of what uses one buffer |
 //! | `error` | what goes wrong on a device |
 
 mod code_facts;
@@ -20,6 +21,7 @@ mod device;
 mod error;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
+mod order;
 
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
@@ -28,3 +30,4 @@ pub use error::DeviceError;
 pub use kiln_ir::block_order::BlockOrder;
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
+pub use order::Uses;
