@@ -12,6 +12,8 @@ mod fake;
 mod hooked;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
+#[path = "cuda_driver/order.rs"]
+mod order;
 #[path = "cuda_driver/waiting.rs"]
 mod waiting;
 

@@ -40,6 +40,7 @@ mod rust_threads;
 mod rust_types;
 mod rust_values;
 mod rust_views;
+mod streams;
 mod tricky_atomics;
 pub mod tricky_barriers;
 mod tricky_bits;
@@ -104,6 +105,7 @@ pub fn cases() -> Vec<Case> {
         memory_model::CASES,
         faults::CASES,
         launching::CASES,
+        streams::CASES,
         extensions::CASES,
         arrays::CASES,
         addresses::CASES,

@@ -3,9 +3,8 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
-use std::sync::Arc;
 
-use kiln_runtime::{Backend, Device, DeviceError, DeviceId, Uses};
+use kiln_runtime::{Device, DeviceError, DeviceId, Uses};
 
 use crate::error::{MemoryError, Result};
 use crate::value::{KernelType, bytes_of, vec_from_bytes};
@@ -32,7 +31,7 @@ use crate::value::{KernelType, bytes_of, vec_from_bytes};
 /// # }
 /// ```
 pub struct Buffer<T> {
-    backend: Arc<dyn Backend>,
+    device: Device,
     address: u64,
     len: usize,
     id: DeviceId,
@@ -58,8 +57,8 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn from_slice(device: &Device, values: &[T]) -> Result<Self> {
-        let buffer = Self::allocate(device, values.len(), |backend, bytes| backend.alloc(bytes))?;
-        buffer.backend.upload(buffer.address, bytes_of(values))?;
+        let buffer = Self::allocate(device, values.len(), |bytes, _| device.alloc(bytes))?;
+        device.upload(buffer.address, bytes_of(values), &buffer.uses)?;
         Ok(buffer)
     }
 
@@ -68,24 +67,22 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn zeros(device: &Device, len: usize) -> Result<Self> {
-        Self::allocate(device, len, |backend, bytes| backend.alloc_zeros(bytes))
+        Self::allocate(device, len, |bytes, uses| device.alloc_zeros(bytes, uses))
     }
 
     fn allocate(
         device: &Device,
         len: usize,
-        alloc: impl FnOnce(&dyn Backend, usize) -> Result<u64, DeviceError>,
+        alloc: impl FnOnce(usize, &Uses) -> Result<u64, DeviceError>,
     ) -> Result<Self> {
-        let backend = device.backend().clone();
-        let bytes = len.saturating_mul(size_of::<T>());
-        let address = alloc(&*backend, bytes)?;
-        let id = backend.info().id;
+        let (bytes, uses) = (len.saturating_mul(size_of::<T>()), Uses::default());
+        let address = alloc(bytes, &uses)?;
         Ok(Buffer {
-            backend,
+            device: device.clone(),
             address,
             len,
-            id,
-            uses: Uses::default(),
+            id: device.info().id,
+            uses,
             element: PhantomData,
         })
     }
@@ -110,8 +107,10 @@ impl<T: KernelType> Buffer<T> {
         self.id
     }
 
-    /// What launches have been made with it.
-    pub(crate) fn uses(&self) -> &Uses {
+    /// Which streams have used it.
+    #[doc(hidden)]
+    #[inline]
+    pub fn uses(&self) -> &Uses {
         &self.uses
     }
 
@@ -121,11 +120,7 @@ impl<T: KernelType> Buffer<T> {
     /// A fault that a launch left which was given the buffer, or a device that has failed. A fault is
     /// told once, here or by `Jit::synchronize`.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.backend
-            .synchronize_memory(self.address, self.len * size_of::<T>())?;
-        vec_from_bytes(self.len, |bytes| {
-            Ok(self.backend.download(self.address, bytes)?)
-        })
+        self.read(self.len)
     }
 
     /// Overwrites the first values with a copy of `values`.
@@ -137,8 +132,25 @@ impl<T: KernelType> Buffer<T> {
             let (buffer, values) = (self.len, values.len());
             return Err(MemoryError::BufferTooSmall { buffer, values }.into());
         }
-        self.backend.upload(self.address, bytes_of(values))?;
+        self.device
+            .upload(self.address, bytes_of(values), &self.uses)?;
         Ok(())
+    }
+}
+
+impl<T> Buffer<T> {
+    /// The bytes of the buffer.
+    fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The first values of a type that its bytes are.
+    fn read<V: KernelType>(&self, len: usize) -> Result<Vec<V>> {
+        let (device, uses) = (&self.device, &self.uses);
+        device.synchronize_memory(self.address, self.bytes(), uses)?;
+        vec_from_bytes(len, |bytes| {
+            Ok(device.download(self.address, bytes, uses)?)
+        })
     }
 }
 
@@ -170,10 +182,7 @@ impl<T, I: HostIndex> IndexMut<I> for Buffer<T> {
 impl Buffer<u8> {
     /// The first values of another type that its bytes are.
     pub(crate) fn read_as<T: KernelType>(&self, len: usize) -> Result<Vec<T>> {
-        self.backend.synchronize_memory(self.address, self.len)?;
-        vec_from_bytes(len, |bytes| {
-            Ok(self.backend.download(self.address, bytes)?)
-        })
+        self.read(len)
     }
 
     /// Overwrites the first bytes with values of another type.
@@ -183,13 +192,14 @@ impl Buffer<u8> {
             let values = values.len();
             return Err(MemoryError::BufferTooSmall { buffer, values }.into());
         }
-        self.backend.synchronize_memory(self.address, self.len)?;
-        Ok(self.backend.upload(self.address, bytes_of(values))?)
+        let (device, uses) = (&self.device, &self.uses);
+        device.synchronize_memory(self.address, self.len, uses)?;
+        Ok(device.upload(self.address, bytes_of(values), uses)?)
     }
 }
 
 impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
-        self.backend.free(self.address, self.len * size_of::<T>());
+        self.device.free(self.address, self.bytes(), &self.uses);
     }
 }

@@ -1,10 +1,10 @@
 //! Events: points in a device's work, and the time between them.
 
-use kiln_runtime::{Device, Marker};
+use kiln_runtime::{Device, Marker, OrderedStream, outside_of_calls};
 
 use crate::error::Result;
 
-/// A point in the order of a device's work (CUDA guide, "Events").
+/// A point in the order of a stream's work (CUDA guide, "Events").
 ///
 /// ```
 /// use kiln::prelude::*;
@@ -16,14 +16,16 @@ use crate::error::Result;
 /// let start = Event::record(&device)?;
 /// let zeros = Buffer::<u8>::zeros(&device, 1 << 20)?;
 /// let end = Event::record(&device)?;
+/// end.synchronize()?;
+/// assert!(start.is_done()?);
 /// assert!(start.elapsed_ms(&end)? >= 0.0);
 /// drop(zeros);
 /// # Ok(())
 /// # }
 /// ```
 pub struct Event {
-    pub(crate) device: Device,
-    pub(crate) marker: Box<dyn Marker>,
+    device: Device,
+    marker: Box<dyn Marker>,
 }
 
 impl std::fmt::Debug for Event {
@@ -33,15 +35,45 @@ impl std::fmt::Debug for Event {
 }
 
 impl Event {
-    /// Marks the current end of the device's work.
+    /// Marks the current end of the work of the device's own stream.
     ///
     /// # Errors
     /// A device that has failed.
     pub fn record(device: &Device) -> Result<Event> {
+        Event::record_in(device, device.streams().own())
+    }
+
+    /// Marks the current end of a stream's work.
+    #[doc(hidden)]
+    pub fn record_in(device: &Device, stream: &OrderedStream) -> Result<Event> {
         Ok(Event {
             device: device.clone(),
-            marker: device.backend().mark()?,
+            marker: device.mark(stream)?,
         })
+    }
+
+    /// Makes later work of a stream wait for this event.
+    #[doc(hidden)]
+    pub fn precede(&self, device: &Device, stream: &OrderedStream) -> Result<()> {
+        Ok(device.wait(stream, self.marker.as_ref())?)
+    }
+
+    /// Waits until the event is reached. What went wrong before it is told by who waits for the stream or the device.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn synchronize(&self) -> Result<()> {
+        outside_of_calls()?;
+        Ok(self.device.backend().wait_until(self.marker.as_ref())?)
+    }
+
+    /// Whether the event is reached.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn is_done(&self) -> Result<bool> {
+        outside_of_calls()?;
+        Ok(self.device.backend().is_reached(self.marker.as_ref())?)
     }
 
     /// Milliseconds of device time from this event to `later`, waiting until it is reached.

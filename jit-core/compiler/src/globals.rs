@@ -53,6 +53,7 @@ impl Globals {
             Some(bytes) => Buffer::from_slice(device, bytes)?,
             None => Buffer::zeros(device, info.bytes as usize)?,
         });
+        memory.uses().share();
         let entry = Entry {
             declared: info.clone(),
             memory: memory.clone(),

@@ -6,37 +6,61 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
+use once_cell::sync::OnceCell;
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use kiln_ir::abi::{DeviceAddress, LaunchArgs};
 use kiln_ir::code::{Code, CompiledKernel, KernelInfo, PtxCode};
+use kiln_ir::fault::FaultRecord;
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
-use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream};
+use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
+use super::cuda_stream::BesideStream;
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
+use crate::stream::{BackendStream, HostCall, StreamOptions};
 
 /// Static and dynamic shared memory a block gets without opting in, in bytes (CUDA guide,
 /// "Compute Capabilities").
 const SHARED_WITHOUT_OPT_IN: u32 = 48 << 10;
 
-/// A CUDA device's primary context. Launches go to the default stream.
+/// A CUDA device's primary context. Launches go to the default stream, and to streams beside it.
 pub(super) struct CudaDevice {
     info: DeviceInfo,
     context: Arc<CudaContext>,
     stream: CudaStream,
-    /// Kernels by tag, for turning a fault record into an error.
-    kernels: RwLock<HashMap<u64, Arc<KernelInfo>>>,
+    /// What streams beside it wait for it by.
+    event: OnceCell<Arc<CudaEvent>>,
+    kernels: Arc<LoadedKernels>,
+}
+
+/// Kernels by tag, for turning a fault record into an error.
+#[derive(Default)]
+pub(super) struct LoadedKernels(RwLock<HashMap<u64, Arc<KernelInfo>>>);
+
+impl LoadedKernels {
+    fn insert(&self, kernel: &Arc<KernelInfo>) {
+        self.0.write().insert(kernel.kernel_tag, kernel.clone());
+    }
+
+    /// The error that a record tells of.
+    pub(super) fn told(&self, record: Option<FaultRecord>) -> Result<()> {
+        let Some(record) = record else {
+            return Ok(());
+        };
+        match self.0.read().get(&record.kernel_tag) {
+            Some(kernel) => Err(kernel.fault(&record).into()),
+            None => Err(DeviceError::Internal(
+                "a fault record names a kernel that was never loaded",
+            )),
+        }
+    }
 }
 
 impl CudaDevice {
-    pub(super) fn open(ordinal: u32) -> Result<Arc<dyn Backend>> {
-        Ok(CudaDevice::of(CudaContext::new(ordinal)?, ordinal))
-    }
-
     /// The device of a context.
     pub(super) fn of(context: Arc<CudaContext>, ordinal: u32) -> Arc<dyn Backend> {
         let device = context.info();
@@ -61,8 +85,15 @@ impl CudaDevice {
             info,
             context,
             stream,
-            kernels: RwLock::default(),
+            event: OnceCell::new(),
+            kernels: Arc::default(),
         })
+    }
+
+    /// What streams beside the device's own wait for it by.
+    fn event(&self) -> Result<&Arc<CudaEvent>> {
+        let create = || Ok(Arc::new(self.context.create_order_event()?));
+        self.event.get_or_try_init(create)
     }
 }
 
@@ -181,7 +212,7 @@ impl Backend for CudaDevice {
         if limit > SHARED_WITHOUT_OPT_IN && own <= limit {
             function.allow_dynamic_shared(limit - own)?;
         }
-        self.kernels.write().insert(info.kernel_tag, info.clone());
+        self.kernels.insert(info);
         Ok(Box::new(Loaded {
             function,
             code_bytes,
@@ -205,58 +236,116 @@ impl Backend for CudaDevice {
         args: &mut LaunchArgs<'_>,
         limit: Option<Duration>,
     ) -> Result<()> {
-        self.context.set_wait_limit(limit);
-        let Some(Loaded { function, .. }) = code.as_any().downcast_ref::<Loaded>() else {
-            return Err(DeviceError::Internal(
-                "a kernel of another backend reached the CUDA device",
-            ));
-        };
-        args.put_fault_channel(DeviceAddress(self.context.channel_address()));
-        let slots = &args.layout().slots;
-        let base: *mut c_void = args.bytes_mut().as_mut_ptr().cast();
-        let mut pointers: SmallVec<[*mut c_void; 32]> = slots
-            .iter()
-            .map(|s| base.wrapping_byte_add(s.offset as usize))
-            .collect();
-        let (grid, block) = (config.grid.to_array(), config.block.to_array());
-        let stream = self.stream.handle();
-        // SAFETY: one pointer a slot of the kernel's parameter layout, each into `args`, which
-        // holds that slot's bytes; the driver copies them before it returns. Buffers behind
-        // addresses live at least until they are dropped, and dropping waits for the device.
-        unsafe {
-            let params = pointers.as_mut_ptr();
-            self.context
-                .launch(function, grid, block, config.shared_bytes, stream, params)?;
-        }
-        Ok(())
+        let channel = self.context.channel_address();
+        launch_in(
+            &self.context,
+            self.stream.handle(),
+            channel,
+            code,
+            config,
+            args,
+            limit,
+        )
     }
 
     fn synchronize(&self) -> Result<()> {
         self.context.synchronize()?;
-        let Some(record) = self.context.take_fault() else {
-            return Ok(());
-        };
-        let kernels = self.kernels.read();
-        match kernels.get(&record.kernel_tag) {
-            Some(kernel) => Err(kernel.fault(&record).into()),
-            None => Err(DeviceError::Internal(
-                "a fault record names a kernel that was never loaded",
-            )),
-        }
+        self.fault()
+    }
+
+    fn fault(&self) -> Result<()> {
+        self.kernels.told(self.context.take_fault())
+    }
+
+    fn synchronize_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
+        self.stream.synchronize()?;
+        self.fault()
     }
 
     fn mark(&self) -> Result<Box<dyn Marker>> {
-        let event = self.context.create_event()?;
-        event.record(&self.stream)?;
-        Ok(Box::new(event))
+        mark_in(&self.context, &self.stream)
     }
 
     fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64> {
-        let (from, to) = (from.as_any().downcast_ref(), to.as_any().downcast_ref());
-        let (Some(from), Some(to)): (Option<&CudaEvent>, Option<&CudaEvent>) = (from, to) else {
-            return Err(DeviceError::ForeignEvent);
-        };
+        let (from, to) = (event_of(from)?, event_of(to)?);
         to.synchronize()?;
         Ok(to.elapsed_ms_since(from)?.into())
     }
+
+    fn wait_until(&self, marker: &dyn Marker) -> Result<()> {
+        Ok(event_of(marker)?.synchronize()?)
+    }
+
+    fn is_reached(&self, marker: &dyn Marker) -> Result<bool> {
+        Ok(event_of(marker)?.is_done()?)
+    }
+
+    fn create_stream(&self, options: StreamOptions) -> Result<Option<Arc<dyn BackendStream>>> {
+        let (kernels, event) = (&self.kernels, self.event()?);
+        let stream = BesideStream::create(&self.context, kernels, event, options)?;
+        Ok(Some(Arc::new(stream)))
+    }
+
+    fn wait_for(&self, stream: &dyn BackendStream) -> Result<()> {
+        BesideStream::of(stream)?.precede(&self.stream)
+    }
+
+    fn wait(&self, marker: &dyn Marker) -> Result<()> {
+        Ok(self.stream.wait(event_of(marker)?)?)
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        Ok(self.stream.is_done()?)
+    }
+
+    fn then(&self, call: HostCall) -> Result<()> {
+        Ok(self.stream.call(call)?)
+    }
+}
+
+/// Launches in a stream, whose launches tell faults in this channel.
+pub(super) fn launch_in(
+    context: &CudaContext,
+    stream: StreamHandle,
+    channel: u64,
+    code: &dyn LoadedCode,
+    config: &LaunchConfig,
+    args: &mut LaunchArgs<'_>,
+    limit: Option<Duration>,
+) -> Result<()> {
+    context.set_wait_limit(limit);
+    let Some(Loaded { function, .. }) = code.as_any().downcast_ref::<Loaded>() else {
+        return Err(DeviceError::Internal(
+            "a kernel of another backend reached the CUDA device",
+        ));
+    };
+    args.put_fault_channel(DeviceAddress(channel));
+    let slots = &args.layout().slots;
+    let base: *mut c_void = args.bytes_mut().as_mut_ptr().cast();
+    let mut pointers: SmallVec<[*mut c_void; 32]> = slots
+        .iter()
+        .map(|s| base.wrapping_byte_add(s.offset as usize))
+        .collect();
+    let (grid, block) = (config.grid.to_array(), config.block.to_array());
+    // SAFETY: one pointer a slot of the kernel's parameter layout, each into `args`, which
+    // holds that slot's bytes; the driver copies them before it returns. Buffers behind
+    // addresses live at least until they are dropped, which is ordered behind their uses.
+    unsafe {
+        let params = pointers.as_mut_ptr();
+        context.launch(function, grid, block, config.shared_bytes, stream, params)?;
+    }
+    Ok(())
+}
+
+/// Marks the end of a stream's work.
+pub(super) fn mark_in(context: &Arc<CudaContext>, stream: &CudaStream) -> Result<Box<dyn Marker>> {
+    let event = context.create_event()?;
+    event.record(stream)?;
+    Ok(Box::new(event))
+}
+
+/// The event that a mark is.
+pub(super) fn event_of(marker: &dyn Marker) -> Result<&CudaEvent> {
+    let event = marker.as_any().downcast_ref();
+    event.ok_or(DeviceError::ForeignEvent)
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kiln_interp::checks::Checks;
@@ -11,11 +11,14 @@ use kiln_ir::abi::LaunchArgs;
 use kiln_ir::code::{CompiledKernel, KernelInfo, PtxCode};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::Target;
+use parking_lot::Mutex;
 
 use super::cpu::CpuOptions;
 use super::cuda::{CudaContext, Driver, DriverError};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
+use crate::order::{Streams, Uses};
+use crate::stream::{BackendStream, HostCall, StreamOptions};
 
 /// Which device of this process.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -180,17 +183,76 @@ pub trait Backend: Send + Sync {
             device: self.info().name.clone(),
         })
     }
+    /// What a launch of the device's own stream has left that has ended, once, without waiting.
+    fn fault(&self) -> Result<()> {
+        Ok(())
+    }
     /// Marks this point of the device's work.
     fn mark(&self) -> Result<Box<dyn Marker>>;
     /// Milliseconds of device time between two marks, waiting for the later one.
     fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64>;
+    /// Waits until a mark is reached.
+    fn wait_until(&self, marker: &dyn Marker) -> Result<()> {
+        self.elapsed_ms(marker, marker).map(drop)
+    }
+    /// Whether a mark is reached; who cannot tell waits for it.
+    fn is_reached(&self, marker: &dyn Marker) -> Result<bool> {
+        self.wait_until(marker).map(|()| true)
+    }
+    /// A stream beside the device's own, which all that is above goes to. `None`: the device has one order for all
+    /// of its work, and what is given to any stream is done in that.
+    fn create_stream(&self, _: StreamOptions) -> Result<Option<Arc<dyn BackendStream>>> {
+        Ok(None)
+    }
+    /// Makes later work of the device's own stream wait for what another was given so far. Only who creates streams
+    /// is asked.
+    fn wait_for(&self, _: &dyn BackendStream) -> Result<()> {
+        Err(DeviceError::Internal(
+            "a device of one stream was to wait for another",
+        ))
+    }
+    /// Makes later work of the device's own stream wait for a mark of any stream of the device.
+    fn wait(&self, marker: &dyn Marker) -> Result<()> {
+        self.wait_until(marker)
+    }
+    /// Whether the work of the device's own stream is done; who cannot tell waits for it.
+    fn is_done(&self) -> Result<bool> {
+        self.synchronize().map(|()| true)
+    }
+    /// Calls this on the host when the work of the device's own stream is done. Later work waits until it has
+    /// returned. A device that works while it is asked calls it at once.
+    fn then(&self, call: HostCall) -> Result<()> {
+        self.synchronize()?;
+        call();
+        Ok(())
+    }
 }
 
 /// A device of this process. Cheap to clone.
 #[derive(Clone)]
-pub struct Device {
+pub struct Device(Arc<Opened>);
+
+/// A device with its streams.
+struct Opened {
+    streams: Streams,
     backend: Arc<dyn Backend>,
+    /// Memory that was dropped in calls that streams make, to be freed outside of them.
+    left: Mutex<Vec<(u64, usize, Uses)>>,
 }
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        for (address, bytes, uses) in std::mem::take(self.left.get_mut()) {
+            let own = self.streams.own();
+            if self.streams.order(&*self.backend, own, &uses, true).is_ok() {
+                self.backend.free(address, bytes);
+            }
+        }
+    }
+}
+
+/// The CUDA devices that are open, by driver and ordinal: who opens one twice has one, with its streams.
+static CUDA_DEVICES: Mutex<Vec<(usize, u32, Weak<Opened>)>> = Mutex::new(Vec::new());
 
 impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -201,26 +263,20 @@ impl std::fmt::Debug for Device {
 impl Device {
     /// This machine's CPU. Each call gives a device of its own; buffers do not mix.
     pub fn cpu() -> Device {
-        Device {
-            backend: Arc::new(super::cpu::CpuDevice::new(CpuOptions::default())),
-        }
+        Device::cpu_with(CpuOptions::default())
     }
 
     /// This machine's CPU with other settings than by default.
     pub fn cpu_with(options: CpuOptions) -> Device {
-        Device {
-            backend: Arc::new(super::cpu::CpuDevice::new(options)),
-        }
+        Device::of(Arc::new(super::cpu::CpuDevice::new(options)))
     }
 
-    /// The CUDA device with this ordinal.
+    /// The CUDA device with this ordinal. While it is open, who opens it again gets the same.
     ///
     /// # Errors
     /// No driver, a driver that is too old, no such device; each says what to do.
     pub fn cuda(ordinal: u32) -> Result<Device> {
-        Ok(Device {
-            backend: super::cuda_device::CudaDevice::open(ordinal)?,
-        })
+        Device::cuda_of(Driver::load()?, ordinal)
     }
 
     /// The CUDA device with this ordinal of a driver that the program has opened itself.
@@ -228,10 +284,19 @@ impl Device {
     /// # Errors
     /// As [`Device::cuda`].
     pub fn cuda_of(driver: &'static Driver, ordinal: u32) -> Result<Device> {
+        let address = std::ptr::from_ref(driver).addr();
+        let mut devices = CUDA_DEVICES.lock();
+        devices.retain(|(.., device)| device.strong_count() > 0);
+        let known = devices
+            .iter()
+            .filter(|known| (known.0, known.1) == (address, ordinal));
+        if let Some(open) = known.filter_map(|(.., device)| device.upgrade()).next() {
+            return Ok(Device(open));
+        }
         let context = CudaContext::with_driver(driver, ordinal)?;
-        Ok(Device {
-            backend: super::cuda_device::CudaDevice::of(context, ordinal),
-        })
+        let device = Device::of(super::cuda_device::CudaDevice::of(context, ordinal));
+        devices.push((address, ordinal, Arc::downgrade(&device.0)));
+        Ok(device)
     }
 
     /// The first CUDA device, or this machine's CPU if there is no CUDA driver or no device.
@@ -250,17 +315,52 @@ impl Device {
     /// A device of a backend's. A program that brings one brings an `Isa` for its
     /// target, too, if Kiln has none.
     pub fn of(backend: Arc<dyn Backend>) -> Device {
-        Device { backend }
+        Device(Arc::new(Opened {
+            streams: Streams::default(),
+            backend,
+            left: Mutex::default(),
+        }))
+    }
+
+    /// The streams of the device.
+    pub fn streams(&self) -> &Streams {
+        &self.0.streams
+    }
+
+    /// Refuses another device, whose streams are others.
+    ///
+    /// # Errors
+    /// [`DeviceError::ForeignStream`].
+    pub fn check_same(&self, other: &Device) -> Result<()> {
+        match Arc::ptr_eq(&self.0, &other.0) {
+            true => Ok(()),
+            false => Err(DeviceError::ForeignStream {
+                owner: other.info().id,
+                device: self.info().id,
+            }),
+        }
+    }
+
+    /// Memory that is to be freed once no call of a stream's is under way.
+    pub(crate) fn left(&self) -> &Mutex<Vec<(u64, usize, Uses)>> {
+        &self.0.left
+    }
+
+    /// Gives this up without ending the device, should nobody else have it.
+    pub(crate) fn keep_if_last(self) {
+        if let Some(opened) = Arc::into_inner(self.0) {
+            std::mem::forget(opened);
+        }
     }
 
     /// What the device is.
     pub fn info(&self) -> &DeviceInfo {
-        self.backend.info()
+        self.0.backend.info()
     }
 
     /// What does the work.
     pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
+        &self.0.backend
     }
 }
 

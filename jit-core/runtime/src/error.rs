@@ -7,6 +7,7 @@ use kiln_ir::{debug_as_text, error_text};
 
 use crate::cpu::ObjectError;
 use crate::cuda::DriverError;
+use crate::device::DeviceId;
 
 /// A device did not do what it was asked for, or found that an earlier launch went wrong.
 #[derive(thiserror::Error)]
@@ -92,6 +93,16 @@ pub enum DeviceError {
     /// An event of another device.
     #[error("the two events are of different devices; record both on one")]
     ForeignEvent,
+    /// A stream of another device.
+    #[error("{}", error_text!(
+        "the stream is of {owner}, and the kernel was made ready for {device}; use a stream of that"
+    ))]
+    ForeignStream {
+        /// The stream's device.
+        owner: DeviceId,
+        /// The kernel's.
+        device: DeviceId,
+    },
     /// Code for another kind of device.
     #[error("{}", error_text!(
         "kernel `{kernel}` was compiled for {target}, which {device} does not run; where kernels are launched, leave \
@@ -104,6 +115,20 @@ pub enum DeviceError {
         target: String,
         /// The device.
         device: String,
+    },
+    /// A device was asked for something in a call that a stream makes.
+    #[error("{}", error_text!(
+        "a call that a stream makes (`Stream::then`) cannot launch, copy or wait, as the device waits for it; hand the \
+         work to a thread, as by a channel"
+    ))]
+    InHostCall,
+    /// A call that a stream makes has panicked.
+    #[error("{}", error_text!(
+        "a call that a stream makes (`Stream::then`) panicked: {message}; the work behind it went on"
+    ))]
+    HostCallPanicked {
+        /// The text of the panic.
+        message: String,
     },
     /// What a backend that Kiln does not know says.
     #[error("{}", error_text!("{device}: {message}"))]

@@ -7,21 +7,24 @@
 //! |---|---|
 //! | `device` | the trait of backends, and the handle of a device |
 //! | `code_facts` | what a device says of code that it has loaded |
-//! | `cuda`, `cuda_device` | the CUDA driver behind safe types; the backend that uses it |
+//! | `cuda`, `cuda_device`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
-//! | `order` | streams, and the order of what uses one buffer |
+//! | `order` | how streams order themselves by what they use |
+//! | `stream` | what streams do: copies, waiting, calls on the host |
 //! | `error` | what goes wrong on a device |
 
 mod code_facts;
 mod cpu;
 pub mod cuda;
 mod cuda_device;
+mod cuda_stream;
 mod device;
 mod error;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
 mod order;
+mod stream;
 
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
@@ -30,4 +33,5 @@ pub use error::DeviceError;
 pub use kiln_ir::block_order::BlockOrder;
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
-pub use order::Uses;
+pub use order::{OrderedStream, Streams, Uses};
+pub use stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};

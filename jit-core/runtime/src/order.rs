@@ -11,9 +11,32 @@
 //!   reads or writes, and for the reads of each that it writes, as far as they were given to other streams and it has
 //!   not waited for as much of these before. Afterwards the work is noted as the buffer's use.
 //!
-//! The host takes part: a copy is work of a stream, and memory is given back behind the last use.
+//! The host takes part: a copy is work of the stream that wrote last, and memory is given back behind the last use.
+//! A buffer that threads share, to be written by kernels that several of them launch, is ordered and noted under a
+//! lock; any other has one that writes it, or several that read it, as Rust's borrows have it until the launch was
+//! made.
+//!
+//! A stream that nobody has any more stays with its device, and whoever asks for one next gets it if it has nothing
+//! left to do. So a place never stands for two orders. Where all places are taken, streams share them: what shares a
+//! place is in one order.
 
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use crate::device::Backend;
+use crate::error::{DeviceError, Result};
+use crate::stream::{BackendStream, StreamOptions};
+
+/// How many streams a device has room for, its own among them.
+const PLACES: usize = 63;
+/// The bit of [`Uses`] that says that threads share the buffer.
+const SHARED: u64 = 1 << PLACES;
+/// Bits of a number of work.
+const NUMBER_BITS: u32 = 48;
 
 /// Which streams have used a buffer since it was written last.
 ///
@@ -21,8 +44,326 @@ use std::sync::atomic::AtomicU64;
 /// time only add themselves.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// The stream that wrote last, in the upper 16 bits, and which of its work that was.
-    _writer: AtomicU64,
-    /// A bit for each stream that has read since.
-    _readers: AtomicU64,
+    /// The stream that wrote last, in the upper 16 bits, and which of its work that was; 0 is nobody.
+    writer: AtomicU64,
+    /// A bit for each stream that has read since, and [`SHARED`].
+    readers: AtomicU64,
+}
+
+impl Uses {
+    /// Notes that from now on launches of several threads may write the buffer.
+    pub fn share(&self) {
+        if !self.is_shared() {
+            self.readers.fetch_or(SHARED, Relaxed);
+        }
+    }
+
+    /// The uses, moved out of a buffer that ends.
+    pub(crate) fn take(&self) -> Uses {
+        Uses {
+            writer: AtomicU64::new(self.writer.load(Relaxed)),
+            readers: AtomicU64::new(self.readers.load(Relaxed)),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.readers.load(Relaxed) & SHARED != 0
+    }
+
+    /// The place of the stream that wrote last, and which of its work that was.
+    fn writer(&self) -> (usize, u64) {
+        let writer = self.writer.load(Relaxed);
+        let number = writer & ((1 << NUMBER_BITS) - 1);
+        ((writer >> NUMBER_BITS) as usize, number)
+    }
+}
+
+/// One stream of a device, and how far it has come.
+pub struct OrderedStream {
+    place: usize,
+    /// What does the work; the device's own stream is the backend's.
+    work: Option<Arc<dyn BackendStream>>,
+    /// How much it was given.
+    given: AtomicU64,
+    /// How much of it somebody has seen done.
+    done: AtomicU64,
+    /// How much of each stream's work it waits for.
+    waits_for: [AtomicU64; PLACES],
+    /// What a call on the host has panicked with.
+    panic: Arc<Mutex<Option<String>>>,
+}
+
+impl OrderedStream {
+    fn new(place: usize, work: Option<Arc<dyn BackendStream>>) -> OrderedStream {
+        OrderedStream {
+            place,
+            work,
+            given: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            waits_for: std::array::from_fn(|_| AtomicU64::new(0)),
+            panic: Arc::default(),
+        }
+    }
+
+    /// Which of the device's streams it is; its own is 0.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// What does the work; `None` for the device's own stream, which its backend does.
+    pub fn work(&self) -> Option<&dyn BackendStream> {
+        self.work.as_deref()
+    }
+
+    /// Whether all that matters of a buffer's uses is in this stream already.
+    #[inline]
+    pub fn is_behind(&self, uses: &Uses, writes: bool) -> bool {
+        let readers = uses.readers.load(Relaxed);
+        let own = 1 << self.place;
+        let others = if writes { !own } else { SHARED };
+        uses.writer.load(Relaxed) >> NUMBER_BITS == self.place as u64 && readers & others == 0
+    }
+
+    /// Counts work that the driver has taken, and gives its number.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.given.fetch_add(1, Release) + 1
+    }
+
+    /// Notes work of this stream as a buffer's latest use.
+    #[inline]
+    pub fn note(&self, uses: &Uses, writes: bool, number: u64) {
+        let (readers, own) = (uses.readers.load(Relaxed), 1 << self.place);
+        if !writes {
+            if readers & own == 0 {
+                uses.readers.fetch_or(own, Relaxed);
+            }
+            return;
+        }
+        let writer = (self.place as u64) << NUMBER_BITS | number;
+        uses.writer.store(writer, Relaxed);
+        if readers & SHARED != 0 {
+            uses.readers.fetch_and(SHARED, Relaxed);
+        } else if readers != 0 {
+            uses.readers.store(0, Relaxed);
+        }
+    }
+
+    /// Where a call on the host leaves what it has panicked with.
+    pub(crate) fn panic_place(&self) -> Arc<Mutex<Option<String>>> {
+        self.panic.clone()
+    }
+
+    /// What went wrong in calls on the host, once.
+    fn panicked(&self) -> Result<()> {
+        match self.panic.lock().take() {
+            Some(message) => Err(DeviceError::HostCallPanicked { message }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A stream beside the device's own, as it was handed out.
+struct Handed {
+    priority: i32,
+    /// How many have it.
+    handles: usize,
+}
+
+/// The streams of a device.
+pub struct Streams {
+    own: OrderedStream,
+    beside: [OnceLock<Box<OrderedStream>>; PLACES - 1],
+    handed: Mutex<Vec<Handed>>,
+    /// Is held while work is ordered, given and noted that uses a buffer which threads share.
+    sharing: Mutex<()>,
+}
+
+impl Default for Streams {
+    fn default() -> Streams {
+        Streams {
+            own: OrderedStream::new(0, None),
+            beside: std::array::from_fn(|_| OnceLock::new()),
+            handed: Mutex::default(),
+            sharing: Mutex::default(),
+        }
+    }
+}
+
+impl Streams {
+    /// The device's own stream.
+    pub fn own(&self) -> &OrderedStream {
+        &self.own
+    }
+
+    /// The stream in a place; its own where there is none.
+    #[inline]
+    pub fn at(&self, place: usize) -> &OrderedStream {
+        self.find(place).unwrap_or(&self.own)
+    }
+
+    fn find(&self, place: usize) -> Option<&OrderedStream> {
+        match place.checked_sub(1) {
+            None => Some(&self.own),
+            Some(beside) => self.beside.get(beside)?.get().map(|stream| &**stream),
+        }
+    }
+
+    /// All that there are.
+    fn all(&self) -> impl Iterator<Item = &OrderedStream> {
+        let beside = self.beside.iter().map_while(|stream| stream.get());
+        std::iter::once(&self.own).chain(beside.map(|stream| &**stream))
+    }
+
+    /// The stream that has written a buffer last.
+    pub(crate) fn writer_of(&self, uses: &Uses) -> &OrderedStream {
+        self.at(uses.writer().0)
+    }
+
+    /// The lock for work that uses one of these buffers, if threads share one.
+    pub fn share<'a>(
+        &self,
+        uses: impl IntoIterator<Item = &'a Uses>,
+    ) -> Option<MutexGuard<'_, ()>> {
+        let shared = uses.into_iter().any(Uses::is_shared);
+        shared.then(|| self.sharing.lock())
+    }
+
+    /// Makes later work of a stream wait for what matters of a buffer's uses.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn order(
+        &self,
+        backend: &dyn Backend,
+        stream: &OrderedStream,
+        uses: &Uses,
+        writes: bool,
+    ) -> Result<()> {
+        let (writer, number) = uses.writer();
+        if number > 0 {
+            self.wait_for(backend, stream, writer, Some(number))?;
+        }
+        if !writes {
+            return Ok(());
+        }
+        let mut readers = uses.readers.load(Relaxed) & !SHARED;
+        while readers != 0 {
+            self.wait_for(backend, stream, readers.trailing_zeros() as usize, None)?;
+            readers &= readers - 1;
+        }
+        Ok(())
+    }
+
+    /// Makes later work of a stream wait for this much of another's, or for all that this was given.
+    fn wait_for(
+        &self,
+        backend: &dyn Backend,
+        stream: &OrderedStream,
+        place: usize,
+        number: Option<u64>,
+    ) -> Result<()> {
+        if place == stream.place {
+            return Ok(());
+        }
+        let Some(other) = self.find(place) else {
+            // A buffer of another backend that says it is this device.
+            return backend.synchronize();
+        };
+        // Before the event is recorded: what is counted later may be given after it.
+        let given = other.given.load(Acquire);
+        let waits_for = &stream.waits_for[place];
+        let known = waits_for.load(Acquire).max(other.done.load(Acquire));
+        if known >= number.unwrap_or(given) {
+            return Ok(());
+        }
+        match (stream.work(), other.work()) {
+            (Some(stream), other) => stream.wait_for(other)?,
+            (None, Some(other)) => backend.wait_for(other)?,
+            (None, None) => {}
+        }
+        waits_for.fetch_max(given, Release);
+        Ok(())
+    }
+
+    /// Waits until a stream's work is done.
+    pub(crate) fn synchronize(&self, backend: &dyn Backend, stream: &OrderedStream) -> Result<()> {
+        let given = stream.given.load(Acquire);
+        match stream.work() {
+            Some(work) => work.synchronize()?,
+            None => backend.synchronize()?,
+        }
+        stream.done.fetch_max(given, Release);
+        stream.panicked()
+    }
+
+    /// What launches have left of the streams that a stream has waited for.
+    pub(crate) fn faults_before(
+        &self,
+        backend: &dyn Backend,
+        stream: &OrderedStream,
+    ) -> Result<()> {
+        for (other, waited_for) in self.all().zip(&stream.waits_for) {
+            if waited_for.load(Acquire) > 0 {
+                other
+                    .work()
+                    .map_or_else(|| backend.fault(), BackendStream::fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A place for a stream of these options: one that is there and has nothing to do, a new one, or, where all
+    /// places are taken, that of a stream that others have, too.
+    pub(crate) fn take(&self, backend: &dyn Backend, options: StreamOptions) -> Result<usize> {
+        let mut handed = self.handed.lock();
+        for (known, stream) in handed.iter_mut().zip(self.all().skip(1)) {
+            let is_free = known.handles == 0 && known.priority == options.priority;
+            let is_done = |work: &dyn BackendStream| work.is_done().unwrap_or(false);
+            if is_free && stream.work().is_some_and(is_done) {
+                known.handles = 1;
+                return Ok(stream.place);
+            }
+        }
+        if let Some(place) = self.beside.get(handed.len()) {
+            let Some(work) = backend.create_stream(options)? else {
+                return Ok(self.own.place);
+            };
+            handed.push(Handed {
+                priority: options.priority,
+                handles: 1,
+            });
+            let stream = OrderedStream::new(handed.len(), Some(work));
+            return Ok(place.get_or_init(|| Box::new(stream)).place);
+        }
+        let load = |known: &Handed| (known.priority != options.priority, known.handles);
+        let least = (0..handed.len()).min_by_key(|&at| load(&handed[at]));
+        let at = least.unwrap_or_default();
+        handed[at].handles += 1;
+        Ok(at + 1)
+    }
+
+    /// Takes back what [`Streams::take`] gave.
+    pub(crate) fn give_back(&self, place: usize) {
+        if let Some(at) = place.checked_sub(1) {
+            self.handed.lock()[at].handles -= 1;
+        }
+    }
+
+    /// Waits until the work of all streams is done. What went wrong in any is told once: of several the first.
+    pub(crate) fn synchronize_all(&self, backend: &dyn Backend) -> Result<()> {
+        let given: SmallVec<[_; 8]> = self
+            .all()
+            .map(|stream| stream.given.load(Acquire))
+            .collect();
+        let mut result = backend.synchronize();
+        for (stream, given) in self.all().zip(given) {
+            let synchronized = stream.work().map_or(Ok(()), BackendStream::synchronize);
+            result = result.and(synchronized).and(stream.panicked());
+            if result.is_ok() {
+                stream.done.fetch_max(given, Release);
+            }
+        }
+        result
+    }
 }

@@ -1,6 +1,7 @@
 //! What a launch passes besides its arguments: values that hooks give, and addresses of globals.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use super::Jit;
 use kiln_compiler::abi::{LaunchArgs, ParamKind};
@@ -13,7 +14,7 @@ use kiln_compiler::hook::{
 };
 use kiln_compiler::ir::HiddenSource;
 use kiln_compiler::launch::LaunchConfig;
-use kiln_compiler::runtime::Buffer;
+use kiln_compiler::runtime::{Buffer, Uses};
 
 thread_local! {
     /// Whether hooks are giving values on this thread.
@@ -41,6 +42,16 @@ impl Drop for Giving {
 pub(super) struct Held {
     given: Given,
     copies: Vec<Buffer<u8>>,
+    globals: Vec<Arc<Buffer<u8>>>,
+}
+
+impl Held {
+    /// The uses of each buffer, and whether the kernel may write there.
+    pub(super) fn uses(&self) -> impl Iterator<Item = (&Uses, bool)> {
+        let shared = self.globals.iter().map(|global| global.uses());
+        let shared = shared.chain(self.given.uses()).map(|uses| (uses, true));
+        shared.chain(self.copies.iter().map(|copy| (copy.uses(), false)))
+    }
 }
 
 impl Jit {
@@ -58,7 +69,7 @@ impl Jit {
         let observed = match observed {
             Some(observed) => observed,
             None => {
-                own = Observed::new(info, config, &self.0.device);
+                own = Observed::new(info, config, &self.0.device, self.order());
                 &own
             }
         };
@@ -82,6 +93,7 @@ impl Jit {
                 let initial = initial.as_deref();
                 let memory = self.0.globals.enter(&self.0.device, global, initial)?;
                 block.put_number(slot, memory.address());
+                held.globals.push(memory);
             }
         }
         let copies = &mut held.copies;

@@ -13,6 +13,7 @@ mod load;
 mod options;
 mod overlaid;
 mod prepared;
+mod stream;
 mod submit;
 
 use std::sync::Arc;
@@ -35,8 +36,13 @@ use load::{identity, type_forms};
 pub use options::JitOptions;
 use overlaid::Overlaid;
 pub use prepared::Prepared;
+pub use stream::Stream;
+use stream::Taken;
 
 /// Compiles and launches kernels on one device. Clones share everything; any thread may use them.
+///
+/// Launches go to the device's own stream, one after the other; [`Jit::stream`] gives others, whose launches go on
+/// beside.
 ///
 /// ```
 /// use kiln::prelude::*;
@@ -63,7 +69,7 @@ pub use prepared::Prepared;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Jit(Arc<State>);
+pub struct Jit(Arc<State>, Option<Arc<Taken>>);
 
 struct State {
     device: Device,
@@ -108,7 +114,7 @@ impl Jit {
         let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
         let overlaid = Overlaid::of(&hooks, &target);
         let cache = KernelCache::default();
-        Jit(Arc::new(State {
+        let state = State {
             device,
             hooks,
             observes_launches,
@@ -117,7 +123,8 @@ impl Jit {
             target,
             cache,
             globals: Globals::default(),
-        }))
+        };
+        Jit(Arc::new(state), None)
     }
 
     /// The device.
@@ -185,22 +192,22 @@ impl Jit {
         self.0.globals.find(name)
     }
 
-    /// Marks the current end of the device's work; two events give the time between them.
+    /// Marks the current end of the stream's work; two events give the time between them.
     ///
     /// # Errors
     /// A device that has failed.
     pub fn record(&self) -> Result<Event> {
-        Event::record(&self.0.device)
+        Event::record_in(&self.0.device, self.order())
     }
 
-    /// Waits until everything launched is done.
+    /// Waits until everything launched is done, in all streams of the device.
     ///
     /// # Errors
     /// A fault that a kernel left, or a device that has failed. It speaks for all threads: a fault is
-    /// told once, by this or where a buffer is read that the launch was given, and the first one is
-    /// told for all that were left.
+    /// told once, by this, by [`Stream::synchronize`] or where a buffer is read that the launch was given, and the
+    /// first one is told for all that were left.
     pub fn synchronize(&self) -> Result<()> {
-        Ok(self.0.device.backend().synchronize()?)
+        Ok(self.0.device.synchronize()?)
     }
 
     /// Ends all launches on the device that have been made and have not ended; any thread may call

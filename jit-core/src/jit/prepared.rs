@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::Jit;
 use super::load::type_forms;
+use super::{Jit, Stream};
 use crate::cache::Specialized;
 use kiln_compiler::args::{Arg, ArgSignature, Converted, Unfit};
 use kiln_compiler::code::KernelInfo;
@@ -30,6 +30,8 @@ use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
 /// ready.launch(2, 32, args!(&mut x))?;
 /// ready.launch_with(LaunchConfig::new(2, 32), args!(&mut x))?;
 /// assert_eq!(x.to_vec()?, [4; 64]);
+/// ready.on(&jit.stream()?)?.launch(2, 32, args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [8; 64]);
 /// # Ok(())
 /// # }
 /// ```
@@ -66,6 +68,19 @@ impl Prepared {
         let config = LaunchConfig::new(1, block);
         self.jit.code_for(&self.specialized, &config)?;
         Ok(self)
+    }
+
+    /// The kernel with launches to a stream of its device.
+    ///
+    /// # Errors
+    /// A stream of another device.
+    pub fn on(&self, stream: &Stream) -> Result<Prepared> {
+        Ok(Prepared {
+            jit: self.jit.in_stream(stream)?,
+            specialized: self.specialized.clone(),
+            signature: self.signature.clone(),
+            types: self.types.clone(),
+        })
     }
 
     /// Launches it.

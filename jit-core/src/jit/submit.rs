@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 
+use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use super::Jit;
+use super::hidden::Held;
 use crate::cache::LoadedKernel;
 use kiln_compiler::abi::{LaunchArgs, ParamKind};
 use kiln_compiler::args::{Arg, OutOfRange, Payload};
@@ -13,7 +15,7 @@ use kiln_compiler::compile::failed;
 use kiln_compiler::error::{Error, Result};
 use kiln_compiler::hook::{Hook, HookError, LaunchEvent, Observed, at};
 use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
-use kiln_compiler::runtime::Buffer;
+use kiln_compiler::runtime::{Buffer, Uses, outside_of_calls};
 
 thread_local! {
     /// Whether hooks are being told of a launch on this thread. What they launch themselves they are not told.
@@ -46,11 +48,15 @@ impl Jit {
         check_config(config, &self.0.device.info().limits, info)?;
         let mut params = LaunchArgs::new(&info.layout);
         // Freed at the end; freeing waits for the launch that uses them.
-        let _copies = self.pack(info, args, &mut params)?;
+        let copies = self.pack(info, args, &mut params)?;
+        let used = Used {
+            args,
+            copies: &copies,
+        };
         if self.0.observes_launches && !TELLING.get() {
-            return self.launch_observed(loaded, config, &mut params);
+            return self.launch_observed(loaded, config, &mut params, &used);
         }
-        self.submit(loaded, config, &mut params, None)
+        self.submit(loaded, config, &mut params, &used, None)
     }
 
     #[cold]
@@ -59,15 +65,16 @@ impl Jit {
         loaded: &LoadedKernel,
         config: &LaunchConfig,
         params: &mut LaunchArgs<'_>,
+        used: &Used<'_>,
     ) -> Result<()> {
         let info = &loaded.compiled.info;
         let kernel = info.name.as_str();
-        let observed = Observed::new(info, config, &self.0.device);
+        let observed = Observed::new(info, config, &self.0.device, self.order());
         let _telling = Telling::begin();
         let (told, vetoed) = self.tell_before(&observed.event(params));
         let result = match vetoed {
             Some(veto) => Err(veto.into()),
-            None => self.submit(loaded, config, params, Some(&observed)),
+            None => self.submit(loaded, config, params, used, Some(&observed)),
         };
         let event = observed.event(params);
         let tell = |hook: &Hook| {
@@ -144,27 +151,78 @@ impl Jit {
         Ok(copies)
     }
 
-    /// Hands the launch to the device.
+    /// Hands the launch to the stream, behind what other streams did with the buffers that it uses.
     fn submit(
         &self,
         loaded: &LoadedKernel,
         config: &LaunchConfig,
         params: &mut LaunchArgs<'_>,
+        used: &Used<'_>,
         observed: Option<&Observed<'_>>,
     ) -> Result<()> {
+        outside_of_calls()?;
         let (backend, info) = (self.0.device.backend(), &loaded.compiled.info);
         // Freed at the end; freeing waits for the launch that uses it.
-        let _held = match info.hidden.is_empty() {
+        let held = match info.hidden.is_empty() {
             true => None,
             false => Some(self.give_hidden(info, config, observed, params)?),
         };
+        let stream = self.order();
+        let is_behind = |(uses, writes)| stream.is_behind(uses, writes);
+        let _shared = match held.is_none() && used.iter().all(is_behind) {
+            true => None,
+            false => self.order_uses(used, held.as_ref())?,
+        };
         let limit = self.0.options.time_limit;
-        let mut launch =
-            || Ok(backend.launch(loaded.code.as_ref(), info, config, params, limit)?);
+        let mut launch = || {
+            match stream.work() {
+                None => backend.launch(loaded.code.as_ref(), info, config, params, limit)?,
+                Some(work) => work.launch(loaded.code.as_ref(), info, config, params, limit)?,
+            }
+            let number = stream.count();
+            let note = |(uses, writes)| stream.note(uses, writes, number);
+            used.iter().for_each(note);
+            held.iter().flat_map(Held::uses).for_each(note);
+            Ok(())
+        };
         match observed {
             Some(observed) => observed.launch(launch),
             None => launch(),
         }
+    }
+
+    /// Makes the stream wait for what other streams did with these buffers. What comes back is held until the launch
+    /// is noted.
+    #[cold]
+    fn order_uses(
+        &self,
+        used: &Used<'_>,
+        held: Option<&Held>,
+    ) -> Result<Option<MutexGuard<'_, ()>>> {
+        let (device, stream) = (&self.0.device, self.order());
+        let all = || used.iter().chain(held.into_iter().flat_map(Held::uses));
+        let shared = device.streams().share(all().map(|(uses, _)| uses));
+        for (uses, writes) in all() {
+            let backend = device.backend().as_ref();
+            device.streams().order(backend, stream, uses, writes)?;
+        }
+        Ok(shared)
+    }
+}
+
+/// What a launch uses besides what is hidden in it.
+struct Used<'a> {
+    args: &'a [Arg<'a>],
+    /// What is passed by reference.
+    copies: &'a [Buffer<u8>],
+}
+
+impl<'a> Used<'a> {
+    /// The uses of each buffer, and whether the kernel may write there.
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = (&'a Uses, bool)> + use<'a> {
+        let copies = self.copies.iter().map(|copy| (copy.uses(), false));
+        self.args.iter().filter_map(Arg::uses).chain(copies)
     }
 }
 

@@ -46,6 +46,34 @@ pub unsafe extern "C" fn fake_fail(name: *const c_char, nth: u32, code: Code) {
     });
 }
 
+/// Whether work is done only once the host has waited for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_lazy(lazy: bool) {
+    with(|s| s.order.lazy = lazy);
+}
+
+/// Whether launches take a while, so that other threads come between.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_slow(slow: bool) {
+    with(|s| s.slow = slow);
+}
+
+/// How often a stream was made to wait for an event.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_waits() -> u64 {
+    with(|s| s.order.waits)
+}
+
+/// Copies the words for the first race there was; gives their number of bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_race(out: *mut u8, room: usize) -> usize {
+    let race = with(|s| s.order.race.take()).unwrap_or_default();
+    let count = race.len().min(room);
+    // SAFETY: the test passes an array of that size.
+    unsafe { out.copy_from(race.as_ptr(), count) };
+    count
+}
+
 /// The call that the plan made fail, or null.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_failed() -> *const c_char {

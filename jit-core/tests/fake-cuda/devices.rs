@@ -187,5 +187,8 @@ pub extern "C" fn cuCtxSetCurrent(context: Handle) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSynchronize() -> Code {
-    call("cuCtxSynchronize", true, |_| 0)
+    call("cuCtxSynchronize", true, |s| {
+        s.order.wait_for_all_on_host();
+        0
+    })
 }

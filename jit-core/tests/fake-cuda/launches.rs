@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{Code, Handle, call, with};
+use super::{Code, Handle, call, order, with};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -35,10 +35,14 @@ pub unsafe extern "C" fn cuLaunchKernel(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Code {
+    if with(|s| s.slow) {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
     call("cuLaunchKernel", true, |s| {
-        let Some((_, _, shared_limit)) = s.functions.get(&function) else {
+        let Some((_, name, shared_limit)) = s.functions.get(&function) else {
             return 400;
         };
+        let (uses, tells_faults) = order::uses_of(name);
         if stream != 0 && !s.streams.contains(&stream) {
             return 400;
         }
@@ -59,6 +63,17 @@ pub unsafe extern "C" fn cuLaunchKernel(
             // among them.
             unsafe { (*params).cast::<u64>().read_unaligned() }
         };
+        // SAFETY: the kernel has slices, each of which is an address and a length, and behind them the fault channel.
+        let param = |at| unsafe { (*params.wrapping_add(at)).cast::<u64>().read_unaligned() };
+        let mut accesses = Vec::new();
+        for (at, writes) in uses.iter().enumerate() {
+            match s.allocation(param(2 * at)) {
+                Some(start) => accesses.push((start, *writes)),
+                None => s.order.found("a launch is given memory that is not there"),
+            }
+        }
+        s.order.work(stream, &accesses, "a launch");
+        let first = if tells_faults { param(2 * uses.len()) } else { first };
         let [gx, gy, gz, bx, by, bz] = size.map(u64::from);
         s.last_launch = [gx, gy, gz, bx, by, bz, u64::from(shared), first];
         if let Some((left, code)) = &mut s.sticky_after {
@@ -73,10 +88,60 @@ pub unsafe extern "C" fn cuLaunchKernel(
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn cuLaunchHostFunc(
+    stream: Handle,
+    function: extern "C" fn(*mut c_void),
+    data: *mut c_void,
+) -> Code {
+    let code = stream_call("cuLaunchHostFunc", stream);
+    if code == 0 {
+        let data = data as usize;
+        // A thread of the driver's, at once: nothing says that it is later.
+        let called = std::thread::spawn(move || function(data as *mut c_void)).join();
+        return if called.is_ok() { 0 } else { 999 };
+    }
+    code
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(
+    least: *mut c_int,
+    greatest: *mut c_int,
+) -> Code {
+    call("cuCtxGetStreamPriorityRange", true, |_| {
+        // SAFETY: the caller's pointers are live.
+        unsafe {
+            *least = 0;
+            *greatest = -5;
+        }
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamCreateWithPriority(
+    stream: *mut Handle,
+    flags: c_uint,
+    priority: c_int,
+) -> Code {
+    call("cuStreamCreateWithPriority", true, |s| {
+        if flags != 1 || !(-5..=0).contains(&priority) {
+            return 1;
+        }
+        let handle = s.handle();
+        s.streams.insert(handle);
+        // SAFETY: the caller's pointer is live.
+        unsafe { *stream = handle };
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCreate(stream: *mut Handle, _: c_uint) -> Code {
     call("cuStreamCreate", true, |s| {
         let handle = s.handle();
         s.streams.insert(handle);
+        s.order.blocking.push(handle);
         // SAFETY: the caller's pointer is live.
         unsafe { *stream = handle };
         0
@@ -102,23 +167,31 @@ pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(stream: Handle) -> Code {
-    stream_call("cuStreamSynchronize", stream)
+    let code = stream_call("cuStreamSynchronize", stream);
+    if code == 0 {
+        with(|s| s.order.wait_on_host(stream));
+    }
+    code
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: Handle) -> Code {
     match stream_call("cuStreamQuery", stream) {
-        0 if with(|s| s.busy) => 600,
+        0 if with(|s| s.busy || !s.order.is_done(stream)) => 600,
         code => code,
     }
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuStreamWaitEvent(stream: Handle, _: Handle, flags: c_uint) -> Code {
+pub extern "C" fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> Code {
     if flags != 0 {
         return 1;
     }
-    stream_call("cuStreamWaitEvent", stream)
+    let code = stream_call("cuStreamWaitEvent", stream);
+    if code == 0 {
+        with(|s| s.order.wait(stream, event));
+    }
+    code
 }
 
 #[unsafe(no_mangle)]
@@ -152,6 +225,7 @@ pub extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
         match s.events.get_mut(&event) {
             Some(recorded) => {
                 *recorded = true;
+                s.order.record(event, stream);
                 0
             }
             None => 400,
@@ -162,10 +236,10 @@ pub extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuEventQuery(event: Handle) -> Code {
     call("cuEventQuery", true, |s| {
-        if s.events.contains_key(&event) {
-            0
-        } else {
-            400
+        match s.events.contains_key(&event) {
+            true if !s.busy && s.order.is_reached(event) => 0,
+            true => 600,
+            false => 400,
         }
     })
 }
@@ -174,6 +248,7 @@ pub extern "C" fn cuEventQuery(event: Handle) -> Code {
 pub extern "C" fn cuEventSynchronize(event: Handle) -> Code {
     call("cuEventSynchronize", true, |s| {
         if s.events.contains_key(&event) {
+            s.order.wait_for_event_on_host(event);
             0
         } else {
             400

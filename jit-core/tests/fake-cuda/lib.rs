@@ -17,6 +17,7 @@ mod devices;
 mod launches;
 mod memory;
 mod modules;
+mod order;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,10 +58,13 @@ struct State {
     globals: BTreeMap<(Handle, String), Vec<u64>>,
     streams: BTreeSet<Handle>,
     events: BTreeMap<Handle, bool>,
+    order: order::Order,
     retained: i64,
     next: Handle,
     /// Whether a kernel runs that does not end.
     busy: bool,
+    /// Whether launches take a while.
+    slow: bool,
     last_launch: [u64; 8],
 }
 

@@ -131,6 +131,29 @@ impl Fake {
         self.function::<extern "C" fn(bool)>("fake_busy")(busy);
     }
 
+    /// Whether work is done only once the host has waited for it.
+    pub(crate) fn set_lazy(&self, lazy: bool) {
+        self.function::<extern "C" fn(bool)>("fake_lazy")(lazy);
+    }
+
+    /// Whether launches take a while, so that other threads come between.
+    pub(crate) fn set_slow(&self, slow: bool) {
+        self.function::<extern "C" fn(bool)>("fake_slow")(slow);
+    }
+
+    /// How often a stream was made to wait for an event.
+    pub(crate) fn waits(&self) -> u64 {
+        self.function::<extern "C" fn() -> u64>("fake_waits")()
+    }
+
+    /// The first race since this was asked last: work that is not ordered and uses the same memory.
+    pub(crate) fn race(&self) -> Option<String> {
+        let mut text = [0; 200];
+        let race = self.function::<extern "C" fn(*mut u8, usize) -> usize>("fake_race");
+        let count = race(text.as_mut_ptr(), text.len());
+        (count > 0).then(|| String::from_utf8_lossy(&text[..count]).into_owned())
+    }
+
     pub(crate) fn set_compute_mode(&self, mode: c_int) {
         self.function::<extern "C" fn(c_int)>("fake_set_compute_mode")(mode);
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_uint;
 
-use super::{Code, Handle, call};
+use super::{Code, Handle, State, call};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code {
@@ -42,6 +42,7 @@ pub extern "C" fn cuMemFree_v2(address: u64) -> Code {
         if s.busy {
             return 999;
         }
+        s.order.free(address);
         s.lengths.remove(&address);
         if s.memory.remove(&address).is_some() {
             0
@@ -95,25 +96,65 @@ pub extern "C" fn cuMemFreeHost(host: usize) -> Code {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoD_v2(to: u64, from: *const u8, bytes: usize) -> Code {
-    call("cuMemcpyHtoD_v2", true, |s| match s.range(to, bytes) {
-        // SAFETY: both ranges have this many bytes.
-        Some(to) => unsafe {
-            to.copy_from(from, bytes);
-            0
-        },
-        None => 1,
+    call("cuMemcpyHtoD_v2", true, |s| s.upload(to, from, bytes, 0))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
+    to: u64,
+    from: *const u8,
+    bytes: usize,
+    stream: Handle,
+) -> Code {
+    call("cuMemcpyHtoDAsync_v2", true, |s| {
+        s.upload(to, from, bytes, stream)
     })
+}
+
+impl State {
+    fn upload(&mut self, to: u64, from: *const u8, bytes: usize, stream: Handle) -> Code {
+        self.access(stream, to, true, "a copy to the device");
+        match self.range(to, bytes) {
+            // SAFETY: both ranges have this many bytes.
+            Some(to) => unsafe {
+                to.copy_from(from, bytes);
+                0
+            },
+            None => 1,
+        }
+    }
+
+    fn download(&mut self, to: *mut u8, from: u64, bytes: usize, stream: Handle) -> Code {
+        self.access(stream, from, false, "a copy from the device");
+        match self.range(from, bytes) {
+            // SAFETY: both ranges have this many bytes.
+            Some(from) => unsafe {
+                to.copy_from(from, bytes);
+                0
+            },
+            None => 1,
+        }
+    }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, bytes: usize) -> Code {
-    call("cuMemcpyDtoH_v2", true, |s| match s.range(from, bytes) {
-        // SAFETY: both ranges have this many bytes.
-        Some(from) => unsafe {
-            to.copy_from(from, bytes);
-            0
-        },
-        None => 1,
+    call("cuMemcpyDtoH_v2", true, |s| {
+        let code = s.download(to, from, bytes, 0);
+        s.order.wait_on_host(0);
+        code
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
+    to: *mut u8,
+    from: u64,
+    bytes: usize,
+    stream: Handle,
+) -> Code {
+    call("cuMemcpyDtoHAsync_v2", true, |s| {
+        s.download(to, from, bytes, stream)
     })
 }
 
@@ -132,14 +173,17 @@ pub unsafe extern "C" fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) -> Co
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8Async(to: u64, value: u8, count: usize, _: Handle) -> Code {
-    call("cuMemsetD8Async", true, |s| match s.range(to, count) {
-        // SAFETY: the range has this many bytes.
-        Some(to) => unsafe {
-            to.write_bytes(value, count);
-            0
-        },
-        None => 1,
+pub unsafe extern "C" fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) -> Code {
+    call("cuMemsetD8Async", true, |s| {
+        s.access(stream, to, true, "a fill");
+        match s.range(to, count) {
+            // SAFETY: the range has this many bytes.
+            Some(to) => unsafe {
+                to.write_bytes(value, count);
+                0
+            },
+            None => 1,
+        }
     })
 }
 

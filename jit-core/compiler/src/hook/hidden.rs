@@ -1,6 +1,5 @@
 //! Hidden arguments: what a hook has kernels take besides their arguments, and gives at each launch.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -12,14 +11,25 @@ use crate::buffer::Buffer;
 use crate::code::{HiddenInfo, KernelInfo};
 use crate::error::Error;
 use crate::ir::{HiddenSource, debug_as_text, error_text};
-use crate::runtime::Device;
+use crate::runtime::{Device, Uses};
 use crate::value::KernelType;
 
 /// The value of a hidden argument; [`IntoHidden`].
 pub struct HiddenArgument {
     arg: Arg<'static>,
-    /// What has to live until the launch was handed to the device.
-    _held: Option<Arc<dyn Any>>,
+    /// The buffer, which has to live until the launch was handed to the device.
+    held: Option<Arc<dyn Held>>,
+}
+
+/// A buffer of any type that a launch shares.
+trait Held {
+    fn uses(&self) -> &Uses;
+}
+
+impl<T: KernelType> Held for Buffer<T> {
+    fn uses(&self) -> &Uses {
+        Buffer::uses(self)
+    }
 }
 
 /// What can be given as a hidden argument: a [`KernelType`] by value, and a buffer as `Arc<Buffer<T>>`, for a slice or
@@ -37,16 +47,17 @@ impl<T: KernelType> IntoHidden for T {
     fn into_hidden(self) -> HiddenArgument {
         HiddenArgument {
             arg: self.into_arg(),
-            _held: None,
+            held: None,
         }
     }
 }
 
 impl<T: KernelType> IntoHidden for &Arc<Buffer<T>> {
     fn into_hidden(self) -> HiddenArgument {
+        self.uses().share();
         HiddenArgument {
             arg: shared_arg(self),
-            _held: Some(self.clone()),
+            held: Some(self.clone()),
         }
     }
 }
@@ -267,6 +278,14 @@ fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenE
 }
 
 impl Given {
+    /// The uses of the buffers that were given, each of which the kernel may write.
+    #[doc(hidden)]
+    pub fn uses(&self) -> impl Iterator<Item = &Uses> {
+        self.0
+            .iter()
+            .filter_map(|(_, value)| Some(value.held.as_ref()?.uses()))
+    }
+
     /// The first that a kernel reads and no hook has given.
     #[doc(hidden)]
     pub fn nobodys<'k>(&self, kernel: &'k KernelInfo) -> Option<(&'k str, &'k HiddenInfo)> {

@@ -8,7 +8,7 @@ use crate::abi::{LaunchArg, LaunchArgs};
 use crate::code::KernelInfo;
 use crate::error::Result;
 use crate::launch::LaunchConfig;
-use crate::runtime::{Device, Event};
+use crate::runtime::{Device, Event, OrderedStream};
 
 /// A launch, as run-time hooks see it.
 ///
@@ -73,6 +73,8 @@ pub enum LaunchStream {
     /// The device's own: one after the other.
     #[default]
     Device,
+    /// A stream beside it, by its place among the device's streams, from 1.
+    Beside(u32),
 }
 
 /// How long a launch took the device, once it is asked for.
@@ -138,18 +140,25 @@ pub struct Observed<'a> {
     info: &'a KernelInfo,
     config: &'a LaunchConfig,
     device: &'a Device,
+    stream: &'a OrderedStream,
     time: OnceLock<LaunchTime>,
 }
 
 impl<'a> Observed<'a> {
     #[doc(hidden)]
-    pub fn new(info: &'a KernelInfo, config: &'a LaunchConfig, device: &'a Device) -> Self {
+    pub fn new(
+        info: &'a KernelInfo,
+        config: &'a LaunchConfig,
+        device: &'a Device,
+        stream: &'a OrderedStream,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Observed {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             info,
             config,
             device,
+            stream,
             time: OnceLock::new(),
         }
     }
@@ -163,7 +172,10 @@ impl<'a> Observed<'a> {
             tag: self.info.kernel_tag,
             config: self.config,
             device: self.device,
-            stream: LaunchStream::Device,
+            stream: match self.stream.place() {
+                0 => LaunchStream::Device,
+                place => LaunchStream::Beside(place as u32),
+            },
             info: self.info,
             args,
             time: &self.time,
@@ -176,9 +188,9 @@ impl<'a> Observed<'a> {
         let Some(time) = self.time.get() else {
             return submit();
         };
-        let from = Event::record(self.device)?;
+        let from = Event::record_in(self.device, self.stream)?;
         submit()?;
-        let to = Event::record(self.device)?;
+        let to = Event::record_in(self.device, self.stream)?;
         // It is made once.
         let _ = time.0.set((from, to));
         Ok(())

@@ -15,14 +15,14 @@ use crate::error::DeviceError;
 const MOST: usize = 1024;
 
 /// The device addresses that a launch was given.
-pub(super) type Given = SmallVec<[u64; 4]>;
+pub(crate) type Given = SmallVec<[u64; 4]>;
 
 /// Failures in the order in which they happened.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<VecDeque<(Given, DeviceError)>>);
+pub(crate) struct Failures(Mutex<VecDeque<(Given, DeviceError)>>);
 
 impl Failures {
-    pub(super) fn add(&self, given: Given, error: DeviceError) {
+    pub(crate) fn add(&self, given: Given, error: DeviceError) {
         let mut list = self.0.lock();
         if list.len() < MOST {
             list.push_back((given, error));
@@ -30,7 +30,7 @@ impl Failures {
     }
 
     /// For who waits for the whole device: the first. The others are forgotten with it.
-    pub(super) fn take_first(&self) -> Option<DeviceError> {
+    pub(crate) fn take_first(&self) -> Option<DeviceError> {
         let mut list = self.0.lock();
         let first = list.pop_front();
         list.clear();
@@ -38,7 +38,7 @@ impl Failures {
     }
 
     /// For who reads this memory: the first that concerns it. Others that do are forgotten with it.
-    pub(super) fn take_of(&self, memory: Range<u64>) -> Option<DeviceError> {
+    pub(crate) fn take_of(&self, memory: Range<u64>) -> Option<DeviceError> {
         let mut list = self.0.lock();
         if list.is_empty() {
             return None;

@@ -13,7 +13,7 @@
 //! | `meaning` | intrinsics without host code |
 
 mod direct;
-mod failures;
+pub(super) mod failures;
 mod kernel;
 mod meaning;
 pub(super) mod memory;
@@ -52,6 +52,7 @@ use pool::{Failed, Pool, Run, RunSpec};
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
+use crate::stream::HostCall;
 
 /// Tells CPU devices of one process apart.
 static NEXT_ID: AtomicU32 = AtomicU32::new(0);
@@ -117,6 +118,13 @@ impl CpuDevice {
         }
         self.pool.settle();
         alloc()
+    }
+
+    /// The time of a mark, if it is one of this device's.
+    fn mine<'a>(&self, marker: &'a dyn Marker) -> Result<&'a Mutex<Option<Instant>>> {
+        let mark = marker.as_any().downcast_ref::<Timestamp>();
+        let mark = mark.filter(|mark| mark.device == self.info.id);
+        mark.map(|mark| &*mark.at).ok_or(DeviceError::ForeignEvent)
     }
 
     fn run(
@@ -191,7 +199,7 @@ impl CpuDevice {
 }
 
 /// The device addresses that a launch is given.
-fn given(args: &LaunchArgs<'_>) -> Given {
+pub(super) fn given(args: &LaunchArgs<'_>) -> Given {
     let addresses = args.iter().filter_map(LaunchArg::address);
     addresses.map(|DeviceAddress(address)| address).collect()
 }
@@ -391,14 +399,25 @@ impl Backend for CpuDevice {
     }
 
     fn elapsed_ms(&self, from: &dyn Marker, to: &dyn Marker) -> Result<f64> {
-        let mine = |m: &dyn Marker| {
-            let mark = m.as_any().downcast_ref::<Timestamp>();
-            let mark = mark.filter(|mark| mark.device == self.info.id);
-            mark.map(|mark| mark.at.clone())
-                .ok_or(DeviceError::ForeignEvent)
-        };
-        let (from, to) = (mine(from)?, mine(to)?);
-        let (from, to) = (self.pool.wait_for(&from), self.pool.wait_for(&to));
+        let (from, to) = (self.mine(from)?, self.mine(to)?);
+        let (from, to) = (self.pool.wait_for(from), self.pool.wait_for(to));
         Ok(to.saturating_duration_since(from).as_secs_f64() * 1e3)
+    }
+
+    fn is_reached(&self, marker: &dyn Marker) -> Result<bool> {
+        Ok(self.mine(marker)?.lock().is_some())
+    }
+
+    // All streams are this queue, so that later work is behind every mark.
+    fn wait(&self, marker: &dyn Marker) -> Result<()> {
+        self.mine(marker).map(drop)
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        Ok(self.pool.is_idle())
+    }
+
+    fn then(&self, call: HostCall) -> Result<()> {
+        self.pool.call(call)
     }
 }

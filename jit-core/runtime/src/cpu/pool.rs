@@ -318,6 +318,14 @@ enum Task {
     Run(Arc<Run>),
     /// Is done when everything before is, at once and under the lock.
     Then(Box<dyn FnOnce() + Send>),
+    /// Is done by a worker when everything before is, however long it takes.
+    Call(Box<dyn FnOnce() + Send>),
+}
+
+/// What a worker does next.
+enum Next {
+    Run(Arc<Run>),
+    Call(Box<dyn FnOnce() + Send>),
 }
 
 struct State {
@@ -483,6 +491,22 @@ impl Pool {
         }
     }
 
+    /// Has a worker do something when everything launched so far is done; what is launched later waits for it.
+    pub(super) fn call(&self, call: Box<dyn FnOnce() + Send>) -> Result<()> {
+        // Before it is queued, as nobody else could do it.
+        self.start_workers()?;
+        let mut state = self.shared.state.lock();
+        state.queue.push_back(Task::Call(call));
+        drop(state);
+        self.shared.work.notify_all();
+        Ok(())
+    }
+
+    /// Whether everything launched so far is done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.shared.state.lock().is_idle()
+    }
+
     /// Waits for a mark.
     pub(super) fn wait_for(&self, mark: &Mutex<Option<Instant>>) -> Instant {
         let mut state = self.shared.state.lock();
@@ -524,7 +548,15 @@ fn note_cost(run: &Run, start: Instant) {
 impl Shared {
     fn work(&self, threads: u64) {
         let mut arena = Arena::default();
-        while let Some(run) = self.next_run() {
+        while let Some(next) = self.next() {
+            let run = match next {
+                Next::Run(run) => run,
+                Next::Call(call) => {
+                    call();
+                    self.end_inline(None);
+                    continue;
+                }
+            };
             let chunk = (run.total / (CLAIMS * threads)).max(1);
             let start = Instant::now();
             if run.work(chunk, &mut arena) {
@@ -562,27 +594,36 @@ impl Shared {
         let mut state = self.state.lock();
         state.queue.retain(|task| match task {
             Task::Run(queued) => !Arc::ptr_eq(queued, run),
-            Task::Then(_) => true,
+            Task::Then(_) | Task::Call(_) => true,
         });
         Self::do_next(&mut state);
         self.done.notify_all();
     }
 
-    /// Waits for a launch with unclaimed blocks; `None` when the pool ends.
-    fn next_run(&self) -> Option<Arc<Run>> {
+    /// Waits for a launch with unclaimed blocks, or a call; `None` when the pool ends.
+    fn next(&self) -> Option<Next> {
         let mut state = self.state.lock();
         loop {
             if self.end.load(Ordering::Acquire) {
                 return None;
             }
-            if state.inline.is_none()
-                && let Some(Task::Run(run)) = state.queue.front()
-                && run.unclaimed()
-            {
-                if !run.has_begun.swap(true, Ordering::Relaxed) {
-                    self.begin(run);
+            if state.inline.is_none() {
+                match state.queue.front() {
+                    Some(Task::Run(run)) if run.unclaimed() => {
+                        if !run.has_begun.swap(true, Ordering::Relaxed) {
+                            self.begin(run);
+                        }
+                        return Some(Next::Run(run.clone()));
+                    }
+                    Some(Task::Call(_)) => {
+                        // Nothing goes on beside it, and nobody can end it.
+                        if let Some(Task::Call(call)) = state.queue.pop_front() {
+                            state.inline = Some(Arc::default());
+                            return Some(Next::Call(call));
+                        }
+                    }
+                    _ => {}
                 }
-                return Some(run.clone());
             }
             self.work.wait(&mut state);
         }

@@ -19,6 +19,7 @@ use super::driver::Driver;
 use super::error::{DriverError, PoisonCause};
 use super::fault_channel::FaultBuffers;
 use super::recent::RecentLaunches;
+use super::stream::StreamHandle;
 use super::table::{Code, Table};
 use super::waiting::Waiting;
 
@@ -39,6 +40,8 @@ pub struct CudaContext {
     pub(super) recent: RecentLaunches,
     /// Whether streams other than stream 0 exist or existed.
     pub(super) has_streams: AtomicBool,
+    /// The streams that stream 0 does not wait for.
+    pub(super) beside: Mutex<Vec<StreamHandle>>,
     pub(super) fault: FaultBuffers,
     pub(super) waiting: Waiting,
 }
@@ -103,6 +106,7 @@ impl CudaContext {
             allocations: Mutex::new(BTreeMap::new()),
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
+            beside: Mutex::default(),
             fault: FaultBuffers::default(),
             waiting: Waiting::default(),
         };
@@ -132,7 +136,7 @@ impl CudaContext {
     /// limit. A checked access that was out of bounds is not an error here: see
     /// [`CudaContext::take_fault`].
     pub fn synchronize(&self) -> Result<(), DriverError> {
-        self.wait_within_limit("cuCtxSynchronize")?;
+        self.wait_within_limit("cuCtxSynchronize", || self.is_work_done())?;
         let table = self.enter()?;
         // SAFETY: the context is current.
         let code = unsafe { (table.cuCtxSynchronize)() };

@@ -93,7 +93,7 @@ impl CudaContext {
         if !self.is_range("cuMemcpyHtoD", destination, source.len() as u64)? {
             return Ok(());
         }
-        self.wait_within_limit("cuMemcpyHtoD")?;
+        self.wait_within_limit("cuMemcpyHtoD", || self.is_stream_0_done())?;
         let from = source.as_ptr().cast::<c_void>();
         // SAFETY: both ranges are valid for the length; the call is done with `source` on return.
         let code = unsafe { (table.cuMemcpyHtoD_v2)(destination, from, source.len()) };
@@ -110,7 +110,7 @@ impl CudaContext {
         if !self.is_range("cuMemcpyDtoH", source, destination.len() as u64)? {
             return Ok(());
         }
-        self.wait_within_limit("cuMemcpyDtoH")?;
+        self.wait_within_limit("cuMemcpyDtoH", || self.is_stream_0_done())?;
         let to = destination.as_mut_ptr().cast::<c_void>();
         // SAFETY: both ranges are valid for the length; the copy is complete on return.
         let code = unsafe { (table.cuMemcpyDtoH_v2)(to, source, destination.len()) };
@@ -201,7 +201,12 @@ impl CudaContext {
     }
 
     /// Whether there is anything to do, for a range inside one live allocation.
-    fn is_range(&self, call: &'static str, address: u64, bytes: u64) -> Result<bool, DriverError> {
+    pub(super) fn is_range(
+        &self,
+        call: &'static str,
+        address: u64,
+        bytes: u64,
+    ) -> Result<bool, DriverError> {
         if bytes == 0 {
             return Ok(false);
         }

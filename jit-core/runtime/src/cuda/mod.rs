@@ -45,6 +45,7 @@ pub use context::CudaContext;
 pub use device::DeviceInfo;
 pub use driver::{Driver, DriverSettings, MIN_DRIVER_VERSION, max_ptx_version};
 pub use error::{DriverError, ErrorCode, PoisonCause};
+pub(crate) use fault_channel::StreamFaults;
 pub use memory::MemoryInfo;
 pub use module::{CudaFunction, CudaModule, FunctionAttributes, ModuleGlobal};
 pub use stream::{CudaEvent, CudaStream, StreamHandle};

@@ -2,10 +2,12 @@
 //!
 //! Streams are created blocking with respect to stream 0, the legacy default stream: work of
 //! stream 0 waits for theirs and theirs for it (CUDA C++ Programming Guide, "Default Stream"), so
-//! the copies of this crate see finished results.
+//! the copies of this crate see finished results. Streams *beside* stream 0 are not: nothing waits
+//! but what events say, which [`crate::order`] sees to.
 
-use std::ffi::c_uint;
+use std::ffi::{c_int, c_uint, c_void};
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -85,16 +87,57 @@ impl CudaContext {
         })
     }
 
+    /// A new stream whose work and that of stream 0 do not wait for each other. The priority is
+    /// the nearest that the device has; lower numbers go first (CUDA C++ Programming Guide,
+    /// "Stream Priorities").
+    ///
+    /// # Errors
+    /// [`DriverError::OutOfMemory`] or [`DriverError::Poisoned`].
+    pub fn create_stream_beside(
+        self: &Arc<Self>,
+        priority: i32,
+    ) -> Result<CudaStream, DriverError> {
+        let table = self.enter()?;
+        let (mut least, mut greatest): (c_int, c_int) = (0, 0);
+        // SAFETY: both outlive the call.
+        let code = unsafe { (table.cuCtxGetStreamPriorityRange)(&mut least, &mut greatest) };
+        self.check("cuCtxGetStreamPriorityRange", code)?;
+        // The greatest priority is the lowest number.
+        let priority = priority.max(greatest).min(least);
+        let mut handle: sys::CUstream = ptr::null_mut();
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
+        // SAFETY: `handle` outlives the call.
+        let code = unsafe { (table.cuStreamCreateWithPriority)(&mut handle, flags, priority) };
+        self.check("cuStreamCreateWithPriority", code)?;
+        self.note_stream();
+        self.beside.lock().push(StreamHandle(handle));
+        Ok(CudaStream {
+            context: Arc::clone(self),
+            handle,
+        })
+    }
+
+    /// A new event that only orders work, which costs less than one that records times.
+    pub(crate) fn create_order_event(self: &Arc<Self>) -> Result<CudaEvent, DriverError> {
+        self.create_event_with(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)
+    }
+
     /// A new event that records times.
     ///
     /// # Errors
     /// [`DriverError::OutOfMemory`] or [`DriverError::Poisoned`].
     pub fn create_event(self: &Arc<Self>) -> Result<CudaEvent, DriverError> {
+        self.create_event_with(sys::CUevent_flags::CU_EVENT_DEFAULT)
+    }
+
+    fn create_event_with(
+        self: &Arc<Self>,
+        flags: sys::CUevent_flags,
+    ) -> Result<CudaEvent, DriverError> {
         let table = self.enter()?;
         let mut handle: sys::CUevent = ptr::null_mut();
-        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint;
         // SAFETY: `handle` outlives the call.
-        let code = unsafe { (table.cuEventCreate)(&mut handle, flags) };
+        let code = unsafe { (table.cuEventCreate)(&mut handle, flags as c_uint) };
         self.check("cuEventCreate", code)?;
         Ok(CudaEvent {
             context: Arc::clone(self),
@@ -114,7 +157,8 @@ impl CudaStream {
     /// # Errors
     /// [`DriverError::Poisoned`] when earlier work failed.
     pub fn synchronize(&self) -> Result<(), DriverError> {
-        self.context.wait_within_limit("cuStreamSynchronize")?;
+        self.context
+            .wait_within_limit("cuStreamSynchronize", || self.is_done())?;
         let table = self.context.enter()?;
         // SAFETY: the stream is live and of the current context.
         let code = unsafe { (table.cuStreamSynchronize)(self.handle) };
@@ -139,6 +183,78 @@ impl CudaStream {
         }
     }
 
+    /// Copies host bytes to device memory behind the stream's work, and waits for that. Padding may
+    /// be among them, so they need not be initialized.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`]; [`DriverError::Poisoned`], also for an earlier launch.
+    pub fn copy_to_device(
+        &self,
+        destination: u64,
+        source: &[MaybeUninit<u8>],
+    ) -> Result<(), DriverError> {
+        let context = &self.context;
+        if !context.is_range("cuMemcpyHtoDAsync", destination, source.len() as u64)? {
+            return Ok(());
+        }
+        // The copy may wait for the stream, too.
+        context.wait_within_limit("cuMemcpyHtoDAsync", || self.is_done())?;
+        let (table, from) = (context.enter()?, source.as_ptr().cast::<c_void>());
+        // SAFETY: both ranges are valid for the length, `source` until the stream was waited for,
+        // whatever kind of host memory it is; the stream is live.
+        let code =
+            unsafe { (table.cuMemcpyHtoDAsync_v2)(destination, from, source.len(), self.handle) };
+        self.copied("cuMemcpyHtoDAsync", code)
+    }
+
+    /// Copies device memory to host bytes behind the stream's work, and waits for that.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`]; [`DriverError::Poisoned`], also for an earlier launch. The
+    /// host bytes are then unspecified.
+    pub fn copy_to_host(&self, destination: &mut [u8], source: u64) -> Result<(), DriverError> {
+        let context = &self.context;
+        if !context.is_range("cuMemcpyDtoHAsync", source, destination.len() as u64)? {
+            return Ok(());
+        }
+        context.wait_within_limit("cuMemcpyDtoHAsync", || self.is_done())?;
+        let (table, to) = (context.enter()?, destination.as_mut_ptr().cast::<c_void>());
+        // SAFETY: both ranges are valid for the length until the stream was waited for; the stream
+        // is live.
+        let code =
+            unsafe { (table.cuMemcpyDtoHAsync_v2)(to, source, destination.len(), self.handle) };
+        self.copied("cuMemcpyDtoHAsync", code)
+    }
+
+    /// Waits for a copy without a limit: the host's memory is the copy's until then.
+    fn copied(&self, call: &'static str, code: u32) -> Result<(), DriverError> {
+        self.context.check(call, code)?;
+        let table = self.context.enter()?;
+        // SAFETY: the stream is live and of the current context.
+        let code = unsafe { (table.cuStreamSynchronize)(self.handle) };
+        self.context.check("cuStreamSynchronize", code)
+    }
+
+    /// Calls this on a thread of the driver's when the stream's work is done; later work waits until
+    /// it has returned. After an error of the context it is never called (CUDA Driver API,
+    /// `cuLaunchHostFunc`). It must not panic, nor call the driver.
+    pub(crate) fn call(&self, call: Box<dyn FnOnce() + Send>) -> Result<(), DriverError> {
+        unsafe extern "C" fn run(data: *mut c_void) {
+            // SAFETY: the box that was given away below; the driver calls once.
+            let call = unsafe { Box::from_raw(data.cast::<Box<dyn FnOnce() + Send>>()) };
+            call();
+        }
+        let table = self.context.enter()?;
+        let data = Box::into_raw(Box::new(call));
+        // SAFETY: the stream is live; `data` is the function's, which frees it.
+        let code = unsafe { (table.cuLaunchHostFunc)(self.handle, Some(run), data.cast()) };
+        if code != 0 {
+            // SAFETY: a call that the driver has refused is not made, so that the box is ours.
+            drop(unsafe { Box::from_raw(data) });
+        }
+        self.context.check("cuLaunchHostFunc", code)
+    }
+
     /// Makes later work of this stream wait for the event, without waiting here.
     ///
     /// # Errors
@@ -156,6 +272,8 @@ impl Drop for CudaStream {
     fn drop(&mut self) {
         let handle = self.handle;
         if !handle.is_null() {
+            let beside = |known: &StreamHandle| known.0 != handle;
+            self.context.beside.lock().retain(beside);
             self.context.release("cuStreamDestroy", |table| {
                 // SAFETY: created once, destroyed once.
                 unsafe { (table.cuStreamDestroy_v2)(handle) }
@@ -212,7 +330,8 @@ impl CudaEvent {
     /// # Errors
     /// [`DriverError::Poisoned`] when earlier work failed.
     pub fn synchronize(&self) -> Result<(), DriverError> {
-        self.context.wait_within_limit("cuEventSynchronize")?;
+        self.context
+            .wait_within_limit("cuEventSynchronize", || self.is_done())?;
         let table = self.context.enter()?;
         // SAFETY: the event is live.
         let code = unsafe { (table.cuEventSynchronize)(self.handle) };

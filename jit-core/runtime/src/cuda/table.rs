@@ -72,6 +72,8 @@ driver_table! {
         fn cuMemcpyHtoD_v2(sys::CUdeviceptr, *const c_void, usize);
         fn cuMemcpyDtoH_v2(*mut c_void, sys::CUdeviceptr, usize);
         fn cuMemcpyDtoD_v2(sys::CUdeviceptr, sys::CUdeviceptr, usize);
+        fn cuMemcpyHtoDAsync_v2(sys::CUdeviceptr, *const c_void, usize, sys::CUstream);
+        fn cuMemcpyDtoHAsync_v2(*mut c_void, sys::CUdeviceptr, usize, sys::CUstream);
         fn cuMemsetD8Async(sys::CUdeviceptr, c_uchar, usize, sys::CUstream);
         fn cuMemsetD32Async(sys::CUdeviceptr, c_uint, usize, sys::CUstream);
         fn cuModuleLoadDataEx(
@@ -110,11 +112,14 @@ driver_table! {
             *mut *mut c_void,
             *mut *mut c_void,
         );
+        fn cuCtxGetStreamPriorityRange(*mut c_int, *mut c_int);
         fn cuStreamCreate(*mut sys::CUstream, c_uint);
+        fn cuStreamCreateWithPriority(*mut sys::CUstream, c_uint, c_int);
         fn cuStreamDestroy_v2(sys::CUstream);
         fn cuStreamSynchronize(sys::CUstream);
         fn cuStreamQuery(sys::CUstream);
         fn cuStreamWaitEvent(sys::CUstream, sys::CUevent, c_uint);
+        fn cuLaunchHostFunc(sys::CUstream, sys::CUhostFn, *mut c_void);
         fn cuEventCreate(*mut sys::CUevent, c_uint);
         fn cuEventDestroy_v2(sys::CUevent);
         fn cuEventRecord(sys::CUevent, sys::CUstream);

@@ -5,7 +5,6 @@
 //! then says what is known. Memory that is freed meanwhile may still be the kernel's: it is kept, and
 //! freed once the work is done, should it ever be.
 
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::context::CudaContext;
 use super::error::DriverError;
+use super::stream::StreamHandle;
 use super::table::Code;
 
 /// The code for work that is not finished.
@@ -57,8 +57,13 @@ impl CudaContext {
         }
     }
 
-    /// Waits until the work is done, if there is a limit; the call that is made next then does not wait.
-    pub(super) fn wait_within_limit(&self, call: &'static str) -> Result<(), DriverError> {
+    /// Waits until this says that what a call waits for is done, if there is a limit; the call that is made next
+    /// then does not wait.
+    pub(super) fn wait_within_limit(
+        &self,
+        call: &'static str,
+        is_done: impl Fn() -> Result<bool, DriverError>,
+    ) -> Result<(), DriverError> {
         let limit = self.waiting.limit.load(Relaxed);
         if limit == 0 {
             return Ok(());
@@ -66,7 +71,7 @@ impl CudaContext {
         let limit = Duration::from_nanos(limit);
         let start = Instant::now();
         let mut pause = Duration::from_micros(10);
-        while !self.is_work_done()? {
+        while !is_done()? {
             if start.elapsed() >= limit {
                 self.waiting.overdue.store(true, Relaxed);
                 return Err(self.still_running(call, limit));
@@ -74,8 +79,12 @@ impl CudaContext {
             std::thread::sleep(pause);
             pause = (2 * pause).min(Duration::from_millis(1));
         }
-        self.waiting.overdue.store(false, Relaxed);
-        self.free_kept();
+        // What was waited for may be one stream of several.
+        let was_overdue = self.waiting.overdue.load(Relaxed) || self.kept_memory().allocations > 0;
+        if was_overdue && self.is_work_done()? {
+            self.waiting.overdue.store(false, Relaxed);
+            self.free_kept();
+        }
         Ok(())
     }
 
@@ -101,7 +110,7 @@ impl CudaContext {
             return self.is_work_done().unwrap_or(true);
         }
         !matches!(
-            self.wait_within_limit("cuMemFree"),
+            self.wait_within_limit("cuMemFree", || self.is_work_done()),
             Err(DriverError::StillRunning { .. })
         )
     }
@@ -128,10 +137,28 @@ impl CudaContext {
         self.waiting.overdue.load(Relaxed) && !self.is_work_done().unwrap_or(true)
     }
 
-    fn is_work_done(&self) -> Result<bool, DriverError> {
+    /// Whether the work of all streams is done.
+    pub(super) fn is_work_done(&self) -> Result<bool, DriverError> {
+        // Held while the streams are asked, so that none of them is destroyed.
+        let beside = self.beside.lock();
+        let handles = std::iter::once(StreamHandle::DEFAULT).chain(beside.iter().copied());
+        for handle in handles {
+            if !self.is_stream_done(handle)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the work of stream 0 is done.
+    pub(super) fn is_stream_0_done(&self) -> Result<bool, DriverError> {
+        self.is_stream_done(StreamHandle::DEFAULT)
+    }
+
+    fn is_stream_done(&self, stream: StreamHandle) -> Result<bool, DriverError> {
         let table = self.enter()?;
-        // SAFETY: stream 0 of the current context is always there.
-        match unsafe { (table.cuStreamQuery)(ptr::null_mut()) } {
+        // SAFETY: stream 0 of the current context is always there, and the others are listed while they are.
+        match unsafe { (table.cuStreamQuery)(stream.0) } {
             NOT_READY => Ok(false),
             code => self.check("cuStreamQuery", code).map(|()| true),
         }

@@ -7,17 +7,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use once_cell::sync::OnceCell;
-use parking_lot::Mutex;
 
 use kiln_ir::abi::LaunchArgs;
 use kiln_ir::code::{CompiledKernel, KernelInfo};
-use kiln_ir::launch::{KernelFault, LaunchConfig, LaunchLimits};
+use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 
 use super::OnHostOptions;
 use super::kernel::{BlockMemory, Loaded, OnHostLaunch, SHARED_BYTES};
+use crate::cpu::failures::Failures;
+use crate::cpu::given;
 use crate::cpu::memory::DeviceMemory;
 use crate::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 use crate::error::{DeviceError, Result};
+use crate::stream::HostCall;
 
 /// Tells these devices apart from each other, and from GPUs.
 static NEXT_ID: AtomicU32 = AtomicU32::new(1 << 16);
@@ -27,7 +29,7 @@ pub(super) struct OnHostDevice {
     options: OnHostOptions,
     memory: DeviceMemory,
     block: OnceCell<BlockMemory>,
-    fault: Mutex<Option<KernelFault>>,
+    failures: Failures,
 }
 
 impl OnHostDevice {
@@ -52,7 +54,7 @@ impl OnHostDevice {
             options,
             memory: DeviceMemory::default(),
             block: OnceCell::new(),
-            fault: Mutex::new(None),
+            failures: Failures::default(),
         }
     }
 
@@ -133,17 +135,19 @@ impl Backend for OnHostDevice {
         // SAFETY: the parameters are the kernel's, whose addresses are of this device's memory; a
         // launch borrows the buffers it is given, and runs while the memory of blocks is held.
         if let Some(record) = unsafe { code.run(&launch, self.block()?)? } {
-            let mut fault = self.fault.lock();
-            fault.get_or_insert_with(|| kernel.fault(&record));
+            let fault = kernel.fault(&record).into();
+            self.failures.add(given(args), fault);
         }
         Ok(())
     }
 
     fn synchronize(&self) -> Result<()> {
-        match self.fault.lock().take() {
-            Some(fault) => Err(fault.into()),
-            None => Ok(()),
-        }
+        self.failures.take_first().map_or(Ok(()), Err)
+    }
+
+    fn synchronize_memory(&self, address: u64, bytes: usize) -> Result<()> {
+        let end = address.saturating_add(bytes as u64);
+        self.failures.take_of(address..end).map_or(Ok(()), Err)
     }
 
     fn mark(&self) -> Result<Box<dyn Marker>> {
@@ -156,5 +160,22 @@ impl Backend for OnHostDevice {
             (Some(from), Some(to)) => Ok(to.saturating_duration_since(from).as_secs_f64() * 1e3),
             _ => Err(DeviceError::ForeignEvent),
         }
+    }
+
+    // Launches run on the thread that makes them.
+    fn wait(&self, marker: &dyn Marker) -> Result<()> {
+        match marker.as_any().is::<Timestamp>() {
+            true => Ok(()),
+            false => Err(DeviceError::ForeignEvent),
+        }
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn then(&self, call: HostCall) -> Result<()> {
+        call();
+        Ok(())
     }
 }

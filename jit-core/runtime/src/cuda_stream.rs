@@ -1,0 +1,123 @@
+//! Streams of a CUDA device beside its default stream.
+//!
+//! They are non-blocking, so that nothing waits but what events say. Each has one event that whoever waits for the
+//! stream shares: a stream that waits takes the event as it is then, and one that was recorded later covers more.
+
+use std::any::Any;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_ir::abi::LaunchArgs;
+use kiln_ir::code::KernelInfo;
+use kiln_ir::launch::LaunchConfig;
+
+use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults};
+use super::cuda_device::{LoadedKernels, event_of, launch_in, mark_in};
+use super::device::{LoadedCode, Marker};
+use crate::error::{DeviceError, Result};
+use crate::stream::{BackendStream, HostCall, StreamOptions};
+
+/// A stream beside the device's own.
+pub(super) struct BesideStream {
+    context: Arc<CudaContext>,
+    kernels: Arc<LoadedKernels>,
+    stream: CudaStream,
+    event: CudaEvent,
+    faults: StreamFaults,
+    /// The device's own stream, and what is waited for it by.
+    own: (CudaStream, Arc<CudaEvent>),
+}
+
+impl BesideStream {
+    pub(super) fn create(
+        context: &Arc<CudaContext>,
+        kernels: &Arc<LoadedKernels>,
+        own_event: &Arc<CudaEvent>,
+        options: StreamOptions,
+    ) -> Result<BesideStream> {
+        Ok(BesideStream {
+            context: context.clone(),
+            kernels: kernels.clone(),
+            event: context.create_order_event()?,
+            faults: StreamFaults::create(context)?,
+            stream: context.create_stream_beside(options.priority)?,
+            own: (context.default_stream(), own_event.clone()),
+        })
+    }
+
+    /// The stream of this device that another trait object is.
+    pub(super) fn of(stream: &dyn BackendStream) -> Result<&BesideStream> {
+        let stream = stream.as_any().downcast_ref();
+        stream.ok_or(DeviceError::Internal(
+            "a stream of another backend reached the CUDA device",
+        ))
+    }
+
+    /// Makes later work of another stream wait for what this one was given so far.
+    pub(super) fn precede(&self, other: &CudaStream) -> Result<()> {
+        self.event.record(&self.stream)?;
+        Ok(other.wait(&self.event)?)
+    }
+}
+
+impl BackendStream for BesideStream {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn launch(
+        &self,
+        code: &dyn LoadedCode,
+        _kernel: &Arc<KernelInfo>,
+        config: &LaunchConfig,
+        args: &mut LaunchArgs<'_>,
+        limit: Option<Duration>,
+    ) -> Result<()> {
+        let (stream, channel) = (self.stream.handle(), self.faults.address());
+        launch_in(&self.context, stream, channel, code, config, args, limit)
+    }
+
+    fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {
+        Ok(self.stream.copy_to_device(address, bytes)?)
+    }
+
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        Ok(self.stream.copy_to_host(bytes, address)?)
+    }
+
+    fn wait_for(&self, other: Option<&dyn BackendStream>) -> Result<()> {
+        let Some(other) = other else {
+            let (own, event) = &self.own;
+            event.record(own)?;
+            return Ok(self.stream.wait(event)?);
+        };
+        BesideStream::of(other)?.precede(&self.stream)
+    }
+
+    fn wait(&self, marker: &dyn Marker) -> Result<()> {
+        Ok(self.stream.wait(event_of(marker)?)?)
+    }
+
+    fn mark(&self) -> Result<Box<dyn Marker>> {
+        mark_in(&self.context, &self.stream)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.stream.synchronize()?;
+        self.fault()
+    }
+
+    fn fault(&self) -> Result<()> {
+        let record = self.faults.take(self.stream.handle());
+        self.kernels.told(record)
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        Ok(self.stream.is_done()?)
+    }
+
+    fn then(&self, call: HostCall) -> Result<()> {
+        Ok(self.stream.call(call)?)
+    }
+}

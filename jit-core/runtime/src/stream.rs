@@ -1,0 +1,331 @@
+//! Streams beside a device's own, and what the host does with memory that several streams use.
+//!
+//! The order is that of [`crate::order`]; here is who asks for it: the copies, the end of a buffer, waiting, and calls
+//! on the host.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_ir::abi::LaunchArgs;
+use kiln_ir::code::KernelInfo;
+use kiln_ir::launch::LaunchConfig;
+
+use crate::device::{Device, LoadedCode, Marker};
+use crate::error::{DeviceError, Result};
+use crate::order::{OrderedStream, Uses};
+
+/// What a stream is asked for with.
+///
+/// ```
+/// use kiln_runtime::StreamOptions;
+///
+/// let urgent = StreamOptions::new().priority(-1);
+/// assert!(urgent != StreamOptions::default());
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct StreamOptions {
+    pub(crate) priority: i32,
+}
+
+impl StreamOptions {
+    /// The options that a stream has by itself.
+    pub fn new() -> StreamOptions {
+        StreamOptions::default()
+    }
+
+    /// Sets the priority, 0 if it is not said. Of the blocks that wait for a place on the device those of the stream
+    /// with the lower number begin first (CUDA guide, "Stream Priorities"); a number beyond those that the device
+    /// has is the nearest that it has. On a CPU it means nothing.
+    #[must_use = "it gives the options back"]
+    pub fn priority(self, priority: i32) -> StreamOptions {
+        StreamOptions { priority }
+    }
+}
+
+/// What is done on the host when a stream comes to it.
+pub type HostCall = Box<dyn FnOnce() + Send>;
+
+/// A stream of a backend's, beside the one that every device has. What it is given is done in order; beside the work
+/// of other streams, unless it waits for them.
+pub trait BackendStream: Send + Sync {
+    /// For the backend that made it to get its own type back.
+    fn as_any(&self) -> &dyn Any;
+    /// Hands a launch to the stream, as [`Backend::launch`](crate::Backend::launch) does to the device's own.
+    ///
+    /// # Errors
+    /// A launch that the device refuses, a device that has failed.
+    fn launch(
+        &self,
+        code: &dyn LoadedCode,
+        kernel: &Arc<KernelInfo>,
+        config: &LaunchConfig,
+        args: &mut LaunchArgs<'_>,
+        limit: Option<Duration>,
+    ) -> Result<()>;
+    /// Copies to the device, behind the work that the stream has; it has ended on return.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()>;
+    /// Copies from the device, behind the work that the stream has; it has ended on return.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()>;
+    /// Makes later work of this stream wait for what another was given so far; `None` is the device's own.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn wait_for(&self, other: Option<&dyn BackendStream>) -> Result<()>;
+    /// Makes later work wait for a mark of any stream of the device.
+    ///
+    /// # Errors
+    /// A mark of another device; a device that has failed.
+    fn wait(&self, marker: &dyn Marker) -> Result<()>;
+    /// Marks the end of what the stream was given so far.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn mark(&self) -> Result<Box<dyn Marker>>;
+    /// Waits until the stream's work is done. A fault that one of its launches left is the error, once.
+    ///
+    /// # Errors
+    /// The fault; a device that has failed.
+    fn synchronize(&self) -> Result<()>;
+    /// A fault that a launch of the stream left which has ended, once, without waiting.
+    ///
+    /// # Errors
+    /// The fault.
+    fn fault(&self) -> Result<()>;
+    /// Whether the stream's work is done.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn is_done(&self) -> Result<bool>;
+    /// Calls this on the host when the stream's work is done; later work waits until it has returned.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn then(&self, call: HostCall) -> Result<()>;
+}
+
+thread_local! {
+    /// Whether this thread is in a call of a stream's.
+    static CALLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Refuses to ask a device for something in a call that a stream makes, which the device waits for.
+///
+/// # Errors
+/// [`DeviceError::InHostCall`].
+#[inline]
+pub fn outside_of_calls() -> Result<()> {
+    match CALLED.get() {
+        false => Ok(()),
+        true => Err(DeviceError::InHostCall),
+    }
+}
+
+/// Memory of a device that several streams use, and the copies and the end of it.
+impl Device {
+    /// Allocates memory that [`Device::free`] frees.
+    ///
+    /// # Errors
+    /// No memory; a device that has failed.
+    pub fn alloc(&self, bytes: usize) -> Result<u64> {
+        self.free_left()?;
+        self.backend().alloc(bytes)
+    }
+
+    /// Allocates memory of zeros.
+    ///
+    /// # Errors
+    /// As [`Device::alloc`].
+    pub fn alloc_zeros(&self, bytes: usize, uses: &Uses) -> Result<u64> {
+        self.free_left()?;
+        let address = self.backend().alloc_zeros(bytes)?;
+        let own = self.streams().own();
+        own.note(uses, true, own.count());
+        Ok(address)
+    }
+
+    /// Copies to the device, behind all uses of the memory.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>], uses: &Uses) -> Result<()> {
+        outside_of_calls()?;
+        let (backend, streams) = (self.backend(), self.streams());
+        let _shared = streams.share([uses]);
+        let stream = streams.writer_of(uses);
+        streams.order(&**backend, stream, uses, true)?;
+        let copied = match stream.work() {
+            Some(work) => work.upload(address, bytes),
+            None => backend.upload(address, bytes),
+        };
+        // One that failed may have begun.
+        stream.note(uses, true, stream.count());
+        copied
+    }
+
+    /// Copies from the device, behind the last use that wrote the memory.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn download(&self, address: u64, bytes: &mut [u8], uses: &Uses) -> Result<()> {
+        outside_of_calls()?;
+        let (backend, streams) = (self.backend(), self.streams());
+        let _shared = streams.share([uses]);
+        match streams.writer_of(uses).work() {
+            Some(work) => work.download(address, bytes),
+            None => backend.download(address, bytes),
+        }
+    }
+
+    /// Waits for the last use that wrote the memory, for who is about to read it.
+    ///
+    /// # Errors
+    /// A fault that the stream or one that it has waited for has left, as far as the device knows that it matters to
+    /// this memory; a device that has failed.
+    pub fn synchronize_memory(&self, address: u64, bytes: usize, uses: &Uses) -> Result<()> {
+        outside_of_calls()?;
+        let (backend, streams) = (&**self.backend(), self.streams());
+        let stream = streams.writer_of(uses);
+        match stream.work() {
+            Some(_) => streams.synchronize(backend, stream)?,
+            None => backend.synchronize_memory(address, bytes)?,
+        }
+        // What was written may come from what a launch there has left unfinished.
+        streams.faults_before(backend, stream)
+    }
+
+    /// Frees memory behind all its uses, later where this is a call that a stream makes. Where the order cannot be
+    /// had, as the device has failed, the memory stays: nothing is freed under work.
+    pub fn free(&self, address: u64, bytes: usize, uses: &Uses) {
+        if outside_of_calls().is_err() {
+            let uses = uses.take();
+            self.left().lock().push((address, bytes, uses));
+            return;
+        }
+        let (backend, streams) = (self.backend(), self.streams());
+        if streams.order(&**backend, streams.own(), uses, true).is_ok() {
+            backend.free(address, bytes);
+        }
+    }
+
+    /// Frees what was dropped in calls that streams make.
+    fn free_left(&self) -> Result<()> {
+        outside_of_calls()?;
+        // In a line of its own, as freeing may wait.
+        let left = std::mem::take(&mut *self.left().lock());
+        for (address, bytes, uses) in left {
+            self.free(address, bytes, &uses);
+        }
+        Ok(())
+    }
+
+    /// Waits until everything that was given to any stream is done.
+    ///
+    /// # Errors
+    /// A fault that a kernel left, once, and of several the first; what a call on the host has panicked with; a device
+    /// that has failed.
+    pub fn synchronize(&self) -> Result<()> {
+        outside_of_calls()?;
+        let result = self.streams().synchronize_all(&**self.backend());
+        result.and(self.free_left())
+    }
+
+    /// A stream of its own, if the device has several and not all are taken; [`Device::give_stream_back`] gives it
+    /// back.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn take_stream(&self, options: StreamOptions) -> Result<usize> {
+        outside_of_calls()?;
+        self.streams().take(&**self.backend(), options)
+    }
+
+    /// Gives back what [`Device::take_stream`] gave.
+    pub fn give_stream_back(&self, place: usize) {
+        self.streams().give_back(place);
+    }
+
+    /// Waits until a stream's work is done.
+    ///
+    /// # Errors
+    /// As [`Device::synchronize`], of this stream alone where the device tells streams apart.
+    pub fn synchronize_stream(&self, stream: &OrderedStream) -> Result<()> {
+        outside_of_calls()?;
+        self.streams().synchronize(&**self.backend(), stream)
+    }
+
+    /// Whether a stream's work is done.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn is_done(&self, stream: &OrderedStream) -> Result<bool> {
+        outside_of_calls()?;
+        match stream.work() {
+            Some(work) => work.is_done(),
+            None => self.backend().is_done(),
+        }
+    }
+
+    /// Makes later work of a stream wait for a mark.
+    ///
+    /// # Errors
+    /// A mark of another device; a device that has failed.
+    pub fn wait(&self, stream: &OrderedStream, marker: &dyn Marker) -> Result<()> {
+        outside_of_calls()?;
+        match stream.work() {
+            Some(work) => work.wait(marker),
+            None => self.backend().wait(marker),
+        }
+    }
+
+    /// Marks the end of what a stream was given so far.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn mark(&self, stream: &OrderedStream) -> Result<Box<dyn Marker>> {
+        outside_of_calls()?;
+        match stream.work() {
+            Some(work) => work.mark(),
+            None => self.backend().mark(),
+        }
+    }
+
+    /// Calls `call` on the host when a stream's work is done. What it panics with is told by who waits for the stream
+    /// next.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn then(&self, stream: &OrderedStream, call: HostCall) -> Result<()> {
+        outside_of_calls()?;
+        let (device, panicked) = (self.clone(), stream.panic_place());
+        let guarded = Box::new(move || {
+            CALLED.set(true);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+                panicked.lock().get_or_insert_with(|| message(&*panic));
+            }
+            // The end of a device waits for its work, this call among it.
+            device.keep_if_last();
+            CALLED.set(false);
+        });
+        match stream.work() {
+            Some(work) => work.then(guarded),
+            None => self.backend().then(guarded),
+        }
+    }
+}
+
+/// What a panic says.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "something that is no text".to_owned())
+}

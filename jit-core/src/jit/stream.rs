@@ -1,0 +1,173 @@
+//! Streams: orders of work beside a device's own.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::Jit;
+use kiln_compiler::error::Result;
+use kiln_compiler::runtime::{Device, Event, OrderedStream, StreamOptions};
+
+/// A place among the streams of a device, given back when nobody has it any more.
+pub(super) struct Taken {
+    device: Device,
+    place: usize,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.device.give_stream_back(self.place);
+    }
+}
+
+/// A [`Jit`] whose launches go to an order of work of their own. What is launched to one stream is done one after the
+/// other, and beside what is launched to others, with this exception: a launch waits for earlier ones of any stream
+/// that have written a buffer which it is given, and for those that have read one which it writes. So safe code has
+/// the results that it would have with one stream. Clones are the same stream, and any thread may use them.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// use kiln::StreamOptions;
+///
+/// #[kernel]
+/// fn add(x: &mut [u32], y: u32) {
+///     x[global_id().x] += y;
+/// }
+///
+/// #[kernel]
+/// fn sum(x: &[u32], y: &[u32], out: &mut [u32]) {
+///     let i = global_id().x;
+///     out[i] = x[i] + y[i];
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let (left, right) = (jit.stream()?, jit.stream_with(StreamOptions::new().priority(-1))?);
+/// let (mut x, mut y) = (jit.upload(&[1u32; 64])?, jit.upload(&[2u32; 64])?);
+/// let mut out = jit.zeros::<u32>(64)?;
+/// add.launch(&left, (2, 32), &mut x, 10)?; // these two may run at the same time
+/// right.launch(&add, 2, 32, args!(&mut y, 20u32))?;
+/// sum.launch(&left, (2, 32), &x, &y, &mut out)?; // and this comes after both
+/// let summed = left.record()?;
+/// right.wait(&summed)?; // orders what no buffer says
+/// right.then(|| println!("called when the sum is there"))?;
+/// right.synchronize()?;
+/// assert!(summed.is_done()? && right.is_done()?);
+/// assert_eq!(out.to_vec()?, [33; 64]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What order by use does not see are addresses that a kernel takes from memory or from a number, which it says
+/// `unsafe` to use: what goes through them is ordered by [`Stream::wait`].
+///
+/// Devices without streams of their own, a CPU among them, have one order for all: the results are the same. A GPU has
+/// 62 beside its own; of more some share one.
+#[derive(Clone)]
+pub struct Stream(Jit);
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Stream({} of {:?})",
+            self.0.order().place(),
+            self.0.device()
+        )
+    }
+}
+
+impl Deref for Stream {
+    type Target = Jit;
+
+    fn deref(&self) -> &Jit {
+        &self.0
+    }
+}
+
+impl Jit {
+    /// A stream beside the device's own; [`Stream`] has an example.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn stream(&self) -> Result<Stream> {
+        self.stream_with(StreamOptions::default())
+    }
+
+    /// A stream with options.
+    ///
+    /// # Errors
+    /// As [`Jit::stream`].
+    pub fn stream_with(&self, options: StreamOptions) -> Result<Stream> {
+        let device = self.0.device.clone();
+        let place = device.take_stream(options)?;
+        let taken = Arc::new(Taken { device, place });
+        Ok(Stream(Jit(self.0.clone(), Some(taken))))
+    }
+
+    /// The stream that launches go to.
+    #[inline]
+    pub(super) fn order(&self) -> &OrderedStream {
+        let streams = self.0.device.streams();
+        match &self.1 {
+            None => streams.own(),
+            Some(taken) => streams.at(taken.place),
+        }
+    }
+
+    /// This `Jit`, with launches to the stream of another on the same device.
+    pub(super) fn in_stream(&self, stream: &Stream) -> Result<Jit> {
+        self.0.device.check_same(&stream.0.0.device)?;
+        Ok(Jit(self.0.clone(), stream.0.1.clone()))
+    }
+}
+
+impl Stream {
+    /// Waits until the work of this stream is done.
+    ///
+    /// # Errors
+    /// A fault that a launch of this stream has left, once; what a call of [`Stream::then`] has panicked with; a device
+    /// that has failed. A CPU does not tell streams apart, and tells what any launch has left.
+    pub fn synchronize(&self) -> Result<()> {
+        Ok(self.0.0.device.synchronize_stream(self.0.order())?)
+    }
+
+    /// Whether the work of this stream is done.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn is_done(&self) -> Result<bool> {
+        Ok(self.0.0.device.is_done(self.0.order())?)
+    }
+
+    /// Marks the current end of the work of this stream.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn record(&self) -> Result<Event> {
+        self.0.record()
+    }
+
+    /// Makes what this stream is given from now on wait for an event of any stream of the device, without waiting
+    /// here.
+    ///
+    /// # Errors
+    /// An event of another device; a device that has failed.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        event.precede(&self.0.0.device, self.0.order())
+    }
+
+    /// Calls this on a thread of the device's when all is done that the stream was given so far; what it is given
+    /// later waits until the call has returned.
+    ///
+    /// The call may not launch, copy or wait, which are errors there, and should not wait for another stream's work,
+    /// which may be behind it. After an error that ends the device's context it is not made. Buffers that it drops are
+    /// freed later.
+    ///
+    /// # Errors
+    /// A device that has failed. What the call panics with is told by who waits for the stream next.
+    pub fn then(&self, call: impl FnOnce() + Send + 'static) -> Result<()> {
+        let device = &self.0.0.device;
+        Ok(device.then(self.0.order(), Box::new(call))?)
+    }
+}

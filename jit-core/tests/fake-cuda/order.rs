@@ -1,0 +1,188 @@
+//! What runs later: which work is ordered before which, and whether work that is not uses the same memory.
+//!
+//! Each stream has a clock: how much of every stream's work is before what it is given next. Work adds one of its own;
+//! an event takes the clock along; a stream that waits for the event takes its part. What the host has waited for is
+//! before everything that is given to any stream from then on. Two accesses of one allocation, of which one writes, are
+//! a race unless the first is before the second; and so is the end of an allocation that work may still use.
+//!
+//! A driver promises no more than that, and so does this: a stream that does not wait for stream 0 runs at any time.
+
+use std::collections::BTreeMap;
+
+use super::{Handle, State};
+
+/// How much of each stream's work is done.
+pub(crate) type Clock = BTreeMap<Handle, u64>;
+
+fn join(clock: &mut Clock, other: &Clock) {
+    for (stream, number) in other {
+        let known = clock.entry(*stream).or_default();
+        *known = (*known).max(*number);
+    }
+}
+
+fn covers(clock: &Clock, other: &Clock) -> bool {
+    other
+        .iter()
+        .all(|(stream, number)| clock.get(stream).is_some_and(|known| known >= number))
+}
+
+/// An access of an allocation: by which work, and whether it writes.
+struct Access {
+    stream: Handle,
+    number: u64,
+    writes: bool,
+}
+
+/// What is known of the order of work.
+#[derive(Default)]
+pub(crate) struct Order {
+    /// What is before the next work of each stream.
+    clocks: BTreeMap<Handle, Clock>,
+    /// Streams that wait for stream 0, and it for them.
+    pub(crate) blocking: Vec<Handle>,
+    events: BTreeMap<Handle, Clock>,
+    /// What the host has waited for.
+    done: Clock,
+    accesses: BTreeMap<u64, Vec<Access>>,
+    /// Whether work is done only once the host has waited for it.
+    pub(crate) lazy: bool,
+    /// The first race, in words.
+    pub(crate) race: Option<String>,
+    /// How often a stream was made to wait for an event.
+    pub(crate) waits: u64,
+}
+
+impl Order {
+    /// The clock of a stream's next work.
+    fn clock(&mut self, stream: Handle) -> Clock {
+        let mut clock = self.clocks.get(&stream).cloned().unwrap_or_default();
+        join(&mut clock, &self.done);
+        let others = match stream {
+            0 => self.blocking.clone(),
+            _ if self.blocking.contains(&stream) => vec![0],
+            _ => Vec::new(),
+        };
+        for other in others {
+            if let Some(other) = self.clocks.get(&other) {
+                join(&mut clock, other);
+            }
+        }
+        clock
+    }
+
+    /// Work of a stream that accesses these allocations.
+    pub(crate) fn work(&mut self, stream: Handle, accesses: &[(u64, bool)], what: &str) {
+        let mut clock = self.clock(stream);
+        for (start, writes) in accesses {
+            let before = self.accesses.entry(*start).or_default();
+            let is_before = |access: &Access| clock.get(&access.stream) >= Some(&access.number);
+            let race = |access: &&Access| (access.writes || *writes) && !is_before(access);
+            if let Some(race) = before.iter().find(race) {
+                let text = format!(
+                    "{what} in stream {stream:#x} is not behind a {} in stream {:#x}",
+                    if race.writes { "write" } else { "read" },
+                    race.stream
+                );
+                self.race.get_or_insert(text);
+            }
+        }
+        let number = clock.entry(stream).or_default();
+        *number += 1;
+        let number = *number;
+        for (start, writes) in accesses {
+            let (stream, writes) = (stream, *writes);
+            let access = Access {
+                stream,
+                number,
+                writes,
+            };
+            self.accesses.entry(*start).or_default().push(access);
+        }
+        self.clocks.insert(stream, clock);
+    }
+
+    pub(crate) fn found(&mut self, race: &str) {
+        self.race.get_or_insert_with(|| race.to_owned());
+    }
+
+    pub(crate) fn record(&mut self, event: Handle, stream: Handle) {
+        let clock = self.clock(stream);
+        self.events.insert(event, clock);
+    }
+
+    pub(crate) fn wait(&mut self, stream: Handle, event: Handle) {
+        self.waits += 1;
+        let clock = self.events.get(&event).cloned().unwrap_or_default();
+        join(self.clocks.entry(stream).or_default(), &clock);
+    }
+
+    pub(crate) fn wait_on_host(&mut self, stream: Handle) {
+        let clock = self.clock(stream);
+        join(&mut self.done, &clock);
+    }
+
+    pub(crate) fn wait_for_event_on_host(&mut self, event: Handle) {
+        let clock = self.events.get(&event).cloned().unwrap_or_default();
+        join(&mut self.done, &clock);
+    }
+
+    pub(crate) fn wait_for_all_on_host(&mut self) {
+        for clock in self.clocks.values() {
+            join(&mut self.done, clock);
+        }
+    }
+
+    /// Whether a stream's work is done, as the host is told.
+    pub(crate) fn is_done(&mut self, stream: Handle) -> bool {
+        if !self.lazy {
+            self.wait_on_host(stream);
+        }
+        let clock = self.clock(stream);
+        covers(&self.done, &clock)
+    }
+
+    /// Whether an event is reached, as the host is told.
+    pub(crate) fn is_reached(&mut self, event: Handle) -> bool {
+        if !self.lazy {
+            self.wait_for_event_on_host(event);
+        }
+        let clock = self.events.get(&event).cloned().unwrap_or_default();
+        covers(&self.done, &clock)
+    }
+
+    /// The end of an allocation, for which the driver waits for stream 0.
+    pub(crate) fn free(&mut self, start: u64) {
+        self.wait_on_host(0);
+        let accesses = self.accesses.remove(&start).unwrap_or_default();
+        let open = |access: &&Access| self.done.get(&access.stream) < Some(&access.number);
+        if let Some(access) = accesses.iter().find(open) {
+            let text = format!("memory is freed under work of stream {:#x}", access.stream);
+            self.race.get_or_insert(text);
+        }
+    }
+}
+
+impl State {
+    /// The allocation that an address is in.
+    pub(crate) fn allocation(&self, address: u64) -> Option<u64> {
+        let (start, length) = self.lengths.range(..=address).next_back()?;
+        (address - start < *length as u64).then_some(*start)
+    }
+
+    /// Work of a stream that accesses the allocation at an address.
+    pub(crate) fn access(&mut self, stream: Handle, address: u64, writes: bool, what: &str) {
+        if let Some(start) = self.allocation(address) {
+            self.order.work(stream, &[(start, writes)], what);
+        }
+    }
+}
+
+/// What a kernel does with the allocations that it is given, by its name: `uses_rw` reads the first and writes the
+/// second. One that ends in `f` has the fault channel behind them. Others are not looked at.
+pub(crate) fn uses_of(name: &str) -> (Vec<bool>, bool) {
+    let letters = name.strip_prefix("uses_").unwrap_or_default();
+    let letters = letters.split('_').next().unwrap_or_default();
+    let uses = letters.trim_end_matches('f').chars();
+    (uses.map(|letter| letter == 'w').collect(), letters.ends_with('f'))
+}
