@@ -10,6 +10,8 @@ mod counting;
 mod fake;
 #[path = "cuda_driver/hooked.rs"]
 mod hooked;
+#[path = "cuda_driver/kept.rs"]
+mod kept;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
 #[path = "cuda_driver/order.rs"]

@@ -1,7 +1,11 @@
 //! Finding and opening libLLVM, as a program that depends on this crate sees it.
 //!
 //! These tests need the Rust toolchain this workspace pins and a linker, nothing else. None of
-//! them sets environment variables: the places are passed as a list.
+//! them sets environment variables but for processes of their own: the places are passed as a list. `kept` is about
+//! what needs no libLLVM, since it was compiled before.
+
+#[path = "llvm_library/kept.rs"]
+mod kept;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,16 +6,19 @@
 //! look-up, allocates nothing and touches no IR. The code map goes from the digest of everything that
 //! decides the code to a [`CompiledKernel`]; it is asked only when the launch map has no code, so that a
 //! kernel that goes back to an earlier body, or two host types with one IR type, find their code again.
-//! The legal map does the same for what all shapes of block have in common.
+//! The legal map does the same for what all shapes of block have in common. What no map has is looked for on
+//! disk (`disk`) before it is compiled.
 //!
 //! All hold `Arc<OnceCell>`: whoever comes first compiles, whoever comes meanwhile waits for the
 //! same result, and no map guard is held while compiling. A failed compilation leaves the cell
 //! empty, so an error is not cached, but for those that cost the process a thread (`failed.rs`).
 
+pub(crate) mod disk;
 mod failed;
 mod key;
 mod launched;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,11 +29,14 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxBuildHasher;
 
 use kiln_compiler::code::{CompiledKernel, KernelInfo};
+use kiln_compiler::definition::Snapshot;
 use kiln_compiler::error::Result;
-use kiln_compiler::job::LegalJob;
+use kiln_compiler::job::{KernelIdentity, LegalJob};
 use kiln_compiler::launch::Dim3;
 use kiln_compiler::runtime::LoadedCode;
+use kiln_compiler::specialize::Specialization;
 
+pub use disk::{CacheFolder, DiskCache};
 pub(crate) use failed::FailedCompiles;
 pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
@@ -53,9 +59,27 @@ enum SpecializedCode {
     Whole(Arc<LoadedKernel>),
     /// For blocks of one shape each, as launches have asked for them.
     ByBlock {
-        legal: Arc<LegalJob>,
+        unshaped: Unshaped,
         shapes: RwLock<HashMap<Dim3, Arc<OnceCell<Arc<LoadedKernel>>>, WordHash>>,
     },
+}
+
+/// What all shapes of block have in common of a specialized kernel.
+pub(crate) struct Unshaped {
+    pub(crate) request: Request,
+    /// The key, with the rows of intrinsics that hooks have put in.
+    pub(crate) key: CacheKey,
+    pub(crate) info: Arc<KernelInfo>,
+    /// The legal kernel, once code for a shape has to be made of it.
+    pub(crate) legal: OnceCell<Arc<LegalJob>>,
+}
+
+/// What code was asked for.
+pub(crate) struct Request {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) specialization: Specialization,
+    /// With the key before hooks have run.
+    pub(crate) identity: Arc<KernelIdentity>,
 }
 
 impl Specialized {
@@ -67,12 +91,12 @@ impl Specialized {
         }
     }
 
-    /// A legal kernel, whose code depends on the shape of blocks.
-    pub(crate) fn by_block(legal: Arc<LegalJob>) -> Specialized {
+    /// A kernel whose code depends on the shape of blocks.
+    pub(crate) fn by_block(unshaped: Unshaped) -> Specialized {
         Specialized {
-            info: legal.info.clone(),
+            info: unshaped.info.clone(),
             code: SpecializedCode::ByBlock {
-                legal,
+                unshaped,
                 shapes: RwLock::default(),
             },
         }
@@ -96,15 +120,15 @@ impl Specialized {
     pub(crate) fn for_block(
         &self,
         block: Dim3,
-        make: impl FnOnce(&LegalJob) -> Result<LoadedKernel>,
+        make: impl FnOnce(&Unshaped) -> Result<LoadedKernel>,
     ) -> Result<Arc<LoadedKernel>> {
-        let (legal, shapes) = match &self.code {
+        let (unshaped, shapes) = match &self.code {
             SpecializedCode::Whole(loaded) => return Ok(loaded.clone()),
-            SpecializedCode::ByBlock { legal, shapes } => (legal, shapes),
+            SpecializedCode::ByBlock { unshaped, shapes } => (unshaped, shapes),
         };
         let cell = shapes.write().entry(block).or_default().clone();
-        let make = || make(&legal.for_block(block.to_array())).map(Arc::new);
-        cell.get_or_try_init(make).cloned()
+        cell.get_or_try_init(|| make(unshaped).map(Arc::new))
+            .cloned()
     }
 }
 
@@ -122,6 +146,15 @@ pub struct CacheStats {
     /// Kernels whose IR was specialized, rewritten by hooks and verified for code that depends on the
     /// shape of blocks: each serves the compilations for all shapes.
     pub legalizations: u64,
+    /// Code that was found on disk.
+    pub disk_hits: u64,
+    /// Code that was looked for on disk and compiled.
+    pub disk_misses: u64,
+    /// Files that were written there.
+    pub disk_writes: u64,
+    /// What was there and not used, or could not be written;
+    /// [`Jit::disk_cache`](crate::jit::Jit::disk_cache) tells the first.
+    pub disk_refused: u64,
 }
 
 /// Keys are hashes and small enums, and come from the program itself: a hash that resists attack would buy nothing.
@@ -205,28 +238,32 @@ impl KernelCache {
         cell.get_or_try_init(make).cloned()
     }
 
-    /// The code for `key`, compiled by `compile` if it is not there. However many threads ask, one
-    /// compiles. The code's own key says what hooks have put in, too.
-    pub(crate) fn get_or_compile(
+    /// The code for `key`, made by `make` if it is not there, which says when it begins to compile. However
+    /// many threads ask, one does. The code's own key says what hooks have put in, too.
+    pub(crate) fn get_or_make(
         &self,
         kernel: &str,
         key: &CacheKey,
-        compile: impl FnOnce() -> Result<CompiledKernel>,
+        make: impl FnOnce(&dyn Fn()) -> Result<CompiledKernel>,
     ) -> Result<Arc<CompiledKernel>> {
         let cell = self.code.entry(key.digest()).or_default().value().clone();
-        let mut compiled_now = false;
+        let mut made_now = false;
+        let compiled_now = Cell::new(false);
         let compiled = cell.get_or_try_init(|| {
-            compiled_now = true;
-            self.compiles.fetch_add(1, Ordering::Relaxed);
-            compile().map(Arc::new)
+            made_now = true;
+            let compiles = || {
+                compiled_now.set(true);
+                self.compiles.fetch_add(1, Ordering::Relaxed);
+            };
+            make(&compiles).map(Arc::new)
         })?;
-        if compiled_now {
+        if compiled_now.get() {
             self.history
                 .lock()
                 .entry(kernel.to_owned())
                 .or_default()
                 .push(Arc::new(compiled.key.clone()));
-        } else {
+        } else if !made_now {
             self.code_hits.fetch_add(1, Ordering::Relaxed);
         }
         Ok(compiled.clone())
@@ -247,6 +284,7 @@ impl KernelCache {
             code_hits: self.code_hits.load(Ordering::Relaxed),
             compiles: self.compiles.load(Ordering::Relaxed),
             legalizations: self.legalizations.load(Ordering::Relaxed),
+            ..CacheStats::default()
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cache::CacheFolder;
 use kiln_compiler::checks::Checks;
 use kiln_compiler::codegen::Isas;
 use kiln_compiler::compile::StageObserver;
@@ -72,6 +73,7 @@ impl Jit {
 ///
 /// use std::sync::Arc;
 ///
+/// use kiln::core::cache::CacheFolder;
 /// use kiln::core::codegen::Isas;
 /// use kiln::core::compile::NoObserver;
 /// use kiln::core::job::CompileOptions;
@@ -86,6 +88,7 @@ impl Jit {
 ///     .checks(Checks::none().races())
 ///     .target(None)
 ///     .isas(Isas::default())
+///     .cache(CacheFolder::Off)
 ///     .observer(Arc::new(NoObserver))
 ///     .build()?;
 /// assert!(jit.options().specialize_facts && jit.options().checks.has_races());
@@ -178,6 +181,11 @@ impl JitBuilder {
     /// Sets what makes code for machines that Kiln does not know.
     pub fn isas(self, isas: Isas) -> JitBuilder {
         self.change(|options| options.isas(isas))
+    }
+
+    /// Sets where compiled kernels are kept for later processes; [`CacheFolder`] has an example.
+    pub fn cache(self, cache: CacheFolder) -> JitBuilder {
+        self.change(|options| options.cache(cache))
     }
 
     /// Sets who looks on while kernels are compiled.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Jit;
-use crate::cache::{CacheKey, Consts, Launched, LoadedKernel, Signatures, Specialized};
+use crate::cache::{CacheKey, Consts, Launched, LoadedKernel, Request, Signatures, Specialized};
 use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{CompiledKernel, KernelInfo};
@@ -13,7 +13,7 @@ use kiln_compiler::error::{CompileError, Error, Result};
 use kiln_compiler::hook::{HookContext, HookError, HookErrorKind, HookPoint, at};
 use kiln_compiler::job::{CompileJob, KernelIdentity, LegalJob};
 use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
-use kiln_compiler::runtime::{CodeFacts, DeviceError};
+use kiln_compiler::runtime::{CodeFacts, DeviceError, LoadedCode};
 use kiln_compiler::specialize::{ParamSpec, Specialization, bind, specialize};
 use kiln_compiler::under_way::{Compilation, Made, UnderWay};
 
@@ -73,7 +73,9 @@ impl Jit {
         let info = specialized.info();
         check_config(config, &self.0.device.info().limits, info)?;
         let _under_way = self.begin(Made::Code(info.kernel_tag), || info.name.clone())?;
-        specialized.for_block(config.block, |job| self.compile_and_load(job))
+        specialized.for_block(config.block, |unshaped| {
+            self.made_for_block(unshaped, config.block)
+        })
     }
 
     /// The kernel specialized for arguments of these types. The snapshot is taken once, so that key and
@@ -85,30 +87,25 @@ impl Jit {
     ) -> Result<Arc<Specialized>> {
         let checks = &self.0.options.checks;
         self.0.device.info().accept(&kernel.name(), checks)?;
-        let snapshot = &*self.snapshot(kernel)?;
+        let snapshot = self.snapshot(kernel)?;
         let consts = Consts::Bound(kernel.consts());
         let launched = self.launched(snapshot.fingerprint, consts, args);
         let made = Made::Specialization(snapshot.fingerprint);
         let _under_way = self.begin(made, || kernel.name())?;
         self.0.cache.get_or_specialize(launched, || {
-            let spec = self.bind(kernel, snapshot, args)?;
-            let key = self.key(kernel, snapshot, args, &spec);
-            let identity = identity(snapshot, &spec, &key);
-            let job = || self.job(snapshot, &spec, identity.clone());
+            let specialization = self.bind(kernel, &snapshot, args)?;
+            let key = self.key(kernel, &snapshot, args, &specialization);
+            let request = Request {
+                identity: identity(&snapshot, &specialization, &key),
+                snapshot: snapshot.clone(),
+                specialization,
+            };
             if self.0.target.wants_block() {
-                let legalize = || self.compiler(self.observer()).legalize(job()?);
-                let legal = self.0.cache.get_or_legalize(&key, legalize)?;
-                self.check_params(&legal.info)?;
-                return Ok(Specialized::by_block(legal));
+                let unshaped = self.unshaped(request)?;
+                self.check_params(&unshaped.info)?;
+                return Ok(Specialized::by_block(unshaped));
             }
-            let compiled = self.0.cache.get_or_compile(&kernel.name(), &key, || {
-                let legal = self.compiler(self.observer()).legalize(job()?)?;
-                self.generate(&legal, self.observer())
-            })?;
-            self.check_params(&compiled.info)?;
-            let mut identity = KernelIdentity::clone(&identity);
-            identity.key = compiled.key.clone();
-            Ok(Specialized::whole(self.load_code(compiled, &identity)?))
+            Ok(Specialized::whole(self.made_whole(&request)?))
         })
     }
 
@@ -120,14 +117,6 @@ impl Jit {
     ) -> Result<UnderWay, LaunchError> {
         let jit = Arc::as_ptr(&self.0).addr();
         UnderWay::begin(Compilation { jit, what }, kernel)
-    }
-
-    /// The code of a legal kernel for the shape of block that its target says.
-    fn compile_and_load(&self, job: &LegalJob) -> Result<LoadedKernel> {
-        let key = &job.identity().key;
-        let generate = || self.generate(job, self.observer());
-        let compiled = self.0.cache.get_or_compile(&job.info.name, key, generate)?;
-        self.load_code(compiled, job.identity())
     }
 
     /// Makes code of a legal kernel, unless LLVM could not go on with it before.
@@ -148,18 +137,24 @@ impl Jit {
         generated
     }
 
-    fn load_code(
-        &self,
-        compiled: Arc<CompiledKernel>,
-        identity: &KernelIdentity,
-    ) -> Result<LoadedKernel> {
+    /// Makes code launchable.
+    pub(super) fn load_code(&self, compiled: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
         let (backend, checks) = (self.0.device.backend(), &self.0.options.checks);
         let code = if checks.is_none() {
-            backend.load(&compiled)
+            backend.load(compiled)
         } else {
-            backend.load_checked(&compiled, checks)
+            backend.load_checked(compiled, checks)
         };
-        let code = code.map_err(|error| not_loaded(&compiled, error))?;
+        code.map_err(|error| not_loaded(compiled, error))
+    }
+
+    /// A kernel whose code was made launchable, once hooks were told.
+    pub(super) fn with_code(
+        &self,
+        compiled: Arc<CompiledKernel>,
+        code: Box<dyn LoadedCode>,
+        identity: &KernelIdentity,
+    ) -> Result<LoadedKernel> {
         if self.0.hooks.has(&[HookPoint::AfterLoad]) {
             self.tell_loaded(&compiled, &code.facts(), identity)?;
         }
@@ -193,7 +188,7 @@ impl Jit {
         }
     }
 
-    fn observer(&self) -> &dyn StageObserver {
+    pub(super) fn observer(&self) -> &dyn StageObserver {
         match &self.0.options.observer {
             Some(observer) => observer.as_ref(),
             None => &NoObserver,
@@ -216,7 +211,7 @@ impl Jit {
         }
     }
 
-    fn check_params(&self, info: &KernelInfo) -> Result<(), LaunchError> {
+    pub(super) fn check_params(&self, info: &KernelInfo) -> Result<(), LaunchError> {
         let (given, limit) = (info.layout.size, self.0.device.info().limits.param_bytes);
         if given <= limit {
             return Ok(());

@@ -9,6 +9,7 @@
 
 mod builder;
 mod hidden;
+mod kept;
 mod load;
 mod options;
 mod overlaid;
@@ -18,7 +19,8 @@ mod submit;
 
 use std::sync::Arc;
 
-use crate::cache::{CacheStats, Consts, KernelCache, RecompileReport, Specialized};
+use crate::cache::disk::Disk;
+use crate::cache::{CacheStats, Consts, DiskCache, KernelCache, RecompileReport, Specialized};
 use crate::inspect::{Inspection, Recorder};
 pub use builder::JitBuilder;
 use kiln_compiler::args::{Arg, Converted};
@@ -80,6 +82,7 @@ struct State {
     options: JitOptions,
     target: Target,
     cache: KernelCache,
+    disk: Disk,
     globals: Globals,
 }
 
@@ -114,6 +117,7 @@ impl Jit {
         let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
         let overlaid = Overlaid::of(&hooks, &target);
         let cache = KernelCache::default();
+        let disk = kept::disk(&options, &hooks, &target);
         let state = State {
             device,
             hooks,
@@ -122,6 +126,7 @@ impl Jit {
             options,
             target,
             cache,
+            disk,
             globals: Globals::default(),
         };
         Jit(Arc::new(state), None)
@@ -504,7 +509,28 @@ impl Jit {
 
     /// How often the cache was asked, and what it had; [`Jit::explain_recompile`] has an example.
     pub fn cache_stats(&self) -> CacheStats {
-        self.0.cache.stats()
+        let mut stats = self.0.cache.stats();
+        self.0.disk.count(&mut stats);
+        stats
+    }
+
+    /// Where compiled kernels are kept for later processes, and what about that did not work. Nothing of it fails
+    /// a launch.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// match jit.disk_cache().folder {
+    ///     Some(folder) => println!("kernels are kept in {}", folder.display()),
+    ///     None => println!("kernels are not kept: {:?}", jit.disk_cache().note),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn disk_cache(&self) -> DiskCache {
+        self.0.disk.report()
     }
 
     /// Whether a launch with these arguments would find its kernel ready: the look-up alone, for

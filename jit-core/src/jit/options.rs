@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cache::CacheFolder;
 use kiln_compiler::checks::Checks;
 use kiln_compiler::codegen::Isas;
 use kiln_compiler::compile::StageObserver;
@@ -16,6 +17,7 @@ use kiln_compiler::target::Target;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
+/// use kiln::core::cache::CacheFolder;
 /// use kiln::core::codegen::Isas;
 /// use kiln::core::compile::NoObserver;
 /// use kiln::core::job::CompileOptions;
@@ -28,6 +30,7 @@ use kiln_compiler::target::Target;
 ///     .checks(Checks::none())
 ///     .time_limit(Duration::from_secs(10))
 ///     .isas(Isas::default())
+///     .cache(CacheFolder::Off)
 ///     .observer(Arc::new(NoObserver))
 ///     .target(Target::Ptx(PtxTarget::for_sm(90)));
 /// assert!(options.specialize_facts && options.compile.line_info);
@@ -54,7 +57,10 @@ pub struct JitOptions {
     pub time_limit: Option<Duration>,
     /// What makes code for machines that Kiln does not know.
     pub isas: Isas,
-    /// Looks on while kernels are compiled.
+    /// Where compiled kernels are kept for later processes.
+    pub cache: CacheFolder,
+    /// Looks on while kernels are compiled. A `Jit` with an observer keeps nothing on disk, since it is to see
+    /// every stage of each kernel.
     pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
 }
 
@@ -66,6 +72,7 @@ impl fmt::Debug for JitOptions {
             .field("target", &self.target)
             .field("checks", &self.checks)
             .field("time_limit", &self.time_limit)
+            .field("cache", &self.cache)
             .finish_non_exhaustive()
     }
 }
@@ -114,6 +121,12 @@ impl JitOptions {
     #[must_use]
     pub fn isas(self, isas: Isas) -> JitOptions {
         JitOptions { isas, ..self }
+    }
+
+    /// Sets where compiled kernels are kept for later processes.
+    #[must_use]
+    pub fn cache(self, cache: CacheFolder) -> JitOptions {
+        JitOptions { cache, ..self }
     }
 
     /// Sets who looks on while kernels are compiled.

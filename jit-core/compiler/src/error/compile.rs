@@ -27,6 +27,19 @@ pub enum CompileError {
     /// LLVM rejects what it was given.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// What is kept on disk of a kernel is not what is compiled now, as was asked by `KILN_CACHE_VERIFY`.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: what is kept of it in {folder} is not what is compiled now; it differs in {what}. Remove \
+         the folder, and report it: a change that decides code is in no key"
+    ))]
+    KeptDiffers {
+        /// The kernel.
+        kernel: String,
+        /// The folder.
+        folder: String,
+        /// What differs first.
+        what: String,
+    },
     /// Nothing makes code for the target.
     #[error("{}", error_text!(
         "kernel `{kernel}`: nothing makes code for the target `{target}`; add what does to `JitOptions::isas`"

@@ -1,0 +1,195 @@
+//! Kernels of a CUDA device that are kept on disk: the fake driver makes machine code of PTX.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kiln_jit_core::args;
+use kiln_jit_core::build::Kernel;
+use kiln_jit_core::cache::CacheFolder;
+use kiln_jit_core::error::Result;
+use kiln_jit_core::hook::{Hook, HookSet};
+use kiln_jit_core::ir::Type;
+use kiln_jit_core::jit::{Jit, JitOptions};
+use kiln_jit_core::runtime::Device;
+
+use super::fake::Fake;
+
+/// A place for a folder, which goes with this.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        Place(std::env::temp_dir().join(format!("kiln-kept-gpu-{}-{n}", std::process::id())))
+    }
+
+    fn jit(&self, fake: &Fake) -> Jit {
+        self.jit_with(fake, HookSet::new())
+    }
+
+    fn jit_with(&self, fake: &Fake, hooks: HookSet) -> Jit {
+        let device = Device::cuda_of(fake.open().expect("a driver"), 0).expect("a device");
+        let options = JitOptions::default().cache(CacheFolder::At(self.0.clone()));
+        Jit::with(device, hooks, options)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn put() -> Kernel {
+    let kernel = Kernel::build("put", |k| {
+        let x = k.slice_mut("x", Type::U32);
+        x.at(0).set(k.param("value", Type::U32));
+    });
+    kernel.expect("a kernel")
+}
+
+fn launch(jit: &Jit) -> Result<()> {
+    let mut x = jit.zeros::<u32>(4)?;
+    jit.launch(&put(), 2, 32, args!(&mut x, 7u32))
+}
+
+/// Compiles, hits on disk, writes, and what was refused.
+fn stats(jit: &Jit) -> [u64; 4] {
+    let stats = jit.cache_stats();
+    [
+        stats.compiles,
+        stats.disk_hits,
+        stats.disk_writes,
+        stats.disk_refused,
+    ]
+}
+
+#[test]
+fn machine_code_that_the_driver_made_is_kept() {
+    let (fake, place) = (Fake::new(), Place::new());
+    let first = place.jit(&fake);
+    launch(&first).expect("it is launched");
+    launch(&first).expect("it is launched");
+    assert_eq!(stats(&first), [1, 0, 1, 0], "{:?}", first.disk_cache());
+    assert_eq!(fake.links(), [1, 0]);
+    let second = place.jit(&fake);
+    launch(&second).expect("it is launched");
+    assert_eq!(stats(&second), [0, 1, 0, 0], "{:?}", second.disk_cache());
+    assert_eq!(fake.links(), [1, 0], "nothing is made again");
+    assert_eq!(fake.last_launch()[..6], [2, 1, 1, 32, 1, 1]);
+    // A fault of code from disk is told as one of code that was compiled.
+    let report = second.explain_recompile(&put());
+    assert_eq!(report, None, "nothing was compiled");
+}
+
+#[test]
+fn another_driver_s_machine_code_is_not_taken() {
+    let (fake, place) = (Fake::new(), Place::new());
+    launch(&place.jit(&fake)).expect("it is launched");
+    let newer = Fake::new();
+    newer.set(13000, 1, 0, 1 << 30);
+    for expected in [[1, 0, 1, 0], [0, 1, 0, 0]] {
+        let jit = place.jit(&newer);
+        launch(&jit).expect("it is launched");
+        assert_eq!(stats(&jit), expected);
+    }
+    let jit = place.jit(&fake);
+    launch(&jit).expect("it is launched");
+    assert_eq!(stats(&jit), [0, 1, 0, 0], "both are there");
+}
+
+#[test]
+fn the_text_is_kept_where_the_driver_makes_no_machine_code() {
+    for call in ["cuLinkCreate_v2", "cuLinkAddData_v2", "cuLinkComplete"] {
+        let (fake, place) = (Fake::new(), Place::new());
+        fake.fail(call, 1, 1);
+        let first = place.jit(&fake);
+        launch(&first).expect("the text is loaded");
+        assert_eq!(fake.failed().as_deref(), Some(call));
+        assert_eq!(stats(&first), [1, 0, 1, 0]);
+        assert_eq!(fake.links()[1], 0, "{call}: what was begun is given up");
+        let second = place.jit(&fake);
+        launch(&second).expect("the text is loaded");
+        assert_eq!(stats(&second), [0, 1, 0, 0]);
+    }
+}
+
+#[test]
+fn machine_code_that_is_not_loaded_is_none() {
+    let (fake, place) = (Fake::new(), Place::new());
+    // As soon as it was made: the text is loaded, and kept.
+    fake.reject(209, "no kernel image is available");
+    let first = place.jit(&fake);
+    launch(&first).expect("the text is loaded");
+    assert_eq!(stats(&first), [1, 0, 1, 1]);
+    let note = first.disk_cache().note.expect("it was refused");
+    assert!(note.contains("the CUDA driver"), "{note}");
+    // Later: it is looked for once more, then compiled. Here the second look finds it.
+    fake.reject(209, "no kernel image is available");
+    let second = place.jit(&fake);
+    launch(&second).expect("it is launched");
+    assert_eq!(stats(&second), [0, 1, 0, 1]);
+}
+
+#[test]
+fn any_call_may_fail() {
+    for code in [1, 2, 209, 700] {
+        for kept in [false, true] {
+            for nth in 1.. {
+                let (fake, place) = (Fake::new(), Place::new());
+                if kept {
+                    launch(&place.jit(&fake)).expect("it is launched");
+                    fake.reset();
+                }
+                let jit = place.jit(&fake);
+                fake.fail("*", nth, code);
+                let launched = launch(&jit);
+                let failed = fake.failed();
+                let harmless = failed
+                    .as_deref()
+                    .is_none_or(|call| call.starts_with("cuLink"));
+                assert!(
+                    launched.is_ok() || !(harmless && code != 700),
+                    "{failed:?}: {launched:?}"
+                );
+                drop(launched);
+                drop(jit);
+                // What a lost context has is gone with it.
+                let not_destroyed = code == 700 || failed.as_deref() == Some("cuLinkDestroy");
+                assert!(fake.links()[1] == 0 || not_destroyed, "{failed:?}");
+                if failed.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hook_s_machine_code_is_kept_if_the_hook_says_so() {
+    let (fake, place) = (Fake::new(), Place::new());
+    let hook = || {
+        Hook::new("assembles").assemble(|_, ptx| {
+            let mut image = format!("\x7fELF\n{ptx}").into_bytes();
+            image.push(0);
+            Ok(Some(image))
+        })
+    };
+    let jit = place.jit_with(&fake, hook().into());
+    launch(&jit).expect("it is launched");
+    assert_eq!(stats(&jit), [1, 0, 0, 0]);
+    let report = jit.disk_cache();
+    assert!(report.folder.is_none());
+    let note = report.note.expect("it says why");
+    assert!(
+        note.contains("`assembles`") && note.contains("may_be_kept"),
+        "{note}"
+    );
+    for expected in [[1, 0, 1, 0], [0, 1, 0, 0]] {
+        let jit = place.jit_with(&fake, hook().may_be_kept().into());
+        launch(&jit).expect("it is launched");
+        assert_eq!(stats(&jit), expected);
+    }
+    assert_eq!(fake.links(), [0, 0]);
+}
