@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use kiln::StreamOptions;
 use kiln::core::runtime::DeviceKind;
-use kiln::error::{Error, RunError};
+use kiln::error::{Error, MemoryError, RunError};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -23,6 +23,8 @@ chapter![
     kernels_of_several_streams_share_a_global,
     threads_have_streams_of_their_own,
     buffers_end_behind_their_uses,
+    copies_of_parts,
+    copies_are_work_of_streams,
 ];
 
 /// How long a kernel computes that takes long: on a GPU, where others go on meanwhile, a second or so.
@@ -315,5 +317,90 @@ fn buffers_end_behind_their_uses(jit: &Jit) -> Outcome {
     }
     let want = (0..10).fold(0u32, |sum, round| sum.wrapping_add(computed(round, turns)));
     assert_eq!(sum.to_vec()?, [want; 32]);
+    Ok(())
+}
+
+#[derive(Copy, Clone, PartialEq, Debug, KernelType)]
+#[repr(C)]
+struct Padded {
+    tag: bool,
+    number: u32,
+}
+
+fn copies_of_parts(jit: &Jit) -> Outcome {
+    let mut x = jit.upload(&[0u32, 1, 2, 3, 4, 5, 6, 7])?;
+    let mut part = [9; 3];
+    x.read_into(5, &mut part)?;
+    assert_eq!(part, [5, 6, 7]);
+    x.read_into(8, &mut [])?;
+    x.write_at(6, &[60, 70])?;
+    x.write_at(8, &[])?;
+    assert_eq!(x.to_vec()?, [0, 1, 2, 3, 4, 5, 60, 70]);
+    let beyond = [
+        x.read_into(6, &mut part),
+        x.write_at(usize::MAX, &[1]),
+        x.write_at(0, &[1; 9]),
+        x.write(&[1; 9]),
+        jit.zeros::<u32>(7)?.copy_from(&x),
+    ];
+    for (at, result) in beyond.into_iter().enumerate() {
+        let memory = match result {
+            Err(Error::Memory(memory)) => memory,
+            result => panic!("{at}: {result:?}"),
+        };
+        let is_told = match memory {
+            MemoryError::NoPart { .. } => at < 3,
+            MemoryError::BufferTooSmall { .. } => at >= 3,
+            _ => false,
+        };
+        assert!(is_told, "{at}: {memory}");
+    }
+    // A length that is no power of two, and one of none.
+    for len in [0, 1, 2, 3, 1000] {
+        let mut filled = jit.zeros::<Padded>(len)?;
+        let value = Padded {
+            tag: true,
+            number: 7,
+        };
+        filled.fill(value)?;
+        assert_eq!(filled.to_vec()?, vec![value; len]);
+        let mut last = [Padded {
+            tag: false,
+            number: 0,
+        }; 1];
+        if len > 0 {
+            filled.read_into(len - 1, &mut last)?;
+            assert_eq!(last, [value]);
+        }
+        let mut copied = jit.zeros::<Padded>(len + 1)?;
+        copied.copy_from(&filled)?;
+        assert_eq!(copied.to_vec()?[..len], vec![value; len]);
+    }
+    // From another device through the host.
+    let elsewhere = Jit::on(Device::cpu()).upload(&[8u32; 8])?;
+    x.copy_from(&elsewhere)?;
+    assert_eq!(x.to_vec()?, [8; 8]);
+    Ok(())
+}
+
+fn copies_are_work_of_streams(jit: &Jit) -> Outcome {
+    let (one, other) = (jit.stream()?, jit.stream()?);
+    let turns = long(jit) / 50;
+    let want = computed(1, turns);
+    // SAFETY: it is filled before anybody reads it.
+    let mut y = unsafe { jit.uninit::<u32>(64)? };
+    for round in 0..3 {
+        let mut x = jit.upload(&[1u32; 64])?;
+        compute.launch(&one, (2, 32), &mut x, turns)?;
+        y.fill(round)?;
+        add.launch(&other, (2, 32), &x, &mut y)?;
+        let mut z = jit.zeros::<u32>(64)?;
+        z.copy_from(&y)?;
+        y.fill(0)?;
+        set.launch(&one, (2, 32), &mut x, round)?;
+        assert_eq!(z.to_vec()?, [want.wrapping_add(round); 64]);
+        assert_eq!(x.to_vec()?, [round; 64]);
+        assert_eq!(y.to_vec()?, [0; 64]);
+    }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::ops::{Index, IndexMut};
 use kiln_runtime::{Device, DeviceError, DeviceId, Uses};
 
 use crate::error::{MemoryError, Result};
-use crate::value::{KernelType, bytes_of, vec_from_bytes};
+use crate::value::{KernelType, bytes_of, fill_from_bytes, vec_from_bytes};
 
 /// A number of values in device memory. Freed when dropped, after the work that uses it; on a CPU device
 /// dropping it does not wait for that work.
@@ -24,6 +24,18 @@ use crate::value::{KernelType, bytes_of, vec_from_bytes};
 /// let zeros = Buffer::<f32>::zeros(&device, 4)?;
 /// x.write(&[7, 8])?;
 /// assert_eq!(x.to_vec()?, [7, 8, 3]);
+/// x.write_at(1, &[5, 6])?;
+/// let mut last = [0; 2];
+/// x.read_into(1, &mut last)?;
+/// assert_eq!(last, [5, 6]);
+/// let mut copied = Buffer::<u32>::zeros(&device, 4)?;
+/// copied.fill(1)?;
+/// copied.copy_from(&x)?;
+/// assert_eq!(copied.to_vec()?, [7, 5, 6, 1]);
+/// // SAFETY: every element is written before one is read.
+/// let mut y = unsafe { Buffer::<u32>::uninit(&device, 2)? };
+/// y.write(&[3, 4])?;
+/// assert_eq!(y.to_vec()?, [3, 4]);
 /// assert_eq!((x.len(), zeros.is_empty()), (3, false));
 /// assert_eq!(x.device_id(), zeros.device_id());
 /// println!("at {:#x}", x.address());
@@ -68,6 +80,18 @@ impl<T: KernelType> Buffer<T> {
     /// Out of memory, or a device that has failed.
     pub fn zeros(device: &Device, len: usize) -> Result<Self> {
         Self::allocate(device, len, |bytes, uses| device.alloc_zeros(bytes, uses))
+    }
+
+    /// A buffer of `len` elements that nobody has written, which costs less than one of zeros.
+    ///
+    /// # Safety
+    /// No kernel reads an element before one has written it, or the host has. What is read otherwise is what earlier
+    /// buffers had there, which may be no value of the type.
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub unsafe fn uninit(device: &Device, len: usize) -> Result<Self> {
+        Self::allocate(device, len, |bytes, _| device.alloc(bytes))
     }
 
     fn allocate(
@@ -132,9 +156,70 @@ impl<T: KernelType> Buffer<T> {
             let (buffer, values) = (self.len, values.len());
             return Err(MemoryError::BufferTooSmall { buffer, values }.into());
         }
-        self.device
-            .upload(self.address, bytes_of(values), &self.uses)?;
-        Ok(())
+        self.write_at(0, values)
+    }
+
+    /// Overwrites the values from element `start` on with a copy of `values`, after all work that uses the buffer.
+    ///
+    /// # Errors
+    /// A part that the buffer does not have, or a device that has failed.
+    pub fn write_at(&mut self, start: usize, values: &[T]) -> Result<()> {
+        let address = self.part(start, values.len())?;
+        Ok(self.device.upload(address, bytes_of(values), &self.uses)?)
+    }
+
+    /// Copies the values from element `start` on to `values`, after the work that has written the buffer.
+    ///
+    /// # Errors
+    /// A part that the buffer does not have; else as [`Buffer::to_vec`].
+    pub fn read_into(&self, start: usize, values: &mut [T]) -> Result<()> {
+        let address = self.part(start, values.len())?;
+        let (device, uses) = (&self.device, &self.uses);
+        device.synchronize_memory(self.address, self.bytes(), uses)?;
+        fill_from_bytes(values, |bytes| Ok(device.download(address, bytes, uses)?))
+    }
+
+    /// Overwrites the first values with those of another buffer. On one device nobody waits for it; from another
+    /// device they go through the host.
+    ///
+    /// # Errors
+    /// More values than this buffer has; a device that has failed.
+    pub fn copy_from(&mut self, other: &Buffer<T>) -> Result<()> {
+        if other.len > self.len {
+            let (buffer, values) = (self.len, other.len);
+            return Err(MemoryError::BufferTooSmall { buffer, values }.into());
+        }
+        if self.id != other.id {
+            return self.write(&other.to_vec()?);
+        }
+        let (to, from) = ((self.address, &self.uses), (other.address, &other.uses));
+        Ok(self.device.copy(to, from, other.bytes())?)
+    }
+
+    /// Overwrites every value with this one, after all work that uses the buffer. Nobody waits for it.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn fill(&mut self, value: T) -> Result<()> {
+        let first = self.len.min(1);
+        self.write_at(0, &[value][..first])?;
+        let given = first * size_of::<T>();
+        let device = &self.device;
+        Ok(device.repeat(self.address, given, self.bytes(), &self.uses)?)
+    }
+
+    /// The address of a part.
+    fn part(&self, start: usize, values: usize) -> Result<u64> {
+        let buffer = self.len;
+        match start.checked_add(values).is_some_and(|end| end <= buffer) {
+            true => Ok(self.address + (start * size_of::<T>()) as u64),
+            false => Err(MemoryError::NoPart {
+                buffer,
+                start,
+                values,
+            }
+            .into()),
+        }
     }
 }
 

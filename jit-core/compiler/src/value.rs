@@ -375,6 +375,25 @@ pub(crate) fn vec_from_bytes<T: KernelType>(
     Ok(values)
 }
 
+/// Overwrites values with bytes that `fill` writes.
+///
+/// # Errors
+/// As [`vec_from_bytes`].
+pub(crate) fn fill_from_bytes<T: KernelType>(
+    values: &mut [T],
+    fill: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if !T::ANY_BITS || const { !T::FORM.is_dense() } {
+        values.copy_from_slice(&vec_from_bytes(values.len(), fill)?);
+        return Ok(());
+    }
+    // SAFETY: the pointer and the length in bytes are those of `values`, which have no padding, so that all bytes
+    // are initialized; any bytes are a value of the type.
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) };
+    fill(bytes)
+}
+
 fn check_values<T: KernelType>(bytes: &[u8]) -> Result<(), InvalidValue> {
     let wrong = bytes
         .chunks(size_of::<T>().max(1))

@@ -175,6 +175,10 @@ impl Backend for CudaDevice {
         Ok(self.context.fill_u8(address, 0, bytes as u64)?)
     }
 
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
+    }
+
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
         let info = &kernel.info;
         let Code::Ptx(code) = &kernel.code else {

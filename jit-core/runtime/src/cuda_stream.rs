@@ -86,6 +86,10 @@ impl BackendStream for BesideStream {
         Ok(self.stream.copy_to_host(bytes, address)?)
     }
 
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
+    }
+
     fn wait_for(&self, other: Option<&dyn BackendStream>) -> Result<()> {
         let Some(other) = other else {
             let (own, event) = &self.own;

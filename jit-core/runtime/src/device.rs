@@ -141,6 +141,16 @@ pub trait Backend: Send + Sync {
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()>;
     /// Fills with zero bytes, after the work launched before.
     fn clear(&self, address: u64, bytes: usize) -> Result<()>;
+    /// Copies between memory of the device, after the work launched before; the ranges do not overlap.
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        let mut copied = Vec::new();
+        let reserved = copied.try_reserve_exact(bytes);
+        reserved.map_err(|_| DeviceError::HostMemory { bytes })?;
+        copied.resize(bytes, 0);
+        self.download(from, &mut copied)?;
+        let copied: Vec<_> = copied.into_iter().map(MaybeUninit::new).collect();
+        self.upload(to, &copied)
+    }
     /// Makes a kernel launchable.
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>>;
     /// What makes machine code of PTX in [`Backend::assemble`], with its version and the machine: such code is

@@ -76,6 +76,11 @@ pub trait BackendStream: Send + Sync {
     /// # Errors
     /// A device that has failed.
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()>;
+    /// Copies between memory of the device, behind the work that the stream has; the ranges do not overlap.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()>;
     /// Makes later work of this stream wait for what another was given so far; `None` is the device's own.
     ///
     /// # Errors
@@ -184,6 +189,43 @@ impl Device {
             Some(work) => work.download(address, bytes),
             None => backend.download(address, bytes),
         }
+    }
+
+    /// Copies between memory of the device: `to` behind all its uses, `from` behind the last that wrote it. Nobody
+    /// waits for it here.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn copy(&self, to: (u64, &Uses), from: (u64, &Uses), bytes: usize) -> Result<()> {
+        outside_of_calls()?;
+        let (backend, streams) = (&**self.backend(), self.streams());
+        let _shared = streams.share([to.1, from.1]);
+        let stream = streams.writer_of(from.1);
+        streams.order(backend, stream, from.1, false)?;
+        streams.order(backend, stream, to.1, true)?;
+        let copied = match stream.work() {
+            Some(work) => work.copy(to.0, from.0, bytes),
+            None => backend.copy(to.0, from.0, bytes),
+        };
+        // One that failed may have begun.
+        let number = stream.count();
+        stream.note(from.1, false, number);
+        stream.note(to.1, true, number);
+        copied
+    }
+
+    /// Fills memory with what its first `given` bytes are, a divisor of them all, behind all its uses.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn repeat(&self, address: u64, given: usize, bytes: usize, uses: &Uses) -> Result<()> {
+        let mut done = given;
+        while done > 0 && done < bytes {
+            let count = done.min(bytes - done);
+            self.copy((address + done as u64, uses), (address, uses), count)?;
+            done += count;
+        }
+        Ok(())
     }
 
     /// Waits for the last use that wrote the memory, for who is about to read it.

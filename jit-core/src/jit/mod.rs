@@ -168,6 +168,31 @@ impl Jit {
         Buffer::zeros(&self.0.device, len)
     }
 
+    /// A buffer of `len` elements on the device that nobody has written.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// // SAFETY: every element is written before one is read.
+    /// let mut x = unsafe { jit.uninit::<f32>(1000)? };
+    /// x.fill(2.5)?;
+    /// assert_eq!(x.to_vec()?, [2.5; 1000]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// As [`Buffer::uninit`].
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub unsafe fn uninit<T: KernelType>(&self, len: usize) -> Result<Buffer<T>> {
+        // SAFETY: passed on to the caller.
+        unsafe { Buffer::uninit(&self.0.device, len) }
+    }
+
     /// The global of a name, by which kernels of this `Jit` share memory
     /// ([`KernelBuilder::global`](kiln_compiler::build::KernelBuilder::global)), as an array of `T`.
     ///

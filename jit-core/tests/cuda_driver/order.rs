@@ -32,6 +32,9 @@ enum Operation {
     ToVec(usize),
     Upload(usize),
     Drop(usize),
+    /// A copy from one buffer to the other.
+    Clone(usize),
+    Fill(usize),
 }
 use Operation::*;
 
@@ -49,6 +52,12 @@ impl Operation {
         });
         let host = (0..BUFFERS).flat_map(|buffer| [ToVec(buffer), Upload(buffer), Drop(buffer)]);
         launches.chain(host).collect()
+    }
+
+    /// All, and copies on the device.
+    fn with_copies(streams: usize) -> Vec<Operation> {
+        let copies = (0..BUFFERS).flat_map(|buffer| [Clone(buffer), Fill(buffer)]);
+        Operation::all(streams).into_iter().chain(copies).collect()
     }
 }
 
@@ -113,6 +122,14 @@ impl Program {
             }
             ToVec(at) => buffers[at].to_vec().map(drop),
             Upload(at) => buffers[at].write(&[1]),
+            Clone(from) => {
+                let [x, y] = &mut buffers[..] else {
+                    panic!("there are two buffers")
+                };
+                let (from, to) = if from == 0 { (x, y) } else { (y, x) };
+                to.copy_from(from)
+            }
+            Fill(at) => buffers[at].fill(3),
             Drop(at) => {
                 buffers[at] = self.jit.zeros(4)?;
                 Ok(())
@@ -148,10 +165,11 @@ fn each_list(all: &[Operation], depth: usize, run: &mut impl FnMut(&[Operation])
         }
         let stream_of = |operation: &Operation| match operation {
             Read(stream, _) | Write(stream, _) | Copy(stream, _) => *stream,
-            ToVec(_) | Upload(_) | Drop(_) => 0,
+            _ => 0,
         };
         let buffer_of = |operation: &Operation| match operation {
-            Read(_, at) | Write(_, at) | Copy(_, at) | ToVec(at) | Upload(at) | Drop(at) => *at,
+            Read(_, at) | Write(_, at) | Copy(_, at) => *at,
+            ToVec(at) | Upload(at) | Drop(at) | Clone(at) | Fill(at) => *at,
         };
         let newest = list.iter().map(stream_of).max().unwrap_or(0);
         for operation in all {
@@ -172,10 +190,12 @@ fn every_order_of_a_few_operations() -> Result<()> {
     let mut program = Program::new(2)?;
     program.fake.set_lazy(true);
     let mut lists = 0;
-    each_list(&Operation::all(3), DEPTH, &mut |list| {
+    let mut run = |list: &[Operation]| {
         lists += 1;
         program.run(list).expect("the fake driver takes it");
-    });
+    };
+    each_list(&Operation::with_copies(3), DEPTH - 1, &mut run);
+    each_list(&Operation::all(3), DEPTH, &mut run);
     assert!(lists > 60_000, "{lists}");
     Ok(())
 }
@@ -200,7 +220,7 @@ fn random_programs() -> Result<()> {
         let mut random = Random(seed);
         let mut program = Program::new(5)?;
         program.fake.set_lazy(seed % 2 == 0);
-        let all = Operation::all(6);
+        let all = Operation::with_copies(6);
         for step in 0..300 {
             let operation = all[random.below(all.len())];
             program.run(&[operation]).expect("the fake driver takes it");

@@ -124,6 +124,19 @@ impl State {
         }
     }
 
+    fn copy(&mut self, to: u64, from: u64, bytes: usize, stream: Handle) -> Code {
+        self.access(stream, from, false, "a copy");
+        self.access(stream, to, true, "a copy");
+        match (self.range(to, bytes), self.range(from, bytes)) {
+            // SAFETY: both ranges have this many bytes.
+            (Some(to), Some(from)) => unsafe {
+                to.copy_from(from, bytes);
+                0
+            },
+            _ => 1,
+        }
+    }
+
     fn download(&mut self, to: *mut u8, from: u64, bytes: usize, stream: Handle) -> Code {
         self.access(stream, from, false, "a copy from the device");
         match self.range(from, bytes) {
@@ -160,15 +173,18 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) -> Code {
-    call("cuMemcpyDtoD_v2", true, |s| {
-        match (s.range(to, bytes), s.range(from, bytes)) {
-            // SAFETY: both ranges have this many bytes.
-            (Some(to), Some(from)) => unsafe {
-                to.copy_from(from, bytes);
-                0
-            },
-            _ => 1,
-        }
+    call("cuMemcpyDtoD_v2", true, |s| s.copy(to, from, bytes, 0))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(
+    to: u64,
+    from: u64,
+    bytes: usize,
+    stream: Handle,
+) -> Code {
+    call("cuMemcpyDtoDAsync_v2", true, |s| {
+        s.copy(to, from, bytes, stream)
     })
 }
 

@@ -15,6 +15,18 @@ pub enum MemoryError {
         /// Values given.
         values: usize,
     },
+    /// A part that a buffer does not have.
+    #[error("{}", error_text!(
+        "{values} values from element {start} on are no part of a buffer of {buffer}; ask for fewer, or from earlier on"
+    ))]
+    NoPart {
+        /// Values the buffer has.
+        buffer: usize,
+        /// The first element of the part.
+        start: usize,
+        /// Values of the part.
+        values: usize,
+    },
     /// The host has no memory left.
     #[error("{}", error_text!("the host has no {bytes} bytes of memory left; use smaller buffers or drop some"))]
     Host {

@@ -312,6 +312,16 @@ impl Backend for CpuDevice {
             .with(address, bytes, |to| unsafe { to.write_bytes(0, bytes) })
     }
 
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        self.pool.settle();
+        let from = self.memory.with(from, bytes, |from| from)?;
+        self.memory.with(to, bytes, |to| {
+            // SAFETY: both are valid for that many bytes of device memory, which whoever copies has borrowed, and do
+            // not overlap; no Rust reference points into them.
+            unsafe { to.copy_from_nonoverlapping(from, bytes) }
+        })
+    }
+
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {
         self.load_checked(kernel, &Checks::none())
     }

@@ -226,6 +226,31 @@ impl CudaStream {
         self.copied("cuMemcpyDtoHAsync", code)
     }
 
+    /// Copies between device memory behind the stream's work, without waiting for it. Overlapping
+    /// ranges give unspecified bytes.
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`] for either range; [`DriverError::Poisoned`].
+    pub fn copy_on_device(
+        &self,
+        destination: u64,
+        source: u64,
+        bytes: u64,
+    ) -> Result<(), DriverError> {
+        let context = &self.context;
+        let table = context.enter()?;
+        let both = context.is_range("cuMemcpyDtoDAsync", destination, bytes)?
+            && context.is_range("cuMemcpyDtoDAsync", source, bytes)?;
+        if !both {
+            return Ok(());
+        }
+        // SAFETY: both ranges are inside live allocations, so the length fits in `usize`; the stream is live.
+        let code = unsafe {
+            (table.cuMemcpyDtoDAsync_v2)(destination, source, bytes as usize, self.handle)
+        };
+        context.check("cuMemcpyDtoDAsync", code)
+    }
+
     /// Waits for a copy without a limit: the host's memory is the copy's until then.
     fn copied(&self, call: &'static str, code: u32) -> Result<(), DriverError> {
         self.context.check(call, code)?;
