@@ -18,6 +18,9 @@ fn check(result: sys::CUresult) {
 #[derive(Copy, Clone)]
 pub struct Function(sys::CUfunction);
 
+// SAFETY: any thread may launch a function of the driver's (CUDA Driver API, "Execution Control").
+unsafe impl Sync for Function {}
+
 /// Loads PTX text or a cubin.
 pub fn load(image: &[u8], name: &str) -> Function {
     let mut image = image.to_vec();
@@ -72,6 +75,27 @@ pub unsafe fn launch_with(function: Function, config: &LaunchConfig, params: &mu
             null_mut(),
         )
     };
+    check(result);
+}
+
+/// One launch on stream 0 of blocks of 32 threads, whose parameters lie one after the other in a block of memory.
+///
+/// # Safety
+/// The block holds arguments of the kernel's types, whose buffers are there.
+pub unsafe fn launch_block(function: Function, block: &mut [u32]) {
+    let mut size = size_of_val(block);
+    let named = |name: u32| std::ptr::without_provenance_mut(name as usize);
+    let mut extra: [*mut c_void; 5] = [
+        named(sys::CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT),
+        block.as_mut_ptr().cast(),
+        named(sys::CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT),
+        (&raw mut size).cast(),
+        named(sys::CU_LAUNCH_PARAM_END_AS_INT),
+    ];
+    let (none, extra) = (null_mut(), extra.as_mut_ptr());
+    // SAFETY: the caller's promise; the function is of the current context.
+    let result =
+        unsafe { sys::cuLaunchKernel(function.0, 1, 1, 1, 32, 1, 1, 0, null_mut(), none, extra) };
     check(result);
 }
 

@@ -10,7 +10,7 @@ mod tape;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kiln::core::abi::{LaunchArgs, ParamKind};
+use kiln::core::abi::{LaunchArgs, LaunchBlock, ParamKind};
 use kiln::core::code::{Code, KeptCode};
 use kiln::core::codegen::Isas;
 use kiln::core::compile::{Stage, StageObserver};
@@ -392,7 +392,8 @@ fn with_kept_code(jit: &Jit, kernel: &impl AsKernel) -> kiln::Result<(KeptCode, 
 
     let (backend, info) = (jit.device().backend(), &compiled.info);
     let loaded = backend.load(&compiled)?;
-    let mut given = LaunchArgs::new(&info.layout);
+    let mut block = LaunchBlock::new();
+    let mut given = LaunchArgs::new(&info.layout, &mut block);
     let ParamKind::Slice { address, length } = info.layout.params[0] else {
         panic!("its parameter is a slice")
     };

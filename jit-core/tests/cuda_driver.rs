@@ -12,6 +12,8 @@ mod fake;
 mod hooked;
 #[path = "cuda_driver/kept.rs"]
 mod kept;
+#[path = "cuda_driver/launched.rs"]
+mod launched;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
 #[path = "cuda_driver/order.rs"]

@@ -15,83 +15,194 @@ use smallvec::SmallVec;
 use crate::ir::{TypeDigest, TypeForm};
 use crate::runtime::{Buffer, DeviceId, Uses};
 use crate::specialize::{ArgumentKind, ArgumentType, HostType};
-use crate::value::{KernelType, KernelValue, value_bytes};
+use crate::value::{DeviceType, KernelType, KernelValue, value_bytes, value_words};
 use crate::view::{KernelView, ToKernel};
 
 /// What is known about an argument's value, from the value itself. Part of the launch signature:
 /// other facts are another specialization.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct ArgFacts {
+pub struct ArgFacts(u8);
+
+impl ArgFacts {
+    const EQUAL_ONE: u8 = 1;
+    const DIVISIBLE_BY_16: u8 = 2;
+    const ALIGNED_16: u8 = 4;
+    const WIDE: u8 = 8;
+
     /// An integer equal to 1.
-    pub equal_one: bool,
+    pub fn equal_one(self) -> bool {
+        self.0 & Self::EQUAL_ONE != 0
+    }
+
     /// An integer divisible by 16.
-    pub divisible_by_16: bool,
+    pub fn divisible_by_16(self) -> bool {
+        self.0 & Self::DIVISIBLE_BY_16 != 0
+    }
+
     /// An address divisible by 16.
-    pub aligned_16: bool,
+    pub fn aligned_16(self) -> bool {
+        self.0 & Self::ALIGNED_16 != 0
+    }
+
     /// A slice of 2^32 elements or more.
-    pub wide: bool,
+    pub fn wide(self) -> bool {
+        self.0 & Self::WIDE != 0
+    }
 }
 
-/// What of an argument selects the specialization.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct ArgSignature {
-    /// The type of the value or of the elements, as the IR has it; of a part of a view with its field.
-    pub ty: TypeDigest,
-    /// Value, slice or pointer; read-only or mutable.
-    pub kind: ArgumentKind,
-    /// Facts.
-    pub facts: ArgFacts,
+/// What rustc knows of an argument. There is one for each type and way to pass it, save where several libraries of a
+/// process have one each.
+struct Passed {
+    /// The type of the value or of the elements, as the IR has it.
+    ty: TypeDigest,
+    /// Value, slice or pointer; `None` of what is still to become arguments.
+    kind: Option<ArgumentKind>,
+    /// Whether it is an integer of 32 or 64 bits, of which something is known when it is passed.
+    is_integer: bool,
+    host: HostType,
+    /// A function, as the name is no constant to rustc.
+    rust_name: fn() -> &'static str,
 }
+
+impl Passed {
+    const fn new<T: KernelType>(kind: ArgumentKind) -> Passed {
+        Passed {
+            ty: T::FORM.digest(),
+            kind: Some(kind),
+            is_integer: matches!(kind, ArgumentKind::Value) && is_one_of::<T>(INTEGERS),
+            host: HostType(T::FORM),
+            rust_name: std::any::type_name::<T>,
+        }
+    }
+
+    /// What `T` is a name for, and no argument yet.
+    const fn later<T: ?Sized>() -> Passed {
+        Passed {
+            ty: TypeForm::UNIT.digest(),
+            kind: None,
+            is_integer: false,
+            host: HostType(&TypeForm::UNIT),
+            rust_name: std::any::type_name::<T>,
+        }
+    }
+
+    fn is(&self, other: &Passed) -> bool {
+        self.kind.is_some() && (self.ty, self.kind) == (other.ty, other.kind)
+    }
+}
+
+/// The integers that facts are known about.
+const INTEGERS: [&TypeForm; 4] = [u32::FORM, i32::FORM, u64::FORM, i64::FORM];
+
+const fn is_one_of<T: KernelType>(forms: [&TypeForm; 4]) -> bool {
+    let own = T::FORM.digest().leading_word();
+    let mut at = 0;
+    while at < forms.len() {
+        if forms[at].digest().leading_word() == own {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// What of an argument selects the specialization: type, value or slice or pointer, read-only or mutable, facts; of a
+/// part of a view its field.
+#[derive(Copy, Clone)]
+pub struct ArgSignature {
+    passed: &'static Passed,
+    field: Option<&'static str>,
+    facts: ArgFacts,
+}
+
+impl PartialEq for ArgSignature {
+    /// Two loads and their comparison for most arguments: this is on the launch's hot path.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.facts == other.facts && self.is_of_type(other)
+    }
+}
+
+impl Eq for ArgSignature {}
 
 impl Hash for ArgSignature {
-    /// Two words an argument: this is on the launch's hot path.
+    /// One word an argument: this is on the launch's hot path. Equality compares everything.
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.ty.hash(state);
-        let kind = match self.kind {
-            ArgumentKind::Value => 0u8,
-            ArgumentKind::Slice { mutable } => 1 + u8::from(mutable),
-            ArgumentKind::Pointer { mutable } => 3 + u8::from(mutable),
+        let kind = match self.passed.kind {
+            Some(ArgumentKind::Value) | None => 0u64,
+            Some(ArgumentKind::Slice { mutable }) => 1 + u64::from(mutable),
+            Some(ArgumentKind::Pointer { mutable }) => 3 + u64::from(mutable),
         };
-        let facts = self.facts;
-        let bits = [
-            facts.equal_one,
-            facts.divisible_by_16,
-            facts.aligned_16,
-            facts.wide,
-        ];
-        state.write_u8(
-            bits.into_iter()
-                .fold(kind, |bits, fact| bits << 1 | u8::from(fact)),
-        );
+        state.write_u64(self.passed.ty.leading_word() ^ (kind << 8 | u64::from(self.facts.0)));
+        if let Some(field) = self.field {
+            field.hash(state);
+        }
+    }
+}
+
+impl std::fmt::Debug for ArgSignature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Passed { ty, kind, .. } = self.passed;
+        write!(f, "{ty:?} {kind:?} {:?} {:?}", self.field, self.facts)
     }
 }
 
 impl ArgSignature {
-    /// The signature of what is still to become arguments.
-    const OF_NONE: ArgSignature = ArgSignature {
-        ty: TypeForm::UNIT.digest(),
-        kind: ArgumentKind::Value,
-        facts: ArgFacts {
-            equal_one: false,
-            divisible_by_16: false,
-            aligned_16: false,
-            wide: false,
-        },
-    };
+    /// The type of the value or of the elements, as the IR has it.
+    #[doc(hidden)]
+    pub fn ty(&self) -> TypeDigest {
+        self.passed.ty
+    }
+
+    /// The facts.
+    #[doc(hidden)]
+    pub fn facts(&self) -> ArgFacts {
+        self.facts
+    }
+
+    /// Whether arguments may be compared with it by [`Arg::is_at_once`].
+    #[doc(hidden)]
+    pub fn is_plain(&self) -> bool {
+        self.field.is_none() && self.passed.kind.is_some()
+    }
+
+    const fn of(passed: &'static Passed) -> ArgSignature {
+        ArgSignature {
+            passed,
+            field: None,
+            facts: ArgFacts(0),
+        }
+    }
+
+    #[inline]
+    fn is_mutable(&self) -> bool {
+        matches!(
+            self.passed.kind,
+            Some(ArgumentKind::Slice { mutable: true } | ArgumentKind::Pointer { mutable: true })
+        )
+    }
+
+    #[inline]
+    fn is_of_type(&self, other: &Self) -> bool {
+        let is_one = std::ptr::eq(self.passed, other.passed);
+        is_one && self.passed.kind.is_some() && self.field.is_none() && other.field.is_none()
+            || self.is_alike(other)
+    }
+
+    /// [`ArgSignature::is_of_type`] where that is not to be seen at once.
+    #[cold]
+    fn is_alike(&self, other: &Self) -> bool {
+        self.passed.is(other.passed) && self.field == other.field
+    }
 
     /// The signature without the facts about values that are only compiled in on demand, unless `keep`. What is
     /// known of an address stays.
     #[doc(hidden)]
-    #[inline]
     pub fn keeping_facts(self, keep: bool) -> Self {
-        if keep {
-            return self;
-        }
-        let facts = ArgFacts {
-            equal_one: false,
-            divisible_by_16: false,
-            ..self.facts
-        };
+        const OF_VALUES: u8 = ArgFacts::EQUAL_ONE | ArgFacts::DIVISIBLE_BY_16;
+        let left_out = if keep { 0 } else { OF_VALUES };
+        let facts = ArgFacts(self.facts.0 & !left_out);
         Self { facts, ..self }
     }
 
@@ -102,26 +213,30 @@ impl ArgSignature {
     #[doc(hidden)]
     pub fn fits(self, made_for: Self) -> Result<(), Unfit> {
         let (given, known) = (self.facts, made_for.facts);
-        if (self.ty, self.kind) != (made_for.ty, made_for.kind) {
+        if !self.is_of_type(&made_for) {
             return Err(Unfit::Type);
         }
         let lacking = [
             (
-                given.aligned_16,
-                known.aligned_16,
+                given.aligned_16(),
+                known.aligned_16(),
                 "at an address that is a multiple of 16",
             ),
-            (given.equal_one, known.equal_one, "equal to 1"),
+            (given.equal_one(), known.equal_one(), "equal to 1"),
             (
-                given.divisible_by_16,
-                known.divisible_by_16,
+                given.divisible_by_16(),
+                known.divisible_by_16(),
                 "a multiple of 16",
             ),
             // The number of bits of a length decides types, so code for longer slices takes no shorter ones.
-            (given.wide, known.wide, "a slice of 2^32 elements or more"),
             (
-                !given.wide,
-                !known.wide,
+                given.wide(),
+                known.wide(),
+                "a slice of 2^32 elements or more",
+            ),
+            (
+                !given.wide(),
+                !known.wide(),
                 "a slice of fewer than 2^32 elements",
             ),
         ];
@@ -184,11 +299,8 @@ pub enum Unfit {
 /// # }
 /// ```
 pub struct Arg<'a> {
+    /// With the field that it is, if it is a part of a view, and with what is known of an address, but not of a value.
     signature: ArgSignature,
-    pub(crate) host: HostType,
-    pub(crate) rust_name: &'static str,
-    /// The field that it is, if it is a part of a view.
-    pub(crate) field: Option<&'static str>,
     payload: Payload<'a>,
     /// Where the memory behind it lies.
     device: Option<DeviceId>,
@@ -199,8 +311,10 @@ pub struct Arg<'a> {
 /// The bytes of an argument.
 #[doc(hidden)]
 pub enum Payload<'a> {
-    /// A value, as it lies in memory; padding is zeros.
-    Bytes(SmallVec<[u8; 16]>),
+    /// A value of at most 8 bytes, as it lies in memory; padding, and what follows, is zeros.
+    Word(u64),
+    /// One of at most 16 bytes, in the same way.
+    Words([u64; 2]),
     /// A slice of a buffer.
     Slice {
         /// Device address of the first element.
@@ -210,10 +324,40 @@ pub enum Payload<'a> {
     },
     /// A host value for a hook to convert.
     Host(&'a (dyn Any + Send + Sync)),
+    /// What owns memory: apart, so that what each argument's end costs is one comparison.
+    Owned(Box<Owned<'a>>),
+}
+
+/// What an argument owns.
+#[doc(hidden)]
+pub enum Owned<'a> {
+    /// A value of more than 16 bytes, as it lies in memory; padding is zeros.
+    Bytes(Box<[u8]>),
     /// The arguments that a view is.
     Parts(Box<[Arg<'a>]>),
     /// A number that the kernel's type has no room for, which no launch passes.
     OutOfRange(OutOfRange),
+}
+
+impl Payload<'_> {
+    /// The first bytes of a value, as it lies in memory. `None` if there are not so many, or it is none.
+    #[doc(hidden)]
+    pub fn bytes(&self, count: usize) -> Option<SmallVec<[u8; 16]>> {
+        let of_words = |words: [u64; 2]| words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let mut bytes: SmallVec<[u8; 16]> = match self {
+            Payload::Word(word) => of_words([*word, 0]),
+            Payload::Words(words) => of_words(*words),
+            Payload::Owned(owned) => match &**owned {
+                Owned::Bytes(bytes) => SmallVec::from_slice(bytes),
+                Owned::Parts(_) | Owned::OutOfRange(_) => return None,
+            },
+            Payload::Slice { .. } | Payload::Host(_) => return None,
+        };
+        (count <= bytes.len()).then(|| {
+            bytes.truncate(count);
+            bytes
+        })
+    }
 }
 
 /// A number of the host that its type in kernels has no room for.
@@ -239,30 +383,30 @@ impl std::fmt::Debug for Arg<'_> {
 impl<'a> Arg<'a> {
     /// The argument's type as Rust writes it.
     pub fn type_name(&self) -> String {
-        self.type_of(&self.rust_name)
+        self.type_of(&(self.signature.passed.rust_name)())
     }
 
     /// The argument's type as the IR has it, structs with their fields: two types of one name are
     /// told apart.
     pub fn type_form(&self) -> String {
-        self.type_of(self.host.0)
+        self.type_of(self.signature.passed.host.0)
     }
 
     fn type_of(&self, element: &dyn std::fmt::Display) -> String {
         let ty = self.type_without_field(element);
-        match self.field {
+        match self.signature.field {
             Some(field) => format!("{field}: {ty}"),
             None => ty,
         }
     }
 
     fn type_without_field(&self, element: &dyn std::fmt::Display) -> String {
-        match self.signature.kind {
-            ArgumentKind::Slice { mutable: true } => format!("&mut [{element}]"),
-            ArgumentKind::Slice { mutable: false } => format!("&[{element}]"),
-            ArgumentKind::Pointer { mutable: true } => format!("*mut {element}"),
-            ArgumentKind::Pointer { mutable: false } => format!("*const {element}"),
-            ArgumentKind::Value => element.to_string(),
+        match self.signature.passed.kind {
+            Some(ArgumentKind::Slice { mutable: true }) => format!("&mut [{element}]"),
+            Some(ArgumentKind::Slice { mutable: false }) => format!("&[{element}]"),
+            Some(ArgumentKind::Pointer { mutable: true }) => format!("*mut {element}"),
+            Some(ArgumentKind::Pointer { mutable: false }) => format!("*const {element}"),
+            Some(ArgumentKind::Value) | None => element.to_string(),
         }
     }
 
@@ -272,33 +416,46 @@ impl<'a> Arg<'a> {
     pub fn view<V: KernelValue>(fields: impl IntoIterator<Item = (&'static str, Arg<'a>)>) -> Self {
         let part = |(field, arg): (&'static str, Arg<'a>)| arg.of_field(field);
         Arg {
-            signature: ArgSignature::OF_NONE,
-            host: HostType(&TypeForm::UNIT),
-            rust_name: std::any::type_name::<V>(),
-            field: None,
-            payload: Payload::Parts(fields.into_iter().map(part).collect()),
+            signature: ArgSignature::of(const { &Passed::later::<V>() }),
+            payload: Payload::Owned(Box::new(Owned::Parts(
+                fields.into_iter().map(part).collect(),
+            ))),
             device: None,
             uses: None,
         }
     }
 
     fn of_field(mut self, field: &'static str) -> Self {
-        self.signature.ty = self.signature.ty.of_field(field);
-        self.field = Some(field);
+        self.signature.field = Some(field);
         self
     }
 
     /// Appends the arguments that this is, one if it is no view.
     fn spread(self, out: &mut Vec<Arg<'a>>) {
+        let own = |payload| Arg { payload, ..self };
         match self.payload {
-            Payload::Parts(parts) => parts.into_iter().for_each(|part| part.spread(out)),
-            _ => out.push(self),
+            Payload::Owned(owned) => match *owned {
+                Owned::Parts(parts) => parts.into_iter().for_each(|part| part.spread(out)),
+                other => out.push(own(Payload::Owned(Box::new(other)))),
+            },
+            payload => out.push(own(payload)),
         }
     }
 
     /// Whether the argument is passed to a kernel as it is: neither a host value that a hook converts, nor a view.
     fn is_one(&self) -> bool {
-        !matches!(self.payload, Payload::Host(_) | Payload::Parts(_))
+        self.parts().is_none() && !matches!(self.payload, Payload::Host(_))
+    }
+
+    /// The arguments that a view is.
+    fn parts(&self) -> Option<&[Arg<'a>]> {
+        match &self.payload {
+            Payload::Owned(owned) => match &**owned {
+                Owned::Parts(parts) => Some(parts),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// A second argument like this one; `None` if there is a buffer as `&mut` in it.
@@ -307,10 +464,9 @@ impl<'a> Arg<'a> {
     }
 
     fn is_mutable(&self) -> bool {
-        match (&self.payload, self.signature.kind) {
-            (Payload::Parts(parts), _) => parts.iter().any(Arg::is_mutable),
-            (_, ArgumentKind::Slice { mutable } | ArgumentKind::Pointer { mutable }) => mutable,
-            (_, ArgumentKind::Value) => false,
+        match self.parts() {
+            Some(parts) => parts.iter().any(Arg::is_mutable),
+            None => self.signature.is_mutable(),
         }
     }
 
@@ -318,7 +474,46 @@ impl<'a> Arg<'a> {
     #[doc(hidden)]
     #[inline]
     pub fn signature(&self) -> ArgSignature {
-        self.signature
+        let facts = ArgFacts(self.signature.facts.0 | self.value_facts().0);
+        ArgSignature {
+            facts,
+            ..self.signature
+        }
+    }
+
+    /// Whether the signature is this one, as far as that is to be seen at once. There are no facts about values in it,
+    /// and no field.
+    #[doc(hidden)]
+    #[inline]
+    pub fn is_at_once(&self, signature: &ArgSignature) -> bool {
+        let own = &self.signature;
+        std::ptr::eq(own.passed, signature.passed)
+            && own.facts == signature.facts
+            && own.field.is_none()
+    }
+
+    /// The signature; without the facts about values, that are only compiled in on demand, unless `with_values`. What is
+    /// known of an address stays.
+    #[doc(hidden)]
+    #[inline]
+    pub fn signature_keeping(&self, with_values: bool) -> ArgSignature {
+        match with_values {
+            true => self.signature(),
+            false => self.signature,
+        }
+    }
+
+    /// Facts about an integer of 32 or 64 bits.
+    fn value_facts(&self) -> ArgFacts {
+        // What is beyond an integer of 32 bits is zeros.
+        let Payload::Word(n) = self.payload else {
+            return ArgFacts::default();
+        };
+        if !self.signature.passed.is_integer {
+            return ArgFacts::default();
+        }
+        let divisible = u8::from(n.is_multiple_of(16)) * ArgFacts::DIVISIBLE_BY_16;
+        ArgFacts(u8::from(n == 1) * ArgFacts::EQUAL_ONE | divisible)
     }
 
     #[doc(hidden)]
@@ -338,34 +533,40 @@ impl<'a> Arg<'a> {
     #[doc(hidden)]
     #[inline]
     pub fn uses(&self) -> Option<(&'a Uses, bool)> {
-        let writes = matches!(
-            self.signature.kind,
-            ArgumentKind::Slice { mutable: true } | ArgumentKind::Pointer { mutable: true }
-        );
-        self.uses.map(|uses| (uses, writes))
+        self.uses.map(|uses| (uses, self.signature.is_mutable()))
     }
 
     fn copied(&self) -> Arg<'a> {
         let payload = match &self.payload {
-            Payload::Bytes(bytes) => Payload::Bytes(bytes.clone()),
+            Payload::Word(word) => Payload::Word(*word),
+            Payload::Words(words) => Payload::Words(*words),
             Payload::Slice { address, length } => Payload::Slice {
                 address: *address,
                 length: *length,
             },
             Payload::Host(value) => Payload::Host(*value),
-            Payload::Parts(parts) => Payload::Parts(parts.iter().map(Arg::copied).collect()),
-            Payload::OutOfRange(number) => Payload::OutOfRange(number.clone()),
+            Payload::Owned(owned) => Payload::Owned(Box::new(match &**owned {
+                Owned::Bytes(bytes) => Owned::Bytes(bytes.clone()),
+                Owned::Parts(parts) => Owned::Parts(parts.iter().map(Arg::copied).collect()),
+                Owned::OutOfRange(number) => Owned::OutOfRange(number.clone()),
+            })),
         };
         Arg { payload, ..*self }
     }
 
     #[doc(hidden)]
     pub fn argument_type(&self) -> ArgumentType {
+        let Passed {
+            host,
+            rust_name,
+            kind,
+            ..
+        } = self.signature.passed;
         ArgumentType {
-            host: self.host,
-            rust_name: self.rust_name,
-            kind: self.signature.kind,
-            field: self.field,
+            host: *host,
+            rust_name: rust_name(),
+            kind: kind.unwrap_or(ArgumentKind::Value),
+            field: self.signature.field,
         }
     }
 }
@@ -467,17 +668,24 @@ impl<'a, T: ToKernel<'a>> IntoArg<'a> for T {
 }
 
 /// A value as an argument.
+#[inline]
 pub(crate) fn value_arg<'a, T: KernelType>(value: &T) -> Arg<'a> {
+    value_arg_of(const { &Passed::new::<T>(ArgumentKind::Value) }, value)
+}
+
+#[inline]
+fn value_arg_of<'a, T: KernelType>(passed: &'static Passed, value: &T) -> Arg<'a> {
+    let payload = match size_of::<T>() {
+        0..=8 => Payload::Word(value_words(value)[0]),
+        9..=16 => Payload::Words(value_words(value)),
+        _ => {
+            let bytes = value_bytes(value).into_boxed_slice();
+            Payload::Owned(Box::new(Owned::Bytes(bytes)))
+        }
+    };
     Arg {
-        signature: ArgSignature {
-            ty: T::FORM.digest(),
-            kind: ArgumentKind::Value,
-            facts: value_facts(value),
-        },
-        host: HostType::of::<T>(),
-        rust_name: std::any::type_name::<T>(),
-        field: None,
-        payload: Payload::Bytes(value_bytes(value)),
+        signature: ArgSignature::of(passed),
+        payload,
         device: None,
         uses: None,
     }
@@ -491,18 +699,22 @@ macro_rules! narrowed {
             type Args = $host;
 
             fn arg(value: $host) -> Arg<'a> {
-                let rust_name = stringify!($host);
+                let passed = const {
+                    &Passed {
+                        rust_name: || stringify!($host),
+                        ..Passed::new::<$kernel>(ArgumentKind::Value)
+                    }
+                };
                 match $kernel::try_from(value) {
-                    Ok(value) => Arg { rust_name, ..value_arg(&value) },
+                    Ok(value) => value_arg_of(passed, &value),
                     Err(_) => Arg {
-                        rust_name,
-                        payload: Payload::OutOfRange(OutOfRange {
+                        payload: Payload::Owned(Box::new(Owned::OutOfRange(OutOfRange {
                             value: value as i128,
-                            ty: rust_name,
+                            ty: stringify!($host),
                             range: i128::from($kernel::MIN)..=i128::from($kernel::MAX),
                             wider: stringify!($wider),
-                        }),
-                        ..value_arg(&$kernel::default())
+                        }))),
+                        ..value_arg_of(passed, &$kernel::default())
                     },
                 }
             }
@@ -524,30 +736,15 @@ narrowed! {
     isize => i32, or i64;
 }
 
-/// Facts about an integer of 32 or 64 bits.
-fn value_facts<T: Any>(value: &T) -> ArgFacts {
-    let value: &dyn Any = value;
-    let n = match value.downcast_ref::<u32>() {
-        Some(&n) => u64::from(n),
-        None if let Some(&n) = value.downcast_ref::<i32>() => i64::from(n) as u64,
-        None if let Some(&n) = value.downcast_ref::<u64>() => n,
-        None if let Some(&n) = value.downcast_ref::<i64>() => n as u64,
-        None => return ArgFacts::default(),
-    };
-    ArgFacts {
-        equal_one: n == 1,
-        divisible_by_16: n.is_multiple_of(16),
-        ..ArgFacts::default()
-    }
-}
-
 impl<'a, T: KernelType> IntoArg<'a> for &'a Buffer<T> {
+    #[inline]
     fn into_arg(self) -> Arg<'a> {
         slice_arg(self, false, Some(self.uses()))
     }
 }
 
 impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
+    #[inline]
     fn into_arg(self) -> Arg<'a> {
         let buffer: &'a Buffer<T> = self;
         slice_arg(buffer, true, Some(buffer.uses()))
@@ -561,26 +758,24 @@ pub(crate) fn shared_arg<T: KernelType>(buffer: &Arc<Buffer<T>>) -> Arg<'static>
 }
 
 /// The argument; whoever makes it says how long it borrows the buffer.
+#[inline]
 fn slice_arg<'a, T: KernelType>(
     buffer: &Buffer<T>,
     mutable: bool,
     uses: Option<&'a Uses>,
 ) -> Arg<'a> {
-    let (address, length) = (buffer.address(), buffer.len() as u64);
-    let facts = ArgFacts {
-        aligned_16: address.is_multiple_of(16),
-        wide: length > u64::from(u32::MAX),
-        ..ArgFacts::default()
+    let passed = match mutable {
+        true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
+        false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
     };
+    let (address, length) = (buffer.address(), buffer.len() as u64);
+    let aligned = u8::from(address.is_multiple_of(16)) * ArgFacts::ALIGNED_16;
+    let wide = u8::from(length > u64::from(u32::MAX)) * ArgFacts::WIDE;
     Arg {
         signature: ArgSignature {
-            ty: T::FORM.digest(),
-            kind: ArgumentKind::Slice { mutable },
-            facts,
+            facts: ArgFacts(aligned | wide),
+            ..ArgSignature::of(passed)
         },
-        host: HostType::of::<T>(),
-        rust_name: std::any::type_name::<T>(),
-        field: None,
         payload: Payload::Slice { address, length },
         device: Some(buffer.device_id()),
         uses,
@@ -616,10 +811,7 @@ fn slice_arg<'a, T: KernelType>(
 /// ```
 pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
     Arg {
-        signature: ArgSignature::OF_NONE,
-        host: HostType(&TypeForm::UNIT),
-        rust_name: std::any::type_name::<T>(),
-        field: None,
+        signature: ArgSignature::of(const { &Passed::later::<T>() }),
         payload: Payload::Host(value),
         device: None,
         uses: None,

@@ -27,6 +27,9 @@ pub use overlay::Overlays;
 pub use signature::SignatureChanged;
 pub(crate) use signature::{display_signature, same_signature};
 
+/// How often anything was redefined in this process, and one more. While it stays, every definition says what it did.
+static REDEFINITIONS: AtomicU64 = AtomicU64::new(1);
+
 /// What a definition says: one function, and what its calls refer to.
 #[derive(Clone, Debug)]
 pub struct Body {
@@ -95,6 +98,7 @@ impl Definition {
         signature::check_redefinition(&self.name, &current, &body)?;
         let previous = std::mem::replace(&mut *current, Arc::new(body));
         self.version.fetch_add(1, Ordering::Release);
+        REDEFINITIONS.fetch_add(1, Ordering::Release);
         drop(current);
         // Outside the lock: the last owner of a body may be the last owner of other definitions.
         drop(previous);
@@ -173,6 +177,8 @@ pub struct Snapshot {
     calls: Vec<Vec<usize>>,
     /// The sum of all versions.
     pub age: u64,
+    /// Which snapshot of this process it is.
+    number: u64,
     /// The content of all bodies, their names and which calls which.
     pub fingerprint: Fingerprint,
 }
@@ -212,6 +218,7 @@ impl Snapshot {
             return Ok(Arc::new(Snapshot {
                 root: root.clone(),
                 age: collected.versions.iter().sum(),
+                number: next_number(&SNAPSHOTS),
                 bodies: collected.bodies,
                 calls: collected.calls,
                 fingerprint,
@@ -234,6 +241,15 @@ impl Snapshot {
         let age: u64 = self.bodies.iter().map(|(d, _)| d.version()).sum();
         age == self.age
     }
+}
+
+/// How many kernels there have been in this process, and how many snapshots.
+static KERNELS: AtomicU64 = AtomicU64::new(0);
+static SNAPSHOTS: AtomicU64 = AtomicU64::new(0);
+
+/// The number of one more.
+fn next_number(of: &AtomicU64) -> u64 {
+    of.fetch_add(1, Ordering::Relaxed)
 }
 
 fn link_fingerprint(bodies: &[(Arc<Definition>, Arc<Body>)], calls: &[Vec<usize>]) -> Fingerprint {
@@ -334,6 +350,21 @@ pub struct CurrentSnapshot {
     /// With functions in the place of others. A snapshot keeps its kernel alive, so that whoever has the overlays
     /// keeps none: each goes with the kernel.
     overlaid: RwLock<Vec<OverlaidSnapshot>>,
+    /// Which of this process's kernels it is.
+    number: u64,
+    /// [`REDEFINITIONS`] when the latest snapshot was last seen to be current; 0 before.
+    seen_at: AtomicU64,
+    /// The number of the snapshot that was.
+    seen: AtomicU64,
+}
+
+/// What a kernel is at a moment, in two numbers of this process: as long as they stay, so does its content.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Content {
+    /// Which kernel it is.
+    pub kernel: u64,
+    /// Which snapshot of the kernel it is.
+    pub snapshot: u64,
 }
 
 #[derive(Debug)]
@@ -356,7 +387,44 @@ impl CurrentSnapshot {
             root,
             latest: RwLock::new(None),
             overlaid: RwLock::default(),
+            number: next_number(&KERNELS),
+            seen_at: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
         }
+    }
+
+    /// What the kernel is now, for the look-up of a launch: three loads of memory that launches only read, if nothing
+    /// was redefined since the last call.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::of`].
+    #[inline]
+    pub fn content(&self) -> Result<Content, RecursionError> {
+        let seen_at = self.seen_at.load(Ordering::Acquire);
+        let snapshot = match seen_at == REDEFINITIONS.load(Ordering::Acquire) {
+            true => self.seen.load(Ordering::Relaxed),
+            false => self.look_again()?,
+        };
+        Ok(Content {
+            kernel: self.number,
+            snapshot,
+        })
+    }
+
+    /// The number of a current snapshot. It was taken after the redefinitions that are noted with it, so that whoever
+    /// finds this note current has a number that is.
+    #[cold]
+    fn look_again(&self) -> Result<u64, RecursionError> {
+        let redefinitions = REDEFINITIONS.load(Ordering::Acquire);
+        let number = self.get()?.number;
+        // One writes at a time, so that the two stay together.
+        let _latest = self.latest.write();
+        if self.seen_at.load(Ordering::Relaxed) < redefinitions {
+            self.seen.store(number, Ordering::Relaxed);
+            self.seen_at.store(redefinitions, Ordering::Release);
+        }
+        Ok(number)
     }
 
     /// The fingerprint of a current snapshot, without holding on to it: what the look-up of a

@@ -316,6 +316,22 @@ pub(crate) fn defined_bytes<T: KernelType>(values: &[T]) -> Vec<u8> {
     values.iter().flat_map(value_bytes).collect()
 }
 
+/// The bytes of a value that has at most 16, as they lie in memory; padding and what follows is zeros.
+#[inline]
+pub(crate) fn value_words<T: KernelType>(value: &T) -> [u64; 2] {
+    let mut bytes = [0; 16];
+    let to = &mut bytes[..size_of::<T>()];
+    match const { T::FORM.is_dense() } {
+        // SAFETY: the value has no padding, by the contract of `KernelType`, so its bytes are initialized.
+        true => to.copy_from_slice(unsafe {
+            std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>())
+        }),
+        false => to.copy_from_slice(&value_bytes(value)),
+    }
+    let word = |at| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+    [word(0), word(8)]
+}
+
 /// The bytes of a value, padding replaced by zeros. Up to 16 take no allocation.
 pub(crate) fn value_bytes<T: KernelType>(value: &T) -> SmallVec<[u8; 16]> {
     let start: *const u8 = std::ptr::from_ref(value).cast();

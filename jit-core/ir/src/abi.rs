@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::{HiddenSource, Module, Passing};
 
-pub use args::{DeviceAddress, LaunchArg, LaunchArgs, LaunchScalar};
+pub use args::{DeviceAddress, LaunchArg, LaunchArgs, LaunchBlock, LaunchScalar};
 
 /// One value in the parameter block.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -24,11 +24,11 @@ use super::types::{ArrayLen, Scalar, StructData, Type, TypeData, TypeParam, Type
 pub struct TypeDigest(u128);
 
 impl TypeDigest {
-    /// What tells a part of a struct apart that is passed by itself: its type and its field's name.
-    #[must_use]
-    pub fn of_field(self, name: &str) -> TypeDigest {
-        let step = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
-        TypeDigest(name.bytes().fold(self.0, step))
+    /// One word of the digest, which is uniform, for hash tables.
+    #[doc(hidden)]
+    #[inline]
+    pub const fn leading_word(self) -> u64 {
+        self.0 as u64
     }
 }
 
@@ -43,9 +43,6 @@ impl TypeDigest {
         TypeDigest(bits)
     }
 }
-
-/// Of FNV-1a with 128 bits.
-const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 impl Hash for TypeDigest {
     /// One word, which is uniform: this is on the launch's hot path. Equality compares all of it.

@@ -494,7 +494,46 @@ fn within(
 }
 
 /// Checks a launch shape against a device's limits and a kernel's promises.
+#[inline]
 pub fn check_config(
+    config: &LaunchConfig,
+    limits: &LaunchLimits,
+    kernel: &KernelInfo,
+) -> Result<(), LaunchError> {
+    match is_possible(config, limits, kernel) {
+        true => Ok(()),
+        false => check_each(config, limits, kernel),
+    }
+}
+
+/// Whether a launch shape is one that [`check_each`] has nothing against: each launch asks.
+#[inline]
+fn is_possible(config: &LaunchConfig, limits: &LaunchLimits, kernel: &KernelInfo) -> bool {
+    // 0 is no number of blocks or threads, and less 1 it is more than any limit.
+    let within = |given: [u32; 3], most: [u32; 3]| {
+        (given[0].wrapping_sub(1) < most[0])
+            & (given[1].wrapping_sub(1) < most[1])
+            & (given[2].wrapping_sub(1) < most[2])
+    };
+    let [x, y, z] = config.block.to_array().map(u64::from);
+    let promised = kernel.launch_bounds.map_or(u32::MAX, |b| b.max_threads);
+    let threads = u64::from(limits.block_threads.min(promised));
+    // Numbers of threads that are within these bounds have a product of 64 bits.
+    let fits = |most: u32| most <= 1 << 21;
+    let [block_x, block_y, block_z] = limits.block;
+    within(config.grid.to_array(), limits.grid)
+        && within(config.block.to_array(), limits.block)
+        && fits(block_x | block_y | block_z)
+        && x * y * z <= threads
+        && kernel
+            .shared_bytes
+            .saturating_add(config.shared_bytes.into())
+            <= u64::from(limits.shared_bytes)
+}
+
+/// [`check_config`], one after the other.
+#[cold]
+fn check_each(
     config: &LaunchConfig,
     limits: &LaunchLimits,
     kernel: &KernelInfo,

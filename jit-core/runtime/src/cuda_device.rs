@@ -2,13 +2,11 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use parking_lot::RwLock;
-use smallvec::SmallVec;
 
 use kiln_ir::abi::{DeviceAddress, LaunchArgs};
 use kiln_ir::code::{Code, CompiledKernel, KernelInfo, PtxCode};
@@ -324,20 +322,10 @@ pub(super) fn launch_in(
         ));
     };
     args.put_fault_channel(DeviceAddress(channel));
-    let slots = &args.layout().slots;
-    let base: *mut c_void = args.bytes_mut().as_mut_ptr().cast();
-    let mut pointers: SmallVec<[*mut c_void; 32]> = slots
-        .iter()
-        .map(|s| base.wrapping_byte_add(s.offset as usize))
-        .collect();
     let (grid, block) = (config.grid.to_array(), config.block.to_array());
-    // SAFETY: one pointer a slot of the kernel's parameter layout, each into `args`, which
-    // holds that slot's bytes; the driver copies them before it returns. Buffers behind
-    // addresses live at least until they are dropped, which is ordered behind their uses.
-    unsafe {
-        let params = pointers.as_mut_ptr();
-        context.launch(function, grid, block, config.shared_bytes, stream, params)?;
-    }
+    // SAFETY: the arguments have the kernel's parameter layout. Buffers behind addresses live at least until they are
+    // dropped, which is ordered behind their uses.
+    unsafe { context.launch_with(function, grid, block, config.shared_bytes, stream, args)? };
     Ok(())
 }
 

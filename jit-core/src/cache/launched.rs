@@ -34,6 +34,11 @@ impl<'a> Consts<'a> {
         }
     }
 
+    /// None, which is what most kernels have.
+    fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     pub(crate) fn iter(self) -> impl Iterator<Item = (&'a str, i128)> {
         let (bound, given) = match self {
             Consts::Bound(list) => (list, &[][..]),
@@ -55,9 +60,15 @@ impl<'a> Consts<'a> {
         }
     }
 
-    fn same(self, other: Consts<'_>) -> bool {
+    #[inline]
+    pub(super) fn same(self, other: Consts<'_>) -> bool {
+        self.len() == other.len() && (self.is_empty() || self.same_each(other))
+    }
+
+    #[inline(never)]
+    fn same_each(self, other: Consts<'_>) -> bool {
         let known = |(name, value)| other.iter().any(|o| o == (name, value));
-        self.len() == other.len() && (self.len() == 0 || self.iter().all(known))
+        self.iter().all(known)
     }
 }
 
@@ -79,7 +90,7 @@ impl<'a> Signatures<'a> {
             Signatures::Kept(kept) => (kept, &[][..], false),
             Signatures::Of { args, facts } => (&[][..], args, facts),
         };
-        let of = move |arg: &Arg<'_>| arg.signature().keeping_facts(facts);
+        let of = move |arg: &Arg<'_>| arg.signature_keeping(facts);
         kept.iter().copied().chain(args.iter().map(of))
     }
 
@@ -87,25 +98,75 @@ impl<'a> Signatures<'a> {
         match self {
             Signatures::Kept(kept) => kept.iter().for_each(|signature| signature.hash(state)),
             Signatures::Of { args, facts } => {
-                let mut of = |arg: &Arg<'_>| arg.signature().keeping_facts(facts).hash(state);
+                let mut of = |arg: &Arg<'_>| arg.signature_keeping(facts).hash(state);
                 args.iter().for_each(&mut of);
             }
+        }
+    }
+
+    /// Whether these are the signatures.
+    fn are(self, kept: &[ArgSignature]) -> bool {
+        match self {
+            Signatures::Kept(own) => own == kept,
+            Signatures::Of { args, facts } => are_signatures(args, kept, facts),
         }
     }
 
     fn same(self, other: Signatures<'_>) -> bool {
         match (self, other) {
             // What a look-up compares.
-            (Signatures::Kept(kept), Signatures::Of { args, facts })
-            | (Signatures::Of { args, facts }, Signatures::Kept(kept)) => {
-                let mut pairs = kept.iter().zip(args);
-                let same = |(kept, arg): (&ArgSignature, &Arg<'_>)| {
-                    *kept == arg.signature().keeping_facts(facts)
-                };
-                kept.len() == args.len() && pairs.all(same)
-            }
+            (Signatures::Kept(kept), of @ Signatures::Of { .. })
+            | (of @ Signatures::Of { .. }, Signatures::Kept(kept)) => of.are(kept),
             _ => self.iter().eq(other.iter()),
         }
+    }
+}
+
+/// Whether arguments have these signatures.
+fn are_signatures(args: &[Arg<'_>], signatures: &[ArgSignature], facts: bool) -> bool {
+    let mut pairs = signatures.iter().zip(args);
+    let same =
+        |(signature, arg): (&ArgSignature, &Arg<'_>)| *signature == arg.signature_keeping(facts);
+    signatures.len() == args.len() && pairs.all(same)
+}
+
+/// The signatures that the arguments of launches are compared with, again and again.
+#[derive(Clone)]
+pub(crate) struct KeptSignatures {
+    list: Box<[ArgSignature]>,
+    facts: bool,
+    /// Whether they can be compared one by one in a few instructions.
+    is_plain: bool,
+}
+
+impl KeptSignatures {
+    /// Those of arguments, with the facts about values or without.
+    pub(crate) fn of(args: &[Arg<'_>], facts: bool) -> KeptSignatures {
+        let list: Box<[_]> = args
+            .iter()
+            .map(|arg| arg.signature_keeping(facts))
+            .collect();
+        KeptSignatures {
+            is_plain: !facts && list.iter().all(ArgSignature::is_plain),
+            list,
+            facts,
+        }
+    }
+
+    /// Whether arguments have these signatures.
+    #[inline]
+    pub(crate) fn are_of(&self, args: &[Arg<'_>]) -> bool {
+        let mut pairs = self.list.iter().zip(args);
+        let at_once = self.is_plain
+            && self.list.len() == args.len()
+            && pairs.all(|(signature, arg)| arg.is_at_once(signature));
+        at_once || self.are_alike(args)
+    }
+
+    /// Types of two libraries of a process that are one to the IR, views, facts about values.
+    #[cold]
+    fn are_alike(&self, args: &[Arg<'_>]) -> bool {
+        are_signatures(args, &self.list, self.facts)
     }
 }
 

@@ -9,6 +9,9 @@
 //! The legal map does the same for what all shapes of block have in common. What no map has is looked for on
 //! disk (`disk`) before it is compiled.
 //!
+//! Before the maps is what each thread launched before (`ready.rs`), which is where launches look first. It holds on to
+//! code as the launch map does, and is the smaller of the two: what it has not is in the map.
+//!
 //! All hold `Arc<OnceCell>`: whoever comes first compiles, whoever comes meanwhile waits for the
 //! same result, and no map guard is held while compiling. A failed compilation leaves the cell
 //! empty, so an error is not cached, but for those that cost the process a thread (`failed.rs`).
@@ -17,9 +20,11 @@ pub(crate) mod disk;
 mod failed;
 mod key;
 mod launched;
+mod ready;
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,7 +45,9 @@ pub use disk::{CacheFolder, DiskCache};
 pub(crate) use failed::FailedCompiles;
 pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
-pub(crate) use launched::{Consts, Launched, Signatures};
+pub(crate) use launched::{Consts, KeptSignatures, Launched, Signatures};
+use ready::Ready;
+pub(crate) use ready::{Hit, ReadyLaunch};
 
 /// Code ready to launch on one device.
 pub(crate) struct LoadedKernel {
@@ -52,6 +59,24 @@ pub(crate) struct LoadedKernel {
 pub(crate) struct Specialized {
     info: Arc<KernelInfo>,
     code: SpecializedCode,
+}
+
+/// Code for a shape of block, held on to only where it is one of several.
+pub(crate) enum Found<'a> {
+    Whole(&'a LoadedKernel),
+    OfBlock(Arc<LoadedKernel>),
+}
+
+impl Deref for Found<'_> {
+    type Target = LoadedKernel;
+
+    #[inline]
+    fn deref(&self) -> &LoadedKernel {
+        match self {
+            Found::Whole(loaded) => loaded,
+            Found::OfBlock(loaded) => loaded,
+        }
+    }
 }
 
 enum SpecializedCode {
@@ -107,11 +132,29 @@ impl Specialized {
         &self.info
     }
 
+    /// Whether there is code for each shape of block.
+    pub(crate) fn is_by_block(&self) -> bool {
+        matches!(self.code, SpecializedCode::ByBlock { .. })
+    }
+
     /// The code for blocks of a shape, if it is there.
-    pub(crate) fn find(&self, block: Dim3) -> Option<Arc<LoadedKernel>> {
+    #[inline]
+    pub(crate) fn find(&self, block: Dim3) -> Option<Found<'_>> {
         match &self.code {
-            SpecializedCode::Whole(loaded) => Some(loaded.clone()),
-            SpecializedCode::ByBlock { shapes, .. } => shapes.read().get(&block)?.get().cloned(),
+            SpecializedCode::Whole(loaded) => Some(Found::Whole(loaded)),
+            SpecializedCode::ByBlock { shapes, .. } => {
+                let loaded = shapes.read().get(&block)?.get().cloned();
+                loaded.map(Found::OfBlock)
+            }
+        }
+    }
+
+    /// [`Specialized::find`], to be kept.
+    fn find_owned(&self, block: Dim3) -> Option<Arc<LoadedKernel>> {
+        match (&self.code, self.find(block)?) {
+            (_, Found::OfBlock(loaded)) => Some(loaded),
+            (SpecializedCode::Whole(loaded), _) => Some(loaded.clone()),
+            _ => None,
         }
     }
 
@@ -169,6 +212,8 @@ type LaunchMap = DashMap<LaunchKey, SpecializedCell, WordHash>;
 #[derive(Default)]
 pub(crate) struct KernelCache {
     launches: LaunchMap,
+    /// What threads found there.
+    ready: Ready,
     legal: DashMap<[u8; 32], Arc<OnceCell<Arc<LegalJob>>>>,
     code: DashMap<[u8; 32], Arc<OnceCell<Arc<CompiledKernel>>>>,
     /// What LLVM could not go on with, by the digest of the key.
@@ -183,12 +228,34 @@ pub(crate) struct KernelCache {
 }
 
 impl KernelCache {
-    /// The code for a launch, if it is there. The hot path: no allocation, no IR.
-    pub(crate) fn get(&self, launched: &Launched<'_>, block: Dim3) -> Option<Arc<LoadedKernel>> {
+    /// What this thread launched before and launches again. The hot path: no allocation, no IR.
+    #[inline]
+    pub(crate) fn ready(&self, launch: &ReadyLaunch<'_>) -> Option<Arc<Hit>> {
+        self.ready.get(launch)
+    }
+
+    /// Has [`KernelCache::ready`] find the code for a launch.
+    pub(crate) fn keep_ready(
+        &self,
+        launch: &ReadyLaunch<'_>,
+        specialized: &Specialized,
+        loaded: &Arc<LoadedKernel>,
+    ) {
+        self.ready.put(launch, specialized, loaded);
+    }
+
+    /// The kernel of a launch with its code, if they are there: no allocation, no IR.
+    pub(crate) fn get(
+        &self,
+        launched: &Launched<'_>,
+        block: Dim3,
+    ) -> Option<(Arc<Specialized>, Arc<LoadedKernel>)> {
         let launched: &(dyn AsLaunched + '_) = launched;
         let entry = self.launches.get(launched);
         let specialized = entry.as_ref().and_then(|cell| cell.value().get());
-        self.counted(specialized.and_then(|kernel| kernel.find(block)))
+        let found =
+            specialized.and_then(|kernel| Some((kernel.clone(), kernel.find_owned(block)?)));
+        self.counted(found)
     }
 
     /// The specialized kernel of a launch, if it is there.
@@ -279,7 +346,7 @@ impl KernelCache {
     /// How often the cache was asked, and what it had.
     pub(crate) fn stats(&self) -> CacheStats {
         CacheStats {
-            hits: self.hits.load(Ordering::Relaxed),
+            hits: self.hits.load(Ordering::Relaxed) + self.ready.hits(),
             misses: self.misses.load(Ordering::Relaxed),
             code_hits: self.code_hits.load(Ordering::Relaxed),
             compiles: self.compiles.load(Ordering::Relaxed),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::Jit;
-use crate::cache::{CacheKey, Consts, Launched, LoadedKernel, Request, Signatures, Specialized};
+use crate::cache::{
+    CacheKey, Consts, Launched, LoadedKernel, ReadyLaunch, Request, Signatures, Specialized,
+};
 use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{CompiledKernel, KernelInfo};
@@ -12,55 +14,62 @@ use kiln_compiler::definition::{Fingerprint, Snapshot};
 use kiln_compiler::error::{CompileError, Error, Result};
 use kiln_compiler::hook::{HookContext, HookError, HookErrorKind, HookPoint, at};
 use kiln_compiler::job::{CompileJob, KernelIdentity, LegalJob};
-use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
+use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError, check_config};
 use kiln_compiler::runtime::{CodeFacts, DeviceError, LoadedCode};
 use kiln_compiler::specialize::{ParamSpec, Specialization, bind, specialize};
 use kiln_compiler::under_way::{Compilation, Made, UnderWay};
 
 impl Jit {
-    /// The code for a launch.
+    /// How this thread looks up what it launched before; `None` where hooks say what kernels call, which redefinitions
+    /// do not tell.
+    #[inline]
+    pub(super) fn ready_launch<'a>(
+        &self,
+        kernel: &Kernel,
+        consts: Consts<'a>,
+        block: Option<Dim3>,
+        args: &'a [Arg<'a>],
+    ) -> Result<Option<ReadyLaunch<'a>>> {
+        if self.0.overlaid.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(ReadyLaunch {
+            content: kernel.content()?,
+            consts,
+            args,
+            facts: self.0.options.specialize_facts,
+            block,
+        }))
+    }
+
+    /// The code for a launch that this thread has not made before. A kernel with const arguments that a launch gives
+    /// is made only where the map of all has none.
+    #[cold]
     pub(super) fn loaded(
         &self,
         kernel: &Kernel,
+        consts: Consts<'_>,
         config: &LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<Arc<LoadedKernel>> {
-        let consts = Consts::Bound(kernel.consts());
+        // Before the look-up: what is kept under these numbers is of this content or a later one.
+        let ready = self.ready_launch(kernel, consts, Some(config.block), args)?;
         let launched = self.launched(self.fingerprint(kernel)?, consts, args);
-        match self.0.cache.get(&launched, config.block) {
-            Some(loaded) => Ok(loaded),
-            None => self.load(kernel, config, args),
+        let (specialized, loaded) = match self.0.cache.get(&launched, config.block) {
+            Some(found) => found,
+            None => {
+                let specialized = match consts {
+                    Consts::Bound(_) => self.specialized(kernel, args)?,
+                    Consts::Given(given) => self.specialized(&with_consts(kernel, given), args)?,
+                };
+                let loaded = self.code_for(&specialized, config)?;
+                (specialized, loaded)
+            }
+        };
+        if let Some(ready) = ready {
+            self.0.cache.keep_ready(&ready, &specialized, &loaded);
         }
-    }
-
-    /// The code for a launch of a kernel without const arguments of its own. One that has them is made
-    /// only where the look-up finds none.
-    pub(super) fn loaded_with(
-        &self,
-        kernel: &Kernel,
-        consts: &[(&str, i128)],
-        config: &LaunchConfig,
-        args: &[Arg<'_>],
-    ) -> Result<Arc<LoadedKernel>> {
-        let launched = self.launched(self.fingerprint(kernel)?, Consts::Given(consts), args);
-        if kernel.consts().is_empty()
-            && let Some(loaded) = self.0.cache.get(&launched, config.block)
-        {
-            return Ok(loaded);
-        }
-        let bind = |kernel: Kernel, &(name, value): &(&str, i128)| kernel.with_const(name, value);
-        self.load(&consts.iter().fold(kernel.clone(), bind), config, args)
-    }
-
-    #[cold]
-    fn load(
-        &self,
-        kernel: &Kernel,
-        config: &LaunchConfig,
-        args: &[Arg<'_>],
-    ) -> Result<Arc<LoadedKernel>> {
-        let specialized = self.specialized(kernel, args)?;
-        self.code_for(&specialized, config)
+        Ok(loaded)
     }
 
     /// The code of a specialized kernel for a launch.
@@ -248,16 +257,16 @@ impl Jit {
     /// aliased by no other argument, unless both are read-only. Alignment is always compiled in: devices give whole
     /// buffers more than enough, so it makes one specialization of a kernel in all programs but odd ones.
     fn param_spec(&self, arg: &Arg<'_>) -> ParamSpec {
-        let facts = arg.signature().facts;
+        let facts = arg.signature().facts();
         let mut spec = ParamSpec {
-            wide: facts.wide,
-            align: if facts.aligned_16 { 16 } else { 0 },
+            wide: facts.wide(),
+            align: if facts.aligned_16() { 16 } else { 0 },
             noalias: true,
             ..ParamSpec::default()
         };
         if self.0.options.specialize_facts {
-            spec.divisor = if facts.divisible_by_16 { 16 } else { 0 };
-            spec.equal_one = facts.equal_one;
+            spec.divisor = if facts.divisible_by_16() { 16 } else { 0 };
+            spec.equal_one = facts.equal_one();
         }
         spec
     }
@@ -329,6 +338,12 @@ impl Jit {
             position,
         })?)
     }
+}
+
+/// A kernel with const arguments that a launch gives.
+pub(super) fn with_consts(kernel: &Kernel, consts: &[(&str, i128)]) -> Kernel {
+    let bind = |kernel: Kernel, &(name, value): &(&str, i128)| kernel.with_const(name, value);
+    consts.iter().fold(kernel.clone(), bind)
 }
 
 /// Why a device does not load code: it may be for a machine that a hook has asked for.

@@ -20,7 +20,9 @@ mod submit;
 use std::sync::Arc;
 
 use crate::cache::disk::Disk;
-use crate::cache::{CacheStats, Consts, DiskCache, KernelCache, RecompileReport, Specialized};
+use crate::cache::{
+    CacheStats, Consts, DiskCache, KeptSignatures, KernelCache, RecompileReport, Specialized,
+};
 use crate::inspect::{Inspection, Recorder};
 pub use builder::JitBuilder;
 use kiln_compiler::args::{Arg, Converted};
@@ -28,13 +30,13 @@ use kiln_compiler::build::Kernel;
 use kiln_compiler::error::Result;
 use kiln_compiler::front::{AsKernel, LazyKernel};
 use kiln_compiler::hook::{HookPoint, HookSet};
-use kiln_compiler::launch::{Dim3, LaunchConfig, check_block};
+use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchLimits, check_block};
 pub use kiln_compiler::runtime::Global;
-use kiln_compiler::runtime::{Buffer, Device, Event, Globals};
+use kiln_compiler::runtime::{Buffer, Device, DeviceId, Event, Globals};
 use kiln_compiler::target::Target;
 use kiln_compiler::under_way::Made;
 use kiln_compiler::value::KernelType;
-use load::{identity, type_forms};
+use load::{identity, type_forms, with_consts};
 pub use options::JitOptions;
 use overlaid::Overlaid;
 pub use prepared::Prepared;
@@ -75,6 +77,9 @@ pub struct Jit(Arc<State>, Option<Arc<Taken>>);
 
 struct State {
     device: Device,
+    /// Of the device, which tells them through its backend.
+    id: DeviceId,
+    limits: LaunchLimits,
     hooks: HookSet,
     observes_launches: bool,
     /// `None` where hooks put no function in the place of another.
@@ -118,8 +123,11 @@ impl Jit {
         let overlaid = Overlaid::of(&hooks, &target);
         let cache = KernelCache::default();
         let disk = kept::disk(&options, &hooks, &target);
+        let (id, limits) = (device.info().id, device.info().limits.clone());
         let state = State {
             device,
+            id,
+            limits,
             hooks,
             observes_launches,
             overlaid,
@@ -362,13 +370,44 @@ impl Jit {
         config: LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
-        let converted = self.convert(&|| kernel.name(), args)?;
-        let args = converted.as_ref().map_or(args, Converted::args);
-        let loaded = match consts {
-            [] => self.loaded(kernel, &config, args)?,
-            _ => self.loaded_with(kernel, consts, &config, args)?,
+        let consts = match consts {
+            [] => Consts::Bound(kernel.consts()),
+            // It has those besides that it was given before: together they are another kernel's.
+            given if !kernel.consts().is_empty() => {
+                return self.launch_kernel(&with_consts(kernel, given), &[], config, args);
+            }
+            given => Consts::Given(given),
         };
-        self.launch_loaded(&loaded, &config, args)
+        // What was launched before has no argument that is to be converted.
+        if let Some(launch) = self.ready_launch(kernel, consts, Some(config.block), args)?
+            && let Some(hit) = self.0.cache.ready(&launch)
+        {
+            return self.launch_loaded(&hit.loaded, &config, args);
+        }
+        self.launch_again(kernel, consts, &config, args)
+    }
+
+    /// The launch of what this thread has not launched before, and of what is converted.
+    #[cold]
+    fn launch_again(
+        &self,
+        kernel: &Kernel,
+        consts: Consts<'_>,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let Some(converted) = self.convert(&|| kernel.name(), args)? else {
+            let loaded = self.loaded(kernel, consts, config, args)?;
+            return self.launch_loaded(&loaded, config, args);
+        };
+        let args = converted.args();
+        if let Some(launch) = self.ready_launch(kernel, consts, Some(config.block), args)?
+            && let Some(hit) = self.0.cache.ready(&launch)
+        {
+            return self.launch_loaded(&hit.loaded, config, args);
+        }
+        let loaded = self.loaded(kernel, consts, config, args)?;
+        self.launch_loaded(&loaded, config, args)
     }
 
     /// Compiles and loads a kernel for arguments of these types, and gives it back ready: its
@@ -401,11 +440,14 @@ impl Jit {
         let kernel = kernel.as_kernel()?;
         let converted = self.convert(&|| kernel.name(), args)?;
         let args = converted.as_ref().map_or(args, Converted::args);
+        let facts = self.0.options.specialize_facts;
         let signature = args.iter().map(|a| a.signature()).collect();
+        let looked_up = KeptSignatures::of(args, facts);
         Ok(Prepared {
             jit: self.clone(),
             specialized: self.prepare(kernel, args)?,
             signature,
+            looked_up,
             types: type_forms(args),
         })
     }
@@ -567,6 +609,11 @@ impl Jit {
     #[doc(hidden)]
     pub fn look_up(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<bool> {
         let consts = Consts::Bound(kernel.consts());
+        if let Some(launch) = self.ready_launch(kernel, consts, None, args)?
+            && self.0.cache.ready(&launch).is_some()
+        {
+            return Ok(true);
+        }
         let launched = self.launched(self.fingerprint(kernel)?, consts, args);
         Ok(self.0.cache.find(&launched).is_some())
     }

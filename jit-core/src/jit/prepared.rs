@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::load::type_forms;
 use super::{Jit, Stream};
-use crate::cache::Specialized;
+use crate::cache::{KeptSignatures, Specialized};
 use kiln_compiler::args::{Arg, ArgSignature, Converted, Unfit};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::Result;
@@ -38,7 +36,9 @@ use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
 pub struct Prepared {
     pub(super) jit: Jit,
     pub(super) specialized: Arc<Specialized>,
-    pub(super) signature: SmallVec<[ArgSignature; 8]>,
+    pub(super) signature: Box<[ArgSignature]>,
+    /// The signature as launches are looked up by it.
+    pub(super) looked_up: KeptSignatures,
     pub(super) types: String,
 }
 
@@ -79,6 +79,7 @@ impl Prepared {
             jit: self.jit.in_stream(stream)?,
             specialized: self.specialized.clone(),
             signature: self.signature.clone(),
+            looked_up: self.looked_up.clone(),
             types: self.types.clone(),
         })
     }
@@ -102,15 +103,27 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::launch`].
     pub fn launch_with(&self, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        // What is to be converted is of no type that a kernel is prepared for.
+        if self.looked_up.are_of(args)
+            && let Some(loaded) = self.specialized.find(config.block)
+        {
+            return self.jit.launch_loaded(&loaded, &config, args);
+        }
+        self.launch_others(&config, args)
+    }
+
+    /// The launch with arguments that are not quite those it was prepared for, or for another block.
+    #[cold]
+    fn launch_others(&self, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
         let name = || self.specialized.info().name.clone();
         let converted = self.jit.convert(&name, args)?;
         let args = converted.as_ref().map_or(args, Converted::args);
         self.accepts(args)?;
-        let loaded = match self.specialized.find(config.block) {
-            Some(loaded) => loaded,
-            None => self.jit.code_for(&self.specialized, &config)?,
-        };
-        self.jit.launch_loaded(&loaded, &config, args)
+        if let Some(loaded) = self.specialized.find(config.block) {
+            return self.jit.launch_loaded(&loaded, config, args);
+        }
+        let loaded = self.jit.code_for(&self.specialized, config)?;
+        self.jit.launch_loaded(&loaded, config, args)
     }
 
     /// Whether the kernel was prepared for arguments like these: of the same types, of which as much is known as was

@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 use super::Jit;
 use super::hidden::Held;
 use crate::cache::LoadedKernel;
-use kiln_compiler::abi::{LaunchArgs, ParamKind};
-use kiln_compiler::args::{Arg, OutOfRange, Payload};
+use kiln_compiler::abi::{LaunchArgs, LaunchBlock, ParamKind};
+use kiln_compiler::args::{Arg, OutOfRange, Owned, Payload};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::compile::failed;
 use kiln_compiler::error::{Error, Result};
@@ -45,8 +45,38 @@ impl Jit {
         args: &[Arg<'_>],
     ) -> Result<()> {
         let info = &loaded.compiled.info;
-        check_config(config, &self.0.device.info().limits, info)?;
-        let mut params = LaunchArgs::new(&info.layout);
+        check_config(config, &self.0.limits, info)?;
+        // To clear as much takes a few instructions.
+        let mut zeros = [0; 256];
+        match LaunchArgs::in_zeros(&info.layout, &mut zeros) {
+            Some(params) => self.launch_in(loaded, config, args, params),
+            None => self.launch_large(loaded, config, args),
+        }
+    }
+
+    /// The launch of a kernel with many arguments.
+    #[cold]
+    fn launch_large(
+        &self,
+        loaded: &LoadedKernel,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let mut block = LaunchBlock::new();
+        let params = LaunchArgs::new(&loaded.compiled.info.layout, &mut block);
+        self.launch_in(loaded, config, args, params)
+    }
+
+    /// The launch with a block for what it passes.
+    #[inline]
+    fn launch_in(
+        &self,
+        loaded: &LoadedKernel,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+        mut params: LaunchArgs<'_>,
+    ) -> Result<()> {
+        let info = &loaded.compiled.info;
         // Freed at the end; freeing waits for the launch that uses them.
         let copies = self.pack(info, args, &mut params)?;
         let used = Used {
@@ -104,54 +134,82 @@ impl Jit {
     }
 
     /// Packs the parameter block. What comes back is passed by reference, and has to live as long as the launch.
+    #[inline]
     fn pack(
         &self,
         info: &KernelInfo,
         args: &[Arg<'_>],
         params: &mut LaunchArgs<'_>,
     ) -> Result<SmallVec<[Buffer<u8>; 0]>> {
-        let device = self.0.device.info().id;
+        let device = self.0.id;
         let mut copies = SmallVec::new();
+        let block = params.bytes_mut();
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
-            if arg.device().is_some_and(|owner| owner != device) {
-                return Err(foreign_buffer(info, position, arg, self).into());
-            }
             match (arg.payload(), kind) {
-                (Payload::Bytes(bytes), ParamKind::Value(slot)) => {
-                    params.put(*slot, bytes);
-                }
+                (Payload::Word(word), ParamKind::Value(slot)) => slot.write_number(block, *word),
                 (
                     Payload::Slice { address, length },
                     ParamKind::Slice {
                         address: a,
                         length: l,
                     },
-                ) => {
-                    params.put_number(*a, *address);
-                    params.put_number(*l, *length);
+                ) if arg.device() == Some(device) => {
+                    a.write_number(block, *address);
+                    l.write_number(block, *length);
                 }
-                (Payload::Slice { address, .. }, ParamKind::Value(slot)) => {
-                    params.put_number(*slot, *address);
-                }
-                (Payload::Bytes(bytes), ParamKind::Reference { address, .. }) => {
-                    let copy = Buffer::from_slice(&self.0.device, bytes)?;
-                    params.put_number(*address, copy.address());
-                    copies.push(copy);
-                }
-                (Payload::OutOfRange(number), _) => {
-                    return Err(out_of_range(info, position, number).into());
-                }
-                _ => {
-                    return Err(Error::Internal(
-                        "an argument that binding accepted has no slot",
-                    ));
-                }
+                _ => self.pack_other(info, position, (arg, kind), block, &mut copies)?,
             }
         }
         Ok(copies)
     }
 
+    /// Packs an argument that is neither a number nor a slice of this device, which few are: what each launch goes
+    /// through stays short.
+    #[cold]
+    fn pack_other(
+        &self,
+        info: &KernelInfo,
+        position: usize,
+        (arg, kind): (&Arg<'_>, &ParamKind),
+        block: &mut [u8],
+        copies: &mut SmallVec<[Buffer<u8>; 0]>,
+    ) -> Result<()> {
+        if arg.device().is_some_and(|owner| owner != self.0.id) {
+            return Err(foreign_buffer(info, position, arg, self).into());
+        }
+        const NO_SLOT: Error = Error::Internal("an argument that binding accepted has no slot");
+        if let Payload::Owned(owned) = arg.payload()
+            && let Owned::OutOfRange(number) = &**owned
+        {
+            return Err(out_of_range(info, position, number).into());
+        }
+        match (arg.payload(), kind) {
+            (Payload::Slice { address, .. }, ParamKind::Value(slot)) => {
+                slot.write_number(block, *address);
+            }
+            (value, ParamKind::Value(slot)) => {
+                let bytes = value.bytes(slot.size as usize).ok_or(NO_SLOT)?;
+                block[slot.range()].copy_from_slice(&bytes);
+            }
+            (value, ParamKind::Reference { address, bytes }) => {
+                let bytes = value.bytes(*bytes as usize).ok_or(NO_SLOT)?;
+                address.write_number(block, self.copy_of(&bytes, copies)?);
+            }
+            (_, ParamKind::Slice { .. }) => return Err(NO_SLOT),
+        }
+        Ok(())
+    }
+
+    /// The address of a copy on the device, which is kept among the others.
+    fn copy_of(&self, bytes: &[u8], copies: &mut SmallVec<[Buffer<u8>; 0]>) -> Result<u64> {
+        let copy = Buffer::from_slice(&self.0.device, bytes)?;
+        let address = copy.address();
+        copies.push(copy);
+        Ok(address)
+    }
+
     /// Hands the launch to the stream, behind what other streams did with the buffers that it uses.
+    #[inline]
     fn submit(
         &self,
         loaded: &LoadedKernel,

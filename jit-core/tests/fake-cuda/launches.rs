@@ -50,18 +50,31 @@ pub unsafe extern "C" fn cuLaunchKernel(
         let size = [gx, gy, gz, bx, by, bz];
         let most = [i32::MAX as u32, 65535, 65535, 1024, 1024, 64];
         let outside = size.iter().zip(most).any(|(n, most)| *n == 0 || *n > most);
-        if outside || threads > 1024 || shared as c_int > *shared_limit || !extra.is_null() {
+        if outside || threads > 1024 || shared as c_int > *shared_limit {
             return 1;
         }
         if threads > 512 {
             return 701;
         }
-        let first = if params.is_null() {
-            0
-        } else {
-            // SAFETY: the block of parameters has at least 8 bytes from the first on, that of the fault channel
-            // among them.
-            unsafe { (*params).cast::<u64>().read_unaligned() }
+        // SAFETY: a launch gives pointers, or the words 1 and 2 before a block and the address of its size. The block
+        // of parameters has at least 8 bytes from the first on, that of the fault channel among them.
+        let first = unsafe {
+            match (params.is_null(), extra.is_null()) {
+                (true, true) => 0,
+                (false, true) => (*params).cast::<u64>().read_unaligned(),
+                (true, false) => {
+                    let extra = extra.cast::<[usize; 5]>().read();
+                    if (extra[0], extra[2], extra[4]) != (1, 2, 0) {
+                        return 1;
+                    }
+                    let size = *(extra[3] as *const usize);
+                    match size < 8 {
+                        true => 0,
+                        false => (extra[1] as *const u64).read_unaligned(),
+                    }
+                }
+                (false, false) => return 1,
+            }
         };
         // SAFETY: the kernel has slices, each of which is an address and a length, and behind them the fault channel.
         let param = |at| unsafe { (*params.wrapping_add(at)).cast::<u64>().read_unaligned() };

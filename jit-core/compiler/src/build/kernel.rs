@@ -4,7 +4,7 @@ use std::panic::Location as RustLocation;
 use std::sync::Arc;
 
 use crate::definition::{
-    Body, CurrentSnapshot, Definition, Fingerprint, ModuleError, Overlays, Snapshot,
+    Body, Content, CurrentSnapshot, Definition, Fingerprint, ModuleError, Overlays, Snapshot,
 };
 use crate::error::Error;
 use crate::ir::{
@@ -270,6 +270,13 @@ impl Kernel {
     #[inline]
     pub fn fingerprint(&self) -> Result<Fingerprint, Error> {
         Ok(self.snapshot.fingerprint()?)
+    }
+
+    /// What the kernel with everything it calls is now, in numbers of this process.
+    #[doc(hidden)]
+    #[inline]
+    pub fn content(&self) -> Result<Content, Error> {
+        Ok(self.snapshot.content()?)
     }
 
     /// The kernel with everything it calls, as of now. Costs a few atomic loads if nothing was

@@ -249,7 +249,7 @@ impl<'a> HiddenArguments<'a> {
 fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenError> {
     let name = || info.name.clone();
     let is_address = matches!(arg.payload(), Payload::Slice { .. });
-    if info.element != Some(arg.signature().ty) || info.is_address != is_address {
+    if info.element != Some(arg.signature().ty()) || info.is_address != is_address {
         return Err(HiddenError::Type {
             name: name(),
             declared: info.ty.clone(),
@@ -317,7 +317,6 @@ impl Given {
         for (place, value) in &self.0 {
             let info = &kernel.hidden[*place];
             match (&info.passed, value.arg.payload()) {
-                (Some(ParamKind::Value(slot)), Payload::Bytes(bytes)) => block.put(*slot, bytes),
                 (Some(ParamKind::Value(slot)), Payload::Slice { address, .. }) => {
                     block.put_number(*slot, *address);
                 }
@@ -331,8 +330,15 @@ impl Given {
                     block.put_number(*address, *at);
                     block.put_number(*length, *len);
                 }
-                (Some(ParamKind::Reference { address, .. }), Payload::Bytes(bytes)) => {
-                    block.put_number(*address, copy(bytes)?);
+                (Some(ParamKind::Value(slot)), value) => {
+                    if let Some(bytes) = value.bytes(slot.size as usize) {
+                        block.put(*slot, &bytes);
+                    }
+                }
+                (Some(ParamKind::Reference { address, bytes }), value) => {
+                    if let Some(bytes) = value.bytes(*bytes as usize) {
+                        block.put_number(*address, copy(&bytes)?);
+                    }
                 }
                 // One that the kernel does not read; the types were compared when it was given.
                 _ => {}

@@ -11,10 +11,41 @@ pub struct DeviceAddress(pub u64);
 
 /// What a launch passes, in one block of bytes as the kernel's [`ParamLayout`] has it. Padding, and what
 /// nobody has written, is zeros.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct LaunchArgs<'a> {
     layout: &'a ParamLayout,
-    block: SmallVec<[u8; 256]>,
+    block: &'a mut [u8],
+}
+
+/// The memory of a parameter block, which no launch of some hundred arguments allocates.
+pub type LaunchBlock = SmallVec<[u8; 2048]>;
+
+impl ParamSlot {
+    #[cold]
+    fn write_low_bytes(self, block: &mut [u8], number: u64) {
+        block[self.range()].copy_from_slice(&number.to_le_bytes()[..self.size as usize]);
+    }
+
+    /// Writes the low bytes of a number to a slot of at most 8 bytes of a block.
+    ///
+    /// # Panics
+    /// A larger slot, or a block without it.
+    #[inline]
+    pub fn write_number(self, block: &mut [u8], number: u64) {
+        let place = block.get_mut(self.offset as usize..).unwrap_or_default();
+        // As numbers, not as bytes: LLVM would make one call of both copies.
+        if self.size == 4
+            && let Some(four) = place.first_chunk_mut()
+        {
+            *four = (number as u32).to_le_bytes();
+        } else if self.size == 8
+            && let Some(eight) = place.first_chunk_mut()
+        {
+            *eight = number.to_le_bytes();
+        } else {
+            self.write_low_bytes(block, number);
+        }
+    }
 }
 
 /// What is passed for one parameter.
@@ -93,12 +124,18 @@ impl<'a> LaunchArg<'a> {
 
 impl<'a> LaunchArgs<'a> {
     /// A block of zeros.
+    pub fn new(layout: &'a ParamLayout, block: &'a mut LaunchBlock) -> LaunchArgs<'a> {
+        block.clear();
+        block.resize(layout.size as usize, 0);
+        LaunchArgs { layout, block }
+    }
+
+    /// A block of these zeros, of which there are enough.
+    #[doc(hidden)]
     #[inline]
-    pub fn new(layout: &'a ParamLayout) -> LaunchArgs<'a> {
-        LaunchArgs {
-            layout,
-            block: SmallVec::from_elem(0, layout.size as usize),
-        }
+    pub fn in_zeros(layout: &'a ParamLayout, zeros: &'a mut [u8]) -> Option<LaunchArgs<'a>> {
+        let block = zeros.get_mut(..layout.size as usize)?;
+        Some(LaunchArgs { layout, block })
     }
 
     /// How the block is laid out.
@@ -110,13 +147,13 @@ impl<'a> LaunchArgs<'a> {
     /// The block.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.block
+        self.block
     }
 
     /// The block, for a device that writes its own part of it.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.block
+        self.block
     }
 
     /// What is passed for the parameter at a position; `None` if there is none.
@@ -178,7 +215,7 @@ impl<'a> LaunchArgs<'a> {
     /// As [`LaunchArgs::put`].
     #[inline]
     pub fn put_number(&mut self, slot: ParamSlot, number: u64) {
-        self.put(slot, &number.to_le_bytes()[..slot.size as usize]);
+        slot.write_number(self.block, number);
     }
 
     /// Writes the address by which threads report faults, if the kernel is passed one: the device's own
@@ -212,7 +249,8 @@ mod tests {
             "%0 a: f32, %1 b: bool, %2 x: slice<global, f32>, %3 n: i64, \
              %4 faults: ptr<global, mut u64> hidden0",
         );
-        let mut args = LaunchArgs::new(&layout);
+        let mut block = LaunchBlock::new();
+        let mut args = LaunchArgs::new(&layout, &mut block);
         let slots: Vec<ParamSlot> = layout.slots.clone();
         args.put(slots[0], &2.5f32.to_ne_bytes());
         args.put(slots[1], &[1]);
@@ -239,7 +277,8 @@ mod tests {
     #[test]
     fn a_number_of_another_size_is_none() {
         let layout = layout("%0 a: f32, %1 x: slice<global, f32>");
-        let args = LaunchArgs::new(&layout);
+        let mut block = LaunchBlock::new();
+        let args = LaunchArgs::new(&layout, &mut block);
         assert_eq!(args.get(0).and_then(LaunchArg::scalar::<f64>), None);
         assert_eq!(args.get(0).and_then(LaunchArg::scalar::<u8>), None);
         assert_eq!(args.get(1).and_then(LaunchArg::scalar::<u64>), None);

@@ -7,7 +7,11 @@
 //! Capability").
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr;
+
+use cudarc::driver::sys;
+use kiln_ir::abi::LaunchArgs;
 
 use super::context::CudaContext;
 use super::device::DeviceInfo;
@@ -15,7 +19,66 @@ use super::error::DriverError;
 use super::module::{CudaFunction, FunctionAttributes};
 use super::stream::StreamHandle;
 
+/// How many parameters a launch passes by a pointer each. More go as one block, which has as many bytes to be copied
+/// and no pointers to be made and followed.
+const MOST_POINTERS: usize = 32;
+
+/// What is passed to a kernel, as the driver takes it.
+#[derive(Copy, Clone)]
+enum Passed {
+    /// A pointer for each parameter.
+    Pointers(*mut *mut c_void),
+    /// Pairs of a name and a value, up to the name of the end.
+    Named(*mut *mut c_void),
+}
+
 impl CudaContext {
+    /// [`CudaContext::launch`] with what `args` have for each slot of their layout.
+    ///
+    /// # Errors
+    /// As [`CudaContext::launch`].
+    ///
+    /// # Safety
+    /// As [`CudaContext::launch`]; the layout is that of the kernel's parameters.
+    pub unsafe fn launch_with(
+        &self,
+        function: &CudaFunction,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+        stream: StreamHandle,
+        args: &mut LaunchArgs<'_>,
+    ) -> Result<(), DriverError> {
+        let slots = &args.layout().slots;
+        let bytes = args.bytes_mut();
+        let start: *mut c_void = bytes.as_mut_ptr().cast();
+        if slots.len() <= MOST_POINTERS {
+            let mut pointers = [const { MaybeUninit::uninit() }; MOST_POINTERS];
+            for (pointer, slot) in pointers.iter_mut().zip(slots) {
+                pointer.write(start.wrapping_byte_add(slot.offset as usize));
+            }
+            let passed = match slots.is_empty() {
+                true => Passed::Pointers(ptr::null_mut()),
+                false => Passed::Pointers(pointers.as_mut_ptr().cast()),
+            };
+            // SAFETY: the caller's promise; the driver copies what the pointers are to before it returns.
+            return unsafe {
+                self.launch_passed(function, grid, block, shared_bytes, stream, passed)
+            };
+        }
+        let mut size = bytes.len();
+        let mut named = [
+            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT as usize),
+            start,
+            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT as usize),
+            (&raw mut size).cast(),
+            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_END_AS_INT as usize),
+        ];
+        let passed = Passed::Named(named.as_mut_ptr());
+        // SAFETY: as above, of the block.
+        unsafe { self.launch_passed(function, grid, block, shared_bytes, stream, passed) }
+    }
+
     /// Starts a kernel and returns without waiting for it. `grid` counts blocks and `block`
     /// threads, in x, y, z; `shared_bytes` is dynamic shared memory for each block. `params` points
     /// at one pointer per kernel parameter, each to that parameter's value; the driver has copied
@@ -42,10 +105,31 @@ impl CudaContext {
         stream: StreamHandle,
         params: *mut *mut c_void,
     ) -> Result<(), DriverError> {
+        let passed = Passed::Pointers(params);
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_passed(function, grid, block, shared_bytes, stream, passed) }
+    }
+
+    /// # Safety
+    /// As [`CudaContext::launch`].
+    #[inline]
+    unsafe fn launch_passed(
+        &self,
+        function: &CudaFunction,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+        stream: StreamHandle,
+        passed: Passed,
+    ) -> Result<(), DriverError> {
         if !ptr::eq(self, &raw const **function.context()) {
             return Err(DriverError::ForeignHandle { what: "kernel" });
         }
         let table = self.enter()?;
+        let (pointers, named) = match passed {
+            Passed::Pointers(pointers) => (pointers, ptr::null_mut()),
+            Passed::Named(named) => (ptr::null_mut(), named),
+        };
         // SAFETY: the context is current and the function loaded; parameters and stream are the
         // caller's promise.
         let code = unsafe {
@@ -59,8 +143,8 @@ impl CudaContext {
                 block[2],
                 shared_bytes,
                 stream.0,
-                params,
-                ptr::null_mut(),
+                pointers,
+                named,
             )
         };
         if code == 0 {

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-/// The kernels launched since the last complete synchronization.
+/// The kernels launched since the last complete synchronization. By themselves in memory, as threads that launch several
+/// kernels write here what the others' launches would else read beside it.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct RecentLaunches {
     /// Number of the kernel launched last; 0 when none was.
     last: AtomicU32,
@@ -38,7 +40,7 @@ impl RecentLaunches {
     pub(super) fn note(&self, number: u32) {
         let last = self.last.load(Relaxed);
         if last != number {
-            if last != 0 {
+            if last != 0 && !self.several.load(Relaxed) {
                 self.several.store(true, Relaxed);
             }
             self.last.store(number, Relaxed);

@@ -45,7 +45,10 @@ impl CudaContext {
         let nanos = limit.map_or(0, |limit| {
             u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).max(1)
         });
-        self.waiting.limit.store(nanos, Relaxed);
+        // Each launch says so: threads that launch at once shall not take a line of memory from each other.
+        if self.waiting.limit.load(Relaxed) != nanos {
+            self.waiting.limit.store(nanos, Relaxed);
+        }
     }
 
     /// What is kept since the device is at work longer than the limit.
