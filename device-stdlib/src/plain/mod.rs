@@ -45,6 +45,7 @@
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`resolve`] | which function a method or a path means |
+//! | [`operator`] | which function an operator means |
 
 pub mod assumption;
 pub mod atomic;
@@ -52,6 +53,7 @@ pub mod index;
 pub mod memory;
 pub mod method;
 pub mod number;
+pub mod operator;
 pub mod ordering;
 pub mod precision;
 pub mod resolve;

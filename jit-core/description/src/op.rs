@@ -117,6 +117,8 @@ numbered! {
         Ge "ee",
         /// `a > b`.
         Gt "ee",
+        /// An operator that one of its operands may have of its own, and the expression or assignment with it.
+        Operator "pe",
         /// `e && r`.
         And "er",
         /// `e || r`.

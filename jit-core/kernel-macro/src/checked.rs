@@ -3,7 +3,8 @@
 //! Literals without a suffix, struct literals and functions and constants of types go through a
 //! `TypeOf`, `of(__kiln_t0, 1)`, whose type rustc infers with everything else; the description asks it
 //! for the type. Method calls are marked, too, `of(__kiln_m0, x.len())`; the copy has for one a block that
-//! tells the types of its receiver and of its result.
+//! tells the types of its receiver and of its result. Operators are where an operand may be a struct: their left
+//! operand is marked, `of(__kiln_o0, a) + b`, or the right one of those that assign.
 
 use std::collections::HashSet;
 
@@ -15,10 +16,11 @@ use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat, PathArguments};
 
 use crate::call::{is_conversion, is_number};
-use crate::expression::strip;
+use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
+use crate::numbers::Numbers;
 use crate::position::{Start, before, until};
-use crate::scan::Variables;
+use crate::scan::{Variables, is_compound};
 use crate::signature::Signature;
 use crate::view::borrows_in_path;
 
@@ -27,11 +29,15 @@ const PREFIX: &str = "__kiln_t";
 /// How the names of `MethodOf`s begin.
 const METHOD: &str = "__kiln_m";
 
+/// How the names of `OperandsOf`s begin.
+const OPERATOR: &str = "__kiln_o";
+
 /// A body whose literals tell their types.
 pub(crate) struct CheckedCopy {
     body: Block,
     types: Vec<(Ident, Span)>,
     methods: Vec<(Ident, Span)>,
+    operators: Vec<(Ident, Span)>,
     paths: bool,
 }
 
@@ -45,6 +51,8 @@ impl CheckedCopy {
             variables.visit_param(&param.pattern, param.is_closure);
         }
         let mut mark = Mark {
+            numbers: Numbers::of(&body, signature),
+            operators: Vec::new(),
             type_params: signature.type_names(),
             variables: variables.names.iter().map(ToString::to_string).collect(),
             closures: variables.closures,
@@ -58,6 +66,7 @@ impl CheckedCopy {
             body,
             types: mark.types,
             methods: mark.methods,
+            operators: mark.operators,
             paths: mark.paths,
         }
     }
@@ -82,7 +91,9 @@ impl CheckedCopy {
         };
         let types = self.types.iter().map(|name| open(name, "TypeOf"));
         let methods = self.methods.iter().map(|name| open(name, "MethodOf"));
-        let missing = (self.paths || !self.methods.is_empty()).then(|| {
+        let operators = (self.operators.iter()).map(|name| open(name, "OperandsOf"));
+        let asks = self.paths || !self.methods.is_empty() || !self.operators.is_empty();
+        let missing = asks.then(|| {
             quote! {
                 #[allow(unused_imports, reason = "it is used where there is no such method")]
                 use #root::NoMethod as _;
@@ -94,6 +105,7 @@ impl CheckedCopy {
             #associated
             #(#types)*
             #(#methods)*
+            #(#operators)*
         }
     }
 
@@ -172,6 +184,11 @@ pub(crate) fn marked_method(expr: &Expr) -> Option<(&Ident, &ExprMethodCall)> {
     }
 }
 
+/// The operand in `of(__kiln_o0, operand)` and the name of its operator's types.
+pub(crate) fn marked_operand(expr: &Expr) -> Option<(&Ident, &Expr)> {
+    marked_by(OPERATOR, expr)
+}
+
 fn marked_by<'e>(prefix: &str, expr: &'e Expr) -> Option<(&'e Ident, &'e Expr)> {
     let Expr::Call(call) = expr else {
         return None;
@@ -185,6 +202,8 @@ fn marked_by<'e>(prefix: &str, expr: &'e Expr) -> Option<(&'e Ident, &'e Expr)> 
 }
 
 struct Mark {
+    numbers: Numbers,
+    operators: Vec<(Ident, Span)>,
     type_params: Vec<Ident>,
     /// The names of all variables, which may be closures.
     variables: HashSet<String>,
@@ -211,6 +230,30 @@ impl Mark {
         let name = format_ident!("{METHOD}{}", self.methods.len(), span = before(at));
         wrap(&name, expr);
         self.methods.push((name, at));
+    }
+
+    /// Whether one of the operands may have an operator of its own.
+    fn may_be_own(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Binary(e) => {
+                operator_method(&e.op).is_some() && !self.numbers.are(&[&e.left, &e.right])
+            }
+            Expr::Unary(e) => !matches!(e.op, syn::UnOp::Deref(_)) && !self.numbers.are(&[&e.expr]),
+            _ => false,
+        }
+    }
+
+    fn mark_operator(&mut self, expr: &mut Expr) {
+        let at = expr.start();
+        let operand = match expr {
+            Expr::Binary(e) if is_compound(&e.op) => &mut *e.right,
+            Expr::Binary(e) => &mut *e.left,
+            Expr::Unary(e) => &mut *e.expr,
+            _ => return,
+        };
+        let name = format_ident!("{OPERATOR}{}", self.operators.len(), span = before(at));
+        wrap(&name, operand);
+        self.operators.push((name, at));
     }
 
     /// Whether a path names something of a type, whose parameters may be left out.
@@ -304,15 +347,24 @@ impl Mark {
 
 /// `(of)(name, expr)` in place of `expr`. Built by hand: a macro must not panic, and parsing might.
 fn wrap(name: &Ident, expr: &mut Expr) {
-    // rustc takes an expression to reach from its first token to its last: the parentheses are at the user's,
-    // where the names that are not the user's must not be.
-    let (start, end) = (expr.start(), crate::position::end(expr));
-    let function = until(start, quote_spanned!(before(start)=> ::kiln::macros::of));
     let name = Expr::Path(ExprPath {
         attrs: Vec::new(),
         qself: None,
         path: name.clone().into(),
     });
+    call_with("of", name, expr);
+}
+
+/// `(function)(first, expr)` in place of `expr`, as long as it is.
+fn call_with(function: &str, first: Expr, expr: &mut Expr) {
+    // rustc takes an expression to reach from its first token to its last: the parentheses are at the user's,
+    // where the names that are not the user's must not be.
+    let (start, end) = (expr.start(), crate::position::end(expr));
+    let function = Ident::new(function, before(start));
+    let function = until(
+        start,
+        quote_spanned!(before(start)=> ::kiln::macros::#function),
+    );
     let argument = std::mem::replace(expr, Expr::Verbatim(TokenStream::new()));
     *expr = Expr::Call(ExprCall {
         attrs: Vec::new(),
@@ -322,7 +374,7 @@ fn wrap(name: &Ident, expr: &mut Expr) {
             expr: Box::new(Expr::Verbatim(function)),
         })),
         paren_token: syn::token::Paren(end),
-        args: [name, argument].into_iter().collect(),
+        args: [first, argument].into_iter().collect(),
     });
 }
 
@@ -382,8 +434,10 @@ impl VisitMut for Mark {
                 .for_each(|arg| self.visit_expr_mut(arg));
             return;
         }
+        let may_be_own = self.may_be_own(expr);
         syn::visit_mut::visit_expr_mut(self, expr);
         match expr {
+            _ if may_be_own => self.mark_operator(expr),
             Expr::Struct(_) => self.mark(expr),
             Expr::Path(_) if self.is_of_type(expr) => self.mark(expr),
             Expr::MethodCall(call) if !is_cast(call) => self.mark_method(expr),
@@ -448,11 +502,59 @@ impl VisitMut for ForHost {
             *expr = Expr::Verbatim(block);
             return;
         }
+        if self.operator(expr) {
+            return;
+        }
         syn::visit_mut::visit_expr_mut(self, expr);
     }
 }
 
 impl ForHost {
+    /// Tells the types of the operands of an operator that is marked; whether it is.
+    fn operator(&mut self, expr: &mut Expr) -> bool {
+        match expr {
+            Expr::Binary(e) if is_compound(&e.op) => {
+                let Some((name, right)) = marked_operand(&e.right) else {
+                    return false;
+                };
+                let (name, right) = (name.clone(), right.clone());
+                let mut place = (*e.left).clone();
+                Unmarked.visit_expr_mut(&mut place);
+                self.visit_expr_mut(&mut place);
+                self.visit_expr_mut(&mut e.left);
+                *e.right = self.operand("right", &name, right);
+                let start = e.start();
+                let told =
+                    quote_spanned!(before(start)=> ::kiln::macros::assigned(&#name, &#place));
+                *expr = Expr::Verbatim(quote_spanned!(start=> { #told; #expr }));
+            }
+            Expr::Binary(e) => {
+                let Some((name, left)) = marked_operand(&e.left) else {
+                    return false;
+                };
+                let (name, left) = (name.clone(), left.clone());
+                *e.left = self.operand("left", &name, left);
+                *e.right = self.operand("right", &name, (*e.right).clone());
+            }
+            Expr::Unary(e) => {
+                let Some((name, operand)) = marked_operand(&e.expr) else {
+                    return false;
+                };
+                *e.expr = self.operand("only", &name.clone(), operand.clone());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// An operand as the function that tells its type returns it.
+    fn operand(&mut self, function: &str, name: &Ident, mut operand: Expr) -> Expr {
+        self.visit_expr_mut(&mut operand);
+        let types = Expr::Verbatim(quote!(&#name));
+        call_with(function, types, &mut operand);
+        operand
+    }
+
     /// A method call, and its types. The receiver is named twice if it is a place, so that it stays
     /// one; the second time without what it is marked with.
     fn typed_call(&mut self, name: &Ident, mut call: ExprMethodCall) -> TokenStream {
@@ -503,6 +605,7 @@ struct Unmarked;
 impl VisitMut for Unmarked {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let inner = marked(expr).map(|(_, inner)| inner.clone());
+        let inner = inner.or_else(|| Some(marked_operand(expr)?.1.clone()));
         let inner = inner.or_else(|| {
             let (_, call) = marked_method(expr)?;
             Some(Expr::MethodCall(call.clone()))

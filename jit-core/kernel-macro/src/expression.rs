@@ -1,15 +1,15 @@
 //! Expressions that compute: each becomes an operand.
 
-use kiln_description::{Code, Op, TypeOp, When};
-use proc_macro2::{Ident, Span};
-use quote::{ToTokens, quote};
+use kiln_description::{Code, Op, TypeOp, When, method_name};
+use proc_macro2::{Ident, Literal, Span};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, UnOp};
 
 use crate::body::{Translator, is_structured};
-use crate::checked::{is_cast, is_open_literal, marked, marked_method};
-use crate::function::root;
+use crate::checked::{is_cast, is_open_literal, marked, marked_method, marked_operand};
+use crate::function::{root, root_at};
 use crate::names::Meaning;
 use crate::position::{Start, before};
 use crate::refusal::NOT_OF_THE_KERNEL;
@@ -40,6 +40,9 @@ impl Translator<'_> {
         if let Some((of, call)) = marked_method(expr) {
             return self.method_call(of, call);
         }
+        if let Some((_, operand)) = marked_operand(expr) {
+            return self.expr(operand);
+        }
         if is_structured(expr) {
             return self.through_slot(expr);
         }
@@ -64,6 +67,11 @@ impl Translator<'_> {
             Expr::Index(e) => {
                 if let Expr::Range(range) = strip(&e.index) {
                     return self.part(e, range, false);
+                }
+                if let Expr::Tuple(both) = strip(&e.index)
+                    && both.elems.len() == 2
+                {
+                    return self.element_of_matrix(e, &both.elems[0], &both.elems[1]);
                 }
                 let (base, index) = (self.expr(&e.expr), self.expr(&e.index));
                 self.op(Op::Index, span).code(&base).code(&index)
@@ -90,6 +98,30 @@ impl Translator<'_> {
             Expr::Macro(e) => self.macro_call(&e.mac, None),
             Expr::Const(e) => self.static_assertions(e),
             _ => self.refuse_expr(expr),
+        }
+    }
+
+    /// `m[(row, column)]` of a matrix, which is an array of columns.
+    fn element_of_matrix(&mut self, index: &syn::ExprIndex, row: &Expr, column: &Expr) -> Code {
+        let span = index.start();
+        let in_order = self.methods.change_in([row, column]) != When::Never;
+        let mut before = Vec::new();
+        let mut part = |this: &mut Self, part: &Expr| {
+            let code = this.expr(part);
+            if !in_order {
+                return code;
+            }
+            let (variable, eager) = (this.fresh(), this.op(Op::Eager, part.start()).code(&code));
+            before.push(Code::new(Op::Let, None).number(variable).code(&eager));
+            crate::body::local(variable)
+        };
+        let (row, column) = (part(self, row), part(self, column));
+        let base = self.expr(&index.expr);
+        let column = self.op(Op::Index, span).code(&base).code(&column);
+        let element = self.op(Op::Index, span).code(&column).code(&row);
+        match before.is_empty() {
+            true => element,
+            false => Code::block(before.into_iter().chain([element]).collect()),
         }
     }
 
@@ -251,7 +283,28 @@ impl Translator<'_> {
             _ => return self.refuse(unary, "kernels do not have this operator"),
         };
         let value = self.expr(&unary.expr);
-        self.op(op, unary.span()).code(&value)
+        let code = self.op(op, unary.span()).code(&value);
+        let name = if op == Op::Neg { "neg" } else { "not" };
+        self.operator_of(marked_operand(&unary.expr), name, code)
+    }
+
+    /// An operator that an operand may have of its own, if one is marked.
+    pub(crate) fn operator_of(
+        &mut self,
+        marked: Option<(&Ident, &Expr)>,
+        method: &str,
+        code: Code,
+    ) -> Code {
+        let Some((of, operand)) = marked else {
+            return code;
+        };
+        let (span, number) = (operand.start(), Literal::u64_suffixed(method_name(method)));
+        let (root, open) = (root_at(span), quote_spanned!(span=> _));
+        let entry = quote_spanned! {before(span)=>
+            <#open as #root::HasOperator>::pooled(#of.named::<#number>().entry())
+        };
+        let entry = self.pool.entry(&entry);
+        Code::new(Op::Operator, None).number(entry).code(&code)
     }
 
     fn binary(&mut self, binary: &syn::ExprBinary) -> Code {
@@ -268,7 +321,9 @@ impl Translator<'_> {
         // An operand that is a variable is read where the operator is, unless the right side may
         // assign it.
         left = self.eager_when(&self.methods.change(&binary.right), left, span);
-        self.op(op, span).code(&left).code(&right)
+        let code = self.op(op, span).code(&left).code(&right);
+        let method = operator_method(&binary.op).unwrap_or_default();
+        self.operator_of(marked_operand(&binary.left), method, code)
     }
 
     fn reference(&mut self, reference: &syn::ExprReference) -> Code {
@@ -353,6 +408,34 @@ pub(crate) fn operator(op: &BinOp) -> Option<Op> {
         BinOp::Ne(_) => Op::Ne,
         BinOp::Ge(_) => Op::Ge,
         BinOp::Gt(_) => Op::Gt,
+        _ => return None,
+    })
+}
+
+/// The method that an operator is for types of their own: the arithmetic ones, and those that assign. Whatever is
+/// compared is a number.
+pub(crate) fn operator_method(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Add(_) => "add",
+        BinOp::Sub(_) => "sub",
+        BinOp::Mul(_) => "mul",
+        BinOp::Div(_) => "div",
+        BinOp::Rem(_) => "rem",
+        BinOp::BitXor(_) => "bitxor",
+        BinOp::BitAnd(_) => "bitand",
+        BinOp::BitOr(_) => "bitor",
+        BinOp::Shl(_) => "shl",
+        BinOp::Shr(_) => "shr",
+        BinOp::AddAssign(_) => "add_assign",
+        BinOp::SubAssign(_) => "sub_assign",
+        BinOp::MulAssign(_) => "mul_assign",
+        BinOp::DivAssign(_) => "div_assign",
+        BinOp::RemAssign(_) => "rem_assign",
+        BinOp::BitXorAssign(_) => "bitxor_assign",
+        BinOp::BitAndAssign(_) => "bitand_assign",
+        BinOp::BitOrAssign(_) => "bitor_assign",
+        BinOp::ShlAssign(_) => "shl_assign",
+        BinOp::ShrAssign(_) => "shr_assign",
         _ => return None,
     })
 }

@@ -7,7 +7,8 @@ use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
 
 use crate::arguments::unroll_wish;
 use crate::body::{Destination, Translator, local};
-use crate::expression::{operator, strip};
+use crate::checked::marked_operand;
+use crate::expression::{operator, operator_method, strip};
 use crate::function::Kind;
 use crate::position::Start;
 
@@ -308,7 +309,11 @@ impl Translator<'_> {
 
     fn compound(&mut self, e: &syn::ExprBinary) -> Code {
         match operator(&e.op) {
-            Some(op) => self.assign_by(Some(op), e.start(), &e.left, &e.right),
+            Some(op) => {
+                let code = self.assign_by(Some(op), e.start(), &e.left, &e.right);
+                let method = operator_method(&e.op).unwrap_or_default();
+                self.operator_of(marked_operand(&e.right), method, code)
+            }
             None => self.refuse(e, "kernels do not have this operator"),
         }
     }

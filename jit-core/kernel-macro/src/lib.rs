@@ -16,6 +16,7 @@
 //! | `attributes` | other attributes on a function: `inline`, those for rustc |
 //! | `launch` | the launch whose arguments rustc checks |
 //! | `checked` | the checked copy |
+//! | `numbers` | which expressions are numbers by how they are written |
 //! | `scan` | which variables need an address, which expressions only compute |
 //! | `body` | statements and `let` |
 //! | `expression` | expressions |
@@ -54,6 +55,7 @@ mod fuzz;
 mod launch;
 mod method;
 mod names;
+mod numbers;
 mod pattern;
 #[cfg(test)]
 mod placed;

@@ -3,7 +3,9 @@
 //! The block stays as it is. Beside it each function in it is described as a free one is, with the
 //! generics of the block before its own, `Self` written out and `self` under another name; and the type
 //! implements `Method` and `AssociatedFn` for the number of its name, by which calls in kernels find it
-//! (`device-stdlib/src/plain/resolve.rs`).
+//! (`device-stdlib/src/plain/resolve.rs`). A block that implements an operator has one function, which operators in
+//! kernels find as `Operator` (`device-stdlib/src/plain/operator.rs`). With `#[device_fn(foreign)]` the block does not
+//! stay: it describes what a type of another crate has already.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -11,8 +13,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Expr, ExprParen, ExprPath, FnArg, GenericParam, Generics, ImplItem, ImplItemFn,
-    ItemFn, ItemImpl, Meta, Path, PathArguments, PathSegment, Type, parse_quote,
+    Attribute, Expr, ExprParen, ExprPath, FnArg, GenericArgument, GenericParam, Generics, ImplItem,
+    ImplItemFn, ItemFn, ItemImpl, Meta, Path, PathArguments, PathSegment, Type, parse_quote,
 };
 
 use crate::body::plain_name;
@@ -30,15 +32,26 @@ const SELF: &str = "self_";
 /// Expands the attribute on an `impl` block.
 pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {
     let mut refusals = Refusals::default();
+    let is_foreign = attribute.to_string() == "foreign";
     check_block(attribute, &block, &mut refusals);
+    let operator = block.trait_.as_ref().map(|(_, of, _)| operator_trait(of));
+    let output = block.items.iter().find_map(|item| match item {
+        ImplItem::Type(item) if item.ident == "Output" => Some(item.ty.clone()),
+        _ => None,
+    });
     let mut described = TokenStream::new();
     let (mut self_ty, mut generics) = ((*block.self_ty).clone(), block.generics.clone());
     // One lifetime wherever the type is written out, as it is one of the block.
     name_lifetimes("__kiln_view", &mut self_ty, &mut generics);
-    if let (Some(ty), None) = (self_path(&self_ty), &block.trait_) {
+    if let (Some(ty), None | Some(Some(_))) = (self_path(&self_ty), &operator) {
         let generics = Signature::of_impl(&generics, &mut refusals).generics;
+        let right = operator.flatten().and_then(|right| right);
         let of = Of {
             ty: &ty,
+            is_foreign,
+            operator: block.trait_.is_some(),
+            right: right.as_ref(),
+            output: output.as_ref(),
             self_ty: &self_ty,
             generics: &generics,
             is_refused: !refusals.is_empty(),
@@ -58,22 +71,53 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
         }
     }
     let (lints, errors) = (unfit_lints(), refusals.into_tokens());
-    quote!(#lints #block #described #errors)
+    match is_foreign {
+        true => quote!(#described #errors),
+        false => quote!(#lints #block #described #errors),
+    }
+}
+
+/// The operators that types can have of their own in kernels, by their traits; those that assign have `Assign` behind
+/// it.
+const OPERATORS: &[&str] = &[
+    "Add", "Sub", "Mul", "Div", "Rem", "BitAnd", "BitOr", "BitXor", "Shl", "Shr",
+];
+
+/// What is right of the operator that a trait is for: `None` inside for the type itself, or for nothing. `None` for
+/// other traits.
+fn operator_trait(of: &Path) -> Option<Option<Type>> {
+    let last = of.segments.last()?;
+    let name = last.ident.to_string();
+    let binary = OPERATORS.contains(&name.strip_suffix("Assign").unwrap_or(&name));
+    if !binary && name != "Neg" && name != "Not" {
+        return None;
+    }
+    let unary = (!binary).then(|| parse_quote!(()));
+    Some(unary.or_else(|| match &last.arguments {
+        PathArguments::AngleBracketed(list) => {
+            list.args.iter().find_map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty.clone()),
+                _ => None,
+            })
+        }
+        _ => None,
+    }))
 }
 
 fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusals) {
-    if !attribute.is_empty() {
+    if !attribute.is_empty() && attribute.to_string() != "foreign" {
         refusals.refuse(
             attribute,
-            "`#[device_fn]` of a block takes nothing: write `#[device_fn(attribute(..))]` on the functions in it that it is \
+            "`#[device_fn]` of a block takes nothing but `foreign`: write `#[device_fn(attribute(..))]` on the functions in it that it is \
              about; launch bounds belong to a kernel",
         );
     }
-    if let Some((_, of, _)) = &block.trait_ {
+    let other_trait = (block.trait_.as_ref()).filter(|(_, of, _)| operator_trait(of).is_none());
+    if let Some((_, of, _)) = other_trait {
         refusals.refuse(
             of,
-            "kernels call no methods of traits; write these as methods of the type itself, \
-             `#[device_fn] impl Complex { .. }`",
+            "kernels call no methods of traits but operators, `impl Add for Complex`; write these as methods of the \
+             type itself, `#[device_fn] impl Complex { .. }`",
         );
     } else if self_path(&block.self_ty).is_none() {
         refusals.refuse(
@@ -137,6 +181,14 @@ struct Of<'a> {
     ty: &'a Path,
     self_ty: &'a Type,
     generics: &'a Generics,
+    /// Whether type and functions are another crate's.
+    is_foreign: bool,
+    /// Whether the block is of an operator.
+    operator: bool,
+    /// What is right of the operator, if it is not the type itself.
+    right: Option<&'a Type>,
+    /// What `Self::Output` is.
+    output: Option<&'a Type>,
     /// Whether the whole block is refused: its functions then stand for themselves without a meaning,
     /// so that their uses are no errors of their own.
     is_refused: bool,
@@ -171,6 +223,10 @@ impl Of<'_> {
         let text = format!("{}::{}", path_name(self.ty), plain_name(&signature.name));
         let described = described(&parts, &signature, &text);
         let name = &signature.name;
+        if self.operator {
+            let operator = self.own_operator(function, receiver.unwrap_or("Value"), &self.call());
+            return quote!(const _: () = { #described #operator };);
+        }
         let method = receiver.map(|how| self.method(function, how, &self.call()));
         let bound = self.bound(function, &signature);
         let associated = self.associated_fn(name, bound.as_ref(), &self.call());
@@ -185,7 +241,7 @@ impl Of<'_> {
     /// The function outside of its block.
     fn free(&self, function: &ImplItemFn) -> ItemFn {
         let mut function = function.clone();
-        WithoutSelf(self.ty).visit_impl_item_fn_mut(&mut function);
+        WithoutSelf(self.ty, self.output).visit_impl_item_fn_mut(&mut function);
         let mut sig = function.sig;
         for input in &mut sig.inputs {
             if let FnArg::Receiver(receiver) = input {
@@ -243,6 +299,9 @@ impl Of<'_> {
         };
         let name = &function.sig.ident;
         let receiver = receiver(function, &mut Refusals::default());
+        if self.operator {
+            return self.own_operator(function, receiver.unwrap_or("Value"), &call);
+        }
         let method = receiver.map(|how| self.method(function, how, &call));
         let associated = self.associated_fn(name, None, &call);
         let text = plain_name(name);
@@ -269,8 +328,37 @@ impl Of<'_> {
         }
     }
 
+    /// The implementation by which operators find a function.
+    fn own_operator(
+        &self,
+        function: &ImplItemFn,
+        how: &'static str,
+        call: &TokenStream,
+    ) -> TokenStream {
+        let (root, ty, how) = (
+            root_at(function.sig.ident.span()),
+            self.self_ty,
+            format_ident!("{how}"),
+        );
+        let name = number_of(&function.sig.ident);
+        let mut right = self.right.unwrap_or(ty).clone();
+        WithoutSelf(self.ty, self.output).visit_type_mut(&mut right);
+        let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
+        quote_spanned! {before(ty.span())=>
+            #[diagnostic::do_not_recommend]
+            impl<#(#params),*> #root::Operator<#name, #right> for #ty #clause {
+                const RECEIVER: #root::Receiver = #root::Receiver::#how;
+                #call
+            }
+        }
+    }
+
     /// The implementation by which programs name a function, with what that needs.
     fn described_method(&self, name: &Ident, needs: &TokenStream) -> TokenStream {
+        // The trait is the compiler's, and the type is not the library's.
+        if self.is_foreign {
+            return TokenStream::new();
+        }
         let (root, ty, name) = (root(), self.self_ty, number_of(name));
         let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
         quote_spanned! {before(ty.span())=>
@@ -412,8 +500,8 @@ impl VisitMut for Again {
     }
 }
 
-/// Writes out `Self`, and renames `self`.
-struct WithoutSelf<'a>(&'a Path);
+/// Writes out `Self` and `Self::Output`, and renames `self`.
+struct WithoutSelf<'a>(&'a Path, Option<&'a Type>);
 
 impl VisitMut for WithoutSelf<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
@@ -435,6 +523,22 @@ impl VisitMut for WithoutSelf<'_> {
                 })),
             });
         }
+    }
+
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        if let (Type::Path(path), Some(output)) = (&*ty, self.1)
+            && path.qself.is_none()
+            && path.path.segments.len() == 2
+            && path
+                .path
+                .segments
+                .iter()
+                .map(|s| &s.ident)
+                .eq(["Self", "Output"])
+        {
+            *ty = output.clone();
+        }
+        syn::visit_mut::visit_type_mut(self, ty);
     }
 
     fn visit_path_mut(&mut self, path: &mut Path) {

@@ -7,7 +7,7 @@ use proc_macro2::{Ident, TokenStream};
 use syn::visit::Visit;
 use syn::{BinOp, Expr, ExprMethodCall, Pat};
 
-use crate::checked::{is_cast, marked, marked_method};
+use crate::checked::{is_cast, marked, marked_method, marked_operand};
 use crate::expression::strip;
 use crate::pool::Pool;
 
@@ -54,7 +54,7 @@ impl Methods {
     /// leaves a block, so that it makes a difference whether it is evaluated before or after something
     /// else that only computes.
     pub(crate) fn change(&self, expr: &Expr) -> When {
-        if let Some((_, inner)) = marked(expr) {
+        if let Some((_, inner)) = marked(expr).or_else(|| marked_operand(expr)) {
             return self.change(inner);
         }
         if let Some((of, call)) = marked_method(expr) {

@@ -148,18 +148,20 @@ fn a_function_that_takes_a_closure() {
                     Block
                       Bind "i" false false v6 @3:17
                         Local v5
-                      AssignOp true Add @4:17
-                        CallClosure c1 @4:24
-                          Eager @4:30
-                            Index @4:30
-                              Name v1 @4:30
-                              Name v6 @4:32
-                        Name v4 @4:17
+                      Operator p3
+                        AssignOp true Add @4:17
+                          CallClosure c1 @4:24
+                            Eager @4:30
+                              Index @4:30
+                                Name v1 @4:30
+                                Name v6 @4:32
+                          Name v4 @4:17
                   Eager @6:13
                     Name v4 @6:13
             p0: < _ as :: kiln :: macros :: HasMethod > :: pooled (__kiln_m0 . named :: < 1329241496134363980u64 > () . entry ())
             p1: :: kiln :: macros :: Pooled :: ty :: < T > ()
             p2: :: kiln :: macros :: Pooled :: type_of (& __kiln_t0)
+            p3: < _ as :: kiln :: macros :: HasOperator > :: pooled (__kiln_o0 . named :: < 7504547733329232424u64 > () . entry ())
         "#]],
     );
 }

@@ -33,6 +33,8 @@ pub(super) enum Entry {
     Inline(InlineFn),
     /// A method.
     Method(MethodEntry),
+    /// An operator that is the IR's own.
+    Primitive,
 }
 
 /// A method of a pool.
@@ -113,6 +115,11 @@ impl Pooled {
             changes,
             call,
         }))
+    }
+
+    /// An operator of numbers, which the IR has itself.
+    pub const fn primitive() -> Pooled {
+        Pooled(Entry::Primitive)
     }
 }
 

@@ -9,7 +9,14 @@ struct Complex {
 }
 
 #[device_fn]
-impl std::ops::Neg for Complex {
+impl From<f32> for Complex {
+    fn from(re: f32) -> Complex {
+        Complex { re, im: 0.0 }
+    }
+}
+
+#[device_fn]
+impl std::ops::Neg for &Complex {
     type Output = Complex;
     fn neg(self) -> Complex {
         Complex { re: -self.re, im: -self.im }

@@ -6,7 +6,7 @@ use kiln_description::{Op, Reader, Region};
 
 use crate::ir::{Location, Type};
 
-use super::super::pool::Entry;
+use super::super::pool::{Entry, MethodEntry};
 use super::super::{Closure, InlineCall, Operand};
 use super::{Body, Cursor};
 
@@ -116,6 +116,44 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
             let mut all = vec![receiver];
             all.extend(args);
             (method.call)(front, &types, &all)
+        })
+    }
+
+    /// An operator, which is a call where an operand has it of its own.
+    pub(super) fn own_operator(&mut self) -> Operand<'k> {
+        match self.entry() {
+            Some(Entry::Primitive) => self.eval(),
+            Some(Entry::Method(method)) => {
+                let (op, place) = self.code.op();
+                self.at(place, |this| this.call_operator(op, method))
+            }
+            _ => self.unfit(),
+        }
+    }
+
+    fn call_operator(&mut self, op: Op, method: MethodEntry) -> Operand<'k> {
+        let front = self.front();
+        let mut args = Vec::new();
+        let mut is_place = false;
+        let receiver = match op {
+            Op::AssignOp => {
+                is_place = true;
+                let (place, value) = self.assigned();
+                // Which operator it is the entry says.
+                let _ = self.code.op();
+                args.push(value);
+                place
+            }
+            Op::Neg | Op::Not => self.eval(),
+            _ => {
+                let left = self.eval();
+                args.push(self.eval());
+                left
+            }
+        };
+        front.on_receiver(method.receiver, receiver, is_place, |receiver| {
+            let all: Vec<Operand<'k>> = std::iter::once(receiver).chain(args).collect();
+            (method.call)(front, &[], &all)
         })
     }
 

@@ -165,6 +165,7 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let count = self.code.count();
                 (0..count).fold(self.front().unit(), |_, _| self.eval())
             }
+            Op::Operator => self.own_operator(),
             Op::Call
             | Op::CallWithAll
             | Op::Written

@@ -62,10 +62,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             front.discard(self.eval());
             return;
         }
-        let (early, mut value) = (self.when(), self.region());
-        let before = early.then(|| value.eval().eager());
-        let place = self.eval();
-        let value = before.unwrap_or_else(|| value.eval());
+        let (place, value) = self.assigned();
         match op {
             Op::AssignOp => {
                 let (op, _) = self.code.op();
@@ -73,6 +70,14 @@ impl<'k> Cursor<'_, '_, 'k> {
             }
             _ => front.assign(place, value),
         }
+    }
+
+    /// What is assigned to, and the value, each evaluated when it is to be.
+    pub(super) fn assigned(&mut self) -> (Operand<'k>, Operand<'k>) {
+        let (early, mut value) = (self.when(), self.region());
+        let before = early.then(|| value.eval().eager());
+        let place = self.eval();
+        (place, before.unwrap_or_else(|| value.eval()))
     }
 
     fn branch(&mut self, op: Op) {
