@@ -17,6 +17,10 @@
 //! Barriers, fences, atomics and shared memory are part of the IR and of the builder itself.
 #![forbid(unsafe_code)]
 
+#[cfg(any(feature = "glam", feature = "num-complex"))]
+extern crate self as kiln;
+
+pub mod foreign;
 pub mod index;
 pub mod integer;
 pub mod intrinsic;
@@ -37,6 +41,12 @@ pub mod macros {
     pub use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
     pub use kiln_jit_core::front::macros::{Callable, Front, Operand};
     pub use kiln_jit_core::ir::{IntrinsicDef, Meaning, Scalar, Type, TypePattern};
+
+    // For `#[device_fn]` in this crate itself.
+    #[cfg(any(feature = "glam", feature = "num-complex"))]
+    pub use crate::plain::{operator::*, resolve::*};
+    #[cfg(any(feature = "glam", feature = "num-complex"))]
+    pub use kiln_jit_core::front::macros::*;
 }
 
 use kiln_jit_core::ir::IntrinsicDef;

@@ -5,7 +5,8 @@
 //! it. If the next block of the chapter opens with ```` ```text ````, that is what the program prints.
 //! A program that opens with ```` ```rust,compile_fail ```` does not compile; what follows it is what
 //! rustc says. A block that opens with ```` ```rust,cell ```` is a cell of a notebook in `notebook/`,
-//! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`, `cpp`) are for readers only.
+//! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`, `cpp`) are for readers only, and so are
+//! those that open with ```` ```rust,ignore ````, for which Kiln needs a feature: `tests/outside` has their like.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,13 +108,13 @@ pub fn programs(chapter: &Chapter) -> Vec<Program> {
                     chapter.name, block.line
                 ),
             },
-            CELL | "sh" | "toml" | "cpp" => {}
+            CELL | "rust,ignore" | "sh" | "toml" | "cpp" => {}
             other => panic!(
                 "{}.md:{}: no block is a `{other}`; see chapters.rs",
                 chapter.name, block.line
             ),
         }
-        may_print = block.info.starts_with("rust") && block.info != CELL;
+        may_print = matches!(block.info.as_str(), "rust" | "rust,compile_fail");
     }
     programs
 }

@@ -15,6 +15,8 @@
 //! launches the code that is made here.
 
 pub mod args;
+#[cfg(feature = "ndarray")]
+pub mod arrays;
 mod buffer;
 pub mod build;
 mod choices;

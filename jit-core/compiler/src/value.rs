@@ -5,6 +5,14 @@
 //! and a few short vectors implement it here; [`kernel_type!`](crate::kernel_type) declares structs
 //! that do. Layout is C's on a 64-bit machine, see [`TypeTable::layout`].
 
+#[cfg(any(
+    feature = "num-complex",
+    feature = "glam",
+    feature = "nalgebra",
+    feature = "bytemuck"
+))]
+mod foreign;
+
 use std::mem::MaybeUninit;
 use std::ops::Range;
 

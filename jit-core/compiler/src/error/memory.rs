@@ -27,6 +27,17 @@ pub enum MemoryError {
         /// Values of the part.
         values: usize,
     },
+    /// An array of another number of elements than a buffer.
+    #[cfg(feature = "ndarray")]
+    #[error("{}", error_text!(
+        "a buffer of {buffer} values is no array of shape {shape:?}; give a shape of as many elements"
+    ))]
+    OtherShape {
+        /// Values the buffer has.
+        buffer: usize,
+        /// The shape that was asked for.
+        shape: Vec<usize>,
+    },
     /// The host has no memory left.
     #[error("{}", error_text!("the host has no {bytes} bytes of memory left; use smaller buffers or drop some"))]
     Host {
