@@ -124,7 +124,7 @@ impl Before<'_> {
     }
 
     /// The smaller or the larger of two numbers.
-    fn one_of(&mut self, op: BinaryOp, [a, b]: [Number; 2]) -> Number {
+    pub(super) fn one_of(&mut self, op: BinaryOp, [a, b]: [Number; 2]) -> Number {
         match (a, b) {
             (Number::Known(a), Number::Known(b)) => Number::Known(match op {
                 BinaryOp::Min => a.min(b),

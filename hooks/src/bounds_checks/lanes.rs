@@ -12,7 +12,7 @@ use kiln_compiler::ir::{
 };
 use kiln_compiler::simt::Uniformities;
 
-use super::before::{Before, Number, Truth, known_integer};
+use super::before::{Before, MAX_DEPTH, Number, Truth, known_integer};
 use super::chosen;
 use super::conditions::{Guard, narrowest};
 use super::counter::{Counter, Counts, defining};
@@ -210,18 +210,67 @@ pub(super) fn above(
     if bounds_another || counters[at].falls || !is_above {
         return at;
     }
-    bounded(counters, value, (guard, least)).unwrap_or_else(|| {
-        let bound = Bound {
-            guard,
-            is_most: false,
-            below: None,
-        };
-        counters.push(Counter {
-            counts: Counts::Lane(value),
-            first: Number::Known(least),
-            guard: Some(bound),
-            ..counters[at]
-        });
+    let bound = Bound {
+        guard,
+        is_most: false,
+        below: None,
+    };
+    let narrowed = Counter {
+        first: Number::Known(least),
+        guard: Some(bound),
+        ..counters[at]
+    };
+    as_lane(counters, value, narrowed)
+}
+
+/// The counter that stands for what another one of a loop does, from what a guard says that the value is at most.
+pub(super) fn at_most(
+    before: &mut Before<'_>,
+    counters: &mut Vec<Counter>,
+    (value, at): (Value, usize),
+    depth: u32,
+) -> usize {
+    let bounds = |guard: &&Guard| guard.value == value && guard.step == 1;
+    let Some(guard) = before.guards.iter().find(bounds).copied() else {
+        return at;
+    };
+    if counters[at].falls || depth > MAX_DEPTH {
+        return at;
+    }
+    let found = everywhere(before, |before| {
+        bound(before, counters, guard.bound, depth + 1)
+    });
+    let Some(((most, _), needs)) = found else {
+        return at;
+    };
+    let most = before.add(most, Number::Known(guard.slack()));
+    let bound = Bound {
+        guard,
+        is_most: true,
+        below: None,
+    };
+    let narrowed = Counter {
+        last: before.one_of(BinaryOp::Min, [counters[at].last, most]),
+        below: None,
+        needs: before.and(counters[at].needs, needs),
+        guard: Some(bound),
+        ..counters[at]
+    };
+    as_lane(counters, value, narrowed)
+}
+
+/// The counter that stands for a value by what a guard says of another one that does.
+fn as_lane(counters: &mut Vec<Counter>, value: Value, narrowed: Counter) -> usize {
+    let narrowed = Counter {
+        counts: Counts::Lane(value),
+        ..narrowed
+    };
+    let same = |counter: &Counter| {
+        let of = |counter: &Counter| (counter.counts, counter.first, counter.last, counter.guard);
+        of(counter) == of(&narrowed)
+    };
+    counters.iter().position(same).unwrap_or_else(|| {
+        counters.push(narrowed);
         counters.len() - 1
     })
 }
@@ -344,20 +393,18 @@ fn stepped(
     if counters[at].falls || counters[at].first != Number::Known(0) {
         return at;
     }
-    bounded(counters, value, (guard, 0)).unwrap_or_else(|| {
-        let bound = Bound {
-            guard,
-            is_most: false,
-            below: None,
-        };
-        counters.push(Counter {
-            last: before.multiple(counters[at].last, guard.step),
-            below: None,
-            guard: Some(bound),
-            ..counters[at]
-        });
-        counters.len() - 1
-    })
+    let bound = Bound {
+        guard,
+        is_most: false,
+        below: None,
+    };
+    let narrowed = Counter {
+        last: before.multiple(counters[at].last, guard.step),
+        below: None,
+        guard: Some(bound),
+        ..counters[at]
+    };
+    as_lane(counters, value, narrowed)
 }
 
 /// What an operation on unsigned numbers bounds, whatever they are.

@@ -236,6 +236,7 @@ pub(super) fn find(
     before.steps -= 1;
     if let Some(number) = number_of_counter(before, counters, value) {
         let number = lanes::above(before, counters, (value, number));
+        let number = lanes::at_most(before, counters, (value, number), depth);
         let product = Product {
             counter: Some(number),
             value: None,

@@ -191,7 +191,7 @@ const CHOSEN: [&str; 12] = [
 ];
 
 /// The same of what conditions say that were put together before, or that others have returned by.
-const SAID: [&str; 11] = [
+const SAID: [&str; 16] = [
     // A `&&` whose right side reads memory, and a `||`.
     "%10: bool = lt %3, %2\nset var2, %10\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %4\n%12: u32 = load %11\n%13: bool = eq %12, %4\nset var2, %13\n}\n%14: bool = get var2\nif %14 {\n%15: ptr<generic, u32> = slice_index %0, %3\n%16: u32 = load %15\n}",
     "%10: bool = ge %3, %2\nset var2, %10\n%11: bool = not %10\nif %11 {\n%12: ptr<generic, u32> = slice_index %0, %4\n%13: u32 = load %12\n%14: bool = ne %13, %4\nset var2, %14\n}\n%15: bool = get var2\n%16: bool = not %15\nif %16 {\n%17: ptr<generic, u32> = slice_index %0, %3\n%18: u32 = load %17\n}",
@@ -206,6 +206,12 @@ const SAID: [&str; 11] = [
     "%10: bool = ge %3, %2\nif %10 {\nreturn\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
     "%10: bool = lt %3, %2\nif %10 {\n} else {\nreturn\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
     "%50: bool = lt %3, %2\n%51: bool = not %50\nif %51 {\nreturn\n}|%10: ptr<generic, u32> = slice_index %0, %3\n%11: u32 = load %10",
+    // What is said of the turns themselves: at most a bound or below it, at least a number besides, and of two bounds.
+    "%10: bool = lt %8, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %8\n%12: u32 = load %11\n}",
+    "%10: bool = gt %8, %2\nif %10 {\n} else {\n%11: u32 = mul %8, %6\n%12: u32 = add %11, %3\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    "%10: bool = lt %8, %2\n%11: bool = lt %3, %6\n%12: bool = and %10, %11\nif %12 {\n%13: u32 = mul %8, %6\n%14: u32 = add %13, %3\n%15: ptr<generic, u32> = slice_index %0, %14\n%16: u32 = load %15\n}",
+    "%10: bool = ge %8, %5\n%11: bool = le %8, %2\n%12: bool = and %10, %11\nif %12 {\n%13: u32 = sub %8, %5\n%14: ptr<generic, u32> = slice_index %0, %13\n%15: u32 = load %14\n}",
+    "%10: bool = lt %8, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %8\n%12: u32 = load %11\n}\n%13: ptr<generic, u32> = slice_index %0, %8\n%14: u32 = load %13",
     // Nobody has, or not from where it is read.
     "%10: bool = ge %3, %2\nif %10 {\nset var0, %4\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
     "%10: bool = lt %4, %1\nif %10 {\n%11: bool = ge %3, %2\nif %11 {\nreturn\n}\n}\n%12: ptr<generic, u32> = slice_index %0, %3\n%13: u32 = load %12",
