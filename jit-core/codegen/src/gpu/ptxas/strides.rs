@@ -448,3 +448,7 @@ mod tests {
         assert_eq!(chained(STRIDES, &written), as_it_is(&written));
     }
 }
+
+#[cfg(test)]
+#[path = "address_tests.rs"]
+mod address_tests;
