@@ -146,6 +146,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     jacobi::JACOBI,
     coulomb::COULOMB,
     coulomb::REMAINDER,
+    coulomb::BY_VALUE,
     backprop::BACKPROP,
     backprop::REMAINDER,
     nn::NN,

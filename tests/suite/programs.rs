@@ -36,6 +36,7 @@ programs! {
     jacobi: "jacobi",
     coulomb: "coulomb",
     coulomb_remainder: "coulomb, remainder",
+    coulomb_by_value: "coulomb, by value",
     backprop: "backprop",
     backprop_remainder: "backprop, remainder",
     nn: "nn",

@@ -1,5 +1,6 @@
 //! The potential of many charges on a slice of a grid (Parboil's cp; hiCUDA's CP): the charges are read by all threads
-//! at once, in portions of the size of constant memory, and a thread has eight places along x.
+//! at once, in portions, and a thread has eight places along x. Portions are buffers of the size that constant memory has, or
+//! smaller ones passed by value, which a GPU has in constant memory: what the originals fill before each launch.
 
 use kiln::prelude::*;
 
@@ -7,11 +8,27 @@ use crate::data::{Random, close};
 use crate::{Benchmark, Bound, Checked, Launch, Launcher, Size, Workload};
 
 pub const COULOMB: Benchmark = benchmark("coulomb", |jit, size| {
-    Coulomb::boxed(jit, size.of((64, 50), (256, 1000), (2048, 40_000)))
+    Coulomb::boxed(
+        jit,
+        Way::Buffers,
+        size.of((64, 50), (256, 1000), (2048, 40_000)),
+    )
+});
+
+pub const BY_VALUE: Benchmark = benchmark("coulomb, by value", |jit, size| {
+    Coulomb::boxed(
+        jit,
+        Way::Values,
+        size.of((37, 260), (256, 1000), (2048, 8_000)),
+    )
 });
 
 pub const REMAINDER: Benchmark = benchmark("coulomb, remainder", |jit, size| {
-    Coulomb::boxed(jit, size.of((37, 50), (251, 1000), (2041, 8_000)))
+    Coulomb::boxed(
+        jit,
+        Way::Buffers,
+        size.of((37, 50), (251, 1000), (2041, 8_000)),
+    )
 });
 
 const fn benchmark(
@@ -27,8 +44,10 @@ const fn benchmark(
     }
 }
 
-/// Charges of one launch.
+/// Charges of a buffer.
 const PORTION: usize = 4000;
+/// Charges of a launch by value; every GPU has room for 4,096 bytes of arguments.
+const FEW: usize = 250;
 /// Places of a thread.
 const OWN: usize = 8;
 /// Threads of a block along x and y.
@@ -73,16 +92,79 @@ fn potential(charges: &[Charge], to: &mut [f32], side: u32, spacing: f32) {
     }
 }
 
+#[derive(Copy, Clone, KernelType)]
+#[repr(C, align(16))]
+struct Portion {
+    charges: [Charge; FEW],
+}
+
+/// [`potential`] of the first `count` charges of a portion.
+#[kernel]
+fn potential_by_value(portion: Portion, count: u32, to: &mut [f32], side: u32, spacing: f32) {
+    let (side, row) = (side as usize, global_id().y);
+    let column = block_idx().x * block_dim().x * OWN + thread_idx().x;
+    let apart = block_dim().x;
+    let (x, y) = (spacing * column as f32, spacing * row as f32);
+    let mut sums = [0.0f32; OWN];
+    for i in 0..count as usize {
+        let charge = portion.charges[i];
+        let dy = y - charge.y;
+        let rest = dy * dy + charge.height;
+        let mut dx = x - charge.x;
+        #[unroll]
+        for own in 0..OWN {
+            sums[own] += charge.charge * (1.0 / (dx * dx + rest).sqrt());
+            dx += spacing * apart as f32;
+        }
+    }
+    #[unroll]
+    for own in 0..OWN {
+        let column = column + own * apart;
+        if row < side && column < side {
+            to[row * side + column] += sums[own];
+        }
+    }
+}
+
+#[derive(Copy, Clone)]
+enum Way {
+    Buffers,
+    Values,
+}
+
+/// The charges of a launch.
+enum Charges {
+    Buffer(Buffer<Charge>),
+    Value(Box<Portion>, u32),
+}
+
+impl Charges {
+    /// A buffer of a portion, or one that is filled up with its last charge, which is not counted.
+    fn new(jit: &Jit, way: Way, portion: &[Charge]) -> kiln::Result<Charges> {
+        Ok(match way {
+            Way::Buffers => Charges::Buffer(jit.upload(portion)?),
+            Way::Values => {
+                let charges = std::array::from_fn(|i| portion[i.min(portion.len() - 1)]);
+                Charges::Value(Box::new(Portion { charges }), portion.len() as u32)
+            }
+        })
+    }
+}
+
 struct Coulomb {
     side: usize,
-    portions: Vec<Buffer<Charge>>,
+    portions: Vec<Charges>,
     potential: Buffer<f32>,
     host: Vec<Charge>,
 }
 
 impl Coulomb {
     /// A grid with so many places along an edge, and so many charges.
-    fn boxed(jit: &Jit, (side, count): (usize, usize)) -> kiln::Result<Box<dyn Workload>> {
+    fn boxed(
+        jit: &Jit,
+        way: Way,
+        (side, count): (usize, usize),
+    ) -> kiln::Result<Box<dyn Workload>> {
         let mut random = Random::new(14);
         let mut charge = || Charge {
             x: 0.1 * side as f32 * random.unit(),
@@ -91,7 +173,12 @@ impl Coulomb {
             charge: 2.0 * random.unit() - 1.0,
         };
         let host: Vec<Charge> = (0..count).map(|_| charge()).collect();
-        let portions = host.chunks(PORTION).map(|portion| jit.upload(portion));
+        let of_launch = match way {
+            Way::Buffers => PORTION,
+            Way::Values => FEW,
+        };
+        let portions = host.chunks(of_launch);
+        let portions = portions.map(|portion| Charges::new(jit, way, portion));
         Ok(Box::new(Coulomb {
             side,
             portions: portions.collect::<kiln::Result<_>>()?,
@@ -110,14 +197,25 @@ impl Workload for Coulomb {
         // A grid that is small is one block wide.
         let width = BLOCK.0.min(self.side.div_ceil(OWN));
         let grid = (self.side.div_ceil(width * OWN), self.side.div_ceil(BLOCK.1));
+        let config = LaunchConfig::new(grid, (width, BLOCK.1));
+        let side = self.side as u32;
         for charges in &self.portions {
-            launcher.launch(&Launch {
-                kernel: &potential,
-                twin: "potential",
-                config: LaunchConfig::new(grid, (width, BLOCK.1)),
-                args: args!(charges, &mut self.potential, self.side as u32, SPACING),
-                lengths: &[charges.len()],
-            })?;
+            match charges {
+                Charges::Buffer(charges) => launcher.launch(&Launch {
+                    kernel: &potential,
+                    twin: "potential",
+                    config,
+                    args: args!(charges, &mut self.potential, side, SPACING),
+                    lengths: &[charges.len()],
+                })?,
+                Charges::Value(portion, count) => launcher.launch(&Launch {
+                    kernel: &potential_by_value,
+                    twin: "potential_by_value",
+                    config,
+                    args: args!(**portion, *count, &mut self.potential, side, SPACING),
+                    lengths: &[],
+                })?,
+            }
         }
         Ok(())
     }
