@@ -102,7 +102,10 @@ fn spoil(random: &mut Random, turn: &mut Vec<String>) {
         2 => turn.insert(at, turn[other].clone()),
         3 if turn.len() > 1 => drop(turn.remove(at)),
         4 => turn[at] = turn[at].replace("\tadd", "\t@%p3 add"),
-        _ => turn[at] = turn[at].replacen(random.one(&ALL), random.one(&ALL), 1),
+        _ => {
+            let [register, instead] = [(); 2].map(|()| random.one(&ALL));
+            turn[at] = turn[at].replacen(register, instead, 1);
+        }
     }
 }
 
