@@ -191,7 +191,7 @@ const CHOSEN: [&str; 12] = [
 ];
 
 /// The same of what conditions say that were put together before, or that others have returned by.
-const SAID: [&str; 16] = [
+const SAID: [&str; 17] = [
     // A `&&` whose right side reads memory, and a `||`.
     "%10: bool = lt %3, %2\nset var2, %10\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %4\n%12: u32 = load %11\n%13: bool = eq %12, %4\nset var2, %13\n}\n%14: bool = get var2\nif %14 {\n%15: ptr<generic, u32> = slice_index %0, %3\n%16: u32 = load %15\n}",
     "%10: bool = ge %3, %2\nset var2, %10\n%11: bool = not %10\nif %11 {\n%12: ptr<generic, u32> = slice_index %0, %4\n%13: u32 = load %12\n%14: bool = ne %13, %4\nset var2, %14\n}\n%15: bool = get var2\n%16: bool = not %15\nif %16 {\n%17: ptr<generic, u32> = slice_index %0, %3\n%18: u32 = load %17\n}",
@@ -202,6 +202,7 @@ const SAID: [&str; 16] = [
     "%10: bool = const false\nset var2, %10\n%11: bool = lt %3, %2\nif %11 {\n%12: bool = lt %3, %6\nset var2, %12\n}\n%13: bool = get var2\nif %13 {\n%14: ptr<generic, u32> = slice_index %0, %3\n%15: u32 = load %14\n}",
     // What is compared with is made where the variable is.
     "%10: bool = const false\nset var2, %10\n%11: bool = lt %4, %2\nif %11 {\n%12: u32 = add %2, %5\n%13: bool = lt %3, %12\nset var2, %13\n}\n%14: bool = get var2\nif %14 {\n%15: ptr<generic, u32> = slice_index %0, %3\n%16: u32 = load %15\n}",
+    "%50: bool = const false\nset var2, %50\n%51: bool = lt %4, %2\nif %51 {\n%52: u32 = add %2, %5\n%53: bool = lt %3, %52\nset var2, %53\n}\n%54: bool = get var2\n%55: bool = not %54\nif %55 {\nreturn\n}|%10: ptr<generic, u32> = slice_index %0, %3\n%11: u32 = load %10",
     // Others have returned, from either branch, within the loop and before it.
     "%10: bool = ge %3, %2\nif %10 {\nreturn\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
     "%10: bool = lt %3, %2\nif %10 {\n} else {\nreturn\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
