@@ -5,258 +5,20 @@
 //! Making an argument allocates nothing unless a by-value struct has more than 16 bytes, or it is a
 //! [view](crate::view), which is a list of arguments.
 
+mod signature;
+
 use std::any::Any;
-use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::ir::{TypeDigest, TypeForm};
 use crate::runtime::{Buffer, DeviceId, Uses};
-use crate::specialize::{ArgumentKind, ArgumentType, HostType};
-use crate::value::{DeviceType, KernelType, KernelValue, value_bytes, value_words};
+use crate::specialize::{ArgumentKind, ArgumentType};
+use crate::value::{KernelType, KernelValue, value_bytes, value_words};
 use crate::view::{KernelView, ToKernel};
-
-/// What is known about an argument's value, from the value itself. Part of the launch signature:
-/// other facts are another specialization.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct ArgFacts(u8);
-
-impl ArgFacts {
-    const EQUAL_ONE: u8 = 1;
-    const DIVISIBLE_BY_16: u8 = 2;
-    const ALIGNED_16: u8 = 4;
-    const WIDE: u8 = 8;
-
-    /// An integer equal to 1.
-    pub fn equal_one(self) -> bool {
-        self.0 & Self::EQUAL_ONE != 0
-    }
-
-    /// An integer divisible by 16.
-    pub fn divisible_by_16(self) -> bool {
-        self.0 & Self::DIVISIBLE_BY_16 != 0
-    }
-
-    /// An address divisible by 16.
-    pub fn aligned_16(self) -> bool {
-        self.0 & Self::ALIGNED_16 != 0
-    }
-
-    /// A slice of 2^32 elements or more.
-    pub fn wide(self) -> bool {
-        self.0 & Self::WIDE != 0
-    }
-}
-
-/// What rustc knows of an argument. There is one for each type and way to pass it, save where several libraries of a
-/// process have one each.
-struct Passed {
-    /// The type of the value or of the elements, as the IR has it.
-    ty: TypeDigest,
-    /// Value, slice or pointer; `None` of what is still to become arguments.
-    kind: Option<ArgumentKind>,
-    /// Whether it is an integer of 32 or 64 bits, of which something is known when it is passed.
-    is_integer: bool,
-    host: HostType,
-    /// A function, as the name is no constant to rustc.
-    rust_name: fn() -> &'static str,
-}
-
-impl Passed {
-    const fn new<T: KernelType>(kind: ArgumentKind) -> Passed {
-        Passed {
-            ty: T::FORM.digest(),
-            kind: Some(kind),
-            is_integer: matches!(kind, ArgumentKind::Value) && is_one_of::<T>(INTEGERS),
-            host: HostType(T::FORM),
-            rust_name: std::any::type_name::<T>,
-        }
-    }
-
-    /// What `T` is a name for, and no argument yet.
-    const fn later<T: ?Sized>() -> Passed {
-        Passed {
-            ty: TypeForm::UNIT.digest(),
-            kind: None,
-            is_integer: false,
-            host: HostType(&TypeForm::UNIT),
-            rust_name: std::any::type_name::<T>,
-        }
-    }
-
-    fn is(&self, other: &Passed) -> bool {
-        self.kind.is_some() && (self.ty, self.kind) == (other.ty, other.kind)
-    }
-}
-
-/// The integers that facts are known about.
-const INTEGERS: [&TypeForm; 4] = [u32::FORM, i32::FORM, u64::FORM, i64::FORM];
-
-const fn is_one_of<T: KernelType>(forms: [&TypeForm; 4]) -> bool {
-    let own = T::FORM.digest().leading_word();
-    let mut at = 0;
-    while at < forms.len() {
-        if forms[at].digest().leading_word() == own {
-            return true;
-        }
-        at += 1;
-    }
-    false
-}
-
-/// What of an argument selects the specialization: type, value or slice or pointer, read-only or mutable, facts; of a
-/// part of a view its field.
-#[derive(Copy, Clone)]
-pub struct ArgSignature {
-    passed: &'static Passed,
-    field: Option<&'static str>,
-    facts: ArgFacts,
-}
-
-impl PartialEq for ArgSignature {
-    /// Two loads and their comparison for most arguments: this is on the launch's hot path.
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        self.facts == other.facts && self.is_of_type(other)
-    }
-}
-
-impl Eq for ArgSignature {}
-
-impl Hash for ArgSignature {
-    /// One word an argument: this is on the launch's hot path. Equality compares everything.
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let kind = match self.passed.kind {
-            Some(ArgumentKind::Value) | None => 0u64,
-            Some(ArgumentKind::Slice { mutable }) => 1 + u64::from(mutable),
-            Some(ArgumentKind::Pointer { mutable }) => 3 + u64::from(mutable),
-        };
-        state.write_u64(self.passed.ty.leading_word() ^ (kind << 8 | u64::from(self.facts.0)));
-        if let Some(field) = self.field {
-            field.hash(state);
-        }
-    }
-}
-
-impl std::fmt::Debug for ArgSignature {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Passed { ty, kind, .. } = self.passed;
-        write!(f, "{ty:?} {kind:?} {:?} {:?}", self.field, self.facts)
-    }
-}
-
-impl ArgSignature {
-    /// The type of the value or of the elements, as the IR has it.
-    #[doc(hidden)]
-    pub fn ty(&self) -> TypeDigest {
-        self.passed.ty
-    }
-
-    /// The facts.
-    #[doc(hidden)]
-    pub fn facts(&self) -> ArgFacts {
-        self.facts
-    }
-
-    /// Whether arguments may be compared with it by [`Arg::is_at_once`].
-    #[doc(hidden)]
-    pub fn is_plain(&self) -> bool {
-        self.field.is_none() && self.passed.kind.is_some()
-    }
-
-    const fn of(passed: &'static Passed) -> ArgSignature {
-        ArgSignature {
-            passed,
-            field: None,
-            facts: ArgFacts(0),
-        }
-    }
-
-    #[inline]
-    fn is_mutable(&self) -> bool {
-        matches!(
-            self.passed.kind,
-            Some(ArgumentKind::Slice { mutable: true } | ArgumentKind::Pointer { mutable: true })
-        )
-    }
-
-    #[inline]
-    fn is_of_type(&self, other: &Self) -> bool {
-        let is_one = std::ptr::eq(self.passed, other.passed);
-        is_one && self.passed.kind.is_some() && self.field.is_none() && other.field.is_none()
-            || self.is_alike(other)
-    }
-
-    /// [`ArgSignature::is_of_type`] where that is not to be seen at once.
-    #[cold]
-    fn is_alike(&self, other: &Self) -> bool {
-        self.passed.is(other.passed) && self.field == other.field
-    }
-
-    /// The signature without the facts about values that are only compiled in on demand, unless `keep`. What is
-    /// known of an address stays.
-    #[doc(hidden)]
-    pub fn keeping_facts(self, keep: bool) -> Self {
-        const OF_VALUES: u8 = ArgFacts::EQUAL_ONE | ArgFacts::DIVISIBLE_BY_16;
-        let left_out = if keep { 0 } else { OF_VALUES };
-        let facts = ArgFacts(self.facts.0 & !left_out);
-        Self { facts, ..self }
-    }
-
-    /// Whether code for arguments of the signature `made_for` takes one of this signature, of which more may be known.
-    ///
-    /// # Errors
-    /// Why not.
-    #[doc(hidden)]
-    pub fn fits(self, made_for: Self) -> Result<(), Unfit> {
-        let (given, known) = (self.facts, made_for.facts);
-        if !self.is_of_type(&made_for) {
-            return Err(Unfit::Type);
-        }
-        let lacking = [
-            (
-                given.aligned_16(),
-                known.aligned_16(),
-                "at an address that is a multiple of 16",
-            ),
-            (given.equal_one(), known.equal_one(), "equal to 1"),
-            (
-                given.divisible_by_16(),
-                known.divisible_by_16(),
-                "a multiple of 16",
-            ),
-            // The number of bits of a length decides types, so code for longer slices takes no shorter ones.
-            (
-                given.wide(),
-                known.wide(),
-                "a slice of 2^32 elements or more",
-            ),
-            (
-                !given.wide(),
-                !known.wide(),
-                "a slice of fewer than 2^32 elements",
-            ),
-        ];
-        let mut lacking = lacking.into_iter();
-        match lacking.find(|(given, known, _)| *known && !given) {
-            Some((.., fact)) => Err(Unfit::Fact(fact)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Why code for arguments of other signatures does not take an argument.
-#[doc(hidden)]
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Unfit {
-    /// The argument has another type.
-    Type,
-    /// The argument is not what the code was made for.
-    Fact(&'static str),
-}
+use signature::Passed;
+pub use signature::{ArgFacts, ArgSignature, Unfit};
 
 /// One argument of a launch. What is made of `&mut Buffer` is that borrow, and as little as a borrow can
 /// there be two of it: two parameters would write one buffer, each as if it were alone.
@@ -513,7 +275,7 @@ impl<'a> Arg<'a> {
             return ArgFacts::default();
         }
         let divisible = u8::from(n.is_multiple_of(16)) * ArgFacts::DIVISIBLE_BY_16;
-        ArgFacts(u8::from(n == 1) * ArgFacts::EQUAL_ONE | divisible)
+        ArgFacts((u8::from(n == 1) * ArgFacts::EQUAL_ONE) | divisible)
     }
 
     #[doc(hidden)]

@@ -135,12 +135,12 @@ fn are_signatures(args: &[Arg<'_>], signatures: &[ArgSignature], facts: bool) ->
 pub(crate) struct KeptSignatures {
     list: Box<[ArgSignature]>,
     facts: bool,
-    /// Whether they can be compared one by one in a few instructions.
+    /// Plain signatures can be compared one by one in a few instructions.
     is_plain: bool,
 }
 
 impl KeptSignatures {
-    /// Those of arguments, with the facts about values or without.
+    /// The signatures of arguments, with the facts about values or without.
     pub(crate) fn of(args: &[Arg<'_>], facts: bool) -> KeptSignatures {
         let list: Box<[_]> = args
             .iter()
