@@ -228,13 +228,20 @@ impl Target {
         match self {
             Target::Ptx(_) | Target::Interpreter | Target::Custom(_) => {}
             Target::Cpu(cpu) => {
+                // All of it: code of another process is found by this.
+                let CpuTarget {
+                    block,
+                    lanes,
+                    barriers,
+                    features,
+                } = cpu;
                 let auto = |set: Option<String>| set.unwrap_or_else(|| "auto".to_owned());
-                let block = cpu.block.map(|[x, y, z]| format!("{x}x{y}x{z}"));
+                let block = block.map(|[x, y, z]| format!("{x}x{y}x{z}"));
                 settings.extend([
                     ("block", block.unwrap_or_else(|| "any".to_owned())),
-                    ("lanes", auto(cpu.lanes.map(|lanes| lanes.to_string()))),
-                    ("barriers", auto(cpu.barriers.map(|b| format!("{b:?}")))),
-                    ("processor", cpu.features.to_string()),
+                    ("lanes", auto(lanes.map(|lanes| lanes.to_string()))),
+                    ("barriers", auto(barriers.map(|b| format!("{b:?}")))),
+                    ("processor", features.to_string()),
                 ]);
             }
         }

@@ -5,16 +5,22 @@ use std::sync::Arc;
 
 use once_cell::sync::OnceCell;
 
+use super::load::identity;
 use super::{Jit, JitOptions};
 use crate::cache::disk::{Disk, EntryKey, Kept, KernelRows, difference, own_functions};
 use crate::cache::{CacheKey, LoadedKernel, Request, Unshaped};
+use kiln_compiler::args::{Arg, Converted};
+use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{Assembled, Code, CompiledKernel, KernelInfo};
+use kiln_compiler::definition::Snapshot;
 use kiln_compiler::error::{CompileError, Result};
+use kiln_compiler::front::AsKernel;
 use kiln_compiler::hook::HookSet;
 use kiln_compiler::job::{KernelIdentity, LegalJob};
-use kiln_compiler::launch::Dim3;
+use kiln_compiler::launch::{Dim3, check_block};
 use kiln_compiler::runtime::LoadedCode;
 use kiln_compiler::target::Target;
+use kiln_compiler::under_way::Made;
 
 /// Who assembles PTX where no hook does, as errors call it.
 const DRIVER: &str = "the CUDA driver";
@@ -71,6 +77,76 @@ struct Asked<'a> {
 }
 
 impl Jit {
+    /// Compiles a kernel ahead of time, for arguments of these types and, where code depends on it, for blocks of a
+    /// shape, and keeps it on disk; it is not loaded. The target need not be here, so that a machine with LLVM fills a
+    /// folder from which one with a GPU and without LLVM runs; both programs are of one build of Kiln.
+    ///
+    /// ```
+    /// use kiln::core::cache::CacheFolder;
+    /// use kiln::core::target::{PtxTarget, Target};
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn double(x: &mut [f32]) {
+    ///     let i = global_id().x;
+    ///     if i < x.len() {
+    ///         x[i] *= 2.0;
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let folder = std::env::temp_dir().join(format!("kiln-ahead-{}", std::process::id()));
+    /// for sm in [80, 90] {
+    ///     let jit = Jit::builder()
+    ///         .device(Device::cpu())
+    ///         .target(Target::Ptx(PtxTarget::for_sm(sm)))
+    ///         .cache(CacheFolder::At(folder.clone()))
+    ///         .build()?;
+    ///     // Buffers say of which types and how aligned arguments are.
+    ///     jit.keep(&double, 256, args!(&mut jit.zeros::<f32>(1)?))?;
+    ///     assert_eq!(jit.cache_stats().disk_writes, 1);
+    /// }
+    /// # let _ = std::fs::remove_dir_all(folder);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Jit::launch`], as far as compilation goes; a kernel that cannot be kept, or a folder that cannot be written
+    /// to.
+    pub fn keep(
+        &self,
+        kernel: &(impl AsKernel + ?Sized),
+        block: impl Into<Dim3>,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let (kernel, block) = (kernel.as_kernel()?, block.into());
+        check_block(block, &self.0.device.info().limits, &kernel.name())?;
+        let converted = self.convert(&|| kernel.name(), args)?;
+        let args = converted.as_ref().map_or(args, Converted::args);
+        let snapshot = self.snapshot(kernel)?;
+        let made = Made::Specialization(snapshot.fingerprint);
+        let _under_way = self.begin(made, || kernel.name())?;
+        let request = self.request(kernel, snapshot, args)?;
+        self.keep_code(request, block)
+    }
+
+    /// What a launch with these arguments asks for.
+    pub(super) fn request(
+        &self,
+        kernel: &Kernel,
+        snapshot: Arc<Snapshot>,
+        args: &[Arg<'_>],
+    ) -> Result<Request> {
+        let specialization = self.bind(kernel, &snapshot, args)?;
+        let key = self.key(kernel, &snapshot, args, &specialization);
+        Ok(Request {
+            identity: identity(&snapshot, &specialization, &key),
+            snapshot,
+            specialization,
+        })
+    }
+
     /// A kernel whose code is for blocks of all shapes.
     pub(super) fn made_whole(&self, request: &Request) -> Result<LoadedKernel> {
         let asked = Asked {
@@ -186,6 +262,9 @@ impl Jit {
     }
 
     /// What is kept, loaded, or what `compile` gives, which is then kept.
+    ///
+    /// Of PTX there are two entries: the text, for every driver and made without one, and with what this
+    /// driver makes of it.
     fn through_disk(
         &self,
         asked: &Asked<'_>,
@@ -193,35 +272,109 @@ impl Jit {
         compile: impl FnOnce() -> Result<CompiledKernel>,
     ) -> Result<CompiledKernel> {
         let disk = &self.0.disk;
-        let assembler = self.0.device.backend().assembler();
-        let Some(key) = self.entry_key("code", asked, assembler.as_deref()) else {
+        let Some(plain) = self.entry_key("code", asked, None) else {
             return compile();
         };
+        let assembler = self.0.device.backend().assembler();
+        let assembled = match &assembler {
+            Some(assembler) => self.entry_key("code", asked, Some(assembler)),
+            None => None,
+        };
+        let key = assembled.as_ref().unwrap_or(&plain);
         let mut lock = None;
-        let found = self.find(asked, &key, loaded).or_else(|| {
+        let found = self.find(asked, key, loaded).or_else(|| {
             // Another process may have made it by the time it gives up the lock.
-            lock = disk.lock(&key);
-            self.find(asked, &key, loaded)
+            lock = disk.lock(&plain);
+            self.find(asked, key, loaded)
         });
         if let Some(found) = found {
             disk.hit();
-            if disk.verify {
-                let now = compile()?;
-                let kept = (&*found.info, Some(&found.code));
-                self.verify(asked, kept, (&now.info, Some(&now.code)))?;
-            }
-            return Ok(found);
+            return self.verified(asked, found, compile);
         }
-        disk.miss();
-        let mut compiled = compile()?;
-        self.assemble(&mut compiled, loaded);
-        if compiled.code.keep().is_some()
-            && let Some(put_in) = self.put_in(asked, &compiled.target, &compiled.key)
+        let text = assembled.as_ref().and_then(|_| self.read(asked, &plain));
+        let is_new = text.is_none();
+        let mut made = match text {
+            Some(text) => {
+                disk.hit();
+                self.verified(asked, text, compile)?
+            }
+            None => {
+                disk.miss();
+                compile()?
+            }
+        };
+        if is_new {
+            self.write(asked, &plain, &made);
+        }
+        if self.assemble(&mut made, loaded)
+            && let Some(assembled) = &assembled
         {
-            disk.write(&key, (&compiled.info, &put_in), Some(&compiled.code));
+            self.write(asked, assembled, &made);
         }
         drop(lock);
-        Ok(compiled)
+        Ok(made)
+    }
+
+    /// What was found, once it was compared with what `compile` gives, if that is asked for.
+    fn verified(
+        &self,
+        asked: &Asked<'_>,
+        found: CompiledKernel,
+        compile: impl FnOnce() -> Result<CompiledKernel>,
+    ) -> Result<CompiledKernel> {
+        if self.0.disk.verify {
+            let now = compile()?;
+            let kept = (&*found.info, Some(&found.code));
+            self.verify(asked, kept, (&now.info, Some(&now.code)))?;
+        }
+        Ok(found)
+    }
+
+    /// Keeps code, if it is what was asked for and can be kept.
+    fn write(&self, asked: &Asked<'_>, key: &EntryKey, made: &CompiledKernel) -> bool {
+        let put_in = self.put_in(asked, &made.target, &made.key);
+        let put_in = put_in.filter(|_| made.code.keep().is_some());
+        put_in.is_some_and(|put_in| {
+            let disk = &self.0.disk;
+            disk.write(key, (&made.info, &put_in), Some(&made.code))
+        })
+    }
+
+    /// Compiles a kernel for blocks of a shape, where its code depends on that, and keeps it.
+    pub(super) fn keep_code(&self, request: Request, block: Dim3) -> Result<()> {
+        let name = request.snapshot.root.name().to_owned();
+        let unshaped = match self.0.target.wants_block() {
+            true => self.unshaped(request)?,
+            false => {
+                let legal = Arc::new(self.legalized(&request)?);
+                Unshaped {
+                    key: request.identity.key.clone(),
+                    info: legal.info.clone(),
+                    legal: OnceCell::with_value(legal),
+                    request,
+                }
+            }
+        };
+        let target = self.0.target.for_block(block.to_array());
+        let asked = Asked {
+            request: &unshaped.request,
+            key: unshaped.request.identity.key.for_target(&target),
+            target,
+        };
+        let is_kept = match self.entry_key("code", &asked, None) {
+            Some(key) if self.read(&asked, &key).is_some() => true,
+            Some(key) => {
+                let legal = self.legal(&unshaped)?.for_block(block.to_array());
+                self.write(&asked, &key, &self.generate(&legal, self.observer())?)
+            }
+            None => false,
+        };
+        if is_kept {
+            return Ok(());
+        }
+        let why = self.0.disk.report().note;
+        let why = why.unwrap_or_else(|| "it is of no form that is kept".to_owned());
+        Err(CompileError::NotKept { kernel: name, why }.into())
     }
 
     /// What something is kept under. `None`: nothing is, or not of this kernel.
@@ -249,35 +402,42 @@ impl Jit {
         key: &EntryKey,
         loaded: &mut Option<Box<dyn LoadedCode>>,
     ) -> Option<CompiledKernel> {
-        let disk = &self.0.disk;
-        let hooks = &self.0.hooks;
-        let rows = KernelRows::of(&asked.request.snapshot, hooks);
-        let kept = disk.find(key, &|name, digest| rows.find(name, digest))?;
-        let Kept { info, put_in, code } = kept;
-        if !hooks.puts_in_all(&put_in) {
-            return None;
-        }
-        let kept = CompiledKernel {
-            info: Arc::new(info),
-            target: asked.target.clone(),
-            code: code?,
-            key: asked.key.clone().extended(HOOKS, &put_in),
-            retargeted_by: None,
-        };
+        let kept = self.read(asked, key)?;
         match self.load_code(&kept) {
             Ok(code) => {
                 *loaded = Some(code);
                 Some(kept)
             }
             Err(error) => {
-                disk.refuse(format!("what is kept is not loaded: {error}"));
+                let why = format!("what is kept is not loaded: {error}");
+                self.0.disk.refuse(why);
                 None
             }
         }
     }
 
-    /// Has the driver make machine code of PTX, where no hook has and it can.
-    fn assemble(&self, compiled: &mut CompiledKernel, loaded: &mut Option<Box<dyn LoadedCode>>) {
+    /// What is kept under a key.
+    fn read(&self, asked: &Asked<'_>, key: &EntryKey) -> Option<CompiledKernel> {
+        let hooks = &self.0.hooks;
+        let rows = KernelRows::of(&asked.request.snapshot, hooks);
+        let find = |name: &str, digest: &[u8; 32]| rows.find(name, digest);
+        let Kept { info, put_in, code } = self.0.disk.find(key, &find)?;
+        let code = code.filter(|_| hooks.puts_in_all(&put_in))?;
+        Some(CompiledKernel {
+            info: Arc::new(info),
+            target: asked.target.clone(),
+            code,
+            key: asked.key.clone().extended(HOOKS, &put_in),
+            retargeted_by: None,
+        })
+    }
+
+    /// Has the driver make machine code of PTX, where no hook has and it can; whether it has.
+    fn assemble(
+        &self,
+        compiled: &mut CompiledKernel,
+        loaded: &mut Option<Box<dyn LoadedCode>>,
+    ) -> bool {
         let image = match &compiled.code {
             Code::Ptx(ptx) if ptx.assembled.is_none() => {
                 let backend = self.0.device.backend();
@@ -286,7 +446,7 @@ impl Jit {
             _ => None,
         };
         let Some(image) = image else {
-            return;
+            return false;
         };
         let by = DRIVER.to_owned();
         set_assembled(compiled, Some(Assembled { image, by }));
@@ -297,6 +457,7 @@ impl Jit {
                 set_assembled(compiled, None);
             }
         }
+        loaded.is_some()
     }
 
     /// What the key of something says of rows that hooks have put in. `None`: it is not for the target that was asked for,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Jit;
 use crate::cache::{
-    CacheKey, Consts, Launched, LoadedKernel, ReadyLaunch, Request, Signatures, Specialized,
+    CacheKey, Consts, Launched, LoadedKernel, ReadyLaunch, Signatures, Specialized,
 };
 use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
@@ -102,13 +102,7 @@ impl Jit {
         let made = Made::Specialization(snapshot.fingerprint);
         let _under_way = self.begin(made, || kernel.name())?;
         self.0.cache.get_or_specialize(launched, || {
-            let specialization = self.bind(kernel, &snapshot, args)?;
-            let key = self.key(kernel, &snapshot, args, &specialization);
-            let request = Request {
-                identity: identity(&snapshot, &specialization, &key),
-                snapshot: snapshot.clone(),
-                specialization,
-            };
+            let request = self.request(kernel, snapshot.clone(), args)?;
             if self.0.target.wants_block() {
                 let unshaped = self.unshaped(request)?;
                 self.check_params(&unshaped.info)?;

@@ -13,6 +13,7 @@ use kiln::core::hook::Hook;
 use kiln::core::ir::{FastMath, IntrinsicDef, Meaning, Scalar, Type, TypePattern, Unroll};
 use kiln::core::jit::JitBuilder;
 use kiln::core::job::{CompileOptions, OptLevel};
+use kiln::core::target::{Barriers, CpuFeatures, CpuTarget, Target};
 use kiln::prelude::*;
 
 #[kernel]
@@ -298,6 +299,77 @@ fn each_option_is_another_key() {
         assert_eq!(scaled(&jit).expect("it runs"), [2.0, 4.0, 6.0]);
         assert_eq!(of(jit.cache_stats())[0], u64::from(len == 3));
     }
+}
+
+#[test]
+fn each_part_of_what_is_asked_for_is_another_key() {
+    let place = Place::new();
+    let add = |name: &str, more: u32| {
+        let kernel = Kernel::build(name, |k| {
+            let t = k.type_param("T").num();
+            let (x, n, c) = (
+                k.slice_mut("x", t),
+                k.param("n", Type::U32),
+                k.const_param("C", Type::U32),
+            );
+            k.if_(n.gt(c), || x.at(0).set(more));
+        });
+        kernel.expect("a kernel").with_const("C", 1)
+    };
+    let host = CpuTarget::host;
+    let lanes = CpuTarget {
+        lanes: Some(8),
+        ..host()
+    };
+    let barriers = CpuTarget {
+        barriers: Some(Barriers::Coroutines),
+        ..host()
+    };
+    let less = CpuTarget {
+        features: CpuFeatures::default(),
+        ..host()
+    };
+    let (plain, facts) = (
+        || place.builder(),
+        || place.builder().specialize_facts(true),
+    );
+    let of_target = |target: CpuTarget| place.builder().target(Target::Cpu(target));
+    let mut keys = 0;
+    let mut one = |builder: JitBuilder, kernel: Kernel, block: u32, n: u32, f64s: bool| {
+        for expected in [[1, 0], [0, 1]] {
+            let jit = builder.clone().build().expect("a CPU");
+            let launched = match f64s {
+                true => jit.launch(
+                    &kernel,
+                    1,
+                    block,
+                    args!(&mut jit.zeros::<f64>(4).expect("memory"), n),
+                ),
+                false => jit.launch(
+                    &kernel,
+                    1,
+                    block,
+                    args!(&mut jit.zeros::<f32>(4).expect("memory"), n),
+                ),
+            };
+            launched.expect("it runs");
+            assert_eq!(of(jit.cache_stats())[..2], expected, "after {keys} keys");
+        }
+        keys += 1;
+    };
+    one(plain(), add("k", 1), 32, 5, false);
+    one(plain(), add("other", 1), 32, 5, false);
+    one(plain(), add("k", 2), 32, 5, false);
+    one(plain(), add("k", 1).with_const("C", 2), 32, 5, false);
+    one(plain(), add("k", 1), 64, 5, false);
+    one(plain(), add("k", 1), 32, 5, true);
+    // Facts of the number are compiled in: it is 1, or a multiple of 16.
+    one(facts(), add("k", 1), 32, 1, false);
+    one(facts(), add("k", 1), 32, 16, false);
+    one(of_target(lanes), add("k", 1), 32, 5, false);
+    one(of_target(barriers), add("k", 1), 32, 5, false);
+    one(of_target(less), add("k", 1), 32, 5, false);
+    assert_eq!(keys, 11);
 }
 
 /// What the row below adds.

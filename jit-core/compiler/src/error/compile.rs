@@ -40,6 +40,16 @@ pub enum CompileError {
         /// What differs first.
         what: String,
     },
+    /// A kernel that was to be kept on disk is not.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` is not kept on disk: {why}"
+    ))]
+    NotKept {
+        /// The kernel.
+        kernel: String,
+        /// Why it is not kept.
+        why: String,
+    },
     /// Nothing makes code for the target.
     #[error("{}", error_text!(
         "kernel `{kernel}`: nothing makes code for the target `{target}`; add what does to `JitOptions::isas`"

@@ -1,7 +1,7 @@
 //! The form in which what compilations give is kept outside the process: fields behind their lengths.
 //!
-//! Reading takes any bytes: what is no such form is `None`, nothing panics, and no more memory is asked for than
-//! the bytes themselves take. Whoever keeps the bytes sees to it that they are those that were written. The form
+//! Reading takes any bytes: what is no such form is `None`, nothing panics, and memory is asked for as bytes are
+//! read, never for what a length claims. Whoever keeps the bytes sees to it that they are those that were written. The form
 //! has no version of its own: it is read by the build of Kiln alone that has written it. It is written by hand, so
 //! that the types of the IR stand in no serializer's contract, and each structure is taken apart by name, so that a
 //! field that is added does not compile until it is written.

@@ -257,22 +257,25 @@ impl Disk {
         })
     }
 
-    /// Keeps what launches need to know of a kernel, and its code.
+    /// Keeps what launches need to know of a kernel, and its code; whether it does.
     pub(crate) fn write(
         &self,
         key: &EntryKey,
         (info, put_in): (&KernelInfo, &str),
         code: Option<&Code>,
-    ) {
+    ) -> bool {
         let Some(folder) = self.folder() else {
-            return;
+            return false;
         };
         let library = || kiln_compiler::codegen::library().ok();
         let made_by = match code {
             None => None,
             Some(_) => match library().and_then(|library| made_by(&library.path)) {
                 Some(library) => Some(library),
-                None => return self.refuse("the file of libLLVM is no longer there".to_owned()),
+                None => {
+                    self.refuse("the file of libLLVM is no longer there".to_owned());
+                    return false;
+                }
             },
         };
         let entry = Entry {
@@ -281,10 +284,13 @@ impl Disk {
             code: code.and_then(Code::keep),
             made_by,
         };
-        match folder.write(&key.file_name(), &entry.write(key)) {
+        let written = folder.write(&key.file_name(), &entry.write(key));
+        let is_there = written.is_ok();
+        match written {
             Ok(()) => drop(self.writes.fetch_add(1, Ordering::Relaxed)),
             Err(why) => self.refuse(why),
         }
+        is_there
     }
 
     /// The lock of an entry, for who is about to make it.
