@@ -14,6 +14,8 @@ mod hooked;
 mod kept;
 #[path = "cuda_driver/launched.rs"]
 mod launched;
+#[path = "cuda_driver/lent.rs"]
+mod lent;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
 #[path = "cuda_driver/order.rs"]

@@ -43,7 +43,7 @@ use crate::value::{KernelType, bytes_of, fill_from_bytes, vec_from_bytes};
 /// # }
 /// ```
 pub struct Buffer<T> {
-    device: Device,
+    pub(crate) device: Device,
     address: u64,
     len: usize,
     id: DeviceId,
@@ -109,6 +109,16 @@ impl<T: KernelType> Buffer<T> {
             uses,
             element: PhantomData,
         })
+    }
+
+    /// A buffer of memory that is there; [`crate::lent`] says whose.
+    pub(crate) fn over(device: &Device, address: u64, len: usize) -> Result<Self> {
+        Self::allocate(device, len, |_, _| Ok(address))
+    }
+
+    /// Makes a buffer of nothing of this, which frees nothing.
+    pub(crate) fn empty(&mut self) {
+        (self.address, self.len) = (0, 0);
     }
 
     /// The number of values.

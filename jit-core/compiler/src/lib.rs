@@ -31,6 +31,7 @@ mod globals;
 mod hidden;
 pub mod hook;
 pub mod job;
+pub mod lent;
 pub mod lower_abi;
 mod observe;
 pub mod prelude;

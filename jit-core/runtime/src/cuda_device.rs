@@ -70,7 +70,7 @@ impl CudaDevice {
             param_bytes: param_limit(context.driver().version(), device.sm()),
         };
         let info = DeviceInfo {
-            id: DeviceId::Cuda(ordinal),
+            id: (context.adopted()).map_or(DeviceId::Cuda(ordinal), DeviceId::CudaContext),
             kind: DeviceKind::Cuda,
             name: device.name.clone(),
             multiprocessors: device.multiprocessors,
@@ -175,6 +175,17 @@ impl Backend for CudaDevice {
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
+    }
+
+    fn adopt_memory(&self, address: u64, bytes: usize) -> Result<()> {
+        Ok(self.context.adopt_memory(address, bytes as u64)?)
+    }
+
+    fn give_up_memory(&self, address: u64, bytes: usize) -> Result<()> {
+        match bytes {
+            0 => Ok(()),
+            _ => Ok(self.context.give_up_memory(address)?),
+        }
     }
 
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>> {

@@ -28,6 +28,8 @@ pub enum DeviceId {
     Cpu(u32),
     /// A CUDA device, by ordinal.
     Cuda(u32),
+    /// A CUDA context of the program's own; each has a number of its own.
+    CudaContext(u32),
     /// A device of a backend that Kiln does not know; each has a number of its own.
     Custom(u32),
 }
@@ -37,6 +39,7 @@ impl std::fmt::Display for DeviceId {
         match self {
             DeviceId::Cpu(n) => write!(f, "CPU device {n}"),
             DeviceId::Cuda(n) => write!(f, "CUDA device {n}"),
+            DeviceId::CudaContext(n) => write!(f, "CUDA context {n} of the program"),
             DeviceId::Custom(n) => write!(f, "device {n}"),
         }
     }
@@ -197,6 +200,18 @@ pub trait Backend: Send + Sync {
     fn fault(&self) -> Result<()> {
         Ok(())
     }
+    /// Takes over memory of the device that other code has allocated, as if `alloc` had given it.
+    fn adopt_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
+        Err(DeviceError::OwnMemoryOnly {
+            device: self.info().name.clone(),
+        })
+    }
+    /// Leaves memory that `alloc` gave, or that was adopted, to other code, which frees it.
+    fn give_up_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
+        Err(DeviceError::OwnMemoryOnly {
+            device: self.info().name.clone(),
+        })
+    }
     /// Marks this point of the device's work.
     fn mark(&self) -> Result<Box<dyn Marker>>;
     /// Milliseconds of device time between two marks, waiting for the later one.
@@ -307,6 +322,39 @@ impl Device {
         let device = Device::of(super::cuda_device::CudaDevice::of(context, ordinal));
         devices.push((address, ordinal, Arc::downgrade(&device.0)));
         Ok(device)
+    }
+
+    /// A device whose work is done in a CUDA context that other code has made, on the device with this ordinal. The
+    /// context is made current in threads that ask for something, and is not destroyed. The primary context, which
+    /// cudarc and `cust::context::Context` work in, is shared by [`Device::cuda`] itself.
+    ///
+    /// # Safety
+    /// `context` is a `CUcontext` of that device, which lives for as long as the device and what is made of it.
+    ///
+    /// # Errors
+    /// As [`Device::cuda`].
+    pub unsafe fn adopt_cuda(ordinal: u32, context: *mut std::ffi::c_void) -> Result<Device> {
+        // SAFETY: as promised.
+        unsafe { Device::adopt_cuda_of(Driver::load()?, ordinal, context) }
+    }
+
+    /// [`Device::adopt_cuda`] with a driver that the program has opened itself.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As [`Device::cuda`].
+    pub unsafe fn adopt_cuda_of(
+        driver: &'static Driver,
+        ordinal: u32,
+        context: *mut std::ffi::c_void,
+    ) -> Result<Device> {
+        // SAFETY: as promised.
+        let context = unsafe { CudaContext::adopt(driver, ordinal, context)? };
+        Ok(Device::of(super::cuda_device::CudaDevice::of(
+            context, ordinal,
+        )))
     }
 
     /// The first CUDA device, or this machine's CPU if there is no CUDA driver or no device.

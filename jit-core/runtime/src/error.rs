@@ -90,6 +90,14 @@ pub enum DeviceError {
         /// The address.
         address: u64,
     },
+    /// Memory of other code on a device that knows its own alone.
+    #[error("{}", error_text!(
+        "{device} has no memory that other code allocates; copy it, by `Jit::upload` and `Buffer::to_vec`"
+    ))]
+    OwnMemoryOnly {
+        /// The device.
+        device: String,
+    },
     /// An event of another device.
     #[error("the two events are of different devices; record both on one")]
     ForeignEvent,

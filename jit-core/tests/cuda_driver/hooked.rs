@@ -17,13 +17,13 @@ use kiln_jit_core::target::{PtxTarget, Target};
 
 use super::fake::Fake;
 
-fn jit(fake: &Fake, hooks: impl Into<HookSet>) -> Jit {
+pub(super) fn jit(fake: &Fake, hooks: impl Into<HookSet>) -> Jit {
     let driver = fake.open().expect("a driver");
     let device = Device::cuda_of(driver, 0).expect("a device");
     Jit::with(device, hooks.into(), JitOptions::default())
 }
 
-fn put() -> Kernel {
+pub(super) fn put() -> Kernel {
     let kernel = Kernel::build("put", |k| {
         let x = k.slice_mut("x", Type::U32);
         let value = k.param("value", Type::U32);

@@ -5,6 +5,8 @@
 //! on the codes after which the driver accepts no more work (CUDA Driver API, `CUresult`: "leaves
 //! the process in an inconsistent state").
 
+mod adopted;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr;
@@ -32,6 +34,8 @@ pub struct CudaContext {
     pub(super) driver: &'static Driver,
     device: sys::CUdevice,
     handle: sys::CUcontext,
+    /// The number of a context that is the program's own, and not released here.
+    adopted: Option<u32>,
     info: DeviceInfo,
     poison: OnceLock<Arc<PoisonCause>>,
     process: u32,
@@ -95,11 +99,23 @@ impl CudaContext {
         driver.check("cuDeviceGet", code)?;
         let info = DeviceInfo::query(driver, device, ordinal)?;
         let handle = retain_primary(driver, device, &info)?;
+        CudaContext::of_handle(driver, device, handle, None, info)
+    }
+
+    /// A context that exists.
+    fn of_handle(
+        driver: &'static Driver,
+        device: sys::CUdevice,
+        handle: sys::CUcontext,
+        adopted: Option<u32>,
+        info: DeviceInfo,
+    ) -> Result<Arc<CudaContext>, DriverError> {
         // From here on, dropping releases what has been acquired.
         let mut context = CudaContext {
             driver,
             device,
             handle,
+            adopted,
             info,
             poison: OnceLock::new(),
             process: std::process::id(),
@@ -246,7 +262,7 @@ impl Drop for CudaContext {
             // SAFETY: it was the thread's current context a moment ago.
             let _ = unsafe { (table.cuCtxSetCurrent)(previous) };
         }
-        if self.poison.get().is_none() {
+        if self.poison.get().is_none() && self.adopted.is_none() {
             // SAFETY: retained once in `with_driver`, released once here.
             let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
         }

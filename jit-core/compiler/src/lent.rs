@@ -1,0 +1,247 @@
+//! Device memory that other code in the process holds, as buffers, and buffers as memory of other code: without a copy.
+//!
+//! | | who frees it |
+//! |---|---|
+//! | [`Lent`], [`LentMut`] | the other code, which has lent it: a [`DeviceMemory`] |
+//! | [`Buffer::from_raw`] | Kiln |
+//! | [`Buffer::into_raw`] | the other code |
+//!
+//! With the features `cust` and `cudarc` the buffers of these crates are [`DeviceMemory`].
+//!
+//! Kiln orders its own work on the memory, and waits for it where a [`Lent`] ends, whichever streams it is in. What
+//! other code does with it is the program's to see to, which is why these functions are `unsafe`: it has ended before
+//! Kiln is given the memory.
+//!
+//! ```no_run
+//! use kiln::core::lent::{DeviceMemory, Lent};
+//! use kiln::prelude::*;
+//!
+//! /// Memory that a library of C's has given.
+//! struct Image {
+//!     address: u64,
+//!     pixels: usize,
+//! }
+//!
+//! // SAFETY: that library allocates it by `cuMemAlloc`, and frees it where an image is dropped.
+//! unsafe impl DeviceMemory for Image {
+//!     type Element = f32;
+//!     fn address(&self) -> u64 {
+//!         self.address
+//!     }
+//!     fn len(&self) -> usize {
+//!         self.pixels
+//!     }
+//! }
+//!
+//! #[kernel]
+//! fn brighten(x: &[f32], out: &mut [f32]) {
+//!     let i = global_id().x;
+//!     if i < x.len() {
+//!         out[i] = 2.0 * x[i];
+//!     }
+//! }
+//!
+//! # fn image() -> Image { unreachable!() }
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let image = image();
+//! // SAFETY: the library has waited for what it did with the image.
+//! let x = unsafe { Lent::new(jit.device(), &image)? };
+//! let mut out = jit.zeros(image.len())?;
+//! brighten.launch(&jit, (grid_for(image.len(), 256), 256), &x, &mut out)?;
+//! jit.launch(&brighten, grid_for(image.len(), 256), 256, args!(&*x, &mut out))?;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use kiln_runtime::Device;
+
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::value::KernelType;
+
+#[cfg(feature = "cudarc")]
+mod cudarc;
+#[cfg(feature = "cust")]
+mod cust;
+
+/// Memory of a CUDA device that other code holds.
+///
+/// # Safety
+/// At `address` there are `len` values of the type in memory of a device, of one allocation or a part of one. As long
+/// as it is borrowed they stay there; of what is borrowed mutably nobody else reads or writes them.
+pub unsafe trait DeviceMemory {
+    /// The values.
+    type Element: KernelType;
+
+    /// The device address of the first.
+    fn address(&self) -> u64;
+
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits until what its library has begun on the memory is done, as far as the library knows that.
+    ///
+    /// # Errors
+    /// What the library says.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A buffer that other code has lent to be read.
+#[derive(Debug)]
+pub struct Lent<'a, T: KernelType> {
+    buffer: LentMut<'a, T>,
+}
+
+/// A buffer that other code has lent to be read and written.
+#[derive(Debug)]
+pub struct LentMut<'a, T: KernelType> {
+    buffer: Buffer<T>,
+    memory: PhantomData<&'a ()>,
+}
+
+impl<'a, T: KernelType> Lent<'a, T> {
+    /// Memory as a buffer of a device.
+    ///
+    /// # Safety
+    /// The memory is of the device's context, and what other code has begun on it has ended. What is returned is
+    /// dropped, neither forgotten nor in a call that a stream makes, and the kernels that use it end within the time
+    /// limit of the `Jit`, if it has one.
+    ///
+    /// # Errors
+    /// Memory that Kiln has already, as a buffer of its own or as one that is lent; a device that is no GPU.
+    pub unsafe fn new(
+        device: &Device,
+        memory: &'a impl DeviceMemory<Element = T>,
+    ) -> Result<Lent<'a, T>> {
+        memory.settle()?;
+        let buffer = LentMut::over(device, memory.address(), memory.len())?;
+        Ok(Lent { buffer })
+    }
+}
+
+impl<'a, T: KernelType> LentMut<'a, T> {
+    /// Memory as a buffer of a device.
+    ///
+    /// # Safety
+    /// As [`Lent::new`]; and what it dereferences to is not exchanged for another buffer (`std::mem::swap`).
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn new(
+        device: &Device,
+        memory: &'a mut impl DeviceMemory<Element = T>,
+    ) -> Result<LentMut<'a, T>> {
+        memory.settle()?;
+        LentMut::over(device, memory.address(), memory.len())
+    }
+
+    fn over(device: &Device, address: u64, len: usize) -> Result<LentMut<'a, T>> {
+        Ok(LentMut {
+            buffer: adopted(device, address, len)?,
+            memory: PhantomData,
+        })
+    }
+}
+
+fn adopted<T: KernelType>(device: &Device, address: u64, len: usize) -> Result<Buffer<T>> {
+    let bytes = len.saturating_mul(size_of::<T>());
+    device.backend().adopt_memory(address, bytes)?;
+    Buffer::over(device, address, len)
+}
+
+/// Waits until all work that uses a buffer is done, in any stream.
+fn settle<T: KernelType>(buffer: &Buffer<T>) -> Result<()> {
+    let (backend, streams) = (&**buffer.device.backend(), buffer.device.streams());
+    streams.order(backend, streams.own(), buffer.uses(), true)?;
+    let mark = backend.mark()?;
+    Ok(backend.wait_until(&*mark)?)
+}
+
+/// Has a device forget the memory of a buffer, which is then empty.
+fn give_up<T: KernelType>(buffer: &mut Buffer<T>) -> Result<()> {
+    let (address, bytes) = (buffer.address(), buffer.len() * size_of::<T>());
+    buffer.device.backend().give_up_memory(address, bytes)?;
+    buffer.empty();
+    Ok(())
+}
+
+impl<T: KernelType> Drop for LentMut<'_, T> {
+    fn drop(&mut self) {
+        // A device that cannot wait does no more work, and there is nobody to tell. What a launch has left is told
+        // elsewhere.
+        let _ = settle(&self.buffer);
+        let _ = give_up(&mut self.buffer);
+    }
+}
+
+impl<T: KernelType> Deref for Lent<'_, T> {
+    type Target = Buffer<T>;
+    fn deref(&self) -> &Buffer<T> {
+        &self.buffer
+    }
+}
+
+impl<T: KernelType> Deref for LentMut<'_, T> {
+    type Target = Buffer<T>;
+    fn deref(&self) -> &Buffer<T> {
+        &self.buffer
+    }
+}
+
+impl<T: KernelType> DerefMut for LentMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut Buffer<T> {
+        &mut self.buffer
+    }
+}
+
+impl<T: KernelType> Buffer<T> {
+    /// A buffer of memory that other code has allocated and leaves to Kiln, which frees it by `cuMemFree`.
+    ///
+    /// ```no_run
+    /// use kiln::prelude::*;
+    ///
+    /// # fn allocated_by_others() -> u64 { 0 }
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// // SAFETY: that function allocates 1024 floats by `cuMemAlloc` in the device's primary context.
+    /// let x: Buffer<f32> = unsafe { Buffer::from_raw(jit.device(), allocated_by_others(), 1024)? };
+    /// let address = x.into_raw()?; // and back: whoever has it frees it
+    /// # drop(address);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// `address` is what `cuMemAlloc` gave in the device's context, for that many values at least; nobody else frees
+    /// it, and what other code has begun on it has ended.
+    ///
+    /// # Errors
+    /// Memory that Kiln has already; a device that is no GPU.
+    pub unsafe fn from_raw(device: &Device, address: u64, len: usize) -> Result<Self> {
+        adopted(device, address, len)
+    }
+
+    /// Leaves the memory to other code, which is to free it by `cuMemFree`: its address, once the work on it is done.
+    /// A buffer without values has none, 0.
+    ///
+    /// # Errors
+    /// What that work left, after which the buffer is freed; a device that is no GPU.
+    pub fn into_raw(mut self) -> Result<u64> {
+        let (address, bytes) = (self.address(), self.len() * size_of::<T>());
+        (self.device).synchronize_memory(address, bytes, self.uses())?;
+        settle(&self)?;
+        give_up(&mut self)?;
+        Ok(address)
+    }
+}

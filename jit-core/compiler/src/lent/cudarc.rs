@@ -1,0 +1,38 @@
+//! Memory of cudarc. What it does with a slice is ordered in the slice's stream, which lending waits for: also for the
+//! allocation itself.
+
+use cudarc::driver::{CudaSlice, DevicePtr as _};
+
+use super::DeviceMemory;
+use crate::error::Result;
+use crate::runtime::DeviceError;
+use crate::value::KernelType;
+
+// SAFETY: cudarc frees it where the slice is dropped, which a borrow keeps from happening, and has no way to what is
+// borrowed mutably but the borrow.
+unsafe impl<T: KernelType> DeviceMemory for CudaSlice<T> {
+    type Element = T;
+
+    fn address(&self) -> u64 {
+        // What keeps the order of streams ends at once: `settle` waits.
+        let (address, order) = self.device_ptr(self.stream());
+        drop(order);
+        address
+    }
+
+    fn len(&self) -> usize {
+        CudaSlice::len(self)
+    }
+
+    fn settle(&self) -> Result<()> {
+        let device = || format!("CUDA device {}", self.ordinal());
+        let waited = self.stream().synchronize();
+        waited.map_err(|error| {
+            let (device, message) = (
+                device(),
+                format!("cudarc cannot wait for its stream: {error}"),
+            );
+            DeviceError::Backend { device, message }.into()
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! Memory of cust. Its safe functions copy in the legacy default stream or wait; what it is asked to do in a stream of
+//! the program's (`async_copy_from`) is the program's to wait for.
+
+use cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
+
+use super::DeviceMemory;
+use crate::value::KernelType;
+
+// SAFETY: cust frees it where the buffer is dropped, which a borrow keeps from happening, and has no way to what is
+// borrowed mutably but the borrow.
+unsafe impl<T: KernelType + DeviceCopy> DeviceMemory for DeviceBuffer<T> {
+    type Element = T;
+
+    fn address(&self) -> u64 {
+        self.as_slice().as_device_ptr().as_raw()
+    }
+
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+}
+
+// SAFETY: a part of such a buffer.
+unsafe impl<T: KernelType + DeviceCopy> DeviceMemory for DeviceSlice<T> {
+    type Element = T;
+
+    fn address(&self) -> u64 {
+        self.as_device_ptr().as_raw()
+    }
+
+    fn len(&self) -> usize {
+        DeviceSlice::len(self)
+    }
+}
