@@ -12,6 +12,7 @@ use crate::ir::{Module, all_variants};
 
 /// A named point of the pipeline with an output one can look at.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Stage {
     /// The specialized module, before hooks.
     Specialized,

@@ -144,6 +144,7 @@ impl Checks {
 /// What an access does.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Access {
     /// Reads.
     Read,
@@ -190,6 +191,7 @@ impl std::fmt::Display for Access {
 
 /// Where in memory something happened.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryPlace {
     /// Which memory.
     pub space: AddressSpace,
@@ -222,6 +224,7 @@ impl std::fmt::Display for MemoryPlace {
 
 /// One of the two accesses of a race.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AccessSite {
     /// What the access does.
     pub access: Access,
@@ -235,6 +238,7 @@ pub struct AccessSite {
 
 /// The threads of a block that wait at one barrier while others wait at another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct BarrierSite {
     /// The line of Rust, as `file:line:column`.
     pub location: String,
@@ -247,6 +251,7 @@ pub struct BarrierSite {
 /// What a check found.
 #[derive(Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Finding {
     /// Two threads access the same memory, and nothing orders them.
     #[error("{}", error_text!(

@@ -17,6 +17,7 @@ use crate::{AddressSpace, debug_as_text, error_text};
 /// assert_eq!((block.count(), Dim3::from(32).x), (32, 32));
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Dim3 {
     /// The fastest dimension.
     pub x: u32,

@@ -6,6 +6,7 @@ pub use kiln_compiler::ir::CacheKey;
 
 /// A key field that differs from the nearest earlier compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FieldChange {
     /// Which field.
     pub field: &'static str,
@@ -17,6 +18,7 @@ pub struct FieldChange {
 
 /// Why a kernel was compiled again.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RecompileReport {
     /// The kernel.
     pub kernel: String,

@@ -177,6 +177,7 @@ impl Specialized {
 
 /// How often the cache was asked, and what it had.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CacheStats {
     /// Launches that found their kernel ready.
     pub hits: u64,

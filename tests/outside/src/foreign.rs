@@ -333,6 +333,45 @@ fn arrays_and_parts_of_them() -> kiln::Result<()> {
     Ok(())
 }
 
+/// Reports as JSON.
+#[test]
+fn reports_are_serialized() -> kiln::Result<()> {
+    #[kernel]
+    fn race(x: &mut [u32]) {
+        x[0] = global_id().x as u32;
+    }
+
+    let options = JitOptions::default().checks(Checks::none().races());
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let mut x = jit.zeros(4)?;
+    let Err(kiln::Error::Device(error)) = race
+        .launch(&jit, (1, 2), &mut x)
+        .and_then(|()| jit.synchronize())
+    else {
+        panic!("there is a race");
+    };
+    let kiln::core::runtime::DeviceError::Interpret(kiln::core::interp::InterpretError::Finding(
+        finding,
+    )) = error
+    else {
+        panic!("{error}");
+    };
+    let finding = serde_json::to_value(&finding).expect("it is data");
+    assert_eq!(finding["Race"]["kernel"], "race");
+    assert_eq!(finding["Race"]["place"]["space"], "Global");
+    assert_eq!(finding["Race"]["second"]["thread"]["x"], 1);
+    let stats = serde_json::to_value(jit.cache_stats()).expect("it is data");
+    assert_eq!(stats["misses"], 1);
+    let report =
+        serde_json::to_value(jit.explain_recompile(race.as_kernel()?)).expect("it is data");
+    assert_eq!(report["changes"], serde_json::json!([]));
+    let inspection = jit.inspect(&race, args!(&mut x))?;
+    let times: Vec<_> = inspection.timings().collect();
+    let times = serde_json::to_value(times).expect("it is data");
+    assert!(times[0][1]["nanos"].is_u64(), "{times}");
+    Ok(())
+}
+
 /// A struct of one's own with operators, also ones of bits, on parts of others.
 #[derive(Copy, Clone, Debug, PartialEq, KernelType)]
 #[repr(C)]

@@ -232,6 +232,7 @@ impl Scalar {
 /// Where the memory behind a pointer lies (CUDA guide, "Memory Hierarchy"; PTX ISA, "State
 /// Spaces"). The numbers that LLVM gives these exist only in `codegen`.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum AddressSpace {
     /// Any of the others; found out at run time by the machine.
     Generic,
