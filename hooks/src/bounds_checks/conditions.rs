@@ -204,9 +204,10 @@ fn never_ends(function: &Function, region: Region) -> bool {
 fn guards_within(
     function: &Function,
     homes: &mut Homes,
-    ((cond, holds), variables): (Decided, u32),
+    (decided, variables): (Decided, u32),
     into: &mut Vec<Guard>,
 ) {
+    let (cond, holds) = without_not(function, decided);
     let all = if holds { BinaryOp::And } else { BinaryOp::Or };
     match defining(function, cond) {
         Some(InstData::Binary { op, args }) if *op == all => {
@@ -214,10 +215,6 @@ fn guards_within(
                 guards_within(function, homes, ((arg, holds), variables), into);
             }
         }
-        Some(&InstData::Unary {
-            op: UnaryOp::Not,
-            arg,
-        }) => guards_within(function, homes, ((arg, !holds), variables), into),
         Some(&InstData::Compare { op, args }) => into.extend(compared(function, (op, args), holds)),
         Some(&InstData::VarGet(var)) if variables < MAX_VARIABLES => {
             of_variable(function, homes, ((cond, var), holds, variables), into);

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use inkwell::context::Context;
 use inkwell::values::InstructionValue;
 
-use kiln_ir::{Constant, Function, Inst, InstData, Module, Region, Unroll, Value};
+use kiln_ir::{Constant, Control, Function, Inst, InstData, Module, Region, Unroll, Value};
 
 use super::bindings::{UnrollHint, set_unroll_hint};
 
@@ -22,10 +22,7 @@ pub(crate) fn hint_unroll(
     back: InstructionValue<'_>,
     (function, looping): (&Function, Inst),
 ) {
-    let InstData::For { unroll, .. } = function.insts[looping].data else {
-        return;
-    };
-    let hint = match unroll {
+    let hint = match asked(function, looping) {
         Unroll::Auto => return,
         Unroll::Never => UnrollHint::Disable,
         _ if Unrolled::of(function, looping).is_too_large() => return,
@@ -38,32 +35,30 @@ pub(crate) fn hint_unroll(
     set_unroll_hint(context, back, hint);
 }
 
+/// How an instruction asks to be unrolled, if it is a loop that can.
+fn asked(function: &Function, inst: Inst) -> Unroll {
+    match function.insts[inst].data {
+        InstData::For { unroll, .. } => unroll,
+        _ => Unroll::Auto,
+    }
+}
+
 /// Whether a loop asks to be unrolled by a factor.
 pub(crate) fn has_factors(module: &Module) -> bool {
-    let mut insts = module.functions.values().flat_map(|f| f.insts.values());
-    insts.any(|node| {
-        let data = &node.data;
-        matches!(
-            data,
-            InstData::For {
-                unroll: Unroll::By(_),
-                ..
-            }
-        )
+    module.functions.values().any(|function| {
+        let mut insts = function.insts.keys();
+        insts.any(|inst| matches!(asked(function, inst), Unroll::By(_)))
     })
 }
 
 /// Says which loop is not unrolled though it asks for it.
 pub(crate) fn left_as_loop(module: &Module) -> Option<String> {
     module.functions.values().find_map(|function| {
-        let insts = function.insts.iter();
-        let mut asked = insts.filter(|(_, node)| {
-            let data = &node.data;
-            matches!(data, InstData::For { unroll: Unroll::Full | Unroll::By(_), .. })
-        });
-        asked.find_map(|(inst, node)| {
+        let is_asked = |inst: &Inst| matches!(asked(function, *inst), Unroll::Full | Unroll::By(_));
+        let mut loops = function.insts.keys().filter(is_asked);
+        loops.find_map(|inst| {
             let unrolled = Unrolled::of(function, inst);
-            let at = module.display_location(node.location);
+            let at = module.display_location(function.insts[inst].location);
             let size = unrolled.size();
             unrolled.is_too_large().then(|| {
                 format!(
@@ -86,31 +81,18 @@ struct Unrolled {
 
 impl Unrolled {
     /// A loop as it asks for; one that does not, or whose turns are not known, is its body.
-    fn of(function: &Function, looping: Inst) -> Unrolled {
-        let InstData::For {
-            start,
-            end,
-            step,
-            body,
-            unroll,
-            ..
-        } = function.insts[looping].data
-        else {
-            let regions = function.insts[looping].data.regions().into_iter();
-            let body = regions.map(|region| instructions(function, region));
-            return Unrolled {
-                copies: 1,
-                body: body.fold(0, u64::saturating_add),
-            };
+    fn of(function: &Function, inst: Inst) -> Unrolled {
+        let data = &function.insts[inst].data;
+        let copies = match (asked(function, inst), data.control()) {
+            (Unroll::By(factor), _) => factor.into(),
+            (Unroll::Full, Control::For { bounds, .. }) => turns(function, bounds).unwrap_or(1),
+            _ => 1,
         };
-        let copies = match unroll {
-            Unroll::Auto | Unroll::Never => 1,
-            Unroll::By(factor) => factor.into(),
-            Unroll::Full => turns(function, [start, end, step]).unwrap_or(1),
-        };
+        let regions = data.regions().into_iter();
+        let sizes = regions.map(|region| instructions(function, region));
         Unrolled {
             copies,
-            body: instructions(function, body),
+            body: sizes.fold(0, u64::saturating_add),
         }
     }
 
