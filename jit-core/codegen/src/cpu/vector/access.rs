@@ -40,6 +40,15 @@ struct Row<'ctx> {
     when: IntValue<'ctx>,
 }
 
+/// Where the parts of a vector's lanes are read.
+#[derive(Copy, Clone)]
+enum Source<'ctx> {
+    /// A constant.
+    Constant(VectorValue<'ctx>),
+    /// On the stack, with the type of a lane.
+    Slot(PointerValue<'ctx>, BasicTypeEnum<'ctx>),
+}
+
 impl<'ctx> Warp<'_, '_, 'ctx> {
     fn pattern(&self, address: Leaf<'ctx>, bytes: u32) -> Pattern<'ctx> {
         let is_row = |stride: i64| stride == i64::from(bytes);
@@ -384,6 +393,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// [`Self::each_lane_giving`] for what takes few instructions: in a row when all lanes are active.
+    ///
+    /// Parts are read from the stack, and the loads are volatile so that LLVM does not take them out of registers: an AMD CPU
+    /// took ten times as long for additions in memory at addresses that came out of vector registers.
     pub(super) fn each_lane_unrolled(
         &mut self,
         result: Option<VectorType<'ctx>>,
@@ -401,13 +413,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.likely(all.into_int_value(), row, some)?;
         self.emit.builder.position_at_end(row);
         let mut in_a_row = result.map(|ty| ty.const_zero());
+        let sources = self.lane_sources(operands)?;
         for lane in 0..self.emit.lanes {
-            let lane = self.emit.i32(lane);
             let mut parts = Vec::new();
-            for operand in operands {
-                parts.push(self.emit.lane(operand.into_vector_value(), lane)?);
+            for &source in &sources {
+                parts.push(self.part_of(source, lane)?);
             }
             let value = act(self, &parts)?;
+            let lane = self.emit.i32(lane);
             if let Some(vector) = in_a_row {
                 let builder = &self.emit.builder;
                 in_a_row = Some(builder.build_insert_element(vector, value, lane, "")?);
@@ -426,6 +439,35 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let phi = self.emit.builder.build_phi(a.get_type(), "")?;
         phi.add_incoming(&[(&a, row_end), (&b, some_end)]);
         Ok(Some(phi.as_basic_value()))
+    }
+
+    /// Where the parts of lanes are that come in a row: constants are where they are.
+    fn lane_sources(
+        &self,
+        operands: &[BasicValueEnum<'ctx>],
+    ) -> Result<Vec<Source<'ctx>>, BackendError> {
+        let source = |&operand: &BasicValueEnum<'ctx>| {
+            let vector = operand.into_vector_value();
+            if vector.is_const() {
+                return Ok(Source::Constant(vector));
+            }
+            let slot = self.entry.slot(self.emit, operand.get_type())?;
+            self.emit.builder.build_store(slot, operand)?;
+            Ok(Source::Slot(slot, lane_type(vector)))
+        };
+        operands.iter().map(source).collect()
+    }
+
+    /// The part of a lane whose number is known.
+    fn part_of(&self, source: Source<'ctx>, lane: u32) -> Built<'ctx> {
+        match source {
+            Source::Constant(vector) => self.emit.lane(vector, self.emit.i32(lane)),
+            Source::Slot(slot, ty) => {
+                let lane = self.emit.i64(i64::from(lane));
+                let at = self.lane_slot(slot, ty, lane.into())?;
+                self.emit.load(ty, at, 1, true)
+            }
+        }
     }
 
     /// A value for each active lane in order, given its number as 64 bits: a vector, zero in inactive
