@@ -213,6 +213,8 @@ fn faults_are_told_by_their_stream(jit: &Jit) -> Outcome {
         Err(Error::Run(RunError::Fault(fault))) => fault.index,
         result => panic!("there is no fault: {result:?}"),
     };
+    // What others have launched before is none of it.
+    jit.synchronize()?;
     for index in [100, 200] {
         reach.launch(&one, (1, 1), &mut x, index)?;
         reach.launch(&other, (1, 1), &mut y, 3)?;

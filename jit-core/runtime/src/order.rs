@@ -170,6 +170,9 @@ struct Handed {
     handles: usize,
 }
 
+/// Places, and how much of the work there may have left a fault.
+pub(crate) type Unseen = SmallVec<[(usize, u64); 8]>;
+
 /// The streams of a device.
 pub struct Streams {
     own: OrderedStream,
@@ -297,18 +300,24 @@ impl Streams {
         stream.panicked()
     }
 
-    /// What launches have left of the streams that a stream has waited for.
-    pub(crate) fn faults_before(
-        &self,
-        backend: &dyn Backend,
-        stream: &OrderedStream,
-    ) -> Result<()> {
-        for (other, waited_for) in self.all().zip(&stream.waits_for) {
-            if waited_for.load(Acquire) > 0 {
-                other
-                    .work()
-                    .map_or_else(|| backend.fault(), BackendStream::fault)?;
+    /// How much of each stream's work a stream waits for, as far as nobody has looked whether it left a fault.
+    pub(crate) fn unseen_before(&self, stream: &OrderedStream) -> Unseen {
+        let unseen = |other: &OrderedStream| {
+            let waits_for = stream.waits_for[other.place].load(Acquire);
+            (waits_for > other.done.load(Acquire)).then_some((other.place, waits_for))
+        };
+        self.all().filter_map(unseen).collect()
+    }
+
+    /// What launches have left of streams that a stream has waited for; that stream's work is done.
+    pub(crate) fn faults_of(&self, backend: &dyn Backend, unseen: &Unseen) -> Result<()> {
+        for (place, number) in unseen {
+            let other = self.at(*place);
+            match other.work() {
+                Some(work) => work.fault()?,
+                None => backend.fault()?,
             }
+            other.done.fetch_max(*number, Release);
         }
         Ok(())
     }

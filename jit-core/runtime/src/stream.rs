@@ -237,12 +237,13 @@ impl Device {
         outside_of_calls()?;
         let (backend, streams) = (&**self.backend(), self.streams());
         let stream = streams.writer_of(uses);
+        // What was written may come from what a launch there has left unfinished.
+        let unseen = streams.unseen_before(stream);
         match stream.work() {
             Some(_) => streams.synchronize(backend, stream)?,
             None => backend.synchronize_memory(address, bytes)?,
         }
-        // What was written may come from what a launch there has left unfinished.
-        streams.faults_before(backend, stream)
+        streams.faults_of(backend, &unseen)
     }
 
     /// Frees memory behind all its uses, later where this is a call that a stream makes. Where the order cannot be

@@ -389,7 +389,12 @@ fn faults_of_streams() -> Result<()> {
     one.synchronize()?;
     assert!(told(x.to_vec().map(drop)));
     x.to_vec()?;
-    // What the stream wrote may come from what it has waited for.
+    // What the stream wrote may come from what it has waited for, and not from what was launched there later.
+    fault(&one, &mut x)?;
+    let mut y = jit.zeros::<u32>(4)?;
+    other.launch(&kernel, 1, 1, args!(&mut y))?;
+    y.to_vec()?;
+    assert!(told(one.synchronize()));
     fault(&one, &mut x)?;
     other.launch(&kernel, 1, 1, args!(&mut x))?;
     assert!(told(x.to_vec().map(drop)));
