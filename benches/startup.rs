@@ -3,6 +3,8 @@
 //! `cargo bench --bench startup`. The figures to meet, with what is kept on disk and the device open: 2 ms for one
 //! kernel on a GPU and 0.3 ms for each further, 3 ms on a CPU. The driver's own cache is off.
 //!
+//! - `--samples N`: so many processes a figure, 20 unless it is said.
+//!
 //! Each sample is a process of its own, which says how long it took from the open device on; what the whole process
 //! took is its parent's clock.
 
@@ -18,7 +20,7 @@ use kiln::core::cache::CacheFolder;
 use kiln::prelude::*;
 use report::{Report, median};
 
-/// Processes a figure.
+/// Processes a figure, unless the command line says another number.
 const SAMPLES: usize = 20;
 
 /// Kernels behind the first.
@@ -37,10 +39,15 @@ fn main() -> kiln::Result<()> {
         let folder = args.next().map(PathBuf::from);
         return child(device == "cuda", folder);
     }
+    let mut args = std::env::args()
+        .skip_while(|arg| arg != "--samples")
+        .skip(1);
+    let samples = args.next().and_then(|count| count.parse().ok());
+    let samples = samples.unwrap_or(SAMPLES).max(1);
     let mut report = Report::new("startup");
-    device(&mut report, "CPU", "cpu");
+    device(&mut report, ("CPU", "cpu"), samples);
     if Jit::new()?.device().info().kind == DeviceKind::Cuda {
-        device(&mut report, "GPU", "cuda");
+        device(&mut report, ("GPU", "cuda"), samples);
     }
     report.print();
     Ok(())
@@ -59,10 +66,10 @@ struct Sample {
     further: f64,
 }
 
-fn device(report: &mut Report, name: &str, device: &str) {
+fn device(report: &mut Report, (name, device): (&str, &str), count: usize) {
     let folder = std::env::temp_dir().join(format!("kiln-startup-{}", std::process::id()));
     let measure = |folder: Option<&Path>| {
-        let samples = (0..SAMPLES).map(|_| process(device, folder));
+        let samples = (0..count).map(|_| process(device, folder));
         samples.collect::<Vec<_>>()
     };
     let cold = measure(None);

@@ -58,6 +58,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench launch"),
     ),
     (
+        "cargo bench --bench startup",
+        Here("cargo bench --bench startup -- --samples 2"),
+    ),
+    (
         "cargo bench --bench cpu -- --instructions",
         Here("cargo bench --bench cpu -- --instructions --kernel saxpy"),
     ),
