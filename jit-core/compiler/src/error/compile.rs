@@ -47,7 +47,7 @@ pub enum CompileError {
     NotKept {
         /// The kernel.
         kernel: String,
-        /// Why it is not kept.
+        /// The reason why the kernel is not kept.
         why: String,
     },
     /// Nothing makes code for the target.
