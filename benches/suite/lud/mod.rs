@@ -86,11 +86,8 @@ fn perimeter(m: &mut [f32], side: u32, at: u32) {
             pivot[i][tx] = m[corner + i * side + tx];
         }
         for i in 0..TILE {
-            across[i][tx] = if tx < left {
-                m[right + i * side + tx]
-            } else {
-                0.0
-            };
+            let from = right + i * side + tx;
+            across[i][tx] = if tx < left { m[from] } else { 0.0 };
         }
     } else {
         let column = tx - TILE;
@@ -98,11 +95,8 @@ fn perimeter(m: &mut [f32], side: u32, at: u32) {
             pivot[i][column] = m[corner + i * side + column];
         }
         for i in 0..TILE {
-            down[i][column] = if i < left {
-                m[below + i * side + column]
-            } else {
-                0.0
-            };
+            let from = below + i * side + column;
+            down[i][column] = if i < left { m[from] } else { 0.0 };
         }
     }
     barrier();
