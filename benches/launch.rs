@@ -131,7 +131,7 @@ fn counted_jit() -> kiln::Result<Jit> {
     let built = rustc.arg("-O").arg("-o").arg(&library).arg(&source);
     let built = built.status().is_ok_and(|status| status.success());
     assert!(built, "rustc compiles {}", source.display());
-    let device = Driver::open(&library).and_then(|driver| Ok(Device::cuda_of(driver, 0)));
+    let device = Driver::open(&library).map(|driver| Device::cuda_of(driver, 0));
     let _ = std::fs::remove_file(&library);
     Ok(Jit::on(device.expect("the tests' driver opens")?))
 }
