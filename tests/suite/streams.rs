@@ -2,7 +2,10 @@
 //!
 //! Devices other than a GPU do what all streams are given in one order, so that there the results are what is tested.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 
 use kiln::StreamOptions;
 use kiln::core::runtime::DeviceKind;
@@ -25,6 +28,8 @@ chapter![
     buffers_end_behind_their_uses,
     copies_of_parts,
     copies_are_work_of_streams,
+    copies_that_nobody_waits_for,
+    copies_are_awaited,
 ];
 
 /// How long a kernel computes that takes long: on a GPU, where others go on meanwhile, a second or so.
@@ -404,5 +409,71 @@ fn copies_are_work_of_streams(jit: &Jit) -> Outcome {
         assert_eq!(x.to_vec()?, [round; 64]);
         assert_eq!(y.to_vec()?, [0; 64]);
     }
+    Ok(())
+}
+
+fn copies_that_nobody_waits_for(jit: &Jit) -> Outcome {
+    let stream = jit.stream()?;
+    let turns = long(jit) / 50;
+    let mut x = jit.zeros::<u32>(64)?;
+    let mut values = jit.pinned(&[0u32; 64])?;
+    for round in 0..3 {
+        values.fill(round);
+        let written = x.write_later(values)?;
+        compute.launch(&stream, (2, 32), &mut x, turns)?;
+        let read = x.read_later(written.wait()?)?;
+        set.launch(jit, (2, 32), &mut x, 9)?;
+        values = read.wait()?;
+        assert_eq!(*values, [computed(round, turns); 64]);
+        // One that is given up is done even so.
+        drop(x.write_later(jit.pinned(&[4u32; 32])?)?);
+        assert_eq!(x.to_vec()?[31..33], [4, 9]);
+    }
+    // A fault of the launch that wrote is told here, too.
+    reach.launch(&stream, (1, 1), &mut x, 100)?;
+    let read = x.read_later(values).and_then(|read| read.wait());
+    assert!(read.is_err_and(|error| error.fault().is_some()));
+    jit.synchronize()?;
+    Ok(())
+}
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// What a future gives, whose task is this thread.
+fn awaited<R>(future: impl Future<Output = R>) -> R {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+fn copies_are_awaited(jit: &Jit) -> Outcome {
+    let streams = [jit.stream()?, jit.stream()?];
+    let turns = long(jit) / 50;
+    let mut x = [jit.upload(&[1u32; 32])?, jit.upload(&[2u32; 32])?];
+    let read = awaited(async {
+        let mut reads = Vec::new();
+        for (stream, x) in streams.iter().zip(&mut x) {
+            compute.launch(stream, (1, 32), x, turns)?;
+            reads.push(x.read_later(jit.pinned(&[0; 32])?)?);
+        }
+        let mut read = Vec::new();
+        for later in reads {
+            read.push(later.await?[31]);
+        }
+        Ok::<_, Error>(read)
+    })?;
+    assert_eq!(read, [computed(1, turns), computed(2, turns)]);
     Ok(())
 }

@@ -141,6 +141,10 @@ impl<T: KernelType> Buffer<T> {
         self.id
     }
 
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Which streams have used it.
     #[doc(hidden)]
     #[inline]

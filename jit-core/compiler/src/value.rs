@@ -418,7 +418,7 @@ pub(crate) fn fill_from_bytes<T: KernelType>(
     fill(bytes)
 }
 
-fn check_values<T: KernelType>(bytes: &[u8]) -> Result<(), InvalidValue> {
+pub(crate) fn check_values<T: KernelType>(bytes: &[u8]) -> Result<(), InvalidValue> {
     let wrong = bytes
         .chunks(size_of::<T>().max(1))
         .position(|value| !T::is_value(value));

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -185,6 +186,32 @@ impl Backend for CudaDevice {
         match bytes {
             0 => Ok(()),
             _ => Ok(self.context.give_up_memory(address)?),
+        }
+    }
+
+    fn alloc_host(&self, bytes: usize) -> Result<Option<NonNull<u8>>> {
+        Ok(NonNull::new(self.context.alloc_host(bytes)?))
+    }
+
+    fn free_host(&self, start: NonNull<u8>) {
+        // SAFETY: host memory is freed once, when it is dropped, and a copy has it until it is done.
+        unsafe { self.context.free_host(start.as_ptr()) }
+    }
+
+    unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let from = from.as_ptr();
+            Ok(self.stream.copy_to_device_later(address, from, bytes)?)
+        }
+    }
+
+    unsafe fn download_later(&self, address: u64, to: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            Ok(self
+                .stream
+                .copy_to_host_later(to.as_ptr(), address, bytes)?)
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,6 +89,23 @@ impl BackendStream for BesideStream {
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
+    }
+
+    unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let from = from.as_ptr();
+            Ok(self.stream.copy_to_device_later(address, from, bytes)?)
+        }
+    }
+
+    unsafe fn download_later(&self, address: u64, to: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            Ok(self
+                .stream
+                .copy_to_host_later(to.as_ptr(), address, bytes)?)
+        }
     }
 
     fn wait_for(&self, other: Option<&dyn BackendStream>) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use super::cpu::CpuOptions;
 use super::cuda::{CudaContext, Driver, DriverError};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
+use crate::later::HostMemory;
 use crate::order::{Streams, Uses};
 use crate::stream::{BackendStream, HostCall, StreamOptions};
 
@@ -154,6 +156,32 @@ pub trait Backend: Send + Sync {
         let copied: Vec<_> = copied.into_iter().map(MaybeUninit::new).collect();
         self.upload(to, &copied)
     }
+    /// Memory of the host that copies can use while the host goes on, at a multiple of 256. `None`: the device copies
+    /// while the host waits, from and to any memory.
+    fn alloc_host(&self, _bytes: usize) -> Result<Option<NonNull<u8>>> {
+        Ok(None)
+    }
+    /// Frees what `alloc_host` gave.
+    fn free_host(&self, _start: NonNull<u8>) {}
+    /// Copies to the device, after the work launched before, without waiting for it.
+    ///
+    /// # Safety
+    /// The memory is valid for so many bytes, and is not written, until a later mark of the stream is reached.
+    unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: so the caller promises.
+        let from = unsafe { std::slice::from_raw_parts(from.cast().as_ptr(), bytes) };
+        self.upload(address, from)
+    }
+    /// Copies from the device, after the work launched before, without waiting for it.
+    ///
+    /// # Safety
+    /// The memory is valid and initialized for so many bytes, and nobody reads or writes it until a later mark of the
+    /// stream is reached.
+    unsafe fn download_later(&self, address: u64, to: NonNull<u8>, bytes: usize) -> Result<()> {
+        // SAFETY: so the caller promises.
+        let to = unsafe { std::slice::from_raw_parts_mut(to.as_ptr(), bytes) };
+        self.download(address, to)
+    }
     /// Makes a kernel launchable.
     fn load(&self, kernel: &CompiledKernel) -> Result<Box<dyn LoadedCode>>;
     /// What makes machine code of PTX in [`Backend::assemble`], with its version and the machine: such code is
@@ -263,10 +291,21 @@ struct Opened {
     backend: Arc<dyn Backend>,
     /// Memory that was dropped in calls that streams make, to be freed outside of them.
     left: Mutex<Vec<(u64, usize, Uses)>>,
+    /// Memory of the host that copies use which were given up, until the mark behind each is reached.
+    lent: Mutex<Vec<Lent>>,
 }
+
+/// Memory of the host, and when a copy no longer uses it.
+type Lent = (Arc<dyn Marker>, HostMemory);
 
 impl Drop for Opened {
     fn drop(&mut self) {
+        for (marker, memory) in std::mem::take(self.lent.get_mut()) {
+            if self.backend.wait_until(&*marker).is_err() {
+                // The copy may go on.
+                std::mem::forget(memory);
+            }
+        }
         for (address, bytes, uses) in std::mem::take(self.left.get_mut()) {
             let own = self.streams.own();
             if self.streams.order(&*self.backend, own, &uses, true).is_ok() {
@@ -377,6 +416,7 @@ impl Device {
             streams: Streams::default(),
             backend,
             left: Mutex::default(),
+            lent: Mutex::default(),
         }))
     }
 
@@ -402,6 +442,11 @@ impl Device {
     /// Memory that is to be freed once no call of a stream's is under way.
     pub(crate) fn left(&self) -> &Mutex<Vec<(u64, usize, Uses)>> {
         &self.0.left
+    }
+
+    /// Memory of the host that copies use which were given up.
+    pub(crate) fn lent(&self) -> &Mutex<Vec<Lent>> {
+        &self.0.lent
     }
 
     /// Gives this up without ending the device, should nobody else have it.

@@ -10,6 +10,7 @@
 //! | `cuda`, `cuda_device`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
+//! | `later` | copies that nobody waits for, and the host's memory that they have |
 //! | `order` | how streams order themselves by what they use |
 //! | `stream` | what streams do: copies, waiting, calls on the host |
 //! | `error` | what goes wrong on a device |
@@ -21,6 +22,7 @@ mod cuda_device;
 mod cuda_stream;
 mod device;
 mod error;
+mod later;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
 mod order;
@@ -31,6 +33,7 @@ pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
 pub use error::DeviceError;
 pub use kiln_ir::block_order::BlockOrder;
+pub use later::{HostMemory, Pending};
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
 pub use order::{OrderedStream, Streams, Uses};

@@ -7,6 +7,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,6 +82,22 @@ pub trait BackendStream: Send + Sync {
     /// # Errors
     /// A device that has failed.
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()>;
+    /// Copies to the device, behind the work that the stream has, without waiting for it.
+    ///
+    /// # Safety
+    /// As [`Backend::upload_later`](crate::Backend::upload_later).
+    ///
+    /// # Errors
+    /// A device that has failed.
+    unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()>;
+    /// Copies from the device, behind the work that the stream has, without waiting for it.
+    ///
+    /// # Safety
+    /// As [`Backend::download_later`](crate::Backend::download_later).
+    ///
+    /// # Errors
+    /// A device that has failed.
+    unsafe fn download_later(&self, address: u64, to: NonNull<u8>, bytes: usize) -> Result<()>;
     /// Makes later work of this stream wait for what another was given so far; `None` is the device's own.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ use kiln_compiler::error::Result;
 use kiln_compiler::front::{AsKernel, LazyKernel};
 use kiln_compiler::hook::{HookPoint, HookSet};
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchLimits, check_block};
+use kiln_compiler::pinned::Pinned;
 pub use kiln_compiler::runtime::Global;
 use kiln_compiler::runtime::{Buffer, Device, DeviceId, Event, Globals};
 use kiln_compiler::target::Target;
@@ -174,6 +175,28 @@ impl Jit {
     /// Out of memory, or a device that has failed.
     pub fn zeros<T: KernelType>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::zeros(&self.0.device, len)
+    }
+
+    /// A copy of `values` in memory of the host that copies can have while the host goes on.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<f32>(2)?;
+    /// let written = x.write_later(jit.pinned(&[1.0, 2.0])?)?;
+    /// // .. the host does something else ..
+    /// let values = x.read_later(written.wait()?)?.wait()?;
+    /// assert_eq!(*values, [1.0, 2.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub fn pinned<T: KernelType>(&self, values: &[T]) -> Result<Pinned<T>> {
+        Pinned::from_slice(&self.0.device, values)
     }
 
     /// A buffer of `len` elements on the device that nobody has written.

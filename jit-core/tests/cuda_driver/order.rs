@@ -439,6 +439,48 @@ fn calls_on_the_host() -> Result<()> {
     Ok(())
 }
 
+/// Copies that nobody waits for: their memory is theirs until they are done, also where they are given up.
+#[test]
+fn copies_that_nobody_waits_for() -> Result<()> {
+    let Program {
+        fake,
+        jit,
+        streams,
+        kernels,
+        mut buffers,
+    } = Program::new(2)?;
+    fake.set_lazy(true);
+    let pinned = || fake.ledger().pinned;
+    let before = pinned();
+    for stream in 0..3 {
+        kernels[stream][1].launch(1, 1, args!(&mut buffers[0]))?;
+        let written = buffers[0].write_later(jit.pinned(&[stream as u32, 2, 3])?)?;
+        assert!(!written.is_done()?);
+        kernels[2 - stream][0].launch(1, 1, args!(&buffers[0]))?;
+        let read = buffers[0].read_later(written.wait()?)?;
+        assert!(!read.is_done()?);
+        assert_eq!(read.wait()?[..], [stream as u32, 2, 3]);
+        assert_eq!(pinned(), before);
+        // Given up, it stays until it is done and memory is asked for.
+        kernels[stream][1].launch(1, 1, args!(&mut buffers[1]))?;
+        drop(buffers[1].write_later(jit.pinned(&[7u32])?)?);
+        assert_eq!(pinned(), before + 1);
+        drop(jit.pinned(&[7u32])?);
+        assert_eq!(pinned(), before + 1);
+        assert_eq!(buffers[1].to_vec()?[0], 7);
+        drop(jit.pinned(&[7u32])?);
+        assert_eq!(pinned(), before);
+    }
+    let too_many = buffers[0].read_later(jit.pinned(&[0u32; 5])?);
+    assert!(too_many.is_err());
+    // The end of the device waits.
+    drop(buffers[0].read_later(jit.pinned(&[0u32; 4])?)?);
+    assert_eq!(fake.race(), None);
+    drop((buffers, kernels, streams, jit));
+    assert_eq!(fake.ledger(), super::fake::Ledger::default());
+    Ok(())
+}
+
 /// The end of all that a program has: nothing is left in the driver.
 #[test]
 fn nothing_is_left() -> Result<()> {

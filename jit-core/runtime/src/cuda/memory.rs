@@ -10,6 +10,8 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use cudarc::driver::sys;
+
 use super::context::CudaContext;
 use super::error::DriverError;
 use super::table::Code;
@@ -77,6 +79,31 @@ impl CudaContext {
             self.allocations.lock().insert(address, bytes);
         }
         self.check("cuMemFree", code)
+    }
+
+    /// Allocates pinned memory of the host, on a page of its own, which copies can use while the host goes on.
+    ///
+    /// # Errors
+    /// [`DriverError::OutOfMemory`]; [`DriverError::Poisoned`].
+    pub(crate) fn alloc_host(&self, bytes: usize) -> Result<*mut u8, DriverError> {
+        let table = self.enter()?;
+        let mut host: *mut c_void = ptr::null_mut();
+        let flags = sys::CU_MEMHOSTALLOC_DEVICEMAP | sys::CU_MEMHOSTALLOC_PORTABLE;
+        // SAFETY: `host` outlives the call.
+        let code = unsafe { (table.cuMemHostAlloc)(&mut host, bytes, flags) };
+        self.check("cuMemHostAlloc", code)?;
+        Ok(host.cast())
+    }
+
+    /// Frees what [`CudaContext::alloc_host`] gave.
+    ///
+    /// # Safety
+    /// It was not freed before, and no copy uses it.
+    pub(crate) unsafe fn free_host(&self, host: *mut u8) {
+        self.release("cuMemFreeHost", |table| {
+            // SAFETY: passed on to the caller.
+            unsafe { (table.cuMemFreeHost)(host.cast()) }
+        });
     }
 
     /// Copies host bytes to device memory. Padding of structs may be among them, so they need not be

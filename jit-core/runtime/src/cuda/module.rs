@@ -14,6 +14,7 @@ use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option 
 
 use super::context::CudaContext;
 use super::error::DriverError;
+use crate::stream::outside_of_calls;
 
 /// Bytes kept of the JIT's error log and of its information log.
 const LOG_BYTES: usize = 64 * 1024;
@@ -370,9 +371,16 @@ impl CudaModule {
 impl Drop for CudaModule {
     fn drop(&mut self) {
         let handle = self.handle;
-        if !self.context.may_free() {
-            // The driver would wait for a kernel that may never end.
+        if !self.context.may_free() || outside_of_calls().is_err() {
+            // The driver would wait for a kernel that may never end, or for the call that this is in.
             return;
+        }
+        if !self.context.beside.lock().is_empty() {
+            // That the driver waits for streams beside stream 0, too, is said nowhere.
+            self.context.release("cuCtxSynchronize", |table| {
+                // SAFETY: the context is current.
+                unsafe { (table.cuCtxSynchronize)() }
+            });
         }
         self.context.release("cuModuleUnload", |table| {
             // SAFETY: loaded once, unloaded once; no function handle outlives the module.

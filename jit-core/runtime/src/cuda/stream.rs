@@ -251,6 +251,54 @@ impl CudaStream {
         context.check("cuMemcpyDtoDAsync", code)
     }
 
+    /// Copies host bytes to device memory behind the stream's work, without waiting for it.
+    ///
+    /// # Errors
+    /// As [`CudaStream::copy_to_device`].
+    ///
+    /// # Safety
+    /// The memory is valid for so many bytes and not written until the copy is done.
+    pub(crate) unsafe fn copy_to_device_later(
+        &self,
+        destination: u64,
+        source: *const u8,
+        bytes: usize,
+    ) -> Result<(), DriverError> {
+        let context = &self.context;
+        if !context.is_range("cuMemcpyHtoDAsync", destination, bytes as u64)? {
+            return Ok(());
+        }
+        let table = context.enter()?;
+        // SAFETY: the range on the device is valid for the length, that of the host as the caller promises.
+        let code =
+            unsafe { (table.cuMemcpyHtoDAsync_v2)(destination, source.cast(), bytes, self.handle) };
+        context.check("cuMemcpyHtoDAsync", code)
+    }
+
+    /// Copies device memory to host bytes behind the stream's work, without waiting for it.
+    ///
+    /// # Errors
+    /// As [`CudaStream::copy_to_host`].
+    ///
+    /// # Safety
+    /// The memory is valid for so many bytes and nobody's else until the copy is done.
+    pub(crate) unsafe fn copy_to_host_later(
+        &self,
+        destination: *mut u8,
+        source: u64,
+        bytes: usize,
+    ) -> Result<(), DriverError> {
+        let context = &self.context;
+        if !context.is_range("cuMemcpyDtoHAsync", source, bytes as u64)? {
+            return Ok(());
+        }
+        let table = context.enter()?;
+        // SAFETY: the range on the device is valid for the length, that of the host as the caller promises.
+        let code =
+            unsafe { (table.cuMemcpyDtoHAsync_v2)(destination.cast(), source, bytes, self.handle) };
+        context.check("cuMemcpyDtoHAsync", code)
+    }
+
     /// Waits for a copy without a limit: the host's memory is the copy's until then.
     fn copied(&self, call: &'static str, code: u32) -> Result<(), DriverError> {
         self.context.check(call, code)?;

@@ -1,0 +1,300 @@
+//! Copies that the host does not wait for: host memory that is lent to a device, and what comes back.
+//!
+//! The memory belongs to the copy until a mark behind it is reached. Who gives a copy up gives its memory to the device,
+//! which frees it once the mark is reached: nothing is freed under a copy, and nobody waits for one.
+
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::cpu::memory::Allocation;
+use crate::device::{Backend, Device, Marker};
+use crate::error::{DeviceError, Result};
+use crate::order::{Unseen, Uses};
+use crate::stream::outside_of_calls;
+
+/// Memory of the host that a device copies from and to while the host goes on.
+pub struct HostMemory {
+    start: NonNull<u8>,
+    bytes: usize,
+    source: Source,
+}
+
+/// Where memory comes from.
+enum Source {
+    /// Any memory of the process, for devices that ask for no other.
+    Plain(#[expect(dead_code, reason = "is freed with it")] Allocation),
+    /// The device's driver.
+    Pinned(Arc<dyn Backend>),
+}
+
+// SAFETY: the memory belongs to this, and nothing of it is tied to a thread.
+unsafe impl Send for HostMemory {}
+// SAFETY: it is changed through `&mut` only.
+unsafe impl Sync for HostMemory {}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        // In a call that a stream makes it stays: nothing can be asked of the device there.
+        if let (Source::Pinned(backend), Ok(())) = (&self.source, outside_of_calls()) {
+            backend.free_host(self.start);
+        }
+    }
+}
+
+impl HostMemory {
+    /// The first byte, at a multiple of 256.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn is_pinned(&self) -> bool {
+        matches!(self.source, Source::Pinned(_))
+    }
+}
+
+/// A copy under way, with the host's memory that it reads or writes.
+pub struct Pending {
+    device: Device,
+    place: usize,
+    /// What the stream had waited for.
+    unseen: Unseen,
+    marker: Arc<dyn Marker>,
+    /// There until the copy is done or given up.
+    memory: Option<HostMemory>,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            self.device
+                .lent()
+                .lock()
+                .push((self.marker.clone(), memory));
+        }
+    }
+}
+
+impl Pending {
+    /// Waits for the copy.
+    ///
+    /// # Errors
+    /// A fault that a launch before it has left; a device that has failed.
+    pub fn wait(mut self) -> Result<HostMemory> {
+        outside_of_calls()?;
+        let backend = &**self.device.backend();
+        backend.wait_until(&*self.marker)?;
+        let memory = self.memory.take();
+        let (streams, place) = (self.device.streams(), self.place);
+        match streams.at(place).work() {
+            Some(work) => work.fault()?,
+            None => backend.fault()?,
+        }
+        streams.faults_of(backend, &self.unseen)?;
+        memory.ok_or(DeviceError::Internal(
+            "a copy has given its memory back twice",
+        ))
+    }
+
+    /// Whether the copy is done.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn is_done(&self) -> Result<bool> {
+        outside_of_calls()?;
+        self.device.backend().is_reached(&*self.marker)
+    }
+
+    /// Has a thread wake this once the copy is done, or the device has failed.
+    pub fn wake(&self, waker: &Waker) {
+        Watcher::get().add(Watched {
+            device: self.device.clone(),
+            marker: self.marker.clone(),
+            waker: waker.clone(),
+        });
+    }
+}
+
+impl Device {
+    /// Host memory of zeros to be lent to copies.
+    ///
+    /// # Errors
+    /// No memory; a device that has failed.
+    pub fn alloc_host(&self, bytes: usize) -> Result<HostMemory> {
+        outside_of_calls()?;
+        self.take_back_lent();
+        if let Some(start) = self.backend().alloc_host(bytes.max(1))? {
+            // SAFETY: the backend gave so many bytes.
+            unsafe { start.write_bytes(0, bytes.max(1)) };
+            let source = Source::Pinned(self.backend().clone());
+            return Ok(HostMemory {
+                start,
+                bytes,
+                source,
+            });
+        }
+        let plain = Allocation::new(bytes).ok_or(DeviceError::HostMemory { bytes })?;
+        let start = NonNull::new(plain.start()).ok_or(DeviceError::HostMemory { bytes })?;
+        Ok(HostMemory {
+            start,
+            bytes,
+            source: Source::Plain(plain),
+        })
+    }
+
+    /// Frees what copies that were given up no longer use.
+    fn take_back_lent(&self) {
+        let is_lent =
+            |marker: &Arc<dyn Marker>| !self.backend().is_reached(&**marker).unwrap_or(false);
+        self.lent().lock().retain(|(marker, _)| is_lent(marker));
+    }
+
+    /// Copies all of this to the device, behind all uses of the memory there. Nobody waits for it.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn upload_later(&self, address: u64, memory: HostMemory, uses: &Uses) -> Result<Pending> {
+        outside_of_calls()?;
+        let (backend, streams) = (&**self.backend(), self.streams());
+        let _shared = streams.share([uses]);
+        let stream = streams.writer_of(uses);
+        streams.order(backend, stream, uses, true)?;
+        let (start, bytes) = (memory.start, memory.bytes);
+        // SAFETY: the memory stays until the mark that follows is reached, and nobody changes it meanwhile.
+        let copied = unsafe {
+            match stream.work() {
+                Some(work) => work.upload_later(address, start, bytes),
+                None => backend.upload_later(address, start, bytes),
+            }
+        };
+        // One that failed may have begun.
+        stream.note(uses, true, stream.count());
+        self.pending(stream.place(), memory, copied)
+    }
+
+    /// Copies so many bytes from the device, behind the last use that wrote the memory there. Nobody waits for it, save
+    /// on devices that ask for no memory of their own.
+    ///
+    /// # Errors
+    /// A device that has failed; on such devices a fault, too.
+    pub fn download_later(
+        &self,
+        (address, whole): (u64, usize),
+        memory: HostMemory,
+        uses: &Uses,
+    ) -> Result<Pending> {
+        outside_of_calls()?;
+        if !memory.is_pinned() {
+            self.synchronize_memory(address, whole, uses)?;
+        }
+        let (backend, streams) = (&**self.backend(), self.streams());
+        let _shared = streams.share([uses]);
+        let stream = streams.writer_of(uses);
+        let (start, bytes) = (memory.start, memory.bytes);
+        // SAFETY: the memory stays until the mark that follows is reached, and nobody looks at it meanwhile.
+        let copied = unsafe {
+            match stream.work() {
+                Some(work) => work.download_later(address, start, bytes),
+                None => backend.download_later(address, start, bytes),
+            }
+        };
+        stream.note(uses, false, stream.count());
+        self.pending(stream.place(), memory, copied)
+    }
+
+    /// What comes back of a copy in a stream, which may have begun even where it failed.
+    fn pending(&self, place: usize, memory: HostMemory, copied: Result<()>) -> Result<Pending> {
+        let stream = self.streams().at(place);
+        let unseen = self.streams().unseen_before(stream);
+        let marker = copied.and_then(|()| self.mark(stream));
+        match marker {
+            Ok(marker) => Ok(Pending {
+                device: self.clone(),
+                place,
+                unseen,
+                marker: marker.into(),
+                memory: Some(memory),
+            }),
+            Err(error) => {
+                // Nothing says when the copy ends.
+                if memory.is_pinned() {
+                    std::mem::forget(memory);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Somebody to be woken when a mark is reached.
+struct Watched {
+    device: Device,
+    marker: Arc<dyn Marker>,
+    waker: Waker,
+}
+
+/// The thread that looks whether marks are reached. A device does not say so itself: after an error it makes no call
+/// on the host.
+#[derive(Default)]
+struct Watcher {
+    watched: Mutex<Vec<Watched>>,
+    more: Condvar,
+}
+
+impl Watcher {
+    fn get() -> &'static Watcher {
+        static WATCHER: OnceLock<Watcher> = OnceLock::new();
+        WATCHER.get_or_init(Watcher::default)
+    }
+
+    fn add(&'static self, watched: Watched) {
+        static STARTED: OnceLock<bool> = OnceLock::new();
+        let start = || {
+            let thread = std::thread::Builder::new().name("kiln watcher".to_owned());
+            thread.spawn(|| self.watch()).is_ok()
+        };
+        if *STARTED.get_or_init(start) {
+            self.watched.lock().push(watched);
+            self.more.notify_one();
+        } else {
+            // Whoever waits asks again, and again.
+            watched.waker.wake();
+        }
+    }
+
+    fn watch(&self) {
+        const SHORTEST: Duration = Duration::from_micros(20);
+        let mut pause = SHORTEST;
+        loop {
+            let mut watched = self.watched.lock();
+            while watched.is_empty() {
+                self.more.wait(&mut watched);
+                pause = SHORTEST;
+            }
+            let list = std::mem::take(&mut *watched);
+            drop(watched);
+            // Wakers and devices run code of others, so nothing is locked.
+            let (left, reached): (Vec<_>, Vec<_>) = list.into_iter().partition(|one| {
+                let reached = one.device.backend().is_reached(&*one.marker);
+                matches!(reached, Ok(false))
+            });
+            if !reached.is_empty() {
+                pause = SHORTEST;
+            }
+            for one in reached {
+                one.waker.wake();
+            }
+            self.watched.lock().extend(left);
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_millis(1));
+        }
+    }
+}
