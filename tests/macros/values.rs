@@ -464,19 +464,10 @@ fn kernels_may_be_named_as_anything() -> kiln::Result<()> {
     Ok(())
 }
 
-#[derive(Copy, Clone, KernelType)]
+#[derive(Copy, Clone, PartialEq, KernelType)]
 #[repr(C)]
 struct Sum {
     x: f32,
-}
-
-impl std::ops::Add for Sum {
-    type Output = Sum;
-    fn add(self, other: Sum) -> Sum {
-        Sum {
-            x: self.x + other.x,
-        }
-    }
 }
 
 #[device_fn]
@@ -498,11 +489,11 @@ fn made_of_one_mistake(a: &[f32], out: &mut [f32]) {
 }
 
 #[kernel]
-fn operator_of_a_struct(a: &[Sum], out: &mut [Sum]) {
+fn comparison_of_structs(a: &[Sum], out: &mut [Sum]) {
     let i = global_id().x;
-    let sum = a[i] + a[i + 1];
-    let twice = sum + sum;
-    out[i] = if twice.x > 1.0 { twice } else { a[i] };
+    let same = a[i] == a[i + 1];
+    let other = !same && i > 1;
+    out[i] = if other { a[i + 1] } else { a[i] };
 }
 
 /// What follows from a mistake that the first launch finds is not reported beside it.
@@ -518,6 +509,6 @@ fn one_mistake_is_one_error() {
         error.contains("a parameter `T` that no argument"),
         "{error}"
     );
-    let error = errors(&operator_of_a_struct);
+    let error = errors(&comparison_of_structs);
     assert!(error.contains("cannot be built: 1 error\n"), "{error}");
 }

@@ -522,7 +522,7 @@ impl ForHost {
                 Unmarked.visit_expr_mut(&mut place);
                 self.visit_expr_mut(&mut place);
                 self.visit_expr_mut(&mut e.left);
-                *e.right = self.operand("right", &name, right);
+                *e.right = self.operand("right", &name, right, true);
                 let start = e.start();
                 let told =
                     quote_spanned!(before(start)=> ::kiln::macros::assigned(&#name, &#place));
@@ -533,14 +533,14 @@ impl ForHost {
                     return false;
                 };
                 let (name, left) = (name.clone(), left.clone());
-                *e.left = self.operand("left", &name, left);
-                *e.right = self.operand("right", &name, (*e.right).clone());
+                *e.left = self.operand("left", &name, left, false);
+                *e.right = self.operand("right", &name, (*e.right).clone(), false);
             }
             Expr::Unary(e) => {
                 let Some((name, operand)) = marked_operand(&e.expr) else {
                     return false;
                 };
-                *e.expr = self.operand("only", &name.clone(), operand.clone());
+                *e.expr = self.operand("only", &name.clone(), operand.clone(), false);
             }
             _ => return false,
         }
@@ -548,7 +548,12 @@ impl ForHost {
     }
 
     /// An operand as the function that tells its type returns it.
-    fn operand(&mut self, function: &str, name: &Ident, mut operand: Expr) -> Expr {
+    fn operand(&mut self, function: &str, name: &Ident, operand: Expr, is_assigned: bool) -> Expr {
+        // Around an argument rustc takes for idle what an operand needs. What is assigned needs none.
+        let mut operand = match operand {
+            Expr::Paren(paren) if !is_assigned => *paren.expr,
+            operand => operand,
+        };
         self.visit_expr_mut(&mut operand);
         let types = Expr::Verbatim(quote!(&#name));
         call_with(function, types, &mut operand);

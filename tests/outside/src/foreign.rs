@@ -336,6 +336,8 @@ fn arrays_and_parts_of_them() -> kiln::Result<()> {
 /// Reports as JSON.
 #[test]
 fn reports_are_serialized() -> kiln::Result<()> {
+    use kiln::core::front::AsKernel as _;
+
     #[kernel]
     fn race(x: &mut [u32]) {
         x[0] = global_id().x as u32;
@@ -344,19 +346,12 @@ fn reports_are_serialized() -> kiln::Result<()> {
     let options = JitOptions::default().checks(Checks::none().races());
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let mut x = jit.zeros(4)?;
-    let Err(kiln::Error::Device(error)) = race
+    let launched = race
         .launch(&jit, (1, 2), &mut x)
-        .and_then(|()| jit.synchronize())
-    else {
-        panic!("there is a race");
-    };
-    let kiln::core::runtime::DeviceError::Interpret(kiln::core::interp::InterpretError::Finding(
-        finding,
-    )) = error
-    else {
-        panic!("{error}");
-    };
-    let finding = serde_json::to_value(&finding).expect("it is data");
+        .and_then(|()| jit.synchronize());
+    let error = launched.expect_err("there is a race");
+    let finding = error.finding().expect("it was looked for");
+    let finding = serde_json::to_value(finding).expect("it is data");
     assert_eq!(finding["Race"]["kernel"], "race");
     assert_eq!(finding["Race"]["place"]["space"], "Global");
     assert_eq!(finding["Race"]["second"]["thread"]["x"], 1);
@@ -484,6 +479,44 @@ fn steps(states: &mut [State]) {
         states[i] = step(states[i], i as u32);
         states[i].pair += Pair { a: 1, b: 1 };
     }
+}
+
+const SIDE: usize = 3;
+
+/// Parentheses that operands need are no warning, be the operands numbers or not.
+#[deny(warnings)]
+#[kernel]
+fn parentheses(x: &mut [State]) {
+    let (row, tx) = (global_id().y, thread_idx().x);
+    let at = (SIDE + 1) * row + tx + 1;
+    let half = (tx + SIDE) / (SIDE - 1) + -(SIDE as i32) as usize;
+    let sum = (x[at].pair + x[half].pair) * (SIDE as i32 + 1);
+    x[at].pair += -(sum + sum);
+    x[at].pair.a += (SIDE as i32 - 1) * (sum.a + 1);
+}
+
+/// What follows from a mistake that the first launch finds is not reported beside it.
+#[test]
+fn one_mistake_is_one_error() {
+    #[derive(Copy, Clone, PartialEq, KernelType)]
+    #[repr(C)]
+    struct Sum {
+        x: f32,
+    }
+
+    #[kernel]
+    fn comparison_of_structs(a: &[Sum], out: &mut [Sum]) {
+        let i = global_id().x;
+        let same = a[i] == a[i + 1];
+        let other = !same && i > 1;
+        out[i] = if other { a[i + 1] } else { a[i] };
+    }
+    let error = comparison_of_structs
+        .get()
+        .expect_err("structs are not compared")
+        .to_string();
+    assert!(error.contains("cannot be built: 1 error\n"), "{error}");
+    assert!(parentheses.get().is_ok());
 }
 
 #[test]
