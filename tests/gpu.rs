@@ -6,6 +6,9 @@
 //! of faults. The last test is a process of its own, `gpu-tests --endless`, which waits for a kernel that
 //! does not end.
 
+#[path = "gpu/lent.rs"]
+mod lent;
+
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -59,6 +62,15 @@ fn tests(device: &Device) -> Vec<Trial> {
     tests.extend(File::all("run").into_iter().map(|file| {
         let name = format!("gpu::kir::run::{}", file.name());
         Trial::test(name, move || run_file(&file).map_err(Failed::from))
+    }));
+    let of_others: [(&str, fn() -> Outcome); 2] = [
+        ("primary_context", lent::primary_context),
+        ("context_of_others", lent::context_of_others),
+    ];
+    tests.extend(of_others.map(|(name, run)| {
+        Trial::test(format!("gpu::lent::{name}"), move || {
+            run().map_err(Failed::from)
+        })
     }));
     tests.push(Trial::test("gpu::endless", || {
         endless_kernel_in_a_process().map_err(Failed::from)
