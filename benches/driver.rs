@@ -21,6 +21,29 @@ pub struct Function(sys::CUfunction);
 // SAFETY: any thread may launch a function of the driver's (CUDA Driver API, "Execution Control").
 unsafe impl Sync for Function {}
 
+/// A context, which each thread makes current before it calls the driver itself.
+#[derive(Copy, Clone)]
+pub struct Context(sys::CUcontext);
+
+// SAFETY: a context may be current in any number of threads (CUDA Driver API, "Context Management").
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// The context that is current in this thread.
+    pub fn current() -> Context {
+        let mut context = null_mut();
+        // SAFETY: the result is valid for writes.
+        unsafe { check(sys::cuCtxGetCurrent(&mut context)) };
+        Context(context)
+    }
+
+    /// Makes it current in this thread.
+    pub fn enter(&self) {
+        // SAFETY: the device that it is of lives to the end of the bench.
+        unsafe { check(sys::cuCtxSetCurrent(self.0)) };
+    }
+}
+
 /// Loads PTX text or a cubin.
 pub fn load(image: &[u8], name: &str) -> Function {
     let mut image = image.to_vec();

@@ -386,11 +386,13 @@ fn by_threads(jit: &Jit, launch: &(dyn Fn() + Sync)) -> kiln::Result<f64> {
     const THREADS: usize = 16;
     const LAUNCHES: usize = 50;
     jit.synchronize()?;
+    let context = driver::Context::current();
     let (begin, end) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));
     let took = std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 // What a thread does once is not measured.
+                context.enter();
                 launch();
                 begin.wait();
                 (0..LAUNCHES).for_each(|_| launch());
