@@ -58,6 +58,14 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench launch"),
     ),
     (
+        "cargo bench --bench launch -- --instructions",
+        Here("cargo bench --bench launch -- --instructions look-up"),
+    ),
+    (
+        "cargo bench --bench cpu -- --one-core",
+        Here("cargo bench --bench cpu -- --quick --one-core --kernel saxpy --peer none"),
+    ),
+    (
         "cargo bench --bench startup",
         Here("cargo bench --bench startup -- --samples 2"),
     ),

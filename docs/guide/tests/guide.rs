@@ -118,10 +118,12 @@ fn has_heading(text: &str, anchor: &str) -> bool {
 
 #[test]
 fn every_chapter_has_code_that_is_run() {
+    // The last has none, and what is in the other needs features of Kiln: `tests/outside` runs its like.
+    const WITHOUT: [&str; 2] = ["where-to-go-on", "others"];
     for chapter in chapters() {
-        let is_last = chapter.name == "where-to-go-on";
         let has_code = !programs(&chapter).is_empty() || !cells(&chapter).is_empty();
-        assert!(is_last || has_code, "{}.md", chapter.name);
+        let may_lack = WITHOUT.contains(&&*chapter.name);
+        assert!(may_lack || has_code, "{}.md", chapter.name);
     }
 }
 

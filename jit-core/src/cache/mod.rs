@@ -101,7 +101,10 @@ pub(crate) struct Unshaped {
 
 /// What code was asked for.
 pub(crate) struct Request {
-    pub(crate) snapshot: Arc<Snapshot>,
+    /// The kernel's name.
+    pub(crate) name: String,
+    /// The kernel, which this keeps alive; `None` once nothing is left to be made or looked for of it.
+    pub(crate) snapshot: Option<Arc<Snapshot>>,
     pub(crate) specialization: Specialization,
     /// With the key before hooks have run.
     pub(crate) identity: Arc<KernelIdentity>,

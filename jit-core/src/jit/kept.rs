@@ -13,7 +13,7 @@ use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{Assembled, Code, CompiledKernel, KernelInfo};
 use kiln_compiler::definition::Snapshot;
-use kiln_compiler::error::{CompileError, Result};
+use kiln_compiler::error::{CompileError, Error, Result};
 use kiln_compiler::front::AsKernel;
 use kiln_compiler::hook::HookSet;
 use kiln_compiler::job::{KernelIdentity, LegalJob};
@@ -141,8 +141,9 @@ impl Jit {
         let specialization = self.bind(kernel, &snapshot, args)?;
         let key = self.key(kernel, &snapshot, args, &specialization);
         Ok(Request {
+            name: snapshot.root.name().to_owned(),
             identity: identity(&snapshot, &specialization, &key),
-            snapshot,
+            snapshot: Some(snapshot),
             specialization,
         })
     }
@@ -179,7 +180,7 @@ impl Jit {
     }
 
     /// What all shapes of block have in common: what launches need to know is on disk, or the kernel is made legal.
-    pub(super) fn unshaped(&self, request: Request) -> Result<Unshaped> {
+    pub(super) fn unshaped(&self, mut request: Request) -> Result<Unshaped> {
         let disk = &self.0.disk;
         let asked = Asked {
             target: self.0.target.clone(),
@@ -207,6 +208,10 @@ impl Jit {
         {
             disk.write(&key, (&legal.info, &put_in), None);
         }
+        if !disk.is_on() {
+            // All code is made of the legal kernel: who drops the kernel itself gets its memory back.
+            request.snapshot = None;
+        }
         Ok(Unshaped {
             key: legal.identity().key.clone(),
             info: legal.info.clone(),
@@ -228,10 +233,13 @@ impl Jit {
 
     fn legalized(&self, request: &Request) -> Result<LegalJob> {
         let Request {
+            name: _,
             snapshot,
             specialization,
             identity,
         } = request;
+        let gone = Error::Internal("a kernel that is gone was to be made legal");
+        let snapshot = snapshot.as_ref().ok_or(gone)?;
         let job = self.job(snapshot, specialization, identity.clone())?;
         self.compiler(self.observer()).legalize(job)
     }
@@ -244,7 +252,7 @@ impl Jit {
         make: impl FnOnce() -> Result<CompiledKernel>,
     ) -> Result<LoadedKernel> {
         let mut loaded = None;
-        let name = asked.request.snapshot.root.name();
+        let name = &asked.request.name;
         let compiled = self.0.cache.get_or_make(name, key, |compiles| {
             self.through_disk(asked, &mut loaded, || {
                 compiles();
@@ -342,7 +350,7 @@ impl Jit {
 
     /// Compiles a kernel for blocks of a shape, where its code depends on that, and keeps it.
     pub(super) fn keep_code(&self, request: Request, block: Dim3) -> Result<()> {
-        let name = request.snapshot.root.name().to_owned();
+        let name = request.name.clone();
         let unshaped = match self.0.target.wants_block() {
             true => self.unshaped(request)?,
             false => {
@@ -388,7 +396,7 @@ impl Jit {
         if !disk.is_on() {
             return None;
         }
-        let functions = own_functions(&asked.request.snapshot);
+        let functions = own_functions(asked.request.snapshot.as_deref()?);
         if functions.is_none() {
             disk.refuse("a row's function cannot be told".to_owned());
         }
@@ -419,7 +427,7 @@ impl Jit {
     /// What is kept under a key.
     fn read(&self, asked: &Asked<'_>, key: &EntryKey) -> Option<CompiledKernel> {
         let hooks = &self.0.hooks;
-        let rows = KernelRows::of(&asked.request.snapshot, hooks);
+        let rows = KernelRows::of(asked.request.snapshot.as_deref()?, hooks);
         let find = |name: &str, digest: &[u8; 32]| rows.find(name, digest);
         let Kept { info, put_in, code } = self.0.disk.find(key, &find)?;
         let code = code.filter(|_| hooks.puts_in_all(&put_in))?;
@@ -486,7 +494,7 @@ impl Jit {
         };
         let folder = self.0.disk.report().folder.unwrap_or_default();
         Err(CompileError::KeptDiffers {
-            kernel: asked.request.snapshot.root.name().to_owned(),
+            kernel: asked.request.name.clone(),
             folder: folder.display().to_string(),
             what,
         }
