@@ -93,6 +93,8 @@ fn count_instructions() -> kiln::Result<()> {
         }
     };
     let prepared = jit.compile(&saxpy, args!(2.0f32, &x, &mut y))?;
+    // Only a launch leaves what the next look-up of its thread finds.
+    jit.launch(&saxpy, 1, 256, args!(2.0f32, &x, &mut y))?;
     print("jit.launch of saxpy", &mut || {
         jit.launch(&saxpy, 1, 256, args!(2.0f32, &x, &mut y))
     });
