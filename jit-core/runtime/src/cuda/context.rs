@@ -85,19 +85,7 @@ impl CudaContext {
         driver: &'static Driver,
         ordinal: u32,
     ) -> Result<Arc<CudaContext>, DriverError> {
-        let count = driver.device_count()?;
-        if ordinal >= count {
-            return Err(DriverError::InvalidDevice {
-                asked: ordinal,
-                count,
-                visible_devices: driver.visible_devices(),
-            });
-        }
-        let mut device: sys::CUdevice = 0;
-        // SAFETY: `device` outlives the call; the number is below the count, so it fits.
-        let code = unsafe { (driver.table.cuDeviceGet)(&mut device, ordinal as i32) };
-        driver.check("cuDeviceGet", code)?;
-        let info = DeviceInfo::query(driver, device, ordinal)?;
+        let (device, info) = device_of(driver, ordinal)?;
         let handle = retain_primary(driver, device, &info)?;
         CudaContext::of_handle(driver, device, handle, None, info)
     }
@@ -275,6 +263,27 @@ fn refusal(first: &Arc<PoisonCause>) -> DriverError {
     DriverError::Poisoned {
         first: Arc::clone(first),
     }
+}
+
+/// The device with an ordinal, and what it is.
+fn device_of(
+    driver: &'static Driver,
+    ordinal: u32,
+) -> Result<(sys::CUdevice, DeviceInfo), DriverError> {
+    let count = driver.device_count()?;
+    if ordinal >= count {
+        return Err(DriverError::InvalidDevice {
+            asked: ordinal,
+            count,
+            visible_devices: driver.visible_devices(),
+        });
+    }
+    let mut device: sys::CUdevice = 0;
+    // SAFETY: `device` outlives the call; the number is below the count, so it fits.
+    let code = unsafe { (driver.table.cuDeviceGet)(&mut device, ordinal as i32) };
+    driver.check("cuDeviceGet", code)?;
+    let info = DeviceInfo::query(driver, device, ordinal)?;
+    Ok((device, info))
 }
 
 /// Retains the primary context, with refusals told apart.

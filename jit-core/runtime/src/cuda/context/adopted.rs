@@ -4,10 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use cudarc::driver::sys;
-
-use super::CudaContext;
-use crate::cuda::device::DeviceInfo;
+use super::{CudaContext, device_of};
 use crate::cuda::driver::Driver;
 use crate::cuda::error::DriverError;
 
@@ -29,19 +26,7 @@ impl CudaContext {
         ordinal: u32,
         context: *mut c_void,
     ) -> Result<Arc<CudaContext>, DriverError> {
-        let count = driver.device_count()?;
-        if ordinal >= count {
-            return Err(DriverError::InvalidDevice {
-                asked: ordinal,
-                count,
-                visible_devices: driver.visible_devices(),
-            });
-        }
-        let mut device: sys::CUdevice = 0;
-        // SAFETY: `device` outlives the call; the number is below the count, so it fits.
-        let code = unsafe { (driver.table.cuDeviceGet)(&mut device, ordinal as i32) };
-        driver.check("cuDeviceGet", code)?;
-        let info = DeviceInfo::query(driver, device, ordinal)?;
+        let (device, info) = device_of(driver, ordinal)?;
         let number = ADOPTED.fetch_add(1, Relaxed);
         CudaContext::of_handle(driver, device, context.cast(), Some(number), info)
     }
