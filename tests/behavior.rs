@@ -9,6 +9,7 @@ mod choices;
 mod cpu_code;
 mod cpu_warps;
 mod errors;
+mod foreign;
 mod front_ends;
 mod globals;
 mod growth;

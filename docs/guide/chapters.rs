@@ -6,7 +6,7 @@
 //! A program that opens with ```` ```rust,compile_fail ```` does not compile; what follows it is what
 //! rustc says. A block that opens with ```` ```rust,cell ```` is a cell of a notebook in `notebook/`,
 //! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`, `cpp`) are for readers only, and so are
-//! those that open with ```` ```rust,ignore ````, for which Kiln needs a feature: `tests/outside` has their like.
+//! those that open with ```` ```rust,ignore ````, for which Kiln needs a feature: `tests/foreign.rs` has their like.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -118,7 +118,7 @@ fn has_heading(text: &str, anchor: &str) -> bool {
 
 #[test]
 fn every_chapter_has_code_that_is_run() {
-    // The last has none, and what is in the other needs features of Kiln: `tests/outside` runs its like.
+    // The last has none, and what is in the other needs features of Kiln: `tests/foreign.rs` runs its like.
     const WITHOUT: [&str; 2] = ["where-to-go-on", "others"];
     for chapter in chapters() {
         let has_code = !programs(&chapter).is_empty() || !cells(&chapter).is_empty();

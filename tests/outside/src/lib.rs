@@ -1,7 +1,7 @@
 //! Extensions of Kiln's compiler as the author of a program writes them: in a crate that is no part of
 //! Kiln's workspace, with what Kiln documents and nothing else.
 //!
-//! `foreign` is about types of other crates, in kernels and on the host. Each other file is one extension: the hook or what does its work, then its tests, on the compiled CPU, in the
+//! Each file is one extension: the hook or what does its work, then its tests, on the compiled CPU, in the
 //! interpreter and in PTX. How many lines the extensions may have is in `lines.rs`.
 #![forbid(unsafe_code)]
 
@@ -19,8 +19,6 @@ pub mod small_blocks;
 pub mod tensor;
 pub mod timer;
 
-#[cfg(test)]
-mod foreign;
 #[cfg(test)]
 mod lines;
 #[cfg(test)]
