@@ -8,6 +8,9 @@
 //!
 //! With the features `cust` and `cudarc` the buffers of these crates are [`DeviceMemory`].
 //!
+//! In a stream of other code's that a `Jit` has adopted memory is lent without waiting: `Stream::lend` and
+//! `Stream::lend_mut`.
+//!
 //! Kiln orders its own work on the memory, and waits for it where a [`Lent`] ends, whichever streams it is in. What
 //! other code does with it is the program's to see to, which is why these functions are `unsafe`: it has ended before
 //! Kiln is given the memory.
@@ -67,6 +70,9 @@ use crate::value::KernelType;
 mod cudarc;
 #[cfg(feature = "cust")]
 mod cust;
+mod stream;
+
+pub use stream::{DeviceStream, RawStream, lent_stream};
 
 /// Memory of a CUDA device that other code holds.
 ///
@@ -107,6 +113,8 @@ pub struct Lent<'a, T: KernelType> {
 #[derive(Debug)]
 pub struct LentMut<'a, T: KernelType> {
     buffer: Buffer<T>,
+    /// The place of the stream whose order the memory is in; without one the host waits.
+    stream: Option<usize>,
     memory: PhantomData<&'a ()>,
 }
 
@@ -128,6 +136,24 @@ impl<'a, T: KernelType> Lent<'a, T> {
         let buffer = LentMut::over(device, memory.address(), memory.len())?;
         Ok(Lent { buffer })
     }
+
+    /// `Stream::lend`, with the stream's place.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub unsafe fn in_place(
+        device: &Device,
+        place: usize,
+        memory: &'a impl DeviceMemory<Element = T>,
+    ) -> Result<Lent<'a, T>> {
+        let buffer = LentMut::over(device, memory.address(), memory.len())?;
+        let buffer = buffer.in_order_of(place);
+        Ok(Lent { buffer })
+    }
 }
 
 impl<'a, T: KernelType> LentMut<'a, T> {
@@ -146,11 +172,36 @@ impl<'a, T: KernelType> LentMut<'a, T> {
         LentMut::over(device, memory.address(), memory.len())
     }
 
+    /// `Stream::lend_mut`, with the stream's place.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub unsafe fn in_place(
+        device: &Device,
+        place: usize,
+        memory: &'a mut impl DeviceMemory<Element = T>,
+    ) -> Result<LentMut<'a, T>> {
+        let buffer = LentMut::over(device, memory.address(), memory.len())?;
+        Ok(buffer.in_order_of(place))
+    }
+
     fn over(device: &Device, address: u64, len: usize) -> Result<LentMut<'a, T>> {
         Ok(LentMut {
             buffer: adopted(device, address, len)?,
+            stream: None,
             memory: PhantomData,
         })
+    }
+
+    /// What other code has begun on the memory is in this stream, and what it begins later, too.
+    fn in_order_of(mut self, place: usize) -> Self {
+        written_in(&self.buffer, place);
+        self.stream = Some(place);
+        self
     }
 }
 
@@ -158,6 +209,19 @@ fn adopted<T: KernelType>(device: &Device, address: u64, len: usize) -> Result<B
     let bytes = len.saturating_mul(size_of::<T>());
     device.backend().adopt_memory(address, bytes)?;
     Buffer::over(device, address, len)
+}
+
+/// Notes what a stream was given so far as having written a buffer.
+fn written_in<T: KernelType>(buffer: &Buffer<T>, place: usize) {
+    let stream = buffer.device.streams().at(place);
+    stream.note(buffer.uses(), true, stream.count());
+}
+
+/// Makes a stream wait for all work that uses a buffer, and the host where it cannot.
+fn leave_in<T: KernelType>(buffer: &Buffer<T>, place: usize) -> Result<()> {
+    let (backend, streams) = (&**buffer.device.backend(), buffer.device.streams());
+    let ordered = streams.order(backend, streams.at(place), buffer.uses(), true);
+    ordered.or_else(|_| settle(buffer))
 }
 
 /// Waits until all work that uses a buffer is done, in any stream.
@@ -180,7 +244,10 @@ impl<T: KernelType> Drop for LentMut<'_, T> {
     fn drop(&mut self) {
         // A device that cannot wait does no more work, and there is nobody to tell. What a launch has left is told
         // elsewhere.
-        let _ = settle(&self.buffer);
+        let _ = match self.stream {
+            Some(place) => leave_in(&self.buffer, place),
+            None => settle(&self.buffer),
+        };
         let _ = give_up(&mut self.buffer);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use kiln_ir::target::{PtxTarget, Target};
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
 use super::cuda_stream::BesideStream;
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::stream::{BackendStream, HostCall, StreamOptions};
@@ -324,6 +326,16 @@ impl Backend for CudaDevice {
         let (kernels, event) = (&self.kernels, self.event()?);
         let stream = BesideStream::create(&self.context, kernels, event, options)?;
         Ok(Some(Arc::new(stream)))
+    }
+
+    fn adopt_stream(&self, stream: &LentStream) -> Result<Arc<dyn BackendStream>> {
+        let (kernels, event) = (&self.kernels, self.event()?);
+        let stream = BesideStream::adopt(&self.context, kernels, event, stream)?;
+        Ok(Arc::new(stream))
+    }
+
+    fn raw_stream(&self) -> Option<*mut c_void> {
+        Some(self.stream.handle().as_raw())
     }
 
     fn wait_for(&self, stream: &dyn BackendStream) -> Result<()> {

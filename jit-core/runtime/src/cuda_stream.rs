@@ -4,6 +4,7 @@
 //! stream shares: a stream that waits takes the event as it is then, and one that was recorded later covers more.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -13,9 +14,12 @@ use kiln_ir::abi::LaunchArgs;
 use kiln_ir::code::KernelInfo;
 use kiln_ir::launch::LaunchConfig;
 
+use parking_lot::{RwLock, RwLockReadGuard};
+
 use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults};
 use super::cuda_device::{LoadedKernels, event_of, launch_in, mark_in};
 use super::device::{LoadedCode, Marker};
+use crate::adopted::LentStream;
 use crate::error::{DeviceError, Result};
 use crate::stream::{BackendStream, HostCall, StreamOptions};
 
@@ -28,6 +32,8 @@ pub(super) struct BesideStream {
     faults: StreamFaults,
     /// The device's own stream, and what is waited for it by.
     own: (CudaStream, Arc<CudaEvent>),
+    /// Of a stream of other code: it is not left while somebody here uses it without having it.
+    lent: Option<RwLock<()>>,
 }
 
 impl BesideStream {
@@ -44,7 +50,33 @@ impl BesideStream {
             faults: StreamFaults::create(context)?,
             stream: context.create_stream_beside(options.priority)?,
             own: (context.default_stream(), own_event.clone()),
+            lent: None,
         })
+    }
+
+    /// A stream of other code. What it is given from here on is behind what the device's own stream was given.
+    pub(super) fn adopt(
+        context: &Arc<CudaContext>,
+        kernels: &Arc<LoadedKernels>,
+        own_event: &Arc<CudaEvent>,
+        stream: &LentStream,
+    ) -> Result<BesideStream> {
+        Ok(BesideStream {
+            context: context.clone(),
+            kernels: kernels.clone(),
+            event: context.create_order_event()?,
+            faults: StreamFaults::create(context)?,
+            // SAFETY: the stream lives as long as what `stream` keeps, which the device has until it has left it.
+            stream: unsafe { context.lent_stream(stream.as_raw())? },
+            own: (context.default_stream(), own_event.clone()),
+            lent: Some(RwLock::default()),
+        })
+    }
+
+    /// Keeps the stream from being left until what is returned is dropped. A launch has the stream, and need not.
+    fn stay(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        // Waiting for others within others' waiting is no way to be stopped by who leaves.
+        self.lent.as_ref().map(RwLock::read_recursive)
     }
 
     /// The stream of this device that another trait object is.
@@ -57,6 +89,7 @@ impl BesideStream {
 
     /// Makes later work of another stream wait for what this one was given so far.
     pub(super) fn precede(&self, other: &CudaStream) -> Result<()> {
+        let _stays = self.stay();
         self.event.record(&self.stream)?;
         Ok(other.wait(&self.event)?)
     }
@@ -80,18 +113,22 @@ impl BackendStream for BesideStream {
     }
 
     fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {
+        let _stays = self.stay();
         Ok(self.stream.copy_to_device(address, bytes)?)
     }
 
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        let _stays = self.stay();
         Ok(self.stream.copy_to_host(bytes, address)?)
     }
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        let _stays = self.stay();
         Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
     }
 
     unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()> {
+        let _stays = self.stay();
         // SAFETY: passed on to the caller.
         unsafe {
             let from = from.as_ptr();
@@ -100,6 +137,7 @@ impl BackendStream for BesideStream {
     }
 
     unsafe fn download_later(&self, address: u64, to: NonNull<u8>, bytes: usize) -> Result<()> {
+        let _stays = self.stay();
         // SAFETY: passed on to the caller.
         unsafe {
             Ok(self
@@ -122,24 +160,60 @@ impl BackendStream for BesideStream {
     }
 
     fn mark(&self) -> Result<Box<dyn Marker>> {
+        let _stays = self.stay();
         mark_in(&self.context, &self.stream)
     }
 
     fn synchronize(&self) -> Result<()> {
+        let _stays = self.stay();
         self.stream.synchronize()?;
         self.fault()
     }
 
     fn fault(&self) -> Result<()> {
+        let _stays = self.stay();
         let record = self.faults.take(self.stream.handle());
         self.kernels.told(record)
     }
 
     fn is_done(&self) -> Result<bool> {
+        let _stays = self.stay();
         Ok(self.stream.is_done()?)
     }
 
     fn then(&self, call: HostCall) -> Result<()> {
         Ok(self.stream.call(call)?)
+    }
+
+    fn as_raw(&self) -> Option<*mut c_void> {
+        Some(self.stream.handle().as_raw())
+    }
+
+    fn leave(&self) -> Result<()> {
+        let Some(lent) = &self.lent else {
+            return Err(DeviceError::Internal("a stream of Kiln's own was left"));
+        };
+        let _alone = lent.write();
+        let (own, _) = &self.own;
+        let ordered = self.event.record(&self.stream);
+        let ordered = ordered.and_then(|()| own.wait(&self.event));
+        // Whatever the driver says: the stream may end.
+        self.stream.leave();
+        Ok(ordered?)
+    }
+
+    fn go_on(&self, stream: &LentStream) -> Result<()> {
+        let Some(lent) = &self.lent else {
+            return Err(DeviceError::Internal("a stream of Kiln's own goes on"));
+        };
+        let _alone = lent.write();
+        // SAFETY: the stream lives as long as what `stream` keeps, which the device has until it has left it.
+        unsafe { self.stream.go_on(stream.as_raw())? };
+        let (own, event) = &self.own;
+        let ordered = event.record(own).and_then(|()| self.stream.wait(event));
+        if ordered.is_err() {
+            self.stream.leave();
+        }
+        Ok(ordered?)
     }
 }

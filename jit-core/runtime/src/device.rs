@@ -1,6 +1,7 @@
 //! The device: what a backend must be able to do, and the handle the rest of Kiln holds.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -16,6 +17,7 @@ use parking_lot::Mutex;
 
 use super::cpu::CpuOptions;
 use super::cuda::{CudaContext, Driver, DriverError};
+use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::later::HostMemory;
@@ -256,6 +258,17 @@ pub trait Backend: Send + Sync {
     /// of its work, and what is given to any stream is done in that.
     fn create_stream(&self, _: StreamOptions) -> Result<Option<Arc<dyn BackendStream>>> {
         Ok(None)
+    }
+    /// A stream of other code, whose work is ordered as that of the device's streams.
+    fn adopt_stream(&self, _: &LentStream) -> Result<Arc<dyn BackendStream>> {
+        Err(DeviceError::OwnStreamsOnly {
+            device: self.info().name.clone(),
+        })
+    }
+    /// The device's own stream as other code can use it: on a GPU of NVIDIA's a `CUstream`, null being the legacy
+    /// default stream.
+    fn raw_stream(&self) -> Option<*mut c_void> {
+        None
     }
     /// Makes later work of the device's own stream wait for what another was given so far. Only who creates streams
     /// is asked.

@@ -111,6 +111,26 @@ pub enum DeviceError {
         /// The kernel's.
         device: DeviceId,
     },
+    /// A stream of other code on a device that knows its own alone.
+    #[error("{}", error_text!(
+        "{device} has no streams of other code; use `Jit::stream`"
+    ))]
+    OwnStreamsOnly {
+        /// The device.
+        device: String,
+    },
+    /// The default stream of whichever thread asks, in the place of a stream.
+    #[error("{}", error_text!(
+        "the handle of the per-thread default stream (`CU_STREAM_PER_THREAD`) is another stream on each thread, so that \
+         work in it has no order that Kiln could keep; give a stream that was created, or the legacy default stream"
+    ))]
+    StreamOfThreads,
+    /// More streams than a device has places for.
+    #[error("{}", error_text!(
+        "the device has 62 streams beside its own, of which none can be given back for a stream of other code; drop some \
+         that are not used"
+    ))]
+    NoStreamLeft,
     /// Code for another kind of device.
     #[error("{}", error_text!(
         "kernel `{kernel}` was compiled for {target}, which {device} does not run; where kernels are launched, leave \

@@ -6,6 +6,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `device` | the trait of backends, and the handle of a device |
+//! | `adopted` | streams of other code |
 //! | `code_facts` | what a device says of code that it has loaded |
 //! | `cuda`, `cuda_device`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
@@ -15,6 +16,7 @@
 //! | `stream` | what streams do: copies, waiting, calls on the host |
 //! | `error` | what goes wrong on a device |
 
+mod adopted;
 mod code_facts;
 mod cpu;
 pub mod cuda;
@@ -28,6 +30,7 @@ mod on_host;
 mod order;
 mod stream;
 
+pub use adopted::LentStream;
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};

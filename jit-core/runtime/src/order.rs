@@ -27,6 +27,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
+use crate::adopted::{Adoption, LentStream};
 use crate::device::Backend;
 use crate::error::{DeviceError, Result};
 use crate::stream::{BackendStream, StreamOptions};
@@ -168,6 +169,8 @@ struct Handed {
     priority: i32,
     /// How many have it.
     handles: usize,
+    /// Of a stream of other code.
+    adoption: Option<Adoption>,
 }
 
 /// Places, and how much of the work there may have left a fault.
@@ -327,7 +330,9 @@ impl Streams {
     pub(crate) fn take(&self, backend: &dyn Backend, options: StreamOptions) -> Result<usize> {
         let mut handed = self.handed.lock();
         for (known, stream) in handed.iter_mut().zip(self.all().skip(1)) {
-            let is_free = known.handles == 0 && known.priority == options.priority;
+            let is_free = known.handles == 0
+                && known.adoption.is_none()
+                && known.priority == options.priority;
             let is_done = |work: &dyn BackendStream| work.is_done().unwrap_or(false);
             if is_free && stream.work().is_some_and(is_done) {
                 known.handles = 1;
@@ -341,22 +346,86 @@ impl Streams {
             handed.push(Handed {
                 priority: options.priority,
                 handles: 1,
+                adoption: None,
             });
             let stream = OrderedStream::new(handed.len(), Some(work));
             return Ok(place.get_or_init(|| Box::new(stream)).place);
         }
         let load = |known: &Handed| (known.priority != options.priority, known.handles);
-        let least = (0..handed.len()).min_by_key(|&at| load(&handed[at]));
-        let at = least.unwrap_or_default();
+        let own = (0..handed.len()).filter(|&at| handed[at].adoption.is_none());
+        let Some(at) = own.min_by_key(|&at| load(&handed[at])) else {
+            return Ok(self.own.place);
+        };
         handed[at].handles += 1;
         Ok(at + 1)
     }
 
-    /// Takes back what [`Streams::take`] gave.
-    pub(crate) fn give_back(&self, place: usize) {
-        if let Some(at) = place.checked_sub(1) {
-            self.handed.lock()[at].handles -= 1;
+    /// A place for a stream of other code: that which it has, one whose stream has ended, or a new one.
+    pub(crate) fn adopt(&self, backend: &dyn Backend, stream: LentStream) -> Result<usize> {
+        self.leave_unused();
+        let mut handed = self.handed.lock();
+        for (at, known) in handed.iter_mut().enumerate() {
+            let Some(adoption) = &mut known.adoption else {
+                continue;
+            };
+            if adoption.is_of(&stream) {
+                adoption.keep(stream);
+                known.handles += 1;
+                return Ok(at + 1);
+            }
         }
+        let ended = |known: &Handed| known.adoption.as_ref().is_some_and(Adoption::has_ended);
+        let ended = handed.iter().position(ended);
+        let at = ended.unwrap_or(handed.len());
+        let Some(place) = self.beside.get(at) else {
+            return Err(DeviceError::NoStreamLeft);
+        };
+        match place.get().and_then(|known| known.work()) {
+            Some(work) => work.go_on(&stream)?,
+            None => {
+                let work = backend.adopt_stream(&stream)?;
+                let ordered = OrderedStream::new(at + 1, Some(work));
+                place.get_or_init(|| Box::new(ordered));
+            }
+        }
+        let known = Handed {
+            priority: 0,
+            handles: 1,
+            adoption: Some(Adoption::of(stream)),
+        };
+        match handed.get_mut(at) {
+            Some(ended) => *ended = known,
+            None => handed.push(known),
+        }
+        Ok(at + 1)
+    }
+
+    /// Ends the adoptions of streams that nobody has any more, and gives what has kept these.
+    pub(crate) fn unused_adoptions(&self) -> Vec<LentStream> {
+        let mut left = Vec::new();
+        for (known, stream) in self.handed.lock().iter_mut().zip(self.all().skip(1)) {
+            let is_unused = known.handles == 0;
+            let adoption = known.adoption.as_mut().filter(|_| is_unused);
+            let Some(adoption) = adoption.filter(|adoption| !adoption.has_ended()) else {
+                continue;
+            };
+            // Of a device that has failed nothing more is asked.
+            if let Some(work) = stream.work() {
+                let _ = work.leave();
+            }
+            left.extend(adoption.end());
+        }
+        left
+    }
+
+    /// Takes back what [`Streams::take`] or [`Streams::adopt`] gave; whether it was the last of a stream of other code.
+    pub(crate) fn give_back(&self, place: usize) -> bool {
+        let Some(at) = place.checked_sub(1) else {
+            return false;
+        };
+        let known = &mut self.handed.lock()[at];
+        known.handles -= 1;
+        known.handles == 0 && known.adoption.is_some()
     }
 
     /// Waits until the work of all streams is done. What went wrong in any is told once: of several the first.

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -15,6 +16,7 @@ use kiln_ir::abi::LaunchArgs;
 use kiln_ir::code::KernelInfo;
 use kiln_ir::launch::LaunchConfig;
 
+use crate::adopted::LentStream;
 use crate::device::{Device, LoadedCode, Marker};
 use crate::error::{DeviceError, Result};
 use crate::order::{OrderedStream, Uses};
@@ -133,6 +135,25 @@ pub trait BackendStream: Send + Sync {
     /// # Errors
     /// A device that has failed.
     fn then(&self, call: HostCall) -> Result<()>;
+    /// The stream as other code can use it: on a GPU of NVIDIA's a `CUstream`.
+    fn as_raw(&self) -> Option<*mut c_void> {
+        None
+    }
+    /// Has the device's own stream wait for the work of one of other code's, and stands for the device's own from
+    /// here on.
+    ///
+    /// # Errors
+    /// A stream that is no other code's; a device that has failed.
+    fn leave(&self) -> Result<()> {
+        Err(DeviceError::Internal("no stream of other code was left"))
+    }
+    /// Stands for another stream of other code after the one that it has left, and has it wait for the device's own.
+    ///
+    /// # Errors
+    /// As [`BackendStream::leave`]; a stream of another context.
+    fn go_on(&self, _: &LentStream) -> Result<()> {
+        Err(DeviceError::Internal("no stream of other code was left"))
+    }
 }
 
 thread_local! {
@@ -311,7 +332,10 @@ impl Device {
 
     /// Gives back what [`Device::take_stream`] gave.
     pub fn give_stream_back(&self, place: usize) {
-        self.streams().give_back(place);
+        // In a call that a stream makes nothing is asked of the driver: the next who wants a stream does.
+        if self.streams().give_back(place) && outside_of_calls().is_ok() {
+            self.streams().leave_unused();
+        }
     }
 
     /// Waits until a stream's work is done.

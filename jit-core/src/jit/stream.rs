@@ -1,11 +1,14 @@
 //! Streams: orders of work beside a device's own.
 
+use std::ffi::c_void;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::Jit;
 use kiln_compiler::error::Result;
+use kiln_compiler::lent::{DeviceMemory, DeviceStream, Lent, LentMut, lent_stream};
 use kiln_compiler::runtime::{Device, Event, OrderedStream, StreamOptions};
+use kiln_compiler::value::KernelType;
 
 /// A place among the streams of a device, given back when nobody has it any more.
 pub(super) struct Taken {
@@ -105,6 +108,49 @@ impl Jit {
         Ok(Stream(Jit(self.0.clone(), Some(taken))))
     }
 
+    /// A stream of other code in the process, as of cust or cudarc, with the features of these names: launches go to it
+    /// itself, behind what it was given before, and what it is given later is behind them. It is kept until nobody has
+    /// the [`Stream`], or a clone of it, any more. Buffers are ordered between streams as ever; what other code does
+    /// in its stream with a buffer that it knows by address is in the order of that stream.
+    ///
+    /// ```no_run
+    /// use kiln::core::lent::RawStream;
+    /// use kiln::prelude::*;
+    ///
+    /// # fn stream_of_a_library() -> *mut std::ffi::c_void { std::ptr::null_mut() }
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// // SAFETY: that library destroys its stream after `main`.
+    /// let theirs = jit.adopt_stream(unsafe { RawStream::new(stream_of_a_library()) })?;
+    /// let mut x = theirs.zeros::<f32>(1024)?;
+    /// x.fill(1.0)?;
+    /// theirs.synchronize()?;
+    /// let raw = jit.raw_stream(); // and the other way round: a `CUstream` for other code
+    /// # drop(raw);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A stream of another context than the device's; the default stream of whichever thread asks; more streams than
+    /// a device has; a device that is no GPU, or that has failed.
+    pub fn adopt_stream(&self, stream: impl DeviceStream) -> Result<Stream> {
+        let device = self.0.device.clone();
+        let place = device.adopt_stream(lent_stream(stream))?;
+        let taken = Arc::new(Taken { device, place });
+        Ok(Stream(Jit(self.0.clone(), Some(taken))))
+    }
+
+    /// The stream that launches go to as other code can use it: on a GPU of NVIDIA's a `CUstream`, of which null is the
+    /// legacy default stream. It lives as long as the `Jit` or [`Stream`] that gave it; [`Jit::adopt_stream`] has an
+    /// example. A CPU has none.
+    pub fn raw_stream(&self) -> Option<*mut c_void> {
+        match self.order().work() {
+            Some(work) => work.as_raw(),
+            None => self.0.device.backend().raw_stream(),
+        }
+    }
+
     /// The stream that launches go to.
     #[inline]
     pub(super) fn order(&self) -> &OrderedStream {
@@ -123,6 +169,59 @@ impl Jit {
 }
 
 impl Stream {
+    /// Memory of other code, to be read, without waiting: what other code has begun on it is in this stream, which is
+    /// [adopted](Jit::adopt_stream), and what it begins once the buffer is dropped is in it, too.
+    ///
+    /// ```no_run
+    /// use kiln::core::lent::{DeviceMemory, RawStream};
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn double(x: &[f32], y: &mut [f32]) {
+    ///     let i = global_id().x;
+    ///     y[i] = 2.0 * x[i];
+    /// }
+    ///
+    /// # fn run(raw: *mut std::ffi::c_void, input: impl DeviceMemory<Element = f32>, mut output: impl DeviceMemory<Element = f32>) -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// // SAFETY: a stream that lives until the end of the program.
+    /// let theirs = jit.adopt_stream(unsafe { RawStream::new(raw) })?;
+    /// // SAFETY: a library uses both in that stream alone; what is returned is dropped.
+    /// let (x, mut y) = unsafe { (theirs.lend(&input)?, theirs.lend_mut(&mut output)?) };
+    /// double.launch(&theirs, (1, 32), &x, &mut y)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// As [`Lent::new`], but that what other code has begun on the memory, or begins once the buffer is dropped, is
+    /// given to this stream, or behind it.
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn lend<'a, T: KernelType>(
+        &'a self,
+        memory: &'a impl DeviceMemory<Element = T>,
+    ) -> Result<Lent<'a, T>> {
+        // SAFETY: passed on to the caller.
+        unsafe { Lent::in_place(self.device(), self.order().place(), memory) }
+    }
+
+    /// Memory of other code, to be read and written, without waiting; [`Stream::lend`] has an example.
+    ///
+    /// # Safety
+    /// As there, and as [`LentMut::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn lend_mut<'a, T: KernelType>(
+        &'a self,
+        memory: &'a mut impl DeviceMemory<Element = T>,
+    ) -> Result<LentMut<'a, T>> {
+        // SAFETY: passed on to the caller.
+        unsafe { LentMut::in_place(self.device(), self.order().place(), memory) }
+    }
+
     /// Waits until the work of this stream is done.
     ///
     /// # Errors

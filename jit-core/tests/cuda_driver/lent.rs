@@ -1,14 +1,17 @@
 //! Memory and contexts of other code in the process, which here is a second [`CudaContext`]: it shares the device's
-//! primary context, and knows nothing of what the first has allocated.
+//! primary context, and knows nothing of what the first has allocated or which streams that has.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use expect_test::expect;
 use kiln_jit_core::args;
+use kiln_jit_core::build::Kernel;
 use kiln_jit_core::hook::HookSet;
+use kiln_jit_core::ir::Type;
 use kiln_jit_core::jit::Jit;
-use kiln_jit_core::lent::{DeviceMemory, Lent, LentMut};
-use kiln_jit_core::runtime::cuda::CudaContext;
+use kiln_jit_core::lent::{DeviceMemory, DeviceStream, Lent, LentMut, RawStream};
+use kiln_jit_core::runtime::cuda::{CudaContext, CudaStream};
 use kiln_jit_core::runtime::{Buffer, Device, DeviceId};
 use kiln_jit_core::value::bytes_of;
 
@@ -180,4 +183,154 @@ fn a_context_is_adopted_and_left_alone() {
     // SAFETY: it is refused.
     let refused = unsafe { Device::adopt_cuda_of(driver, 64, own.as_raw()) };
     assert!(refused.is_err());
+}
+
+/// A stream of the other code's, which is destroyed where it is dropped.
+pub(super) struct TheirStream(CudaStream);
+
+impl TheirStream {
+    pub(super) fn new(fake: &Fake) -> TheirStream {
+        let context = CudaContext::with_driver(fake.open().expect("a driver"), 0);
+        let stream = context.and_then(|context| context.create_stream_beside(0));
+        TheirStream(stream.expect("a stream"))
+    }
+}
+
+// SAFETY: it is destroyed where it is dropped.
+unsafe impl DeviceStream for TheirStream {
+    fn as_raw(&self) -> *mut c_void {
+        self.0.handle().as_raw()
+    }
+}
+
+#[test]
+fn a_stream_is_adopted_and_kept() {
+    let fake = Fake::new();
+    let jit = jit(&fake, HookSet::new());
+    let streams = || fake.ledger().streams;
+    let theirs = Arc::new(TheirStream::new(&fake));
+    let raw = theirs.as_raw();
+    assert_eq!(
+        (streams(), jit.raw_stream()),
+        (1, Some(std::ptr::null_mut()))
+    );
+    /// The same stream, as somebody else who has it knows it.
+    struct Shared(Arc<TheirStream>);
+    // SAFETY: it is destroyed where the last is dropped.
+    unsafe impl DeviceStream for Shared {
+        fn as_raw(&self) -> *mut c_void {
+            self.0.as_raw()
+        }
+    }
+    let adopt = || {
+        jit.adopt_stream(Shared(theirs.clone()))
+            .expect("it is adopted")
+    };
+    let (one, other) = (adopt(), adopt());
+    drop(theirs);
+    assert_eq!(
+        (one.raw_stream(), other.raw_stream()),
+        (Some(raw), Some(raw))
+    );
+    let mut x = one.zeros::<u32>(4).expect("a buffer");
+    drop(one);
+    let launched = other.launch(&put(), 1, 1, args!(&mut x, 3u32));
+    launched.expect("the stream is there");
+    assert_eq!(streams(), 1);
+    drop(other);
+    assert_eq!(streams(), 0);
+    // What the stream has done is ordered all the same.
+    assert_eq!(x.to_vec().expect("it is read").len(), 4);
+    let own = jit.stream().expect("a stream");
+    own.launch(&put(), 1, 1, args!(&mut x, 3u32))
+        .expect("it is launched");
+    // A call that a stream makes leaves none: the next who asks for one does.
+    let left = jit
+        .adopt_stream(TheirStream::new(&fake))
+        .expect("it is adopted");
+    own.then(move || drop(left)).expect("it is called");
+    own.synchronize().expect("the work ends");
+    assert_eq!(streams(), 2);
+    drop(
+        jit.adopt_stream(TheirStream::new(&fake))
+            .expect("it is adopted"),
+    );
+    assert_eq!((streams(), fake.race()), (1, None));
+    drop((own, x, jit));
+    assert_eq!(fake.ledger(), super::fake::Ledger::default());
+}
+
+#[test]
+fn memory_is_lent_in_a_stream_without_waiting() {
+    let fake = Fake::new();
+    fake.set_lazy(true);
+    let jit = jit(&fake, HookSet::new());
+    let uses = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32));
+    let uses = uses.expect("a kernel");
+    let mut theirs = Theirs::new(&fake, &[1, 2, 3]);
+    let other = Theirs::new(&fake, &[4, 5, 6]);
+    let stream = theirs.context.create_stream_beside(0).expect("a stream");
+    let other_address = other.address;
+    // Work of theirs on the memory, in their stream.
+    let copy = |theirs: &Theirs| {
+        let known = theirs.context.adopt_memory(other_address, 12);
+        let copied = known.and_then(|()| stream.copy_on_device(theirs.address, other_address, 12));
+        copied.expect("it is copied");
+        theirs
+            .context
+            .give_up_memory(other_address)
+            .expect("it was taken");
+    };
+    // SAFETY: the stream lives to the end of the test.
+    let raw = unsafe { RawStream::new(stream.handle().as_raw()) };
+    theirs.context.synchronize().expect("both are filled");
+    let adopted = jit.adopt_stream(raw).expect("it is adopted");
+    for beside in [jit.stream().expect("a stream"), adopted.clone()] {
+        copy(&theirs);
+        // SAFETY: they use it in the stream alone.
+        let mut lent = unsafe { adopted.lend_mut(&mut theirs) }.expect("it is lent");
+        let launched = beside.launch(&uses, 1, 1, args!(&mut *lent));
+        launched.expect("it is launched");
+        drop(lent);
+        copy(&theirs);
+        // SAFETY: as above.
+        let lent = unsafe { adopted.lend(&theirs) }.expect("it is lent");
+        assert_eq!(lent.to_vec().expect("it is read").len(), 3);
+    }
+    assert_eq!(fake.race(), None);
+}
+
+#[test]
+fn streams_that_are_refused() {
+    let fake = Fake::new();
+    let jit = jit(&fake, HookSet::new());
+    // SAFETY: the driver knows what these are, or Kiln does.
+    let raw = |handle: usize| unsafe { RawStream::new(handle as *mut c_void) };
+    for handle in [0, 1] {
+        let own = jit.adopt_stream(raw(handle)).expect("the legacy stream");
+        assert_eq!(own.raw_stream(), jit.raw_stream());
+    }
+    let refused =
+        |result: kiln_jit_core::error::Result<_>| result.map(drop).unwrap_err().to_string();
+    expect!["the handle of the per-thread default stream (`CU_STREAM_PER_THREAD`) is another stream on each thread, so that work in it has no order that Kiln could keep; give a stream that was created, or the legacy default stream"]
+        .assert_eq(&refused(jit.adopt_stream(raw(2))));
+    expect!["the stream belongs to another CUDA context than the one it is used with. Create both from the same context"].assert_eq(&refused(jit.adopt_stream(raw(0xE000))));
+    let cpu = Jit::on(Device::cpu());
+    expect!["this machine's CPU has no streams of other code; use `Jit::stream`"]
+        .assert_eq(&refused(cpu.adopt_stream(raw(0))));
+    assert_eq!(cpu.raw_stream(), None);
+    let adopt = || jit.adopt_stream(TheirStream::new(&fake));
+    let mut all: Vec<_> = (0..62)
+        .map(|_| adopt().expect("there is a place"))
+        .collect();
+    expect!["the device has 62 streams beside its own, of which none can be given back for a stream of other code; drop some that are not used"]
+        .assert_eq(&refused(adopt()));
+    // Kiln's own shares the device's own then.
+    assert_eq!(
+        jit.stream().expect("a stream").raw_stream(),
+        jit.raw_stream()
+    );
+    drop(all.pop());
+    all.push(adopt().expect("there is a place again"));
+    assert_eq!(fake.ledger().streams, 62);
 }

@@ -11,6 +11,7 @@ use kiln_jit_core::jit::{Jit, JitOptions, Prepared, Stream};
 use kiln_jit_core::runtime::{Buffer, Device, StreamOptions};
 
 use super::fake::Fake;
+use super::lent::TheirStream;
 
 type Result<T, E = kiln_jit_core::error::Error> = std::result::Result<T, E>;
 
@@ -213,7 +214,8 @@ impl Random {
     }
 }
 
-/// Long programs of more streams, which are given back and taken anew meanwhile.
+/// Long programs of more streams, which are given back and taken anew meanwhile, other code's among them, which end
+/// then.
 #[test]
 fn random_programs() -> Result<()> {
     for seed in 0..40 {
@@ -228,7 +230,10 @@ fn random_programs() -> Result<()> {
             if step % 3 == 0 {
                 let (jit, kernels) = (&program.jit, &mut program.kernels);
                 let options = StreamOptions::new().priority(-(random.below(3) as i32));
-                program.streams[beside] = jit.stream_with(options)?;
+                program.streams[beside] = match random.below(2) {
+                    0 => jit.stream_with(options)?,
+                    _ => jit.adopt_stream(TheirStream::new(&program.fake))?,
+                };
                 let [reads, writes, copies] = &kernels[0];
                 let on = |kernel: &Prepared| kernel.on(&program.streams[beside]);
                 kernels[beside + 1] = [on(reads)?, on(writes)?, on(copies)?];

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{Code, Handle, call, order, with};
+use super::{CONTEXT, Code, Handle, call, order, with};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -193,6 +193,17 @@ pub extern "C" fn cuStreamQuery(stream: Handle) -> Code {
         0 if with(|s| s.busy || !s.order.is_done(stream)) => 600,
         code => code,
     }
+}
+
+/// A stream that is not of this driver is said to be of another context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamGetCtx(stream: Handle, context: *mut Handle) -> Code {
+    call("cuStreamGetCtx", true, |s| {
+        let is_known = stream == 0 || s.streams.contains(&stream);
+        // SAFETY: the caller's pointer is live.
+        unsafe { *context = if is_known { CONTEXT } else { CONTEXT + 1 } };
+        0
+    })
 }
 
 #[unsafe(no_mangle)]

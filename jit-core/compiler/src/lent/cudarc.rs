@@ -1,9 +1,12 @@
 //! Memory of cudarc. What it does with a slice is ordered in the slice's stream, which lending waits for: also for the
 //! allocation itself.
 
-use cudarc::driver::{CudaSlice, DevicePtr as _};
+use std::ffi::c_void;
+use std::sync::Arc;
 
-use super::DeviceMemory;
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _};
+
+use super::{DeviceMemory, DeviceStream};
 use crate::error::Result;
 use crate::runtime::DeviceError;
 use crate::value::KernelType;
@@ -34,5 +37,12 @@ unsafe impl<T: KernelType> DeviceMemory for CudaSlice<T> {
             );
             DeviceError::Backend { device, message }.into()
         })
+    }
+}
+
+// SAFETY: cudarc destroys it where the last that has it is dropped.
+unsafe impl DeviceStream for Arc<CudaStream> {
+    fn as_raw(&self) -> *mut c_void {
+        self.cu_stream().cast()
     }
 }

@@ -10,13 +10,16 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use cudarc::driver::sys;
 
 use super::context::CudaContext;
 use super::error::DriverError;
 use super::waiting::NOT_READY;
+
+mod lent;
 
 /// A stream as the launch takes it: valid as long as the stream it came from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -45,8 +48,11 @@ impl StreamHandle {
 
 /// A stream of a context. Destroyed when dropped; its work still runs to the end.
 pub struct CudaStream {
-    context: Arc<CudaContext>,
-    handle: sys::CUstream,
+    pub(super) context: Arc<CudaContext>,
+    /// Is another one only where the stream is lent.
+    pub(super) handle: AtomicPtr<sys::CUstream_st>,
+    /// Whether it is other code's, and not destroyed here.
+    pub(super) is_lent: bool,
 }
 
 // SAFETY: a stream may be used from any thread; every use goes through the context.
@@ -56,7 +62,7 @@ unsafe impl Sync for CudaStream {}
 
 impl fmt::Debug for CudaStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CudaStream").field(&self.handle).finish()
+        f.debug_tuple("CudaStream").field(&self.raw()).finish()
     }
 }
 
@@ -65,7 +71,8 @@ impl CudaContext {
     pub fn default_stream(self: &Arc<Self>) -> CudaStream {
         CudaStream {
             context: Arc::clone(self),
-            handle: ptr::null_mut(),
+            handle: AtomicPtr::default(),
+            is_lent: false,
         }
     }
 
@@ -83,7 +90,8 @@ impl CudaContext {
         self.note_stream();
         Ok(CudaStream {
             context: Arc::clone(self),
-            handle,
+            handle: handle.into(),
+            is_lent: false,
         })
     }
 
@@ -113,7 +121,8 @@ impl CudaContext {
         self.beside.lock().push(StreamHandle(handle));
         Ok(CudaStream {
             context: Arc::clone(self),
-            handle,
+            handle: handle.into(),
+            is_lent: false,
         })
     }
 
@@ -148,8 +157,14 @@ impl CudaContext {
 
 impl CudaStream {
     /// The handle for a launch.
+    #[inline]
     pub fn handle(&self) -> StreamHandle {
-        StreamHandle(self.handle)
+        StreamHandle(self.raw())
+    }
+
+    #[inline]
+    fn raw(&self) -> sys::CUstream {
+        self.handle.load(Acquire)
     }
 
     /// Waits until the stream's work is done.
@@ -161,10 +176,10 @@ impl CudaStream {
             .wait_within_limit("cuStreamSynchronize", || self.is_done())?;
         let table = self.context.enter()?;
         // SAFETY: the stream is live and of the current context.
-        let code = unsafe { (table.cuStreamSynchronize)(self.handle) };
+        let code = unsafe { (table.cuStreamSynchronize)(self.raw()) };
         self.context.check("cuStreamSynchronize", code)?;
         // All launches were in stream 0 as long as there was no other stream.
-        if self.handle.is_null() && !self.context.has_streams.load(Relaxed) {
+        if self.raw().is_null() && !self.context.has_streams.load(Relaxed) {
             self.context.recent.clear();
         }
         Ok(())
@@ -177,7 +192,7 @@ impl CudaStream {
     pub fn is_done(&self) -> Result<bool, DriverError> {
         let table = self.context.enter()?;
         // SAFETY: the stream is live and of the current context.
-        match unsafe { (table.cuStreamQuery)(self.handle) } {
+        match unsafe { (table.cuStreamQuery)(self.raw()) } {
             NOT_READY => Ok(false),
             code => self.context.check("cuStreamQuery", code).map(|()| true),
         }
@@ -203,7 +218,7 @@ impl CudaStream {
         // SAFETY: both ranges are valid for the length, `source` until the stream was waited for,
         // whatever kind of host memory it is; the stream is live.
         let code =
-            unsafe { (table.cuMemcpyHtoDAsync_v2)(destination, from, source.len(), self.handle) };
+            unsafe { (table.cuMemcpyHtoDAsync_v2)(destination, from, source.len(), self.raw()) };
         self.copied("cuMemcpyHtoDAsync", code)
     }
 
@@ -222,7 +237,7 @@ impl CudaStream {
         // SAFETY: both ranges are valid for the length until the stream was waited for; the stream
         // is live.
         let code =
-            unsafe { (table.cuMemcpyDtoHAsync_v2)(to, source, destination.len(), self.handle) };
+            unsafe { (table.cuMemcpyDtoHAsync_v2)(to, source, destination.len(), self.raw()) };
         self.copied("cuMemcpyDtoHAsync", code)
     }
 
@@ -246,7 +261,7 @@ impl CudaStream {
         }
         // SAFETY: both ranges are inside live allocations, so the length fits in `usize`; the stream is live.
         let code = unsafe {
-            (table.cuMemcpyDtoDAsync_v2)(destination, source, bytes as usize, self.handle)
+            (table.cuMemcpyDtoDAsync_v2)(destination, source, bytes as usize, self.raw())
         };
         context.check("cuMemcpyDtoDAsync", code)
     }
@@ -271,7 +286,7 @@ impl CudaStream {
         let table = context.enter()?;
         // SAFETY: the range on the device is valid for the length, that of the host as the caller promises.
         let code =
-            unsafe { (table.cuMemcpyHtoDAsync_v2)(destination, source.cast(), bytes, self.handle) };
+            unsafe { (table.cuMemcpyHtoDAsync_v2)(destination, source.cast(), bytes, self.raw()) };
         context.check("cuMemcpyHtoDAsync", code)
     }
 
@@ -295,7 +310,7 @@ impl CudaStream {
         let table = context.enter()?;
         // SAFETY: the range on the device is valid for the length, that of the host as the caller promises.
         let code =
-            unsafe { (table.cuMemcpyDtoHAsync_v2)(destination.cast(), source, bytes, self.handle) };
+            unsafe { (table.cuMemcpyDtoHAsync_v2)(destination.cast(), source, bytes, self.raw()) };
         context.check("cuMemcpyDtoHAsync", code)
     }
 
@@ -304,7 +319,7 @@ impl CudaStream {
         self.context.check(call, code)?;
         let table = self.context.enter()?;
         // SAFETY: the stream is live and of the current context.
-        let code = unsafe { (table.cuStreamSynchronize)(self.handle) };
+        let code = unsafe { (table.cuStreamSynchronize)(self.raw()) };
         self.context.check("cuStreamSynchronize", code)
     }
 
@@ -320,7 +335,7 @@ impl CudaStream {
         let table = self.context.enter()?;
         let data = Box::into_raw(Box::new(call));
         // SAFETY: the stream is live; `data` is the function's, which frees it.
-        let code = unsafe { (table.cuLaunchHostFunc)(self.handle, Some(run), data.cast()) };
+        let code = unsafe { (table.cuLaunchHostFunc)(self.raw(), Some(run), data.cast()) };
         if code != 0 {
             // SAFETY: a call that the driver has refused is not made, so that the box is ours.
             drop(unsafe { Box::from_raw(data) });
@@ -336,17 +351,19 @@ impl CudaStream {
         same_context(&self.context, &event.context, "event")?;
         let table = self.context.enter()?;
         // SAFETY: stream and event are live; the flags must be 0.
-        let code = unsafe { (table.cuStreamWaitEvent)(self.handle, event.handle, 0) };
+        let code = unsafe { (table.cuStreamWaitEvent)(self.raw(), event.handle, 0) };
         self.context.check("cuStreamWaitEvent", code)
     }
 }
 
 impl Drop for CudaStream {
     fn drop(&mut self) {
-        let handle = self.handle;
+        let handle = *self.handle.get_mut();
         if !handle.is_null() {
-            let beside = |known: &StreamHandle| known.0 != handle;
-            self.context.beside.lock().retain(beside);
+            self.context.unlist(StreamHandle(handle));
+            if self.is_lent {
+                return;
+            }
             self.context.release("cuStreamDestroy", |table| {
                 // SAFETY: created once, destroyed once.
                 unsafe { (table.cuStreamDestroy_v2)(handle) }
@@ -381,7 +398,7 @@ impl CudaEvent {
         same_context(&self.context, &stream.context, "stream")?;
         let table = self.context.enter()?;
         // SAFETY: event and stream are live and of the current context.
-        let code = unsafe { (table.cuEventRecord)(self.handle, stream.handle) };
+        let code = unsafe { (table.cuEventRecord)(self.handle, stream.raw()) };
         self.context.check("cuEventRecord", code)
     }
 

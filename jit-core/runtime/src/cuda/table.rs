@@ -119,6 +119,7 @@ driver_table! {
         fn cuStreamDestroy_v2(sys::CUstream);
         fn cuStreamSynchronize(sys::CUstream);
         fn cuStreamQuery(sys::CUstream);
+        fn cuStreamGetCtx(sys::CUstream, *mut sys::CUcontext);
         fn cuStreamWaitEvent(sys::CUstream, sys::CUevent, c_uint);
         fn cuLaunchHostFunc(sys::CUstream, sys::CUhostFn, *mut c_void);
         fn cuEventCreate(*mut sys::CUevent, c_uint);
