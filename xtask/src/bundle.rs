@@ -39,6 +39,7 @@ const FILE_TESTS: &str = "filetests/run";
 const BUILD_HELP: &str = "Repair what the compiler reports above";
 const TOOLCHAIN_HELP: &str = "Install Rust with rustup";
 const STRIP_HELP: &str = "`strip` comes with the C linker (Debian and Ubuntu: binutils)";
+const CC_HELP: &str = "Install a C compiler (Debian and Ubuntu: gcc)";
 const TAR_HELP: &str = "Install tar (Debian and Ubuntu: apt-get install tar)";
 const XZ_HELP: &str = "Install xz (Debian and Ubuntu: apt-get install xz-utils)";
 
@@ -49,7 +50,8 @@ const XZ_HELP: &str = "Install xz (Debian and Ubuntu: apt-get install xz-utils)"
 /// Those of building and copying, and [`Error::BundleTooLarge`].
 pub(crate) fn bundle(with_llvm: bool) -> Result<()> {
     let folder = root().join("bundle");
-    let programs = build()?;
+    let mut programs = build()?;
+    programs.extend(with_cust()?);
     remove(&folder)?;
     for inner in ["bin", "lib", "peers", FILE_TESTS] {
         let inner = folder.join(inner);
@@ -125,6 +127,79 @@ fn build() -> Result<Programs> {
         command: "cargo build",
         source,
     })
+}
+
+/// Builds the program that works beside cust, which links the driver: here any library with its names does.
+fn with_cust() -> Result<Programs> {
+    const NAME: &str = "with-cust";
+    let stub = tools_folder().join("cuda-stub");
+    let library = stub.join("lib64/libcuda.so");
+    let text = stub.join("stub.c");
+    fs::create_dir_all(stub.join("lib64")).map_err(Error::io("create", &stub))?;
+    let metadata = workspace::output(
+        cargo().args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--features",
+            "kiln-tests/cust",
+        ]),
+        "asking cargo for packages",
+        BUILD_HELP,
+    )?;
+    let bindings = bindings_of(&metadata).map_err(|source| Error::CargoOutput {
+        command: "cargo metadata",
+        source,
+    })?;
+    let bindings = fs::read_to_string(&bindings).map_err(Error::io("read", &bindings))?;
+    fs::write(&text, stub_of(&bindings)).map_err(Error::io("write", &text))?;
+    let mut link = Command::new("cc");
+    link.args(["-shared", "-Wl,-soname,libcuda.so.1", "-o"]);
+    link.arg(&library).arg(&text);
+    run(
+        &mut link,
+        "making a library with the driver's names",
+        CC_HELP,
+    )?;
+    let mut command = cargo();
+    command.args([
+        "build",
+        "--release",
+        "-p",
+        "kiln-tests",
+        "--features",
+        "cust",
+    ]);
+    command.args(["--bin", NAME, "--message-format", "json-render-diagnostics"]);
+    command.env("CUDA_LIBRARY_PATH", &stub);
+    let messages = workspace::output(&mut command, "building the program for cust", BUILD_HELP)?;
+    let path = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    Ok(path
+        .map(|path| (NAME.to_owned(), (TargetKind::Example, path)))
+        .into_iter()
+        .collect())
+}
+
+/// The file in which cust has the driver's functions, by cargo's account of packages.
+fn bindings_of(metadata: &str) -> serde_json::Result<PathBuf> {
+    let metadata: Value = serde_json::from_str(metadata)?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let mut raw = packages.filter(|package| package["name"] == "cust_raw");
+    let manifest = raw.find_map(|package| package["manifest_path"].as_str());
+    Ok(Path::new(manifest.unwrap_or_default()).with_file_name("src/cuda.rs"))
+}
+
+/// Functions of the names that are declared there; code 34 is that of the toolkit's own stub library.
+fn stub_of(bindings: &str) -> String {
+    let names = bindings.lines().filter_map(|line| {
+        let name = line.trim_start().strip_prefix("pub fn ")?;
+        name.split('(').next()
+    });
+    let functions = names.map(|name| format!("int {name}(void) {{ return 34; }}\n"));
+    functions.collect()
 }
 
 /// Reads the built programs from cargo's messages, one JSON value a line.
@@ -360,6 +435,17 @@ mod tests {
                 return (output.status.code(), out, error);
             }
         }
+    }
+
+    #[test]
+    fn the_stub_has_the_names_of_bindings() {
+        let bindings = "extern \"C\" {\n    pub fn cuInit(Flags: u32) -> CUresult;\n    pub fn cuMemAlloc_v2(\n";
+        let stub = "int cuInit(void) { return 34; }\nint cuMemAlloc_v2(void) { return 34; }\n";
+        assert_eq!(stub_of(bindings), stub);
+        let metadata =
+            r#"{"packages":[{"name":"cust_raw","manifest_path":"/r/cust_raw-1/Cargo.toml"}]}"#;
+        let file = bindings_of(metadata).expect("it is JSON");
+        assert_eq!(file, Path::new("/r/cust_raw-1/src/cuda.rs"));
     }
 
     #[test]

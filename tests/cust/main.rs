@@ -1,13 +1,17 @@
-//! Kiln's kernels on memory and contexts of cust: in the primary context, which both share, and in one of cust's own.
+//! Kiln's kernels on memory, streams and contexts of cust: in the primary context, which both share, and in one of
+//! cust's own.
 //!
 //! cust links the driver, so this is a program by itself. Without a CUDA toolkit it is built against any library of that
-//! name, `CUDA_LIBRARY_PATH=FOLDER cargo build` with `FOLDER/lib64/libcuda.so`; `DOCS_RS=1 cargo check` needs none.
+//! name, `CUDA_LIBRARY_PATH=FOLDER cargo build` with `FOLDER/lib64/libcuda.so`, as `cargo xtask bundle` does;
+//! `DOCS_RS=1 cargo check` needs none.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use cust::context::ContextHandle as _;
 use cust::context::legacy::{Context as OwnContext, ContextFlags, ContextStack};
-use cust::memory::{CopyDestination as _, DeviceBuffer};
+use cust::memory::{AsyncCopyDestination as _, CopyDestination as _, DeviceBuffer};
+use cust::stream::{Stream, StreamFlags};
 use kiln::core::lent::{Lent, LentMut};
 use kiln::prelude::*;
 
@@ -40,6 +44,7 @@ fn compute(device: Device) -> Result<(), Box<dyn Error>> {
     y.copy_to(&mut sums)?;
     println!("lent: {:?} of {:?}", &sums[..4], &host[..4]);
 
+    in_stream(&jit, &host)?;
     let ours = jit.upload(&host)?.into_raw()?;
     // SAFETY: Kiln allocates by `cuMemAlloc`, in this context, and has left it.
     let theirs = unsafe {
@@ -47,6 +52,27 @@ fn compute(device: Device) -> Result<(), Box<dyn Error>> {
     };
     theirs.copy_to(&mut sums)?;
     println!("handed over: {}", sums == host);
+    Ok(())
+}
+
+/// Computes in a stream of cust's, between copies that cust makes there; nobody waits in between.
+fn in_stream(jit: &Jit, host: &[f32]) -> Result<(), Box<dyn Error>> {
+    let stream = Arc::new(Stream::new(StreamFlags::NON_BLOCKING, None)?);
+    let theirs = jit.adopt_stream(stream.clone())?;
+    let (mut x, mut sums) = (DeviceBuffer::zeroed(COUNT)?, vec![0.0; COUNT]);
+    // SAFETY: both arrays live until the stream was waited for.
+    unsafe { x.async_copy_from(host, &stream)? };
+    {
+        // SAFETY: what was begun on it is in the stream that uses it.
+        let mut lent = unsafe { theirs.lend_mut(&mut x)? };
+        let y = theirs.upload(host)?;
+        saxpy.launch(&theirs, (grid_for(COUNT, 256), 256), 1.0, &y, &mut lent)?;
+    }
+    // SAFETY: as above.
+    unsafe { x.async_copy_to(&mut sums, &stream)? };
+    stream.synchronize()?;
+    let is_double = sums.iter().zip(host).all(|(sum, x)| *sum == 2.0 * x);
+    println!("in a stream of cust's: {is_double}");
     Ok(())
 }
 
