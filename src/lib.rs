@@ -184,7 +184,7 @@ pub mod macros {
     pub use kiln_jit_core::ir::{Constant, Type, TypeForm, TypeTable};
     pub use kiln_jit_core::jit::Jit;
     pub use kiln_jit_core::launch::LaunchConfig;
-    pub use kiln_jit_core::runtime::Buffer;
+    pub use kiln_jit_core::runtime::{Buffer, Part};
     pub use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
     pub use kiln_jit_core::view::{KernelView, ToKernel, passed_view, slice_type, struct_type};
     pub use kiln_kernel_macro::{device_expression, kernel_expression};
@@ -215,7 +215,7 @@ pub mod prelude {
     pub use kiln_jit_core::ir::{Scope, Type, Unroll};
     pub use kiln_jit_core::jit::{Jit, JitOptions};
     pub use kiln_jit_core::launch::{Dim3, LaunchConfig, grid_for};
-    pub use kiln_jit_core::runtime::{Buffer, Device, DeviceKind};
+    pub use kiln_jit_core::runtime::{Buffer, Device, DeviceKind, Part};
     pub use kiln_jit_core::value::KernelType;
     pub use kiln_jit_core::view::{KernelView, ToKernel};
     pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};

@@ -157,6 +157,43 @@ fn whole_buffers_are_read_in_fours_and_odd_slices_are_not() -> kiln::Result<()> 
     Ok(())
 }
 
+/// The same of a part of a buffer, which begins where it begins.
+#[test]
+fn parts_are_read_in_fours_where_they_begin_so() -> kiln::Result<()> {
+    let cpu = Jit::on(Device::cpu());
+    let ptx = Jit::builder()
+        .target(Target::Ptx(PtxTarget::for_sm(90)))
+        .build()?;
+    let mut floats = vec![0.0; 5];
+    floats.extend(
+        bodies()
+            .iter()
+            .flat_map(|body| [body.at[0], body.at[1], body.at[2], body.mass]),
+    );
+    for past in 0..6 {
+        let on_cpu = cpu.upload(&floats[5 - past..])?;
+        let mut out = cpu.zeros::<f32>(40)?;
+        masses.launch(&cpu, (2, 32), on_cpu[past..].cast()?, &mut out)?;
+        assert_eq!(out.to_vec()?, expected(), "{past}");
+        let (floats, mut out) = (ptx.upload(&floats)?, ptx.zeros::<f32>(40)?);
+        let part = floats[past..][..160].cast::<Body>()?;
+        let text = ptx.inspect(&masses, args!(part, &mut out))?;
+        let fours = text.ptx()?.matches(".nc.v4").count();
+        assert_eq!(fours, usize::from(past % 4 == 0), "{past}");
+    }
+    // Each has code of one kind or the other, and the code for the whole is not given to an odd part.
+    assert_eq!(cpu.cache_stats().compiles, 2);
+    let (floats, mut out) = (cpu.upload(&floats)?, cpu.zeros::<f32>(40)?);
+    let whole = cpu.compile(&masses, args!(floats[..160].cast::<Body>()?, &mut out))?;
+    let odd = whole.launch(2, 32, args!(floats[5..].cast::<Body>()?, &mut out));
+    let is_refused = matches!(
+        odd,
+        Err(kiln::Error::Launch(LaunchError::OtherFacts { .. }))
+    );
+    assert!(is_refused, "{odd:?}");
+    Ok(())
+}
+
 /// A launch by each way that there is, of buffers that begin at odd places and at even ones, in one `Jit`.
 #[test]
 fn each_slice_has_the_code_for_where_it_begins() -> kiln::Result<()> {
@@ -206,7 +243,7 @@ fn a_prepared_launch_takes_no_slice_that_begins_at_a_lesser_place() -> kiln::Res
     for_even.launch(2, 32, args!(&at_even, &mut out))?;
     let refused = for_even.launch(2, 32, args!(&at_odd, &mut out));
     match refused {
-        Err(kiln::Error::Launch(error @ LaunchError::OtherFacts { argument: 1, .. })) => {
+        Err(kiln::Error::Launch(error @ LaunchError::OtherFacts { .. })) => {
             expect!["argument 1 of the launch of `masses` is not at an address that is a multiple of 16, and the kernel was prepared for one that is; call `compile` again for these arguments, or launch the kernel itself, which finds the code for each"].assert_eq(&error.to_string());
         }
         other => panic!("{other:?}"),

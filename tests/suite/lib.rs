@@ -24,6 +24,7 @@ mod launching;
 mod math;
 mod memory;
 mod memory_model;
+mod parts;
 pub mod programs;
 pub mod quiet;
 mod row_patterns;
@@ -106,6 +107,7 @@ pub fn cases() -> Vec<Case> {
         faults::CASES,
         launching::CASES,
         streams::CASES,
+        parts::CASES,
         extensions::CASES,
         arrays::CASES,
         addresses::CASES,

@@ -48,6 +48,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "jit-core/compiler/src/value.rs",
     // Memory that nobody has written: a promise of the caller's.
     "jit-core/compiler/src/buffer.rs",
+    // References to what has no place in memory.
+    "jit-core/compiler/src/part.rs",
     "jit-core/src/jit/mod.rs",
     "jit-core/src/jit/stream.rs",
     // The same of types of other crates.
@@ -196,12 +198,13 @@ fn sentences_stand_alone(file: &File<'_>) -> Vec<Problem> {
 }
 
 /// Where the functions are that users call; a name that ends in `/` stands for all that is below it.
-const CALLED: [&str; 12] = [
+const CALLED: [&str; 13] = [
     "array-lib/src/",
     "device-stdlib/src/",
     "hooks/src/",
     "jit-core/compiler/src/args.rs",
     "jit-core/compiler/src/buffer.rs",
+    "jit-core/compiler/src/part.rs",
     "jit-core/compiler/src/build/",
     "jit-core/compiler/src/event.rs",
     "jit-core/compiler/src/hook/",

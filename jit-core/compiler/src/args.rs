@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::runtime::{Buffer, DeviceId, Uses};
+use crate::runtime::{Buffer, DeviceId, Part, Uses};
 use crate::specialize::{ArgumentKind, ArgumentType};
 use crate::value::{KernelType, KernelValue, value_bytes, value_words};
 use crate::view::{KernelView, ToKernel};
@@ -377,7 +377,7 @@ impl<'a> Converted<'a> {
 }
 
 /// Something that can be passed to a kernel: any [`KernelType`] by value, `usize` and `isize`, `&Buffer`,
-/// `&mut Buffer`, what [becomes a view](ToKernel), and what downstream crates turn into those.
+/// `&mut Buffer`, `&x[a..b]` and `&mut x[a..b]` of these, what [becomes a view](ToKernel), and what downstream crates turn into those.
 ///
 /// A `usize` has 32 bits in kernels. A launch with one that does not fit is an error and passes nothing:
 ///
@@ -498,18 +498,34 @@ narrowed! {
     isize => i32, or i64;
 }
 
-impl<'a, T: KernelType> IntoArg<'a> for &'a Buffer<T> {
+impl<'a, T: KernelType> IntoArg<'a> for &'a Part<T> {
     #[inline]
     fn into_arg(self) -> Arg<'a> {
         slice_arg(self, false, Some(self.uses()))
     }
 }
 
+impl<'a, T: KernelType> IntoArg<'a> for &'a mut Part<T> {
+    #[inline]
+    fn into_arg(self) -> Arg<'a> {
+        let part: &'a Part<T> = self;
+        slice_arg(part, true, Some(part.uses()))
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for &'a Buffer<T> {
+    #[inline]
+    fn into_arg(self) -> Arg<'a> {
+        let part: &'a Part<T> = self;
+        part.into_arg()
+    }
+}
+
 impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
     #[inline]
     fn into_arg(self) -> Arg<'a> {
-        let buffer: &'a Buffer<T> = self;
-        slice_arg(buffer, true, Some(buffer.uses()))
+        let part: &'a mut Part<T> = self;
+        part.into_arg()
     }
 }
 
@@ -519,18 +535,15 @@ pub(crate) fn shared_arg<T: KernelType>(buffer: &Arc<Buffer<T>>) -> Arg<'static>
     slice_arg(buffer, true, None)
 }
 
-/// The argument; whoever makes it says how long it borrows the buffer.
+/// The argument; whoever makes it says how long it borrows the buffer. What is known of its address is read off that:
+/// a part may begin anywhere.
 #[inline]
-fn slice_arg<'a, T: KernelType>(
-    buffer: &Buffer<T>,
-    mutable: bool,
-    uses: Option<&'a Uses>,
-) -> Arg<'a> {
+fn slice_arg<'a, T: KernelType>(part: &Part<T>, mutable: bool, uses: Option<&'a Uses>) -> Arg<'a> {
     let passed = match mutable {
         true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
         false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
     };
-    let (address, length) = (buffer.address(), buffer.len() as u64);
+    let (address, length) = (part.address(), part.len() as u64);
     let aligned = u8::from(address.is_multiple_of(16)) * ArgFacts::ALIGNED_16;
     let wide = u8::from(length > u64::from(u32::MAX)) * ArgFacts::WIDE;
     Arg {
@@ -539,7 +552,7 @@ fn slice_arg<'a, T: KernelType>(
             ..ArgSignature::of(passed)
         },
         payload: Payload::Slice { address, length },
-        device: Some(buffer.device_id()),
+        device: Some(part.device_id()),
         uses,
     }
 }

@@ -24,6 +24,7 @@ use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
 
 use crate::buffer::Buffer;
 use crate::error::{MemoryError, Result};
+use crate::part::Part;
 use crate::value::KernelType;
 
 impl<T: KernelType> Buffer<T> {
@@ -38,12 +39,14 @@ impl<T: KernelType> Buffer<T> {
             None => Buffer::from_slice(device, &array.iter().copied().collect::<Vec<T>>()),
         }
     }
+}
 
+impl<T: KernelType> Part<T> {
     /// The values as an array of a shape, after all work launched before: the last index fastest, or the first one
     /// (`shape.f()`).
     ///
     /// # Errors
-    /// A shape of another number of elements; those of [`Buffer::to_vec`].
+    /// A shape of another number of elements; those of [`Part::to_vec`].
     pub fn to_array<D: Dimension>(&self, shape: impl ShapeBuilder<Dim = D>) -> Result<Array<T, D>> {
         let (shape, buffer) = (shape.into_shape_with_order(), self.len());
         let other = || MemoryError::OtherShape {

@@ -111,7 +111,7 @@ impl<T: KernelType> Global<T> {
     /// Copies the values to the host, after all work launched before.
     ///
     /// # Errors
-    /// As [`Buffer::to_vec`].
+    /// As [`Part::to_vec`](crate::runtime::Part::to_vec).
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.memory.read_as(self.len())
     }
@@ -119,7 +119,7 @@ impl<T: KernelType> Global<T> {
     /// Overwrites the first values with a copy of `values`, after all work launched before.
     ///
     /// # Errors
-    /// As [`Buffer::write`].
+    /// As [`Part::write`](crate::runtime::Part::write).
     pub fn write(&self, values: &[T]) -> Result<()> {
         self.memory.write_as(values)
     }

@@ -64,6 +64,7 @@ use kiln_runtime::Device;
 
 use crate::buffer::Buffer;
 use crate::error::Result;
+use crate::part::Part;
 use crate::value::KernelType;
 
 #[cfg(feature = "cudarc")]
@@ -160,7 +161,7 @@ impl<'a, T: KernelType> LentMut<'a, T> {
     /// Memory as a buffer of a device.
     ///
     /// # Safety
-    /// As [`Lent::new`]; and what it dereferences to is not exchanged for another buffer (`std::mem::swap`).
+    /// As [`Lent::new`].
     ///
     /// # Errors
     /// As there.
@@ -226,7 +227,7 @@ fn leave_in<T: KernelType>(buffer: &Buffer<T>, place: usize) -> Result<()> {
 
 /// Waits until all work that uses a buffer is done, in any stream.
 fn settle<T: KernelType>(buffer: &Buffer<T>) -> Result<()> {
-    let (backend, streams) = (&**buffer.device.backend(), buffer.device.streams());
+    let (backend, streams) = (&**buffer.device().backend(), buffer.device().streams());
     streams.order(backend, streams.own(), buffer.uses(), true)?;
     let mark = backend.mark()?;
     Ok(backend.wait_until(&*mark)?)
@@ -235,7 +236,7 @@ fn settle<T: KernelType>(buffer: &Buffer<T>) -> Result<()> {
 /// Has a device forget the memory of a buffer, which is then empty.
 fn give_up<T: KernelType>(buffer: &mut Buffer<T>) -> Result<()> {
     let (address, bytes) = (buffer.address(), buffer.len() * size_of::<T>());
-    buffer.device.backend().give_up_memory(address, bytes)?;
+    buffer.device().backend().give_up_memory(address, bytes)?;
     buffer.empty();
     Ok(())
 }
@@ -252,22 +253,24 @@ impl<T: KernelType> Drop for LentMut<'_, T> {
     }
 }
 
+// What is lent is no buffer to who has it: one could be exchanged for another (`std::mem::swap`), and would then be there
+// when its owner has the memory back.
 impl<T: KernelType> Deref for Lent<'_, T> {
-    type Target = Buffer<T>;
-    fn deref(&self) -> &Buffer<T> {
+    type Target = Part<T>;
+    fn deref(&self) -> &Part<T> {
         &self.buffer
     }
 }
 
 impl<T: KernelType> Deref for LentMut<'_, T> {
-    type Target = Buffer<T>;
-    fn deref(&self) -> &Buffer<T> {
+    type Target = Part<T>;
+    fn deref(&self) -> &Part<T> {
         &self.buffer
     }
 }
 
 impl<T: KernelType> DerefMut for LentMut<'_, T> {
-    fn deref_mut(&mut self) -> &mut Buffer<T> {
+    fn deref_mut(&mut self) -> &mut Part<T> {
         &mut self.buffer
     }
 }
@@ -306,7 +309,8 @@ impl<T: KernelType> Buffer<T> {
     /// What that work left, after which the buffer is freed; a device that is no GPU.
     pub fn into_raw(mut self) -> Result<u64> {
         let (address, bytes) = (self.address(), self.len() * size_of::<T>());
-        (self.device).synchronize_memory(address, bytes, self.uses())?;
+        self.device()
+            .synchronize_memory(address, bytes, self.uses())?;
         settle(&self)?;
         give_up(&mut self)?;
         Ok(address)

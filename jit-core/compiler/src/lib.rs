@@ -34,6 +34,7 @@ pub mod job;
 pub mod lent;
 pub mod lower_abi;
 mod observe;
+mod part;
 pub mod pinned;
 pub mod prelude;
 pub mod runtime;

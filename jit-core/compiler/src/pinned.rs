@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use kiln_runtime::{Device, HostMemory, Pending};
 
-use crate::buffer::Buffer;
-use crate::error::{Error, MemoryError, Result};
+use crate::error::{Error, Result};
+use crate::part::Part;
 use crate::value::{KernelType, check_values};
 
 /// Values in memory of the host that a device copies from and to while the host goes on. On a GPU that is pinned memory,
@@ -97,7 +97,7 @@ impl<T> DerefMut for Pinned<T> {
     }
 }
 
-impl<T: KernelType> Buffer<T> {
+impl<T: KernelType> Part<T> {
     /// Overwrites the first values with these, after all work that uses the buffer, without waiting for it;
     /// [`Pinned`] has an example.
     ///
@@ -122,14 +122,6 @@ impl<T: KernelType> Buffer<T> {
         let whole = (self.address(), self.len() * size_of::<T>());
         let pending = device.download_later(whole, values.memory, self.uses())?;
         Ok(Later::of(pending, move |memory| Pinned::of(memory, len)))
-    }
-
-    fn has_room(&self, values: usize) -> Result<()> {
-        let buffer = self.len();
-        match values <= buffer {
-            true => Ok(()),
-            false => Err(MemoryError::BufferTooSmall { buffer, values }.into()),
-        }
     }
 }
 

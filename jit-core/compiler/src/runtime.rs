@@ -7,3 +7,4 @@ pub use crate::event::Event;
 pub use crate::globals::Global;
 #[doc(hidden)]
 pub use crate::globals::Globals;
+pub use crate::part::Part;

@@ -1,7 +1,7 @@
 //! The type of a kernel's name, and its launch whose arguments rustc checks.
 //!
 //! A kernel `fn k<T: Num>(a: T, x: &[T], y: &mut [T])` has a method
-//! `k.launch(&jit, (grid, block), a: T, x: &Buffer<T>, y: &mut Buffer<T>)`. Types are as written, save
+//! `k.launch(&jit, (grid, block), a: T, x: &Part<T>, y: &mut Part<T>)`. Types are as written, save
 //! `usize` inside of others, which has 32 bits in kernels: a `&[usize]` is a buffer of `u32`. A type that is written with a lifetime
 //! is a view, for which whatever becomes it is passed.
 
@@ -137,7 +137,7 @@ fn host_type(ty: &Type) -> TokenStream {
     {
         let (lifetime, mutability) = (&reference.lifetime, &reference.mutability);
         let element = with_width(slice.elem.to_token_stream());
-        let buffer = quote_spanned!(span=> &#lifetime #mutability #root::Buffer<#element>);
+        let buffer = quote_spanned!(span=> &#lifetime #mutability #root::Part<#element>);
         return until(last_of(ty), buffer);
     }
     if let Some(lifetime) = first_lifetime(ty) {

@@ -1,6 +1,6 @@
 //! `#[derive(KernelView)]`: a struct with slices as a type of kernels, and its twin on the host.
 //!
-//! Of `struct Tensor<'a> { data: &'a [f32], rows: u32 }` it writes `TensorArgs<'a>`, with a `&'a Buffer<f32>` and a
+//! Of `struct Tensor<'a> { data: &'a [f32], rows: u32 }` it writes `TensorArgs<'a>`, with a `&'a Part<f32>` and a
 //! `u32`, and how this becomes arguments, a field each. What lies where in memory is nobody's business: the struct
 //! is put together in the kernel.
 
@@ -164,7 +164,7 @@ impl<'a> View<'a> {
                 let (borrowed, mutability) = (&reference.lifetime, &reference.mutability);
                 let element = with_width(quote!(#element));
                 let buffer = quote_spanned! {before(reference.span())=>
-                    &#borrowed #mutability #root::Buffer<#element>
+                    &#borrowed #mutability #root::Part<#element>
                 };
                 until(last_of(reference), buffer)
             }

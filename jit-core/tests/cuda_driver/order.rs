@@ -275,6 +275,35 @@ fn threads_that_share_a_buffer() -> Result<()> {
     Ok(())
 }
 
+/// Threads that each write a part of one buffer, in a stream of their own.
+#[test]
+fn threads_that_write_parts() -> Result<()> {
+    let program = Program::new(2)?;
+    program.fake.set_lazy(true);
+    program.fake.set_slow(true);
+    let (kernels, mut x) = (&program.kernels, program.jit.zeros::<u32>(8)?);
+    let (left, right) = x.split_at_mut(4);
+    std::thread::scope(|scope| {
+        for (kernels, part) in kernels[1..].iter().zip([left, right]) {
+            scope.spawn(move || {
+                for step in 0..50 {
+                    let launched = kernels[1].launch(1, 1, args!(&mut *part));
+                    launched.expect("the fake driver takes it");
+                    match step % 10 {
+                        3 => part.fill(7).expect("it is written"),
+                        6 => drop(part.to_vec().expect("it is read")),
+                        _ => {}
+                    }
+                }
+            });
+        }
+    });
+    program.kernels[0][1].launch(1, 1, args!(&mut x))?;
+    drop(x);
+    assert_eq!(program.fake.race(), None);
+    Ok(())
+}
+
 /// Kernels of several threads and streams that write one global.
 #[test]
 fn threads_that_write_a_global() -> Result<()> {

@@ -27,6 +27,31 @@ pub enum MemoryError {
         /// Values of the part.
         values: usize,
     },
+    /// A part of a buffer that lies farther back than parts do, or is longer.
+    #[error("{}", error_text!(
+        "{values} values from element {start} on are no part of their own: a part is shorter than 2^32 values and \
+         begins among the first 2^32 alignments of one; pass the whole buffer and where the part begins"
+    ))]
+    FarPart {
+        /// The first element of the part.
+        start: usize,
+        /// Values of the part.
+        values: usize,
+    },
+    /// Values that cannot be seen as values of another type.
+    #[error("{}", error_text!(
+        "{values} values of `{from}` are not to be seen as `{to}`: {why}; copy them, by `to_vec` and `Jit::upload`"
+    ))]
+    NoCast {
+        /// The type of the values.
+        from: &'static str,
+        /// The other.
+        to: &'static str,
+        /// How many there are.
+        values: usize,
+        /// What is in the way.
+        why: &'static str,
+    },
     /// An array of another number of elements than a buffer.
     #[cfg(feature = "ndarray")]
     #[error("{}", error_text!(

@@ -28,7 +28,7 @@ trait Held {
 
 impl<T: KernelType> Held for Buffer<T> {
     fn uses(&self) -> &Uses {
-        Buffer::uses(self)
+        (**self).uses()
     }
 }
 
