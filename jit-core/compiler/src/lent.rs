@@ -214,13 +214,13 @@ fn adopted<T: KernelType>(device: &Device, address: u64, len: usize) -> Result<B
 
 /// Notes what a stream was given so far as having written a buffer.
 fn written_in<T: KernelType>(buffer: &Buffer<T>, place: usize) {
-    let stream = buffer.device.streams().at(place);
+    let stream = buffer.device().streams().at(place);
     stream.note(buffer.uses(), true, stream.count());
 }
 
 /// Makes a stream wait for all work that uses a buffer, and the host where it cannot.
 fn leave_in<T: KernelType>(buffer: &Buffer<T>, place: usize) -> Result<()> {
-    let (backend, streams) = (&**buffer.device.backend(), buffer.device.streams());
+    let (backend, streams) = (&**buffer.device().backend(), buffer.device().streams());
     let ordered = streams.order(backend, streams.at(place), buffer.uses(), true);
     ordered.or_else(|_| settle(buffer))
 }
