@@ -15,6 +15,7 @@ chapter![
     threads_and_streams_have_parts,
     the_host_works_on_parts,
     bytes_as_other_values,
+    who_reads_a_part_is_told_of_faults,
     parts_that_are_not_there,
 ];
 
@@ -174,6 +175,28 @@ fn bytes_as_other_values(jit: &Jit) -> Outcome {
     let pairs = bytes[4..].cast::<[u32; 2]>()?;
     assert_eq!(pairs[1..].to_vec()?, [[0, 5]]);
     assert_eq!(bytes.into_cast::<[u32; 5]>()?.to_vec()?, [[0, 2, 2, 0, 5]]);
+    Ok(())
+}
+
+#[kernel]
+fn reach(x: &mut [u32], at: usize) {
+    x[at] = 1;
+}
+
+/// Whatever of the buffer the launch was given, and whatever is read of it.
+fn who_reads_a_part_is_told_of_faults(jit: &Jit) -> Outcome {
+    let mut x = jit.zeros::<u32>(8)?;
+    let told = |read: kiln::Result<()>| read.unwrap_err().fault().is_some();
+    reach.launch(jit, (1, 1), &mut x, 8)?;
+    assert!(told(x[3..].to_vec().map(drop)));
+    reach.launch(jit, (1, 1), &mut x[4..], 4)?;
+    assert!(told(x[..2].read_into(0, &mut [0])));
+    reach.launch(jit, (1, 1), &mut x, 8)?;
+    let later = x[5..].read_later(jit.pinned(&[0; 2])?);
+    assert!(told(later.and_then(|later| later.wait()).map(drop)));
+    reach.launch(jit, (1, 1), &mut x[8..], 0)?;
+    assert!(told(x.to_vec().map(drop)));
+    assert_eq!(x.to_vec()?, [0; 8]);
     Ok(())
 }
 

@@ -223,6 +223,11 @@ impl<T> Part<T> {
         self.memory().uses()
     }
 
+    /// Where all of the buffer lies, and how many bytes it has.
+    pub(crate) fn buffer(&self) -> (u64, usize) {
+        (self.memory().address(), self.memory().bytes())
+    }
+
     /// Waits for who has written the buffer. What went wrong there is told to whoever reads any of it.
     fn synchronize(&self) -> Result<()> {
         Ok(self.memory().synchronize()?)

@@ -119,8 +119,8 @@ impl<T: KernelType> Part<T> {
     pub fn read_later(&self, values: Pinned<T>) -> Result<Later<Pinned<T>>> {
         self.has_room(values.len)?;
         let (len, device) = (values.len, self.device());
-        let whole = (self.address(), self.len() * size_of::<T>());
-        let pending = device.download_later(whole, values.memory, self.uses())?;
+        let address = self.address();
+        let pending = device.download_later(address, self.buffer(), values.memory, self.uses())?;
         Ok(Later::of(pending, move |memory| Pinned::of(memory, len)))
     }
 }

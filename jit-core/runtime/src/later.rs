@@ -180,20 +180,21 @@ impl Device {
         self.pending(stream.place(), memory, copied)
     }
 
-    /// Copies so many bytes from the device, behind the last use that wrote the memory there. Nobody waits for it, save
-    /// on devices that ask for no memory of their own.
+    /// Copies from the device, behind the last use that wrote the memory there, which is a part of `whole`. Nobody waits
+    /// for it, save on devices that ask for no memory of their own.
     ///
     /// # Errors
     /// A device that has failed; on such devices a fault, too.
     pub fn download_later(
         &self,
-        (address, whole): (u64, usize),
+        address: u64,
+        whole: (u64, usize),
         memory: HostMemory,
         uses: &Uses,
     ) -> Result<Pending> {
         outside_of_calls()?;
         if !memory.is_pinned() {
-            self.synchronize_memory(address, whole, uses)?;
+            self.synchronize_memory(whole.0, whole.1, uses)?;
         }
         let (backend, streams) = (&**self.backend(), self.streams());
         let _shared = streams.share([uses]);
