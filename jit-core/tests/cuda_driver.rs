@@ -1,6 +1,7 @@
 //! The CUDA driver layer against a fake driver: no GPU is needed.
 //!
 //! Covers loading, contexts, memory, modules, launches and streams, and what each error says.
+//! `reset` covers devices begun anew after such an error, and who is told of faults;
 //! `lost_context` covers errors that end a context, failures at every single call, and the fault
 //! channel.
 
@@ -20,6 +21,8 @@ mod lent;
 mod lost_context;
 #[path = "cuda_driver/order.rs"]
 mod order;
+#[path = "cuda_driver/reset.rs"]
+mod reset;
 #[path = "cuda_driver/waiting.rs"]
 mod waiting;
 

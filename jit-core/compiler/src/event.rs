@@ -64,7 +64,8 @@ impl Event {
     /// A device that has failed.
     pub fn synchronize(&self) -> Result<()> {
         outside_of_calls()?;
-        Ok(self.device.backend().wait_until(self.marker.as_ref())?)
+        let waited = self.device.backend().wait_until(self.marker.as_ref());
+        Ok(self.device.told(waited)?)
     }
 
     /// Whether the event is reached.
@@ -73,7 +74,8 @@ impl Event {
     /// A device that has failed.
     pub fn is_done(&self) -> Result<bool> {
         outside_of_calls()?;
-        Ok(self.device.backend().is_reached(self.marker.as_ref())?)
+        let reached = self.device.backend().is_reached(self.marker.as_ref());
+        Ok(self.device.told(reached)?)
     }
 
     /// Milliseconds of device time from this event to `later`, waiting until it is reached.

@@ -245,10 +245,11 @@ impl<T: KernelType> Drop for LentMut<'_, T> {
     fn drop(&mut self) {
         // A device that cannot wait does no more work, and there is nobody to tell. What a launch has left is told
         // elsewhere.
-        let _ = match self.stream {
+        let leave = || match self.stream {
             Some(place) => leave_in(&self.buffer, place),
             None => settle(&self.buffer),
         };
+        let _ = leave().or_else(|_| leave());
         let _ = give_up(&mut self.buffer);
     }
 }

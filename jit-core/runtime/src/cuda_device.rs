@@ -18,7 +18,7 @@ use kiln_ir::target::{PtxTarget, Target};
 
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
 use super::cuda_stream::BesideStream;
-use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Reset};
 use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
@@ -63,7 +63,7 @@ impl LoadedKernels {
 
 impl CudaDevice {
     /// The device of a context.
-    pub(super) fn of(context: Arc<CudaContext>, ordinal: u32) -> Arc<dyn Backend> {
+    pub(super) fn of(context: Arc<CudaContext>, ordinal: u32, resets: u32) -> Arc<dyn Backend> {
         let device = context.info();
         let limits = LaunchLimits {
             block_threads: device.max_threads_per_block,
@@ -73,7 +73,11 @@ impl CudaDevice {
             param_bytes: param_limit(context.driver().version(), device.sm()),
         };
         let info = DeviceInfo {
-            id: (context.adopted()).map_or(DeviceId::Cuda(ordinal), DeviceId::CudaContext),
+            id: match (context.adopted(), resets) {
+                (Some(number), _) => DeviceId::CudaContext(number),
+                (None, 0) => DeviceId::Cuda(ordinal),
+                (None, _) => DeviceId::CudaAgain(ordinal, resets),
+            },
             kind: DeviceKind::Cuda,
             name: device.name.clone(),
             multiprocessors: device.multiprocessors,
@@ -160,8 +164,12 @@ impl Backend for CudaDevice {
     }
 
     fn free(&self, address: u64, _bytes: usize) {
-        // A context that cannot free has been poisoned, and its cause was or will be reported.
-        let _ = self.context.free(address);
+        let freed = self.context.free(address);
+        if freed.is_err_and(|error| !error.is_loss()) {
+            // A driver that refuses once may not do so again; it is the only time. A context that cannot free has been
+            // poisoned, and its cause was or will be reported.
+            let _ = self.context.free(address);
+        }
     }
 
     fn upload(&self, address: u64, bytes: &[std::mem::MaybeUninit<u8>]) -> Result<()> {
@@ -302,6 +310,16 @@ impl Backend for CudaDevice {
     fn synchronize_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
         self.stream.synchronize()?;
         self.fault()
+    }
+
+    unsafe fn reset(&self, resets: u32) -> Result<Reset> {
+        let ordinal = self.context.info().ordinal;
+        if self.context.was_reset() {
+            return Ok(Reset::Before(self.context.driver(), ordinal));
+        }
+        // SAFETY: passed on to the caller.
+        let context = unsafe { self.context.reset()? };
+        Ok(Reset::Begun(CudaDevice::of(context, ordinal, resets)))
     }
 
     fn mark(&self) -> Result<Box<dyn Marker>> {

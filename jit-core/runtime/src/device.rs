@@ -17,12 +17,14 @@ use parking_lot::Mutex;
 
 use super::cpu::CpuOptions;
 use super::cuda::{CudaContext, Driver, DriverError};
+use super::cuda_device::CudaDevice;
 use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::later::HostMemory;
 use crate::order::{Streams, Uses};
-use crate::stream::{BackendStream, HostCall, StreamOptions};
+use crate::stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};
+use crate::told::Listeners;
 
 /// Which device of this process.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -32,6 +34,8 @@ pub enum DeviceId {
     Cpu(u32),
     /// A CUDA device, by ordinal.
     Cuda(u32),
+    /// A CUDA device that was reset: by ordinal, and how often. What was made before is another device's.
+    CudaAgain(u32, u32),
     /// A CUDA context of the program's own; each has a number of its own.
     CudaContext(u32),
     /// A device of a backend that Kiln does not know; each has a number of its own.
@@ -43,6 +47,8 @@ impl std::fmt::Display for DeviceId {
         match self {
             DeviceId::Cpu(n) => write!(f, "CPU device {n}"),
             DeviceId::Cuda(n) => write!(f, "CUDA device {n}"),
+            DeviceId::CudaAgain(n, 1) => write!(f, "CUDA device {n} after its reset"),
+            DeviceId::CudaAgain(n, resets) => write!(f, "CUDA device {n} after reset {resets}"),
             DeviceId::CudaContext(n) => write!(f, "CUDA context {n} of the program"),
             DeviceId::Custom(n) => write!(f, "device {n}"),
         }
@@ -242,6 +248,16 @@ pub trait Backend: Send + Sync {
             device: self.info().name.clone(),
         })
     }
+    /// Begins the device anew after an error that lasts, for the `resets`th time. No use of this backend reaches the
+    /// device from then on.
+    ///
+    /// # Safety
+    /// Nothing else uses the device.
+    unsafe fn reset(&self, _resets: u32) -> Result<Reset> {
+        Err(DeviceError::NothingToReset {
+            device: self.info().name.clone(),
+        })
+    }
     /// Marks this point of the device's work.
     fn mark(&self) -> Result<Box<dyn Marker>>;
     /// Milliseconds of device time between two marks, waiting for the later one.
@@ -294,6 +310,14 @@ pub trait Backend: Send + Sync {
     }
 }
 
+/// What became of a device that was to be begun anew.
+pub enum Reset {
+    /// It is begun.
+    Begun(Arc<dyn Backend>),
+    /// It was begun anew before, as the device of this driver with this ordinal.
+    Before(&'static Driver, u32),
+}
+
 /// A device of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Device(Arc<Opened>);
@@ -306,6 +330,7 @@ struct Opened {
     left: Mutex<Vec<(u64, usize, Uses)>>,
     /// Memory of the host that copies use which were given up, until the mark behind each is reached.
     lent: Mutex<Vec<Lent>>,
+    listeners: Listeners,
 }
 
 /// Memory of the host, and when a copy no longer uses it.
@@ -314,9 +339,11 @@ type Lent = (Arc<dyn Marker>, HostMemory);
 impl Drop for Opened {
     fn drop(&mut self) {
         for (marker, memory) in std::mem::take(self.lent.get_mut()) {
-            if self.backend.wait_until(&*marker).is_err() {
-                // The copy may go on.
-                std::mem::forget(memory);
+            let wait = || self.backend.wait_until(&*marker);
+            match wait().or_else(|_| wait()) {
+                // The copy may go on. Memory of a device that is lost is not freed anyway.
+                Err(error) if !error.is_loss() => std::mem::forget(memory),
+                _ => {}
             }
         }
         for (address, bytes, uses) in std::mem::take(self.left.get_mut()) {
@@ -328,8 +355,17 @@ impl Drop for Opened {
     }
 }
 
-/// The CUDA devices that are open, by driver and ordinal: who opens one twice has one, with its streams.
-static CUDA_DEVICES: Mutex<Vec<(usize, u32, Weak<Opened>)>> = Mutex::new(Vec::new());
+/// The CUDA devices that are open: who opens one twice has one, with its streams.
+static CUDA_DEVICES: Mutex<Vec<OpenedCuda>> = Mutex::new(Vec::new());
+
+/// A CUDA device that is or was open.
+struct OpenedCuda {
+    /// The driver's address, and the device's number.
+    place: (usize, u32),
+    /// How often it was reset, which nobody forgets: what was made before is another device's.
+    resets: u32,
+    device: Weak<Opened>,
+}
 
 impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -361,18 +397,64 @@ impl Device {
     /// # Errors
     /// As [`Device::cuda`].
     pub fn cuda_of(driver: &'static Driver, ordinal: u32) -> Result<Device> {
-        let address = std::ptr::from_ref(driver).addr();
+        let place = (std::ptr::from_ref(driver).addr(), ordinal);
         let mut devices = CUDA_DEVICES.lock();
-        devices.retain(|(.., device)| device.strong_count() > 0);
-        let known = devices
-            .iter()
-            .filter(|known| (known.0, known.1) == (address, ordinal));
-        if let Some(open) = known.filter_map(|(.., device)| device.upgrade()).next() {
+        devices.retain(|known| known.resets > 0 || known.device.strong_count() > 0);
+        let known = devices.iter_mut().find(|known| known.place == place);
+        if let Some(open) = known.as_ref().and_then(|known| known.device.upgrade()) {
             return Ok(Device(open));
         }
+        let resets = known.as_ref().map_or(0, |known| known.resets);
         let context = CudaContext::with_driver(driver, ordinal)?;
-        let device = Device::of(super::cuda_device::CudaDevice::of(context, ordinal));
-        devices.push((address, ordinal, Arc::downgrade(&device.0)));
+        let device = Device::of(CudaDevice::of(context, ordinal, resets));
+        match known {
+            Some(known) => known.device = Arc::downgrade(&device.0),
+            None => devices.push(OpenedCuda {
+                place,
+                resets,
+                device: Arc::downgrade(&device.0),
+            }),
+        }
+        Ok(device)
+    }
+
+    /// The device begun anew, which works again after an error that lasts. Everything that was made on this one is
+    /// lost: buffers, loaded kernels, streams, events; each use is an error, and dropping them does nothing. Who
+    /// resets a device again that was reset gets what it has become.
+    ///
+    /// # Safety
+    /// Nothing else uses the device's primary context meanwhile: no other thread is in a call to this device, and no
+    /// other code in the process (cudarc, cust, a CUDA library) has anything in it. Memory of the host that the device
+    /// gave (`Pinned`) is neither read nor written any more.
+    ///
+    /// # Errors
+    /// A device that has no errors that last ([`DeviceError::NothingToReset`]), a context that was adopted
+    /// ([`DriverError::NotToReset`]), a driver that does not reset it or whose device stays unusable.
+    pub unsafe fn reset(&self) -> Result<Device> {
+        outside_of_calls()?;
+        let mut devices = CUDA_DEVICES.lock();
+        let own = Arc::downgrade(&self.0);
+        let is_this = |known: &&mut OpenedCuda| Weak::ptr_eq(&known.device, &own);
+        let Some(known) = devices.iter_mut().find(is_this) else {
+            drop(devices);
+            // SAFETY: as promised.
+            return unsafe { self.0.backend.reset(0) }.and_then(|again| match again {
+                Reset::Begun(backend) => Ok(Device::of(backend)),
+                Reset::Before(driver, ordinal) => Device::cuda_of(driver, ordinal),
+            });
+        };
+        let resets = known.resets + 1;
+        // SAFETY: as promised.
+        let backend = match unsafe { self.0.backend.reset(resets)? } {
+            Reset::Begun(backend) => backend,
+            // It was reset, and could not be opened then.
+            Reset::Before(driver, ordinal) => {
+                CudaDevice::of(CudaContext::with_driver(driver, ordinal)?, ordinal, resets)
+            }
+        };
+        let device = Device::of(backend);
+        known.resets = resets;
+        known.device = Arc::downgrade(&device.0);
         Ok(device)
     }
 
@@ -404,9 +486,7 @@ impl Device {
     ) -> Result<Device> {
         // SAFETY: as promised.
         let context = unsafe { CudaContext::adopt(driver, ordinal, context)? };
-        Ok(Device::of(super::cuda_device::CudaDevice::of(
-            context, ordinal,
-        )))
+        Ok(Device::of(CudaDevice::of(context, ordinal, 0)))
     }
 
     /// The first CUDA device, or this machine's CPU if there is no CUDA driver or no device.
@@ -430,6 +510,7 @@ impl Device {
             backend,
             left: Mutex::default(),
             lent: Mutex::default(),
+            listeners: Listeners::default(),
         }))
     }
 
@@ -455,6 +536,11 @@ impl Device {
     /// Memory that is to be freed once no call of a stream's is under way.
     pub(crate) fn left(&self) -> &Mutex<Vec<(u64, usize, Uses)>> {
         &self.0.left
+    }
+
+    /// Who listens to it.
+    pub(crate) fn listeners(&self) -> &Listeners {
+        &self.0.listeners
     }
 
     /// Memory of the host that copies use which were given up.

@@ -144,6 +144,27 @@ pub enum DeviceError {
         /// The device.
         device: String,
     },
+    /// A device is used in a child of the process that opened it.
+    #[error("{}", error_text!(
+        "{device} was opened in process {parent} and is used in its child {child}, which has none of its threads. Start \
+         workers with exec or spawn, or open the device after the fork"
+    ))]
+    ForkedProcess {
+        /// The device.
+        device: String,
+        /// The process that opened it.
+        parent: u32,
+        /// This process.
+        child: u32,
+    },
+    /// A device that has no errors that last.
+    #[error("{}", error_text!(
+        "{device} is not reset: no error of it lasts, so that it can be used as it is"
+    ))]
+    NothingToReset {
+        /// The device.
+        device: String,
+    },
     /// A device was asked for something in a call that a stream makes.
     #[error("{}", error_text!(
         "a call that a stream makes (`Stream::then`) cannot launch, copy or wait, as the device waits for it; hand the \
@@ -172,6 +193,30 @@ pub enum DeviceError {
 }
 
 debug_as_text!(DeviceError);
+
+impl DeviceError {
+    /// Whether all that was made on the device is lost.
+    pub(crate) fn is_loss(&self) -> bool {
+        match self {
+            DeviceError::Driver(error) => error.is_loss(),
+            DeviceError::ForkedProcess { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a kernel did what it must not, or the device is lost by one.
+    pub(crate) fn is_fault(&self) -> bool {
+        #[cfg(feature = "gpu-on-host")]
+        if matches!(self, DeviceError::OnHost(_)) {
+            return true;
+        }
+        match self {
+            DeviceError::Fault(_) | DeviceError::RowPanic(_) | DeviceError::Interpret(_) => true,
+            DeviceError::Driver(error) => matches!(error, DriverError::Poisoned { .. }),
+            _ => false,
+        }
+    }
+}
 
 /// The result of what a device is asked for.
 pub type Result<T, E = DeviceError> = std::result::Result<T, E>;

@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::cpu::memory::Allocation;
 use crate::device::{Backend, Device, Marker};
 use crate::error::{DeviceError, Result};
-use crate::order::{Unseen, Uses};
+use crate::order::{OrderedStream, Unseen, Uses};
 use crate::stream::outside_of_calls;
 
 /// Memory of the host that a device copies from and to while the host goes on.
@@ -88,8 +88,13 @@ impl Pending {
     ///
     /// # Errors
     /// A fault that a launch before it has left; a device that has failed.
-    pub fn wait(mut self) -> Result<HostMemory> {
+    pub fn wait(self) -> Result<HostMemory> {
         outside_of_calls()?;
+        let device = self.device.clone();
+        device.told(self.wait_untold())
+    }
+
+    fn wait_untold(mut self) -> Result<HostMemory> {
         let backend = &**self.device.backend();
         backend.wait_until(&*self.marker)?;
         let memory = self.memory.take();
@@ -211,6 +216,16 @@ impl Device {
         self.pending(stream.place(), memory, copied)
     }
 
+    /// Keeps memory that a copy in a stream may use which the device has refused.
+    fn keep_behind(&self, stream: &OrderedStream, memory: HostMemory) {
+        match self.mark(stream) {
+            Ok(marker) => self.lent().lock().push((marker.into(), memory)),
+            // Nothing says when the copy ends. Memory of a device that is lost is not freed anyway.
+            Err(error) if !error.is_loss() => std::mem::forget(memory),
+            Err(_) => drop(memory),
+        }
+    }
+
     /// What comes back of a copy in a stream, which may have begun even where it failed.
     fn pending(&self, place: usize, memory: HostMemory, copied: Result<()>) -> Result<Pending> {
         let stream = self.streams().at(place);
@@ -225,9 +240,8 @@ impl Device {
                 memory: Some(memory),
             }),
             Err(error) => {
-                // Nothing says when the copy ends.
                 if memory.is_pinned() {
-                    std::mem::forget(memory);
+                    self.keep_behind(stream, memory);
                 }
                 Err(error)
             }

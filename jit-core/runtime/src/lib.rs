@@ -13,6 +13,8 @@
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
 //! | `later` | copies that nobody waits for, and the host's memory that they have |
 //! | `order` | how streams order themselves by what they use |
+//! | `forked` | devices in a child of the process that opened them |
+//! | `told` | who is told of faults besides whoever waits |
 //! | `stream` | what streams do: copies, waiting, calls on the host |
 //! | `error` | what goes wrong on a device |
 
@@ -24,16 +26,18 @@ mod cuda_device;
 mod cuda_stream;
 mod device;
 mod error;
+mod forked;
 mod later;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
 mod order;
 mod stream;
+mod told;
 
 pub use adopted::LentStream;
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
-pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Reset};
 pub use error::DeviceError;
 pub use kiln_ir::block_order::BlockOrder;
 pub use later::{HostMemory, Pending};
@@ -41,3 +45,4 @@ pub use later::{HostMemory, Pending};
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
 pub use order::{OrderedStream, Streams, Uses};
 pub use stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};
+pub use told::FaultListener;

@@ -181,7 +181,7 @@ impl Device {
     /// No memory; a device that has failed.
     pub fn alloc(&self, bytes: usize) -> Result<u64> {
         self.free_left()?;
-        self.backend().alloc(bytes)
+        self.told(self.backend().alloc(bytes))
     }
 
     /// Allocates memory of zeros.
@@ -190,7 +190,7 @@ impl Device {
     /// As [`Device::alloc`].
     pub fn alloc_zeros(&self, bytes: usize, uses: &Uses) -> Result<u64> {
         self.free_left()?;
-        let address = self.backend().alloc_zeros(bytes)?;
+        let address = self.told(self.backend().alloc_zeros(bytes))?;
         let own = self.streams().own();
         own.note(uses, true, own.count());
         Ok(address)
@@ -202,6 +202,10 @@ impl Device {
     /// A device that has failed.
     pub fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>], uses: &Uses) -> Result<()> {
         outside_of_calls()?;
+        self.told(self.upload_untold(address, bytes, uses))
+    }
+
+    fn upload_untold(&self, address: u64, bytes: &[MaybeUninit<u8>], uses: &Uses) -> Result<()> {
         let (backend, streams) = (self.backend(), self.streams());
         let _shared = streams.share([uses]);
         let stream = streams.writer_of(uses);
@@ -221,12 +225,22 @@ impl Device {
     /// A device that has failed.
     pub fn download(&self, address: u64, bytes: &mut [u8], uses: &Uses) -> Result<()> {
         outside_of_calls()?;
+        self.told(self.download_untold(address, bytes, uses))
+    }
+
+    fn download_untold(&self, address: u64, bytes: &mut [u8], uses: &Uses) -> Result<()> {
         let (backend, streams) = (self.backend(), self.streams());
         let _shared = streams.share([uses]);
-        match streams.writer_of(uses).work() {
+        let stream = streams.writer_of(uses);
+        let copied = match stream.work() {
             Some(work) => work.download(address, bytes),
             None => backend.download(address, bytes),
+        };
+        if copied.is_err() {
+            // It may have begun.
+            stream.note(uses, false, stream.count());
         }
+        copied
     }
 
     /// Copies between memory of the device: `to` behind all its uses, `from` behind the last that wrote it. Nobody
@@ -236,6 +250,10 @@ impl Device {
     /// A device that has failed.
     pub fn copy(&self, to: (u64, &Uses), from: (u64, &Uses), bytes: usize) -> Result<()> {
         outside_of_calls()?;
+        self.told(self.copy_untold(to, from, bytes))
+    }
+
+    fn copy_untold(&self, to: (u64, &Uses), from: (u64, &Uses), bytes: usize) -> Result<()> {
         let (backend, streams) = (&**self.backend(), self.streams());
         let _shared = streams.share([to.1, from.1]);
         let stream = streams.writer_of(from.1);
@@ -273,6 +291,10 @@ impl Device {
     /// this memory; a device that has failed.
     pub fn synchronize_memory(&self, address: u64, bytes: usize, uses: &Uses) -> Result<()> {
         outside_of_calls()?;
+        self.told(self.synchronize_memory_untold(address, bytes, uses))
+    }
+
+    fn synchronize_memory_untold(&self, address: u64, bytes: usize, uses: &Uses) -> Result<()> {
         let (backend, streams) = (&**self.backend(), self.streams());
         let stream = streams.writer_of(uses);
         // What was written may come from what a launch there has left unfinished.
@@ -284,8 +306,8 @@ impl Device {
         streams.faults_of(backend, &unseen)
     }
 
-    /// Frees memory behind all its uses, later where this is a call that a stream makes. Where the order cannot be
-    /// had, as the device has failed, the memory stays: nothing is freed under work.
+    /// Frees memory behind all its uses, later where this is a call that a stream makes, or the order cannot be had now:
+    /// nothing is freed under work. On a device that is lost it stays.
     pub fn free(&self, address: u64, bytes: usize, uses: &Uses) {
         if outside_of_calls().is_err() {
             let uses = uses.take();
@@ -293,8 +315,10 @@ impl Device {
             return;
         }
         let (backend, streams) = (self.backend(), self.streams());
-        if streams.order(&**backend, streams.own(), uses, true).is_ok() {
-            backend.free(address, bytes);
+        match streams.order(&**backend, streams.own(), uses, true) {
+            Ok(()) => backend.free(address, bytes),
+            Err(error) if error.is_loss() => {}
+            Err(_) => self.left().lock().push((address, bytes, uses.take())),
         }
     }
 
@@ -316,7 +340,7 @@ impl Device {
     /// that has failed.
     pub fn synchronize(&self) -> Result<()> {
         outside_of_calls()?;
-        let result = self.streams().synchronize_all(&**self.backend());
+        let result = self.told(self.streams().synchronize_all(&**self.backend()));
         result.and(self.free_left())
     }
 
@@ -344,7 +368,7 @@ impl Device {
     /// As [`Device::synchronize`], of this stream alone where the device tells streams apart.
     pub fn synchronize_stream(&self, stream: &OrderedStream) -> Result<()> {
         outside_of_calls()?;
-        self.streams().synchronize(&**self.backend(), stream)
+        self.told(self.streams().synchronize(&**self.backend(), stream))
     }
 
     /// Whether a stream's work is done.

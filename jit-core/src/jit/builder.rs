@@ -10,7 +10,7 @@ use kiln_compiler::compile::StageObserver;
 use kiln_compiler::error::Result;
 use kiln_compiler::hook::{Hook, HookSet};
 use kiln_compiler::job::CompileOptions;
-use kiln_compiler::runtime::Device;
+use kiln_compiler::runtime::{Device, DeviceError};
 use kiln_compiler::target::Target;
 
 use super::{Jit, JitOptions};
@@ -191,6 +191,43 @@ impl JitBuilder {
     /// Sets who looks on while kernels are compiled.
     pub fn observer(self, observer: Arc<dyn StageObserver + Send + Sync>) -> JitBuilder {
         self.change(|options| options.observer(observer))
+    }
+
+    /// Has this called with each fault of the device while the `Jit` lives: a kernel that did what it must not, a
+    /// device that is lost by one. A fault is an error of the next call that waits for it, and this is called in that
+    /// call, in its thread, before it returns the error; of a device that is lost once. What is called may use the
+    /// device, of which it is then told no faults.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn beyond(x: &mut [u32]) {
+    ///     x[global_id().x + 1] = 7;
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let count = Arc::new(AtomicU32::new(0));
+    /// let counted = count.clone();
+    /// let jit = Jit::builder()
+    ///     .device(Device::cpu())
+    ///     .on_fault(move |fault| {
+    ///         eprintln!("{fault}");
+    ///         counted.fetch_add(1, Ordering::Relaxed);
+    ///     })
+    ///     .build()?;
+    /// let mut x = jit.zeros::<u32>(32)?;
+    /// beyond.launch(&jit, (1, 32), &mut x)?;
+    /// assert!(x.to_vec().is_err());
+    /// assert_eq!(count.load(Ordering::Relaxed), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_fault(self, listener: impl Fn(&DeviceError) + Send + Sync + 'static) -> JitBuilder {
+        self.change(|options| options.on_fault(listener))
     }
 
     /// The `Jit`.

@@ -43,6 +43,7 @@ pub(super) fn disk(options: &JitOptions, hooks: &HookSet, target: &Target) -> Di
         checks: _,
         // No part of code.
         time_limit: _,
+        on_fault: _,
         // Code for their machines is not kept.
         isas: _,
         cache,

@@ -120,6 +120,9 @@ impl Jit {
                 Target::Interpreter
             }
         });
+        if let Some(listener) = &options.on_fault {
+            device.on_fault(Arc::downgrade(listener));
+        }
         let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
         let overlaid = Overlaid::of(&hooks, &target);
         let cache = KernelCache::default();
@@ -317,6 +320,48 @@ impl Jit {
     /// The device cannot end launches: a GPU.
     pub fn cancel(&self) -> Result<()> {
         Ok(self.0.device.backend().cancel()?)
+    }
+
+    /// A `Jit` with the hooks and options of this one on its device begun anew, which works again after an error that
+    /// lasts: a CUDA device whose context is unusable, since a kernel accessed what it must not (unchecked, or through
+    /// a pointer) or failed otherwise.
+    ///
+    /// Everything that was made on the device is lost, by whichever `Jit`: buffers, prepared kernels, streams, events,
+    /// copies under way. Each use of it is an error that says so, also as an argument of the new `Jit`, and dropping
+    /// it does nothing. Another `Jit` of the lost device gives by its `reset` one on the same new device.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let mut jit = Jit::new()?;
+    /// if let Err(error) = jit.synchronize() {
+    ///     eprintln!("{error}");
+    ///     // SAFETY: nothing else in this program uses the device.
+    ///     jit = unsafe { jit.reset()? };
+    /// }
+    /// let x = jit.upload(&[1.0f32, 2.0])?;
+    /// # drop(x);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    /// Nothing else uses the device's primary context meanwhile: no other thread is in a call to this device, and no
+    /// other code in the process (cudarc, cust, a CUDA library) has anything in it. [`Pinned`] memory of the device is
+    /// neither read nor written any more.
+    ///
+    /// # Errors
+    /// A device without errors that last: a CPU. A context that was adopted, which whoever made it ends. A driver that
+    /// does not reset the device, or whose device stays unusable; then only another process can use it.
+    pub unsafe fn reset(&self) -> Result<Jit> {
+        // SAFETY: passed on to the caller.
+        let device = unsafe { self.0.device.reset()? };
+        Ok(Jit::with(
+            device,
+            self.0.hooks.clone(),
+            self.0.options.clone(),
+        ))
     }
 
     /// Launches a kernel: specializes and compiles it if it was not launched with such arguments

@@ -9,6 +9,7 @@ use kiln_compiler::checks::Checks;
 use kiln_compiler::codegen::Isas;
 use kiln_compiler::compile::StageObserver;
 use kiln_compiler::job::CompileOptions;
+use kiln_compiler::runtime::{DeviceError, FaultListener};
 use kiln_compiler::target::Target;
 
 /// Settings of a [`Jit`](super::Jit): fields to read, and methods of the same names that set them.
@@ -32,6 +33,7 @@ use kiln_compiler::target::Target;
 ///     .isas(Isas::default())
 ///     .cache(CacheFolder::Off)
 ///     .observer(Arc::new(NoObserver))
+///     .on_fault(|fault| eprintln!("{fault}"))
 ///     .target(Target::Ptx(PtxTarget::for_sm(90)));
 /// assert!(options.specialize_facts && options.compile.line_info);
 /// ```
@@ -62,6 +64,8 @@ pub struct JitOptions {
     /// Looks on while kernels are compiled. A `Jit` with an observer keeps nothing on disk, since it is to see
     /// every stage of each kernel.
     pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
+    /// What is called with each fault of the device.
+    pub on_fault: Option<Arc<FaultListener>>,
 }
 
 impl fmt::Debug for JitOptions {
@@ -134,6 +138,16 @@ impl JitOptions {
     pub fn observer(self, observer: Arc<dyn StageObserver + Send + Sync>) -> JitOptions {
         JitOptions {
             observer: Some(observer),
+            ..self
+        }
+    }
+
+    /// Sets what is called with each fault of the device, as [`JitBuilder::on_fault`](super::JitBuilder::on_fault)
+    /// says.
+    #[must_use]
+    pub fn on_fault(self, listener: impl Fn(&DeviceError) + Send + Sync + 'static) -> JitOptions {
+        JitOptions {
+            on_fault: Some(Arc::new(listener)),
             ..self
         }
     }

@@ -219,7 +219,8 @@ impl Jit {
         observed: Option<&Observed<'_>>,
     ) -> Result<()> {
         outside_of_calls()?;
-        let (backend, info) = (self.0.device.backend(), &loaded.compiled.info);
+        let (device, info) = (&self.0.device, &loaded.compiled.info);
+        let (backend, code) = (device.backend(), loaded.code.as_ref());
         // Freed at the end; freeing waits for the launch that uses it.
         let held = match info.hidden.is_empty() {
             true => None,
@@ -234,8 +235,8 @@ impl Jit {
         let limit = self.0.options.time_limit;
         let mut launch = || {
             match stream.work() {
-                None => backend.launch(loaded.code.as_ref(), info, config, params, limit)?,
-                Some(work) => work.launch(loaded.code.as_ref(), info, config, params, limit)?,
+                None => device.told(backend.launch(code, info, config, params, limit))?,
+                Some(work) => device.told(work.launch(code, info, config, params, limit))?,
             }
             let number = stream.count();
             let note = |(uses, writes)| stream.note(uses, writes, number);

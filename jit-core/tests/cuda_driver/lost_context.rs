@@ -4,7 +4,10 @@
 //! whichever call fails, nothing panics and nothing leaks.
 
 use expect_test::expect;
+use kiln_jit_core::args;
 use kiln_jit_core::fault::FaultRecord;
+use kiln_jit_core::jit::Jit;
+use kiln_jit_core::runtime::Device;
 use kiln_jit_core::runtime::cuda::{CudaContext, DriverError};
 use std::sync::Arc;
 
@@ -24,7 +27,7 @@ fn fault_of_the_only_kernel() {
         &fake,
         context.synchronize(),
         expect![
-            "the CUDA context is unusable: cuCtxSynchronize returned CUDA_ERROR_ILLEGAL_ADDRESS (700: illegal memory access); kernel `saxpy` is the only one launched since the last synchronization. A kernel accessed memory it must not. Start the process again; run with bounds checks on to get the kernel's line"
+            "the CUDA context is unusable: cuCtxSynchronize returned CUDA_ERROR_ILLEGAL_ADDRESS (700: illegal memory access); kernel `saxpy` is the only one launched since the last synchronization. A kernel accessed memory it must not. Reset the device (`Jit::reset`) or start the process again; run with bounds checks on to get the kernel's line"
         ],
     );
 }
@@ -41,7 +44,7 @@ fn fault_of_one_of_several_kernels() {
         &fake,
         launch(&context, &sum, [1; 3], [1; 3], 0),
         expect![
-            "the CUDA context is unusable: cuLaunchKernel returned CUDA_ERROR_LAUNCH_FAILED (719: unspecified launch failure); kernel `saxpy` is the only one launched since the last synchronization. A kernel failed on the device. Start the process again; run with bounds checks on to find an invalid access"
+            "the CUDA context is unusable: cuLaunchKernel returned CUDA_ERROR_LAUNCH_FAILED (719: unspecified launch failure); kernel `saxpy` is the only one launched since the last synchronization. A kernel failed on the device. Reset the device (`Jit::reset`) or start the process again; run with bounds checks on to find an invalid access"
         ],
     );
 
@@ -55,7 +58,7 @@ fn fault_of_one_of_several_kernels() {
         &fake,
         context.default_stream().synchronize(),
         expect![
-            "the CUDA context is unusable: cuStreamSynchronize returned CUDA_ERROR_LAUNCH_FAILED (719: unspecified launch failure); kernel `sum` was launched last, other kernels were launched since the last synchronization: synchronize after each launch to find which one it was. A kernel failed on the device. Start the process again; run with bounds checks on to find an invalid access"
+            "the CUDA context is unusable: cuStreamSynchronize returned CUDA_ERROR_LAUNCH_FAILED (719: unspecified launch failure); kernel `sum` was launched last, other kernels were launched since the last synchronization: synchronize after each launch to find which one it was. A kernel failed on the device. Reset the device (`Jit::reset`) or start the process again; run with bounds checks on to find an invalid access"
         ],
     );
 }
@@ -72,7 +75,7 @@ fn stream_0_synchronization_clears_the_suspects() {
         &fake,
         context.synchronize(),
         expect![
-            "the CUDA context is unusable: cuCtxSynchronize returned unknown code (999: the driver has no description of it); no kernel was launched since the last synchronization. The device, another process or the driver caused it, not necessarily a kernel of yours. Check `nvidia-smi` and the system log, then start the process again"
+            "the CUDA context is unusable: cuCtxSynchronize returned unknown code (999: the driver has no description of it); no kernel was launched since the last synchronization. The device, another process or the driver caused it, not necessarily a kernel of yours. Check `nvidia-smi` and the system log, then reset the device (`Jit::reset`) or start the process again"
         ],
     );
 
@@ -164,22 +167,44 @@ fn forked_process() {
     }
     let fake = Fake::new();
     let context = context(&fake);
+    let jits = [
+        Jit::on(Device::cuda_of(fake.open().unwrap(), 0).unwrap()),
+        Jit::on(Device::cpu()),
+    ];
+    let mut buffers = jits.each_ref().map(|jit| jit.zeros::<u32>(4).unwrap());
+    let kernel = crate::hooked::put();
+    for (jit, x) in jits.iter().zip(&mut buffers) {
+        jit.launch(&kernel, 64, 32, args!(x, 7u32)).unwrap();
+        jit.synchronize().unwrap();
+    }
     fake.fail("cuCtxSynchronize", 1, 3);
-    // SAFETY: the child runs one call of the fake driver, whose lock nobody holds, and ends at once.
+    // SAFETY: the child makes calls that are refused before they reach the driver or take a lock, and ends at once.
     let child = unsafe { fork() };
     if child == 0 {
-        let forked = matches!(
+        let mut forked = matches!(
             context.synchronize(),
             Err(DriverError::ForkedProcess { parent, child }) if parent != child
         );
+        for (jit, mut x) in jits.into_iter().zip(buffers) {
+            let is_refused = |result: kiln_jit_core::error::Result<()>| {
+                result.is_err_and(|error| error.to_string().contains("its child"))
+            };
+            forked &= is_refused(jit.launch(&kernel, 64, 32, args!(&mut x, 7u32)))
+                && is_refused(x.to_vec().map(drop))
+                && is_refused(jit.synchronize())
+                && is_refused(jit.stream().and_then(|stream| stream.synchronize()))
+                && is_refused(jit.record().and_then(|event| event.synchronize()));
+        }
+        drop(context);
         // SAFETY: ends the child without running the parent's exit routines.
         unsafe { _exit(if forked { 42 } else { 1 }) };
     }
+    drop((jits, buffers));
     let mut status = 0;
     // SAFETY: `status` outlives the call; the child is ours.
     assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
     assert_eq!(status >> 8, 42);
-    // The plan was carried out in the child's copy; here the same code is an ordinary error.
+    // Nothing of it is left in the child; here the code that the driver gives there is an ordinary error.
     assert!(matches!(
         context.synchronize(),
         Err(DriverError::Other { .. })
@@ -226,7 +251,7 @@ fn scenario(fake: &Fake) -> Result<Arc<CudaContext>, DriverError> {
 }
 
 /// The calls that release something; a driver that fails one keeps the thing.
-const RELEASES: [&str; 6] = [
+pub(super) const RELEASES: [&str; 6] = [
     "cuMemFree_v2",
     "cuMemFreeHost",
     "cuModuleUnload",

@@ -148,14 +148,14 @@ pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _: c_int) -> Cod
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, _: c_int) -> Code {
+pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) -> Code {
     call("cuDevicePrimaryCtxRetain", false, |s| {
         if s.compute_mode == 2 {
             return 46;
         }
         s.retained += 1;
         // SAFETY: the caller's pointer is live.
-        unsafe { *context = CONTEXT };
+        unsafe { *context = CONTEXT + s.resets * 0x100 + device as usize };
         0
     })
 }
@@ -164,6 +164,14 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, _: c_int
 pub extern "C" fn cuDevicePrimaryCtxRelease_v2(_: c_int) -> Code {
     call("cuDevicePrimaryCtxRelease_v2", false, |s| {
         s.retained -= 1;
+        0
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxReset_v2(_: c_int) -> Code {
+    call("cuDevicePrimaryCtxReset_v2", false, |s| {
+        s.begin_anew();
         0
     })
 }

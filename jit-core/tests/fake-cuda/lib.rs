@@ -60,6 +60,8 @@ struct State {
     events: BTreeMap<Handle, bool>,
     order: order::Order,
     retained: i64,
+    /// How often a primary context was reset; the handles from before are nobody's.
+    resets: usize,
     next: Handle,
     /// Whether a kernel runs that does not end.
     busy: bool,
@@ -110,7 +112,7 @@ fn call(name: &str, needs_context: bool, body: impl FnOnce(&mut State) -> Code) 
         if needs_context && state.sticky != 0 {
             return state.sticky;
         }
-        if needs_context && CURRENT.get() != CONTEXT {
+        if needs_context && !state.is_context(CURRENT.get()) {
             return 201;
         }
         body(state)
@@ -118,6 +120,30 @@ fn call(name: &str, needs_context: bool, body: impl FnOnce(&mut State) -> Code) 
 }
 
 impl State {
+    /// Ends the primary contexts, with all that is in them.
+    fn begin_anew(&mut self) {
+        self.resets += 1;
+        self.sticky = 0;
+        let lazy = self.order.lazy;
+        self.order = order::Order::default();
+        self.order.lazy = lazy;
+        self.memory.clear();
+        self.lengths.clear();
+        self.pinned.clear();
+        self.modules.clear();
+        self.links.clear();
+        self.functions.clear();
+        self.globals.clear();
+        self.streams.clear();
+        self.events.clear();
+    }
+
+    /// Whether this is the primary context of a device.
+    fn is_context(&self, handle: usize) -> bool {
+        let first = CONTEXT + self.resets * 0x100;
+        (first..first + self.devices as usize).contains(&handle)
+    }
+
     fn handle(&mut self) -> Handle {
         self.next += 0x10;
         self.next

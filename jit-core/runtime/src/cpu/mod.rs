@@ -116,12 +116,13 @@ impl CpuDevice {
                 return address;
             }
         }
-        self.pool.settle();
+        self.pool.settle()?;
         alloc()
     }
 
     /// The time of a mark, if it is one of this device's.
     fn mine<'a>(&self, marker: &'a dyn Marker) -> Result<&'a Mutex<Option<Instant>>> {
+        self.pool.check_process()?;
         let mark = marker.as_any().downcast_ref::<Timestamp>();
         let mark = mark.filter(|mark| mark.device == self.info.id);
         mark.map(|mark| &*mark.at).ok_or(DeviceError::ForeignEvent)
@@ -276,6 +277,9 @@ impl Backend for CpuDevice {
     }
 
     fn free(&self, address: u64, bytes: usize) {
+        if self.pool.check_process().is_err() {
+            return;
+        }
         // The memory stays while launches made before may reach it. Whoever drops it does not wait for
         // them, as one may never end.
         self.leaving.fetch_add(bytes, Ordering::Relaxed);
@@ -287,7 +291,7 @@ impl Backend for CpuDevice {
     }
 
     fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {
-        self.pool.settle();
+        self.pool.settle()?;
         self.memory.with(address, bytes.len(), |to| {
             // SAFETY: `to` is valid for that many bytes of device memory, which no Rust reference
             // points into.
@@ -296,7 +300,7 @@ impl Backend for CpuDevice {
     }
 
     fn download(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
-        self.pool.settle();
+        self.pool.settle()?;
         let count = bytes.len();
         self.memory.with(address, count, |from| {
             // SAFETY: `from` is valid for that many bytes of device memory. Bytes that came from
@@ -306,14 +310,14 @@ impl Backend for CpuDevice {
     }
 
     fn clear(&self, address: u64, bytes: usize) -> Result<()> {
-        self.pool.settle();
+        self.pool.settle()?;
         // SAFETY: the pointer is valid for that many bytes of device memory.
         self.memory
             .with(address, bytes, |to| unsafe { to.write_bytes(0, bytes) })
     }
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
-        self.pool.settle();
+        self.pool.settle()?;
         let from = self.memory.with(from, bytes, |from| from)?;
         self.memory.with(to, bytes, |to| {
             // SAFETY: both are valid for that many bytes of device memory, which whoever copies has borrowed, and do
@@ -386,22 +390,24 @@ impl Backend for CpuDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.pool.settle();
+        self.pool.settle()?;
         self.failures.take_first().map_or(Ok(()), Err)
     }
 
     fn synchronize_memory(&self, address: u64, bytes: usize) -> Result<()> {
-        self.pool.settle();
+        self.pool.settle()?;
         let end = address.saturating_add(bytes as u64);
         self.failures.take_of(address..end).map_or(Ok(()), Err)
     }
 
     fn cancel(&self) -> Result<()> {
+        self.pool.check_process()?;
         self.pool.cancel();
         Ok(())
     }
 
     fn mark(&self) -> Result<Box<dyn Marker>> {
+        self.pool.check_process()?;
         Ok(Box::new(Timestamp {
             device: self.info.id,
             at: self.pool.mark(),
@@ -424,6 +430,7 @@ impl Backend for CpuDevice {
     }
 
     fn is_done(&self) -> Result<bool> {
+        self.pool.check_process()?;
         Ok(self.pool.is_idle())
     }
 

@@ -28,6 +28,7 @@ use super::memory::Allocation;
 use super::watch::Watch;
 use super::{meaning, stack};
 use crate::error::{DeviceError, Result};
+use crate::forked::Process;
 
 /// Below this many nanoseconds a launch is not worth waking a worker for.
 const SHORT: u64 = 20_000;
@@ -358,6 +359,7 @@ pub(super) struct Pool {
     /// Stack of a worker.
     stack_bytes: usize,
     workers: Mutex<Vec<JoinHandle<()>>>,
+    process: Process,
 }
 
 impl Pool {
@@ -378,11 +380,13 @@ impl Pool {
             threads,
             stack_bytes: stack::WORKER,
             workers: Mutex::default(),
+            process: Process::this(),
         }
     }
 
     /// Puts a launch at the end of the queue, or runs it if it is short and nothing is ahead.
     pub(super) fn launch(&self, run: Run) -> Result<()> {
+        self.check_process()?;
         if run.limit.is_some() {
             self.shared.watch.start()?;
         }
@@ -416,6 +420,7 @@ impl Pool {
         limit: Option<Duration>,
         work: impl FnOnce() -> R,
     ) -> Result<R> {
+        self.check_process()?;
         if limit.is_some() {
             self.shared.watch.start()?;
         }
@@ -466,12 +471,26 @@ impl Pool {
         Ok(())
     }
 
+    /// Refuses a child of the process, in which the workers are not, and may have left anything locked.
+    pub(super) fn check_process(&self) -> Result<()> {
+        match self.process.is_parent() {
+            false => Ok(()),
+            true => Err(DeviceError::ForkedProcess {
+                device: "a CPU device".to_owned(),
+                parent: self.process.id(),
+                child: std::process::id(),
+            }),
+        }
+    }
+
     /// Waits until everything is done.
-    pub(super) fn settle(&self) {
+    pub(super) fn settle(&self) -> Result<()> {
+        self.check_process()?;
         let mut state = self.shared.state.lock();
         while !state.is_idle() {
             self.shared.done.wait(&mut state);
         }
+        Ok(())
     }
 
     /// Notes the time when everything launched so far is done.
@@ -493,6 +512,7 @@ impl Pool {
 
     /// Has a worker do something when everything launched so far is done; what is launched later waits for it.
     pub(super) fn call(&self, call: Box<dyn FnOnce() + Send>) -> Result<()> {
+        self.check_process()?;
         // Before it is queued, as nobody else could do it.
         self.start_workers()?;
         let mut state = self.shared.state.lock();
@@ -522,8 +542,11 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         // Nobody can see any more what its launches do: no buffer is left.
+        if self.check_process().is_err() {
+            return;
+        }
         self.cancel();
-        self.settle();
+        let _ = self.settle();
         self.shared.end.store(true, Ordering::Release);
         drop(self.shared.state.lock());
         self.shared.work.notify_all();
@@ -741,7 +764,7 @@ mod tests {
         // The other thread's own attempt to start one works.
         pool.stack_bytes = stack::WORKER;
         pool.start_workers().expect("a worker");
-        pool.settle();
+        pool.settle().expect("this process");
         assert_eq!(other.done.load(Ordering::Acquire), 2);
         pool.wait_for(&mark);
     }
@@ -756,7 +779,7 @@ mod tests {
         let mark = pool.mark();
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| {
-                pool.settle();
+                pool.settle().expect("this process");
                 pool.wait_for(&mark);
             });
             pool.shared.take_back(&taken_back);
@@ -778,7 +801,7 @@ mod tests {
         pool.shared.state.lock().queue.push_back(queued);
         pool.cancel();
         pool.start_workers().expect("a worker");
-        pool.settle();
+        pool.settle().expect("this process");
         assert!(
             told.lock().contains("kernel `nothing` was cancelled"),
             "{}",

@@ -6,6 +6,7 @@
 //! the process in an inconsistent state").
 
 mod adopted;
+mod reset;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +25,7 @@ use super::recent::RecentLaunches;
 use super::stream::StreamHandle;
 use super::table::{Code, Table};
 use super::waiting::Waiting;
+use crate::forked::Process;
 
 /// A device's primary context, retained for as long as this object lives.
 ///
@@ -38,7 +40,9 @@ pub struct CudaContext {
     adopted: Option<u32>,
     info: DeviceInfo,
     poison: OnceLock<Arc<PoisonCause>>,
-    process: u32,
+    process: Process,
+    /// Whether the primary context was begun anew, so that all of this is lost.
+    was_reset: AtomicBool,
     /// Live allocations: first address, length in bytes.
     pub(super) allocations: Mutex<BTreeMap<u64, u64>>,
     pub(super) recent: RecentLaunches,
@@ -106,7 +110,8 @@ impl CudaContext {
             adopted,
             info,
             poison: OnceLock::new(),
-            process: std::process::id(),
+            process: Process::this(),
+            was_reset: AtomicBool::new(false),
             allocations: Mutex::new(BTreeMap::new()),
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
@@ -154,7 +159,10 @@ impl CudaContext {
     pub(super) fn enter(&self) -> Result<&'static Table, DriverError> {
         let table = &self.driver.table;
         if let Some(first) = self.poison.get() {
-            return Err(refusal(first));
+            return Err(self.refusal(first));
+        }
+        if self.process.is_parent() {
+            return Err(self.forked());
         }
         // Reading the current context is a read of thread-local memory in the driver, cheaper than
         // setting it; and other code of the thread may change it, so it is read each time.
@@ -192,10 +200,8 @@ impl CudaContext {
         }
         match code {
             2 => self.out_of_memory(call, 0),
-            3 if self.process != std::process::id() => DriverError::ForkedProcess {
-                parent: self.process,
-                child: std::process::id(),
-            },
+            // Where the system does not say that a child begins.
+            3 if self.process.id() != std::process::id() => self.forked(),
             _ => DriverError::Other {
                 call,
                 code: self.driver.describe(code),
@@ -213,13 +219,40 @@ impl CudaContext {
                 several_kernels,
             })
         });
-        refusal(first)
+        self.refusal(first)
+    }
+
+    /// The error for every use of a poisoned context.
+    #[cold]
+    fn refusal(&self, first: &Arc<PoisonCause>) -> DriverError {
+        match self.was_reset.load(Relaxed) {
+            true => DriverError::Reset {
+                ordinal: self.info.ordinal,
+            },
+            false => DriverError::Poisoned {
+                first: Arc::clone(first),
+            },
+        }
+    }
+
+    /// The error for every use in a child of the process.
+    #[cold]
+    fn forked(&self) -> DriverError {
+        DriverError::ForkedProcess {
+            parent: self.process.id(),
+            child: std::process::id(),
+        }
     }
 
     /// Runs a release of a handle or of memory: nothing at all on a poisoned context, and without
     /// an error, since there is nobody to tell while dropping.
     pub(super) fn release(&self, call: &'static str, free: impl FnOnce(&'static Table) -> Code) {
-        if let Ok(table) = self.enter() {
+        // What the driver refuses once is tried again: it is the only time.
+        let table = self.enter().or_else(|error| match error.is_loss() {
+            true => Err(error),
+            false => self.enter(),
+        });
+        if let Ok(table) = table {
             let code = free(table);
             if is_fatal(code) {
                 self.poison_with(call, code);
@@ -236,8 +269,8 @@ impl CudaContext {
 impl Drop for CudaContext {
     fn drop(&mut self) {
         let table = &self.driver.table;
-        if self.is_overdue() {
-            // Whatever is released here would wait for a kernel that may never end.
+        if self.process.is_parent() || self.is_overdue() {
+            // It is the parent's; or whatever is released here would wait for a kernel that may never end.
             return;
         }
         let mut previous: sys::CUcontext = ptr::null_mut();
@@ -254,14 +287,6 @@ impl Drop for CudaContext {
             // SAFETY: retained once in `with_driver`, released once here.
             let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
         }
-    }
-}
-
-/// The error for every use of a poisoned context.
-#[cold]
-fn refusal(first: &Arc<PoisonCause>) -> DriverError {
-    DriverError::Poisoned {
-        first: Arc::clone(first),
     }
 }
 

@@ -16,6 +16,7 @@ use kiln_ir::environment::Environment;
 
 use super::error::{DriverError, ErrorCode};
 use super::table::{Code, Table};
+use crate::forked::Process;
 
 /// The oldest driver accepted, as `cuDriverGetVersion` counts: CUDA 11.8, the first that accepts
 /// PTX 7.8, which is the oldest PTX that [`kiln_ir::target::PtxTarget::for_sm`] chooses.
@@ -53,6 +54,7 @@ pub struct Driver {
     library: String,
     version: u32,
     visible_devices: Option<String>,
+    process: Process,
 }
 
 impl fmt::Debug for Driver {
@@ -103,6 +105,7 @@ impl Driver {
             library: name,
             version: 0,
             visible_devices: settings.visible_devices.clone(),
+            process: Process::this(),
         };
         driver.version = driver.query_version()?;
         if driver.version < MIN_DRIVER_VERSION {
@@ -129,8 +132,14 @@ impl Driver {
     /// Number of devices that the process may use.
     ///
     /// # Errors
-    /// [`DriverError::NoDevice`] when there is none, or [`DriverError::Other`].
+    /// [`DriverError::NoDevice`] when there is none, [`DriverError::ForkedProcess`], or [`DriverError::Other`].
     pub fn device_count(&self) -> Result<u32, DriverError> {
+        if self.process.is_parent() {
+            return Err(DriverError::ForkedProcess {
+                parent: self.process.id(),
+                child: std::process::id(),
+            });
+        }
         let mut count: c_int = 0;
         // SAFETY: `count` outlives the call.
         let code = unsafe { (self.table.cuDeviceGetCount)(&mut count) };

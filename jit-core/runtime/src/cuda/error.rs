@@ -304,6 +304,24 @@ pub enum DriverError {
         /// The first cause.
         first: Arc<PoisonCause>,
     },
+    /// Something of a context that was begun anew since.
+    #[error("{}", error_text!(
+        "CUDA device {ordinal} was reset since this was made, and it is lost: make it again with the `Jit` that \
+         `Jit::reset` gave"
+    ))]
+    Reset {
+        /// The device's number.
+        ordinal: u32,
+    },
+    /// A context that other code has made cannot be begun anew here.
+    #[error("{}", error_text!(
+        "the context on CUDA device {ordinal} was adopted, and is not Kiln's to reset: have the code that made it \
+         destroy it, make another, and adopt that"
+    ))]
+    NotToReset {
+        /// The device's number.
+        ordinal: u32,
+    },
     /// Any other code.
     #[error("{}", error_text!("{call} failed: {code}. {}", advice(code.code)))]
     Other {
@@ -315,6 +333,14 @@ pub enum DriverError {
 }
 
 debug_as_text!(DriverError);
+
+impl DriverError {
+    /// Whether all that was made on the device is lost.
+    pub(crate) fn is_loss(&self) -> bool {
+        use DriverError::{ForkedProcess, Poisoned, Reset};
+        matches!(self, Poisoned { .. } | Reset { .. } | ForkedProcess { .. })
+    }
+}
 
 /// A CUDA version number: 12080 prints as 12.8.
 struct CudaVersion(u32);
@@ -375,21 +401,26 @@ fn poison_advice(code: u32) -> &'static str {
     match code {
         4 => "The driver is shutting down because the process exits: drop devices before that",
         700 | 716 | 717 => {
-            "A kernel accessed memory it must not. Start the process again; run with bounds \
-             checks on to get the kernel's line"
+            "A kernel accessed memory it must not. Reset the device (`Jit::reset`) or start the \
+             process again; run with bounds checks on to get the kernel's line"
         }
         702 => {
-            "A kernel ran longer than the watchdog of a display GPU allows. Start the process \
-             again, and split the kernel or use a GPU without a display"
+            "A kernel ran longer than the watchdog of a display GPU allows. Reset the device \
+             (`Jit::reset`) or start the process again, and split the kernel or use a GPU without \
+             a display"
         }
-        710 => "A device-side assertion failed. Start the process again",
+        710 => {
+            "A device-side assertion failed. Reset the device (`Jit::reset`) or start the process \
+             again"
+        }
         714 | 715 | 718 | 719 | 721 => {
-            "A kernel failed on the device. Start the process again; run with bounds checks on to \
-             find an invalid access"
+            "A kernel failed on the device. Reset the device (`Jit::reset`) or start the process \
+             again; run with bounds checks on to find an invalid access"
         }
         _ => {
             "The device, another process or the driver caused it, not necessarily a kernel of \
-             yours. Check `nvidia-smi` and the system log, then start the process again"
+             yours. Check `nvidia-smi` and the system log, then reset the device (`Jit::reset`) or \
+             start the process again"
         }
     }
 }

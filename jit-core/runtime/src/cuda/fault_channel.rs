@@ -115,7 +115,8 @@ impl FaultBuffers {
     fn take(&self, context: &CudaContext, stream: StreamHandle) -> Option<FaultRecord> {
         let record = self.record.lock();
         let pointer = record.0;
-        if pointer.is_null() {
+        // With the context goes its memory of the host.
+        if pointer.is_null() || context.was_reset() {
             return None;
         }
         // SAFETY: pinned memory of a record's size and alignment, live until drop; volatile since

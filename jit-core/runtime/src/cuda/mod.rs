@@ -23,10 +23,10 @@
 //! # Asynchronous errors
 //!
 //! A kernel that accesses an illegal address leaves the context unusable for good: the driver
-//! returns the same error from every later call, and only a new process recovers. The first such
+//! returns the same error from every later call. The first such
 //! code *poisons* the [`CudaContext`]: that call and all later ones return
 //! [`DriverError::Poisoned`] with the first cause, without calling the driver again, and dropping
-//! handles does nothing.
+//! handles does nothing. A new process recovers, or [`CudaContext::reset`], where the driver allows it.
 
 mod context;
 mod device;

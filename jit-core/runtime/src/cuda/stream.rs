@@ -317,10 +317,14 @@ impl CudaStream {
     /// Waits for a copy without a limit: the host's memory is the copy's until then.
     fn copied(&self, call: &'static str, code: u32) -> Result<(), DriverError> {
         self.context.check(call, code)?;
-        let table = self.context.enter()?;
-        // SAFETY: the stream is live and of the current context.
-        let code = unsafe { (table.cuStreamSynchronize)(self.raw()) };
-        self.context.check("cuStreamSynchronize", code)
+        let wait = || {
+            let table = self.context.enter()?;
+            // SAFETY: the stream is live and of the current context.
+            let code = unsafe { (table.cuStreamSynchronize)(self.raw()) };
+            self.context.check("cuStreamSynchronize", code)
+        };
+        // Whatever the driver refuses, the host's memory is not given back under the copy.
+        wait().inspect_err(|_| drop(wait()))
     }
 
     /// Calls this on a thread of the driver's when the stream's work is done; later work waits until
@@ -336,11 +340,13 @@ impl CudaStream {
         let data = Box::into_raw(Box::new(call));
         // SAFETY: the stream is live; `data` is the function's, which frees it.
         let code = unsafe { (table.cuLaunchHostFunc)(self.raw(), Some(run), data.cast()) };
-        if code != 0 {
+        // Before anything is dropped, which may ask the driver for something, too.
+        let called = self.context.check("cuLaunchHostFunc", code);
+        if called.is_err() {
             // SAFETY: a call that the driver has refused is not made, so that the box is ours.
             drop(unsafe { Box::from_raw(data) });
         }
-        self.context.check("cuLaunchHostFunc", code)
+        called
     }
 
     /// Makes later work of this stream wait for the event, without waiting here.

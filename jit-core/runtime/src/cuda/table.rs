@@ -60,6 +60,7 @@ driver_table! {
         fn cuDeviceTotalMem_v2(*mut usize, sys::CUdevice);
         fn cuDevicePrimaryCtxRetain(*mut sys::CUcontext, sys::CUdevice);
         fn cuDevicePrimaryCtxRelease_v2(sys::CUdevice);
+        fn cuDevicePrimaryCtxReset_v2(sys::CUdevice);
         fn cuCtxGetCurrent(*mut sys::CUcontext);
         fn cuCtxSetCurrent(sys::CUcontext);
         fn cuCtxSynchronize();

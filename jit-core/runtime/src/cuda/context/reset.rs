@@ -1,0 +1,49 @@
+//! A device that works again after an error that lasts: its primary context is begun anew.
+//!
+//! What was made in the context that was is lost, and says so: the old [`CudaContext`] is refused every use, as after
+//! the error, so that no address and no handle of it reaches the driver again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::CudaContext;
+use crate::cuda::error::DriverError;
+
+impl CudaContext {
+    /// Whether the primary context was begun anew, so that what was made of this is lost.
+    pub fn was_reset(&self) -> bool {
+        self.was_reset.load(Relaxed)
+    }
+
+    /// Begins the device's primary context anew (`cuDevicePrimaryCtxReset`). From here on every use of this one is
+    /// [`DriverError::Reset`]; dropping what was made of it calls nobody.
+    ///
+    /// # Safety
+    /// Nothing else uses the primary context: no other thread is in a call to this device, and no other code in the
+    /// process (cudarc, cust, a CUDA library) has anything in it.
+    ///
+    /// # Errors
+    /// [`DriverError::NotToReset`] for a context that was [adopted](CudaContext::adopt); a driver that does not reset
+    /// the context, or after whose reset the device is as unusable as before.
+    pub unsafe fn reset(&self) -> Result<Arc<CudaContext>, DriverError> {
+        let ordinal = self.info.ordinal;
+        if self.adopted.is_some() {
+            return Err(DriverError::NotToReset { ordinal });
+        }
+        if self.process.is_parent() {
+            return Err(self.forked());
+        }
+        // Nobody enters from here on. What ends a context that has no error of its own is its end.
+        if self.poison.get().is_none() {
+            self.poison_with("cuDevicePrimaryCtxReset", 709);
+        }
+        let table = &self.driver.table;
+        // SAFETY: the caller promises that nobody uses what this ends.
+        let code = unsafe { (table.cuDevicePrimaryCtxReset_v2)(self.device) };
+        self.driver.check("cuDevicePrimaryCtxReset", code)?;
+        self.was_reset.store(true, Relaxed);
+        // SAFETY: retained once in `with_driver`; a poisoned context is not released when it is dropped.
+        let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
+        CudaContext::with_driver(self.driver, ordinal)
+    }
+}

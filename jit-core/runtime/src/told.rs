@@ -1,0 +1,76 @@
+//! Who is told of faults besides whoever waits: what a program asks to be called with.
+//!
+//! A fault is an error of the next call that waits for what has it. Whoever listens is called in that call, before it
+//! returns, in its thread; once for each fault, and once when the device is lost, which every later call says.
+
+use std::cell::Cell;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+use crate::device::Device;
+use crate::error::{DeviceError, Result};
+
+/// What is called with a fault.
+pub type FaultListener = dyn Fn(&DeviceError) + Send + Sync;
+
+/// Who listens to a device.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    list: Mutex<Vec<Weak<FaultListener>>>,
+    /// Whether they were told that the device is lost.
+    told_of_loss: AtomicBool,
+}
+
+thread_local! {
+    /// Whether this thread is in a listener.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Telling;
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        TELLING.set(false);
+    }
+}
+
+impl Device {
+    /// Calls this with each fault that a call on this device is told, for as long as it lives.
+    pub fn on_fault(&self, listener: Weak<FaultListener>) {
+        let mut list = self.listeners().list.lock();
+        list.retain(|known| known.strong_count() > 0);
+        list.push(listener);
+    }
+
+    /// Tells those who listen of a fault, before a call returns it. Nothing may be locked.
+    #[inline]
+    pub fn told<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.tell(error);
+        }
+        result
+    }
+
+    #[cold]
+    fn tell(&self, error: &DeviceError) {
+        let listeners = self.listeners();
+        let is_first = || !error.is_loss() || !listeners.told_of_loss.swap(true, Relaxed);
+        // What a listener does itself it is not told.
+        if !error.is_fault() || TELLING.get() || !is_first() {
+            return;
+        }
+        let list: Vec<_> = listeners
+            .list
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        TELLING.set(true);
+        let _telling = Telling;
+        for listener in list {
+            listener(error);
+        }
+    }
+}
