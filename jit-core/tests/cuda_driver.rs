@@ -3,7 +3,7 @@
 //! Covers loading, contexts, memory, modules, launches and streams, and what each error says.
 //! `reset` covers devices begun anew after such an error, and who is told of faults;
 //! `lost_context` covers errors that end a context, failures at every single call, and the fault
-//! channel.
+//! channel; `scenarios` failures at every call of programs that use a `Jit`.
 
 #[path = "counting.rs"]
 mod counting;
@@ -23,6 +23,8 @@ mod lost_context;
 mod order;
 #[path = "cuda_driver/reset.rs"]
 mod reset;
+#[path = "cuda_driver/scenarios.rs"]
+mod scenarios;
 #[path = "cuda_driver/waiting.rs"]
 mod waiting;
 
