@@ -21,6 +21,13 @@ pub struct Function(sys::CUfunction);
 // SAFETY: any thread may launch a function of the driver's (CUDA Driver API, "Execution Control").
 unsafe impl Sync for Function {}
 
+impl Function {
+    /// The driver's own name for it.
+    pub fn raw(self) -> sys::CUfunction {
+        self.0
+    }
+}
+
 /// A context, which each thread makes current before it calls the driver itself.
 #[derive(Copy, Clone)]
 pub struct Context(sys::CUcontext);

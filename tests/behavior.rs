@@ -12,6 +12,7 @@ mod errors;
 mod foreign;
 mod front_ends;
 mod globals;
+mod graphs;
 mod growth;
 mod hooks;
 mod macros;

@@ -9,6 +9,8 @@
 mod counting;
 #[path = "fake-cuda/loading.rs"]
 mod fake;
+#[path = "cuda_driver/graphs.rs"]
+mod graphs;
 #[path = "cuda_driver/hooked.rs"]
 mod hooked;
 #[path = "cuda_driver/kept.rs"]

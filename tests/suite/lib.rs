@@ -20,6 +20,7 @@ mod control;
 mod extensions;
 mod faults;
 pub mod files;
+mod graphs;
 mod launching;
 mod math;
 mod memory;
@@ -105,6 +106,7 @@ pub fn cases() -> Vec<Case> {
         memory::CASES,
         memory_model::CASES,
         faults::CASES,
+        graphs::CASES,
         launching::CASES,
         streams::CASES,
         parts::CASES,

@@ -6,6 +6,7 @@
 //! [view](crate::view), which is a list of arguments.
 
 mod signature;
+mod slots;
 
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -19,6 +20,9 @@ use crate::value::{KernelType, KernelValue, value_bytes, value_words};
 use crate::view::{KernelView, ToKernel};
 use signature::Passed;
 pub use signature::{ArgFacts, ArgSignature, Unfit};
+pub use slots::{GraphSample, GraphSamples, ReadSlot, Slot, SlotMut, ValueSlot};
+#[doc(hidden)]
+pub use slots::{Place, Sample, Tag, bytes_of_value};
 
 /// One argument of a launch. What is made of `&mut Buffer` is that borrow, and as little as a borrow can
 /// there be two of it: two parameters would write one buffer, each as if it were alone.
@@ -102,6 +106,18 @@ pub enum Owned<'a> {
 }
 
 impl Payload<'_> {
+    /// All bytes of a value, with what follows in its last word; `None` if it is none.
+    #[doc(hidden)]
+    pub fn whole(&self) -> Option<SmallVec<[u8; 16]>> {
+        match self {
+            Payload::Owned(owned) => match &**owned {
+                Owned::Bytes(bytes) => Some(SmallVec::from_slice(bytes)),
+                Owned::Parts(_) | Owned::OutOfRange(_) => None,
+            },
+            _ => self.bytes(16),
+        }
+    }
+
     /// The first bytes of a value, as it lies in memory. `None` if there are not so many, or it is none.
     #[doc(hidden)]
     pub fn bytes(&self, count: usize) -> Option<SmallVec<[u8; 16]>> {

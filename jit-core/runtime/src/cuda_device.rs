@@ -17,11 +17,13 @@ use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
+use super::cuda_graph::DeviceGraph;
 use super::cuda_stream::BesideStream;
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Reset};
 use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
+use crate::graph::{BackendGraph, Step};
 use crate::stream::{BackendStream, HostCall, StreamOptions};
 
 /// Static and dynamic shared memory a block gets without opting in, in bytes (CUDA guide,
@@ -356,6 +358,14 @@ impl Backend for CudaDevice {
         Some(self.stream.handle().as_raw())
     }
 
+    fn create_graph(
+        &self,
+        steps: &[Step<'_>],
+        after: &[Vec<usize>],
+    ) -> Result<Option<Box<dyn BackendGraph>>> {
+        DeviceGraph::create(&self.context, steps, after)
+    }
+
     fn wait_for(&self, stream: &dyn BackendStream) -> Result<()> {
         BesideStream::of(stream)?.precede(&self.stream)
     }
@@ -373,6 +383,16 @@ impl Backend for CudaDevice {
     }
 }
 
+/// The function that code of this backend is.
+pub(super) fn function_of(code: &dyn LoadedCode) -> Result<&CudaFunction> {
+    match code.as_any().downcast_ref::<Loaded>() {
+        Some(loaded) => Ok(&loaded.function),
+        None => Err(DeviceError::Internal(
+            "a kernel of another backend reached the CUDA device",
+        )),
+    }
+}
+
 /// Launches in a stream, whose launches tell faults in this channel.
 pub(super) fn launch_in(
     context: &CudaContext,
@@ -384,11 +404,7 @@ pub(super) fn launch_in(
     limit: Option<Duration>,
 ) -> Result<()> {
     context.set_wait_limit(limit);
-    let Some(Loaded { function, .. }) = code.as_any().downcast_ref::<Loaded>() else {
-        return Err(DeviceError::Internal(
-            "a kernel of another backend reached the CUDA device",
-        ));
-    };
+    let function = function_of(code)?;
     args.put_fault_channel(DeviceAddress(channel));
     let (grid, block) = (config.grid.to_array(), config.block.to_array());
     // SAFETY: the arguments have the kernel's parameter layout. Buffers behind addresses live at least until they are

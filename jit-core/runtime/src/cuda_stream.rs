@@ -16,7 +16,7 @@ use kiln_ir::launch::LaunchConfig;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
-use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults};
+use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults, StreamHandle};
 use super::cuda_device::{LoadedKernels, event_of, launch_in, mark_in};
 use super::device::{LoadedCode, Marker};
 use crate::adopted::LentStream;
@@ -85,6 +85,11 @@ impl BesideStream {
         stream.ok_or(DeviceError::Internal(
             "a stream of another backend reached the CUDA device",
         ))
+    }
+
+    /// The stream, and the fault channel of what is launched to it.
+    pub(super) fn where_faults_go(&self) -> (StreamHandle, u64) {
+        (self.stream.handle(), self.faults.address())
     }
 
     /// Makes later work of another stream wait for what this one was given so far.

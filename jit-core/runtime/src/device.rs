@@ -21,6 +21,7 @@ use super::cuda_device::CudaDevice;
 use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
+use crate::graph::{BackendGraph, Step};
 use crate::later::HostMemory;
 use crate::order::{Streams, Uses};
 use crate::stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};
@@ -285,6 +286,15 @@ pub trait Backend: Send + Sync {
     /// default stream.
     fn raw_stream(&self) -> Option<*mut c_void> {
         None
+    }
+    /// Makes a graph of steps, each behind those whose numbers `after` has for it. `None`: the device has none, and
+    /// the steps are done one after the other.
+    fn create_graph(
+        &self,
+        _steps: &[Step<'_>],
+        _after: &[Vec<usize>],
+    ) -> Result<Option<Box<dyn BackendGraph>>> {
+        Ok(None)
     }
     /// Makes later work of the device's own stream wait for what another was given so far. Only who creates streams
     /// is asked.

@@ -8,9 +8,10 @@
 //! | `device` | the trait of backends, and the handle of a device |
 //! | `adopted` | streams of other code |
 //! | `code_facts` | what a device says of code that it has loaded |
-//! | `cuda`, `cuda_device`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
+//! | `cuda`, `cuda_device`, `cuda_graph`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
+//! | `graph` | work that is described once and handed to a device again and again |
 //! | `later` | copies that nobody waits for, and the host's memory that they have |
 //! | `order` | how streams order themselves by what they use |
 //! | `forked` | devices in a child of the process that opened them |
@@ -23,10 +24,12 @@ mod code_facts;
 mod cpu;
 pub mod cuda;
 mod cuda_device;
+mod cuda_graph;
 mod cuda_stream;
 mod device;
 mod error;
 mod forked;
+mod graph;
 mod later;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
@@ -39,6 +42,7 @@ pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Reset};
 pub use error::DeviceError;
+pub use graph::{BackendGraph, Step};
 pub use kiln_ir::block_order::BlockOrder;
 pub use later::{HostMemory, Pending};
 #[cfg(feature = "gpu-on-host")]

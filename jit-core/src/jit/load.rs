@@ -6,12 +6,12 @@ use super::Jit;
 use crate::cache::{
     CacheKey, Consts, Launched, LoadedKernel, ReadyLaunch, Signatures, Specialized,
 };
-use kiln_compiler::args::{Arg, Converted};
+use kiln_compiler::args::{Arg, Converted, Tag};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{CompiledKernel, KernelInfo};
 use kiln_compiler::compile::{Compiler, NoObserver, StageObserver, failed};
 use kiln_compiler::definition::{Fingerprint, Snapshot};
-use kiln_compiler::error::{CompileError, Error, Result};
+use kiln_compiler::error::{CompileError, Error, GraphError, Result};
 use kiln_compiler::hook::{HookContext, HookError, HookErrorKind, HookPoint, at};
 use kiln_compiler::job::{CompileJob, KernelIdentity, LegalJob};
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError, check_config};
@@ -312,12 +312,16 @@ impl Jit {
         })
     }
 
-    fn convert_one<'a>(
+    pub(super) fn convert_one<'a>(
         &self,
         name: String,
         position: usize,
         value: &'a (dyn std::any::Any + Send + Sync),
     ) -> Result<Arg<'a>> {
+        if Tag::of(value).is_some() {
+            let kernel = name;
+            return Err(GraphError::NotRecorded { kernel, position }.into());
+        }
         let mut converted = None;
         self.0
             .hooks

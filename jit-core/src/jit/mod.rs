@@ -8,6 +8,7 @@
 //! ```
 
 mod builder;
+mod graph;
 mod hidden;
 mod kept;
 mod load;
@@ -25,6 +26,7 @@ use crate::cache::{
 };
 use crate::inspect::{Inspection, Recorder};
 pub use builder::JitBuilder;
+pub use graph::{Graph, Recording};
 use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::error::Result;

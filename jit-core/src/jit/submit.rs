@@ -12,7 +12,7 @@ use kiln_compiler::abi::{LaunchArgs, LaunchBlock, ParamKind};
 use kiln_compiler::args::{Arg, OutOfRange, Owned, Payload};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::compile::failed;
-use kiln_compiler::error::{Error, Result};
+use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::hook::{Hook, HookError, LaunchEvent, Observed, at};
 use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
 use kiln_compiler::runtime::{Buffer, Uses, outside_of_calls};
@@ -166,7 +166,7 @@ impl Jit {
     /// Packs an argument that is neither a number nor a slice of this device, which few are: what each launch goes
     /// through stays short.
     #[cold]
-    fn pack_other(
+    pub(super) fn pack_other(
         &self,
         info: &KernelInfo,
         position: usize,
@@ -176,6 +176,11 @@ impl Jit {
     ) -> Result<()> {
         if arg.device().is_some_and(|owner| owner != self.0.id) {
             return Err(foreign_buffer(info, position, arg, self).into());
+        }
+        // A slot has the signature of what it stands for, by which code is found.
+        if let Payload::Host(_) = arg.payload() {
+            let kernel = info.name.clone();
+            return Err(GraphError::NotRecorded { kernel, position }.into());
         }
         const NO_SLOT: Error = Error::Internal("an argument that binding accepted has no slot");
         if let Payload::Owned(owned) = arg.payload()

@@ -14,6 +14,7 @@
 
 mod control;
 mod devices;
+mod graphs;
 mod launches;
 mod memory;
 mod modules;
@@ -59,6 +60,7 @@ struct State {
     streams: BTreeSet<Handle>,
     events: BTreeMap<Handle, bool>,
     order: order::Order,
+    graphs: graphs::Graphs,
     retained: i64,
     /// How often a primary context was reset; the handles from before are nobody's.
     resets: usize,

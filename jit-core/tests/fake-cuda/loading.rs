@@ -228,6 +228,23 @@ impl Fake {
         out
     }
 
+    /// Graphs and executable graphs that there are, nodes that were set anew, launches.
+    pub(crate) fn graphs(&self) -> [u64; 4] {
+        let mut out = [0u64; 4];
+        self.function::<extern "C" fn(*mut [u64; 4])>("fake_graphs")(&mut out);
+        out
+    }
+
+    /// The numbers of a node of the last launch of a graph: of a kernel the function, grid, block, shared bytes, and
+    /// parameters.
+    pub(crate) fn graph_node(&self, at: usize) -> Vec<u64> {
+        let mut out = [0u64; 64];
+        type Node = extern "C" fn(usize, *mut u64, usize) -> usize;
+        let node = self.function::<Node>("fake_graph_node");
+        let count = node(at, out.as_mut_ptr(), out.len());
+        out[..count].to_vec()
+    }
+
     /// Grid, block, shared bytes, first parameter.
     pub(crate) fn last_launch(&self) -> [u64; 8] {
         let mut out = [0u64; 8];

@@ -102,6 +102,30 @@ impl Order {
         self.clocks.insert(stream, clock);
     }
 
+    /// A launch of a graph: nodes as handle, what each comes after, and what it accesses. All are behind the work of the
+    /// stream and behind this clock, and what comes back is behind all.
+    pub(crate) fn graph(
+        &mut self,
+        stream: Handle,
+        last: &Clock,
+        nodes: &[(Handle, Vec<Handle>, Vec<(u64, bool)>)],
+    ) -> Clock {
+        let mut before = self.clock(stream);
+        join(&mut before, last);
+        let mut behind = before.clone();
+        for (node, after, accesses) in nodes {
+            let mut clock = before.clone();
+            for earlier in after {
+                join(&mut clock, &self.clocks[earlier]);
+            }
+            self.clocks.insert(*node, clock);
+            self.work(*node, accesses, "a step of a graph");
+            join(&mut behind, &self.clocks[node]);
+        }
+        self.clocks.insert(stream, behind.clone());
+        behind
+    }
+
     pub(crate) fn found(&mut self, race: &str) {
         self.race.get_or_insert_with(|| race.to_owned());
     }

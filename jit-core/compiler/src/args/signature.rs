@@ -167,6 +167,18 @@ impl ArgSignature {
         }
     }
 
+    /// Whether it is of a slice.
+    #[doc(hidden)]
+    pub fn is_slice(&self) -> bool {
+        matches!(self.passed.kind, Some(ArgumentKind::Slice { .. }))
+    }
+
+    /// Whether the kernel may write there.
+    #[doc(hidden)]
+    pub fn writes(&self) -> bool {
+        self.is_mutable()
+    }
+
     #[inline]
     pub(super) fn is_mutable(&self) -> bool {
         matches!(

@@ -20,6 +20,7 @@
 
 mod compile;
 mod describe;
+mod graph;
 mod inspect;
 mod library;
 mod memory;
@@ -31,6 +32,7 @@ use std::fmt;
 
 pub use compile::CompileError;
 pub use describe::DescribeError;
+pub use graph::GraphError;
 pub use inspect::InspectError;
 pub use library::LibraryError;
 pub use memory::MemoryError;
@@ -70,6 +72,8 @@ pub enum Error {
     HookSet(HookSetError),
     /// A launch that cannot be.
     Launch(LaunchError),
+    /// A graph that cannot be, or a replay that it does not take.
+    Graph(GraphError),
     /// A launch did not come to its end as it should have.
     Run(RunError),
     /// A device did not do what it was asked for, or cannot be used.
@@ -124,6 +128,7 @@ subjects! {
     Hook(HookError): [];
     HookSet(HookSetError): [];
     Launch(LaunchError): [];
+    Graph(GraphError): [];
     Run(RunError): [KernelFault, LaunchStopped, RowPanic, Box<Finding>];
     Memory(MemoryError): [InvalidValue];
     Inspect(InspectError): [];

@@ -48,6 +48,8 @@ pub struct CudaContext {
     pub(super) recent: RecentLaunches,
     /// Whether streams other than stream 0 exist or existed.
     pub(super) has_streams: AtomicBool,
+    /// Whether graphs exist or existed.
+    pub(super) has_graphs: AtomicBool,
     /// The streams that stream 0 does not wait for.
     pub(super) beside: Mutex<Vec<StreamHandle>>,
     pub(super) fault: FaultBuffers,
@@ -115,12 +117,18 @@ impl CudaContext {
             allocations: Mutex::new(BTreeMap::new()),
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
+            has_graphs: AtomicBool::new(false),
             beside: Mutex::default(),
             fault: FaultBuffers::default(),
             waiting: Waiting::default(),
         };
         context.create_fault_buffers()?;
         Ok(Arc::new(context))
+    }
+
+    /// The `CUcontext`.
+    pub(super) fn handle(&self) -> sys::CUcontext {
+        self.handle
     }
 
     /// The driver.

@@ -15,6 +15,7 @@
 //! | `recent` | which kernel to name when an asynchronous error appears |
 //! | `memory` | device memory, copies, fills |
 //! | `module` | PTX loading with the JIT log, functions and their attributes |
+//! | `graph` | graphs of the driver: nodes, updates, launches |
 //! | `launch` | the launch and the diagnosis of a refused one |
 //! | `stream` | streams and events |
 //! | `waiting` | waiting for a limited time, and memory that cannot be freed yet |
@@ -33,6 +34,7 @@ mod device;
 mod driver;
 mod error;
 mod fault_channel;
+mod graph;
 mod launch;
 mod memory;
 mod module;
@@ -46,6 +48,7 @@ pub use device::DeviceInfo;
 pub use driver::{Driver, DriverSettings, MIN_DRIVER_VERSION, max_ptx_version};
 pub use error::{DriverError, ErrorCode, PoisonCause};
 pub(crate) use fault_channel::StreamFaults;
+pub(crate) use graph::{CudaGraph, LaunchNode, Node};
 pub use memory::MemoryInfo;
 pub use module::{CudaFunction, CudaModule, FunctionAttributes, ModuleGlobal};
 pub use stream::{CudaEvent, CudaStream, StreamHandle};

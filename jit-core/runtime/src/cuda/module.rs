@@ -9,6 +9,7 @@ use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option as JitOption};
 
@@ -58,6 +59,7 @@ pub struct FunctionAttributes {
 }
 
 /// A kernel ready to be launched.
+#[derive(Clone)]
 pub struct CudaFunction {
     module: Arc<CudaModule>,
     pub(super) handle: sys::CUfunction,
@@ -375,8 +377,9 @@ impl Drop for CudaModule {
             // The driver would wait for a kernel that may never end, or for the call that this is in.
             return;
         }
-        if !self.context.beside.lock().is_empty() {
-            // That the driver waits for streams beside stream 0, too, is said nowhere.
+        let context = &self.context;
+        if !context.beside.lock().is_empty() || context.has_graphs.load(Relaxed) {
+            // That the driver waits for streams beside stream 0, or for graphs, is said nowhere.
             self.context.release("cuCtxSynchronize", |table| {
                 // SAFETY: the context is current.
                 unsafe { (table.cuCtxSynchronize)() }

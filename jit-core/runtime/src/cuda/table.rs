@@ -155,6 +155,52 @@ driver_table! {
         );
         fn cuLinkComplete(sys::CUlinkState, *mut *mut c_void, *mut usize);
         fn cuLinkDestroy(sys::CUlinkState);
+        // Graphs, in the form that CUDA 12 gave them.
+        fn cuGraphCreate(*mut sys::CUgraph, c_uint);
+        fn cuGraphDestroy(sys::CUgraph);
+        fn cuGraphInstantiateWithFlags(*mut sys::CUgraphExec, sys::CUgraph, u64);
+        fn cuGraphExecDestroy(sys::CUgraphExec);
+        fn cuGraphLaunch(sys::CUgraphExec, sys::CUstream);
+        fn cuGraphAddKernelNode_v2(
+            *mut sys::CUgraphNode,
+            sys::CUgraph,
+            *const sys::CUgraphNode,
+            usize,
+            *const sys::CUDA_KERNEL_NODE_PARAMS,
+        );
+        fn cuGraphAddMemcpyNode(
+            *mut sys::CUgraphNode,
+            sys::CUgraph,
+            *const sys::CUgraphNode,
+            usize,
+            *const sys::CUDA_MEMCPY3D,
+            sys::CUcontext,
+        );
+        fn cuGraphAddMemsetNode(
+            *mut sys::CUgraphNode,
+            sys::CUgraph,
+            *const sys::CUgraphNode,
+            usize,
+            *const sys::CUDA_MEMSET_NODE_PARAMS,
+            sys::CUcontext,
+        );
+        fn cuGraphExecKernelNodeSetParams_v2(
+            sys::CUgraphExec,
+            sys::CUgraphNode,
+            *const sys::CUDA_KERNEL_NODE_PARAMS,
+        );
+        fn cuGraphExecMemcpyNodeSetParams(
+            sys::CUgraphExec,
+            sys::CUgraphNode,
+            *const sys::CUDA_MEMCPY3D,
+            sys::CUcontext,
+        );
+        fn cuGraphExecMemsetNodeSetParams(
+            sys::CUgraphExec,
+            sys::CUgraphNode,
+            *const sys::CUDA_MEMSET_NODE_PARAMS,
+            sys::CUcontext,
+        );
         // CUDA 12.4: loads a function now instead of at its first launch.
         fn cuFuncLoad(sys::CUfunction);
         // CUDA 12.8.

@@ -1,0 +1,318 @@
+//! Slots: what stands for an argument in a recorded launch, until a replay says which it is.
+//!
+//! A graph is recorded with samples of the arguments that its replays get. The closure that records has a slot in the
+//! place of each, and passes it to launches as it would pass the argument: a slot made of `&buffer` as `&slot`, one
+//! made of `&mut buffer` as `&slot` or `&mut slot`, so that rustc looks for aliases as it does in a launch, and one
+//! made of a value as `&slot`.
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use super::signature::Passed;
+use super::{Arg, ArgSignature, IntoArg, Owned, Payload, slice_arg, value_arg};
+use crate::runtime::Buffer;
+use crate::specialize::ArgumentKind;
+use crate::value::{KernelType, value_bytes};
+use smallvec::SmallVec;
+
+/// What a slot stands for.
+#[doc(hidden)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// The argument of a replay at a position.
+    Argument(usize),
+    /// A buffer that the graph has, by its number.
+    Kept(usize),
+}
+
+/// What a launch is passed for a slot.
+#[doc(hidden)]
+#[derive(Copy, Clone)]
+pub struct Tag {
+    /// The number of the recording that has made it.
+    pub recording: u64,
+    /// What it stands for.
+    pub place: Place,
+    signature: ArgSignature,
+}
+
+impl std::fmt::Debug for Tag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} of recording {}", self.place, self.recording)
+    }
+}
+
+impl Tag {
+    /// The argument, which has the type of what it stands for and no value. No launch takes it but that of a graph.
+    #[doc(hidden)]
+    pub fn arg(&self) -> Arg<'_> {
+        Arg {
+            signature: self.signature,
+            payload: Payload::Host(self),
+            device: None,
+            uses: None,
+        }
+    }
+
+    /// What a host value is, if it is a slot.
+    #[doc(hidden)]
+    pub fn of(value: &(dyn Any + Send + Sync)) -> Option<&Tag> {
+        value.downcast_ref()
+    }
+
+    /// The signature of what it stands for.
+    #[doc(hidden)]
+    pub fn signature(&self) -> ArgSignature {
+        self.signature
+    }
+
+    fn slice<T: KernelType>(&self, mutable: bool) -> Tag {
+        let passed = match mutable {
+            true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
+            false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
+        };
+        let signature = ArgSignature {
+            facts: self.signature.facts,
+            ..ArgSignature::of(passed)
+        };
+        Tag { signature, ..*self }
+    }
+}
+
+/// The sample of an argument, as a recording takes it.
+#[doc(hidden)]
+pub struct Sample<'a> {
+    /// The argument.
+    pub arg: Arg<'a>,
+    /// Bytes of an element of a slice.
+    pub element: usize,
+}
+
+/// What stands for a buffer that replays read.
+#[derive(Debug)]
+pub struct Slot<T> {
+    read: Tag,
+    element: PhantomData<fn() -> T>,
+}
+
+/// What stands for a buffer that replays read and write, or that a graph has.
+#[derive(Debug)]
+pub struct SlotMut<T> {
+    read: Tag,
+    write: Tag,
+    element: PhantomData<fn() -> T>,
+}
+
+/// What stands for a value.
+#[derive(Debug)]
+pub struct ValueSlot<T> {
+    value: Tag,
+    ty: PhantomData<fn() -> T>,
+}
+
+impl<T: KernelType> SlotMut<T> {
+    /// A slot for a buffer that a graph has.
+    #[doc(hidden)]
+    pub fn kept(recording: u64, number: usize, buffer: &Buffer<T>) -> SlotMut<T> {
+        let signature = slice_arg(buffer, true, None).signature;
+        SlotMut::of(Tag {
+            recording,
+            place: Place::Kept(number),
+            signature,
+        })
+    }
+
+    fn of(tag: Tag) -> SlotMut<T> {
+        SlotMut {
+            read: tag.slice::<T>(false),
+            write: tag.slice::<T>(true),
+            element: PhantomData,
+        }
+    }
+
+    /// What it stands for.
+    #[doc(hidden)]
+    pub fn tag(&self) -> &Tag {
+        &self.write
+    }
+}
+
+/// A slot that can be read from as a buffer of `T`.
+pub trait ReadSlot<T> {
+    /// What it stands for.
+    #[doc(hidden)]
+    fn read_tag(&self) -> &Tag;
+}
+
+impl<T> ReadSlot<T> for Slot<T> {
+    fn read_tag(&self) -> &Tag {
+        &self.read
+    }
+}
+
+impl<T> ReadSlot<T> for SlotMut<T> {
+    fn read_tag(&self) -> &Tag {
+        &self.read
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for &'a Slot<T> {
+    fn into_arg(self) -> Arg<'a> {
+        self.read.arg()
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for &'a SlotMut<T> {
+    fn into_arg(self) -> Arg<'a> {
+        self.read.arg()
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for &'a mut SlotMut<T> {
+    fn into_arg(self) -> Arg<'a> {
+        self.write.arg()
+    }
+}
+
+impl<'a, T: KernelType> IntoArg<'a> for &'a ValueSlot<T> {
+    fn into_arg(self) -> Arg<'a> {
+        self.value.arg()
+    }
+}
+
+/// A sample of an argument that replays of a graph are given: `&buffer`, `&mut buffer`, or a value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a sample of what a graph's replays are given",
+    note = "a sample is `&buffer`, `&mut buffer` or a value of a `KernelType`, and the samples are a tuple of at most \
+            12: `jit.graph((&x, &mut y, 2.0f32), |g, (x, mut y, a)| ..)`; of one it is `(&x,)`"
+)]
+pub trait GraphSample<'a> {
+    /// What stands for the argument while the graph is recorded.
+    type Slot;
+
+    /// The slot at a position of a recording, and the sample.
+    #[doc(hidden)]
+    fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, Self::Slot);
+}
+
+fn tag(arg: &Arg<'_>, recording: u64, position: usize) -> Tag {
+    Tag {
+        recording,
+        place: Place::Argument(position),
+        signature: arg.signature,
+    }
+}
+
+impl<'a, T: KernelType> GraphSample<'a> for &'a Buffer<T> {
+    type Slot = Slot<T>;
+
+    fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, Slot<T>) {
+        let arg = self.into_arg();
+        let slot = Slot {
+            read: tag(&arg, recording, position),
+            element: PhantomData,
+        };
+        let element = size_of::<T>();
+        (Sample { arg, element }, slot)
+    }
+}
+
+impl<'a, T: KernelType> GraphSample<'a> for &'a mut Buffer<T> {
+    type Slot = SlotMut<T>;
+
+    fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, SlotMut<T>) {
+        let arg = self.into_arg();
+        let slot = SlotMut::of(tag(&arg, recording, position));
+        let element = size_of::<T>();
+        (Sample { arg, element }, slot)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: KernelType> GraphSample<'a> for T {
+    type Slot = ValueSlot<T>;
+
+    fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, ValueSlot<T>) {
+        let arg = value_arg(&self);
+        let value = ValueSlot {
+            value: tag(&arg, recording, position),
+            ty: PhantomData,
+        };
+        (Sample { arg, element: 0 }, value)
+    }
+}
+
+/// Samples of all arguments that replays of a graph are given, as a tuple.
+pub trait GraphSamples<'a> {
+    /// A slot for each.
+    type Slots;
+
+    /// The slots, and the samples.
+    #[doc(hidden)]
+    fn into_slots(self, recording: u64) -> (Vec<Sample<'a>>, Self::Slots);
+}
+
+macro_rules! samples {
+    ($($name:ident $at:tt),*) => {
+        impl<'a, $($name: GraphSample<'a>),*> GraphSamples<'a> for ($($name,)*) {
+            type Slots = ($($name::Slot,)*);
+
+            fn into_slots(self, recording: u64) -> (Vec<Sample<'a>>, Self::Slots) {
+                let mut samples = Vec::new();
+                let slots = ($({
+                    let (sample, slot) = self.$at.into_slot(recording, $at);
+                    samples.push(sample);
+                    slot
+                },)*);
+                let _ = recording;
+                (samples, slots)
+            }
+        }
+    };
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a> GraphSamples<'a> for () {
+    type Slots = ();
+
+    fn into_slots(self, _: u64) -> (Vec<Sample<'a>>, ()) {
+        (Vec::new(), ())
+    }
+}
+
+samples!(A 0);
+samples!(A 0, B 1);
+samples!(A 0, B 1, C 2);
+samples!(A 0, B 1, C 2, D 3);
+samples!(A 0, B 1, C 2, D 3, E 4);
+samples!(A 0, B 1, C 2, D 3, E 4, F 5);
+samples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+samples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+samples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8);
+samples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9);
+samples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10);
+samples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11);
+
+impl Arg<'_> {
+    /// The argument as a value that code takes which was made for a sample: without facts about values.
+    #[doc(hidden)]
+    pub fn shape(&self) -> ArgSignature {
+        self.signature
+    }
+
+    /// Whether it is the value of a sample's kind that a replay can pass: a value with bytes, or a slice.
+    #[doc(hidden)]
+    pub fn is_bound(&self) -> bool {
+        match &self.payload {
+            Payload::Word(_) | Payload::Words(_) | Payload::Slice { .. } => true,
+            Payload::Owned(owned) => matches!(**owned, Owned::Bytes(_)),
+            Payload::Host(_) => false,
+        }
+    }
+}
+
+/// The bytes of a value, padding zeros.
+#[doc(hidden)]
+pub fn bytes_of_value<T: KernelType>(value: &T) -> SmallVec<[u8; 16]> {
+    value_bytes(value)
+}
