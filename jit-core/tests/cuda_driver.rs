@@ -21,6 +21,8 @@ mod launched;
 mod lent;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
+#[path = "cuda_driver/occupancy.rs"]
+mod occupancy;
 #[path = "cuda_driver/order.rs"]
 mod order;
 #[path = "cuda_driver/reset.rs"]

@@ -19,6 +19,8 @@ chapter![
     many_threads_compile_once,
     wrong_launches_are_errors,
     empty_buffers,
+    blocks_that_the_device_chooses,
+    blocks_that_are_there_at_once,
 ];
 
 fn fill(value: u32) -> impl Fn(&KernelBuilder) {
@@ -294,11 +296,7 @@ fn wrong_launches_are_errors(jit: &Jit) -> Outcome {
     })?;
     let mut out = jit.zeros::<u32>(10)?;
     let mut launch = |grid: Dim3, block: Dim3, shared: u32| {
-        let config = LaunchConfig {
-            grid,
-            block,
-            shared_bytes: shared,
-        };
+        let config = LaunchConfig::new(grid, block).shared_bytes(shared);
         match jit.launch_with(&kernel, config, args!(&mut out)) {
             Err(Error::Launch(error)) => error,
             other => panic!("expected a launch error, got {other:?}"),
@@ -364,5 +362,57 @@ fn empty_buffers(jit: &Jit) -> Outcome {
     let mut y = jit.upload::<f32>(&[])?;
     jit.launch(&saxpy, 1, 32, args!(1.0f32, &x, &mut y))?;
     assert_eq!(y.to_vec()?, []);
+    Ok(())
+}
+
+#[kernel]
+fn count_up(x: &mut [u32], by: u32) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] += by;
+    }
+}
+
+#[kernel(launch_bounds(96))]
+fn count_up_in_small_blocks(x: &mut [u32], by: u32) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] += by;
+    }
+}
+
+fn blocks_that_the_device_chooses(jit: &Jit) -> Outcome {
+    for elements in [1, 31, 1000, 70_001] {
+        let mut x = jit.zeros::<u32>(elements + 1)?;
+        for _ in 0..2 {
+            jit.launch_auto(&count_up, elements + 1, args!(&mut x, 2u32))?;
+        }
+        jit.launch_auto(&count_up_in_small_blocks, elements, args!(&mut x, 3u32))?;
+        let x = x.to_vec()?;
+        assert!(x[..elements].iter().all(|n| *n == 7), "{elements}");
+    }
+    let mut x = jit.zeros::<u32>(1)?;
+    let ready = jit.compile(&count_up_in_small_blocks, args!(&mut x, 1u32))?;
+    let block = ready.best_block()?;
+    assert!((1..=96).contains(&block), "{block}");
+    Ok(())
+}
+
+fn blocks_that_are_there_at_once(jit: &Jit) -> Outcome {
+    let mut x = jit.zeros::<u32>(64)?;
+    let ready = jit.compile(&count_up, args!(&mut x, 1u32))?;
+    let occupancy = ready.occupancy(32, 0)?;
+    assert!(occupancy.all_blocks() > 0, "{occupancy:?}");
+    let most = occupancy.all_blocks();
+    ready.launch_with(
+        LaunchConfig::new(most, 32).cooperative(),
+        args!(&mut x, 1u32),
+    )?;
+    assert_eq!(x.to_vec()?[..32], [1; 32]);
+    let more = LaunchConfig::new(most + 1, 32).cooperative();
+    match ready.launch_with(more, args!(&mut x, 1u32)) {
+        Err(Error::Launch(LaunchError::NotAllAtOnce { fitting, .. })) => assert_eq!(fitting, most),
+        other => panic!("expected a launch error, got {other:?}"),
+    }
     Ok(())
 }

@@ -122,6 +122,7 @@ pub fn grid_for(n: usize, block: u32) -> u32 {
 /// let config = LaunchConfig::new(100, (16, 16)).shared_bytes(4096);
 /// assert_eq!((config.grid.count(), config.block.count()), (100, 256));
 /// assert_eq!(LaunchConfig::from((100, 256)), LaunchConfig::new(100, 256));
+/// assert!(LaunchConfig::new(4, 32).cooperative().cooperative);
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LaunchConfig {
@@ -131,6 +132,8 @@ pub struct LaunchConfig {
     pub block: Dim3,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
+    /// Whether all blocks have to be there at the same time.
+    pub cooperative: bool,
 }
 
 impl<G: Into<Dim3>, B: Into<Dim3>> From<(G, B)> for LaunchConfig {
@@ -147,6 +150,7 @@ impl LaunchConfig {
             grid: grid.into(),
             block: block.into(),
             shared_bytes: 0,
+            cooperative: false,
         }
     }
 
@@ -155,6 +159,16 @@ impl LaunchConfig {
     pub fn shared_bytes(self, bytes: u32) -> Self {
         Self {
             shared_bytes: bytes,
+            ..self
+        }
+    }
+
+    /// With all blocks there at the same time, so that they can wait for each other (CUDA guide, "Cooperative Groups").
+    /// A launch of more blocks than the device holds at once is refused. A CPU holds one.
+    #[must_use]
+    pub fn cooperative(self) -> Self {
+        Self {
+            cooperative: true,
             ..self
         }
     }
@@ -229,6 +243,30 @@ pub enum LaunchError {
         promised: u32,
         /// What was asked for.
         given: u128,
+    },
+    /// More blocks than a device holds at once, in a launch that needs all of them.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: a cooperative launch has {blocks} blocks, which have to be there at the same time, and \
+         {device} holds {fitting} of {threads} threads and {shared_bytes} bytes of dynamic shared memory ({each} on \
+         each of {multiprocessors} multiprocessors); launch at most {fitting}, and loop over the grid in the kernel"
+    ))]
+    NotAllAtOnce {
+        /// The kernel.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// Blocks of the launch.
+        blocks: u128,
+        /// Blocks that the device holds at once.
+        fitting: u64,
+        /// Threads of a block.
+        threads: u128,
+        /// Dynamic shared memory of a block.
+        shared_bytes: u32,
+        /// Blocks that a multiprocessor holds at once.
+        each: u32,
+        /// Multiprocessors.
+        multiprocessors: u32,
     },
     /// A buffer lies on another device.
     #[error("{}", error_text!(

@@ -19,7 +19,9 @@ use kiln_ir::target::{PtxTarget, Target};
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
 use super::cuda_graph::DeviceGraph;
 use super::cuda_stream::BesideStream;
-use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Reset};
+use super::device::{
+    Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Occupancy, Reset,
+};
 use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
@@ -358,6 +360,17 @@ impl Backend for CudaDevice {
         Some(self.stream.handle().as_raw())
     }
 
+    fn occupancy(&self, code: &dyn LoadedCode, threads: u32, shared: u32) -> Result<Occupancy> {
+        Ok(Occupancy {
+            blocks: function_of(code)?.max_active_blocks(threads, shared)?,
+            multiprocessors: self.info.multiprocessors,
+        })
+    }
+
+    fn best_block(&self, code: &dyn LoadedCode, shared: u32, most: u32) -> Result<Option<u32>> {
+        Ok(Some(function_of(code)?.best_block(shared, most)?))
+    }
+
     fn create_graph(
         &self,
         steps: &[Step<'_>],
@@ -407,9 +420,15 @@ pub(super) fn launch_in(
     let function = function_of(code)?;
     args.put_fault_channel(DeviceAddress(channel));
     let (grid, block) = (config.grid.to_array(), config.block.to_array());
+    let shared = config.shared_bytes;
+    if config.cooperative {
+        // SAFETY: as below.
+        unsafe { context.launch_cooperative(function, grid, block, shared, stream, args)? };
+        return Ok(());
+    }
     // SAFETY: the arguments have the kernel's parameter layout. Buffers behind addresses live at least until they are
     // dropped, which is ordered behind their uses.
-    unsafe { context.launch_with(function, grid, block, config.shared_bytes, stream, args)? };
+    unsafe { context.launch_with(function, grid, block, shared, stream, args)? };
     Ok(())
 }
 

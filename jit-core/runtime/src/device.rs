@@ -124,6 +124,23 @@ pub trait LoadedCode: Any + Send + Sync {
     }
 }
 
+/// How many blocks of a launch a device holds at once.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Occupancy {
+    /// Blocks that a multiprocessor holds at once; 0 of one that is too large.
+    pub blocks: u32,
+    /// Multiprocessors of the device.
+    pub multiprocessors: u32,
+}
+
+impl Occupancy {
+    /// Blocks that the device holds at once.
+    pub fn all_blocks(&self) -> u64 {
+        u64::from(self.blocks) * u64::from(self.multiprocessors)
+    }
+}
+
 /// A point in the order of a device's work.
 pub trait Marker: Send + Sync {
     /// For the backend that made it to get its own type back.
@@ -286,6 +303,18 @@ pub trait Backend: Send + Sync {
     /// default stream.
     fn raw_stream(&self) -> Option<*mut c_void> {
         None
+    }
+    /// How many blocks of so many threads, and so much dynamic shared memory, a multiprocessor holds at once. A device
+    /// that runs one block after the other on each of its threads holds one in all.
+    fn occupancy(&self, _code: &dyn LoadedCode, _threads: u32, _shared: u32) -> Result<Occupancy> {
+        Ok(Occupancy {
+            blocks: 1,
+            multiprocessors: 1,
+        })
+    }
+    /// The number of threads of a block, at most so many, of which a multiprocessor holds the most. `None`: it is all one.
+    fn best_block(&self, _code: &dyn LoadedCode, _shared: u32, _most: u32) -> Result<Option<u32>> {
+        Ok(None)
     }
     /// Makes a graph of steps, each behind those whose numbers `after` has for it. `None`: the device has none, and
     /// the steps are done one after the other.

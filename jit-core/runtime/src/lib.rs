@@ -40,7 +40,9 @@ mod told;
 pub use adopted::LentStream;
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
-pub use device::{Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Reset};
+pub use device::{
+    Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Occupancy, Reset,
+};
 pub use error::DeviceError;
 pub use graph::{BackendGraph, Step};
 pub use kiln_ir::block_order::BlockOrder;

@@ -59,6 +59,8 @@ pub(crate) struct LoadedKernel {
 pub(crate) struct Specialized {
     info: Arc<KernelInfo>,
     code: SpecializedCode,
+    /// The best number of threads of a block, once it was asked for.
+    pub(crate) best_block: OnceCell<u32>,
 }
 
 /// Code for a shape of block, held on to only where it is one of several.
@@ -116,6 +118,7 @@ impl Specialized {
         Specialized {
             info: loaded.compiled.info.clone(),
             code: SpecializedCode::Whole(Arc::new(loaded)),
+            best_block: OnceCell::new(),
         }
     }
 
@@ -127,6 +130,7 @@ impl Specialized {
                 unshaped,
                 shapes: RwLock::default(),
             },
+            best_block: OnceCell::new(),
         }
     }
 

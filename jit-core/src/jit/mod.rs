@@ -12,6 +12,7 @@ mod graph;
 mod hidden;
 mod kept;
 mod load;
+mod occupancy;
 mod options;
 mod overlaid;
 mod prepared;

@@ -46,6 +46,9 @@ impl Jit {
     ) -> Result<()> {
         let info = &loaded.compiled.info;
         check_config(config, &self.0.limits, info)?;
+        if config.cooperative {
+            self.check_all_at_once(loaded, config)?;
+        }
         // To clear as much takes a few instructions.
         let mut zeros = [0; 256];
         match LaunchArgs::in_zeros(&info.layout, &mut zeros) {

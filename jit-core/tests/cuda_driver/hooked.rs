@@ -76,9 +76,9 @@ fn hooks_are_told_of_launches() {
         .iter()
         .map(|(id, line)| line.replace(&format!("id: {id}"), "id: ID"));
     expect![[r#"
-        LaunchEvent { id: ID, kernel: "put", config: LaunchConfig { grid: Dim3 { x: 2, y: 1, z: 1 }, block: Dim3 { x: 32, y: 1, z: 1 }, shared_bytes: 0 }, device: Device(Fake GPU), .. } Some(Value([7, 0, 0, 0]))
+        LaunchEvent { id: ID, kernel: "put", config: LaunchConfig { grid: Dim3 { x: 2, y: 1, z: 1 }, block: Dim3 { x: 32, y: 1, z: 1 }, shared_bytes: 0, cooperative: false }, device: Device(Fake GPU), .. } Some(Value([7, 0, 0, 0]))
         4 elements, true
-        LaunchEvent { id: ID, kernel: "put", config: LaunchConfig { grid: Dim3 { x: 2, y: 1, z: 1 }, block: Dim3 { x: 32, y: 1, z: 1 }, shared_bytes: 0 }, device: Device(Fake GPU), .. } Some(Value([7, 0, 0, 0]))
+        LaunchEvent { id: ID, kernel: "put", config: LaunchConfig { grid: Dim3 { x: 2, y: 1, z: 1 }, block: Dim3 { x: 32, y: 1, z: 1 }, shared_bytes: 0, cooperative: false }, device: Device(Fake GPU), .. } Some(Value([7, 0, 0, 0]))
         4 elements, true"#]].assert_eq(&lines.collect::<Vec<_>>().join("\n"));
     // Two events of one launch, and none of the other's.
     assert_eq!(fake.ledger().events, 2);

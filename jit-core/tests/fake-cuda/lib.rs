@@ -18,6 +18,7 @@ mod graphs;
 mod launches;
 mod memory;
 mod modules;
+mod occupancy;
 mod order;
 
 use std::cell::Cell;
@@ -61,6 +62,9 @@ struct State {
     events: BTreeMap<Handle, bool>,
     order: order::Order,
     graphs: graphs::Graphs,
+    /// Cooperative launches, and questions for the best block.
+    cooperative: u64,
+    asked_for_block: u64,
     retained: i64,
     /// How often a primary context was reset; the handles from before are nobody's.
     resets: usize,

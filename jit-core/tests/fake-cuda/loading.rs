@@ -235,6 +235,13 @@ impl Fake {
         out
     }
 
+    /// Cooperative launches, and how often the driver was asked which block is best.
+    pub(crate) fn occupancy(&self) -> [u64; 2] {
+        let mut out = [0u64; 2];
+        self.function::<extern "C" fn(*mut [u64; 2])>("fake_occupancy")(&mut out);
+        out
+    }
+
     /// The numbers of a node of the last launch of a graph: of a kernel the function, grid, block, shared bytes, and
     /// parameters.
     pub(crate) fn graph_node(&self, at: usize) -> Vec<u64> {

@@ -42,6 +42,15 @@ pub enum GraphError {
         /// Who was given the slot.
         user: String,
     },
+    /// A cooperative launch, which nodes of graphs are not.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: a graph has no cooperative launches, whose blocks are all there at the same time; launch the \
+         kernel itself, between two graphs"
+    ))]
+    Cooperative {
+        /// The kernel.
+        kernel: String,
+    },
     /// A slot in a launch that no graph records.
     #[error("{}", error_text!(
         "kernel `{kernel}`: argument {} is a slot of a graph, which stands for what replays are given; pass it to \

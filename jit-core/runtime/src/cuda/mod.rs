@@ -12,6 +12,7 @@
 //! | `error` | every error, with its text |
 //! | `device` | limits of one device |
 //! | `context` | primary context, current context, poisoning, synchronization |
+//! | `cooperative` | launches whose blocks are there at the same time, and how many fit |
 //! | `recent` | which kernel to name when an asynchronous error appears |
 //! | `memory` | device memory, copies, fills |
 //! | `module` | PTX loading with the JIT log, functions and their attributes |
@@ -30,6 +31,7 @@
 //! handles does nothing. A new process recovers, or [`CudaContext::reset`], where the driver allows it.
 
 mod context;
+mod cooperative;
 mod device;
 mod driver;
 mod error;

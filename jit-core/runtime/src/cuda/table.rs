@@ -101,6 +101,26 @@ driver_table! {
             c_int,
             usize,
         );
+        fn cuOccupancyMaxPotentialBlockSize(
+            *mut c_int,
+            *mut c_int,
+            sys::CUfunction,
+            sys::CUoccupancyB2DSize,
+            usize,
+            c_int,
+        );
+        fn cuLaunchCooperativeKernel(
+            sys::CUfunction,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            sys::CUstream,
+            *mut *mut c_void,
+        );
         fn cuLaunchKernel(
             sys::CUfunction,
             c_uint,

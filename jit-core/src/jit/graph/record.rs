@@ -117,6 +117,10 @@ impl Recording {
         args: &[Arg<'_>],
     ) -> Result<()> {
         let kernel = kernel.as_kernel()?;
+        if config.cooperative {
+            let kernel = kernel.name();
+            return Err(GraphError::Cooperative { kernel }.into());
+        }
         let jit = self.jit.clone();
         let converted = Converted::of(args, |position, value| -> Result<_> {
             match Tag::of(value) {

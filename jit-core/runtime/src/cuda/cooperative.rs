@@ -1,0 +1,91 @@
+//! Launches whose blocks are all there at the same time (CUDA C++ Programming Guide, "Cooperative Groups"), and how many
+//! blocks that can be ("Occupancy Calculator").
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use kiln_ir::abi::LaunchArgs;
+use smallvec::SmallVec;
+
+use super::context::CudaContext;
+use super::error::DriverError;
+use super::module::CudaFunction;
+use super::stream::StreamHandle;
+
+impl CudaContext {
+    /// [`CudaContext::launch_with`] of all blocks at the same time.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn launch_cooperative(
+        &self,
+        function: &CudaFunction,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+        stream: StreamHandle,
+        args: &mut LaunchArgs<'_>,
+    ) -> Result<(), DriverError> {
+        if !ptr::eq(self, &raw const **function.context()) {
+            return Err(DriverError::ForeignHandle { what: "kernel" });
+        }
+        let table = self.enter()?;
+        let slots = &args.layout().slots;
+        let start: *mut c_void = args.bytes_mut().as_mut_ptr().cast();
+        let pointer = |offset: u32| start.wrapping_byte_add(offset as usize);
+        let mut pointers: SmallVec<[*mut c_void; 32]> =
+            slots.iter().map(|slot| pointer(slot.offset)).collect();
+        // SAFETY: the context is current and the function loaded; there is a pointer for each parameter, which the
+        // driver copies; the stream is the caller's promise.
+        let code = unsafe {
+            (table.cuLaunchCooperativeKernel)(
+                function.handle,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                shared_bytes,
+                stream.0,
+                pointers.as_mut_ptr(),
+            )
+        };
+        if code == 0 {
+            self.recent.note(function.number);
+            return Ok(());
+        }
+        Err(function.launch_error(code, grid, block, shared_bytes))
+    }
+}
+
+impl CudaFunction {
+    /// The number of threads of a block, at most so many, of which a multiprocessor holds the most threads.
+    ///
+    /// # Errors
+    /// [`DriverError::Other`] or [`DriverError::Poisoned`].
+    pub(crate) fn best_block(&self, shared_bytes: u32, most: u32) -> Result<u32, DriverError> {
+        let context = self.context();
+        let table = context.enter()?;
+        let ask = table.cuOccupancyMaxPotentialBlockSize;
+        let (mut grid, mut block): (c_int, c_int) = (0, 0);
+        let most = c_int::try_from(most).unwrap_or(c_int::MAX);
+        // SAFETY: the function is of a loaded module; the results outlive the call; no function says how much shared
+        // memory a block of a size has, as all have the same.
+        let code = unsafe {
+            ask(
+                &mut grid,
+                &mut block,
+                self.handle,
+                None,
+                shared_bytes as usize,
+                most,
+            )
+        };
+        context.check("cuOccupancyMaxPotentialBlockSize", code)?;
+        Ok(u32::try_from(block).unwrap_or(0).max(1))
+    }
+}
