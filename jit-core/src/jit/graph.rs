@@ -19,7 +19,7 @@ use kiln_compiler::args::{Arg, ArgSignature, GraphSamples, Payload, Place, Sampl
 use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::launch::LaunchConfig;
 use kiln_compiler::runtime::{
-    BackendGraph, Buffer, Device, OrderedStream, Step, Uses, outside_of_calls,
+    BackendGraph, Buffer, Device, OrderedStream, Part, Step, Uses, outside_of_calls,
 };
 use kiln_compiler::value::KernelType;
 
@@ -153,7 +153,7 @@ trait Memory: Send + Sync {
 
 impl<T: KernelType> Memory for Buffer<T> {
     fn uses(&self) -> &Uses {
-        Buffer::uses(self)
+        Part::uses(self)
     }
 
     fn range(&self) -> (u64, u64, usize) {
@@ -163,7 +163,7 @@ impl<T: KernelType> Memory for Buffer<T> {
 
 impl Memory for Arc<Buffer<u8>> {
     fn uses(&self) -> &Uses {
-        Buffer::uses(self)
+        Part::uses(self)
     }
 
     fn range(&self) -> (u64, u64, usize) {
