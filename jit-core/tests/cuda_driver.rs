@@ -29,6 +29,8 @@ mod order;
 mod reset;
 #[path = "cuda_driver/scenarios.rs"]
 mod scenarios;
+#[path = "cuda_driver/tensor.rs"]
+mod tensor;
 #[path = "cuda_driver/waiting.rs"]
 mod waiting;
 

@@ -16,6 +16,7 @@ mod fuzz;
 mod guide;
 mod newcomer;
 mod notebook;
+mod numpy;
 mod outside;
 mod peers;
 mod tests;

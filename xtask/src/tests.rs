@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::error::{Error, Result};
+use crate::numpy;
 use crate::outside;
 use crate::tools::{self, Kit};
 use crate::workspace::{cannot_start, cargo};
@@ -88,6 +89,7 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
 /// Runs the tests of cargo.
 fn run_tests(args: &[String]) -> Result<Totals> {
     let mut totals = Totals::default();
+    let python = numpy::python()?;
     let of_workspace = steps(args).into_iter().map(|step| {
         let mut command = cargo();
         command.arg("test").args(step);
@@ -98,6 +100,9 @@ fn run_tests(args: &[String]) -> Result<Totals> {
         let mut command = command?;
         command.args(args);
         tools::point_to_tools(&mut command);
+        if let Some(python) = &python {
+            command.env(numpy::PYTHON, python);
+        }
         if rewrites_snapshots() {
             command.env(REWRITE.0, REWRITE.1);
         }

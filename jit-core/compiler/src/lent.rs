@@ -6,6 +6,8 @@
 //! | [`Buffer::from_raw`] | Kiln |
 //! | [`Buffer::into_raw`] | the other code |
 //!
+//! Tensors of other libraries, Python's among them, are in [`dlpack`].
+//!
 //! With the features `cust` and `cudarc` the buffers of these crates are [`DeviceMemory`].
 //!
 //! In a stream of other code's that a `Jit` has adopted memory is lent without waiting: `Stream::lend` and
@@ -60,7 +62,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use kiln_runtime::Device;
+use kiln_runtime::{Device, DeviceError, DeviceKind};
 
 use crate::buffer::Buffer;
 use crate::error::Result;
@@ -71,6 +73,7 @@ use crate::value::KernelType;
 mod cudarc;
 #[cfg(feature = "cust")]
 mod cust;
+pub mod dlpack;
 mod stream;
 
 pub use stream::{DeviceStream, RawStream, lent_stream};
@@ -206,7 +209,18 @@ impl<'a, T: KernelType> LentMut<'a, T> {
     }
 }
 
+/// Refuses a CPU, whose memory no library allocates as memory of a device.
+fn own_memory(device: &Device) -> Result<()> {
+    let info = device.info();
+    if info.kind != DeviceKind::Cpu {
+        return Ok(());
+    }
+    let device = info.name.clone();
+    Err(DeviceError::OwnMemoryOnly { device }.into())
+}
+
 fn adopted<T: KernelType>(device: &Device, address: u64, len: usize) -> Result<Buffer<T>> {
+    own_memory(device)?;
     let bytes = len.saturating_mul(size_of::<T>());
     device.backend().adopt_memory(address, bytes)?;
     Buffer::over(device, address, len)
@@ -309,6 +323,7 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// What that work left, after which the buffer is freed; a device that is no GPU.
     pub fn into_raw(mut self) -> Result<u64> {
+        own_memory(&self.device)?;
         let (address, bytes) = (self.address(), self.len() * size_of::<T>());
         self.device()
             .synchronize_memory(address, bytes, self.uses())?;

@@ -307,6 +307,10 @@ impl Backend for CudaDevice {
         self.fault()
     }
 
+    fn settle(&self) -> Result<()> {
+        Ok(self.context.synchronize()?)
+    }
+
     fn fault(&self) -> Result<()> {
         self.kernels.told(self.context.take_fault())
     }

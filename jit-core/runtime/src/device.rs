@@ -276,6 +276,11 @@ pub trait Backend: Send + Sync {
             device: self.info().name.clone(),
         })
     }
+    /// Waits until all work that the device has is done, that of other code too, where it can have such. What
+    /// launches left is told elsewhere.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
     /// Marks this point of the device's work.
     fn mark(&self) -> Result<Box<dyn Marker>>;
     /// Milliseconds of device time between two marks, waiting for the later one.

@@ -98,6 +98,14 @@ pub enum DeviceError {
         /// The device.
         device: String,
     },
+    /// Memory that was lent and that the device has already.
+    #[error("{}", error_text!(
+        "the memory at {address:#x} is a buffer already, or a part of one; use that, or end it first"
+    ))]
+    KnownMemory {
+        /// The address.
+        address: u64,
+    },
     /// An event of another device.
     #[error("the two events are of different devices; record both on one")]
     ForeignEvent,

@@ -2,10 +2,12 @@
 
 use std::ffi::c_void;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::Jit;
 use kiln_compiler::error::Result;
+use kiln_compiler::lent::dlpack::{Foreign, ManagedTensor, TensorElement};
 use kiln_compiler::lent::{DeviceMemory, DeviceStream, Lent, LentMut, lent_stream};
 use kiln_compiler::runtime::{Device, Event, OrderedStream, StreamOptions};
 use kiln_compiler::value::KernelType;
@@ -149,6 +151,39 @@ impl Jit {
             Some(work) => work.as_raw(),
             None => self.0.device.backend().raw_stream(),
         }
+    }
+
+    /// A tensor of another library, as Python's have them ([`kiln_compiler::lent::dlpack`] has an example). What the library has
+    /// begun on it is in the stream that launches go to, as its `__dlpack__` sees to if it is given
+    /// [`Jit::tensor_stream`]. After an error the tensor is still the caller's.
+    ///
+    /// # Safety
+    /// As [`Foreign::from_raw`].
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn take_tensor<T: TensorElement>(
+        &self,
+        tensor: NonNull<ManagedTensor>,
+    ) -> Result<Foreign<T>> {
+        // SAFETY: passed on to the caller.
+        unsafe { Foreign::from_raw(self.device(), self.order().place(), tensor) }
+    }
+
+    /// The stream that launches go to, as `__dlpack__` is given it; `None` on a CPU.
+    pub fn tensor_stream(&self) -> Option<i64> {
+        let raw = self.raw_stream()?.addr() as i64;
+        // The legacy default stream has this number, as 0 could be one or the other default stream.
+        Some(if raw == 0 { 1 } else { raw })
+    }
+
+    /// Ends a tensor by making the stream that launches go to wait for the work on it, and not the host.
+    ///
+    /// # Safety
+    /// As [`Foreign::leave_in`], of this stream.
+    pub unsafe fn leave_tensor<T: TensorElement>(&self, tensor: Foreign<T>) {
+        // SAFETY: passed on to the caller.
+        unsafe { tensor.leave_in(self.order().place()) }
     }
 
     /// The stream that launches go to.

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use super::{CURRENT, Code, STATE, with};
+use super::{CURRENT, Code, Handle, STATE, with};
 
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_set(version: c_int, devices: c_int, init_code: Code, total: usize) {
@@ -163,4 +163,9 @@ pub unsafe extern "C" fn fake_raise_fault(
         }
         1
     })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_use(stream: Handle, address: u64) {
+    with(|s| s.access(stream, address, true, "other code's work"));
 }

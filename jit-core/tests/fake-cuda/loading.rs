@@ -155,6 +155,11 @@ impl Fake {
         self.function::<extern "C" fn(bool)>("fake_lazy")(lazy);
     }
 
+    /// Has other code's work in a stream write the allocation at an address.
+    pub(crate) fn use_memory(&self, stream: usize, address: u64) {
+        self.function::<extern "C" fn(usize, u64)>("fake_use")(stream, address);
+    }
+
     /// Whether launches take a while, so that other threads come between.
     pub(crate) fn set_slow(&self, slow: bool) {
         self.function::<extern "C" fn(bool)>("fake_slow")(slow);

@@ -1,6 +1,7 @@
 //! Memory that there is not, and values that are none.
 
 use crate::ir::{debug_as_text, error_text};
+use crate::lent::dlpack::TensorError;
 use crate::value::InvalidValue;
 
 /// What is wrong with memory, or with what is in it.
@@ -105,6 +106,9 @@ pub enum MemoryError {
         /// The type of the elements that was asked for.
         wanted: String,
     },
+    /// A tensor that cannot be taken or handed over.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
     /// A buffer does not hold what its type says.
     #[error(transparent)]
     InvalidValue(#[from] InvalidValue),

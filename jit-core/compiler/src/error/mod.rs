@@ -47,6 +47,7 @@ use crate::interp::InterpretError;
 use crate::ir::{LinkError, ParseError, VerifyErrors, readable};
 use crate::launch::{KernelFault, LaunchError, LaunchStopped};
 use crate::legal::NotLegal;
+use crate::lent::dlpack::TensorError;
 use crate::row_panic::RowPanic;
 use crate::runtime::DeviceError;
 use crate::runtime::cuda::DriverError;
@@ -130,7 +131,7 @@ subjects! {
     Launch(LaunchError): [];
     Graph(GraphError): [];
     Run(RunError): [KernelFault, LaunchStopped, RowPanic, Box<Finding>];
-    Memory(MemoryError): [InvalidValue];
+    Memory(MemoryError): [InvalidValue, TensorError];
     Inspect(InspectError): [];
     Library(LibraryError): [];
 }

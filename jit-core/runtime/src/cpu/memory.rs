@@ -26,6 +26,8 @@ pub(crate) struct Allocation {
 enum Source {
     Heap(Layout),
     Pages(MmapMut),
+    /// Other code's, of so many bytes.
+    Lent(usize),
 }
 
 // SAFETY: the memory belongs to the allocation, and nothing about it is tied to a thread.
@@ -62,6 +64,7 @@ impl Allocation {
         match &self.source {
             Source::Heap(layout) => layout.size(),
             Source::Pages(pages) => pages.len(),
+            Source::Lent(bytes) => *bytes,
         }
     }
 
@@ -150,8 +153,48 @@ impl DeviceMemory {
     }
 
     pub(crate) fn free(&self, address: u64) {
-        if let Some(allocation) = self.allocations.lock().remove(&address) {
+        let freed = self.allocations.lock().remove(&address);
+        if let Some(allocation) = freed
+            && !matches!(allocation.source, Source::Lent(_))
+        {
             self.spare.lock().keep(allocation);
+        }
+    }
+
+    /// Takes over memory of the process that other code has allocated, which is not freed here.
+    pub(super) fn adopt(&self, address: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let foreign = DeviceError::ForeignAddress { address };
+        let start = std::ptr::with_exposed_provenance_mut(address as usize);
+        let (Some(start), Some(end)) = (NonNull::new(start), address.checked_add(bytes as u64))
+        else {
+            return Err(foreign);
+        };
+        let mut allocations = self.allocations.lock();
+        // That which begins before the end is the only one that can reach into it.
+        let before = allocations.range(..end).next_back();
+        if before.is_some_and(|(base, a)| base + a.bytes() as u64 > address) {
+            return Err(DeviceError::KnownMemory { address });
+        }
+        let source = Source::Lent(bytes);
+        allocations.insert(address, Allocation { start, source });
+        Ok(())
+    }
+
+    /// Leaves memory that was adopted to other code; memory of this allocator no other code can free.
+    pub(super) fn give_up(&self, address: u64) -> Result<()> {
+        let mut allocations = self.allocations.lock();
+        match allocations.get(&address) {
+            Some(Allocation {
+                source: Source::Lent(_),
+                ..
+            }) => {
+                allocations.remove(&address);
+                Ok(())
+            }
+            _ => Err(DeviceError::ForeignAddress { address }),
         }
     }
 

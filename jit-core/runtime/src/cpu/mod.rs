@@ -316,6 +316,19 @@ impl Backend for CpuDevice {
             .with(address, bytes, |to| unsafe { to.write_bytes(0, bytes) })
     }
 
+    fn adopt_memory(&self, address: u64, bytes: usize) -> Result<()> {
+        self.memory.adopt(address, bytes)
+    }
+
+    fn give_up_memory(&self, address: u64, bytes: usize) -> Result<()> {
+        // Launches that were made before may reach it.
+        self.pool.settle();
+        match bytes {
+            0 => Ok(()),
+            _ => self.memory.give_up(address),
+        }
+    }
+
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         self.pool.settle()?;
         let from = self.memory.with(from, bytes, |from| from)?;
