@@ -323,7 +323,7 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// What that work left, after which the buffer is freed; a device that is no GPU.
     pub fn into_raw(mut self) -> Result<u64> {
-        own_memory(&self.device)?;
+        own_memory(self.device())?;
         let (address, bytes) = (self.address(), self.len() * size_of::<T>());
         self.device()
             .synchronize_memory(address, bytes, self.uses())?;

@@ -54,6 +54,7 @@ pub use self::error::TensorError;
 use super::{give_up, leave_in, settle, written_in};
 use crate::buffer::Buffer;
 use crate::error::Result;
+use crate::part::Part;
 
 /// A tensor of another library, as a buffer. Its end waits for the work on it, and then the library is told that
 /// nobody here has it any more.
@@ -292,11 +293,11 @@ trait Owner: Send + Sync {
 
 impl<T: TensorElement> Owner for Buffer<T> {
     fn device(&self) -> &Device {
-        &self.device
+        Part::device(self)
     }
 
     fn address(&self) -> u64 {
-        Buffer::address(self)
+        Part::address(self)
     }
 
     fn element(&self) -> ElementType {

@@ -322,7 +322,7 @@ impl Backend for CpuDevice {
 
     fn give_up_memory(&self, address: u64, bytes: usize) -> Result<()> {
         // Launches that were made before may reach it.
-        self.pool.settle();
+        self.pool.settle()?;
         match bytes {
             0 => Ok(()),
             _ => self.memory.give_up(address),
