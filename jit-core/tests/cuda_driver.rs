@@ -3,7 +3,7 @@
 //! Covers loading, contexts, memory, modules, launches and streams, and what each error says.
 //! `reset` covers devices begun anew after such an error, and who is told of faults;
 //! `lost_context` covers errors that end a context, failures at every single call, and the fault
-//! channel; `scenarios` failures at every call of programs that use a `Jit`.
+//! channel; `soak` long runs; `scenarios` failures at every call of programs that use a `Jit`.
 
 #[path = "counting.rs"]
 mod counting;
@@ -29,6 +29,8 @@ mod order;
 mod reset;
 #[path = "cuda_driver/scenarios.rs"]
 mod scenarios;
+#[path = "cuda_driver/soak.rs"]
+mod soak;
 #[path = "cuda_driver/tensor.rs"]
 mod tensor;
 #[path = "cuda_driver/waiting.rs"]

@@ -193,6 +193,16 @@ const NAMED: &[Named] = &[
         By("xtask/src/tests.rs", "\"newcomer\""),
     ),
     ("cargo xtask ci", By(".ci/run", "cargo xtask test")),
+    (
+        "cargo xtask soak",
+        Hand(
+            "it takes two hours, and its tests run in a form of seconds with the others",
+            (
+                "jit-core/tests/cuda_driver/soak.rs",
+                "fn mixed_work_of_many_threads",
+            ),
+        ),
+    ),
     ("cargo xtask bundle", Bundle),
     ("cargo xtask bundle --no-llvm", Bundle),
     ("./run --help", Bundle),

@@ -26,7 +26,7 @@ pub(crate) fn fuzz(args: &[String]) -> Result<()> {
 }
 
 /// Seeds that nobody has tried: they follow the clock, far enough apart for any number of runs.
-fn fresh_seed() -> u64 {
+pub(crate) fn fresh_seed() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |time| time.as_secs()) << 24
 }

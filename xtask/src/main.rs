@@ -19,6 +19,7 @@ mod notebook;
 mod numpy;
 mod outside;
 mod peers;
+mod soak;
 mod tests;
 mod tools;
 mod wheels;
@@ -66,6 +67,10 @@ Commands:
   fuzz --functions [--count N] [--seed S]
                       N (1000) random Rust functions from a fresh seed, on the host and as kernels;
                       names those that differ, and says how to run one of them again
+  soak [--minutes N] [--seed S]
+                      The long forms of tests: every scenario with every call of the fake driver failing,
+                      a million launches, 20,000 compiles, N minutes (60) of mixed work from 32 threads, of
+                      which memory, files and threads have to stay as they are, then random kernels
   bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
                       a GPU machine without Rust. --no-llvm leaves the library out
   guide               Make the book of docs/guide, under target/guide; what mdBook warns of fails.
@@ -116,6 +121,7 @@ fn dispatch(args: &[String]) -> Result<()> {
             peers::setup()
         }
         "bench-build" => build_cost::measure(flag(command, rest, "--quick")?),
+        "soak" => soak::soak(rest),
         "guide" => {
             flag(command, rest, "")?;
             println!("{}", guide::build()?.join("index.html").display());

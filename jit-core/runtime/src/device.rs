@@ -356,9 +356,9 @@ pub trait Backend: Send + Sync {
 
 /// What became of a device that was to be begun anew.
 pub enum Reset {
-    /// It is begun.
+    /// The backend of the device that is begun.
     Begun(Arc<dyn Backend>),
-    /// It was begun anew before, as the device of this driver with this ordinal.
+    /// A device that was begun anew before, that of this driver with this ordinal.
     Before(&'static Driver, u32),
 }
 

@@ -32,7 +32,7 @@ impl Process {
         FORKS.load(Relaxed) != self.forks
     }
 
-    /// Its number.
+    /// The number of the process.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }

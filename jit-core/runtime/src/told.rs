@@ -19,7 +19,7 @@ pub type FaultListener = dyn Fn(&DeviceError) + Send + Sync;
 #[derive(Default)]
 pub(crate) struct Listeners {
     list: Mutex<Vec<Weak<FaultListener>>>,
-    /// Whether they were told that the device is lost.
+    /// Whether the listeners were told that the device is lost.
     told_of_loss: AtomicBool,
 }
 
