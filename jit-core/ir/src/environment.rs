@@ -27,6 +27,8 @@ pub struct Environment {
     pub cache_verify: bool,
     /// `XDG_CACHE_HOME`, if it is an absolute path: where programs of the user keep what they can make again.
     pub cache_home: Option<PathBuf>,
+    /// `RUSTUP_HOME`: where rustup has its toolchains, in place of `~/.rustup`.
+    pub rustup_home: Option<PathBuf>,
     /// `HOME`: the user's own folder.
     pub home: Option<PathBuf>,
     /// `CUDA_VISIBLE_DEVICES`, for messages only; the driver reads it itself.
@@ -53,6 +55,7 @@ impl Environment {
             cache_home: set("XDG_CACHE_HOME")
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute()),
+            rustup_home: set("RUSTUP_HOME").map(PathBuf::from),
             home: set("HOME").map(PathBuf::from),
             cuda_visible_devices: read("CUDA_VISIBLE_DEVICES")
                 .map(|value| value.to_string_lossy().into_owned()),

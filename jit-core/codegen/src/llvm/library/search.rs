@@ -21,6 +21,8 @@ pub enum SearchPlace {
     Folder(PathBuf),
     /// The `lib` folder of the toolchain whose `rustc` is found on `PATH`.
     ToolchainOnPath,
+    /// The `lib` folders of all toolchains in this folder, which is rustup's.
+    Toolchains(PathBuf),
     /// A file name that the dynamic linker looks up in the system's folders.
     SystemName(&'static str),
 }
@@ -29,7 +31,7 @@ impl SearchPlace {
     /// The list [`super::library`] goes through: `KILN_LIBLLVM` alone if it is set, since who names a
     /// library means that one; otherwise the program's own folder, its
     /// `lib` folder and the `lib` folder beside it; the toolchain that built this crate; the
-    /// toolchain on `PATH`; with the feature `system-llvm` the system's libraries.
+    /// toolchain on `PATH`; the other toolchains that rustup has; with the feature `system-llvm` the system's libraries.
     pub fn known() -> Vec<SearchPlace> {
         if let Some(named) = Environment::get().libllvm.clone() {
             return vec![SearchPlace::Path(named)];
@@ -51,6 +53,9 @@ impl SearchPlace {
             places.push(SearchPlace::Folder(PathBuf::from(built_with)));
         }
         places.push(SearchPlace::ToolchainOnPath);
+        let rustup = || Some(Environment::get().home.as_ref()?.join(".rustup"));
+        let rustup = Environment::get().rustup_home.clone().or_else(rustup);
+        places.extend(rustup.map(|rustup| SearchPlace::Toolchains(rustup.join("toolchains"))));
         if cfg!(feature = "system-llvm") {
             places.push(SearchPlace::SystemName("libLLVM-22.so"));
             places.push(SearchPlace::SystemName("libLLVM.so.22.1"));
@@ -69,6 +74,7 @@ impl SearchPlace {
             SearchPlace::Path(_) => Err("there is no such file or folder".to_owned()),
             SearchPlace::Folder(folder) => in_folder(folder),
             SearchPlace::ToolchainOnPath => in_folder(&toolchain_on_path()?),
+            SearchPlace::Toolchains(folder) => in_toolchains(folder),
             SearchPlace::SystemName(name) => Ok(vec![PathBuf::from(name)]),
         }
     }
@@ -78,6 +84,7 @@ impl SearchPlace {
         match self {
             SearchPlace::Path(path) | SearchPlace::Folder(path) => path.display().to_string(),
             SearchPlace::ToolchainOnPath => "the toolchain of the `rustc` on PATH".to_owned(),
+            SearchPlace::Toolchains(folder) => format!("the toolchains in {}", folder.display()),
             SearchPlace::SystemName(name) => format!("{name} (dynamic linker)"),
         }
     }
@@ -93,6 +100,26 @@ fn behind_script(path: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(path).ok()?;
     let name = text.trim().strip_prefix("INPUT(")?.strip_suffix(')')?;
     Some(path.parent()?.join(name.trim()))
+}
+
+/// The files of all toolchains in a folder, in the order of these' names.
+fn in_toolchains(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+        _ => error.to_string(),
+    })?;
+    let mut toolchains: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    toolchains.sort();
+    let files = toolchains
+        .iter()
+        .filter_map(|toolchain| in_folder(&toolchain.join("lib")).ok());
+    let files: Vec<PathBuf> = files.flatten().collect();
+    match files.is_empty() {
+        true => Err("no toolchain there has a file that is named like libLLVM 22".to_owned()),
+        false => Ok(files),
+    }
 }
 
 /// The files in `folder` that are named like libLLVM 22, best first.
@@ -120,22 +147,24 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
 /// on Linux is a linker script of one line and cannot be opened.
 fn rank(name: &OsStr) -> Option<usize> {
     let name = name.to_str()?;
-    let names: [(&str, &str); 6] = [
-        ("libLLVM.so.22.1-rust-", ""),
-        ("libLLVM-22-rust-", ".so"),
-        ("libLLVM.so.22.1", ""),
-        ("libLLVM-22.so", ""),
-        ("libLLVM-22.dylib", ""),
-        ("libLLVM.dylib", ""),
-    ];
-    names.iter().position(|&(start, end)| {
-        let exact = !start.ends_with('-');
-        name == start
-            || (!exact
-                && name
-                    .strip_prefix(start)
-                    .is_some_and(|rest| rest.ends_with(end)))
-    })
+    // With the minor version, whichever it is.
+    if let Some(rest) = name.strip_prefix("libLLVM.so.22.") {
+        let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        return match behind {
+            _ if rest.starts_with(behind) => None,
+            "" => Some(2),
+            _ => behind.starts_with("-rust-").then_some(0),
+        };
+    }
+    match name {
+        "libLLVM-22.so" => Some(3),
+        "libLLVM-22.dylib" => Some(4),
+        "libLLVM.dylib" => Some(5),
+        _ => {
+            let of_rust = name.starts_with("libLLVM-22-rust-") && name.ends_with(".so");
+            of_rust.then_some(1)
+        }
+    }
 }
 
 /// The `lib` folder of the toolchain on `PATH`.
@@ -166,10 +195,34 @@ mod tests {
         assert_eq!(rank("libLLVM.so.22.1-rust-1.95.0-stable"), Some(0));
         assert_eq!(rank("libLLVM-22-rust-1.95.0-stable.so"), Some(1));
         assert_eq!(rank("libLLVM.so.22.1"), Some(2));
+        assert_eq!(rank("libLLVM.so.22.12-rust-1.99.0-stable"), Some(0));
+        assert_eq!(rank("libLLVM.so.22.2.1"), Some(2));
+        assert_eq!(rank("libLLVM.so.22."), None);
+        assert_eq!(rank("libLLVM.so.22.-rust-1.95.0-stable"), None);
+        assert_eq!(rank("libLLVM.so.22.1.bak"), None);
         assert_eq!(rank("libLLVM-22.so"), Some(3));
         assert_eq!(rank("libLLVM-22-rust-1.95.0-stable.so.bak"), None);
         assert_eq!(rank("libLLVM.so.19.1"), None);
         assert_eq!(rank("librustc_driver.so"), None);
+    }
+
+    #[test]
+    fn all_toolchains_are_looked_through() {
+        let folder = env::temp_dir().join(format!("kiln-toolchains-{}", std::process::id()));
+        let file = |toolchain: &str, name: &str| {
+            let lib = folder.join(toolchain).join("lib");
+            fs::create_dir_all(&lib).expect("a temporary folder");
+            fs::write(lib.join(name), "").expect("a temporary file");
+            lib.join(name)
+        };
+        file("nightly", "libLLVM.so.23.1-rust-1.99.0-nightly");
+        let place = SearchPlace::Toolchains(folder.clone());
+        assert!(place.candidates().is_err());
+        let newer = file("1.96", "libLLVM.so.22.1-rust-1.96.0-stable");
+        let older = file("1.95", "libLLVM.so.22.1-rust-1.95.0-stable");
+        let found = place.candidates();
+        fs::remove_dir_all(&folder).expect("it is there");
+        assert_eq!(found, Ok(vec![older, newer]));
     }
 
     #[test]
