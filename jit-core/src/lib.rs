@@ -9,6 +9,7 @@
 //!
 //! [`Jit::new`](jit::Jit::new) has the hooks that come with Kiln.
 
+pub mod ahead;
 pub mod cache;
 pub mod inspect;
 pub mod jit;

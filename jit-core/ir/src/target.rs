@@ -40,6 +40,9 @@ impl Target {
     }
 }
 
+/// The architectures that there are (PTX ISA, ".target").
+const ARCHITECTURES: [u32; 11] = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120];
+
 impl PtxTarget {
     /// The oldest architecture Kiln compiles for: Turing, the oldest that ptxas 13 knows.
     pub const MIN_SM: u32 = 75;
@@ -59,6 +62,11 @@ impl PtxTarget {
             _ => 88,
         };
         PtxTarget { sm, ptx }
+    }
+
+    /// The target for an architecture that Kiln compiles for and that there is.
+    pub fn known(sm: u32) -> Option<PtxTarget> {
+        ARCHITECTURES.contains(&sm).then(|| PtxTarget::for_sm(sm))
     }
 
     /// What cells of intrinsics know it as.
@@ -154,6 +162,34 @@ impl CpuFeatures {
         CpuFeatures(there.map(|(name, _)| *name).collect())
     }
 
+    /// Those of a level of x86-64 (System V ABI for that, "Processor supplement"): 2 has SSE 4.2, 3 AVX2, 4 AVX-512.
+    /// `None`: there is no such level, or this machine is of another kind.
+    ///
+    /// ```
+    /// use kiln_ir::target::CpuFeatures;
+    ///
+    /// if let Some(level) = CpuFeatures::x86_64_level(3) {
+    ///     assert!(level.has("avx2") && !level.has("avx512f"));
+    /// }
+    /// ```
+    pub fn x86_64_level(level: u32) -> Option<CpuFeatures> {
+        const LEVELS: [&[&str]; 3] = [
+            &["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"],
+            &[
+                "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe",
+            ],
+            &["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"],
+        ];
+        let levels = LEVELS.get(..level.checked_sub(1)? as usize)?;
+        let is_one = cfg!(target_arch = "x86_64") && !levels.is_empty();
+        is_one.then(|| CpuFeatures(levels.concat()))
+    }
+
+    /// Whether a machine with these runs code for others.
+    pub fn covers(&self, other: &CpuFeatures) -> bool {
+        other.0.iter().all(|name| self.has(name))
+    }
+
     /// Whether the processor has one, by LLVM's name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(&name)
@@ -205,6 +241,30 @@ impl Target {
                 MAX_PARAM_BYTES
             }
         }
+    }
+
+    /// This target, and then those of which it runs the code as well, the best first: of GPUs the older architectures, whose
+    /// PTX newer ones take, of CPUs the levels of x86-64.
+    pub fn and_lesser(&self) -> impl Iterator<Item = Target> + '_ {
+        let lesser: Vec<Target> = match self {
+            Target::Ptx(own) => (PtxTarget::MIN_SM..own.sm)
+                .rev()
+                .filter_map(PtxTarget::known)
+                .filter(|target| target.ptx <= own.ptx)
+                .map(Target::Ptx)
+                .collect(),
+            Target::Cpu(own) => (2..=4)
+                .rev()
+                .filter_map(CpuFeatures::x86_64_level)
+                .filter(|level| own.features.covers(level) && *level != own.features)
+                .map(|features| {
+                    let own = own.clone();
+                    Target::Cpu(CpuTarget { features, ..own })
+                })
+                .collect(),
+            Target::Interpreter | Target::Custom(_) => Vec::new(),
+        };
+        std::iter::once(self.clone()).chain(lesser)
     }
 
     /// Whether code is for blocks of one shape, which the target does not say yet.

@@ -199,6 +199,9 @@ pub struct CacheStats {
     pub legalizations: u64,
     /// Code that was found on disk.
     pub disk_hits: u64,
+    /// Code that was found in a folder which has come with the program
+    /// ([`JitBuilder::shipped`](crate::jit::JitBuilder::shipped)).
+    pub shipped_hits: u64,
     /// Code that was looked for on disk and compiled.
     pub disk_misses: u64,
     /// Files that were written there.

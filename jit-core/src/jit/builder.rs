@@ -1,5 +1,6 @@
 //! How a [`Jit`] is made.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +90,7 @@ impl Jit {
 ///     .target(None)
 ///     .isas(Isas::default())
 ///     .cache(CacheFolder::Off)
+///     .shipped("kernels")
 ///     .observer(Arc::new(NoObserver))
 ///     .build()?;
 /// assert!(jit.options().specialize_facts && jit.options().checks.has_races());
@@ -186,6 +188,16 @@ impl JitBuilder {
     /// Sets where compiled kernels are kept for later processes; [`CacheFolder`] has an example.
     pub fn cache(self, cache: CacheFolder) -> JitBuilder {
         self.change(|options| options.cache(cache))
+    }
+
+    /// Adds a folder of compiled kernels that has come with the program, as [`crate::ahead`] makes one. It is looked
+    /// into before anything is compiled, also for code of lesser machines, which this one runs: PTX of an older architecture, a
+    /// lower level of x86-64. What is not there is compiled, if there is a libLLVM. Nothing is written there.
+    ///
+    /// The folder and its files have to be this user's, the administrator's, or of whoever owns the program's file, and nobody
+    /// else may write there; else it is not used, which [`Jit::disk_cache`] tells.
+    pub fn shipped(self, folder: impl Into<PathBuf>) -> JitBuilder {
+        self.change(|options| options.shipped(folder))
     }
 
     /// Sets who looks on while kernels are compiled.

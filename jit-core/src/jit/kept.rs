@@ -47,6 +47,7 @@ pub(super) fn disk(options: &JitOptions, hooks: &HookSet, target: &Target) -> Di
         // Code for their machines is not kept.
         isas: _,
         cache,
+        shipped,
         observer,
     } = options;
     let hook = hooks.iter().find(|hook| !hook.is_kept());
@@ -65,7 +66,23 @@ pub(super) fn disk(options: &JitOptions, hooks: &HookSet, target: &Target) -> Di
             }
         }
     };
-    Disk::new(cache, against)
+    Disk::new(cache, shipped, against)
+}
+
+/// What code is for that has come with the program.
+struct CompiledFor {
+    target: Target,
+    key: CacheKey,
+}
+
+fn with_code((kept, made): (Kept, CompiledFor)) -> Option<CompiledKernel> {
+    Some(CompiledKernel {
+        info: Arc::new(kept.info),
+        target: made.target,
+        code: kept.code?,
+        key: made.key,
+        retargeted_by: None,
+    })
 }
 
 /// Code that was asked for.
@@ -191,6 +208,16 @@ impl Jit {
         let key = self.entry_key("info", &asked, None);
         let kept = key.as_ref().and_then(|key| disk.find(key, &|_, _| None));
         let kept = kept.filter(|kept| self.0.hooks.puts_in_all(&kept.put_in));
+        if kept.is_none()
+            && let Some((Kept { info, .. }, made)) = self.shipped("info", &asked)
+        {
+            return Ok(Unshaped {
+                key: made.key,
+                info: Arc::new(info),
+                legal: OnceCell::new(),
+                request,
+            });
+        }
         if let Some(Kept { info, put_in, .. }) = &kept
             && !disk.verify
         {
@@ -209,7 +236,7 @@ impl Jit {
         {
             disk.write(&key, (&legal.info, &put_in), None);
         }
-        if !disk.is_on() {
+        if !disk.is_on() && !disk.has_shipped() {
             // All code is made of the legal kernel: who drops the kernel itself gets its memory back.
             request.snapshot = None;
         }
@@ -282,7 +309,13 @@ impl Jit {
     ) -> Result<CompiledKernel> {
         let disk = &self.0.disk;
         let Some(plain) = self.entry_key("code", asked, None) else {
-            return compile();
+            return match self.shipped("code", asked).and_then(with_code) {
+                Some(found) => {
+                    disk.hit_shipped();
+                    self.verified(asked, found, compile)
+                }
+                None => compile(),
+            };
         };
         let assembler = self.0.device.backend().assembler();
         let assembled = match &assembler {
@@ -291,7 +324,12 @@ impl Jit {
         };
         let key = assembled.as_ref().unwrap_or(&plain);
         let mut lock = None;
+        let mut shipped = None;
         let found = self.find(asked, key, loaded).or_else(|| {
+            shipped = self.shipped("code", asked).and_then(with_code);
+            if shipped.is_some() {
+                return None;
+            }
             // Another process may have made it by the time it gives up the lock.
             lock = disk.lock(&plain);
             self.find(asked, key, loaded)
@@ -299,6 +337,16 @@ impl Jit {
         if let Some(found) = found {
             disk.hit();
             return self.verified(asked, found, compile);
+        }
+        if let Some(found) = shipped {
+            disk.hit_shipped();
+            let mut found = self.verified(asked, found, compile)?;
+            if self.assemble(&mut found, loaded)
+                && let Some(assembled) = &assembled
+            {
+                self.write(asked, assembled, &found);
+            }
+            return Ok(found);
         }
         let text = assembled.as_ref().and_then(|_| self.read(asked, &plain));
         let is_new = text.is_none();
@@ -331,7 +379,8 @@ impl Jit {
         found: CompiledKernel,
         compile: impl FnOnce() -> Result<CompiledKernel>,
     ) -> Result<CompiledKernel> {
-        if self.0.disk.verify {
+        // Code of a lesser machine is other code.
+        if self.0.disk.verify && found.target == asked.target {
             let now = compile()?;
             let kept = (&*found.info, Some(&found.code));
             self.verify(asked, kept, (&now.info, Some(&now.code)))?;
@@ -438,6 +487,26 @@ impl Jit {
             code,
             key: asked.key.clone().extended(HOOKS, &put_in),
             retargeted_by: None,
+        })
+    }
+
+    /// What has come with the program: for the target that is asked for, or for a lesser one, which it runs.
+    fn shipped(&self, what: &str, asked: &Asked<'_>) -> Option<(Kept, CompiledFor)> {
+        let disk = &self.0.disk;
+        if !disk.has_shipped() {
+            return None;
+        }
+        let (snapshot, hooks) = (asked.request.snapshot.as_deref()?, &self.0.hooks);
+        let functions = own_functions(snapshot)?;
+        let rows = KernelRows::of(snapshot, hooks);
+        let find = |name: &str, digest: &[u8; 32]| rows.find(name, digest);
+        asked.target.and_lesser().find_map(|target| {
+            let key = asked.key.for_target(&target);
+            let entry = disk.shipped_key(what, &key, &functions);
+            let kept = disk.find_shipped(&entry, &find)?;
+            let key = key.extended(HOOKS, &kept.put_in);
+            let is_whole = hooks.puts_in_all(&kept.put_in);
+            is_whole.then_some((kept, CompiledFor { target, key }))
         })
     }
 

@@ -1,6 +1,7 @@
 //! The settings of a [`Jit`](super::Jit).
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ use kiln_compiler::target::Target;
 ///     .time_limit(Duration::from_secs(10))
 ///     .isas(Isas::default())
 ///     .cache(CacheFolder::Off)
+///     .shipped("kernels")
 ///     .observer(Arc::new(NoObserver))
 ///     .on_fault(|fault| eprintln!("{fault}"))
 ///     .target(Target::Ptx(PtxTarget::for_sm(90)));
@@ -61,6 +63,8 @@ pub struct JitOptions {
     pub isas: Isas,
     /// Where compiled kernels are kept for later processes.
     pub cache: CacheFolder,
+    /// Folders of compiled kernels that have come with the program, which are looked into first.
+    pub shipped: Vec<PathBuf>,
     /// Looks on while kernels are compiled. A `Jit` with an observer keeps nothing on disk, since it is to see
     /// every stage of each kernel.
     pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
@@ -77,6 +81,7 @@ impl fmt::Debug for JitOptions {
             .field("checks", &self.checks)
             .field("time_limit", &self.time_limit)
             .field("cache", &self.cache)
+            .field("shipped", &self.shipped)
             .finish_non_exhaustive()
     }
 }
@@ -131,6 +136,14 @@ impl JitOptions {
     #[must_use]
     pub fn cache(self, cache: CacheFolder) -> JitOptions {
         JitOptions { cache, ..self }
+    }
+
+    /// Adds a folder of compiled kernels that has come with the program; [`JitBuilder::shipped`](super::JitBuilder::shipped)
+    /// says more.
+    #[must_use]
+    pub fn shipped(mut self, folder: impl Into<PathBuf>) -> JitOptions {
+        self.shipped.push(folder.into());
+        self
     }
 
     /// Sets who looks on while kernels are compiled.

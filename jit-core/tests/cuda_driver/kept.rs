@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kiln_jit_core::args;
 use kiln_jit_core::build::Kernel;
 use kiln_jit_core::cache::CacheFolder;
 use kiln_jit_core::error::Result;
@@ -12,6 +11,7 @@ use kiln_jit_core::ir::Type;
 use kiln_jit_core::jit::{Jit, JitOptions};
 use kiln_jit_core::runtime::Device;
 use kiln_jit_core::target::{PtxTarget, Target};
+use kiln_jit_core::{ahead, args};
 
 use super::fake::Fake;
 
@@ -81,6 +81,63 @@ fn machine_code_that_the_driver_made_is_kept() {
     assert_eq!(fake.last_launch()[..6], [2, 1, 1, 32, 1, 1]);
     let report = second.explain_recompile(&put());
     assert_eq!(report, None, "nothing was compiled");
+}
+
+#[test]
+fn code_that_has_shipped_is_for_later_drivers_and_architectures() {
+    let newer = Fake::new();
+    newer.set(13000, 1, 0, 1 << 30);
+    for (machine, is_exact) in [("sm_80", false), ("sm_90", true)] {
+        let (shipped, kept) = (Place::new(), Place::new());
+        ahead::fill(&shipped.0, &[machine.parse().expect("a machine")], |jit| {
+            jit.keep(&put(), 32, args!(&mut jit.zeros::<u32>(4)?, 0u32))
+        })
+        .expect("it is filled");
+        let jit = |fake: &Fake, cache: CacheFolder| {
+            let device = Device::cuda_of(fake.open().expect("a driver"), 0).expect("a device");
+            let jit = Jit::builder().device(device).cache(cache);
+            jit.shipped(&shipped.0).build().expect("a `Jit`")
+        };
+        for fake in [&Fake::new(), &newer] {
+            let jit = jit(fake, CacheFolder::Off);
+            launch(&jit).expect("it is launched");
+            assert_eq!(
+                (jit.cache_stats().shipped_hits, stats(&jit)),
+                (1, [0; 4]),
+                "{machine}"
+            );
+        }
+        // What the driver makes of it is kept, where it is of this machine.
+        let at = || jit(&newer, CacheFolder::At(kept.0.clone()));
+        let first = at();
+        launch(&first).expect("it is launched");
+        let written = u64::from(is_exact);
+        assert_eq!(
+            (first.cache_stats().shipped_hits, stats(&first)),
+            (1, [0, 0, written, 0])
+        );
+        let second = at();
+        launch(&second).expect("it is launched");
+        let found = second.cache_stats();
+        assert_eq!(
+            (found.shipped_hits, found.disk_hits),
+            (1 - written, written)
+        );
+    }
+    // Of what is newer than the machine nothing is used.
+    let shipped = Place::new();
+    ahead::fill(&shipped.0, &["sm_100".parse().expect("a machine")], |jit| {
+        jit.keep(&put(), 32, args!(&mut jit.zeros::<u32>(4)?, 0u32))
+    })
+    .expect("it is filled");
+    let device = Device::cuda_of(newer.open().expect("a driver"), 0).expect("a device");
+    let jit = Jit::builder().device(device).cache(CacheFolder::Off);
+    let jit = jit.shipped(&shipped.0).build().expect("a `Jit`");
+    launch(&jit).expect("it is launched");
+    assert_eq!(
+        (jit.cache_stats().shipped_hits, stats(&jit)),
+        (0, [1, 0, 0, 0])
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use kiln::core::ahead::{self, Machine};
 use kiln::core::build::DeviceFn;
 use kiln::core::cache::{CacheFolder, CacheStats};
 use kiln::core::compile::NoObserver;
@@ -413,6 +414,7 @@ fn a_function_of_a_row_that_changes_is_another_key() {
 /// The variables that say what a process of these tests does, and where.
 const TASK: &str = "KILN_TEST_TASK";
 const FOLDER: &str = "KILN_TEST_FOLDER";
+const LEVEL: &str = "KILN_TEST_LEVEL";
 
 /// Whether the hook of `verifies` says what it did.
 static LIES: AtomicBool = AtomicBool::new(false);
@@ -460,6 +462,28 @@ fn does_its_task() {
             };
             say(text);
         }
+        "shipped" => {
+            let features = std::env::var(LEVEL)
+                .ok()
+                .and_then(|level| level.parse().ok());
+            let features = features.and_then(CpuFeatures::x86_64_level);
+            let host = CpuTarget::host();
+            let target = Target::Cpu(CpuTarget {
+                features: features.unwrap_or(host.features.clone()),
+                ..host
+            });
+            let jit = Jit::builder().device(Device::cpu()).target(target);
+            let jit = jit.cache(CacheFolder::Off).shipped(&place.0).build();
+            let jit = jit.expect("a CPU");
+            let text = match results(&jit) {
+                Ok(results) => {
+                    let stats = jit.cache_stats();
+                    format!("[{}, {}] {results:?}", stats.compiles, stats.shipped_hits)
+                }
+                Err(error) => error.to_string(),
+            };
+            say(text);
+        }
         "race" => {
             while !place.0.join("go").exists() {
                 std::thread::yield_now();
@@ -500,6 +524,58 @@ fn does_its_task() {
         }
         other => panic!("{other}"),
     }
+}
+
+/// Asks for all kernels that [`results`] launches.
+fn keep_all(jit: &Jit) -> kiln::Result<()> {
+    let (mut x, mut y) = (jit.zeros::<f32>(1)?, jit.zeros::<u32>(1)?);
+    jit.keep(&waves, 32, args!(&mut x))?;
+    jit.keep(&reverse, 64, args!(&mut y))?;
+    jit.keep(&scale, 32, args!(&mut x, 0.0f32))
+}
+
+#[test]
+fn a_process_with_shipped_code_needs_no_libllvm() {
+    let place = Place::new();
+    let level = |level| CpuFeatures::x86_64_level(level);
+    let is_v3 = level(3).is_some_and(|level| CpuFeatures::host().covers(&level));
+    let run = |level: &str| {
+        let mut command = process("shipped", &place);
+        command.envs([(LEVEL, level), ("KILN_LIBLLVM", "/nonexistent/libLLVM.so")]);
+        printed(&command.output().expect("this program runs"))
+    };
+    let named = |names: &[&str]| -> Vec<Machine> {
+        let machines = names.iter().map(|name| name.parse().expect("a machine"));
+        machines.collect()
+    };
+    let none = run("host");
+    assert!(none.contains("libLLVM 22"), "{none}");
+    ahead::fill(&place.0, &named(&["sm_80"]), keep_all).expect("it is filled");
+    let other = run("host");
+    assert!(other.contains("libLLVM 22"), "{other}");
+    let expected = results(&Place::new().jit()).expect("they run");
+    if is_v3 {
+        ahead::fill(&place.0, &named(&["x86-64-v2"]), keep_all).expect("it is filled");
+        // What is there for a lesser machine is run.
+        for machine in ["3", "2", "host"] {
+            assert_eq!(run(machine), format!("[0, 3] {expected:?}"));
+        }
+        for entry in place.entries() {
+            fs::remove_file(entry).expect("it is ours");
+        }
+        ahead::fill(&place.0, &named(&["x86-64-v3"]), keep_all).expect("it is filled");
+        // And what is there for a greater one is not.
+        assert_eq!(run("3"), format!("[0, 3] {expected:?}"));
+        let lesser = run("2");
+        assert!(lesser.contains("libLLVM 22"), "{lesser}");
+    }
+    ahead::fill(&place.0, &named(&["native"]), keep_all).expect("it is filled");
+    assert_eq!(run("host"), format!("[0, 3] {expected:?}"));
+    // Where others may write, nothing is used.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(&place.0, mode).expect("it is ours");
+    let refused = run("host");
+    assert!(refused.contains("libLLVM 22"), "{refused}");
 }
 
 #[test]

@@ -37,8 +37,10 @@ pub(super) const LOCK: &str = "lock";
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Whose files are read.
-    owner: u32,
+    /// Whose files are read, beside the administrator's.
+    owners: [u32; 2],
+    /// Whether it came with the program, and nothing is changed there.
+    is_shipped: bool,
     /// The most bytes of all entries.
     max_bytes: u64,
     /// What this process has written since the folder was looked through.
@@ -54,24 +56,48 @@ impl Folder {
     /// # Errors
     /// Why it is not used.
     pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Folder, String> {
-        let cannot = |what: &'static str| {
-            let path = path.display().to_string();
-            move |error: io::Error| format!("`{path}` cannot be {what}: {error}")
-        };
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
-        builder.create(path).map_err(cannot("made"))?;
+        let made = builder.create(path);
+        made.map_err(|error| format!("`{}` cannot be made: {error}", path.display()))?;
+        let owner = user(path);
+        Folder::of(path, [owner; 2], max_bytes)
+    }
+
+    /// Opens a folder that came with the program, which is only read. Beside this user's and the administrator's
+    /// it may be of whoever the program's own file is, since that is trusted already.
+    ///
+    /// # Errors
+    /// Why it is not used.
+    pub(super) fn open_shipped(path: &Path) -> Result<Folder, String> {
+        let program = std::env::current_exe().and_then(fs::metadata);
+        let program = program.ok().map(|program| program.uid());
+        let folder = Folder::of(path, [user(path), program], u64::MAX)?;
+        Ok(Folder {
+            is_shipped: true,
+            ..folder
+        })
+    }
+
+    /// A folder that is there, and whose files are read if they are of one of these owners.
+    fn of(path: &Path, owners: [Option<u32>; 2], max_bytes: u64) -> Result<Folder, String> {
+        let name = path.display();
+        let cannot = |what: &'static str| {
+            move |error: io::Error| format!("`{name}` cannot be {what}: {error}")
+        };
         // What a link leads to now is what is used from now on.
         let path = fs::canonicalize(path).map_err(cannot("found"))?;
         let metadata = fs::symlink_metadata(&path).map_err(cannot("looked at"))?;
-        let owner =
-            user(&path).ok_or_else(|| format!("whose `{}` is cannot be told", path.display()))?;
+        let [Some(first), Some(second)] = [owners[0].or(owners[1]), owners[1].or(owners[0])] else {
+            return Err(format!("whose `{}` is cannot be told", path.display()));
+        };
         if !metadata.is_dir() {
             return Err(format!("`{}` is no folder", path.display()));
         }
         let folder = Folder {
             path,
-            owner,
+            owners: [first, second],
+            is_shipped: false,
             max_bytes,
             written: AtomicU64::new(0),
             #[cfg(test)]
@@ -79,8 +105,8 @@ impl Folder {
         };
         if !folder.is_trusted(&metadata) {
             return Err(format!(
-                "`{}` belongs to another user, or others may write there; `chmod go-w` it, or set KILN_CACHE to another \
-                 folder",
+                "`{}` belongs to another user, or others may write there; `chmod go-w` it, or name another folder (that \
+                 which kernels are kept in by KILN_CACHE)",
                 folder.path.display()
             ));
         }
@@ -93,7 +119,7 @@ impl Folder {
 
     /// Whether only this user and the administrator can have written something.
     fn is_trusted(&self, metadata: &Metadata) -> bool {
-        let ours = [self.owner, 0].contains(&metadata.uid());
+        let ours = metadata.uid() == 0 || self.owners.contains(&metadata.uid());
         ours && metadata.mode() & 0o022 == 0
     }
 
@@ -128,7 +154,9 @@ impl Folder {
             let file = File::open(&path)?;
             let mut bytes = Vec::with_capacity(metadata.len() as usize);
             (&file).take(MAX_FILE).read_to_end(&mut bytes)?;
-            touch(&file, &metadata);
+            if !self.is_shipped {
+                touch(&file, &metadata);
+            }
             Ok(bytes)
         };
         match read() {
@@ -305,6 +333,30 @@ mod tests {
         assert_eq!(mode(folder.path()), 0o700);
         assert_eq!(mode(&folder.file("a", ENTRY)), 0o600);
         assert_eq!(files(&folder, TEMPORARY), 0);
+    }
+
+    #[test]
+    fn a_folder_that_has_shipped_is_only_read() {
+        let place = TestFolder::new();
+        Folder::open_shipped(&place.0).expect_err("it is not there");
+        assert!(!place.0.exists(), "it is not made");
+        open(&place).write("a", b"bytes").expect("there is room");
+        let shipped = Folder::open_shipped(&place.0).expect("it is of this user");
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let path = shipped.file("a", ENTRY);
+        let file = File::open(&path).expect("it is there");
+        file.set_modified(old).expect("it is ours");
+        assert_eq!(shipped.read("a"), Ok(Some(b"bytes".to_vec())));
+        let changed = || fs::metadata(&path).and_then(|metadata| metadata.modified());
+        assert_eq!(changed().expect("it is there"), old);
+        open(&place).read("a").expect("it is there");
+        assert_ne!(
+            changed().expect("it is there"),
+            old,
+            "a folder of the user's says what was used"
+        );
+        fs::set_permissions(&place.0, fs::Permissions::from_mode(0o777)).expect("it is ours");
+        Folder::open_shipped(&place.0).expect_err("others may write there");
     }
 
     #[test]

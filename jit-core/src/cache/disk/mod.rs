@@ -20,6 +20,10 @@
 //! An entry is of one build of Kiln (`build.rs`). The libLLVM that made it is written down as its file's size and time
 //! of change, and while that file is there it has to be that one; where it is not, as on a machine
 //! without LLVM, the entry is as good. `KILN_LIBLLVM` is part of the key, where it names something.
+//!
+//! A folder that goes along with a program (`CacheFolder::ToShip`) has entries that name no library. Whoever has such
+//! folders (`JitBuilder::shipped`) only reads them, and looks there for code of lesser machines, too, which its own runs: an older
+//! architecture's PTX, a lower level of x86-64.
 
 #[cfg_attr(unix, path = "folder.rs")]
 #[cfg_attr(not(unix), path = "no_folder.rs")]
@@ -81,6 +85,9 @@ pub enum CacheFolder {
     User,
     /// This folder, whatever the environment says. It is made if it is not there.
     At(PathBuf),
+    /// This folder, to go along with a program: what is in it is found on machines with another libLLVM or none.
+    /// [`JitBuilder::shipped`](crate::jit::JitBuilder::shipped) is for whoever has it.
+    ToShip(PathBuf),
     /// Nowhere.
     Off,
 }
@@ -100,7 +107,7 @@ impl CacheFolder {
             environment.home.as_ref().map(|home| home.join(below))
         };
         match (self, &environment.cache) {
-            (CacheFolder::At(path), _) => Ok(path.clone()),
+            (CacheFolder::At(path) | CacheFolder::ToShip(path), _) => Ok(path.clone()),
             (CacheFolder::Off, _) => Err("it is switched off by `CacheFolder::Off`".to_owned()),
             (CacheFolder::User, Some(path)) if path.as_os_str() == OFF => {
                 Err("it is switched off by KILN_CACHE".to_owned())
@@ -132,6 +139,11 @@ pub(crate) struct Disk {
     /// The folder, or why there is none.
     place: Result<PathBuf, String>,
     folder: OnceCell<Option<Folder>>,
+    /// Folders that came with the program.
+    shipped: Vec<PathBuf>,
+    opened: OnceCell<Vec<Folder>>,
+    /// Whether the folder is to go along with a program.
+    ships: bool,
     /// The library that the user has named.
     named_library: String,
     pub(crate) verify: bool,
@@ -140,6 +152,7 @@ pub(crate) struct Disk {
     misses: AtomicU64,
     writes: AtomicU64,
     refused: AtomicU64,
+    from_shipped: AtomicU64,
 }
 
 /// What was kept of a kernel.
@@ -153,17 +166,26 @@ pub(crate) struct Kept {
 impl Disk {
     /// The folder of a `Jit`, where nothing about it stands against keeping its code. It is opened when it is
     /// first needed.
-    pub(crate) fn new(place: &CacheFolder, against: Option<String>) -> Disk {
+    pub(crate) fn new(place: &CacheFolder, shipped: &[PathBuf], against: Option<String>) -> Disk {
         let environment = Environment::get();
+        let ships = matches!(place, CacheFolder::ToShip(_));
+        let shipped = match against {
+            Some(_) => Vec::new(),
+            None => shipped.to_vec(),
+        };
         let place = match against {
             Some(against) => Err(against),
             None => place.path(environment),
         };
-        let named = environment.libllvm.as_deref().and_then(made_by);
+        let named = environment.libllvm.as_deref().filter(|_| !ships);
+        let named = named.and_then(made_by);
         Disk {
             note: Mutex::new(place.as_ref().err().cloned()),
             place,
             folder: OnceCell::new(),
+            shipped,
+            opened: OnceCell::new(),
+            ships,
             named_library: named.map_or_else(String::new, |file| {
                 format!("{} bytes, changed {}", file.bytes, file.changed)
             }),
@@ -172,7 +194,24 @@ impl Disk {
             misses: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            from_shipped: AtomicU64::new(0),
         }
+    }
+
+    /// The folders that came with the program, as far as they can be used.
+    fn opened(&self) -> &[Folder] {
+        self.opened.get_or_init(|| {
+            let open = |path: &PathBuf| {
+                let folder = Folder::open_shipped(path);
+                folder.map_err(|why| self.refuse(why)).ok()
+            };
+            self.shipped.iter().filter_map(open).collect()
+        })
+    }
+
+    /// Whether anything came with the program.
+    pub(crate) fn has_shipped(&self) -> bool {
+        !self.opened().is_empty()
     }
 
     /// The folder, if it can be used.
@@ -208,10 +247,26 @@ impl Disk {
         functions: &str,
         assembler: Option<&str>,
     ) -> EntryKey {
+        self.key_by(&self.named_library, what, asked, functions, assembler)
+    }
+
+    /// What something has shipped under, that was made on another machine.
+    pub(crate) fn shipped_key(&self, what: &str, asked: &CacheKey, functions: &str) -> EntryKey {
+        self.key_by("", what, asked, functions, None)
+    }
+
+    fn key_by(
+        &self,
+        library: &str,
+        what: &str,
+        asked: &CacheKey,
+        functions: &str,
+        assembler: Option<&str>,
+    ) -> EntryKey {
         let own = [
             ("entry", what),
             ("build", env!("KILN_BUILD")),
-            ("library", &self.named_library),
+            ("library", library),
             ("functions", functions),
             ("assembler", assembler.unwrap_or_default()),
         ];
@@ -224,7 +279,18 @@ impl Disk {
 
     /// What is kept under a key.
     pub(crate) fn find(&self, key: &EntryKey, rows: FindRow<'_>) -> Option<Kept> {
-        let folder = self.folder()?;
+        self.find_in(self.folder()?, key, rows)
+    }
+
+    /// What has come with the program under a key.
+    pub(crate) fn find_shipped(&self, key: &EntryKey, rows: FindRow<'_>) -> Option<Kept> {
+        let folders = self.opened().iter();
+        folders
+            .filter_map(|folder| self.find_in(folder, key, rows))
+            .next()
+    }
+
+    fn find_in(&self, folder: &Folder, key: &EntryKey, rows: FindRow<'_>) -> Option<Kept> {
         let name = key.file_name();
         let found = folder.read(&name).and_then(|bytes| {
             let refused = |why: &str| {
@@ -269,7 +335,9 @@ impl Disk {
         };
         let library = || kiln_compiler::codegen::library().ok();
         let made_by = match code {
+            // Whoever has it has another library at the path of this, or none.
             None => None,
+            Some(_) if self.ships => None,
             Some(_) => match library().and_then(|library| made_by(&library.path)) {
                 Some(library) => Some(library),
                 None => {
@@ -303,6 +371,11 @@ impl Disk {
         self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts code that has come with the program.
+    pub(crate) fn hit_shipped(&self) {
+        self.from_shipped.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts code that was not.
     pub(crate) fn miss(&self) {
         self.misses.fetch_add(1, Ordering::Relaxed);
@@ -318,6 +391,7 @@ impl Disk {
         stats.disk_hits = self.hits.load(Ordering::Relaxed);
         stats.disk_misses = self.misses.load(Ordering::Relaxed);
         stats.disk_writes = self.writes.load(Ordering::Relaxed);
+        stats.shipped_hits = self.from_shipped.load(Ordering::Relaxed);
         stats.disk_refused = self.refused.load(Ordering::Relaxed);
     }
 }
@@ -406,11 +480,11 @@ mod tests {
 
     #[test]
     fn each_field_changes_the_key() {
-        let disk = Disk::new(&CacheFolder::Off, None);
+        let disk = Disk::new(&CacheFolder::Off, &[], None);
         let asked = |value: &str| CacheKey::default().with("content", value);
         let named = Disk {
             named_library: "1 bytes, changed 2".to_owned(),
-            ..Disk::new(&CacheFolder::Off, None)
+            ..Disk::new(&CacheFolder::Off, &[], None)
         };
         let keys = [
             disk.key("code", &asked("a"), "", None),
