@@ -81,8 +81,9 @@ impl Folder {
 
     /// A folder that is there, and whose files are read if they are of one of these owners.
     fn of(path: &Path, owners: [Option<u32>; 2], max_bytes: u64) -> Result<Folder, String> {
-        let name = path.display();
+        let name = path.display().to_string();
         let cannot = |what: &'static str| {
+            let name = name.clone();
             move |error: io::Error| format!("`{name}` cannot be {what}: {error}")
         };
         // What a link leads to now is what is used from now on.
