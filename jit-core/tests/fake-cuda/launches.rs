@@ -35,6 +35,24 @@ pub unsafe extern "C" fn cuLaunchKernel(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Code {
+    // SAFETY: the caller's promise.
+    unsafe { launch(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra) }
+}
+
+/// A launch, under a name that drivers without an entry point have, too.
+pub(super) unsafe fn launch(
+    function: Handle,
+    gx: c_uint,
+    gy: c_uint,
+    gz: c_uint,
+    bx: c_uint,
+    by: c_uint,
+    bz: c_uint,
+    shared: c_uint,
+    stream: Handle,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Code {
     if with(|s| s.slow) {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::launches::cuLaunchKernel;
+use super::launches::launch;
 use super::{Code, Handle, call};
 
 /// As many threads of a block as the driver says that is best, whatever the kernel.
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
     super::with(|s| s.cooperative += 1);
     let none = std::ptr::null_mut();
     // SAFETY: the caller's promise.
-    unsafe { cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, none) }
+    unsafe { launch(function, gx, gy, gz, bx, by, bz, shared, stream, params, none) }
 }
 
 impl super::State {
