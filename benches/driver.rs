@@ -108,12 +108,12 @@ pub unsafe fn launch_with(function: Function, config: &LaunchConfig, params: &mu
     check(result);
 }
 
-/// One launch on stream 0 of blocks of 32 threads, whose parameters lie one after the other in a block of memory.
+/// One launch on stream 0 of a block of 32 threads, whose parameters lie one after the other in a block of memory.
 ///
 /// # Safety
 /// The block holds arguments of the kernel's types, whose buffers are there.
-pub unsafe fn launch_block(function: Function, block: &mut [u32]) {
-    let mut size = size_of_val(block);
+pub unsafe fn launch_block(function: Function, block: &mut [u8]) {
+    let mut size = block.len();
     let named = |name: u32| std::ptr::without_provenance_mut(name as usize);
     let mut extra: [*mut c_void; 5] = [
         named(sys::CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT),
@@ -127,6 +127,38 @@ pub unsafe fn launch_block(function: Function, block: &mut [u32]) {
     let result =
         unsafe { sys::cuLaunchKernel(function.0, 1, 1, 1, 32, 1, 1, 0, null_mut(), none, extra) };
     check(result);
+}
+
+/// A stream of the current context.
+pub struct Stream(sys::CUstream);
+
+// SAFETY: any thread may launch in a stream (CUDA Driver API, "Stream Management").
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// Stream 0.
+    pub const DEFAULT: Stream = Stream(null_mut());
+
+    /// One that stream 0 does not wait for; it is there until the process ends.
+    pub fn new() -> Stream {
+        let mut stream = null_mut();
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: the result is valid for writes.
+        unsafe { check(sys::cuStreamCreateWithPriority(&mut stream, flags, 0)) };
+        Stream(stream)
+    }
+
+    /// One launch of a block of 32 threads.
+    ///
+    /// # Safety
+    /// As [`launch_with`].
+    pub unsafe fn launch(&self, function: Function, params: &mut [*mut c_void]) {
+        let (params, none) = (params.as_mut_ptr(), null_mut());
+        // SAFETY: the caller's promise; the stream is of the current context.
+        let result =
+            unsafe { sys::cuLaunchKernel(function.0, 1, 1, 1, 32, 1, 1, 0, self.0, params, none) };
+        check(result);
+    }
 }
 
 /// Compiles CUDA C++ with nvcc to what an option says, `-cubin` or `-ptx`; `None` if there is no nvcc.

@@ -17,6 +17,7 @@ mod kernels;
 mod report;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Barrier;
@@ -317,16 +318,24 @@ fn lists_beside_driver(jit: &Jit, x: &Buffer<f32>, report: &mut Report) -> kiln:
             let what = format!("{name}, {way}");
             one_beside_driver(jit, &what, &mut launch, &mut raw, report)?;
         }
-        if name.ends_with("scalars") {
-            let mut block = vec![7u32; words.len()];
-            let mut in_block = || {
-                // SAFETY: the parameters are these numbers.
-                unsafe { driver::launch_block(function, &mut block) };
-                Ok(())
-            };
-            let what = format!("{name}, the driver's by one block");
-            one_beside_driver(jit, &what, &mut in_block, &mut raw, report)?;
+        if words.is_empty() {
+            continue;
         }
+        // Whether many parameters are better passed by a pointer each or as one block.
+        let mut block: Vec<u8> = match name.ends_with("scalars") {
+            true => words
+                .iter()
+                .flat_map(|word| (*word as u32).to_le_bytes())
+                .collect(),
+            false => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        };
+        let mut in_block = || {
+            // SAFETY: the parameters are these numbers, a length in the first half of its word.
+            unsafe { driver::launch_block(function, &mut block) };
+            Ok(())
+        };
+        let what = format!("{name}, the driver's by one block");
+        one_beside_driver(jit, &what, &mut in_block, &mut raw, report)?;
     }
     jit.synchronize()
 }
@@ -355,51 +364,80 @@ fn one_beside_driver(
     Ok(())
 }
 
-/// Launches from 16 threads at once, beside the driver's own from as many.
+/// How many threads launch at once.
+const THREADS: usize = 16;
+
+/// Launches from 16 threads at once, beside the driver's own from as many: to one stream, and to a stream each.
 fn threads_beside_driver(jit: &Jit, x: &Buffer<f32>, report: &mut Report) -> kiln::Result<()> {
     let [_, list, ..] = arguments::lists(jit, x)?;
     let code = list.code.expect("a GPU runs PTX");
     let function = driver::load(code.text.as_bytes(), &code.entry);
-    let raw = || {
+    let streams = (0..THREADS)
+        .map(|_| jit.stream())
+        .collect::<kiln::Result<Vec<_>>>()?;
+    let driver_streams: Vec<_> = (0..THREADS).map(|_| driver::Stream::new()).collect();
+    let raw = |stream: &driver::Stream| {
         let mut words = list.words.clone();
         let mut params: Vec<_> = words
             .iter_mut()
             .map(|word| (&raw mut *word).cast())
             .collect();
         // SAFETY: as for launches from one thread.
-        unsafe { driver::launch(function, (1, 1), (32, 1), &mut params) };
+        unsafe { stream.launch(function, &mut params) };
     };
-    let typed = || arguments::launch_one_slice(jit, x).expect("a launch");
-    jit.synchronize()?;
-    let (mut times, mut ratios) = (Vec::new(), Vec::new());
-    for _ in 0..50 {
-        let (by_driver, by_kiln) = (by_threads(jit, &raw)?, by_threads(jit, &typed)?);
-        times.push(by_kiln);
-        ratios.push(by_kiln / by_driver);
-    }
-    let (time, ratio) = (median(&times), median(&ratios));
-    let what = "1 slice, typed, 16 threads";
-    report.against(what, time, "us", "cuLaunchKernel", time / ratio);
-    Ok(())
+    let typed = |jit: &Jit| arguments::launch_one_slice(jit, x).expect("a launch");
+    let mut compare = |what: &str, raw: &ByThread<'_>, typed: &ByThread<'_>| -> kiln::Result<()> {
+        let (mut times, mut ratios) = (Vec::new(), Vec::new());
+        for _ in 0..50 {
+            let (by_driver, by_kiln) = (by_threads(jit, raw)?, by_threads(jit, typed)?);
+            times.push(by_kiln);
+            ratios.push(by_kiln / by_driver);
+        }
+        let (time, ratio) = (median(&times), median(&ratios));
+        report.against(what, time, "us", "cuLaunchKernel", time / ratio);
+        Ok(())
+    };
+    compare(
+        "1 slice, typed, 16 threads",
+        &|_| raw(&driver::Stream::DEFAULT),
+        &|_| typed(jit),
+    )?;
+    compare(
+        "1 slice, typed, 16 threads and streams",
+        &|thread| raw(&driver_streams[thread]),
+        &|thread| typed(&streams[thread]),
+    )
 }
 
+/// What each thread does, by its number.
+type ByThread<'a> = dyn Fn(usize) + Sync + 'a;
+
 /// Microseconds a launch, of 16 threads that launch at once after the device has been drained.
-fn by_threads(jit: &Jit, launch: &(dyn Fn() + Sync)) -> kiln::Result<f64> {
-    const THREADS: usize = 16;
+fn by_threads(jit: &Jit, launch: &ByThread<'_>) -> kiln::Result<f64> {
     const LAUNCHES: usize = 50;
     jit.synchronize()?;
-    let context = driver::Context::current();
+    let context = &driver::Context::current();
     let (begin, end) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));
+    // Who panics comes to the barriers all the same, as the others wait there.
+    let caught = |run: &dyn Fn()| catch_unwind(AssertUnwindSafe(run));
     let took = std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                // What a thread does once is not measured.
+        let (begin, end, caught) = (&begin, &end, &caught);
+        let of_thread = move |thread| {
+            // What a thread does once is not measured.
+            let entered = caught(&|| {
                 context.enter();
-                launch();
-                begin.wait();
-                (0..LAUNCHES).for_each(|_| launch());
-                end.wait();
+                launch(thread);
             });
+            begin.wait();
+            let launched =
+                entered.and_then(|()| caught(&|| (0..LAUNCHES).for_each(|_| launch(thread))));
+            end.wait();
+            if let Err(panic) = launched {
+                resume_unwind(panic);
+            }
+        };
+        for thread in 0..THREADS {
+            scope.spawn(move || of_thread(thread));
         }
         begin.wait();
         let start = Instant::now();

@@ -178,6 +178,7 @@ pub mod macros {
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::operator::*;
     pub use kiln_device_stdlib::plain::resolve::*;
+    pub use kiln_jit_core::args::packed::{Packing, Parameters, Viewed, field_key};
     pub use kiln_jit_core::args::{Arg, IntoArg};
     pub use kiln_jit_core::error::Error;
     pub use kiln_jit_core::front::macros::*;

@@ -21,6 +21,8 @@ chapter![
     empty_buffers,
     blocks_that_the_device_chooses,
     blocks_that_are_there_at_once,
+    typed_launches_pass_what_they_are_given,
+    typed_launches_tell_what_is_wrong,
 ];
 
 fn fill(value: u32) -> impl Fn(&KernelBuilder) {
@@ -414,5 +416,124 @@ fn blocks_that_are_there_at_once(jit: &Jit) -> Outcome {
         Err(Error::Launch(LaunchError::NotAllAtOnce { fitting, .. })) => assert_eq!(fitting, most),
         other => panic!("expected a launch error, got {other:?}"),
     }
+    Ok(())
+}
+
+#[derive(KernelType, Copy, Clone)]
+#[repr(C)]
+struct Padded {
+    small: u8,
+    large: u32,
+    last: u16,
+}
+
+#[derive(KernelView)]
+struct Columns<'a> {
+    left: &'a [u16],
+    scale: f32,
+    right: &'a mut [i32],
+}
+
+#[kernel]
+fn of_every_size(
+    a: u8,
+    b: f64,
+    flag: bool,
+    c: [f32; 3],
+    d: u16,
+    from: &[u8],
+    e: Padded,
+    columns: Columns<'_>,
+    f: i64,
+    n: usize,
+    to: &mut [f64],
+) {
+    to[0] = a as f64 + b + d as f64;
+    to[1] = if flag { 1.0 } else { -1.0 };
+    to[2] = (c[0] + 10.0 * c[1] + 100.0 * c[2]) as f64;
+    to[3] = from[from.len() - 1] as f64;
+    to[4] = e.small as f64 + e.large as f64 + e.last as f64;
+    to[5] = columns.left[1] as f64 * columns.scale as f64;
+    to[6] = (f + n as i64) as f64;
+    columns.right[0] += columns.left[0] as i32;
+}
+
+/// Again and again, since the first launches are made of lists of arguments.
+fn typed_launches_pass_what_they_are_given(jit: &Jit) -> Outcome {
+    let from = jit.upload(&[1u8, 2, 250])?;
+    let left = jit.upload(&[500u16, 600])?;
+    let (mut right, mut to) = (jit.upload(&[-1i32])?, jit.zeros::<f64>(7)?);
+    for turn in 0..5u8 {
+        let (small, odd) = (f32::from(turn), turn % 2 == 1);
+        let padded = Padded {
+            small: turn,
+            large: 1 << 20,
+            last: 7,
+        };
+        let columns = ColumnsArgs {
+            left: &left,
+            scale: 0.5 + small,
+            right: &mut right,
+        };
+        let (c, f, n) = ([small, 1.0, 2.0], i64::from(turn) - (1 << 40), 12);
+        let config = (1, 1);
+        of_every_size.launch(
+            jit, config, turn, 0.25, odd, c, 300, &from, padded, columns, f, n, &mut to,
+        )?;
+        let of_turn = f64::from(turn);
+        let expected = [
+            of_turn + 300.25,
+            if odd { 1.0 } else { -1.0 },
+            of_turn + 210.0,
+            250.0,
+            of_turn + 1_048_583.0,
+            600.0 * (0.5 + of_turn),
+            of_turn - (1i64 << 40) as f64 + 12.0,
+        ];
+        assert_eq!(to.to_vec()?, expected, "turn {turn}");
+    }
+    assert_eq!(right.to_vec()?, [-1 + 5 * 500]);
+    Ok(())
+}
+
+#[kernel]
+fn count_to(n: usize, x: &mut [u32]) {
+    x[0] += n as u32;
+}
+
+/// Of a kernel whose launches have become usual.
+fn typed_launches_tell_what_is_wrong(jit: &Jit) -> Outcome {
+    let mut x = jit.zeros::<u32>(1)?;
+    for _ in 0..3 {
+        count_to.launch(jit, (1, 1), 5, &mut x)?;
+    }
+    let refused = count_to.launch(jit, (1, 1), 1 << 32, &mut x);
+    let refused = refused.expect_err("it has 33 bits");
+    assert!(matches!(
+        refused,
+        Error::Launch(LaunchError::OutOfRange { .. })
+    ));
+    let refused = count_to
+        .launch(jit, (0, 1), 5, &mut x)
+        .expect_err("no blocks");
+    assert!(matches!(refused, Error::Launch(LaunchError::Zero { .. })));
+    let refused = count_to.launch(jit, (1, 1 << 20), 5, &mut x);
+    let refused = refused.expect_err("too many threads");
+    assert!(matches!(
+        refused,
+        Error::Launch(LaunchError::OverLimit { .. })
+    ));
+    let other = Jit::on(Device::cpu());
+    let mut foreign = other.zeros::<u32>(1)?;
+    let refused = count_to.launch(jit, (1, 1), 5, &mut foreign);
+    let refused = refused.expect_err("it is another device's");
+    assert!(matches!(
+        refused,
+        Error::Launch(LaunchError::ForeignBuffer { .. })
+    ));
+    assert_eq!((x.to_vec()?, foreign.to_vec()?), (vec![15], vec![0]));
+    let stream = jit.stream()?;
+    count_to.launch(&stream, (1, 1), 1, &mut x)?;
+    assert_eq!(x.to_vec()?, [16]);
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! Making an argument allocates nothing unless a by-value struct has more than 16 bytes, or it is a
 //! [view](crate::view), which is a list of arguments.
 
+pub mod packed;
 mod signature;
 mod slots;
 
@@ -18,6 +19,7 @@ use crate::runtime::{Buffer, DeviceId, Part, Uses};
 use crate::specialize::{ArgumentKind, ArgumentType};
 use crate::value::{KernelType, KernelValue, value_bytes, value_words};
 use crate::view::{KernelView, ToKernel};
+use packed::{Packing, Parameters, pack_slice, pack_value};
 use signature::Passed;
 pub use signature::{ArgFacts, ArgSignature, Unfit};
 pub use slots::{GraphSample, GraphSamples, ReadSlot, Slot, SlotMut, ValueSlot};
@@ -430,6 +432,13 @@ impl<'a> Converted<'a> {
 pub trait IntoArg<'a> {
     /// The argument.
     fn into_arg(self) -> Arg<'a>;
+
+    /// Writes the argument to the block of a launch, if it is of a kind that is written so.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, _to: &mut Parameters<'_, 'b>) -> Packing {
+        packing.apart()
+    }
 }
 
 impl<'a> IntoArg<'a> for Arg<'a> {
@@ -442,6 +451,11 @@ impl<'a> IntoArg<'a> for Arg<'a> {
 impl<'a, T: ToKernel<'a>> IntoArg<'a> for T {
     fn into_arg(self) -> Arg<'a> {
         T::View::arg(self.to_kernel())
+    }
+
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        ToKernel::pack(self, packing, to)
     }
 }
 
@@ -496,6 +510,18 @@ macro_rules! narrowed {
                     },
                 }
             }
+
+            #[inline(always)]
+            fn pack<'b>(
+                value: &'b $host,
+                packing: Packing,
+                to: &mut Parameters<'_, 'b>,
+            ) -> Packing {
+                match $kernel::try_from(*value) {
+                    Ok(value) => pack_value(&value, packing, to),
+                    Err(_) => packing.apart(),
+                }
+            }
         }
 
         #[diagnostic::do_not_recommend]
@@ -504,6 +530,11 @@ macro_rules! narrowed {
 
             fn to_kernel(self) -> $host {
                 self
+            }
+
+            #[inline(always)]
+            fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+                <$host as KernelView<'a>>::pack(self, packing, to)
             }
         }
     )*};
@@ -519,6 +550,11 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a Part<T> {
     fn into_arg(self) -> Arg<'a> {
         slice_arg(self, false, Some(self.uses()))
     }
+
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        pack_slice(self, false, packing, to)
+    }
 }
 
 impl<'a, T: KernelType> IntoArg<'a> for &'a mut Part<T> {
@@ -526,6 +562,11 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a mut Part<T> {
     fn into_arg(self) -> Arg<'a> {
         let part: &'a Part<T> = self;
         slice_arg(part, true, Some(part.uses()))
+    }
+
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        pack_slice(self, true, packing, to)
     }
 }
 
@@ -535,6 +576,11 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a Buffer<T> {
         let part: &'a Part<T> = self;
         part.into_arg()
     }
+
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        pack_slice(self, false, packing, to)
+    }
 }
 
 impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
@@ -542,6 +588,11 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
     fn into_arg(self) -> Arg<'a> {
         let part: &'a mut Part<T> = self;
         part.into_arg()
+    }
+
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        pack_slice(self, true, packing, to)
     }
 }
 

@@ -6,6 +6,7 @@
 //! errors name it, `t.data` of a `t`. The struct is put together where the kernel begins and leaves no trace in
 //! code.
 
+use crate::args::packed::{Packing, Parameters, pack_value};
 use crate::args::{Arg, value_arg};
 use crate::ir::{AddressSpace, StructData, Type, TypeTable};
 use crate::value::{KernelType, KernelValue};
@@ -23,6 +24,13 @@ pub trait KernelView<'a> {
 
     /// The argument.
     fn arg(args: Self::Args) -> Arg<'a>;
+
+    /// Writes what is passed to the block of a launch, if it is of a kind that is written so.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn pack<'b>(_args: &'b Self::Args, packing: Packing, _to: &mut Parameters<'_, 'b>) -> Packing {
+        packing.apart()
+    }
 }
 
 /// A type of the host that is passed to kernels as something else. Implement it for references:
@@ -60,6 +68,13 @@ pub trait ToKernel<'a> {
 
     /// What is passed.
     fn to_kernel(self) -> <Self::View as KernelView<'a>>::Args;
+
+    /// Writes it to the block of a launch, if it is passed as it is.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, _to: &mut Parameters<'_, 'b>) -> Packing {
+        packing.apart()
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -69,6 +84,11 @@ impl<'a, T: KernelType> KernelView<'a> for T {
     fn arg(value: T) -> Arg<'a> {
         value_arg(&value)
     }
+
+    #[inline(always)]
+    fn pack<'b>(value: &'b T, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        pack_value(value, packing, to)
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -77,6 +97,11 @@ impl<'a, T: KernelType> ToKernel<'a> for T {
 
     fn to_kernel(self) -> T {
         self
+    }
+
+    #[inline(always)]
+    fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        pack_value(self, packing, to)
     }
 }
 

@@ -30,6 +30,13 @@ impl TypeDigest {
     pub const fn leading_word(self) -> u64 {
         self.0 as u64
     }
+
+    /// The other word.
+    #[doc(hidden)]
+    #[inline]
+    pub const fn second_word(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
 }
 
 impl TypeDigest {

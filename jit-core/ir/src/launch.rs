@@ -62,6 +62,7 @@ macro_rules! extents {
 
         #[diagnostic::do_not_recommend]
         impl From<$number> for Dim3 {
+            #[inline]
             fn from(x: $number) -> Self {
                 (x, 1u32, 1u32).into()
             }
@@ -545,9 +546,10 @@ pub fn check_config(
     }
 }
 
-/// Whether a launch shape is one that [`check_each`] has nothing against: each launch asks.
+/// Whether a launch shape is one that [`check_config`] has nothing against: each launch asks.
+#[doc(hidden)]
 #[inline]
-fn is_possible(config: &LaunchConfig, limits: &LaunchLimits, kernel: &KernelInfo) -> bool {
+pub fn is_possible(config: &LaunchConfig, limits: &LaunchLimits, kernel: &KernelInfo) -> bool {
     // 0 is no number of blocks or threads, and less 1 it is more than any limit.
     let within = |given: [u32; 3], most: [u32; 3]| {
         (given[0].wrapping_sub(1) < most[0])

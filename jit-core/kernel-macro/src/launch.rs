@@ -105,6 +105,7 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
         let text = plain_name(name);
         quote!((#text, #name as i128))
     });
+    let body = launch_body(&jit, &config, &quote!([#(#consts),*]), &names, &types);
     quote! {
         #[doc = #doc]
         #[allow(dead_code, clippy::too_many_arguments, reason = "each kernel has it, with its parameters")]
@@ -114,11 +115,94 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
             #config: impl ::core::convert::Into<#root::LaunchConfig>,
             #(#params),*
         ) -> ::core::result::Result<(), #root::Error> #clause {
-            #jit.launch_typed(
-                &self.kernel, #config, &[#(#consts),*], &[#(#root::IntoArg::into_arg(#names)),*],
-            )
+            #body
         }
     }
+}
+
+/// The launch of what was launched before, whose arguments are written to a block here, and else by a list of them.
+fn launch_body(
+    jit: &Ident,
+    config: &Ident,
+    consts: &TokenStream,
+    names: &[Ident],
+    types: &[Type],
+) -> TokenStream {
+    let root = root();
+    let own = |name: &str| Ident::new(name, Span::mixed_site());
+    let (packing, to, list) = (own("packing_"), own("to_"), own("consts_"));
+    let (block, read, written) = (own("block_"), own("read_"), own("written_"));
+    let views = names.iter().zip(types).filter(|(_, ty)| is_view(ty));
+    let views = views.map(|(name, _)| quote!(let #name = #root::Viewed::of(#name);));
+    let args = names.iter().zip(types).map(|(name, ty)| match is_view(ty) {
+        true => quote!(#name.into_arg()),
+        false => quote!(#root::IntoArg::into_arg(#name)),
+    });
+    let pack = names.iter().zip(types).map(|(name, ty)| {
+        let call = match is_view(ty) {
+            true => quote!(#root::Viewed::pack),
+            false => quote!(#root::IntoArg::pack),
+        };
+        quote!(let #packing = #call(&#name, #packing, &mut #to);)
+    });
+    let (bytes, reads, writes) = room(types);
+    quote! {
+        let #config: #root::LaunchConfig = ::core::convert::Into::into(#config);
+        let #list: &[(&str, i128)] = &#consts;
+        #(#views)*
+        let (mut #block, mut #read, mut #written) = (
+            [0; #bytes],
+            [::core::option::Option::None; #reads],
+            [::core::option::Option::None; #writes],
+        );
+        let #packing = #jit.packing();
+        let mut #to = #root::Parameters {
+            bytes: &mut #block,
+            read: &mut #read,
+            written: &mut #written,
+        };
+        #(#pack)*
+        match #jit.launch_packed(&self.kernel, &#config, #list, #packing, #to) {
+            ::core::option::Option::Some(launched) => launched,
+            ::core::option::Option::None => {
+                #jit.launch_typed(&self.kernel, #config, #list, #packing.key(), &[#(#args),*])
+            }
+        }
+    }
+}
+
+/// Bytes of a block with room for the arguments and what is hidden, and how many of them may be buffers that are read
+/// and that are written.
+fn room(types: &[Type]) -> (usize, usize, usize) {
+    /// More than most views have.
+    const FIELDS: usize = 8;
+    let bytes = |ty: &Type| match ty {
+        ty if is_view(ty) => 16 * FIELDS,
+        Type::Path(path) if path.path.get_ident().is_some_and(is_word) => 4,
+        // An address and a length, or what is aligned by as much; what is larger is no argument of this way.
+        _ => 16,
+    };
+    let fields = FIELDS * types.iter().filter(|ty| is_view(ty)).count();
+    let of = |mutable: bool| {
+        let is_one =
+            |ty: &&Type| matches!(ty, Type::Reference(r) if r.mutability.is_some() == mutable);
+        types.iter().filter(is_one).count() + fields
+    };
+    (
+        types.iter().map(bytes).sum::<usize>() + 32,
+        of(false),
+        of(true),
+    )
+}
+
+/// Whether a number has at most 4 bytes.
+fn is_word(name: &Ident) -> bool {
+    is_number(name) && !name.to_string().ends_with("64") && !name.to_string().ends_with("128")
+}
+
+/// Whether whatever becomes a view is passed.
+fn is_view(ty: &Type) -> bool {
+    !matches!(ty, Type::Reference(_)) && first_lifetime(ty).is_some()
 }
 
 /// The name of an argument: that of the parameter, if it has one.

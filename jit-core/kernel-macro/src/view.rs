@@ -226,12 +226,22 @@ impl<'a> View<'a> {
             };
             quote!((#field, #arg))
         });
+        let packed = self.packed();
         quote! {
             #[diagnostic::do_not_recommend]
             impl #parameters #root::KernelView<#lifetime> for #name #arguments #clause {
                 type Args = #twin #arguments;
                 fn arg(__kiln_args: #twin #arguments) -> #root::Arg<#lifetime> {
                     #root::Arg::view::<Self>([#(#fields),*])
+                }
+                #[inline(always)]
+                fn pack<'__kiln>(
+                    __kiln_args: &'__kiln #twin #arguments,
+                    __kiln_packing: #root::Packing,
+                    __kiln_to: &mut #root::Parameters<'_, '__kiln>,
+                ) -> #root::Packing {
+                    #packed
+                    __kiln_packing
                 }
             }
 
@@ -242,6 +252,24 @@ impl<'a> View<'a> {
                 }
             }
         }
+    }
+}
+
+impl View<'_> {
+    /// How the fields of the twin are written to the block of a launch.
+    fn packed(&self) -> TokenStream {
+        let (root, lifetime) = (root(), self.lifetime);
+        let fields = self.fields.iter().map(|(_, member, part)| {
+            let field = plain_name(member);
+            let packing = quote!(__kiln_packing.field(const { #root::field_key(#field) }));
+            let args = quote!(&__kiln_args.#member, #packing, __kiln_to);
+            let packed = match part {
+                Part::View(ty) => call_of(ty, &quote!(KernelView<#lifetime>), "pack", &args),
+                Part::Slice(..) | Part::Value(_) => quote!(#root::IntoArg::pack(#args)),
+            };
+            quote!(let __kiln_packing = #packed;)
+        });
+        fields.collect()
     }
 }
 

@@ -49,6 +49,6 @@ pub use kiln_ir::block_order::BlockOrder;
 pub use later::{HostMemory, Pending};
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
-pub use order::{OrderedStream, Streams, Uses};
+pub use order::{OrderedStream, ReadsOf, Streams, Uses};
 pub use stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};
 pub use told::FaultListener;

@@ -67,6 +67,13 @@ impl Uses {
         }
     }
 
+    /// Whether a stream wrote last and has read since, so that one more read of its is in order and noted already.
+    #[inline]
+    pub fn are_noted(&self, reads: ReadsOf) -> bool {
+        let writer = self.writer.load(Relaxed) >> NUMBER_BITS;
+        (writer == reads.place) & (self.readers.load(Relaxed) & reads.looked_at == reads.own)
+    }
+
     fn is_shared(&self) -> bool {
         self.readers.load(Relaxed) & SHARED != 0
     }
@@ -76,6 +83,27 @@ impl Uses {
         let writer = self.writer.load(Relaxed);
         let number = writer & ((1 << NUMBER_BITS) - 1);
         ((writer >> NUMBER_BITS) as usize, number)
+    }
+}
+
+/// What the uses of a buffer are compared with that a stream has read since it wrote it.
+#[derive(Copy, Clone)]
+pub struct ReadsOf {
+    place: u64,
+    own: u64,
+    looked_at: u64,
+}
+
+impl ReadsOf {
+    /// Of the stream in a place.
+    #[inline]
+    pub fn new(place: usize) -> ReadsOf {
+        let own = 1 << place;
+        ReadsOf {
+            place: place as u64,
+            own,
+            looked_at: own | SHARED,
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
 pub(crate) use launched::{Consts, KeptSignatures, Launched, Signatures};
 use ready::Ready;
-pub(crate) use ready::{Hit, ReadyLaunch};
+pub(crate) use ready::{Hit, PackedLaunch, ReadyLaunch};
 
 /// Code ready to launch on one device.
 pub(crate) struct LoadedKernel {
@@ -243,6 +243,12 @@ impl KernelCache {
     #[inline]
     pub(crate) fn ready(&self, launch: &ReadyLaunch<'_>) -> Option<Arc<Hit>> {
         self.ready.get(launch)
+    }
+
+    /// The same of a typed launch.
+    #[inline]
+    pub(crate) fn ready_packed(&self, launch: &PackedLaunch<'_>) -> Option<Arc<Hit>> {
+        self.ready.get_packed(launch)
     }
 
     /// Has [`KernelCache::ready`] find the code for a launch.

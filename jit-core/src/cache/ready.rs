@@ -7,12 +7,13 @@
 //! Threads are spread over [`SHARDS`]; those that share one wait for each other for some instructions.
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use kiln_compiler::args::Arg;
+use kiln_compiler::args::packed::{PackedKey, is_straight};
 use kiln_compiler::definition::Content;
 use kiln_compiler::launch::Dim3;
 
@@ -47,6 +48,10 @@ pub(crate) struct Hit {
     args: KeptSignatures,
     /// The shape of blocks that the code is for, if it is for one.
     block: Option<Dim3>,
+    /// Whether the parameters lie as typed launches write them.
+    is_straight: bool,
+    /// What tells the types of the arguments of a typed launch, once one was made.
+    key: OnceLock<PackedKey>,
     pub(crate) loaded: Arc<LoadedKernel>,
 }
 
@@ -62,6 +67,32 @@ impl Hit {
             && self.args.are_of(launch.args)
             && launch.consts.same(Consts::Bound(&self.consts))
     }
+
+    #[inline]
+    fn is_for_packed(&self, launch: &PackedLaunch<'_>) -> bool {
+        self.key.get() == Some(&launch.key)
+            && self.content == launch.content
+            && self.block.is_none_or(|own| own == launch.block)
+            && launch.consts.same(Consts::Bound(&self.consts))
+    }
+
+    /// Notes the key of a launch that found this by its arguments.
+    #[cold]
+    pub(crate) fn note_key(&self, key: PackedKey) {
+        if self.is_straight {
+            // Another is of a host type that becomes these arguments in another way.
+            let _ = self.key.set(key);
+        }
+    }
+}
+
+/// A typed launch to be looked up, whose arguments are written already.
+#[derive(Copy, Clone)]
+pub(crate) struct PackedLaunch<'a> {
+    pub(crate) content: Content,
+    pub(crate) consts: Consts<'a>,
+    pub(crate) key: PackedKey,
+    pub(crate) block: Dim3,
 }
 
 type Set = [Option<Arc<Hit>>; WAYS];
@@ -103,6 +134,17 @@ impl Ready {
         Some(hit)
     }
 
+    /// What this thread found before for a typed launch.
+    #[inline]
+    pub(crate) fn get_packed(&self, launch: &PackedLaunch<'_>) -> Option<Arc<Hit>> {
+        let mut entries = self.of_this_thread().lock();
+        let set = entries.sets.get(entries.place(launch.content))?;
+        let mut hits = set.iter().flatten();
+        let hit = hits.find(|hit| hit.is_for_packed(launch))?.clone();
+        entries.hits += 1;
+        Some(hit)
+    }
+
     /// Keeps what a launch found, if there is a place for it.
     #[cold]
     pub(crate) fn put(
@@ -117,6 +159,8 @@ impl Ready {
             consts: launch.consts.iter().map(own).collect(),
             args: KeptSignatures::of(launch.args, launch.facts),
             block: launch.block.filter(|_| kernel.is_by_block()),
+            is_straight: is_straight(launch.args, &kernel.info().layout),
+            key: OnceLock::new(),
             loaded: loaded.clone(),
         };
         // What gives way is dropped without the lock: it may be the last that holds code.

@@ -15,6 +15,7 @@ mod load;
 mod occupancy;
 mod options;
 mod overlaid;
+mod packed;
 mod prepared;
 mod stream;
 mod submit;
@@ -23,15 +24,16 @@ use std::sync::Arc;
 
 use crate::cache::disk::Disk;
 use crate::cache::{
-    CacheStats, Consts, DiskCache, KeptSignatures, KernelCache, RecompileReport, Specialized,
+    CacheStats, Consts, DiskCache, Hit, KeptSignatures, KernelCache, RecompileReport, Specialized,
 };
 use crate::inspect::{Inspection, Recorder};
 pub use builder::JitBuilder;
 pub use graph::{Graph, Recording};
+use kiln_compiler::args::packed::PackedKey;
 use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::error::Result;
-use kiln_compiler::front::{AsKernel, LazyKernel};
+use kiln_compiler::front::AsKernel;
 use kiln_compiler::hook::{HookPoint, HookSet};
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchLimits, check_block};
 use kiln_compiler::pinned::Pinned;
@@ -86,6 +88,8 @@ struct State {
     limits: LaunchLimits,
     hooks: HookSet,
     observes_launches: bool,
+    /// Whether launches may pass blocks that were written before their kernel was looked up.
+    takes_packed: bool,
     /// `None` where hooks put no function in the place of another.
     overlaid: Option<Overlaid>,
     options: JitOptions,
@@ -128,6 +132,7 @@ impl Jit {
         }
         let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
         let overlaid = Overlaid::of(&hooks, &target);
+        let takes_packed = !observes_launches && overlaid.is_none() && !options.specialize_facts;
         let cache = KernelCache::default();
         let disk = kept::disk(&options, &hooks, &target);
         let (id, limits) = (device.info().id, device.info().limits.clone());
@@ -137,6 +142,7 @@ impl Jit {
             limits,
             hooks,
             observes_launches,
+            takes_packed,
             overlaid,
             options,
             target,
@@ -417,22 +423,6 @@ impl Jit {
         self.launch_kernel(kernel.as_kernel()?, &[], config, args)
     }
 
-    /// The body of the launch that each `#[kernel]` function has, whose arguments rustc has checked;
-    /// const parameters that no argument determines come by name.
-    ///
-    /// # Errors
-    /// As [`Jit::launch`].
-    #[doc(hidden)]
-    pub fn launch_typed(
-        &self,
-        kernel: &LazyKernel,
-        config: impl Into<LaunchConfig>,
-        consts: &[(&str, i128)],
-        args: &[Arg<'_>],
-    ) -> Result<()> {
-        self.launch_kernel(kernel.get()?, consts, config.into(), args)
-    }
-
     /// Launches a kernel, one without const arguments of its own if there are any here.
     pub(crate) fn launch_kernel(
         &self,
@@ -441,11 +431,23 @@ impl Jit {
         config: LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
+        self.launch_keyed(kernel, consts, &config, None, args)
+    }
+
+    /// [`Jit::launch_kernel`] of arguments whose types have a key.
+    fn launch_keyed(
+        &self,
+        kernel: &Kernel,
+        consts: &[(&str, i128)],
+        config: &LaunchConfig,
+        key: Option<PackedKey>,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
         let consts = match consts {
             [] => Consts::Bound(kernel.consts()),
             // It has those besides that it was given before: together they are another kernel's.
             given if !kernel.consts().is_empty() => {
-                return self.launch_kernel(&with_consts(kernel, given), &[], config, args);
+                return self.launch_kernel(&with_consts(kernel, given), &[], *config, args);
             }
             given => Consts::Given(given),
         };
@@ -453,9 +455,23 @@ impl Jit {
         if let Some(launch) = self.ready_launch(kernel, consts, Some(config.block), args)?
             && let Some(hit) = self.0.cache.ready(&launch)
         {
-            return self.launch_loaded(&hit.loaded, &config, args);
+            return self.launch_hit(&hit, config, key, args);
         }
-        self.launch_again(kernel, consts, &config, args)
+        self.launch_again(kernel, consts, config, key, args)
+    }
+
+    #[inline]
+    fn launch_hit(
+        &self,
+        hit: &Hit,
+        config: &LaunchConfig,
+        key: Option<PackedKey>,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        if let Some(key) = key {
+            hit.note_key(key);
+        }
+        self.launch_loaded(&hit.loaded, config, args)
     }
 
     /// The launch of what this thread has not launched before, and of what is converted.
@@ -465,6 +481,7 @@ impl Jit {
         kernel: &Kernel,
         consts: Consts<'_>,
         config: &LaunchConfig,
+        key: Option<PackedKey>,
         args: &[Arg<'_>],
     ) -> Result<()> {
         let Some(converted) = self.convert(&|| kernel.name(), args)? else {
@@ -475,7 +492,7 @@ impl Jit {
         if let Some(launch) = self.ready_launch(kernel, consts, Some(config.block), args)?
             && let Some(hit) = self.0.cache.ready(&launch)
         {
-            return self.launch_loaded(&hit.loaded, config, args);
+            return self.launch_hit(&hit, config, key, args);
         }
         let loaded = self.loaded(kernel, consts, config, args)?;
         self.launch_loaded(&loaded, config, args)

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Jit;
 use super::hidden::Held;
 use crate::cache::LoadedKernel;
-use kiln_compiler::abi::{LaunchArgs, LaunchBlock, ParamKind};
+use kiln_compiler::abi::{LaunchArgs, LaunchBlock, ParamKind, ParamSlot};
 use kiln_compiler::args::{Arg, OutOfRange, Owned, Payload};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::compile::failed;
@@ -50,10 +50,10 @@ impl Jit {
             self.check_all_at_once(loaded, config)?;
         }
         // To clear as much takes a few instructions.
-        let mut zeros = [0; 256];
-        match LaunchArgs::in_zeros(&info.layout, &mut zeros) {
-            Some(params) => self.launch_in(loaded, config, args, params),
-            None => self.launch_large(loaded, config, args),
+        let mut zeros = [0; 256 + SLACK];
+        match info.layout.size as usize {
+            0..=256 => self.launch_in(loaded, config, args, &mut zeros),
+            _ => self.launch_large(loaded, config, args),
         }
     }
 
@@ -65,23 +65,25 @@ impl Jit {
         config: &LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
-        let mut block = LaunchBlock::new();
-        let params = LaunchArgs::new(&loaded.compiled.info.layout, &mut block);
-        self.launch_in(loaded, config, args, params)
+        let bytes = loaded.compiled.info.layout.size as usize + SLACK;
+        let mut block = LaunchBlock::from_elem(0, bytes);
+        self.launch_in(loaded, config, args, &mut block)
     }
 
-    /// The launch with a block for what it passes.
+    /// The launch with a block of zeros for what it passes, and some more.
     #[inline]
     fn launch_in(
         &self,
         loaded: &LoadedKernel,
         config: &LaunchConfig,
         args: &[Arg<'_>],
-        mut params: LaunchArgs<'_>,
+        block: &mut [u8],
     ) -> Result<()> {
         let info = &loaded.compiled.info;
         // Freed at the end; freeing waits for the launch that uses them.
-        let copies = self.pack(info, args, &mut params)?;
+        let copies = self.pack(info, args, block)?;
+        const TOO_SHORT: Error = Error::Internal("a block is shorter than the parameters");
+        let mut params = LaunchArgs::in_zeros(&info.layout, block).ok_or(TOO_SHORT)?;
         let used = Used {
             args,
             copies: &copies,
@@ -142,14 +144,16 @@ impl Jit {
         &self,
         info: &KernelInfo,
         args: &[Arg<'_>],
-        params: &mut LaunchArgs<'_>,
+        block: &mut [u8],
     ) -> Result<SmallVec<[Buffer<u8>; 0]>> {
         let device = self.0.id;
         let mut copies = SmallVec::new();
-        let block = params.bytes_mut();
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
+            // What is beyond a number is zeros, and slots come in order: whole words are written.
             match (arg.payload(), kind) {
-                (Payload::Word(word), ParamKind::Value(slot)) => slot.write_number(block, *word),
+                (Payload::Word(word), ParamKind::Value(slot)) if slot.size <= 8 => {
+                    put_word(block, *slot, *word);
+                }
                 (
                     Payload::Slice { address, length },
                     ParamKind::Slice {
@@ -157,8 +161,8 @@ impl Jit {
                         length: l,
                     },
                 ) if arg.device() == Some(device) => {
-                    a.write_number(block, *address);
-                    l.write_number(block, *length);
+                    put_word(block, *a, *address);
+                    put_word(block, *l, *length);
                 }
                 _ => self.pack_other(info, position, (arg, kind), block, &mut copies)?,
             }
@@ -275,6 +279,16 @@ impl Jit {
         }
         Ok(shared)
     }
+}
+
+/// What a block has behind what is passed, so that each slot is in a word of it.
+const SLACK: usize = 8;
+
+/// Writes a word from where a slot begins.
+#[inline]
+fn put_word(block: &mut [u8], slot: ParamSlot, word: u64) {
+    let start = slot.offset as usize;
+    block[start..start + SLACK].copy_from_slice(&word.to_le_bytes());
 }
 
 /// What a launch uses besides what is hidden in it.

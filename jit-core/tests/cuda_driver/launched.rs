@@ -15,6 +15,11 @@ fn add(x: &mut [u32], n: u32) {
 }
 
 #[kernel]
+fn stepped(x: &mut [u32], n: u32) {
+    x[thread_idx().x] -= n;
+}
+
+#[kernel]
 fn add_constant<const N: u32>(x: &mut [u32]) {
     x[thread_idx().x] += N;
 }
@@ -22,6 +27,19 @@ fn add_constant<const N: u32>(x: &mut [u32]) {
 #[kernel]
 fn add_more(x: &mut [u32], n: u32) {
     x[thread_idx().x] += n + 1;
+}
+
+#[derive(KernelView)]
+struct Pair<'a> {
+    from: &'a [u32],
+    to: &'a mut [u32],
+    by: u32,
+}
+
+#[kernel]
+fn add_pair(pair: Pair<'_>) {
+    let i = thread_idx().x;
+    pair.to[i] += pair.by * pair.from[i];
 }
 
 macro_rules! numbers {
@@ -89,6 +107,20 @@ fn launches_of_what_is_ready_allocate_nothing() {
 }
 
 #[test]
+fn launches_with_a_view_allocate_nothing() {
+    let fake = Fake::new();
+    let jit = jit(&fake);
+    let from = jit.zeros::<u32>(32).expect("memory");
+    let mut to = jit.zeros::<u32>(32).expect("memory");
+    let launch = || {
+        let (from, to) = (&from, &mut to);
+        add_pair.launch(&jit, (1, 32), PairArgs { from, to, by: 3 })
+    };
+    assert_eq!(of_hit(launch), 0);
+    assert_eq!(fake.last_launch()[7], from.address());
+}
+
+#[test]
 fn a_launch_finds_what_was_redefined() {
     let fake = Fake::new();
     let jit = jit(&fake);
@@ -109,9 +141,15 @@ fn a_launch_finds_what_was_redefined() {
     // What it was before is found again.
     let stats = jit.cache_stats();
     assert_eq!((stats.compiles, stats.hits), (2, 3));
-    add.redefine(&add_more).expect("it takes the same");
-    add.launch(&jit, (1, 32), &mut x, 1).expect("a launch");
+    for _ in 0..3 {
+        stepped.launch(&jit, (1, 32), &mut x, 1).expect("a launch");
+    }
     assert_eq!(jit.cache_stats().compiles, 3);
+    stepped.redefine(&add_more).expect("it takes the same");
+    for _ in 0..3 {
+        stepped.launch(&jit, (1, 32), &mut x, 1).expect("a launch");
+        assert_eq!(jit.cache_stats().compiles, 4);
+    }
 }
 
 #[test]

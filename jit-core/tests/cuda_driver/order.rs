@@ -62,6 +62,26 @@ impl Operation {
     }
 }
 
+/// Kernels that the driver knows by name, launched by their own methods.
+mod typed {
+    use kiln::prelude::*;
+
+    #[kernel]
+    pub fn uses_r(x: &[u32]) {
+        let _ = x;
+    }
+
+    #[kernel]
+    pub fn uses_w(x: &mut [u32]) {
+        x[0] = 1;
+    }
+
+    #[kernel]
+    pub fn uses_rw(x: &[u32], y: &mut [u32]) {
+        y[0] = x[0];
+    }
+}
+
 /// A program that does operations, on a fake driver.
 struct Program {
     fake: Fake,
@@ -70,6 +90,8 @@ struct Program {
     /// Kernels that read, write, and copy, for the device's own stream and each of the others.
     kernels: Vec<[Prepared; 3]>,
     buffers: Vec<Buffer<u32>>,
+    /// How many operations were done: launches go by both ways in turn.
+    done: usize,
 }
 
 impl Program {
@@ -106,12 +128,24 @@ impl Program {
             streams,
             kernels,
             buffers,
+            done: 0,
         })
     }
 
     fn apply(&mut self, operation: Operation) -> Result<()> {
         let buffers = &mut self.buffers;
+        self.done += 1;
+        let jit = |stream: usize| match stream.checked_sub(1) {
+            None => &self.jit,
+            Some(beside) => &*self.streams[beside],
+        };
         match operation {
+            Read(stream, at) if self.done.is_multiple_of(2) => {
+                typed::uses_r.launch(jit(stream), (1, 1), &buffers[at])
+            }
+            Write(stream, at) if self.done.is_multiple_of(2) => {
+                typed::uses_w.launch(jit(stream), (1, 1), &mut buffers[at])
+            }
             Read(stream, at) => self.kernels[stream][0].launch(1, 1, args!(&buffers[at])),
             Write(stream, at) => self.kernels[stream][1].launch(1, 1, args!(&mut buffers[at])),
             Copy(stream, from) => {
@@ -119,6 +153,9 @@ impl Program {
                     panic!("there are two buffers")
                 };
                 let (from, to) = if from == 0 { (x, y) } else { (y, x) };
+                if self.done.is_multiple_of(2) {
+                    return typed::uses_rw.launch(jit(stream), (1, 1), from, to);
+                }
                 self.kernels[stream][2].launch(1, 1, args!(&*from, to))
             }
             ToVec(at) => buffers[at].to_vec().map(drop),
@@ -482,6 +519,7 @@ fn copies_that_nobody_waits_for() -> Result<()> {
         streams,
         kernels,
         mut buffers,
+        ..
     } = Program::new(2)?;
     fake.set_lazy(true);
     let pinned = || fake.ledger().pinned;
@@ -524,6 +562,7 @@ fn nothing_is_left() -> Result<()> {
         streams,
         kernels,
         buffers,
+        ..
     } = Program::new(3)?;
     let stream = streams[0].clone();
     stream.then(move || drop((jit, streams)))?;

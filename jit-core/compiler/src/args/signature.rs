@@ -51,6 +51,9 @@ pub(super) struct Passed {
     pub(super) kind: Option<ArgumentKind>,
     /// An integer of 32 or 64 bits is one of which something is known when it is passed.
     pub(super) is_integer: bool,
+    /// Of a value on the host, in bytes.
+    pub(super) size: usize,
+    pub(super) align: usize,
     pub(super) host: HostType,
     /// A function, as the name is no constant to rustc.
     pub(super) rust_name: fn() -> &'static str,
@@ -62,6 +65,8 @@ impl Passed {
             ty: T::FORM.digest(),
             kind: Some(kind),
             is_integer: matches!(kind, ArgumentKind::Value) && is_one_of::<T>(INTEGERS),
+            size: size_of::<T>(),
+            align: align_of::<T>(),
             host: HostType(T::FORM),
             rust_name: std::any::type_name::<T>,
         }
@@ -73,8 +78,26 @@ impl Passed {
             ty: TypeForm::UNIT.digest(),
             kind: None,
             is_integer: false,
+            size: 0,
+            align: 1,
             host: HostType(&TypeForm::UNIT),
             rust_name: std::any::type_name::<T>,
+        }
+    }
+
+    /// The digest, the way to pass it and its place as two numbers.
+    #[inline(always)]
+    pub(super) fn words(&self) -> (u64, u64) {
+        let kind = self.kind_number() << 48 | (self.align as u64) << 40 | self.size as u64;
+        (self.ty.leading_word(), self.ty.second_word() ^ kind)
+    }
+
+    #[inline(always)]
+    fn kind_number(&self) -> u64 {
+        match self.kind {
+            Some(ArgumentKind::Value) | None => 0,
+            Some(ArgumentKind::Slice { mutable }) => 1 + u64::from(mutable),
+            Some(ArgumentKind::Pointer { mutable }) => 3 + u64::from(mutable),
         }
     }
 
@@ -121,11 +144,7 @@ impl Hash for ArgSignature {
     /// One word an argument: this is on the launch's hot path. Equality compares everything.
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let kind = match self.passed.kind {
-            Some(ArgumentKind::Value) | None => 0u64,
-            Some(ArgumentKind::Slice { mutable }) => 1 + u64::from(mutable),
-            Some(ArgumentKind::Pointer { mutable }) => 3 + u64::from(mutable),
-        };
+        let kind = self.passed.kind_number();
         state.write_u64(self.passed.ty.leading_word() ^ ((kind << 8) | u64::from(self.facts.0)));
         if let Some(field) = self.field {
             field.hash(state);

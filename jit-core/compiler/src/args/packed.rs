@@ -1,0 +1,244 @@
+//! The parameter block of a launch whose parameters rustc knows.
+//!
+//! Each argument is written where the launch is made, one after the other, at places that the compiler of the host
+//! computes; so are the numbers that tell the list of types. What is left of a number as an argument is a load and a
+//! store. Whoever launches compares one key with that of the code, for which [`is_straight`] has found once that its
+//! layout is the one that is written here. What cannot be written so is launched by its [`Arg`]s.
+
+use kiln_ir::abi::{ParamKind, ParamLayout};
+
+use super::signature::Passed;
+use super::{Arg, Payload};
+use crate::runtime::{DeviceId, Part, ReadsOf, Uses};
+use crate::specialize::ArgumentKind;
+use crate::value::{KernelType, value_words};
+use crate::view::{KernelView, ToKernel};
+
+/// Tells lists of types apart, as digests of types do.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct PackedKey(u64, u64);
+
+/// How far a block is written, and what is known of it. It is handed on by value and goes on in the same way whatever
+/// the arguments are, so that the compiler of the host knows places and key at each.
+#[derive(Copy, Clone)]
+pub struct Packing {
+    key: PackedKey,
+    at: usize,
+    /// Slices so far, those that are read and those that are written.
+    slices: [usize; 2],
+    device: DeviceId,
+    reads: ReadsOf,
+    fits: bool,
+}
+
+/// The uses of a buffer that a launch looks at.
+pub type UsesOf<'b> = Option<&'b Uses>;
+
+/// Where arguments are written: a block of zeros, and the buffers whose uses a launch looks at.
+pub struct Parameters<'p, 'b> {
+    /// The block.
+    pub bytes: &'p mut [u8],
+    /// Buffers that are read, but for those whose reading is in order and noted already.
+    pub read: &'p mut [UsesOf<'b>],
+    /// Buffers that are written.
+    pub written: &'p mut [UsesOf<'b>],
+}
+
+impl Packing {
+    /// Of a launch in a device's stream.
+    #[inline(always)]
+    pub fn new(device: DeviceId, place: usize) -> Packing {
+        Packing {
+            key: PackedKey(0, 0),
+            at: 0,
+            slices: [0; 2],
+            device,
+            reads: ReadsOf::new(place),
+            fits: true,
+        }
+    }
+
+    /// The key, if all was written.
+    #[inline]
+    pub fn key(self) -> Option<PackedKey> {
+        self.fits.then_some(self.key)
+    }
+
+    /// Something that is not written to blocks in this way.
+    #[inline(always)]
+    pub fn apart(self) -> Packing {
+        Packing {
+            fits: false,
+            ..self
+        }
+    }
+
+    /// What follows is the field of a view; the number is [`field_key`]'s.
+    #[inline(always)]
+    pub fn field(self, key: u64) -> Packing {
+        self.with(key, !key)
+    }
+
+    #[inline(always)]
+    fn with(self, first: u64, second: u64) -> Packing {
+        let PackedKey(a, b) = self.key;
+        let key = PackedKey(
+            (a.rotate_left(23) ^ first).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            (b.rotate_left(41) ^ second).wrapping_mul(0xc2b2_ae3d_27d4_eb4f),
+        );
+        Packing { key, ..self }
+    }
+
+    #[inline(always)]
+    fn of(self, passed: &Passed) -> Packing {
+        let (first, second) = passed.words();
+        self.with(first, second)
+    }
+
+    /// Writes bytes where a value of that alignment lies next.
+    #[inline(always)]
+    fn put<const SIZE: usize>(self, bytes: [u8; SIZE], to: &mut Parameters<'_, '_>) -> Packing {
+        let slot = to.bytes.get_mut(self.at..);
+        let slot = slot.and_then(|slot| slot.first_chunk_mut());
+        let fits = self.fits & slot.is_some();
+        if let Some(slot) = slot {
+            *slot = bytes;
+        }
+        let at = self.at + SIZE;
+        Packing { at, fits, ..self }
+    }
+
+    #[inline(always)]
+    fn aligned(self, to: usize) -> Packing {
+        let at = self.at.next_multiple_of(to);
+        Packing { at, ..self }
+    }
+}
+
+/// The number of a field's name.
+pub const fn field_key(name: &str) -> u64 {
+    let (bytes, mut key, mut at) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
+    while at < bytes.len() {
+        key = (key ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    key
+}
+
+/// Writes a value.
+#[inline(always)]
+pub(crate) fn pack_value<T: KernelType>(
+    value: &T,
+    packing: Packing,
+    to: &mut Parameters<'_, '_>,
+) -> Packing {
+    let packing = packing.of(const { &Passed::new::<T>(ArgumentKind::Value) });
+    if size_of::<T>() > 16 {
+        return packing.apart();
+    }
+    let [first, second] = value_words(value);
+    let packing = packing.aligned(align_of::<T>());
+    let next = match size_of::<T>() {
+        0 => packing,
+        1 => packing.put((first as u8).to_le_bytes(), to),
+        2 => packing.put((first as u16).to_le_bytes(), to),
+        4 => packing.put((first as u32).to_le_bytes(), to),
+        8 => packing.put(first.to_le_bytes(), to),
+        // What is beyond the value is zeros, and written again by what follows.
+        3 | 5..=7 => packing.put(first.to_le_bytes(), to),
+        _ => packing
+            .put(first.to_le_bytes(), to)
+            .put(second.to_le_bytes(), to),
+    };
+    Packing {
+        at: packing.at + size_of::<T>(),
+        ..next
+    }
+}
+
+/// Writes a slice of fewer than 2^32 elements at an address that is a multiple of 16; with others it is not straight.
+#[inline(always)]
+pub(crate) fn pack_slice<'b, T: KernelType>(
+    part: &'b Part<T>,
+    mutable: bool,
+    packing: Packing,
+    to: &mut Parameters<'_, 'b>,
+) -> Packing {
+    let passed = match mutable {
+        true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
+        false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
+    };
+    let (address, length, uses) = (part.address(), part.len() as u64, Part::uses(part));
+    let is_usual = (address.is_multiple_of(16))
+        & (length <= u64::from(u32::MAX))
+        & (part.device_id() == packing.device);
+    let packing = packing.of(passed).aligned(8);
+    let packing = packing.put(address.to_le_bytes(), to);
+    let packing = packing.put((length as u32).to_le_bytes(), to);
+    let (list, number) = match mutable {
+        true => (&mut *to.written, packing.slices[1]),
+        false => (&mut *to.read, packing.slices[0]),
+    };
+    let entry = list.get_mut(number);
+    let fits = packing.fits & is_usual & entry.is_some();
+    if let Some(entry) = entry {
+        *entry = (mutable || !uses.are_noted(packing.reads)).then_some(uses);
+    }
+    let mut slices = packing.slices;
+    slices[usize::from(mutable)] += 1;
+    Packing {
+        fits,
+        slices,
+        ..packing
+    }
+}
+
+/// Whether these arguments, which are no views, lie in a kernel's block as they would be written one after the other,
+/// and nothing but the fault channel besides.
+pub fn is_straight(args: &[Arg<'_>], layout: &ParamLayout) -> bool {
+    let mut at = 0;
+    let mut is_next = |(arg, kind): (&Arg<'_>, &ParamKind)| {
+        let passed = arg.signature.passed;
+        match (&arg.payload, kind) {
+            (Payload::Slice { .. }, ParamKind::Slice { address, length }) => {
+                at = usize::next_multiple_of(at, 8) + 12;
+                let facts = arg.signature.facts;
+                let narrow = facts.aligned_16() && !facts.wide();
+                let lies = address.range() == (at - 12..at - 4) && length.range() == (at - 4..at);
+                narrow && lies
+            }
+            (Payload::Word(_) | Payload::Words(_), ParamKind::Value(slot)) => {
+                let start = at.next_multiple_of(passed.align);
+                at = start + passed.size;
+                slot.range() == (start..at)
+            }
+            _ => false,
+        }
+    };
+    let hidden = layout.params.len() - layout.visible;
+    args.len() == layout.visible
+        && hidden == usize::from(layout.fault_channel.is_some())
+        && args.iter().zip(&layout.params).all(&mut is_next)
+}
+
+/// What a host value becomes for a kernel that takes a view.
+pub struct Viewed<'a, T: ToKernel<'a>>(<T::View as KernelView<'a>>::Args);
+
+impl<'a, T: ToKernel<'a>> Viewed<'a, T> {
+    /// Of a value that is passed.
+    #[inline(always)]
+    pub fn of(value: T) -> Self {
+        Viewed(value.to_kernel())
+    }
+
+    /// The argument.
+    pub fn into_arg(self) -> Arg<'a> {
+        T::View::arg(self.0)
+    }
+
+    /// Writes it.
+    #[inline(always)]
+    pub fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
+        T::View::pack(&self.0, packing, to)
+    }
+}
