@@ -12,10 +12,13 @@
 //! Before the maps is what each thread launched before (`ready.rs`), which is where launches look first. It holds on to
 //! code as the launch map does, and is the smaller of the two: what it has not is in the map.
 //!
+//! What they hold has a bound (`bound.rs`).
+//!
 //! All hold `Arc<OnceCell>`: whoever comes first compiles, whoever comes meanwhile waits for the
 //! same result, and no map guard is held while compiling. A failed compilation leaves the cell
 //! empty, so an error is not cached, but for those that cost the process a thread (`failed.rs`).
 
+mod bound;
 pub(crate) mod disk;
 mod failed;
 mod key;
@@ -41,6 +44,7 @@ use kiln_compiler::launch::Dim3;
 use kiln_compiler::runtime::LoadedCode;
 use kiln_compiler::specialize::Specialization;
 
+use bound::{Bound, Use};
 pub use disk::{CacheFolder, DiskCache};
 pub(crate) use failed::FailedCompiles;
 pub use key::{CacheKey, FieldChange, RecompileReport};
@@ -53,6 +57,17 @@ pub(crate) use ready::{Hit, PackedLaunch, ReadyLaunch};
 pub(crate) struct LoadedKernel {
     pub(crate) compiled: Arc<CompiledKernel>,
     pub(crate) code: Box<dyn LoadedCode>,
+    used: Use,
+}
+
+impl LoadedKernel {
+    pub(crate) fn new(compiled: Arc<CompiledKernel>, code: Box<dyn LoadedCode>) -> LoadedKernel {
+        LoadedKernel {
+            compiled,
+            code,
+            used: Use::default(),
+        }
+    }
 }
 
 /// A kernel specialized for the arguments of launches, with its code.
@@ -209,6 +224,11 @@ pub struct CacheStats {
     /// What was there and not used, or could not be written;
     /// [`Jit::disk_cache`](crate::jit::Jit::disk_cache) tells the first.
     pub disk_refused: u64,
+    /// Kernels that were let go, as those launched later have filled the memory for them
+    /// ([`JitOptions::memory_bound`](crate::jit::JitOptions::memory_bound)).
+    pub evictions: u64,
+    /// What the kernels in memory count as, in bytes.
+    pub memory_bytes: u64,
 }
 
 /// Keys are hashes and small enums, and come from the program itself: a hash that resists attack would buy nothing.
@@ -225,6 +245,7 @@ pub(crate) struct KernelCache {
     launches: LaunchMap,
     /// What threads found there.
     ready: Ready,
+    bound: Bound,
     legal: DashMap<[u8; 32], Arc<OnceCell<Arc<LegalJob>>>>,
     code: DashMap<[u8; 32], Arc<OnceCell<Arc<CompiledKernel>>>>,
     /// What LLVM could not go on with, by the digest of the key.
@@ -368,6 +389,8 @@ impl KernelCache {
             code_hits: self.code_hits.load(Ordering::Relaxed),
             compiles: self.compiles.load(Ordering::Relaxed),
             legalizations: self.legalizations.load(Ordering::Relaxed),
+            evictions: self.bound.evictions(),
+            memory_bytes: self.bound.held(),
             ..CacheStats::default()
         }
     }

@@ -168,6 +168,20 @@ impl Ready {
         drop(given_way);
     }
 
+    /// Drops what the cache has let go.
+    pub(super) fn drop_gone(&self) {
+        for shard in &self.0 {
+            let mut entries = shard.0.lock();
+            let all = entries.sets.iter_mut().flatten();
+            let gone: Vec<_> = all
+                .filter_map(|entry| entry.take_if(|hit| hit.loaded.is_gone()))
+                .collect();
+            drop(entries);
+            // What was loaded may be unloaded here.
+            drop(gone);
+        }
+    }
+
     /// How many launches found what they looked for.
     pub(crate) fn hits(&self) -> u64 {
         self.0.iter().map(|shard| shard.0.lock().hits).sum()

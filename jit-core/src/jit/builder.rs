@@ -180,6 +180,29 @@ impl JitBuilder {
         self.change(|options| options.time_limit(limit))
     }
 
+    /// Sets how many bytes of compiled kernels stay in memory; [`JitOptions::memory_bound`] says what that means.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::builder().device(Device::cpu()).memory_bound(100_000).build()?;
+    /// let mut x = jit.zeros::<u32>(1)?;
+    /// let kernel = Kernel::build("numbered", |k| k.slice_mut("x", Type::U32).at(0).set(0u32))?;
+    /// for n in 0..20u32 {
+    ///     kernel.redefine(move |k| k.slice_mut("x", Type::U32).at(0).set(n))?;
+    ///     jit.launch(&kernel, 1, 1, args!(&mut x))?;
+    /// }
+    /// let stats = jit.cache_stats();
+    /// assert!(stats.evictions > 0 && stats.memory_bytes <= 100_000, "{stats:?}");
+    /// assert_eq!(x.to_vec()?, [19]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn memory_bound(self, bytes: impl Into<Option<u64>>) -> JitBuilder {
+        self.change(|options| options.memory_bound(bytes))
+    }
+
     /// Sets what makes code for machines that Kiln does not know.
     pub fn isas(self, isas: Isas) -> JitBuilder {
         self.change(|options| options.isas(isas))

@@ -161,7 +161,9 @@ impl Jit {
         if self.0.hooks.has(&[HookPoint::AfterLoad]) {
             self.tell_loaded(&compiled, &code.facts(), identity)?;
         }
-        Ok(LoadedKernel { compiled, code })
+        let loaded = LoadedKernel::new(compiled, code);
+        self.0.cache.note_made(&loaded);
+        Ok(loaded)
     }
 
     fn tell_loaded(

@@ -133,7 +133,7 @@ impl Jit {
         let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
         let overlaid = Overlaid::of(&hooks, &target);
         let takes_packed = !observes_launches && overlaid.is_none() && !options.specialize_facts;
-        let cache = KernelCache::default();
+        let cache = KernelCache::bounded(options.memory_bound);
         let disk = kept::disk(&options, &hooks, &target);
         let (id, limits) = (device.info().id, device.info().limits.clone());
         let state = State {

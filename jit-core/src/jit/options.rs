@@ -31,6 +31,7 @@ use kiln_compiler::target::Target;
 ///     .specialize_facts(true)
 ///     .checks(Checks::none())
 ///     .time_limit(Duration::from_secs(10))
+///     .memory_bound(64 << 20)
 ///     .isas(Isas::default())
 ///     .cache(CacheFolder::Off)
 ///     .shipped("kernels")
@@ -59,6 +60,11 @@ pub struct JitOptions {
     /// counts from the launch's first block on. On a GPU it is how long a call waits: that of the
     /// latest launch counts. By default launches may run as long as they like.
     pub time_limit: Option<Duration>,
+    /// How many bytes of compiled kernels stay in memory; by default 512 MiB. Beyond that those go that were not
+    /// launched for longest, and are compiled again, or read from disk, when they are launched again. A kernel counts as its
+    /// code and 16 KiB. What a [`Prepared`](super::Prepared) or a launch holds stays while it is held. What was
+    /// loaded on a GPU is unloaded once the work there is done, for which the launch that makes room waits.
+    pub memory_bound: Option<u64>,
     /// What makes code for machines that Kiln does not know.
     pub isas: Isas,
     /// Where compiled kernels are kept for later processes.
@@ -80,6 +86,7 @@ impl fmt::Debug for JitOptions {
             .field("target", &self.target)
             .field("checks", &self.checks)
             .field("time_limit", &self.time_limit)
+            .field("memory_bound", &self.memory_bound)
             .field("cache", &self.cache)
             .field("shipped", &self.shipped)
             .finish_non_exhaustive()
@@ -122,6 +129,15 @@ impl JitOptions {
     pub fn time_limit(self, limit: impl Into<Option<Duration>>) -> JitOptions {
         JitOptions {
             time_limit: limit.into(),
+            ..self
+        }
+    }
+
+    /// Sets how many bytes of compiled kernels stay in memory.
+    #[must_use]
+    pub fn memory_bound(self, bytes: impl Into<Option<u64>>) -> JitOptions {
+        JitOptions {
+            memory_bound: bytes.into(),
             ..self
         }
     }

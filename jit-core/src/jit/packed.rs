@@ -57,6 +57,7 @@ impl Jit {
             block: config.block,
         })?;
         let (loaded, info) = (&*hit.loaded, &hit.loaded.compiled.info);
+        self.0.cache.note_use(loaded);
         let mut params = LaunchArgs::in_zeros(&info.layout, bytes)?;
         if !is_possible(config, &self.0.limits, info) {
             return None;

@@ -49,6 +49,7 @@ impl Jit {
         if config.cooperative {
             self.check_all_at_once(loaded, config)?;
         }
+        self.0.cache.note_use(loaded);
         // To clear as much takes a few instructions.
         let mut zeros = [0; 256 + SLACK];
         match info.layout.size as usize {

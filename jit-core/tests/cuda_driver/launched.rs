@@ -173,3 +173,39 @@ fn a_dropped_jit_leaves_nothing_to_the_driver() {
     }
     assert_eq!(fake.ledger().total(), 0);
 }
+
+/// Redefinitions without end, and what still works meanwhile: a kernel that was made ready, and one that is launched
+/// now and then.
+#[test]
+fn what_was_not_launched_for_longest_is_unloaded() {
+    const BOUND: u64 = 1 << 20;
+    // `cargo xtask soak` asks for more.
+    let turns = std::env::var("KILN_SOAK_REDEFINITIONS").ok();
+    let turns = turns.map_or(300, |turns| turns.parse().expect("a number"));
+    let fake = Fake::new();
+    let device = Device::cuda_of(fake.open().expect("it opens"), 0).expect("a device");
+    let jit = Jit::builder().device(device).memory_bound(BOUND);
+    let jit = jit.build().expect("a `Jit`");
+    let mut x = jit.zeros::<u32>(32).expect("memory");
+    let sets = |n: u32| move |k: &KernelBuilder| k.slice_mut("x", k.ty::<u32>()).at(0).set(n);
+    let kernel = Kernel::build("step", sets(0)).expect("a kernel");
+    let ready = jit.compile(&kernel, args!(&mut x)).expect("a kernel");
+    let mut most = 0;
+    for turn in 1..=turns {
+        kernel.redefine(sets(turn)).expect("it is of the same kind");
+        jit.launch(&kernel, 1, 32, args!(&mut x)).expect("a launch");
+        nothing.launch(&jit, (1, 32)).expect("a launch");
+        most = most.max(fake.ledger().modules);
+    }
+    ready.launch(1, 32, args!(&mut x)).expect("it is held");
+    let stats = jit.cache_stats();
+    assert!(
+        most <= 80 && stats.memory_bytes <= BOUND,
+        "{most} modules, {stats:?}"
+    );
+    // `nothing` was compiled once, as it was always among the latest.
+    assert_eq!(stats.compiles, u64::from(turns) + 2);
+    assert!(stats.evictions + 80 >= u64::from(turns), "{stats:?}");
+    drop((ready, jit, x, kernel));
+    assert_eq!(fake.ledger().total(), 0);
+}

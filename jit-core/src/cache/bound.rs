@@ -1,0 +1,184 @@
+//! The bound of the memory caches: what was not launched for longest goes first.
+//!
+//! Code notes when it was launched last, by a clock that goes on with each kernel that is made. So a launch reads two
+//! words that hardly ever change, and the order is that of launches as far as kernels were made between them. What is let go leaves
+//! the maps and what threads have ready; a launch that is being made and a [`Prepared`](crate::jit::Prepared) have it
+//! still, and what was loaded is unloaded by the last that drops it, which waits for work that may use it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+use super::{KernelCache, LoadedKernel, Specialized, SpecializedCode};
+use kiln_compiler::code::{Code, CompiledKernel};
+
+/// The bound unless a program sets one.
+const DEFAULT: u64 = 512 << 20;
+
+/// What is kept of a kernel besides its code, roughly: its key, names, places, what a driver has of it.
+const BESIDES: u64 = 16 << 10;
+
+/// How many of the latest keys of a kernel are kept once something was let go.
+const LATEST_KEYS: usize = 16;
+
+/// How much is kept, and when code was used.
+pub(super) struct Bound {
+    most: u64,
+    clock: AtomicU64,
+    held: AtomicU64,
+    evictions: AtomicU64,
+    /// One lets go at a time.
+    letting_go: Mutex<()>,
+}
+
+impl Default for Bound {
+    fn default() -> Bound {
+        Bound {
+            most: DEFAULT,
+            clock: AtomicU64::new(0),
+            held: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
+            letting_go: Mutex::default(),
+        }
+    }
+}
+
+/// When code was launched last, and whether the cache has let it go.
+#[derive(Default)]
+pub(crate) struct Use {
+    last: AtomicU64,
+    gone: AtomicBool,
+}
+
+impl LoadedKernel {
+    pub(super) fn is_gone(&self) -> bool {
+        self.used.gone.load(Relaxed)
+    }
+}
+
+impl Bound {
+    pub(super) fn held(&self) -> u64 {
+        self.held.load(Relaxed)
+    }
+
+    pub(super) fn evictions(&self) -> u64 {
+        self.evictions.load(Relaxed)
+    }
+}
+
+/// How many bytes a kernel counts as.
+fn bytes_of(kernel: &CompiledKernel) -> u64 {
+    let code = match &kernel.code {
+        Code::Ptx(ptx) => ptx.text.len() + ptx.assembled.as_ref().map_or(0, |a| a.image.len()),
+        Code::Host(host) => host.object.len(),
+        Code::Interpreted { .. } => 0,
+        Code::Custom(code) => code.size(),
+    };
+    code as u64 + BESIDES
+}
+
+impl Specialized {
+    /// Its code, as far as it was made.
+    fn each_code(&self, mut of: impl FnMut(&LoadedKernel)) {
+        match &self.code {
+            SpecializedCode::Whole(loaded) => of(loaded),
+            SpecializedCode::ByBlock { shapes, .. } => {
+                let shapes: Vec<_> = shapes.read().values().cloned().collect();
+                shapes
+                    .iter()
+                    .filter_map(|cell| cell.get())
+                    .for_each(|code| of(code));
+            }
+        }
+    }
+
+    /// When it was launched last, and its bytes.
+    fn last_use(&self) -> (u64, u64) {
+        let (mut last, mut bytes) = (0, 0);
+        self.each_code(|code| {
+            last = last.max(code.used.last.load(Relaxed));
+            bytes += bytes_of(&code.compiled);
+        });
+        (last, bytes)
+    }
+}
+
+impl KernelCache {
+    /// A cache that keeps at most so many bytes.
+    pub(crate) fn bounded(most: Option<u64>) -> KernelCache {
+        let mut cache = KernelCache::default();
+        cache.bound.most = most.unwrap_or(DEFAULT);
+        cache
+    }
+
+    /// Notes that code is launched.
+    #[inline]
+    pub(crate) fn note_use(&self, loaded: &LoadedKernel) {
+        let now = self.bound.clock.load(Relaxed);
+        if loaded.used.last.load(Relaxed) != now {
+            loaded.used.last.store(now, Relaxed);
+        }
+    }
+
+    /// Counts code that is about to be put in, and lets go of other if there is too much.
+    pub(crate) fn note_made(&self, loaded: &LoadedKernel) {
+        self.bound.clock.fetch_add(1, Relaxed);
+        self.note_use(loaded);
+        let bytes = bytes_of(&loaded.compiled);
+        let held = self.bound.held.fetch_add(bytes, Relaxed) + bytes;
+        if held > self.bound.most
+            && let Some(_alone) = self.bound.letting_go.try_lock()
+        {
+            self.let_go(bytes);
+        }
+    }
+
+    /// Keeps what was launched latest, as much as leaves a quarter of the bound and `coming` free.
+    #[cold]
+    fn let_go(&self, coming: u64) {
+        let known = self.launches.iter();
+        let mut uses: Vec<_> = known
+            .filter_map(|entry| entry.value().get().map(|kernel| kernel.last_use()))
+            .collect();
+        uses.sort_unstable_by_key(|(last, _)| std::cmp::Reverse(*last));
+        let mut room = (self.bound.most - self.bound.most / 4).saturating_sub(coming);
+        let mut oldest = 0;
+        for (last, bytes) in uses {
+            oldest = last;
+            match room.checked_sub(bytes) {
+                Some(left) => room = left,
+                None => break,
+            }
+        }
+        let (mut dropped, mut kept) = (Vec::new(), coming);
+        let mut room = (self.bound.most - self.bound.most / 4).saturating_sub(coming);
+        let mut stays = |kernel: &Arc<Specialized>| {
+            let (last, bytes) = kernel.last_use();
+            if last < oldest || last == oldest && bytes > room {
+                kernel.each_code(|code| code.used.gone.store(true, Relaxed));
+                dropped.push(kernel.clone());
+                return false;
+            }
+            room = room.saturating_sub(bytes);
+            kept += bytes;
+            true
+        };
+        self.launches
+            .retain(|_, cell| cell.get().is_none_or(&mut stays));
+        self.bound
+            .evictions
+            .fetch_add(dropped.len() as u64, Relaxed);
+        self.bound.held.store(kept, Relaxed);
+        // Without a lock of the maps: what was loaded is unloaded here.
+        drop(dropped);
+        self.ready.drop_gone();
+        self.code
+            .retain(|_, cell| cell.get().is_none_or(|code| Arc::strong_count(code) > 1));
+        self.legal
+            .retain(|_, cell| cell.get().is_none_or(|legal| Arc::strong_count(legal) > 1));
+        for keys in self.history.lock().values_mut() {
+            keys.drain(..keys.len().saturating_sub(LATEST_KEYS));
+        }
+    }
+}
