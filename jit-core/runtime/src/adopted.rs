@@ -70,7 +70,7 @@ impl Adoption {
         Adoption(vec![stream])
     }
 
-    /// Whether it is of this stream.
+    /// Whether these are adoptions of this stream.
     pub(crate) fn is_of(&self, stream: &LentStream) -> bool {
         let known = self.0.first();
         known.is_some_and(|known| known.raw == stream.raw)
@@ -89,7 +89,7 @@ impl Adoption {
         std::mem::take(&mut self.0)
     }
 
-    /// Whether it has ended.
+    /// Whether the adoption has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.0.is_empty()
     }

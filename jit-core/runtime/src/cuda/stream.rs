@@ -51,7 +51,7 @@ pub struct CudaStream {
     pub(super) context: Arc<CudaContext>,
     /// Is another one only where the stream is lent.
     pub(super) handle: AtomicPtr<sys::CUstream_st>,
-    /// Whether it is other code's, and not destroyed here.
+    /// Whether the stream is other code's, and not destroyed here.
     pub(super) is_lent: bool,
 }
 
