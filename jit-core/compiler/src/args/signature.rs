@@ -186,7 +186,7 @@ impl ArgSignature {
         }
     }
 
-    /// Whether it is of a slice.
+    /// Whether the argument is a slice.
     #[doc(hidden)]
     pub fn is_slice(&self) -> bool {
         matches!(self.passed.kind, Some(ArgumentKind::Slice { .. }))

@@ -31,7 +31,7 @@ pub enum Place {
 pub struct Tag {
     /// The number of the recording that has made it.
     pub recording: u64,
-    /// What it stands for.
+    /// What the slot stands for.
     pub place: Place,
     signature: ArgSignature,
 }
@@ -130,7 +130,7 @@ impl<T: KernelType> SlotMut<T> {
         }
     }
 
-    /// What it stands for.
+    /// What the slot stands for.
     #[doc(hidden)]
     pub fn tag(&self) -> &Tag {
         &self.write
@@ -139,7 +139,7 @@ impl<T: KernelType> SlotMut<T> {
 
 /// A slot that can be read from as a buffer of `T`.
 pub trait ReadSlot<T> {
-    /// What it stands for.
+    /// What the slot stands for.
     #[doc(hidden)]
     fn read_tag(&self) -> &Tag;
 }
@@ -300,7 +300,7 @@ impl Arg<'_> {
         self.signature
     }
 
-    /// Whether it is the value of a sample's kind that a replay can pass: a value with bytes, or a slice.
+    /// Whether the argument is one that a replay can pass: a value with bytes, or a slice.
     #[doc(hidden)]
     pub fn is_bound(&self) -> bool {
         match &self.payload {
