@@ -232,3 +232,10 @@ pub extern "C" fn cuFuncSetAttribute(function: Handle, which: u32, value: c_int)
         }
     })
 }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleLoadData(module: *mut Handle, image: *const c_char) -> Code {
+    let (options, values) = ([0u32; 0], [std::ptr::null_mut::<c_void>(); 0]);
+    // SAFETY: the caller's promise; there are no options.
+    unsafe { cuModuleLoadDataEx(module, image, 0, options.as_ptr(), values.as_ptr()) }
+}
