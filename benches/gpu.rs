@@ -10,8 +10,10 @@ mod kernels;
 mod report;
 
 use std::ffi::c_void;
+use std::time::Instant;
 
 use kiln::core::runtime::Event;
+use kiln::core::runtime::cuda::CudaContext;
 use kiln::core::target::Target;
 use kiln::prelude::*;
 use report::{Report, median};
@@ -25,7 +27,45 @@ fn main() -> kiln::Result<()> {
     let mut report = Report::new("gpu");
     saxpy(&jit, target.sm, &mut report)?;
     matmul(&jit, target.sm, &mut report)?;
+    buffers(&jit, &mut report)?;
     report.print();
+    Ok(())
+}
+
+/// What a buffer costs the host from its allocation to its end, beside `cuMemAlloc` and `cuMemFree`, which are what a
+/// buffer was before it came from a pool.
+fn buffers(jit: &Jit, report: &mut Report) -> kiln::Result<()> {
+    const TURNS: u32 = 200;
+    let driver = CudaContext::new(0).expect("the device is open");
+    for bytes in [1usize << 10, 1 << 20, 64 << 20] {
+        let (mut pool, mut direct) = (Vec::new(), Vec::new());
+        for _ in 0..11 {
+            let start = Instant::now();
+            for _ in 0..TURNS {
+                // SAFETY: nobody reads it.
+                drop(unsafe { jit.uninit::<u8>(bytes)? });
+            }
+            pool.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(TURNS));
+            let start = Instant::now();
+            for _ in 0..TURNS {
+                let address = driver.alloc(bytes as u64).expect("memory");
+                driver.free(address).expect("it is freed");
+            }
+            direct.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(TURNS));
+        }
+        let kib = bytes >> 10;
+        let (pool, direct) = (median(&pool), median(&direct));
+        report.row(
+            &format!("buffer of {kib} KiB, allocated and dropped"),
+            pool,
+            "us",
+        );
+        report.row(
+            &format!("cuMemAlloc and cuMemFree of {kib} KiB"),
+            direct,
+            "us",
+        );
+    }
     Ok(())
 }
 

@@ -25,6 +25,8 @@ mod lost_context;
 mod occupancy;
 #[path = "cuda_driver/order.rs"]
 mod order;
+#[path = "cuda_driver/pool.rs"]
+mod pool;
 #[path = "cuda_driver/reset.rs"]
 mod reset;
 #[path = "cuda_driver/scenarios.rs"]
@@ -293,7 +295,7 @@ fn out_of_memory() {
         &fake,
         context.alloc(4096),
         expect![
-            "out of device memory in cuMemAlloc: asked for 4096 bytes, 3056 free of 4096. Free arrays, use smaller ones, or end other processes on the device; earlier arrays are intact"
+            "out of device memory in cuMemAlloc: asked for 4096 bytes, 3056 free of 4096; this program's buffers have 1024, and 0 are kept for later ones. Drop buffers, use smaller ones, or end other processes on the device; earlier buffers are intact"
         ],
     );
     context

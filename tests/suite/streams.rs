@@ -30,6 +30,7 @@ chapter![
     copies_are_work_of_streams,
     copies_that_nobody_waits_for,
     copies_are_awaited,
+    memory_is_counted_and_given_back,
 ];
 
 /// How long a kernel computes that takes long: on a GPU, where others go on meanwhile, a second or so.
@@ -475,5 +476,29 @@ fn copies_are_awaited(jit: &Jit) -> Outcome {
         Ok::<_, Error>(read)
     })?;
     assert_eq!(read, [computed(1, turns), computed(2, turns)]);
+    Ok(())
+}
+
+/// Of what there is at least; other cases may use the device, too.
+fn memory_is_counted_and_given_back(jit: &Jit) -> Outcome {
+    const BYTES: usize = 3 << 20;
+    let device = jit.device();
+    let stream = jit.stream()?;
+    for _ in 0..4 {
+        let mut x = jit.zeros::<u32>(BYTES / 4)?;
+        let stats = device.memory_stats();
+        assert!(
+            stats.used >= BYTES as u64 && stats.peak >= stats.used,
+            "{stats:?}"
+        );
+        set.launch(&stream, (BYTES as u32 / 4 / 256, 256), &mut x, 5)?;
+        assert_eq!(x[BYTES / 4 - 2..].to_vec()?, [5; 2]);
+    }
+    jit.synchronize()?;
+    device.trim()?;
+    // SAFETY: the kernel writes what is read.
+    let mut x = unsafe { jit.uninit::<u32>(64)? };
+    set.launch(&stream, (2, 32), &mut x, 6)?;
+    assert_eq!(x.to_vec()?, [6; 64]);
     Ok(())
 }

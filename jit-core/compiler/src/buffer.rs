@@ -156,7 +156,9 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn from_slice(device: &Device, values: &[T]) -> Result<Self> {
-        let buffer = Self::allocate(device, values.len(), |bytes, _| device.alloc(bytes))?;
+        let buffer = Self::allocate(device, values.len(), |bytes, uses| {
+            device.alloc(bytes, uses)
+        })?;
         device.upload(buffer.address(), bytes_of(values), buffer.uses())?;
         Ok(buffer)
     }
@@ -178,7 +180,7 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub unsafe fn uninit(device: &Device, len: usize) -> Result<Self> {
-        Self::allocate(device, len, |bytes, _| device.alloc(bytes))
+        Self::allocate(device, len, |bytes, uses| device.alloc(bytes, uses))
     }
 
     fn allocate(

@@ -20,7 +20,7 @@ use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle
 use super::cuda_graph::DeviceGraph;
 use super::cuda_stream::BesideStream;
 use super::device::{
-    Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Occupancy, Reset,
+    Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats, Occupancy, Reset,
 };
 use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
@@ -164,7 +164,23 @@ impl Backend for CudaDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
-        Ok(self.context.alloc(bytes as u64)?)
+        Ok(self.context.alloc_in_order(bytes as u64)?)
+    }
+
+    fn allocates_in_order(&self) -> bool {
+        self.context.has_pool()
+    }
+
+    fn memory_stats(&self) -> Option<MemoryStats> {
+        Some(self.context.memory_stats())
+    }
+
+    fn keep_freed(&self, bytes: u64) -> Result<()> {
+        Ok(self.context.set_pool_limit(bytes)?)
+    }
+
+    fn trim(&self) -> Result<()> {
+        Ok(self.context.trim_pool()?)
     }
 
     fn free(&self, address: u64, _bytes: usize) {

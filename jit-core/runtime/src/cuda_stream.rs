@@ -151,6 +151,12 @@ impl BackendStream for BesideStream {
         }
     }
 
+    fn free(&self, address: u64) -> bool {
+        // What cannot be freed so is tried in the own stream, and left where that fails, too.
+        let freed = self.context.free_in_order(address, self.stream.handle());
+        freed.unwrap_or(false)
+    }
+
     fn wait_for(&self, other: Option<&dyn BackendStream>) -> Result<()> {
         let Some(other) = other else {
             let (own, event) = &self.own;

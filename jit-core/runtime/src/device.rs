@@ -113,6 +113,18 @@ impl DeviceInfo {
     }
 }
 
+/// What the memory of a device is used for, in bytes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// Of the buffers that there are.
+    pub used: u64,
+    /// The most that these had.
+    pub peak: u64,
+    /// Of freed buffers, kept for later ones.
+    pub pooled: u64,
+}
+
 /// A kernel loaded on a device.
 pub trait LoadedCode: Any + Send + Sync {
     /// For the backend that made it to get its own type back.
@@ -162,6 +174,23 @@ pub trait Backend: Send + Sync {
             self.free(address, bytes);
         }
         cleared.map(|()| address)
+    }
+    /// Whether what `alloc` gives is there only behind the work that the device's own stream has, so that other streams
+    /// wait for that, and is freed behind the work of any stream.
+    fn allocates_in_order(&self) -> bool {
+        false
+    }
+    /// What the device's memory is used for; one that does not count says nothing.
+    fn memory_stats(&self) -> Option<MemoryStats> {
+        None
+    }
+    /// From now on keeps so many bytes of freed memory, at most, for later allocations.
+    fn keep_freed(&self, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+    /// Gives freed memory that is kept back to the system, as far as no work uses it.
+    fn trim(&self) -> Result<()> {
+        Ok(())
     }
     /// Frees what `alloc` gave, once work that uses it is done. Never fails visibly: a device that
     /// cannot free is a device that has reported its failure elsewhere.

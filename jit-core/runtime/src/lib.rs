@@ -41,7 +41,8 @@ pub use adopted::LentStream;
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{
-    Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, Occupancy, Reset,
+    Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats, Occupancy,
+    Reset,
 };
 pub use error::DeviceError;
 pub use graph::{BackendGraph, Step};

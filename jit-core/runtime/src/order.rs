@@ -254,6 +254,16 @@ impl Streams {
         self.at(uses.writer().0)
     }
 
+    /// A stream that has used a buffer, after which as few others as possible have.
+    pub(crate) fn last_of(&self, uses: &Uses) -> &OrderedStream {
+        let (writer, _) = uses.writer();
+        let readers = uses.readers.load(Relaxed) & !SHARED;
+        match readers & !(1 << writer) {
+            0 => self.at(writer),
+            others => self.at(others.trailing_zeros() as usize),
+        }
+    }
+
     /// The lock for work that uses one of these buffers, if threads share one.
     pub fn share<'a>(
         &self,

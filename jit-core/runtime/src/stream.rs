@@ -17,7 +17,7 @@ use kiln_ir::code::KernelInfo;
 use kiln_ir::launch::LaunchConfig;
 
 use crate::adopted::LentStream;
-use crate::device::{Device, LoadedCode, Marker};
+use crate::device::{Device, LoadedCode, Marker, MemoryStats};
 use crate::error::{DeviceError, Result};
 use crate::order::{OrderedStream, Uses};
 
@@ -100,6 +100,11 @@ pub trait BackendStream: Send + Sync {
     /// # Errors
     /// A device that has failed.
     unsafe fn download_later(&self, address: u64, to: NonNull<u8>, bytes: usize) -> Result<()>;
+    /// Frees memory of a device that [allocates in order](crate::Backend::allocates_in_order) behind the work that the
+    /// stream has. `false`: it is of another kind, which the device frees.
+    fn free(&self, _address: u64) -> bool {
+        false
+    }
     /// Makes later work of this stream wait for what another was given so far; `None` is the device's own.
     ///
     /// # Errors
@@ -175,13 +180,62 @@ pub fn outside_of_calls() -> Result<()> {
 
 /// Memory of a device that several streams use, and the copies and the end of it.
 impl Device {
-    /// Allocates memory that [`Device::free`] frees.
+    /// Allocates memory that [`Device::free`] frees, and whose uses are these.
     ///
     /// # Errors
     /// No memory; a device that has failed.
-    pub fn alloc(&self, bytes: usize) -> Result<u64> {
+    pub fn alloc(&self, bytes: usize, uses: &Uses) -> Result<u64> {
         self.free_left()?;
-        self.told(self.backend().alloc(bytes))
+        let address = self.told(self.backend().alloc(bytes))?;
+        if self.backend().allocates_in_order() && bytes > 0 {
+            // To another stream the memory is not there before.
+            let own = self.streams().own();
+            own.note(uses, true, own.count());
+        }
+        Ok(address)
+    }
+
+    /// What the device's memory is used for; nothing of devices that do not count it.
+    ///
+    /// ```
+    /// use kiln_runtime::{Device, Uses};
+    ///
+    /// # fn main() -> Result<(), kiln_runtime::DeviceError> {
+    /// let (device, uses) = (Device::cpu(), Uses::default());
+    /// let address = device.alloc(1 << 20, &uses)?;
+    /// assert_eq!(device.memory_stats().used, 1 << 20);
+    /// device.keep_freed(1 << 30)?; // of what is freed from now on
+    /// device.free(address, 1 << 20, &uses);
+    /// device.synchronize()?;
+    /// let stats = device.memory_stats();
+    /// assert_eq!((stats.used, stats.peak, stats.pooled), (0, 1 << 20, 1 << 20));
+    /// device.trim()?;
+    /// assert_eq!(device.memory_stats().pooled, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn memory_stats(&self) -> MemoryStats {
+        self.backend().memory_stats().unwrap_or_default()
+    }
+
+    /// Sets how much of what is freed is kept for later buffers: on a GPU all that there is if this is not said, on a CPU
+    /// 512 MiB. More is given back when it is freed, on a GPU when the device is next waited for.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn keep_freed(&self, bytes: u64) -> Result<()> {
+        outside_of_calls()?;
+        self.backend().keep_freed(bytes)
+    }
+
+    /// Gives what is kept for later buffers back to the system, for other programs or libraries. What work may still
+    /// use stays: wait for that first. A buffer for which there is no memory left does so by itself.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn trim(&self) -> Result<()> {
+        outside_of_calls()?;
+        self.backend().trim()
     }
 
     /// Allocates memory of zeros.
@@ -314,8 +368,16 @@ impl Device {
             self.left().lock().push((address, bytes, uses));
             return;
         }
-        let (backend, streams) = (self.backend(), self.streams());
-        match streams.order(&**backend, streams.own(), uses, true) {
+        let (backend, streams) = (&**self.backend(), self.streams());
+        // Who frees behind the work of the stream that used it last makes no other wait.
+        let last = streams.last_of(uses);
+        if let (true, Some(work)) = (backend.allocates_in_order(), last.work())
+            && streams.order(backend, last, uses, true).is_ok()
+            && work.free(address)
+        {
+            return;
+        }
+        match streams.order(backend, streams.own(), uses, true) {
             Ok(()) => backend.free(address, bytes),
             Err(error) if error.is_loss() => {}
             Err(_) => self.left().lock().push((address, bytes, uses.take())),

@@ -96,7 +96,10 @@ struct Program {
 
 impl Program {
     fn new(beside: usize) -> Result<Program> {
-        let fake = Fake::new();
+        Program::of(Fake::new(), beside)
+    }
+
+    fn of(fake: Fake, beside: usize) -> Result<Program> {
         let device = Device::cuda_of(fake.open()?, 0)?;
         let jit = Jit::with(device, HookSet::new(), JitOptions::default());
         let reads = Kernel::build("uses_r", |k| {
@@ -256,8 +259,9 @@ impl Random {
 #[test]
 fn random_programs() -> Result<()> {
     for seed in 0..40 {
-        let mut random = Random(seed);
-        let mut program = Program::new(5)?;
+        let (mut random, fake) = (Random(seed), Fake::new());
+        fake.set_pools(seed % 3 != 0);
+        let mut program = Program::of(fake, 5)?;
         program.fake.set_lazy(seed % 2 == 0);
         let all = Operation::with_copies(6);
         for step in 0..300 {

@@ -14,6 +14,24 @@ pub extern "C" fn fake_set(version: c_int, devices: c_int, init_code: Code, tota
     });
 }
 
+/// Whether devices that are opened from now on have pools.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_pools(pools: bool) {
+    with(|s| s.without_pools = !pools);
+}
+
+/// How many pools there are, their bytes that are free, and how many of these may be kept.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_pooled(out: *mut [u64; 3]) {
+    let pooled = with(|s| {
+        let kept = s.pools.values().map(|pool| pool.kept as u64).sum();
+        let threshold = s.pools.values().map(|pool| pool.threshold).max();
+        [s.pools.len() as u64, kept, threshold.unwrap_or(0)]
+    });
+    // SAFETY: the test passes a live array.
+    unsafe { *out = pooled };
+}
+
 /// A kernel runs from now on, or has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_busy(busy: bool) {

@@ -130,6 +130,7 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, which: u32, _: 
             76 => 0,
             81 => 228 * 1024,
             97 => 227 * 1024,
+            115 => c_int::from(!s.without_pools),
             _ => return 1,
         };
         // SAFETY: the caller's pointer is live.

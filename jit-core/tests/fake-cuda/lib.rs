@@ -20,6 +20,7 @@ mod memory;
 mod modules;
 mod occupancy;
 mod order;
+mod pools;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +52,11 @@ struct State {
     memory: BTreeMap<u64, Vec<u64>>,
     lengths: BTreeMap<u64, usize>,
     pinned: BTreeMap<usize, Vec<u64>>,
+    /// Whether the device has no pools.
+    without_pools: bool,
+    pools: BTreeMap<Handle, pools::Pool>,
+    /// The pool that an allocation is of.
+    pooled: BTreeMap<u64, Handle>,
     modules: BTreeMap<Handle, String>,
     /// Machine code that is being made.
     links: BTreeMap<Handle, Vec<u8>>,
@@ -174,6 +180,7 @@ impl State {
     }
 
     fn used(&self) -> usize {
-        self.lengths.values().sum()
+        let kept = self.pools.values().map(|pool| pool.kept);
+        self.lengths.values().chain(&kept.collect::<Vec<_>>()).sum()
     }
 }

@@ -145,6 +145,18 @@ impl Fake {
         self.function::<extern "C" fn()>("fake_reset")();
     }
 
+    /// Whether devices that are opened from now on have pools of memory.
+    pub(crate) fn set_pools(&self, pools: bool) {
+        self.function::<extern "C" fn(bool)>("fake_pools")(pools);
+    }
+
+    /// How many pools there are, their bytes that are free, and how many of these may be kept.
+    pub(crate) fn pooled(&self) -> [u64; 3] {
+        let mut out = [0; 3];
+        self.function::<extern "C" fn(*mut [u64; 3])>("fake_pooled")(&mut out);
+        out
+    }
+
     /// Whether a kernel runs that does not end.
     pub(crate) fn set_busy(&self, busy: bool) {
         self.function::<extern "C" fn(bool)>("fake_busy")(busy);

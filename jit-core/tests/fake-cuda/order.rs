@@ -180,6 +180,20 @@ impl Order {
         covers(&self.done, &clock)
     }
 
+    /// The end of an allocation, behind the work that a stream has.
+    pub(crate) fn free_in(&mut self, start: u64, stream: Handle) {
+        let clock = self.clock(stream);
+        let accesses = self.accesses.remove(&start).unwrap_or_default();
+        let open = |access: &&Access| clock.get(&access.stream) < Some(&access.number);
+        if let Some(access) = accesses.iter().find(open) {
+            let text = format!(
+                "memory is freed in stream {stream:#x}, which is not behind work of stream {:#x}",
+                access.stream
+            );
+            self.race.get_or_insert(text);
+        }
+    }
+
     /// The end of an allocation, for which the driver waits for stream 0.
     pub(crate) fn free(&mut self, start: u64) {
         self.wait_on_host(0);

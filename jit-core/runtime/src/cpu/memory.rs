@@ -3,10 +3,12 @@
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use memmap2::MmapMut;
 use parking_lot::Mutex;
 
+use crate::device::MemoryStats;
 use crate::error::{DeviceError, Result};
 
 /// Alignment of allocations in bytes, as on a GPU.
@@ -90,14 +92,28 @@ const MAX_SPARE: usize = 1 << 29;
 #[derive(Default)]
 pub(crate) struct DeviceMemory {
     allocations: Mutex<BTreeMap<u64, Allocation>>,
+    /// The bytes of these, and the most that they had.
+    used: AtomicU64,
+    peak: AtomicU64,
     spare: Mutex<Spare>,
 }
 
 /// Freed allocations, by size.
-#[derive(Default)]
 struct Spare {
     bytes: usize,
+    /// The most bytes that are kept.
+    limit: usize,
     by_size: BTreeMap<usize, Vec<Allocation>>,
+}
+
+impl Default for Spare {
+    fn default() -> Spare {
+        Spare {
+            bytes: 0,
+            limit: MAX_SPARE,
+            by_size: BTreeMap::new(),
+        }
+    }
 }
 
 impl Spare {
@@ -113,18 +129,23 @@ impl Spare {
 
     fn keep(&mut self, allocation: Allocation) {
         let bytes = allocation.bytes();
-        if bytes > MAX_SPARE {
+        if bytes > self.limit {
             return;
         }
         // Sizes that are no longer asked for make room.
-        while self.bytes + bytes > MAX_SPARE {
+        self.shrink(self.limit - bytes);
+        self.bytes += bytes;
+        self.by_size.entry(bytes).or_default().push(allocation);
+    }
+
+    /// Keeps so many bytes, at most.
+    fn shrink(&mut self, most: usize) {
+        while self.bytes > most {
             let Some((size, list)) = self.by_size.pop_last() else {
                 break;
             };
             self.bytes -= size * list.len();
         }
-        self.bytes += bytes;
-        self.by_size.entry(bytes).or_default().push(allocation);
     }
 }
 
@@ -135,11 +156,38 @@ impl DeviceMemory {
     }
 
     fn enter(&self, spare: Option<Allocation>, bytes: usize) -> Result<u64> {
-        let allocation = spare.or_else(|| Allocation::new(bytes));
+        let allocation = spare.or_else(|| Allocation::new(bytes)).or_else(|| {
+            // What is kept of other sizes may be what there is no room for.
+            self.trim();
+            Allocation::new(bytes)
+        });
         let allocation = allocation.ok_or(DeviceError::HostMemory { bytes })?;
-        let address = allocation.address();
+        let (address, bytes) = (allocation.address(), allocation.bytes() as u64);
         self.allocations.lock().insert(address, allocation);
+        let used = self.used.fetch_add(bytes, Relaxed) + bytes;
+        self.peak.fetch_max(used, Relaxed);
         Ok(address)
+    }
+
+    /// Gives what is kept back to the system.
+    pub(crate) fn trim(&self) {
+        self.spare.lock().shrink(0);
+    }
+
+    /// From now on keeps so many bytes of freed memory, at most.
+    pub(crate) fn keep_freed(&self, bytes: u64) {
+        let mut spare = self.spare.lock();
+        spare.limit = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let limit = spare.limit;
+        spare.shrink(limit);
+    }
+
+    pub(crate) fn stats(&self) -> MemoryStats {
+        MemoryStats {
+            used: self.used.load(Relaxed),
+            peak: self.peak.load(Relaxed),
+            pooled: self.spare.lock().bytes as u64,
+        }
     }
 
     /// New memory is zeros, which the system gives page by page as they are touched.
@@ -157,6 +205,7 @@ impl DeviceMemory {
         if let Some(allocation) = freed
             && !matches!(allocation.source, Source::Lent(_))
         {
+            self.used.fetch_sub(allocation.bytes() as u64, Relaxed);
             self.spare.lock().keep(allocation);
         }
     }

@@ -49,7 +49,7 @@ use kiln_ir::target::{CpuTarget, Target};
 use memory::DeviceMemory;
 use pool::{Failed, Pool, Run, RunSpec};
 
-use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::stream::HostCall;
@@ -270,6 +270,20 @@ impl Backend for CpuDevice {
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
         self.allocate(|| self.memory.alloc(bytes))
+    }
+
+    fn memory_stats(&self) -> Option<MemoryStats> {
+        Some(self.memory.stats())
+    }
+
+    fn keep_freed(&self, bytes: u64) -> Result<()> {
+        self.memory.keep_freed(bytes);
+        Ok(())
+    }
+
+    fn trim(&self) -> Result<()> {
+        self.memory.trim();
+        Ok(())
     }
 
     fn alloc_zeros(&self, bytes: usize) -> Result<u64> {

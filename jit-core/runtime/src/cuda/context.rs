@@ -8,7 +8,6 @@
 mod adopted;
 mod reset;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,6 +20,8 @@ use super::device::DeviceInfo;
 use super::driver::Driver;
 use super::error::{DriverError, PoisonCause};
 use super::fault_channel::FaultBuffers;
+use super::memory::Allocations;
+use super::pool::Pool;
 use super::recent::RecentLaunches;
 use super::stream::StreamHandle;
 use super::table::{Code, Table};
@@ -43,8 +44,8 @@ pub struct CudaContext {
     process: Process,
     /// Whether the primary context was begun anew, so that all of this is lost.
     was_reset: AtomicBool,
-    /// Live allocations: first address, length in bytes.
-    pub(super) allocations: Mutex<BTreeMap<u64, u64>>,
+    pub(super) allocations: Mutex<Allocations>,
+    pub(super) pool: Option<Pool>,
     pub(super) recent: RecentLaunches,
     /// Whether streams other than stream 0 exist or existed.
     pub(super) has_streams: AtomicBool,
@@ -114,7 +115,8 @@ impl CudaContext {
             poison: OnceLock::new(),
             process: Process::this(),
             was_reset: AtomicBool::new(false),
-            allocations: Mutex::new(BTreeMap::new()),
+            allocations: Mutex::default(),
+            pool: None,
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
             has_graphs: AtomicBool::new(false),
@@ -123,6 +125,7 @@ impl CudaContext {
             waiting: Waiting::default(),
         };
         context.create_fault_buffers()?;
+        context.create_pool();
         Ok(Arc::new(context))
     }
 
@@ -287,6 +290,7 @@ impl Drop for CudaContext {
             let _ = unsafe { (table.cuCtxGetCurrent)(&mut previous) };
         }
         self.free_fault_buffers();
+        self.destroy_pool();
         if self.poison.get().is_none() && !previous.is_null() && previous != self.handle {
             // SAFETY: it was the thread's current context a moment ago.
             let _ = unsafe { (table.cuCtxSetCurrent)(previous) };
@@ -334,6 +338,8 @@ fn retain_primary(
             asked: 0,
             free: None,
             total: info.total_memory,
+            used: 0,
+            pooled: 0,
         }),
         46 | 101 | 102 | 800 | 805..=810 => Err(DriverError::DeviceUnavailable {
             ordinal: info.ordinal,

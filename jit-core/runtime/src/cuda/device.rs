@@ -48,6 +48,8 @@ pub struct DeviceInfo {
     pub memory_clock_khz: u32,
     /// Width of the memory bus in bits.
     pub memory_bus_bits: u32,
+    /// Whether memory can be allocated in the order of a stream.
+    pub has_pools: bool,
     /// Which processes may use it: "default", "exclusive process" or "prohibited".
     pub compute_mode: &'static str,
 }
@@ -104,6 +106,9 @@ impl DeviceInfo {
             clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).unwrap_or(0),
             memory_clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0),
             memory_bus_bits: get(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
+            // Drivers before CUDA 11.2 do not know the question.
+            has_pools: get(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)
+                .is_ok_and(|has| has == 1),
             compute_mode: match get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE)? {
                 0 => "default",
                 2 => "prohibited",

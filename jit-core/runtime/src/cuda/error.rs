@@ -148,8 +148,9 @@ pub enum DriverError {
     },
     /// The device has not enough free memory.
     #[error("{}", error_text!(
-        "out of device memory in {call}: asked for {asked} bytes, {} free of {total}. Free \
-         arrays, use smaller ones, or end other processes on the device; earlier arrays are intact",
+        "out of device memory in {call}: asked for {asked} bytes, {} free of {total}; this program's buffers have {used}, and \
+         {pooled} are kept for later ones. Drop buffers, use smaller ones, or end other processes on the device; \
+         earlier buffers are intact",
         Bytes(*free)
     ))]
     OutOfMemory {
@@ -161,6 +162,19 @@ pub enum DriverError {
         free: Option<u64>,
         /// Bytes of memory of the device.
         total: u64,
+        /// Bytes of the buffers that there are in the context.
+        used: u64,
+        /// Bytes that its pool keeps for later ones, after what could be was given back.
+        pooled: u64,
+    },
+    /// The host gives no more memory that the device copies from and to.
+    #[error("{}", error_text!(
+        "no {asked} bytes of pinned memory of the host are left; drop what copies have given back, use smaller copies, \
+         or `write` and `to_vec`, which need none"
+    ))]
+    PinnedMemory {
+        /// Bytes asked for.
+        asked: usize,
     },
     /// The device is at work for longer than a call may wait.
     #[error("{}", error_text!(

@@ -6,6 +6,7 @@
 //! waits for the streams that this crate creates), and copies to and from the host have finished
 //! with the host memory when they return (CUDA Driver API, "API synchronization behavior").
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -14,7 +15,9 @@ use cudarc::driver::sys;
 
 use super::context::CudaContext;
 use super::error::DriverError;
+use super::stream::StreamHandle;
 use super::table::Code;
+use crate::device::MemoryStats;
 
 /// How much device memory there is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -23,6 +26,36 @@ pub struct MemoryInfo {
     pub free: u64,
     /// Bytes in all.
     pub total: u64,
+}
+
+/// The live allocations of a context.
+#[derive(Default)]
+pub(super) struct Allocations {
+    /// First address, length in bytes.
+    by_address: BTreeMap<u64, u64>,
+    /// The bytes of all that are live, and the most that these had.
+    used: u64,
+    peak: u64,
+}
+
+impl Allocations {
+    pub(super) fn insert(&mut self, address: u64, bytes: u64) {
+        self.by_address.insert(address, bytes);
+        self.used += bytes;
+        self.peak = self.peak.max(self.used);
+    }
+
+    pub(super) fn remove(&mut self, address: u64) -> Option<u64> {
+        let bytes = self.by_address.remove(&address)?;
+        self.used -= bytes;
+        Some(bytes)
+    }
+
+    /// The last that begins at an address or before it.
+    pub(super) fn at_or_before(&self, address: u64) -> Option<(u64, u64)> {
+        let found = self.by_address.range(..=address).next_back();
+        found.map(|(start, bytes)| (*start, *bytes))
+    }
 }
 
 impl CudaContext {
@@ -62,7 +95,10 @@ impl CudaContext {
         if address == 0 {
             return Ok(());
         }
-        let Some(bytes) = self.allocations.lock().remove(&address) else {
+        if self.free_in_order(address, StreamHandle::DEFAULT)? {
+            return Ok(());
+        }
+        let Some(bytes) = self.allocations.lock().remove(address) else {
             return Err(DriverError::InvalidAddress {
                 call: "cuMemFree",
                 address,
@@ -84,13 +120,16 @@ impl CudaContext {
     /// Allocates pinned memory of the host, on a page of its own, which copies can use while the host goes on.
     ///
     /// # Errors
-    /// [`DriverError::OutOfMemory`]; [`DriverError::Poisoned`].
+    /// [`DriverError::PinnedMemory`]; [`DriverError::Poisoned`].
     pub(crate) fn alloc_host(&self, bytes: usize) -> Result<*mut u8, DriverError> {
         let table = self.enter()?;
         let mut host: *mut c_void = ptr::null_mut();
         let flags = sys::CU_MEMHOSTALLOC_DEVICEMAP | sys::CU_MEMHOSTALLOC_PORTABLE;
         // SAFETY: `host` outlives the call.
         let code = unsafe { (table.cuMemHostAlloc)(&mut host, bytes, flags) };
+        if code == 2 {
+            return Err(DriverError::PinnedMemory { asked: bytes });
+        }
         self.check("cuMemHostAlloc", code)?;
         Ok(host.cast())
     }
@@ -219,12 +258,28 @@ impl CudaContext {
         let (mut free, mut total) = (0usize, 0usize);
         // SAFETY: both outlive the call; the context is current since `enter`.
         let code = unsafe { (self.driver.table.cuMemGetInfo_v2)(&mut free, &mut total) };
+        let stats = self.memory_stats();
         DriverError::OutOfMemory {
             call,
             asked,
             free: (code == 0).then_some(free as u64),
             total: self.info().total_memory,
+            used: stats.used,
+            pooled: stats.pooled,
         }
+    }
+
+    /// What the context's buffers have of the device's memory, and what its pool keeps.
+    pub fn memory_stats(&self) -> MemoryStats {
+        let (used, peak) = {
+            let allocations = self.allocations.lock();
+            (allocations.used, allocations.peak)
+        };
+        let pooled = match (self.pool_bytes(), self.pooled_use()) {
+            (Some(held), in_use) => held.saturating_sub(in_use),
+            (None, _) => 0,
+        };
+        MemoryStats { used, peak, pooled }
     }
 
     /// Whether there is anything to do, for a range inside one live allocation.
@@ -237,14 +292,11 @@ impl CudaContext {
         if bytes == 0 {
             return Ok(false);
         }
-        let allocations = self.allocations.lock();
-        let inside = allocations
-            .range(..=address)
-            .next_back()
-            .is_some_and(|(start, length)| {
-                let offset = address - start;
-                offset < *length && bytes <= *length - offset
-            });
+        let found = self.allocations.lock().at_or_before(address);
+        let inside = found.is_some_and(|(start, length)| {
+            let offset = address - start;
+            offset < length && bytes <= length - offset
+        });
         if inside {
             Ok(true)
         } else {

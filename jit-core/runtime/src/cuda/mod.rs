@@ -15,6 +15,7 @@
 //! | `cooperative` | launches whose blocks are there at the same time, and how many fit |
 //! | `recent` | which kernel to name when an asynchronous error appears |
 //! | `memory` | device memory, copies, fills |
+//! | `pool` | memory that is allocated and freed in the order of a stream |
 //! | `module` | PTX loading with the JIT log, functions and their attributes |
 //! | `graph` | graphs of the driver: nodes, updates, launches |
 //! | `launch` | the launch and the diagnosis of a refused one |
@@ -40,6 +41,7 @@ mod graph;
 mod launch;
 mod memory;
 mod module;
+mod pool;
 mod recent;
 mod stream;
 mod table;

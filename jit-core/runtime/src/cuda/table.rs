@@ -156,6 +156,19 @@ driver_table! {
         fn cuEventElapsedTime(*mut f32, sys::CUevent, sys::CUevent);
     }
     optional {
+        // CUDA 11.2: memory that is allocated and freed in the order of a stream.
+        fn cuMemPoolCreate(*mut sys::CUmemoryPool, *const sys::CUmemPoolProps);
+        fn cuMemPoolDestroy(sys::CUmemoryPool);
+        fn cuMemPoolSetAttribute(sys::CUmemoryPool, sys::CUmemPool_attribute, *mut c_void);
+        fn cuMemPoolGetAttribute(sys::CUmemoryPool, sys::CUmemPool_attribute, *mut c_void);
+        fn cuMemPoolTrimTo(sys::CUmemoryPool, usize);
+        fn cuMemAllocFromPoolAsync(
+            *mut sys::CUdeviceptr,
+            usize,
+            sys::CUmemoryPool,
+            sys::CUstream,
+        );
+        fn cuMemFreeAsync(sys::CUdeviceptr, sys::CUstream);
         // What makes machine code of PTX without loading it.
         fn cuLinkCreate_v2(
             c_uint,

@@ -17,7 +17,7 @@ use super::kernel::{BlockMemory, Loaded, OnHostLaunch, SHARED_BYTES};
 use crate::cpu::failures::Failures;
 use crate::cpu::given;
 use crate::cpu::memory::DeviceMemory;
-use crate::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker};
+use crate::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats};
 use crate::error::{DeviceError, Result};
 use crate::stream::HostCall;
 
@@ -78,6 +78,20 @@ impl Backend for OnHostDevice {
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
         self.memory.alloc(bytes)
+    }
+
+    fn memory_stats(&self) -> Option<MemoryStats> {
+        Some(self.memory.stats())
+    }
+
+    fn keep_freed(&self, bytes: u64) -> Result<()> {
+        self.memory.keep_freed(bytes);
+        Ok(())
+    }
+
+    fn trim(&self) -> Result<()> {
+        self.memory.trim();
+        Ok(())
     }
 
     fn free(&self, address: u64, _bytes: usize) {

@@ -53,7 +53,7 @@ impl CudaContext {
         let end = address.checked_add(bytes);
         let mut allocations = self.allocations.lock();
         // That which begins before the end is the only one that can reach into it.
-        let before = end.and_then(|end| allocations.range(..end).next_back());
+        let before = end.and_then(|end| allocations.at_or_before(end - 1));
         let is_apart = before.is_none_or(|(start, length)| start + length <= address);
         if address == 0 || end.is_none() || !is_apart {
             return Err(DriverError::InvalidAddress {
@@ -71,8 +71,12 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::InvalidAddress`] when it is not the start of a live allocation.
     pub fn give_up_memory(&self, address: u64) -> Result<(), DriverError> {
-        match self.allocations.lock().remove(&address) {
-            Some(_) => Ok(()),
+        match self.allocations.lock().remove(address) {
+            Some(_) => {
+                // `cuMemFree` takes memory of a pool, too.
+                self.forget_pooled(address);
+                Ok(())
+            }
             None => Err(DriverError::InvalidAddress {
                 call: "give_up_memory",
                 address,

@@ -1,0 +1,219 @@
+//! The pool that buffers come from: memory that is allocated and freed in the order of a stream (CUDA guide, "Stream
+//! Ordered Memory Allocator").
+//!
+//! `cuMemFree` waits for the device, and `cuMemAlloc` maps memory anew. A pool does neither: what is freed stays mapped
+//! for later allocations, and is theirs behind the work that the stream had when it was freed. Each context has a pool
+//! of its own, so that what other code does with the device's default pool is nobody's business here.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
+
+use cudarc::driver::sys::{self, CUmemPool_attribute as Attribute};
+use parking_lot::Mutex;
+
+use super::context::CudaContext;
+use super::error::DriverError;
+use super::stream::StreamHandle;
+use super::table::{Code, Table};
+
+/// The entry points, which a driver has all or none of.
+#[derive(Copy, Clone)]
+struct Entries {
+    destroy: unsafe extern "C" fn(sys::CUmemoryPool) -> Code,
+    set: unsafe extern "C" fn(sys::CUmemoryPool, Attribute, *mut c_void) -> Code,
+    get: unsafe extern "C" fn(sys::CUmemoryPool, Attribute, *mut c_void) -> Code,
+    trim: unsafe extern "C" fn(sys::CUmemoryPool, usize) -> Code,
+    alloc: unsafe extern "C" fn(
+        *mut sys::CUdeviceptr,
+        usize,
+        sys::CUmemoryPool,
+        sys::CUstream,
+    ) -> Code,
+    free: unsafe extern "C" fn(sys::CUdeviceptr, sys::CUstream) -> Code,
+}
+
+impl Entries {
+    fn of(table: &Table) -> Option<Entries> {
+        Some(Entries {
+            destroy: table.cuMemPoolDestroy?,
+            set: table.cuMemPoolSetAttribute?,
+            get: table.cuMemPoolGetAttribute?,
+            trim: table.cuMemPoolTrimTo?,
+            alloc: table.cuMemAllocFromPoolAsync?,
+            free: table.cuMemFreeAsync?,
+        })
+    }
+}
+
+/// A context's pool.
+pub(super) struct Pool {
+    entries: Entries,
+    handle: sys::CUmemoryPool,
+    /// The live allocations that are of the pool: address, length in bytes.
+    live: Mutex<HashMap<u64, u64>>,
+}
+
+impl CudaContext {
+    /// Creates the pool, where the driver and the device have such. Without one, buffers are allocated one by one.
+    pub(super) fn create_pool(&mut self) {
+        let driver = self.driver;
+        let (Some(entries), Some(create)) =
+            (Entries::of(&driver.table), driver.table.cuMemPoolCreate)
+        else {
+            return;
+        };
+        if !self.info().has_pools || self.enter().is_err() {
+            return;
+        }
+        // SAFETY: zeros are a value of the structure: no handle, no place, no limit.
+        let mut wanted: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
+        wanted.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        wanted.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        wanted.location.id = self.info().ordinal as _;
+        let mut handle: sys::CUmemoryPool = ptr::null_mut();
+        // SAFETY: both outlive the call.
+        if unsafe { create(&mut handle, &wanted) } != 0 {
+            return;
+        }
+        self.pool = Some(Pool {
+            entries,
+            handle,
+            live: Mutex::default(),
+        });
+        // What is freed is kept, unless the program says how much.
+        let _ = self.set_pool_limit(u64::MAX);
+    }
+
+    /// Destroys the pool, once its memory is free.
+    pub(super) fn destroy_pool(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            self.release("cuMemPoolDestroy", |_| {
+                // SAFETY: created once, destroyed once; what is allocated from it stays until it is freed.
+                unsafe { (pool.entries.destroy)(pool.handle) }
+            });
+        }
+    }
+
+    /// Whether there is a pool.
+    pub(crate) fn has_pool(&self) -> bool {
+        self.pool.is_some()
+    }
+
+    /// How much freed memory the pool keeps when the device is waited for.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] or [`DriverError::Other`].
+    pub fn set_pool_limit(&self, bytes: u64) -> Result<(), DriverError> {
+        self.enter()?;
+        let Some(pool) = &self.pool else {
+            return Ok(());
+        };
+        let mut bytes = bytes;
+        let attribute = Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        // SAFETY: the pool is there, and the attribute is a number of 64 bits.
+        let code = unsafe { (pool.entries.set)(pool.handle, attribute, (&raw mut bytes).cast()) };
+        self.check("cuMemPoolSetAttribute", code)
+    }
+
+    /// Gives the memory that the pool keeps back to the device, as far as the work is done that used it.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`] or [`DriverError::Other`].
+    pub fn trim_pool(&self) -> Result<(), DriverError> {
+        self.enter()?;
+        let Some(pool) = &self.pool else {
+            return Ok(());
+        };
+        // SAFETY: the pool is there.
+        let code = unsafe { (pool.entries.trim)(pool.handle, 0) };
+        self.check("cuMemPoolTrimTo", code)
+    }
+
+    /// The bytes that the pool has of the device, in use or kept. The pool may be asked when the context is poisoned.
+    pub(super) fn pool_bytes(&self) -> Option<u64> {
+        let pool = self.pool.as_ref()?;
+        let mut bytes = 0u64;
+        let attribute = Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
+        // SAFETY: the pool is there, and the attribute is a number of 64 bits.
+        let code = unsafe { (pool.entries.get)(pool.handle, attribute, (&raw mut bytes).cast()) };
+        (code == 0).then_some(bytes)
+    }
+
+    /// Allocates device memory that is there behind the work of stream 0: from the pool, if there is one.
+    ///
+    /// If there is none left, what is freed is waited for and given back, and it is tried once more.
+    ///
+    /// # Errors
+    /// [`DriverError::OutOfMemory`] with what is held; [`DriverError::Poisoned`].
+    pub(crate) fn alloc_in_order(&self, bytes: u64) -> Result<u64, DriverError> {
+        match self.alloc_once(bytes) {
+            Err(DriverError::OutOfMemory { .. }) if self.has_pool() => {
+                self.synchronize()?;
+                self.trim_pool()?;
+                self.alloc_once(bytes)
+            }
+            result => result,
+        }
+    }
+
+    fn alloc_once(&self, bytes: u64) -> Result<u64, DriverError> {
+        let (Some(pool), 1..) = (&self.pool, bytes) else {
+            return self.alloc(bytes);
+        };
+        self.enter()?;
+        const CALL: &str = "cuMemAllocFromPoolAsync";
+        let Ok(size) = usize::try_from(bytes) else {
+            return Err(self.out_of_memory(CALL, bytes));
+        };
+        let (mut address, stream) = (0, StreamHandle::DEFAULT);
+        // SAFETY: `address` outlives the call; the pool is there, and so is stream 0.
+        let code = unsafe { (pool.entries.alloc)(&mut address, size, pool.handle, stream.0) };
+        if code == 2 {
+            return Err(self.out_of_memory(CALL, bytes));
+        }
+        self.check(CALL, code)?;
+        pool.live.lock().insert(address, bytes);
+        self.allocations.lock().insert(address, bytes);
+        Ok(address)
+    }
+
+    /// Frees memory of the pool behind the work that a stream has, without waiting. Whether it is of the pool.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`], after which the memory is gone with the process; [`DriverError::Other`].
+    pub(crate) fn free_in_order(
+        &self,
+        address: u64,
+        stream: StreamHandle,
+    ) -> Result<bool, DriverError> {
+        self.enter()?;
+        let Some(pool) = &self.pool else {
+            return Ok(false);
+        };
+        let Some(bytes) = self.forget_pooled(address) else {
+            return Ok(false);
+        };
+        self.allocations.lock().remove(address);
+        // SAFETY: it was a live allocation of the pool, and is no longer listed, so nobody frees it twice. Whoever frees
+        // it has ordered the stream behind its uses.
+        let code = unsafe { (pool.entries.free)(address, stream.0) };
+        if code == 0 {
+            return Ok(true);
+        }
+        pool.live.lock().insert(address, bytes);
+        self.allocations.lock().insert(address, bytes);
+        self.check("cuMemFreeAsync", code).map(|()| true)
+    }
+
+    /// Forgets that an allocation is of the pool: its length, if it was.
+    pub(super) fn forget_pooled(&self, address: u64) -> Option<u64> {
+        self.pool.as_ref()?.live.lock().remove(&address)
+    }
+
+    /// The bytes of live allocations that are of the pool.
+    pub(super) fn pooled_use(&self) -> u64 {
+        let pool = self.pool.as_ref();
+        pool.map_or(0, |pool| pool.live.lock().values().sum())
+    }
+}
