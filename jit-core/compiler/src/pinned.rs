@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use kiln_runtime::{Device, HostMemory, Pending};
 
@@ -18,6 +19,8 @@ use crate::value::{KernelType, check_values};
 /// ```
 /// use kiln::prelude::*;
 ///
+/// use std::time::Duration;
+///
 /// use kiln::core::pinned::Pinned;
 ///
 /// # fn main() -> kiln::Result<()> {
@@ -30,7 +33,13 @@ use crate::value::{KernelType, check_values};
 /// assert_eq!(*values, [7, 2, 3]);
 /// let read = x.read_later(values)?;
 /// println!("{}", read.is_done()?);
-/// let values = read.wait()?; // or `.await`
+/// let mut values = read.wait()?; // or `.await`
+/// assert_eq!(*values, [7, 2, 3]);
+/// let mut read = x.read_later(values)?;
+/// values = match read.wait_for(Duration::from_secs(1))? {
+///     Some(values) => values,
+///     None => read.wait()?, // it takes longer
+/// };
 /// assert_eq!(*values, [7, 2, 3]);
 /// # Ok(())
 /// # }
@@ -159,6 +168,18 @@ impl<R> Later<R> {
     /// its type.
     pub fn wait(mut self) -> Result<R> {
         self.take()
+    }
+
+    /// Waits until the copy is done, but for no longer than this: `None` if it is not, and it may be waited for again.
+    ///
+    /// # Errors
+    /// As [`Later::wait`].
+    pub fn wait_for(&mut self, limit: Duration) -> Result<Option<R>> {
+        match &self.pending {
+            // What has failed is what waiting tells.
+            Some(pending) if matches!(pending.wait_for(limit), Ok(false)) => Ok(None),
+            _ => self.take().map(Some),
+        }
     }
 
     /// Whether the copy is done.

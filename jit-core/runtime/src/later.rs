@@ -3,10 +3,11 @@
 //! The memory belongs to the copy until a mark behind it is reached. Who gives a copy up gives its memory to the device,
 //! which frees it once the mark is reached: nothing is freed under a copy, and nobody waits for one.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -15,6 +16,10 @@ use crate::device::{Backend, Device, Marker};
 use crate::error::{DeviceError, Result};
 use crate::order::{OrderedStream, Unseen, Uses};
 use crate::stream::outside_of_calls;
+
+/// How long who waits by asking sleeps between two questions: at first, and after a while.
+const SHORTEST: Duration = Duration::from_micros(20);
+const LONGEST: Duration = Duration::from_millis(1);
 
 /// Memory of the host that a device copies from and to while the host goes on.
 pub struct HostMemory {
@@ -116,6 +121,23 @@ impl Pending {
     pub fn is_done(&self) -> Result<bool> {
         outside_of_calls()?;
         self.device.backend().is_reached(&*self.marker)
+    }
+
+    /// Waits for the copy, but for no longer than this. Whether it is done.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn wait_for(&self, limit: Duration) -> Result<bool> {
+        let (start, mut pause) = (Instant::now(), SHORTEST);
+        while !self.is_done()? {
+            let left = limit.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (2 * pause).min(LONGEST);
+        }
+        Ok(true)
     }
 
     /// Has a thread wake this once the copy is done, or the device has failed.
@@ -256,46 +278,49 @@ struct Watched {
     waker: Waker,
 }
 
-/// The thread that looks whether marks are reached. A device does not say so itself: after an error it makes no call
-/// on the host.
+/// Who looks whether marks are reached: a thread, while there are some. A device does not say so itself: after an error it
+/// makes no call on the host.
 #[derive(Default)]
 struct Watcher {
-    watched: Mutex<Vec<Watched>>,
+    state: Mutex<Watching>,
     more: Condvar,
 }
 
+#[derive(Default)]
+struct Watching {
+    list: Vec<Watched>,
+    /// Whether there is a thread.
+    runs: bool,
+}
+
 impl Watcher {
+    /// How long the thread stays when there is nothing to look at.
+    const IDLE: Duration = Duration::from_millis(500);
+
     fn get() -> &'static Watcher {
         static WATCHER: OnceLock<Watcher> = OnceLock::new();
         WATCHER.get_or_init(Watcher::default)
     }
 
     fn add(&'static self, watched: Watched) {
-        static STARTED: OnceLock<bool> = OnceLock::new();
-        let start = || {
+        let mut state = self.state.lock();
+        if !state.runs {
             let thread = std::thread::Builder::new().name("kiln watcher".to_owned());
-            thread.spawn(|| self.watch()).is_ok()
-        };
-        if *STARTED.get_or_init(start) {
-            self.watched.lock().push(watched);
+            state.runs = thread.spawn(|| self.watch()).is_ok();
+        }
+        if state.runs {
+            state.list.push(watched);
             self.more.notify_one();
         } else {
+            drop(state);
             // Whoever waits asks again, and again.
             watched.waker.wake();
         }
     }
 
     fn watch(&self) {
-        const SHORTEST: Duration = Duration::from_micros(20);
         let mut pause = SHORTEST;
-        loop {
-            let mut watched = self.watched.lock();
-            while watched.is_empty() {
-                self.more.wait(&mut watched);
-                pause = SHORTEST;
-            }
-            let list = std::mem::take(&mut *watched);
-            drop(watched);
+        while let Some(list) = self.next(&mut pause) {
             // Wakers and devices run code of others, so nothing is locked.
             let (left, reached): (Vec<_>, Vec<_>) = list.into_iter().partition(|one| {
                 let reached = one.device.backend().is_reached(&*one.marker);
@@ -305,11 +330,26 @@ impl Watcher {
                 pause = SHORTEST;
             }
             for one in reached {
-                one.waker.wake();
+                // What a waker panics with is its executor's; the others are still to be woken.
+                let _ = catch_unwind(AssertUnwindSafe(|| one.waker.wake()));
             }
-            self.watched.lock().extend(left);
+            self.state.lock().list.extend(left);
             std::thread::sleep(pause);
-            pause = (2 * pause).min(Duration::from_millis(1));
+            pause = (2 * pause).min(LONGEST);
         }
+    }
+
+    /// All that is to be looked at, once there is something. `None` where there was nothing for long, and the thread ends.
+    fn next(&self, pause: &mut Duration) -> Option<Vec<Watched>> {
+        let mut state = self.state.lock();
+        while state.list.is_empty() {
+            *pause = SHORTEST;
+            let waited = self.more.wait_for(&mut state, Watcher::IDLE);
+            if waited.timed_out() && state.list.is_empty() {
+                state.runs = false;
+                return None;
+            }
+        }
+        Some(std::mem::take(&mut state.list))
     }
 }

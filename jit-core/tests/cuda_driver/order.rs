@@ -3,6 +3,11 @@
 //! The fake driver knows what is before what, and says when two accesses of one allocation are not ordered, or memory
 //! is freed under work ([`fake-cuda/order.rs`](../fake-cuda/order.rs)).
 
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{self, Poll, Wake, Waker};
+use std::time::Duration;
+
 use kiln_jit_core::args;
 use kiln_jit_core::build::Kernel;
 use kiln_jit_core::hook::HookSet;
@@ -555,6 +560,75 @@ fn copies_that_nobody_waits_for() -> Result<()> {
     drop((buffers, kernels, streams, jit));
     assert_eq!(fake.ledger(), super::fake::Ledger::default());
     Ok(())
+}
+
+/// A task that is woken by a condition variable.
+#[derive(Default)]
+struct Task {
+    woken: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        *self.woken.lock().expect("nobody panics") = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Task {
+    /// Runs a future to its end.
+    fn finish<F: Future + Unpin>(mut future: F) -> F::Output {
+        let task = Arc::new(Task::default());
+        let waker = Waker::from(task.clone());
+        loop {
+            if let Poll::Ready(result) =
+                Pin::new(&mut future).poll(&mut task::Context::from_waker(&waker))
+            {
+                return result;
+            }
+            let mut woken = task.woken.lock().expect("nobody panics");
+            while !*woken {
+                woken = task.changed.wait(woken).expect("nobody panics");
+            }
+            *woken = false;
+        }
+    }
+}
+
+/// Who waits for a limited time comes back, and a device that is lost wakes who awaits a copy, with the error.
+#[test]
+fn waiting_for_copies_ends() -> Result<()> {
+    let mut program = Program::new(1)?;
+    let (fake, jit, buffers) = (&program.fake, &program.jit, &mut program.buffers);
+    fake.set_lazy(true);
+    let mut read = buffers[0].read_later(jit.pinned(&[9u32])?)?;
+    assert!(read.wait_for(Duration::from_millis(2))?.is_none());
+    jit.synchronize()?;
+    let values = read.wait_for(Duration::ZERO)?.expect("it is done");
+    assert_eq!(values[..], [0]);
+    assert!(read.wait_for(Duration::ZERO).is_err());
+    let lost = buffers[0].read_later(values)?;
+    let awaited = std::thread::spawn(|| Task::finish(lost).map(drop));
+    while !is_watched() {
+        std::thread::yield_now();
+    }
+    fake.fail("*", 1, 719);
+    let error = awaited.join().expect("nobody panics").unwrap_err();
+    assert!(error.to_string().contains("719"), "{error}");
+    // The thread that has looked ends when there is nothing to look at.
+    while is_watched() {
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// Whether there is a thread that looks for copies that are awaited.
+fn is_watched() -> bool {
+    let threads = std::fs::read_dir("/proc/self/task").expect("it is there");
+    let names =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    names.into_iter().any(|name| name.trim() == "kiln watcher")
 }
 
 /// The end of all that a program has: nothing is left in the driver.
