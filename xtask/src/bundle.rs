@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::wheels::remove;
-use crate::workspace::{self, Target, TargetKind, cargo, root, run, tools_folder};
+use crate::workspace::{self, Target, TargetKind, cargo, root, run, target_folder, tools_folder};
 
 /// The limit for all files of the bundle together, in bytes.
 const LIMIT: u64 = 56_000_000;
@@ -37,8 +37,6 @@ const GPU_TESTS: [&str; 4] = ["gpu-tests", "litmus", "random-functions", "random
 const FILE_TESTS: &str = "filetests/run";
 
 const BUILD_HELP: &str = "Repair what the compiler reports above";
-const TOOLCHAIN_HELP: &str = "Install Rust with rustup";
-const STRIP_HELP: &str = "`strip` comes with the C linker (Debian and Ubuntu: binutils)";
 const CC_HELP: &str = "Install a C compiler (Debian and Ubuntu: gcc)";
 const TAR_HELP: &str = "Install tar (Debian and Ubuntu: apt-get install tar)";
 const XZ_HELP: &str = "Install xz (Debian and Ubuntu: apt-get install xz-utils)";
@@ -58,6 +56,7 @@ pub(crate) fn bundle(with_llvm: bool) -> Result<()> {
         fs::create_dir_all(&inner).map_err(Error::io("create", inner))?;
     }
     copy_programs(&programs, &folder)?;
+    copy_python(&folder.join("bin"))?;
     pack_programs(&folder)?;
     copy_all("benches/peers", "cu", &folder.join("peers"))?;
     copy_all(
@@ -65,7 +64,7 @@ pub(crate) fn bundle(with_llvm: bool) -> Result<()> {
         "kir",
         &folder.join(FILE_TESTS),
     )?;
-    let library = toolchain_llvm()?;
+    let library = kiln_bundle::toolchain_llvm(root())?;
     let name = file_name(&library);
     if with_llvm {
         copy(
@@ -173,14 +172,12 @@ fn with_cust() -> Result<Programs> {
     command.args(["--bin", NAME, "--message-format", "json-render-diagnostics"]);
     command.env("CUDA_LIBRARY_PATH", &stub);
     let messages = workspace::output(&mut command, "building the program for cust", BUILD_HELP)?;
-    let path = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    Ok(path
-        .map(|path| (NAME.to_owned(), (TargetKind::Example, path)))
-        .into_iter()
-        .collect())
+    let built = kiln_bundle::built(&messages).map_err(|source| Error::CargoOutput {
+        command: "cargo build",
+        source,
+    })?;
+    let as_example = |built: kiln_bundle::Built| (built.name, (TargetKind::Example, built.path));
+    Ok(built.into_iter().map(as_example).collect())
 }
 
 /// The file in which cust has the driver's functions, by cargo's account of packages.
@@ -204,21 +201,12 @@ fn stub_of(bindings: &str) -> String {
 
 /// Reads the built programs from cargo's messages, one JSON value a line.
 fn executables(messages: &str) -> serde_json::Result<Programs> {
-    let mut programs = Programs::new();
-    for line in messages.lines().filter(|line| line.starts_with('{')) {
-        let message: Value = serde_json::from_str(line)?;
-        let (Some(path), Some(target)) = (
-            message.get("executable").and_then(Value::as_str),
-            message.get("target"),
-        ) else {
-            continue;
-        };
-        let name = target.get("name").and_then(Value::as_str);
-        if let (Some(kind), Some(name)) = (TargetKind::of(target), name) {
-            programs.insert(name.to_owned(), (kind, path.into()));
-        }
-    }
-    Ok(programs)
+    let programs = kiln_bundle::built(messages)?.into_iter();
+    let of_kind = |built: kiln_bundle::Built| {
+        let kind = TargetKind::of(&built.target)?;
+        Some((built.name, (kind, built.path)))
+    };
+    Ok(programs.filter_map(of_kind).collect())
 }
 
 /// Copies the programs into `bin`, strips them there, and writes the list that `run` reads.
@@ -226,16 +214,21 @@ fn copy_programs(programs: &Programs, folder: &Path) -> Result<()> {
     let mut list = String::new();
     for (name, (kind, path)) in programs {
         let to = folder.join("bin").join(name);
-        copy(path, &to)?;
-        run(
-            Command::new("strip").arg(&to),
-            "stripping a program",
-            STRIP_HELP,
-        )?;
+        kiln_bundle::copy_stripped(path, &to)?;
         list += &format!("{} {name}\n", kind.name());
     }
     let path = folder.join("programs");
     fs::write(&path, list).map_err(Error::io("write", path))
+}
+
+/// Builds the library for Python, and copies it with the program that tries it.
+fn copy_python(folder: &Path) -> Result<()> {
+    let mut command = cargo();
+    command.args(["build", "--release", "-p", "kiln-python"]);
+    run(&mut command, "building the library for Python", BUILD_HELP)?;
+    let library = target_folder().join("release/libkiln_python.so");
+    kiln_bundle::copy_stripped(&library, &folder.join("libkiln_python.so"))?;
+    copy_all("python", "py", folder)
 }
 
 /// Packs `bin` into one file: the programs have most of their code in common.
@@ -263,21 +256,6 @@ fn copy_all(from: &str, extension: &str, to: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The libLLVM of the toolchain that builds the workspace.
-fn toolchain_llvm() -> Result<PathBuf> {
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.current_dir(root()).args(["--print", "sysroot"]);
-    let sysroot = workspace::output(&mut rustc, "asking rustc for its folder", TOOLCHAIN_HELP)?;
-    let folder = Path::new(sysroot.trim()).join("lib");
-    let files = fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let mut libraries = files.filter(|path| file_name(path).starts_with("libLLVM.so."));
-    libraries.next().ok_or(Error::NoLlvm { folder })
 }
 
 /// The library packed with xz. That takes minutes, so the result is kept under the digest of what

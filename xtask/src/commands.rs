@@ -36,6 +36,34 @@ const NAMED: &[Named] = &[
         Here("cargo run --release --example quickstart"),
     ),
     (
+        "cargo run --release --bin ahead -- --out kernels --target sm_80 --target sm_90 --target x86-64-v3",
+        Hand(
+            "it is a program of the reader's",
+            ("jit-core/src/ahead.rs", "fn command_lines"),
+        ),
+    ),
+    (
+        "cargo kiln bundle",
+        Hand(
+            "it is of a program of the reader's",
+            ("cargo-kiln/src/lib.rs", "fn a_folder_of_a_program"),
+        ),
+    ),
+    (
+        "cargo kiln bundle --out my-program --bin my-program --kernels kernels",
+        Hand(
+            "it is of a program of the reader's",
+            ("cargo-kiln/src/lib.rs", "fn a_folder_of_a_program"),
+        ),
+    ),
+    (
+        "cargo install --git https://github.com/kiln-jit/kiln cargo-kiln",
+        Hand(
+            "it asks the network for what is here",
+            ("cargo-kiln/src/lib.rs", "fn a_folder_of_a_program"),
+        ),
+    ),
+    (
         "cargo run --release -p kiln-random -- --minutes 5",
         Here("cargo run --release -p kiln-random -- --count 5"),
     ),
@@ -205,6 +233,7 @@ const NAMED: &[Named] = &[
     ),
     ("cargo xtask bundle", Bundle),
     ("cargo xtask bundle --no-llvm", Bundle),
+    ("./run --python [NAMES]", Bundle),
     ("./run --help", Bundle),
     ("./run --list", Bundle),
     ("./run --all-tests", Bundle),

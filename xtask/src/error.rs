@@ -143,15 +143,9 @@ pub(crate) enum Error {
         /// Where reading it failed.
         source: serde_json::Error,
     },
-    /// The toolchain has no libLLVM.
-    #[error(
-        "no libLLVM.so.* in {}. Use the toolchain of rust-toolchain.toml as rustup installs it, or \
-         leave the library out with `cargo xtask bundle --no-llvm`", folder.display()
-    )]
-    NoLlvm {
-        /// Where it was looked for.
-        folder: PathBuf,
-    },
+    /// What programs of users are made into folders by has failed.
+    #[error(transparent)]
+    Bundle(#[from] kiln_bundle::Error),
     /// Two programs of the bundle have the same name.
     #[error("two targets are named `{name}`, and the bundle has one folder for both. Rename one")]
     DuplicateProgram {
