@@ -27,6 +27,7 @@ impl Report {
 
     /// A figure on its own.
     pub fn row(&mut self, name: &str, value: f64, unit: &'static str) {
+        eprintln!("{name}: {value:.3} {unit}");
         self.rows.push(Row {
             name: name.to_owned(),
             value,
@@ -37,6 +38,11 @@ impl Report {
 
     /// A figure beside a peer's, measured in the same run, or beside a goal.
     pub fn against(&mut self, name: &str, value: f64, unit: &'static str, peer: &str, other: f64) {
+        // At once, for who ends a bench before its table is there.
+        eprintln!(
+            "{name}: {value:.3} {unit}, {peer} {other:.3}, {:.3}",
+            value / other
+        );
         let peer = Some((peer.to_owned(), other));
         self.rows.push(Row {
             name: name.to_owned(),

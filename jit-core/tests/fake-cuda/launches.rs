@@ -57,7 +57,7 @@ pub(super) unsafe fn launch(
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
     call("cuLaunchKernel", true, |s| {
-        let Some((_, name, shared_limit)) = s.functions.get(&function) else {
+        let Some((module, name, shared_limit)) = s.functions.get(&function) else {
             return 400;
         };
         let (uses, tells_faults) = order::uses_of(name);
@@ -86,6 +86,10 @@ pub(super) unsafe fn launch(
                         return 1;
                     }
                     let size = *(extra[3] as *const usize);
+                    let text = s.modules.get(module);
+                    if text.is_some_and(|text| size != parameter_bytes(text, name)) {
+                        return 701;
+                    }
                     match size < 8 {
                         true => 0,
                         false => (extra[1] as *const u64).read_unaligned(),
@@ -116,6 +120,27 @@ pub(super) unsafe fn launch(
         }
         0
     })
+}
+
+/// The bytes of a kernel's parameters, each at its alignment and nothing behind the last: as many as a launch by one
+/// block says that it has, or the driver is out of resources.
+fn parameter_bytes(text: &str, kernel: &str) -> usize {
+    let list = text.split_once(&format!(".entry {kernel}("));
+    let list = list.and_then(|(_, behind)| behind.split_once(')'));
+    let mut bytes = 0usize;
+    for param in list.map_or("", |(list, _)| list).split(',') {
+        let words: Vec<&str> = param.split_whitespace().collect();
+        let bits = |word: &&str| word.trim_start_matches(['.', 'b', 'u', 's', 'f']).parse::<usize>();
+        let Some(bits) = words.iter().skip(1).find_map(|word| bits(word).ok().filter(|_| word.starts_with('.')))
+        else {
+            continue;
+        };
+        let align = words.iter().position(|word| *word == ".align").filter(|_| !words.contains(&".ptr"));
+        let align = align.and_then(|at| words.get(at + 1)?.parse().ok());
+        let count = param.split_once('[').and_then(|(_, count)| count.trim_end().trim_end_matches(']').parse().ok());
+        bytes = bytes.next_multiple_of(align.unwrap_or(bits / 8)) + bits / 8 * count.unwrap_or(1);
+    }
+    bytes
 }
 
 #[unsafe(no_mangle)]
