@@ -116,6 +116,7 @@ impl DeviceGraph {
         if channel == self.channel {
             return Ok(());
         }
+        self.graph.enter()?;
         // Should one fail, all are set at the next launch.
         self.channel = 0;
         for (at, launch) in self.launches.iter_mut().enumerate() {
@@ -131,6 +132,10 @@ impl DeviceGraph {
 }
 
 impl BackendGraph for DeviceGraph {
+    fn begin(&mut self) -> Result<()> {
+        Ok(self.graph.enter()?)
+    }
+
     fn set(&mut self, at: usize, step: &Step<'_>) -> Result<()> {
         if let Step::Launch { block, .. } = step
             && let Some(launch) = &mut self.launches[at]

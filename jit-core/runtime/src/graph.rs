@@ -40,7 +40,7 @@ pub enum Step<'a> {
     },
     /// A fill.
     Fill {
-        /// Where.
+        /// Where to.
         to: u64,
         /// What is repeated: 1, 2 or 4 bytes.
         value: &'a [u8],
@@ -51,7 +51,15 @@ pub enum Step<'a> {
 
 /// A graph that a device has made ready.
 pub trait BackendGraph: Send + Sync {
-    /// Changes what a step has: another block, or other ranges. Launches that were made before are as they were.
+    /// Begins to change steps: what a device does for its thread is done once, before all of them.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Changes what a step has, behind [`BackendGraph::begin`]: another block, or other ranges. Launches that were made before are as they were.
     ///
     /// # Errors
     /// A device that has failed.

@@ -434,8 +434,14 @@ impl Graph {
 
     /// Sets the steps anew that have other arguments than the device knows of. Those that could not be set stay stale.
     fn set_stale(&mut self) -> Result<()> {
+        if self.stale.is_empty() {
+            return Ok(());
+        }
         self.stale.sort_unstable();
         self.stale.dedup();
+        if let Some(made) = &mut self.made {
+            made.begin()?;
+        }
         while let Some(at) = self.stale.last() {
             let step = step_of(&self.steps[*at], &self.slots, &self.kept)?;
             if let Some(made) = &mut self.made {

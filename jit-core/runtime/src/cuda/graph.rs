@@ -221,9 +221,14 @@ impl CudaGraph {
         Err(function.launch_error(code, *grid, *block, *shared_bytes))
     }
 
-    /// Sets a node anew, for launches from now on.
+    /// Makes the context current in this thread, as [`CudaGraph::set`] needs it.
+    pub(crate) fn enter(&self) -> Result<(), DriverError> {
+        self.context.enter().map(drop)
+    }
+
+    /// Sets a node anew, for launches from now on. The context is current, as [`CudaGraph::enter`] has made it: asking for
+    /// that takes a good part of what the driver takes for a node.
     pub(crate) fn set(&mut self, at: usize, node: &mut Node<'_>) -> Result<(), DriverError> {
-        self.context.enter()?;
         let (exec, handle, context) = (self.exec, self.nodes[at], self.context.handle());
         match node {
             Node::Launch(launch) => {
