@@ -140,6 +140,11 @@ impl Order {
         self.events.insert(event, clock);
     }
 
+    /// The end of an event; streams that wait for it have its clock.
+    pub(crate) fn forget_event(&mut self, event: Handle) {
+        self.events.remove(&event);
+    }
+
     pub(crate) fn wait(&mut self, stream: Handle, event: Handle) {
         self.waits += 1;
         let clock = self.events.get(&event).cloned().unwrap_or_default();
