@@ -322,6 +322,9 @@ impl<'f> Before<'f> {
         if let (Number::Known(number), Number::Known(limit)) = (number, limit) {
             return Truth::Known((0..limit).contains(&number));
         }
+        if matches!(number, Number::Known(..0)) {
+            return Truth::Known(false);
+        }
         self.compare(CompareOp::Lt, number, limit)
     }
 

@@ -43,6 +43,9 @@ pub(super) fn ends(
         InstData::VarGet(var) => {
             let earlier = before.homes.earlier(before.function, value)?;
             let assigned = Assigned::by(before.function, &earlier, var)?;
+            if assigned.in_loop {
+                return None;
+            }
             for region in assigned.entered {
                 before.enter(region);
             }

@@ -76,8 +76,10 @@ pub(super) type Decided = (Value, bool);
 pub(super) struct Assigned {
     /// The values, each with what decides that it is this one.
     pub(super) values: Vec<(Value, Vec<Decided>)>,
-    /// The branches that were looked into.
+    /// The branches and loops that were looked into.
     pub(super) entered: Vec<Region>,
+    /// Whether one of these is a loop, of which the value may be that of any turn.
+    pub(super) in_loop: bool,
 }
 
 impl Assigned {
@@ -101,13 +103,17 @@ impl Assigned {
             self.values.push((value, decided.to_vec()));
             return (self.values.len() <= MAX_CHOICES).then_some(());
         }
-        let Control::If {
-            cond,
-            then_region,
-            else_region,
-        } = data.control()
-        else {
-            return None;
+        let (cond, then_region, else_region) = match data.control() {
+            Control::If {
+                cond,
+                then_region,
+                else_region,
+            } => (cond, then_region, else_region),
+            Control::For { body, .. } | Control::Loop { body } => {
+                self.add_loop(function, (body, var), decided)?;
+                return self.add(function, (&insts[..at], var), decided);
+            }
+            _ => return None,
         };
         for (region, holds) in [(Some(then_region), true), (else_region, false)] {
             let decided = [decided, &[(cond, holds)]].concat();
@@ -122,6 +128,25 @@ impl Assigned {
             self.add(function, (&path, var), &decided)?;
         }
         Some(())
+    }
+
+    /// What any turn of a loop assigns, however it comes to that.
+    fn add_loop(
+        &mut self,
+        function: &Function,
+        (body, var): (Region, Var),
+        decided: &[Decided],
+    ) -> Option<()> {
+        function.walk(body, &mut |_, inst| {
+            if let Some(VarUse::Set(set, value)) = function.insts[inst].data.var_use()
+                && set == var
+            {
+                self.values.push((value, decided.to_vec()));
+            }
+        });
+        self.entered.push(body);
+        self.in_loop = true;
+        (self.values.len() <= MAX_CHOICES).then_some(())
     }
 
     /// What decides that the variable is `wanted`, its value itself among it, if there is one way to that alone.

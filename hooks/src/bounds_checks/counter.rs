@@ -40,8 +40,10 @@ pub(super) struct Counter {
     pub(super) counts: Counts,
     pub(super) first: Number,
     pub(super) last: Number,
-    /// The number that the counter stays below, where the last number is the one before it.
+    /// The number that the counter, which rises, stays below.
     pub(super) below: Option<Number>,
+    /// Whether its last number is the one before that.
+    pub(super) by_one: bool,
     pub(super) is_signed: bool,
     /// Whether the last number is the least.
     pub(super) falls: bool,
@@ -146,7 +148,8 @@ impl Counted {
             counts: self.counts,
             first,
             last,
-            below: matches!(known, None | Some(1)).then_some(end),
+            below: known.is_none_or(|step| step > 0).then_some(end),
+            by_one: known.is_none_or(|step| step == 1),
             is_signed,
             falls: known.is_some_and(|step| step < 0),
             needs: Truth::Known(true),

@@ -334,6 +334,7 @@ fn lane(value: Value, (first, last): (Number, Number), needs: Truth) -> Counter 
         first,
         last,
         below: None,
+        by_one: false,
         is_signed: false,
         falls: false,
         needs,

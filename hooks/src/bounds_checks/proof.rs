@@ -130,12 +130,13 @@ impl Proof {
         })
     }
 
-    /// What must hold for these checked accesses of a kernel to be in bounds for each thread of a block. `None` if that
-    /// cannot be asked at the kernel's start.
+    /// What must hold for these checked accesses of a kernel to be in bounds for each thread of a block, and for those
+    /// of `wished` of which it can be asked and that every thread makes, or all that its bounds let. `None` if it cannot be
+    /// asked of one that is needed at the kernel's start.
     pub(super) fn of_all(
         before: &mut Before<'_>,
         types: &TypeTable,
-        asked_for: &HashSet<Inst>,
+        (needed, wished): (&HashSet<Inst>, &HashSet<Inst>),
     ) -> Option<Proof> {
         let mut looked = Looked {
             counters: Vec::new(),
@@ -152,16 +153,28 @@ impl Proof {
             ..
         } = looked;
         let (mut asked, mut proved) = (BTreeMap::new(), Vec::new());
-        let wanted = |seen: &Seen| asked_for.contains(&seen.inst);
-        for seen in accesses.into_iter().filter(wanted) {
-            let access = access(before, types, &mut counters, seen)?;
-            match alone(before, &counters, &access)? {
-                Truth::Known(true) => {}
-                Truth::Known(false) => return None,
-                Truth::Value(_) => {
-                    test = before.and(test, access.needs);
-                    note(&mut asked, &access);
+        for seen in accesses {
+            let is_needed = needed.contains(&seen.inst);
+            if !is_needed && !wished.contains(&seen.inst) {
+                continue;
+            }
+            let known = counters.len();
+            let found = access(before, types, &mut counters, seen);
+            let found = found.filter(|access| is_needed || access.always);
+            let found = found.and_then(|access| {
+                let holds = alone(before, &counters, &access)?;
+                (holds != Truth::Known(false)).then_some((access, holds))
+            });
+            let Some((access, holds)) = found else {
+                if is_needed {
+                    return None;
                 }
+                counters.truncate(known);
+                continue;
+            };
+            if let Truth::Value(_) = holds {
+                test = before.and(test, access.needs);
+                note(&mut asked, &access);
             }
             proved.push((access.inst, access.sum));
         }
@@ -384,6 +397,7 @@ impl Looked {
             first,
             last,
             below: None,
+            by_one: false,
             is_signed: false,
             falls: false,
             needs: before.needs,
@@ -497,7 +511,7 @@ fn ask(
         Limit::Known(known) => Number::Known(known),
         Limit::Of(slice) => length(before, slice),
     };
-    if let Some(end) = counts_to(before, counters, sum)
+    if let Some(end) = counts_to(before, counters, (sum, high))
         && low >= 0
     {
         // What the kernel asks or assumes of a number of turns is asked so, and is then known.
@@ -526,12 +540,19 @@ fn ask(
     *test = before.and(*test, exact);
 }
 
-/// What a sum stays below that is a counter alone, but for its number, and never negative.
-fn counts_to(before: &Before<'_>, counters: &[Counter], sum: &Sum) -> Option<Number> {
+/// What a sum stays below that is a counter alone, but for its number, and never negative. Of a counter by more than one
+/// that is only said where nothing is added: the last element of a piece may be the last there is, and the end beyond it.
+fn counts_to(
+    before: &Before<'_>,
+    counters: &[Counter],
+    (sum, most): (&Sum, i64),
+) -> Option<Number> {
     let (product, 1) = sum.terms.first_key_value()? else {
         return None;
     };
     let is_alone = sum.terms.len() == 1 && product.value.is_none();
-    let end = counters[product.counter?].below?;
-    (is_alone && sum.only_grows(before, counters)).then_some(end)
+    let counter = &counters[product.counter?];
+    let end = counter.below?;
+    let is_last = counter.by_one || most == 0 && matches!(end, Number::Value(_));
+    (is_alone && is_last && sum.only_grows(before, counters)).then_some(end)
 }

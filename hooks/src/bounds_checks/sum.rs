@@ -444,6 +444,15 @@ pub(super) struct Wide {
 }
 
 impl Wide {
+    /// An index that stays what it is.
+    pub(super) fn own(index: Value) -> Wide {
+        Wide {
+            base: None,
+            terms: vec![(Counts::Lane(index), None)],
+            constant: 0,
+        }
+    }
+
     /// Computes before the loop what does not change in it.
     pub(super) fn of(sum: &Sum, before: &mut Before<'_>, counters: &[Counter]) -> Wide {
         let fixed = |(product, factor): (&Product, &i64)| {

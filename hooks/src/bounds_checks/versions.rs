@@ -58,8 +58,7 @@ pub(super) fn make(
     by_block: bool,
 ) -> HashSet<Inst> {
     let function = &module.functions[id];
-    let loops = function.insts.values().any(|node| node.data.is_loop());
-    let is_asked = by_block || loops && meeting.contains(&id);
+    let is_asked = by_block || meeting.contains(&id);
     let is_asked = is_asked && function.kind == FunctionKind::Kernel;
     let block = is_asked.then(|| Block::of(module, id));
     let mut versions = Versions {

@@ -14,13 +14,15 @@
 //!
 //! On a GPU a loop in which threads meet has two versions anyway. Where memory is read before it, they begin at the start
 //! of the kernel: so the question, and where the loop's elements are, is computed while the first loads are under way, and
-//! not after the barrier that waits for them.
+//! not after the barrier that waits for them. What runs straight on before and behind the loop is asked for with it where it
+//! can be: where no thread may fault, loads and stores are predicated and the warp stays together.
 
 use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{Inst, InstCopy, InstData, Region, Type, Value};
 
 use super::before::{Before, Inside, Truth};
+use super::counter::Counts;
 use super::proof::Proof;
 use super::sum::{Sum, Wide};
 use super::versions::Versions;
@@ -44,13 +46,15 @@ impl Versions<'_> {
     /// Gives the kernel two versions, or one without checks, if all of its checks can be asked for at its start.
     pub(super) fn whole(&mut self) {
         let inside = Inside::of_body(self.function);
-        if let Some(question) = self.question(&inside, &self.checks(inside.insts())) {
+        let checks = self.checks(inside.insts());
+        if let Some(question) = self.question(&inside, (&checks, &HashSet::new())) {
             self.begin_with(&question);
         }
     }
 
     /// Gives the kernel two versions if all checks of loops in which threads meet can be asked for at its start, and
-    /// memory is accessed before one of them.
+    /// memory is accessed before one of them. What stands in no loop is asked for with them where it can be. A kernel without
+    /// loops has two versions if the question stands for all of its checks, and threads meet between some.
     pub(super) fn ahead(&mut self) {
         let loops = self.loops_behind_accesses();
         let within = loops
@@ -59,9 +63,21 @@ impl Versions<'_> {
         let within: HashSet<Inst> = within
             .flat_map(|inside| inside.insts().collect::<Vec<_>>())
             .collect();
-        let checks = self.checks(within.iter().copied());
         let inside = Inside::of_body(self.function);
-        let Some(question) = self.question(&inside, &checks) else {
+        let looped = self.in_loops();
+        let all = self.checks(inside.insts().filter(|inst| !looped.contains(inst)));
+        if loops.is_empty() && !self.is_cut() {
+            return;
+        }
+        let needed = self.checks(within.iter().copied());
+        let stands = |question: &Question| !loops.is_empty() || question.proved.len() == all.len();
+        let alone = self.question(&inside, (&needed, &HashSet::new()));
+        // No second version is made for what stands in no loop.
+        let question = match alone.filter(|question| question.test.is_none()) {
+            None => self.question(&inside, (&needed, &all)).filter(stands),
+            known => known,
+        };
+        let Some(question) = question else {
             return;
         };
         self.begin_with(&question);
@@ -72,6 +88,33 @@ impl Versions<'_> {
                 self.asked.insert(the_loop);
             }
         }
+    }
+
+    /// The instructions of all loops.
+    fn in_loops(&self) -> HashSet<Inst> {
+        let mut looped = HashSet::new();
+        self.function.walk(self.function.body, &mut |_, inst| {
+            if self.function.insts[inst].data.is_loop() && !looped.contains(&inst) {
+                looped.extend(Inside::of(self.function, inst).insts());
+            }
+        });
+        looped
+    }
+
+    /// Whether threads meet between checks, in no loop.
+    fn is_cut(&self) -> bool {
+        let (mut checks, mut is_cut, mut loops) = (0, false, false);
+        let mut cut_at = None;
+        self.function.walk(self.function.body, &mut |_, inst| {
+            let data = &self.function.insts[inst].data;
+            loops |= data.is_loop();
+            checks += usize::from(data.check().is_some());
+            if checks > 0 && self.meets(inst) {
+                cut_at.get_or_insert(checks);
+            }
+            is_cut |= cut_at.is_some_and(|at| checks > at);
+        });
+        is_cut && !loops
     }
 
     /// The outermost loops in which threads meet, behind the first access to memory.
@@ -160,9 +203,13 @@ impl Versions<'_> {
         }
     }
 
-    /// What is asked, if it stands for these checks.
-    fn question(&mut self, inside: &Inside, checks: &HashSet<Inst>) -> Option<Question> {
-        if checks.is_empty() || inside.len() > MAX_KERNEL {
+    /// What is asked, if it stands for the checks that are needed; it may stand for some that are wished, too.
+    fn question(
+        &mut self,
+        inside: &Inside,
+        (needed, wished): (&HashSet<Inst>, &HashSet<Inst>),
+    ) -> Option<Question> {
+        if needed.is_empty() && wished.is_empty() || inside.len() > MAX_KERNEL {
             return None;
         }
         let first = *self.function.regions[self.function.body].insts.first()?;
@@ -172,8 +219,16 @@ impl Versions<'_> {
             test,
             proved,
             counters,
-        } = Proof::of_all(&mut before, self.types, checks)?;
-        let wide = |(inst, sum): (Inst, Sum)| (inst, Wide::of(&sum, &mut before, &counters));
+        } = Proof::of_all(&mut before, self.types, (needed, wished))?;
+        let wide = |(inst, sum): (Inst, Sum)| {
+            let turns = |counter: usize| !matches!(counters[counter].counts, Counts::Lane(_));
+            let is_same = !needed.contains(&inst) && !sum.counters().any(turns);
+            let own = before.function.insts[inst].data.check();
+            let own = own.filter(|_| is_same).map(|check| check.index);
+            // What no loop counts is no shorter when it is computed from the sum's parts.
+            let wide = own.map_or_else(|| Wide::of(&sum, &mut before, &counters), Wide::own);
+            (inst, wide)
+        };
         let proved = proved.into_iter().map(wide).collect();
         let test = match test {
             Truth::Known(false) => return None,
