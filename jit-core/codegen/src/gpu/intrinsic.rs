@@ -136,7 +136,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
     }
 
-    /// Tells LLVM the bound of an integer result (`!range`).
+    /// Tells LLVM the bounds of an integer result (`!range`). Code that runs has a thread, and so do its block and grid.
     fn bound_result(&self, def: &IntrinsicDef, call: InstructionValue<'ctx>, result: Type) {
         let Some(scalar) = result.as_scalar().filter(|s| s.is_int()) else {
             return;
@@ -147,10 +147,10 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             return;
         }
         let int = self.types().int(scalar.bits());
-        let bound = int.const_int(below, false);
-        let range = self
-            .context()
-            .metadata_node(&[int.const_zero().into(), bound.into()]);
+        let counts = matches!(def.known, Some(Known::BlockDim(_) | Known::GridDim(_)));
+        let ends =
+            [u64::from(counts && below > 1), below].map(|end| int.const_int(end, false).into());
+        let range = self.context().metadata_node(&ends);
         // Only a string is refused here.
         let _ = call.set_metadata(range, self.context().get_kind_id("range"));
     }
