@@ -179,7 +179,7 @@ fn a_dropped_jit_leaves_nothing_to_the_driver() {
 #[test]
 fn what_was_not_launched_for_longest_is_unloaded() {
     const BOUND: u64 = 1 << 20;
-    // `cargo xtask soak` asks for more.
+    // A long run asks for more.
     let turns = std::env::var("KILN_SOAK_REDEFINITIONS").ok();
     let turns = turns.map_or(300, |turns| turns.parse().expect("a number"));
     let fake = Fake::new();
