@@ -251,8 +251,10 @@ fn scenario(fake: &Fake) -> Result<Arc<CudaContext>, DriverError> {
 }
 
 /// The calls that release something; a driver that fails one keeps the thing.
-pub(super) const RELEASES: [&str; 6] = [
+pub(super) const RELEASES: [&str; 8] = [
     "cuMemFree_v2",
+    "cuMemFreeAsync",
+    "cuMemPoolDestroy",
     "cuMemFreeHost",
     "cuModuleUnload",
     "cuStreamDestroy_v2",

@@ -102,6 +102,6 @@ fn what_is_kept_is_given_back_before_memory_is_out() -> Result<()> {
     assert_eq!(x.to_vec()?[..2], [0; 2]);
     fake.fail("cuMemHostAlloc", 1, 2);
     let refused = jit.pinned(&[0u8; 100]).map(drop).unwrap_err().to_string();
-    expect!["no 100 bytes of pinned memory of the host are left; drop what copies have given back, use smaller copies, or `write` and `to_vec`, which need none"].assert_eq(&refused);
+    expect!["cuMemHostAlloc (2: out of memory): no 100 bytes of pinned memory of the host are left; drop what copies have given back, use smaller copies, or `write` and `to_vec`, which need none"].assert_eq(&refused);
     Ok(())
 }

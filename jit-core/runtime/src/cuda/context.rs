@@ -125,7 +125,7 @@ impl CudaContext {
             waiting: Waiting::default(),
         };
         context.create_fault_buffers()?;
-        context.create_pool();
+        context.create_pool()?;
         Ok(Arc::new(context))
     }
 

@@ -169,8 +169,8 @@ pub enum DriverError {
     },
     /// The host gives no more memory that the device copies from and to.
     #[error("{}", error_text!(
-        "no {asked} bytes of pinned memory of the host are left; drop what copies have given back, use smaller copies, \
-         or `write` and `to_vec`, which need none"
+        "cuMemHostAlloc (2: out of memory): no {asked} bytes of pinned memory of the host are left; drop what copies have \
+         given back, use smaller copies, or `write` and `to_vec`, which need none"
     ))]
     PinnedMemory {
         /// Bytes asked for.

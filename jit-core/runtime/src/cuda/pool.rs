@@ -56,16 +56,20 @@ pub(super) struct Pool {
 
 impl CudaContext {
     /// Creates the pool, where the driver and the device have such. Without one, buffers are allocated one by one.
-    pub(super) fn create_pool(&mut self) {
+    ///
+    /// # Errors
+    /// A driver that refuses it though the device has pools.
+    pub(super) fn create_pool(&mut self) -> Result<(), DriverError> {
         let driver = self.driver;
         let (Some(entries), Some(create)) =
             (Entries::of(&driver.table), driver.table.cuMemPoolCreate)
         else {
-            return;
+            return Ok(());
         };
-        if !self.info().has_pools || self.enter().is_err() {
-            return;
+        if !self.info().has_pools {
+            return Ok(());
         }
+        self.enter()?;
         // SAFETY: zeros are a value of the structure: no handle, no place, no limit.
         let mut wanted: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
         wanted.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -73,16 +77,15 @@ impl CudaContext {
         wanted.location.id = self.info().ordinal as _;
         let mut handle: sys::CUmemoryPool = ptr::null_mut();
         // SAFETY: both outlive the call.
-        if unsafe { create(&mut handle, &wanted) } != 0 {
-            return;
-        }
+        let code = unsafe { create(&mut handle, &wanted) };
+        self.check("cuMemPoolCreate", code)?;
         self.pool = Some(Pool {
             entries,
             handle,
             live: Mutex::default(),
         });
         // What is freed is kept, unless the program says how much.
-        let _ = self.set_pool_limit(u64::MAX);
+        self.set_pool_limit(u64::MAX)
     }
 
     /// Destroys the pool, once its memory is free.
