@@ -42,7 +42,7 @@ pub(super) struct Counter {
     pub(super) last: Number,
     /// The number that the counter, which rises, stays below.
     pub(super) below: Option<Number>,
-    /// Whether its last number is the one before that.
+    /// Whether the last number of the counter is the one before `below`.
     pub(super) by_one: bool,
     pub(super) is_signed: bool,
     /// Whether the last number is the least.
