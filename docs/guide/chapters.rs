@@ -5,8 +5,8 @@
 //! it. If the next block of the chapter opens with ```` ```text ````, that is what the program prints.
 //! A program that opens with ```` ```rust,compile_fail ```` does not compile; what follows it is what
 //! rustc says. A block that opens with ```` ```rust,cell ```` is a cell of a notebook in `notebook/`,
-//! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`, `cpp`) are for readers only, and so are
-//! those that open with ```` ```rust,ignore ````, for which Kiln needs a feature: `tests/foreign.rs` has their like.
+//! where `cargo xtask notebook` runs it. Other blocks (`sh`, `toml`, `cpp`, `python`) are for readers only, and so are
+//! those that open with ```` ```rust,ignore ````, which need a GPU or a program of their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ pub fn programs(chapter: &Chapter) -> Vec<Program> {
                     chapter.name, block.line
                 ),
             },
-            CELL | "rust,ignore" | "sh" | "toml" | "cpp" => {}
+            CELL | "rust,ignore" | "sh" | "toml" | "cpp" | "python" => {}
             other => panic!(
                 "{}.md:{}: no block is a `{other}`; see chapters.rs",
                 chapter.name, block.line
