@@ -17,6 +17,7 @@ chapter![
     faults_in_graphs,
     what_was_recorded_stays,
     graphs_that_are_dropped,
+    parts_of_buffers,
 ];
 
 #[kernel]
@@ -302,5 +303,21 @@ fn graphs_that_are_dropped(jit: &Jit) -> Outcome {
     }
     let expected: Vec<u32> = numbers(1).iter().map(|n| n * 190).collect();
     assert_eq!(y.to_vec()?, expected);
+    Ok(())
+}
+
+fn parts_of_buffers(jit: &Jit) -> Outcome {
+    let mut x = jit.upload(&numbers(0)[..64])?;
+    let (left, right) = x.split_at_mut(32);
+    let mut graph = jit.graph((&*left, 2u32, &mut *right), |g, (x, by, mut y)| {
+        g.launch(&scale, 1, 32, args!(&x, &by, &mut y))
+    })?;
+    graph.replay(args!(&left[..], 3u32, &mut right[16..]))?;
+    let expected = (0..48).chain((0..16).map(|n| 3 * n));
+    assert_eq!(x.to_vec()?, expected.collect::<Vec<u32>>());
+    let (left, right) = x.split_at_mut(32);
+    // One element on, it is at no multiple of 16 bytes, which the code is made for.
+    let refused = graph.replay(args!(&left[1..], 3u32, right));
+    assert!(refused.is_err_and(|error| error.to_string().contains("multiple of 16")));
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 use super::signature::Passed;
 use super::{Arg, ArgSignature, IntoArg, Owned, Payload, slice_arg, value_arg};
-use crate::runtime::Buffer;
+use crate::runtime::{Buffer, Part};
 use crate::specialize::ArgumentKind;
 use crate::value::{KernelType, value_bytes};
 use smallvec::SmallVec;
@@ -180,7 +180,7 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a ValueSlot<T> {
     }
 }
 
-/// A sample of an argument that replays of a graph are given: `&buffer`, `&mut buffer`, or a value.
+/// A sample of an argument that replays of a graph are given: `&buffer` and `&mut buffer`, also of a part, or a value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a sample of what a graph's replays are given",
     note = "a sample is `&buffer`, `&mut buffer` or a value of a `KernelType`, and the samples are a tuple of at most \
@@ -203,7 +203,7 @@ fn tag(arg: &Arg<'_>, recording: u64, position: usize) -> Tag {
     }
 }
 
-impl<'a, T: KernelType> GraphSample<'a> for &'a Buffer<T> {
+impl<'a, T: KernelType> GraphSample<'a> for &'a Part<T> {
     type Slot = Slot<T>;
 
     fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, Slot<T>) {
@@ -217,7 +217,7 @@ impl<'a, T: KernelType> GraphSample<'a> for &'a Buffer<T> {
     }
 }
 
-impl<'a, T: KernelType> GraphSample<'a> for &'a mut Buffer<T> {
+impl<'a, T: KernelType> GraphSample<'a> for &'a mut Part<T> {
     type Slot = SlotMut<T>;
 
     fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, SlotMut<T>) {
@@ -225,6 +225,24 @@ impl<'a, T: KernelType> GraphSample<'a> for &'a mut Buffer<T> {
         let slot = SlotMut::of(tag(&arg, recording, position));
         let element = size_of::<T>();
         (Sample { arg, element }, slot)
+    }
+}
+
+impl<'a, T: KernelType> GraphSample<'a> for &'a Buffer<T> {
+    type Slot = Slot<T>;
+
+    fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, Slot<T>) {
+        let part: &'a Part<T> = self;
+        part.into_slot(recording, position)
+    }
+}
+
+impl<'a, T: KernelType> GraphSample<'a> for &'a mut Buffer<T> {
+    type Slot = SlotMut<T>;
+
+    fn into_slot(self, recording: u64, position: usize) -> (Sample<'a>, SlotMut<T>) {
+        let part: &'a mut Part<T> = self;
+        part.into_slot(recording, position)
     }
 }
 
