@@ -19,11 +19,12 @@
 //! let x = jit.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 //! let tensor = x.into_tensor(&[2, 3])?.hand_over(None)?; // to another library
 //!
-//! // And from one: here it is the same.
+//! // And from one: here another device takes it.
+//! let other = Jit::on(Device::cpu());
 //! // SAFETY: it is a tensor, nobody else has it, and no work on it is under way.
-//! let mut foreign: Foreign<f32> = unsafe { jit.take_tensor(tensor)? };
+//! let mut foreign: Foreign<f32> = unsafe { other.take_tensor(tensor)? };
 //! assert_eq!(foreign.shape(), [2, 3]);
-//! double.launch(&jit, (1, 32), foreign.as_mut()?)?;
+//! double.launch(&other, (1, 32), foreign.as_mut()?)?;
 //! assert_eq!(foreign.to_vec()?, [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
 //!
 //! // What others only read is shared.
