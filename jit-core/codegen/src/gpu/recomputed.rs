@@ -7,7 +7,10 @@
 //!
 //! So what is cheap to compute from what is there anyway is computed again where it is used behind a barrier, if that
 //! frees some registers. LLVM's code generator merges what is computed twice, so the second time begins with numbers
-//! of which it does not see where they come from (Briggs, Cooper, Torczon: "Rematerialization", PLDI 1992).
+//! of which it does not see where they come from (Briggs, Cooper, Torczon: "Rematerialization", PLDI 1992). Where each side
+//! computes them under its own conditions, LLVM's passes leave it so, and its code generator does not: see `apart`.
+
+mod apart;
 
 use std::collections::{HashMap, HashSet};
 
@@ -53,6 +56,7 @@ pub(super) fn recompute<'ctx>(
         if has_barrier(function) {
             let flow = Flow::of(function);
             Chosen::of(&Far::of(function, &flow), worth).write(context)?;
+            apart::keep(context, (function, &Flow::of(function)), worth)?;
         }
     }
     Ok(())
@@ -487,6 +491,47 @@ mod tests {
         for n in 1..=8 {
             assert!(!behind.contains(&format!("%p{n}\n")), "{text}");
         }
+    }
+
+    /// An element brought before a barrier and written behind it, each under a condition of its own.
+    fn guarded(elements: u32) -> String {
+        let mut text = "%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%i = add i32 %t, 1\n\
+                        %c = icmp ult i32 %t, %step\n"
+            .to_owned();
+        for (side, access) in [("a", "load i32,"), ("b", "store i32 %t,")] {
+            for n in 1..=elements {
+                let given = if side == "a" {
+                    format!("%v{n} = ")
+                } else {
+                    String::new()
+                };
+                text += &format!(
+                    "br i1 %c, label %{side}{n}, label %{side}past{n}\n{side}{n}:\n\
+                     %{side}s{n} = mul i32 %step, {n}\n%{side}i{n} = add i32 %i, %{side}s{n}\n\
+                     %{side}z{n} = zext i32 %{side}i{n} to i64\n\
+                     %{side}p{n} = getelementptr i32, ptr addrspace(1) %x, i64 %{side}z{n}\n\
+                     {given}{access} ptr addrspace(1) %{side}p{n}\n\
+                     br label %{side}past{n}\n{side}past{n}:\n"
+                );
+            }
+            if side == "a" {
+                text += "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n";
+            }
+        }
+        text + "ret void"
+    }
+
+    #[test]
+    fn what_both_sides_compute_under_conditions_stays_apart() {
+        let (hidden, text) = again(&guarded(8), WORTH);
+        assert_eq!(hidden, 1, "{text}");
+        let (before, behind) = text
+            .split_once("sync.aligned.all(i32 0)")
+            .expect("a barrier");
+        assert_eq!(before.matches("add i32 %i,").count(), 8, "{text}");
+        assert_eq!(behind.matches("add i32 %i,").count(), 0, "{text}");
+        assert_eq!(behind.matches("= add i32").count(), 8, "{text}");
+        assert_eq!(again(&guarded(7), WORTH).0, 0);
     }
 
     #[test]
