@@ -79,7 +79,7 @@ fn bytes_of(kernel: &CompiledKernel) -> u64 {
 }
 
 impl Specialized {
-    /// Its code, as far as it was made.
+    /// Hands over the code that was made, that of each block.
     fn each_code(&self, mut of: impl FnMut(&LoadedKernel)) {
         match &self.code {
             SpecializedCode::Whole(loaded) => of(loaded),
@@ -93,7 +93,7 @@ impl Specialized {
         }
     }
 
-    /// When it was launched last, and its bytes.
+    /// When a kernel was launched last, and the bytes that it counts as.
     fn last_use(&self) -> (u64, u64) {
         let (mut last, mut bytes) = (0, 0);
         self.each_code(|code| {

@@ -266,7 +266,7 @@ impl KernelCache {
         self.ready.get(launch)
     }
 
-    /// The same of a typed launch.
+    /// What this thread launched before, for a typed launch.
     #[inline]
     pub(crate) fn ready_packed(&self, launch: &PackedLaunch<'_>) -> Option<Arc<Hit>> {
         self.ready.get_packed(launch)

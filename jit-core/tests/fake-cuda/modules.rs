@@ -23,6 +23,17 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
     options: *const u32,
     values: *const *mut c_void,
 ) -> Code {
+    // SAFETY: the caller's promise.
+    unsafe { load(module, image, count, options, values) }
+}
+
+unsafe fn load(
+    module: *mut Handle,
+    image: *const c_char,
+    count: c_uint,
+    options: *const u32,
+    values: *const *mut c_void,
+) -> Code {
     call("cuModuleLoadDataEx", true, |s| {
         // SAFETY: the arrays have `count` elements, and the image is a C string.
         let (options, values, text) = unsafe {
@@ -150,6 +161,13 @@ pub extern "C" fn cuModuleUnload(module: Handle) -> Code {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleLoadData(module: *mut Handle, image: *const c_char) -> Code {
+    let (none, no_values) = (std::ptr::dangling(), std::ptr::dangling());
+    // SAFETY: the caller's pointers, and no options.
+    unsafe { load(module, image, 0, none, no_values) }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunction(
     function: *mut Handle,
     module: Handle,
@@ -231,11 +249,4 @@ pub extern "C" fn cuFuncSetAttribute(function: Handle, which: u32, value: c_int)
             None => 400,
         }
     })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadData(module: *mut Handle, image: *const c_char) -> Code {
-    let (options, values) = ([0u32; 0], [std::ptr::null_mut::<c_void>(); 0]);
-    // SAFETY: the caller's promise; there are no options.
-    unsafe { cuModuleLoadDataEx(module, image, 0, options.as_ptr(), values.as_ptr()) }
 }

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
     super::with(|s| s.cooperative += 1);
     let none = std::ptr::null_mut();
     // SAFETY: the caller's promise.
-    unsafe { launch(function, gx, gy, gz, bx, by, bz, shared, stream, params, none) }
+    unsafe { launch(function, [gx, gy, gz, bx, by, bz], shared, stream, params, none) }
 }
 
 impl super::State {
