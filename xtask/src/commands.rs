@@ -56,12 +56,6 @@ const NAMED: &[Named] = &[
             ("cargo-kiln/src/lib.rs", "fn a_folder_of_a_program"),
         ),
     ),
-    (
-        "cargo install --git https://github.com/kiln-jit/kiln cargo-kiln",
-        Hand(
-            "it asks the network for what is here",
-            ("cargo-kiln/src/lib.rs", "fn a_folder_of_a_program"),
-        ),
     ),
     (
         "cargo run --release -p kiln-random -- --minutes 5",
