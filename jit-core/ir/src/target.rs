@@ -162,7 +162,7 @@ impl CpuFeatures {
         CpuFeatures(there.map(|(name, _)| *name).collect())
     }
 
-    /// Those of a level of x86-64 (System V ABI for that, "Processor supplement"): 2 has SSE 4.2, 3 AVX2, 4 AVX-512.
+    /// The features of a level of x86-64 (System V ABI for that, "Processor supplement"): 2 has SSE 4.2, 3 AVX2, 4 AVX-512.
     /// `None`: there is no such level, or this machine is of another kind.
     ///
     /// ```

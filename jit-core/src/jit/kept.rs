@@ -311,10 +311,7 @@ impl Jit {
         let disk = &self.0.disk;
         let Some(plain) = self.entry_key("code", asked, None) else {
             return match self.shipped("code", asked).and_then(with_code) {
-                Some(found) => {
-                    disk.hit_shipped();
-                    self.verified(asked, found, compile)
-                }
+                Some(found) => self.from_shipped(asked, found, compile),
                 None => compile(),
             };
         };
@@ -340,18 +337,12 @@ impl Jit {
             return self.verified(asked, found, compile);
         }
         if let Some(found) = shipped {
-            disk.hit_shipped();
-            let mut found = self.verified(asked, found, compile)?;
-            if self.assemble(&mut found, loaded)
-                && let Some(assembled) = &assembled
-            {
-                self.write(asked, assembled, &found);
-            }
-            return Ok(found);
+            let found = self.from_shipped(asked, found, compile)?;
+            return Ok(self.kept_assembled(asked, found, assembled.as_ref(), loaded));
         }
         let text = assembled.as_ref().and_then(|_| self.read(asked, &plain));
         let is_new = text.is_none();
-        let mut made = match text {
+        let made = match text {
             Some(text) => {
                 disk.hit();
                 self.verified(asked, text, compile)?
@@ -364,13 +355,36 @@ impl Jit {
         if is_new {
             self.write(asked, &plain, &made);
         }
-        if self.assemble(&mut made, loaded)
-            && let Some(assembled) = &assembled
-        {
-            self.write(asked, assembled, &made);
-        }
+        let made = self.kept_assembled(asked, made, assembled.as_ref(), loaded);
         drop(lock);
         Ok(made)
+    }
+
+    /// What has come with the program, counted and compared as what is kept is.
+    fn from_shipped(
+        &self,
+        asked: &Asked<'_>,
+        found: CompiledKernel,
+        compile: impl FnOnce() -> Result<CompiledKernel>,
+    ) -> Result<CompiledKernel> {
+        self.0.disk.hit_shipped();
+        self.verified(asked, found, compile)
+    }
+
+    /// A kernel with what the driver makes of its PTX, which is kept.
+    fn kept_assembled(
+        &self,
+        asked: &Asked<'_>,
+        mut made: CompiledKernel,
+        key: Option<&EntryKey>,
+        loaded: &mut Option<Box<dyn LoadedCode>>,
+    ) -> CompiledKernel {
+        if self.assemble(&mut made, loaded)
+            && let Some(key) = key
+        {
+            self.write(asked, key, &made);
+        }
+        made
     }
 
     /// What was found, once it was compared with what `compile` gives, if that is asked for.

@@ -157,6 +157,23 @@ impl Jit {
     /// begun on it is in the stream that launches go to, as its `__dlpack__` sees to if it is given
     /// [`Jit::tensor_stream`]. After an error the tensor is still the caller's.
     ///
+    /// ```
+    /// use kiln::core::lent::dlpack::Foreign;
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let (jit, other) = (Jit::on(Device::cpu()), Jit::on(Device::cpu()));
+    /// assert_eq!(other.tensor_stream(), None); // what a library's `__dlpack__` is to be given
+    /// let tensor = jit.upload(&[1u8, 2])?.into_tensor(&[2])?.hand_over(other.tensor_stream())?;
+    /// // SAFETY: it is a tensor, and nobody else uses it.
+    /// let tensor: Foreign<u8> = unsafe { other.take_tensor(tensor)? };
+    /// assert_eq!(tensor.to_vec()?, [1, 2]);
+    /// // SAFETY: no other code uses the memory afterwards.
+    /// unsafe { other.leave_tensor(tensor) };
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Safety
     /// As [`Foreign::from_raw`].
     ///

@@ -39,7 +39,7 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Whose files are read, beside the administrator's.
     owners: [u32; 2],
-    /// Whether it came with the program, and nothing is changed there.
+    /// Whether the folder came with the program, and nothing is changed there.
     is_shipped: bool,
     /// The most bytes of all entries.
     max_bytes: u64,

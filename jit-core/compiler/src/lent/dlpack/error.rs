@@ -18,7 +18,7 @@ pub enum TensorError {
     /// Elements of another type.
     #[error("{}", error_text!("the tensor's elements are {found}, and {wanted} was asked for; convert it, or take it as what it is"))]
     Element {
-        /// What they are.
+        /// The type that the tensor has.
         found: ElementType,
         /// What was asked for.
         wanted: ElementType,
@@ -30,7 +30,7 @@ pub enum TensorError {
     Place {
         /// The kind of device.
         kind: i32,
-        /// Its number.
+        /// The number of the device.
         ordinal: i32,
         /// The device that was to reach it.
         device: String,
