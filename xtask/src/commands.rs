@@ -56,7 +56,6 @@ const NAMED: &[Named] = &[
             ("cargo-kiln/src/lib.rs", "fn a_folder_of_a_program"),
         ),
     ),
-    ),
     (
         "cargo run --release -p kiln-random -- --minutes 5",
         Here("cargo run --release -p kiln-random -- --count 5"),
