@@ -11,6 +11,16 @@ import sys
 from kiln_tensors import Kiln
 
 
+class Before:
+    """An array of a library from before DLPack 1.0."""
+
+    def __init__(self, x):
+        self.x, self.__dlpack_device__ = x, x.__dlpack_device__
+
+    def __dlpack__(self, stream=None):
+        return self.x.__dlpack__()
+
+
 def of_numpy(kiln, numpy):
     x, y = numpy.arange(6, dtype=numpy.float32).reshape(2, 3), numpy.ones((2, 3), numpy.float32)
     z = numpy.from_dlpack(kiln.axpy(2.0, x, y))
@@ -25,7 +35,10 @@ def of_numpy(kiln, numpy):
     frozen.flags.writeable = False
     refused(lambda: kiln.scale(2.0, frozen), "read-only")
     assert numpy.from_dlpack(kiln.axpy(1.0, frozen, y)).shape == (2, 3)
-    del x
+    before = Before(x)
+    assert (numpy.from_dlpack(kiln.axpy(1.0, before, y)) == x + y).all()
+    refused(lambda: kiln.axpy(1.0, before, Before(y[:1])), "shape")
+    del x, before
     assert (z == 2 * numpy.arange(6).reshape(2, 3) + 2).all(), z
 
 

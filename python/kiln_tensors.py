@@ -22,6 +22,12 @@ _python.PyCapsule_IsValid.argtypes = [py_object, c_char_p]
 _python.PyCapsule_SetName.argtypes = [py_object, c_char_p]
 
 
+class _Given(ctypes.Structure):
+    """A tensor that a library has handed over, and whether it is of DLPack 1.0."""
+
+    _fields_ = [("tensor", c_void_p), ("versioned", c_bool)]
+
+
 class Tensor:
     """A result that is Kiln's until a library takes it by `from_dlpack`, once."""
 
@@ -53,8 +59,8 @@ class Kiln:
     def __init__(self, path):
         library = ctypes.CDLL(path)
         library.kiln_stream.argtypes = [c_int32, c_int32, POINTER(c_int64)]
-        library.kiln_axpy.argtypes = [c_int32, c_int32, c_float, c_void_p, c_void_p, POINTER(c_void_p)]
-        library.kiln_scale.argtypes = [c_int32, c_int32, c_float, c_void_p]
+        library.kiln_axpy.argtypes = [c_int32, c_int32, c_float, _Given, _Given, POINTER(c_void_p)]
+        library.kiln_scale.argtypes = [c_int32, c_int32, c_float, _Given]
         library.kiln_hand_over.argtypes = [c_void_p, c_int64, c_bool, POINTER(c_void_p)]
         for name in ["kiln_stream", "kiln_axpy", "kiln_scale", "kiln_hand_over"]:
             getattr(library, name).restype = c_void_p
@@ -74,19 +80,17 @@ class Kiln:
         self._call("kiln_stream", *device, byref(stream))
         asked = {} if stream.value == -2 else {"stream": stream.value}
         try:
-            capsule = x.__dlpack__(max_version=(1, 0), **asked)
+            return x.__dlpack__(max_version=(1, 0), **asked)
         except TypeError:  # a library from before DLPack 1.0
-            capsule = x.__dlpack__(**asked)
-        if not _python.PyCapsule_IsValid(capsule, NAMES[True][0]):
-            raise RuntimeError("the library's tensors are from before DLPack 1.0; use a newer one")
-        return capsule
+            return x.__dlpack__(**asked)
 
     @staticmethod
     def _take(capsule):
-        name, used = NAMES[True]
+        versioned = bool(_python.PyCapsule_IsValid(capsule, NAMES[True][0]))
+        name, used = NAMES[versioned]
         tensor = _python.PyCapsule_GetPointer(capsule, name)
         _python.PyCapsule_SetName(capsule, used)
-        return tensor
+        return _Given(tensor, versioned)
 
     def axpy(self, a, x, y):
         """`a * x + y`, as a tensor to be taken by `from_dlpack`."""

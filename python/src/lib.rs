@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use kiln::core::lent::dlpack::{LegacyTensor, ManagedTensor, Shared, decline};
+use kiln::core::lent::dlpack::{Foreign, LegacyTensor, Shared, decline, decline_legacy};
 use kiln::prelude::*;
 
 #[kernel]
@@ -51,6 +51,34 @@ fn jit_of(kind: i32, ordinal: i32) -> Result<Jit> {
 /// A tensor that is Kiln's, until Python hands it on.
 pub struct Output(Option<Shared>);
 
+/// A tensor that a library has handed over, as its capsule has it.
+#[repr(C)]
+pub struct Given {
+    tensor: NonNull<c_void>,
+    /// Whether it is of DLPack 1.0, and not of the time before.
+    versioned: bool,
+}
+
+impl Given {
+    /// The tensor as a buffer; after an error the library has it again.
+    ///
+    /// # Safety
+    /// It is a tensor that was handed over, is taken once, and its work is in the stream that [`kiln_stream`] gave.
+    unsafe fn take(self, jit: &Jit) -> kiln::Result<Foreign<f32>> {
+        // SAFETY: so the caller says; place 0 is that of the stream of which `kiln_stream` gives the number.
+        unsafe {
+            if self.versioned {
+                let tensor = self.tensor.cast();
+                jit.take_tensor(tensor).inspect_err(|_| decline(tensor))
+            } else {
+                let tensor = self.tensor.cast::<LegacyTensor>();
+                Foreign::from_legacy(jit.device(), 0, tensor)
+                    .inspect_err(|_| decline_legacy(tensor))
+            }
+        }
+    }
+}
+
 /// What went wrong, for Python to raise; null where nothing did. [`kiln_text_end`] frees it.
 type Text = *mut c_char;
 
@@ -92,18 +120,15 @@ pub unsafe extern "C" fn kiln_axpy(
     kind: i32,
     ordinal: i32,
     a: f32,
-    x: NonNull<ManagedTensor>,
-    y: NonNull<ManagedTensor>,
+    x: Given,
+    y: Given,
     output: *mut *mut Output,
 ) -> Text {
     told(|| {
         let jit = jit_of(kind, ordinal)?;
-        // SAFETY: they are tensors, as the caller says, whose work is in the stream that `kiln_stream` gave.
-        let (x, y) = unsafe {
-            let x = jit.take_tensor::<f32>(x).inspect_err(|_| decline(x));
-            let y = jit.take_tensor::<f32>(y).inspect_err(|_| decline(y));
-            (x?, y?)
-        };
+        // SAFETY: they are tensors, as the caller says. Both are taken, whatever comes of the first.
+        let (x, y) = unsafe { (x.take(&jit), y.take(&jit)) };
+        let (x, y) = (x?, y?);
         if x.shape() != y.shape() {
             return Err(format!("x has the shape {:?}, and y {:?}", x.shape(), y.shape()).into());
         }
@@ -123,16 +148,11 @@ pub unsafe extern "C" fn kiln_axpy(
 /// # Safety
 /// It is a tensor of the device that was handed over.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn kiln_scale(
-    kind: i32,
-    ordinal: i32,
-    a: f32,
-    x: NonNull<ManagedTensor>,
-) -> Text {
+pub unsafe extern "C" fn kiln_scale(kind: i32, ordinal: i32, a: f32, x: Given) -> Text {
     told(|| {
         let jit = jit_of(kind, ordinal)?;
         // SAFETY: as above.
-        let mut x = unsafe { jit.take_tensor::<f32>(x).inspect_err(|_| decline(x))? };
+        let mut x = unsafe { x.take(&jit)? };
         if !x.is_empty() {
             let launch = (grid_for(x.len(), 256), 256);
             scale.launch(&jit, launch, a, x.as_mut()?)?;

@@ -19,7 +19,7 @@ use kiln::prelude::*;
 fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
     let i = global_id().x;
     if i < y.len() {
-        y[i] = a * x[i] + y[i];
+        y[i] += a * x[i];
     }
 }
 

@@ -311,7 +311,7 @@ impl Jit {
         let disk = &self.0.disk;
         let Some(plain) = self.entry_key("code", asked, None) else {
             return match self.shipped("code", asked).and_then(with_code) {
-                Some(found) => self.from_shipped(asked, found, compile),
+                Some(found) => self.count_shipped(asked, found, compile),
                 None => compile(),
             };
         };
@@ -337,7 +337,7 @@ impl Jit {
             return self.verified(asked, found, compile);
         }
         if let Some(found) = shipped {
-            let found = self.from_shipped(asked, found, compile)?;
+            let found = self.count_shipped(asked, found, compile)?;
             return Ok(self.kept_assembled(asked, found, assembled.as_ref(), loaded));
         }
         let text = assembled.as_ref().and_then(|_| self.read(asked, &plain));
@@ -361,7 +361,7 @@ impl Jit {
     }
 
     /// What has come with the program, counted and compared as what is kept is.
-    fn from_shipped(
+    fn count_shipped(
         &self,
         asked: &Asked<'_>,
         found: CompiledKernel,

@@ -25,7 +25,7 @@ fn every_call_that_waits_comes_back() {
         &fake,
         context.synchronize(),
         expect![
-            "cuCtxSynchronize: the device has not finished after 5ms, the time limit; kernel `saxpy` is the only one launched since the last synchronization. No call can end a kernel on a GPU: look for a loop or a wait that does not end, raise `JitOptions::time_limit`, or end the process. No buffer was dropped meanwhile"
+            "cuCtxSynchronize: the device has not finished after 5ms, the time limit; kernel `saxpy` is the only one launched since the last synchronization. No call can end a kernel on a GPU: look for a loop or a wait that does not end, raise `JitOptions::time_limit`, or end the process. No buffer waits to be freed"
         ],
     );
     let mut bytes = [0u8; 64];

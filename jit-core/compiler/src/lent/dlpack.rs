@@ -185,6 +185,14 @@ pub unsafe fn decline(tensor: NonNull<ManagedTensor>) {
     drop(Managed::Versioned(tensor));
 }
 
+/// [`decline`] for tensors as they were before DLPack 1.0.
+///
+/// # Safety
+/// As there.
+pub unsafe fn decline_legacy(tensor: NonNull<LegacyTensor>) {
+    drop(Managed::Legacy(tensor));
+}
+
 /// The shape of a tensor that can be a buffer of a device.
 fn read<T: TensorElement>(device: &Device, managed: &Managed) -> Result<Vec<usize>, TensorError> {
     let version = managed.version();

@@ -472,7 +472,7 @@ fn suspect(kernel: Option<&str>, several: bool) -> String {
 
 fn kept_note(kept: &KeptMemory) -> String {
     match kept.allocations {
-        0 => "No buffer was dropped meanwhile".to_owned(),
+        0 => "No buffer waits to be freed".to_owned(),
         count => format!(
             "{count} buffers of {} bytes that were dropped meanwhile are kept until it has finished",
             kept.bytes
