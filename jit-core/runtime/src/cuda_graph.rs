@@ -61,7 +61,7 @@ fn put_channel(layout: &ParamLayout, block: &mut [u8], channel: u64) -> bool {
 fn plain_node<'a>(step: &Step<'a>) -> Option<Node<'a>> {
     match *step {
         Step::Launch { .. } => None,
-        Step::Copy { to, from, bytes } => Some(Node::Copy { to, from, bytes }),
+        Step::Memcpy { to, from, bytes } => Some(Node::Copy { to, from, bytes }),
         Step::Fill { to, value, bytes } => Some(Node::Fill { to, value, bytes }),
     }
 }

@@ -30,7 +30,7 @@ pub enum Step<'a> {
         block: &'a [u8],
     },
     /// A copy between memory of the device; the ranges do not overlap.
-    Copy {
+    Memcpy {
         /// Where to.
         to: u64,
         /// Where from.
@@ -107,7 +107,7 @@ impl Device {
                     None => backend.launch(code, kernel, config, &mut args, limit),
                 }
             }
-            Step::Copy { to, from, bytes } => match stream.work() {
+            Step::Memcpy { to, from, bytes } => match stream.work() {
                 Some(work) => work.copy(to, from, bytes),
                 None => backend.copy(to, from, bytes),
             },

@@ -499,7 +499,7 @@ fn step_of<'a>(step: &'a Recorded, slots: &[Bound], kept: &[Kept]) -> Result<Ste
                     let (from, to) = (bytes, room);
                     Err(GraphError::CopyTooLarge { from, to }.into())
                 }
-                _ => Ok(Step::Copy { to, from, bytes }),
+                _ => Ok(Step::Memcpy { to, from, bytes }),
             }
         }
         Recorded::Fill { to, value } => match range(to) {

@@ -156,24 +156,28 @@ impl<T> ReadSlot<T> for SlotMut<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: KernelType> IntoArg<'a> for &'a Slot<T> {
     fn into_arg(self) -> Arg<'a> {
         self.read.arg()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: KernelType> IntoArg<'a> for &'a SlotMut<T> {
     fn into_arg(self) -> Arg<'a> {
         self.read.arg()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: KernelType> IntoArg<'a> for &'a mut SlotMut<T> {
     fn into_arg(self) -> Arg<'a> {
         self.write.arg()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: KernelType> IntoArg<'a> for &'a ValueSlot<T> {
     fn into_arg(self) -> Arg<'a> {
         self.value.arg()

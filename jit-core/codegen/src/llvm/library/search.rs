@@ -151,7 +151,7 @@ fn rank(name: &OsStr) -> Option<usize> {
     if let Some(rest) = name.strip_prefix("libLLVM.so.22.") {
         let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         return match behind {
-            _ if rest.starts_with(behind) => None,
+            _ if behind.len() == rest.len() => None,
             "" => Some(2),
             _ => behind.starts_with("-rust-").then_some(0),
         };
