@@ -236,6 +236,8 @@ const NAMED: &[Named] = &[
     ("./run litmus", Bundle),
     ("./run random-kernels", Bundle),
     ("./run launch", Bundle),
+    ("./run graphs", Bundle),
+    ("./run startup", Bundle),
     ("./run suite", Bundle),
     ("./run compile", Bundle),
     ("./run gpu", Bundle),
