@@ -21,13 +21,17 @@ use crate::test;
 /// The tests.
 pub fn tests() -> Vec<Trial> {
     vec![
-        // LLVM 22's branch relaxation for AMD reads beyond a block's end in one of these kernels and ends the process.
-        test("amdgpu::kernels_of_the_suite_become_objects", objects).with_ignored_flag(true),
+        test("amdgpu::kernels_of_the_suite_become_objects", objects),
         test("amdgpu::code_is_lowered_for_its_machine", lowered),
         test("amdgpu::what_is_refused_has_a_line_and_a_way_out", refusal),
         test("amdgpu::only_known_processors_are_targets", processors),
     ]
 }
+
+/// A kernel for which LLVM 22's backend for AMD ends the process: it chooses an instruction that gfx90a has not, whose size
+/// its branch relaxation then looks up (`SIInstrInfo::getInstSizeInBytes`). Which form of a kernel brings that about is not
+/// known, so that nothing refuses it yet.
+const ENDS_LLVM: &str = "of_every_size";
 
 /// How many kernels of the suite become objects, at least.
 const OBJECTS: usize = 120;
@@ -49,6 +53,9 @@ fn objects() -> Outcome {
     let mut refused: BTreeMap<String, String> = BTreeMap::new();
     for case in suite::cases() {
         for module in modules(&case) {
+            if module.name == ENDS_LLVM {
+                continue;
+            }
             let name = format!("{}: {}", case.path(), module.name);
             match object(module) {
                 Ok(object) if is_for_amd(&object) => made += 1,
@@ -142,7 +149,7 @@ fn refusal() -> Outcome {
     let error = refused.expect_err("there is no such row").to_string();
     expect![[r#"
         kernel `reduced` cannot be compiled for gfx90a:
-          tests/amdgpu.rs:135:25: in `reduced`: there is no `warp.reduce_add` of `u32` on AMD's GPUs; its row needs a cell for them"#]].assert_eq(&error);
+          tests/amdgpu.rs:143:25: in `reduced`: there is no `warp.reduce_add` of `u32` on AMD's GPUs; its row needs a cell for them"#]].assert_eq(&error);
     Ok(())
 }
 
