@@ -2,13 +2,13 @@
 //! blocks that can be ("Occupancy Calculator").
 
 use std::ffi::{c_int, c_void};
-use std::ptr;
 
 use kiln_ir::abi::LaunchArgs;
 use smallvec::SmallVec;
 
 use super::context::CudaContext;
 use super::error::DriverError;
+use super::launch::Passed;
 use super::module::CudaFunction;
 use super::stream::StreamHandle;
 
@@ -29,36 +29,14 @@ impl CudaContext {
         stream: StreamHandle,
         args: &mut LaunchArgs<'_>,
     ) -> Result<(), DriverError> {
-        if !ptr::eq(self, &raw const **function.context()) {
-            return Err(DriverError::ForeignHandle { what: "kernel" });
-        }
-        let table = self.enter()?;
         let slots = &args.layout().slots;
         let start: *mut c_void = args.bytes_mut().as_mut_ptr().cast();
         let pointer = |offset: u32| start.wrapping_byte_add(offset as usize);
         let mut pointers: SmallVec<[*mut c_void; 32]> =
             slots.iter().map(|slot| pointer(slot.offset)).collect();
-        // SAFETY: the context is current and the function loaded; there is a pointer for each parameter, which the
-        // driver copies; the stream is the caller's promise.
-        let code = unsafe {
-            (table.cuLaunchCooperativeKernel)(
-                function.handle,
-                grid[0],
-                grid[1],
-                grid[2],
-                block[0],
-                block[1],
-                block[2],
-                shared_bytes,
-                stream.0,
-                pointers.as_mut_ptr(),
-            )
-        };
-        if code == 0 {
-            self.recent.note(function.number);
-            return Ok(());
-        }
-        Err(function.launch_error(code, grid, block, shared_bytes))
+        let passed = Passed::Together(pointers.as_mut_ptr());
+        // SAFETY: the caller's promise; the driver copies what the pointers are to before it returns.
+        unsafe { self.launch_passed(function, grid, block, shared_bytes, stream, passed) }
     }
 }
 

@@ -25,11 +25,13 @@ const MOST_POINTERS: usize = 32;
 
 /// What is passed to a kernel, as the driver takes it.
 #[derive(Copy, Clone)]
-enum Passed {
+pub(super) enum Passed {
     /// A pointer for each parameter.
     Pointers(*mut *mut c_void),
     /// Pairs of a name and a value, up to the name of the end.
     Named(*mut *mut c_void),
+    /// A pointer for each parameter, to blocks that are all there at the same time.
+    Together(*mut *mut c_void),
 }
 
 impl CudaContext {
@@ -113,7 +115,7 @@ impl CudaContext {
     /// # Safety
     /// As [`CudaContext::launch`].
     #[inline]
-    unsafe fn launch_passed(
+    pub(super) unsafe fn launch_passed(
         &self,
         function: &CudaFunction,
         grid: [u32; 3],
@@ -126,26 +128,23 @@ impl CudaContext {
             return Err(DriverError::ForeignHandle { what: "kernel" });
         }
         let table = self.enter()?;
-        let (pointers, named) = match passed {
-            Passed::Pointers(pointers) => (pointers, ptr::null_mut()),
-            Passed::Named(named) => (ptr::null_mut(), named),
-        };
+        let ([gx, gy, gz], [bx, by, bz], shared) = (grid, block, shared_bytes);
+        let (handle, stream, none) = (function.handle, stream.0, ptr::null_mut());
+        let launch = table.cuLaunchKernel;
         // SAFETY: the context is current and the function loaded; parameters and stream are the
         // caller's promise.
         let code = unsafe {
-            (table.cuLaunchKernel)(
-                function.handle,
-                grid[0],
-                grid[1],
-                grid[2],
-                block[0],
-                block[1],
-                block[2],
-                shared_bytes,
-                stream.0,
-                pointers,
-                named,
-            )
+            match passed {
+                Passed::Pointers(pointers) => launch(
+                    handle, gx, gy, gz, bx, by, bz, shared, stream, pointers, none,
+                ),
+                Passed::Named(named) => {
+                    launch(handle, gx, gy, gz, bx, by, bz, shared, stream, none, named)
+                }
+                Passed::Together(pointers) => (table.cuLaunchCooperativeKernel)(
+                    handle, gx, gy, gz, bx, by, bz, shared, stream, pointers,
+                ),
+            }
         };
         if code == 0 {
             self.recent.note(function.number);
