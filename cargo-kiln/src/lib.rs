@@ -206,15 +206,14 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Builds the programs of the current folder's package for release, and makes the folder. Gives what is in it.
+    /// Builds the programs of a folder's package for release, and makes the folder. Gives what is in it.
     ///
     /// # Errors
     /// What cargo says; a folder that is not empty; files that cannot be written.
-    pub fn make(&self) -> Result<Vec<String>> {
-        let here = Path::new(".");
+    pub fn make(&self, package: &Path) -> Result<Vec<String>> {
         let library = match self.no_llvm {
             true => None,
-            false => Some(toolchain_llvm(here)?),
+            false => Some(toolchain_llvm(package)?),
         };
         fs::create_dir_all(&self.out).map_err(at(&self.out))?;
         if fs::read_dir(&self.out)
@@ -232,7 +231,7 @@ impl Bundle {
             "--message-format",
             "json-render-diagnostics",
         ]);
-        let programs = built(&output(cargo.args(&self.build))?)?;
+        let programs = built(&output(cargo.args(&self.build).current_dir(package))?)?;
         if programs.is_empty() {
             return Err(Error::NoProgram);
         }
@@ -316,30 +315,21 @@ mod tests {
         write("package/src/main.rs", "fn main() { println!(\"here\") }\n");
         write("k/one.kiln", "kernel");
         write("k/one.lock", "");
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command
-            .args(["build", "--release", "--quiet"])
-            .current_dir(&package);
-        command.args([
-            "--message-format",
-            "json-render-diagnostics",
-            "--target-dir",
-        ]);
-        let messages = output(command.arg(folder.join("target"))).expect("it is built");
-        let programs = built(&messages).expect("they are messages");
-        let out = folder.join("out");
-        fs::create_dir(&out).expect("a temporary folder");
-        copy_stripped(&programs[0].path, &out.join("small")).expect("it is copied");
-        copy_folder(&folder.join("k"), &out.join("kernels")).expect("it is copied");
-        let said = output(&mut Command::new(out.join("small"))).expect("it runs");
-        assert_eq!(said, "here\n");
-        assert!(out.join("kernels/one.kiln").exists() && !out.join("kernels/one.lock").exists());
+        let target = folder.join("target");
         let bundle = Bundle {
-            out,
+            out: folder.join("out"),
+            build: vec!["--target-dir".into(), target.into()],
+            kernels: Some(folder.join("k")),
             no_llvm: true,
-            ..Bundle::default()
         };
-        assert!(matches!(bundle.make(), Err(Error::NotEmpty { .. })));
+        let names = bundle.make(&package).expect("it is built");
+        assert_eq!(names, ["small", "kernels"]);
+        let said = output(&mut Command::new(bundle.out.join("small"))).expect("it runs");
+        assert_eq!(said, "here\n");
+        let kernels = bundle.out.join("kernels");
+        assert!(kernels.join("one.kiln").exists() && !kernels.join("one.lock").exists());
+        let again = bundle.make(&package);
+        assert!(matches!(again, Err(Error::NotEmpty { .. })), "{again:?}");
         fs::remove_dir_all(&folder).expect("it is there");
     }
 }

@@ -1,5 +1,6 @@
 //! `cargo kiln bundle`: a program with Kiln's kernels as a folder that runs where there is no Rust.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use kiln_bundle::Bundle;
@@ -13,7 +14,7 @@ fn main() -> ExitCode {
         // Its message says what there is.
         None => Bundle::asked([]),
     };
-    let made = bundle.and_then(|bundle| Ok((bundle.make()?, bundle.out)));
+    let made = bundle.and_then(|bundle| Ok((bundle.make(Path::new("."))?, bundle.out)));
     match made {
         Ok((names, out)) => {
             println!("{}: {}", out.display(), names.join(", "));
