@@ -11,6 +11,7 @@
 
 mod dialect;
 mod known;
+mod separate_loads;
 
 use std::sync::{Arc, OnceLock};
 
@@ -207,6 +208,7 @@ impl BackEnd for AmdgpuBackEnd {
 
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
         kernel.prepare_emission()?;
+        separate_loads::keep(kernel.job.context, &kernel.module);
         let object = kernel
             .machine
             .emit_object(kernel.job.session, &kernel.module)?;
