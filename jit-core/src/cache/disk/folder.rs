@@ -33,14 +33,24 @@ const ENTRY: &str = "kiln";
 const TEMPORARY: &str = "tmp";
 pub(super) const LOCK: &str = "lock";
 
-/// A folder that is this user's alone.
+/// What a folder is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// This user's processes keep code there, and nobody else reads it.
+    Keep,
+    /// Code is put there that goes along with a program: whoever runs that reads it, and all of it stays.
+    Ship,
+    /// It came with the program, and nothing is changed there.
+    Shipped,
+}
+
+/// A folder of code.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
     /// Whose files are read, beside the administrator's.
     owners: [u32; 2],
-    /// Whether the folder came with the program, and nothing is changed there.
-    is_shipped: bool,
+    purpose: Purpose,
     /// The most bytes of all entries.
     max_bytes: u64,
     /// What this process has written since the folder was looked through.
@@ -51,17 +61,29 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder, which is made if it is not there.
+    /// Opens a folder that is this user's alone, which is made if it is not there.
     ///
     /// # Errors
     /// Why it is not used.
     pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Folder, String> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        let made = builder.create(path);
-        made.map_err(|error| format!("`{}` cannot be made: {error}", path.display()))?;
+        made(path, 0o700)?;
         let owner = user(path);
         Folder::of(path, [owner; 2], max_bytes)
+    }
+
+    /// Opens a folder that is to go along with a program, which is made if it is not there: who installs the program is
+    /// not who runs it, so that all may read it.
+    ///
+    /// # Errors
+    /// Why it is not used.
+    pub(super) fn open_to_ship(path: &Path) -> Result<Folder, String> {
+        made(path, 0o755)?;
+        let owner = user(path);
+        let folder = Folder::of(path, [owner; 2], u64::MAX)?;
+        Ok(Folder {
+            purpose: Purpose::Ship,
+            ..folder
+        })
     }
 
     /// Opens a folder that came with the program, which is only read. Beside this user's and the administrator's
@@ -74,7 +96,7 @@ impl Folder {
         let program = program.ok().map(|program| program.uid());
         let folder = Folder::of(path, [user(path), program], u64::MAX)?;
         Ok(Folder {
-            is_shipped: true,
+            purpose: Purpose::Shipped,
             ..folder
         })
     }
@@ -98,7 +120,7 @@ impl Folder {
         let folder = Folder {
             path,
             owners: [first, second],
-            is_shipped: false,
+            purpose: Purpose::Keep,
             max_bytes,
             written: AtomicU64::new(0),
             #[cfg(test)]
@@ -155,7 +177,7 @@ impl Folder {
             let file = File::open(&path)?;
             let mut bytes = Vec::with_capacity(metadata.len() as usize);
             (&file).take(MAX_FILE).read_to_end(&mut bytes)?;
-            if !self.is_shipped {
+            if self.purpose != Purpose::Shipped {
                 touch(&file, &metadata);
             }
             Ok(bytes)
@@ -197,6 +219,14 @@ impl Folder {
         Ok(())
     }
 
+    /// Files that this user writes, and those may read whom the folder is for.
+    fn writable<'o>(&self, options: &'o mut OpenOptions) -> &'o mut OpenOptions {
+        match self.purpose {
+            Purpose::Ship => options.write(true).mode(0o644),
+            Purpose::Keep | Purpose::Shipped => private(options),
+        }
+    }
+
     /// A file that nobody else has.
     fn temporary(&self, name: &str) -> io::Result<(PathBuf, File)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -204,7 +234,10 @@ impl Folder {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let unique = format!("{name}-{}-{number}", process::id());
             let path = self.file(&unique, TEMPORARY);
-            match private(OpenOptions::new().create_new(true)).open(&path) {
+            match self
+                .writable(OpenOptions::new().create_new(true))
+                .open(&path)
+            {
                 Ok(file) => return Ok((path, file)),
                 // A process of this number left it behind.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -273,6 +306,12 @@ impl Folder {
     }
 }
 
+/// Makes a folder with these permissions, and those it lies in, where there is none.
+fn made(path: &Path, mode: u32) -> Result<(), String> {
+    let made = DirBuilder::new().recursive(true).mode(mode).create(path);
+    made.map_err(|error| format!("`{}` cannot be made: {error}", path.display()))
+}
+
 /// Files that only this user reads and writes.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.write(true).mode(0o600)
@@ -334,6 +373,22 @@ mod tests {
         assert_eq!(mode(folder.path()), 0o700);
         assert_eq!(mode(&folder.file("a", ENTRY)), 0o600);
         assert_eq!(files(&folder, TEMPORARY), 0);
+    }
+
+    #[test]
+    fn all_may_read_what_is_to_ship() {
+        let place = TestFolder::new();
+        let folder = Folder::open_to_ship(&place.0).expect("it is made");
+        folder.write("a", b"one").expect("there is room");
+        for (path, all) in [(folder.path(), 0o755), (&*folder.file("a", ENTRY), 0o644)] {
+            let mode = fs::metadata(path).expect("it is there").mode() & 0o777;
+            // The user may have it otherwise, by umask, of which the place beside it tells.
+            let beside = place.0.with_extension("beside");
+            fs::create_dir(&beside).expect("it is ours");
+            let may = fs::metadata(&beside).expect("it is there").mode();
+            fs::remove_dir(beside).expect("it is ours");
+            assert_eq!(mode, all & may, "{}", path.display());
+        }
     }
 
     #[test]

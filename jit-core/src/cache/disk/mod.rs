@@ -217,12 +217,12 @@ impl Disk {
     /// The folder, if it can be used.
     fn folder(&self) -> Option<&Folder> {
         let path = self.place.as_ref().ok()?;
-        let open = || match Folder::open(path, MAX_BYTES) {
-            Ok(folder) => Some(folder),
-            Err(why) => {
-                self.refuse(why);
-                None
-            }
+        let open = || {
+            let folder = match self.ships {
+                true => Folder::open_to_ship(path),
+                false => Folder::open(path, MAX_BYTES),
+            };
+            folder.map_err(|why| self.refuse(why)).ok()
         };
         self.folder.get_or_init(open).as_ref()
     }

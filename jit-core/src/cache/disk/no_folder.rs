@@ -18,6 +18,12 @@ impl Folder {
 
     /// # Errors
     /// Always.
+    pub(super) fn open_to_ship(path: &Path) -> Result<Folder, String> {
+        Folder::open(path, 0)
+    }
+
+    /// # Errors
+    /// Always.
     pub(super) fn open_shipped(path: &Path) -> Result<Folder, String> {
         Folder::open(path, 0)
     }
