@@ -14,7 +14,7 @@ use kiln::prelude::*;
 use libtest_mimic::Trial;
 use suite::{Case, Outcome, WAIT_FOR_EARLIER_BLOCKS};
 
-use crate::{each_case, seed, test};
+use crate::{each_case, in_turns, seed, test};
 
 /// The tests.
 pub fn tests() -> Vec<Trial> {
@@ -22,6 +22,8 @@ pub fn tests() -> Vec<Trial> {
         each_case(name, move |case| run(case, &options).map(drop))
     };
     let mut tests: Vec<Trial> = devices().into_iter().flat_map(on).collect();
+    let others = others().into_iter().enumerate();
+    tests.extend(others.flat_map(|(turn, other)| in_turns(turn, on(other))));
     tests.extend([
         test("modules_are_held_against_their_texts", texts_are_seen),
         test(
@@ -32,17 +34,30 @@ pub fn tests() -> Vec<Trial> {
     tests
 }
 
-/// The devices, each with a name for its tests.
-fn devices() -> Vec<(&'static str, CpuOptions)> {
-    let plain = CpuOptions::default;
-    let shuffled = || plain().block_order(BlockOrder::Shuffled(seed("KILN_BLOCK_ORDER")));
+/// A device's options, with a name for its tests.
+type Named = (&'static str, CpuOptions);
+
+fn shuffled() -> CpuOptions {
+    CpuOptions::default().block_order(BlockOrder::Shuffled(seed("KILN_BLOCK_ORDER")))
+}
+
+/// The devices that every case runs on.
+fn devices() -> [Named; 3] {
+    [
+        ("interpreted", CpuOptions::default().interpret(true)),
+        ("interpreted_in_any_order", shuffled().interpret(true)),
+        ("compiled", CpuOptions::default()),
+    ]
+}
+
+/// Those that take turns.
+fn others() -> Vec<Named> {
     let lanes = |lanes| shuffled().lanes(lanes);
-    let coroutines = |lanes| plain().lanes(lanes).barriers(Barriers::Coroutines);
-    let interpreted = |options: CpuOptions| options.interpret(true);
+    let coroutines = |lanes| {
+        let plain = CpuOptions::default();
+        plain.lanes(lanes).barriers(Barriers::Coroutines)
+    };
     let mut devices = vec![
-        ("interpreted", interpreted(plain())),
-        ("interpreted_in_any_order", interpreted(shuffled())),
-        ("compiled", plain()),
         ("compiled_for_1_lane", lanes(1)),
         ("compiled_for_8_lanes", lanes(8)),
         ("compiled_for_16_lanes", lanes(16)),
@@ -53,7 +68,7 @@ fn devices() -> Vec<(&'static str, CpuOptions)> {
     ];
     // What is chosen for the long rows that most cases have is what `compiled` runs.
     let chosen = (4 * CpuFeatures::host().lanes()).min(64);
-    devices.retain(|(name, options)| *name == "compiled" || options.lanes != Some(chosen));
+    devices.retain(|(_, options)| options.lanes != Some(chosen));
     devices
 }
 

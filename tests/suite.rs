@@ -4,6 +4,9 @@
 //! A test is named by the device, the chapter and the case, so a filter takes any of them:
 //! `cargo xtask test compiled_for_8_lanes`, `cargo xtask test warp::`, `cargo xtask test saxpy`. It has a
 //! device of its own, as an error is told to whoever waits for the device next.
+//!
+//! Ways to compile for the CPU that differ in little take turns: each case runs in a third of them, and the others are
+//! ignored tests. `--include-ignored` runs them all, and a filter whatever it names.
 
 mod amdgpu;
 mod assemble;
@@ -19,7 +22,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use suite::{Case, Outcome};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.include_ignored |= arguments.filter.is_some() && !arguments.ignored;
     let chapters = [
         cpu::tests(),
         checked::tests(),
@@ -45,6 +49,16 @@ fn each_case(device: &str, run: impl Fn(&Case) -> Outcome + Clone + Send + 'stat
         test(format!("{device}::{}", case.path()), move || run(&case))
     };
     cases.map(on_device).collect()
+}
+
+/// How many cases one in which a device runs is among.
+const TURNS: usize = 3;
+
+/// Tests of which each is ignored but in its turn: with every device one case in [`TURNS`] runs, and of a case's
+/// devices as many.
+fn in_turns(device: usize, tests: Vec<Trial>) -> impl Iterator<Item = Trial> {
+    let numbered = tests.into_iter().enumerate();
+    numbered.map(move |(case, test)| test.with_ignored_flag((case + device) % TURNS != 0))
 }
 
 /// A seed that the environment may set.

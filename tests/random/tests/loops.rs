@@ -16,7 +16,7 @@ use kiln_random::{Arg, Case, InterpreterRunner, OnHostRunner, Runner, hooked, ho
 use case::case;
 
 /// How many kernels are compared.
-const KERNELS: u64 = 1500;
+const KERNELS: u64 = 1000;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     let given = std::env::var(name).ok().and_then(|text| text.parse().ok());

@@ -16,7 +16,7 @@ use kiln_random::{Budget, Campaign, OnHostRunner, Talk};
 use planted::Planted;
 
 /// How many kernels are compared.
-const KERNELS: u64 = 2500;
+const KERNELS: u64 = 1600;
 
 /// How many kernels find a planted promise.
 const PLANTED: u64 = 2000;
