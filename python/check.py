@@ -8,6 +8,7 @@ With names, these have to be here.
 import importlib
 import sys
 
+import kiln_tensors
 from kiln_tensors import Kiln
 
 
@@ -81,7 +82,19 @@ def refused(call, word):
     raise AssertionError(f"it was taken: {word}")
 
 
+def of_another_version(path):
+    kiln_tensors.FACE += 1
+    try:
+        Kiln(path)
+    except ImportError:
+        return
+    finally:
+        kiln_tensors.FACE -= 1
+    raise AssertionError("a library of another version was taken")
+
+
 def main(path, *wanted):
+    of_another_version(path)
     kiln = Kiln(path)
     for name, check in [("numpy", of_numpy), ("torch", of_torch), ("cupy", of_cupy), ("jax", of_jax)]:
         try:

@@ -11,6 +11,9 @@ A tensor is anything with `__dlpack__` and `__dlpack_device__`: `from_dlpack` of
 import ctypes
 from ctypes import POINTER, byref, c_bool, c_char_p, c_float, c_int32, c_int64, c_void_p, py_object
 
+# Counted up by whoever changes what a function of the library takes or gives: the other end would read what is not there.
+FACE = 2
+
 NAMES = {True: (b"dltensor_versioned", b"used_dltensor_versioned"), False: (b"dltensor", b"used_dltensor")}
 
 _python = ctypes.pythonapi
@@ -58,6 +61,9 @@ class Kiln:
 
     def __init__(self, path):
         library = ctypes.CDLL(path)
+        face = library.kiln_face() if hasattr(library, "kiln_face") else None
+        if face != FACE:
+            raise ImportError(f"{path} and {__file__} are of different versions ({face} and {FACE}): build the library anew")
         library.kiln_stream.argtypes = [c_int32, c_int32, POINTER(c_int64)]
         library.kiln_axpy.argtypes = [c_int32, c_int32, c_float, _Given, _Given, POINTER(c_void_p)]
         library.kiln_scale.argtypes = [c_int32, c_int32, c_float, _Given]

@@ -97,6 +97,12 @@ fn told(run: impl FnOnce() -> Result<()>) -> Text {
     }
 }
 
+/// Which version of these functions a library has: `FACE` in `kiln_tensors.py`, which says no to another.
+#[unsafe(no_mangle)]
+pub extern "C" fn kiln_face() -> u32 {
+    2
+}
+
 /// The number that a tensor's `__dlpack__` is given as `stream`; -2 where there is none.
 ///
 /// # Safety
