@@ -126,6 +126,25 @@ fn what_cannot_be_recorded() -> kiln::Result<()> {
             "kernel `scale`: a cooperative launch has 2 blocks, which have to be there at the same time, and this machine's CPU holds 1 of 4 threads and 0 bytes of dynamic shared memory (1 on each of 1 multiprocessors); launch at most 1, and loop over the grid in the kernel"
         ],
     );
+    // What a `Jit` has prepared has the hooks and the globals of that.
+    let unlike = Jit::on(jit.device().clone());
+    let theirs = unlike.compile(&scale, args!(&other, 2.0f32, &mut y))?;
+    refused(
+        recorded(&jit, |g, x, mut y| {
+            theirs.record(g, (1, 4), args!(&x, 2.0f32, &mut y))
+        }),
+        expect![
+            "kernel `scale` was prepared by another `Jit` than the graph's; prepare it with the `Jit` that records"
+        ],
+    );
+    refused(
+        recorded(&jit, |g, x, mut y| {
+            ready.record(g, (1, 4), args!(&x, 2.0f64, &mut y))
+        }),
+        expect![
+            "kernel `scale` was prepared for other argument types (&[f32], f32, &mut [f32]) than it is launched with (&[f32], f64, &mut [f32]); call `compile` again for these"
+        ],
+    );
     let elsewhere = Jit::on(Device::cpu()).zeros::<f32>(4)?;
     let foreign = jit.graph((&elsewhere,), |_, _| Ok(()));
     refused(
@@ -172,6 +191,98 @@ fn copies_and_fills_that_cannot_be() -> kiln::Result<()> {
     let ones = jit.upload(&[1.0f32; 4])?;
     graph.replay(args!(&ones, &mut y))?;
     assert_eq!((y.to_vec()?, small.to_vec()?), (vec![1.0; 4], vec![0.0; 2]));
+    Ok(())
+}
+
+/// What expressions over slots are refused for, and launches that are given a buffer twice, of which rustc knows nothing.
+#[test]
+fn slots_that_are_read_and_written() -> kiln::Result<()> {
+    let jit = jit();
+    let arrays = Arrays::new(&jit);
+    refused(
+        recorded(&jit, |g, _, mut y| {
+            let read = y.as_slot();
+            scale.record(g, (1, 4), &read, 2.0, &mut y)
+        }),
+        expect![
+            "kernel `scale`: argument 3 is a slot of the same buffer as argument 1, and one of them is written; pass one of them, or a buffer that `keep` has given a copy"
+        ],
+    );
+    refused(
+        recorded(&jit, |g, x, mut y| {
+            x.into_expr().record_sum(g, &mut y)?;
+            Ok(y.into_expr().record_sum(g, &mut y)?)
+        }),
+        expect![
+            "the result goes to a buffer that the expression reads, and not element by element: record it to another, as of `keep`, and copy it from there"
+        ],
+    );
+    refused(
+        recorded(&jit, |g, _, y| {
+            let mut one = g.keep(jit.zeros::<f32>(1)?);
+            Ok((y.into_expr() * &one).record(g, &mut one)?)
+        }),
+        expect![
+            "the result goes to a buffer that the expression reads, and not element by element: record it to another, as of `keep`, and copy it from there"
+        ],
+    );
+    let table = arrays.matrix(vec![1.0f32; 8], 2, 4)?;
+    refused(
+        recorded(&jit, |g, _, y| {
+            let mut rows = g.keep(jit.zeros::<f32>(8)?);
+            (y.into_expr() * &table).record(g, &mut rows)?;
+            let mut row = g.keep(jit.zeros::<f32>(4)?);
+            Ok((row.into_expr() * &table).record(g, &mut row)?)
+        }),
+        expect![
+            "the result goes to a buffer that the expression reads, and not element by element: record it to another, as of `keep`, and copy it from there"
+        ],
+    );
+    refused(
+        recorded(&jit, |_, x, _| {
+            Ok((x.into_expr() + 1.0).eval().map(drop)?)
+        }),
+        expect![
+            "an expression over slots of a graph is computed by replays: `record` it in the closure of `Jit::graph`"
+        ],
+    );
+    refused(
+        recorded(&jit, |_, x, _| Ok((&table + &x).sum().map(drop)?)),
+        expect![
+            "an expression over slots of a graph is computed by replays: `record` it in the closure of `Jit::graph`"
+        ],
+    );
+    let far = Jit::on(Device::cpu());
+    refused(
+        recorded(&jit, |g, x, mut y| {
+            let theirs = g.keep(far.zeros::<f32>(4)?);
+            g.copy(&theirs, &mut y)?;
+            g.copy(&x, &mut y)
+        }),
+        expect![
+            "a copy is given a buffer of CPU device  that the graph keeps, and the graph is of CPU device ; copy it with `to_vec` and `upload` before"
+        ],
+    );
+    refused(
+        arrays
+            .adopt(far.zeros::<f32>(4)?, kiln::array::Shape::Vector(4))
+            .map_err(Into::into),
+        expect![
+            "the buffer lies on CPU device , and the arrays are of CPU device ; copy it with `to_vec`"
+        ],
+    );
+    let (x, mut y) = (jit.zeros::<f32>(4)?, jit.zeros::<f32>(4)?);
+    let mut graph = jit.graph((&x, &mut y), |g, (x, mut y)| {
+        Ok((x.into_expr() + 1.0).record(g, &mut y)?)
+    })?;
+    refused(
+        graph.replay(args!(&jit.zeros::<f32>(3)?, &mut y)),
+        expect![
+            "argument 1 of the replay has 3 elements, and what was recorded is for 4; give it as many, or record the graph anew"
+        ],
+    );
+    graph.replay(args!(&x, &mut y))?;
+    assert_eq!(y.to_vec()?, [1.0; 4]);
     Ok(())
 }
 

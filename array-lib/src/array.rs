@@ -126,10 +126,46 @@ impl Arrays {
             });
         }
         let buffer = self.jit().upload(values)?;
-        Ok(self.adopt(buffer, shape))
+        Ok(self.of(buffer, shape))
     }
 
-    pub(crate) fn adopt<T: Element>(&self, buffer: Buffer<T>, shape: Shape) -> Array<T> {
+    /// An array of a buffer, whose elements are not copied: what kernels and graphs have written.
+    ///
+    /// ```
+    /// use kiln::array::Shape;
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let arrays = Arrays::new(&jit);
+    /// let written = jit.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let m = arrays.adopt(written, Shape::Matrix { rows: 2, columns: 2 })?;
+    /// let row = arrays.vector(vec![10.0, 20.0])?;
+    /// let sum = (&m + &row).eval()?;
+    /// let mut read = [0.0; 2];
+    /// sum.buffer().read_into(2, &mut read)?; // and as an argument: `args!(sum.buffer())`
+    /// assert_eq!(read, [13.0, 24.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A buffer of another number of elements, or of another device.
+    pub fn adopt<T: Element>(&self, buffer: Buffer<T>, shape: Shape) -> Result<Array<T>> {
+        let (owner, device) = (buffer.device_id(), self.jit().device().info().id);
+        if owner != device {
+            return Err(ArrayError::Foreign { owner, device });
+        }
+        match buffer.len() == shape.len() {
+            true => Ok(self.of(buffer, shape)),
+            false => Err(ArrayError::Count {
+                values: buffer.len(),
+                shape,
+            }),
+        }
+    }
+
+    pub(crate) fn of<T: Element>(&self, buffer: Buffer<T>, shape: Shape) -> Array<T> {
         Array {
             arrays: self.clone(),
             buffer: Arc::new(buffer),
@@ -180,6 +216,11 @@ impl<T: Element> Array<T> {
     /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
         self.shape.is_empty()
+    }
+
+    /// The buffer of the elements, row by row, which kernels and replays of graphs take as `array.buffer()`.
+    pub fn buffer(&self) -> &Buffer<T> {
+        &self.buffer
     }
 
     /// The elements, row by row.

@@ -4,21 +4,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kiln_device_stdlib::index::Index;
-use kiln_jit_core::args::{Arg, IntoArg};
+use kiln_jit_core::args::{Arg, IntoArg, SlotId};
 use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::inspect::Inspection;
+use kiln_jit_core::jit::Recording;
 use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::runtime::Buffer;
 
 use crate::expr::Node;
 use crate::function::{ElementFn, NodeFn};
-use crate::input::Input;
+use crate::input::{Identity, Input};
 use crate::signature::Signature;
 use crate::{Array, ArrayError, Arrays, Element, Expr, IntoExpr, Result, Shape};
 
 /// Threads of a block.
-const BLOCK: u32 = 256;
+pub(crate) const BLOCK: u32 = 256;
 
 /// How an array of the expression is read for element `i` of the result.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -44,8 +45,8 @@ impl<'e> Inputs<'e> {
     fn enter(&mut self, input: &'e Arc<dyn Input>, access: Access) -> usize {
         let same = |(known, a): &(&Arc<dyn Input>, Access)| {
             *a == access
-                && known.address().is_some()
-                && known.address() == input.address()
+                && known.identity().is_some()
+                && known.identity() == input.identity()
                 && known.element() == input.element()
         };
         self.list.iter().position(same).unwrap_or_else(|| {
@@ -135,31 +136,85 @@ pub(crate) struct Fused<'e> {
     node: &'e Node,
     /// The shape of the expression.
     pub(crate) shape: Shape,
-    /// Where the expression is computed.
-    pub(crate) arrays: &'e Arrays,
+    arrays: Option<&'e Arrays>,
     inputs: Inputs<'e>,
+    /// The buffer that the result goes to, where the expression may read it.
+    in_place: Option<SlotId>,
 }
 
 impl<'e> Fused<'e> {
     /// Enters the inputs of an expression, and adds what it computes to the signature of a kernel.
     pub(crate) fn new<T: Element>(expr: &'e Expr<T>, signature: &mut Signature) -> Result<Self> {
         let shape = expr.shape?;
-        let arrays = expr.arrays.as_ref().ok_or(ArrayError::NoArray)?;
         let mut inputs = Inputs::default();
         sign(&expr.node, shape, &mut inputs, signature);
+        if inputs
+            .list
+            .iter()
+            .all(|(_, access)| *access == Access::Scalar)
+        {
+            return Err(ArrayError::NoArray);
+        }
         Ok(Fused {
             node: &expr.node,
             shape,
-            arrays,
+            arrays: expr.arrays.as_ref(),
             inputs,
+            in_place: None,
         })
     }
 
-    /// Declares the parameters that [`Fused::args`] are for.
-    pub(crate) fn declare<'k>(&self, k: &'k KernelBuilder) -> Elements<'_, 'e, 'k> {
+    /// [`Fused::new`] for a graph, where the result goes to this buffer.
+    pub(crate) fn recorded<T: Element>(
+        expr: &'e Expr<T>,
+        to: Option<SlotId>,
+        signature: &mut Signature,
+    ) -> Result<Self> {
+        let fused = Fused::new(expr, signature)?;
+        let in_place = to.filter(|to| fused.reads(*to));
+        let list = fused.inputs.list.iter();
+        let mut own = list.filter(|(input, _)| is_slot(&***input, in_place));
+        match own.all(|(_, access)| *access == Access::Linear) {
+            true => Ok(Fused { in_place, ..fused }),
+            false => Err(ArrayError::InPlace),
+        }
+    }
+
+    /// Where the expression is computed, if that is said: it is by an array.
+    pub(crate) fn arrays(&self) -> Result<&'e Arrays> {
+        let slot = |(input, _): &(&Arc<dyn Input>, Access)| {
+            matches!(input.identity(), Some(Identity::Slot(_)))
+        };
+        match self.arrays {
+            _ if self.inputs.list.iter().any(slot) => Err(ArrayError::Slots),
+            Some(arrays) => Ok(arrays),
+            None => Err(ArrayError::NoArray),
+        }
+    }
+
+    /// Whether the expression reads what a slot stands for.
+    pub(crate) fn reads(&self, slot: SlotId) -> bool {
+        let mut inputs = self.inputs.list.iter();
+        inputs.any(|(input, _)| is_slot(&***input, Some(slot)))
+    }
+
+    /// The inputs as a graph passes them, which keeps what they need.
+    pub(crate) fn held(&self, graph: &mut Recording) -> Result<Vec<Arc<dyn Input>>> {
+        let list = self.inputs.list.iter().map(|(input, _)| *input);
+        let passed = list.filter(|input| !is_slot(&***input, self.in_place));
+        let held = passed.map(|input| Ok(input.hold(graph)?.unwrap_or_else(|| input.clone())));
+        held.collect()
+    }
+
+    /// Declares the parameters that [`Fused::args`] are for; `out` is that of the result, which is read where it is an
+    /// input, too.
+    pub(crate) fn declare<'k>(&self, k: &'k KernelBuilder, out: Val<'k>) -> Elements<'_, 'e, 'k> {
         let columns = k.param("columns", k.ty::<u32>());
         let list = self.inputs.list.iter().enumerate();
-        let params = list.map(|(n, (input, _))| input.declare(k, &format!("in{n}")));
+        let params = list.map(|(n, (input, _))| match is_slot(&***input, self.in_place) {
+            true => out,
+            false => input.declare(k, &format!("in{n}")),
+        });
         Elements {
             fused: self,
             columns,
@@ -169,9 +224,13 @@ impl<'e> Fused<'e> {
 
     /// The arguments of the kernel for the expression.
     pub(crate) fn args(&self) -> impl Iterator<Item = Arg<'_>> {
-        let columns = (self.shape.columns() as u32).into_arg();
         let inputs = self.inputs.list.iter().map(|(input, _)| input.arg());
-        std::iter::once(columns).chain(inputs)
+        std::iter::once(self.first_arg()).chain(inputs)
+    }
+
+    /// The first of them, before the inputs.
+    pub(crate) fn first_arg<'a>(&self) -> Arg<'a> {
+        (self.shape.columns() as u32).into_arg()
     }
 }
 
@@ -208,10 +267,16 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 }
 
-fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
+/// Whether an input is what this slot stands for.
+fn is_slot(input: &dyn Input, slot: Option<SlotId>) -> bool {
+    slot.is_some_and(|slot| input.identity() == Some(Identity::Slot(slot)))
+}
+
+/// Describes the kernel that stores each element.
+pub(crate) fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
     Kernel::build("broadcast", |k: &KernelBuilder| {
         let out = k.slice_mut("out", k.ty::<T>());
-        let elements = fused.declare(k);
+        let elements = fused.declare(k, out);
         let i = k.global_id().x();
         k.if_(i.lt(out.len()), || out.at(i).set(elements.at(i)));
     })
@@ -225,10 +290,11 @@ impl<T: Element> Expr<T> {
     ) -> Result<(R, Array<T>)> {
         let mut signature = Signature::broadcast::<T>();
         let fused = Fused::new(self, &mut signature)?;
-        let kernel = fused.arrays.kernel(signature, || build::<T>(&fused))?;
-        let mut out = fused.arrays.jit().zeros::<T>(fused.shape.len())?;
+        let arrays = fused.arrays()?;
+        let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
+        let mut out = arrays.jit().zeros::<T>(fused.shape.len())?;
         let result = run(&fused, &kernel, &mut out)?;
-        Ok((result, fused.arrays.adopt(out, fused.shape)))
+        Ok((result, arrays.of(out, fused.shape)))
     }
 
     /// Computes the expression: one kernel, one launch.
@@ -246,8 +312,9 @@ impl<T: Element> Expr<T> {
                 .chain(fused.args())
                 .collect();
             let grid = grid_for(fused.shape.len(), BLOCK);
-            fused.arrays.jit().launch(kernel, grid, BLOCK, &args)?;
-            fused.arrays.count_launch();
+            let arrays = fused.arrays()?;
+            arrays.jit().launch(kernel, grid, BLOCK, &args)?;
+            arrays.count_launch();
             Ok(())
         })?;
         Ok(out)
@@ -275,7 +342,7 @@ impl<T: Element> Expr<T> {
             let args: Vec<Arg<'_>> = std::iter::once(out.into_arg())
                 .chain(fused.args())
                 .collect();
-            Ok(fused.arrays.jit().inspect(kernel, &args)?)
+            Ok(fused.arrays()?.jit().inspect(kernel, &args)?)
         })?;
         Ok(inspection)
     }

@@ -2,16 +2,29 @@
 
 use std::sync::Arc;
 
-use kiln_jit_core::args::{Arg, IntoArg};
+use kiln_jit_core::args::{Arg, IntoArg, SlotId};
 use kiln_jit_core::build::{KernelBuilder, Val};
+use kiln_jit_core::error::Error;
 use kiln_jit_core::ir::TypeDigest;
+use kiln_jit_core::jit::Recording;
 use kiln_jit_core::runtime::Buffer;
 use kiln_jit_core::value::KernelType;
+
+use crate::recorded::SlotInput;
 
 /// A type of array elements: whatever a kernel can hold.
 pub trait Element: KernelType {}
 
 impl<T: KernelType> Element for T {}
+
+/// What identifies an input.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// An array, by its address.
+    Array(u64),
+    /// What a slot of a graph stands for.
+    Slot(SlotId),
+}
 
 /// Something that is passed to the kernel of an expression.
 pub(crate) trait Input: Send + Sync {
@@ -20,9 +33,13 @@ pub(crate) trait Input: Send + Sync {
     /// The type of an element, as the IR has it.
     fn element(&self) -> TypeDigest;
     /// Identifies the input: the same array occurring twice is one parameter.
-    fn address(&self) -> Option<u64>;
+    fn identity(&self) -> Option<Identity>;
     /// Declares a parameter for it.
     fn declare<'k>(&self, k: &'k KernelBuilder, name: &str) -> Val<'k>;
+    /// Has a graph keep what it is passed as; what it is passed as there, if that is another.
+    fn hold(&self, _: &mut Recording) -> Result<Option<Arc<dyn Input>>, Error> {
+        Ok(None)
+    }
 }
 
 /// An array.
@@ -35,11 +52,14 @@ impl<T: Element> Input for ArrayInput<T> {
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
     }
-    fn address(&self) -> Option<u64> {
-        Some(self.0.address())
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::Array(self.0.address()))
     }
     fn declare<'k>(&self, k: &'k KernelBuilder, name: &str) -> Val<'k> {
         k.slice(name, k.ty::<T>())
+    }
+    fn hold(&self, graph: &mut Recording) -> Result<Option<Arc<dyn Input>>, Error> {
+        Ok(Some(Arc::new(SlotInput(graph.share(&self.0)))))
     }
 }
 
@@ -53,7 +73,7 @@ impl<T: Element> Input for ScalarInput<T> {
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
     }
-    fn address(&self) -> Option<u64> {
+    fn identity(&self) -> Option<Identity> {
         None
     }
     fn declare<'k>(&self, k: &'k KernelBuilder, name: &str) -> Val<'k> {

@@ -36,6 +36,7 @@ mod expr;
 mod function;
 mod input;
 mod ops;
+mod recorded;
 mod reduce;
 mod shape;
 mod signature;
@@ -47,6 +48,7 @@ pub use input::Element;
 pub use shape::{Shape, ShapeMismatch};
 
 use kiln_jit_core::error::{Error, LibraryError};
+use kiln_jit_core::runtime::DeviceId;
 
 /// What the code that `device!` writes refers to.
 #[doc(hidden)]
@@ -84,6 +86,37 @@ pub enum ArrayError {
     /// An expression of numbers alone.
     #[error("an expression needs at least one array to be computed; this one has only numbers")]
     NoArray,
+    /// An expression over slots that is to be computed at once.
+    #[error(
+        "an expression over slots of a graph is computed by replays: `record` it in the closure of \
+         `Jit::graph`"
+    )]
+    Slots,
+    /// A result that goes to a buffer which its expression reads at other places.
+    #[error(
+        "the result goes to a buffer that the expression reads, and not element by element: record it to \
+         another, as of `keep`, and copy it from there"
+    )]
+    InPlace,
+    /// A result that does not fill the buffer that it goes to.
+    #[error(
+        "the result of a {shape} expression cannot go to a buffer of {length} elements in a graph: record \
+         it to one of {}, or leave it out if there is none", shape.len()
+    )]
+    ResultLength {
+        /// The shape of the expression.
+        shape: Shape,
+        /// The length of the buffer.
+        length: usize,
+    },
+    /// A buffer of another device.
+    #[error("the buffer lies on {owner}, and the arrays are of {device}; copy it with `to_vec`")]
+    Foreign {
+        /// Where the buffer lies.
+        owner: DeviceId,
+        /// The device of the arrays.
+        device: DeviceId,
+    },
     /// Building, compiling or launching the kernel failed.
     #[error(transparent)]
     Kernel(#[from] Error),

@@ -19,18 +19,18 @@ use crate::signature::Signature;
 use crate::{Array, Element, Expr, IntoExpr, Result, Shape};
 
 /// Threads of a block; a power of two.
-const BLOCK: u32 = 256;
+pub(crate) const BLOCK: u32 = 256;
 
 /// The most blocks of the first launch.
-const MAX_BLOCKS: u32 = 1024;
+pub(crate) const MAX_BLOCKS: u32 = 1024;
 
 /// Describes the kernel; `op` folds two values, given the numbers that it captures.
-fn build<T: Element>(fused: &Fused<'_>, op: &Applied) -> Result<Kernel, Error> {
+pub(crate) fn build<T: Element>(fused: &Fused<'_>, op: &Applied) -> Result<Kernel, Error> {
     Kernel::build("reduce", |k: &KernelBuilder| {
         let t = k.ty::<T>();
         let out = k.slice_mut("out", t);
         let identity = k.param("identity", t);
-        let elements = fused.declare(k);
+        let elements = fused.declare(k, out);
         let captures: Vec<Val<'_>> = op
             .captures
             .iter()
@@ -93,17 +93,18 @@ impl<T: Element> Expr<T> {
     fn fold(&self, op: &Applied, identity: T, max_blocks: u32) -> Result<Array<T>> {
         let mut signature = Signature::reduction::<T>(op);
         let fused = Fused::new(self, &mut signature)?;
-        let kernel = fused.arrays.kernel(signature, || build::<T>(&fused, op))?;
+        let arrays = fused.arrays()?;
+        let kernel = arrays.kernel(signature, || build::<T>(&fused, op))?;
         let blocks = grid_for(fused.shape.len(), BLOCK).min(max_blocks);
-        let jit = fused.arrays.jit();
+        let jit = arrays.jit();
         let mut out = jit.zeros::<T>(blocks as usize)?;
         let mut args: Vec<Arg<'_>> = vec![(&mut out).into_arg(), identity.into_arg()];
         args.extend(fused.args());
         args.extend(op.captures.iter().map(|number| number.arg()));
         jit.launch(&kernel, blocks, BLOCK, &args)?;
-        fused.arrays.count_launch();
+        arrays.count_launch();
         drop(args);
-        Ok(fused.arrays.adopt(out, Shape::Vector(blocks as usize)))
+        Ok(arrays.of(out, Shape::Vector(blocks as usize)))
     }
 
     /// The sum of all elements; numbers. The order of additions is not specified.

@@ -437,15 +437,15 @@ fn refused_launches() {
     fake.fail("cuLaunchKernel", 1, 1);
     note(launch(&context, &saxpy, [1, 1, 1], [32, 1, 1], 0));
     expect![[r#"
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 0, 1], block [32, 1, 1], 0 bytes of dynamic shared memory. The grid is 0 in y: it must be at least 1
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 65536, 1], block [32, 1, 1], 0 bytes of dynamic shared memory. The grid is 65536 in y, and the device allows 65535: use a smaller one
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [1, 1, 65], 0 bytes of dynamic shared memory. The block is 65 in z, and the device allows 64: use a smaller one
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [64, 32, 1], 0 bytes of dynamic shared memory. The block has 2048 threads, and the device allows 1024: use a smaller block
-        launch of kernel `saxpy` refused: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701: too many resources requested); grid [1, 1, 1], block [1024, 1, 1], 0 bytes of dynamic shared memory. The block has 1024 threads, and this kernel allows 512, with 128 registers a thread of 65536 a block: use a smaller block, or compile with launch bounds
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [32, 1, 1], 60000 bytes of dynamic shared memory. The block needs 61024 bytes of shared memory, and more than 49152 must be allowed first: call `allow_dynamic_shared`
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [32, 1, 1], 300000 bytes of dynamic shared memory. The block needs 301024 bytes of shared memory (1024 static, 300000 dynamic), and the device allows 232448: use less
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [1, 1, 1], 240000 bytes of dynamic shared memory. The block needs 241024 bytes of shared memory (1024 static, 240000 dynamic), and the device allows 232448: use less
-        launch of kernel `saxpy` refused: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [32, 1, 1], 0 bytes of dynamic shared memory. No known limit is exceeded: check the parameters
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 0, 1], block [32, 1, 1], 0 bytes of dynamic shared memory. The grid is 0 in y: it must be at least 1
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 65536, 1], block [32, 1, 1], 0 bytes of dynamic shared memory. The grid is 65536 in y, and the device allows 65535: use a smaller one
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [1, 1, 65], 0 bytes of dynamic shared memory. The block is 65 in z, and the device allows 64: use a smaller one
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [64, 32, 1], 0 bytes of dynamic shared memory. The block has 2048 threads, and the device allows 1024: use a smaller block
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701: too many resources requested); grid [1, 1, 1], block [1024, 1, 1], 0 bytes of dynamic shared memory. The block has 1024 threads, and this kernel allows 512, with 128 registers a thread of 65536 a block: use a smaller block, or compile with launch bounds
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [32, 1, 1], 60000 bytes of dynamic shared memory. The block needs 61024 bytes of shared memory, and more than 49152 must be allowed first: call `allow_dynamic_shared`
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [32, 1, 1], 300000 bytes of dynamic shared memory. The block needs 301024 bytes of shared memory (1024 static, 300000 dynamic), and the device allows 232448: use less
+        launch of kernel `saxpy` refused by cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [1, 1, 1], 240000 bytes of dynamic shared memory. The block needs 241024 bytes of shared memory (1024 static, 240000 dynamic), and the device allows 232448: use less
+        launch of kernel `saxpy` refused by cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1: invalid argument); grid [1, 1, 1], block [32, 1, 1], 0 bytes of dynamic shared memory. No known limit is exceeded: check the parameters
     "#]].assert_eq(&texts);
     // The context is still usable.
     launch(&context, &saxpy, [1, 1, 1], [32, 1, 1], 0).unwrap();
@@ -540,7 +540,7 @@ fn streams_and_events() {
         &fake,
         launch_in(unknown),
         expect![
-            "launch of kernel `sum` refused: CUDA_ERROR_INVALID_HANDLE (400: invalid resource handle); grid [1, 1, 1], block [1, 1, 1], 0 bytes of dynamic shared memory. No known limit is exceeded: check the parameters"
+            "launch of kernel `sum` refused by cuLaunchKernel: CUDA_ERROR_INVALID_HANDLE (400: invalid resource handle); grid [1, 1, 1], block [1, 1, 1], 0 bytes of dynamic shared memory. No known limit is exceeded: check the parameters"
         ],
     );
     drop((function, stream, start, end, context));

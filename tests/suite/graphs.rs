@@ -18,6 +18,11 @@ chapter![
     what_was_recorded_stays,
     graphs_that_are_dropped,
     parts_of_buffers,
+    launches_that_rustc_checks,
+    prepared_kernels_in_graphs,
+    cooperative_launches_in_graphs,
+    array_expressions_in_graphs,
+    reductions_in_graphs,
 ];
 
 #[kernel]
@@ -319,5 +324,135 @@ fn parts_of_buffers(jit: &Jit) -> Outcome {
     // One element on, it is at no multiple of 16 bytes, which the code is made for.
     let refused = graph.replay(args!(&left[1..], 3u32, right));
     assert!(refused.is_err_and(|error| error.to_string().contains("multiple of 16")));
+    Ok(())
+}
+
+#[kernel]
+fn blend<T: Num, const K: u32>(x: &[T], by: T, first: usize, y: &mut [T]) {
+    let i = global_id().x;
+    if i >= first && i < y.len() {
+        let mut sum = y[i];
+        for _ in 0..K {
+            sum += x[i] * by;
+        }
+        y[i] = sum;
+    }
+}
+
+fn launches_that_rustc_checks(jit: &Jit) -> Outcome {
+    let (x, mut y) = (jit.upload(&[1i64, 2, 3, 4])?, jit.zeros::<i64>(4)?);
+    let mut graph = jit.graph((&x, 2i64, 1u32, &mut y), |g, (x, by, first, mut y)| {
+        let mut own = g.keep(jit.upload(&[10i64; 4])?);
+        blend.record::<_, 2>(g, (1, 32), &x, &by, &first, &mut own)?;
+        blend.record::<_, 1>(g, (1, 32), &own, 1, 0, &mut y)?;
+        g.copy(&x, &mut own)
+    })?;
+    assert_eq!(graph.dependencies(), [vec![], vec![0], vec![1]]);
+    graph.replay(args!(&x, 2i64, 1u32, &mut y))?;
+    assert_eq!(y.to_vec()?, [10, 18, 22, 26]);
+    // The graph's own buffer begins as `x` was.
+    graph.replay(args!(&x, 0i64, 4u32, &mut y))?;
+    assert_eq!(y.to_vec()?, [11, 20, 25, 30]);
+    Ok(())
+}
+
+fn prepared_kernels_in_graphs(jit: &Jit) -> Outcome {
+    let (x, mut y) = (jit.upload(&numbers(1))?, jit.zeros::<u32>(N)?);
+    let ready = jit.compile(&scale, args!(&x, 1u32, &mut y))?;
+    let mut graph = jit.graph((&x, 3u32, &mut y), |g, (x, by, mut y)| {
+        let mut own = g.keep(jit.zeros::<u32>(N)?);
+        ready.record(g, (grid_for(N, 128), 128), args!(&x, &by, &mut own))?;
+        ready.record(g, (grid_for(N, 64), 64), args!(&own, 2u32, &mut y))
+    })?;
+    graph.replay(args!(&x, 3u32, &mut y))?;
+    assert_eq!(
+        y.to_vec()?,
+        numbers(1).iter().map(|n| n * 6).collect::<Vec<u32>>()
+    );
+    Ok(())
+}
+
+fn cooperative_launches_in_graphs(jit: &Jit) -> Outcome {
+    let (x, mut y) = (jit.upload(&[5u32; 32])?, jit.zeros::<u32>(32)?);
+    let ready = jit.compile(&scale, args!(&x, 1u32, &mut y))?;
+    let most = u32::try_from(ready.occupancy(32, 0)?.all_blocks())?;
+    let config = |blocks| LaunchConfig::new(blocks, 32).cooperative();
+    let mut graph = jit.graph((&x, 2u32, &mut y), |g, (x, by, mut y)| {
+        scale.record(g, config(most), &x, &by, &mut y)?;
+        add.record(g, (1, 32), &x, &mut y)
+    })?;
+    for by in [2, 3] {
+        // Setting its arguments anew leaves it cooperative.
+        graph.replay(args!(&x, by, &mut y))?;
+        assert_eq!(y.to_vec()?, [5 * by + 5; 32]);
+    }
+    let refused = jit.graph((&x, &mut y), |g, (x, mut y)| {
+        scale.record(g, config(most + 1), &x, 1, &mut y)
+    });
+    let refused = refused
+        .expect_err("more blocks than there can be")
+        .to_string();
+    assert!(refused.contains("at the same time"), "{refused}");
+    Ok(())
+}
+
+fn array_expressions_in_graphs(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let bias = arrays.vector(numbers(3))?;
+    let square = |n: u32| n.wrapping_mul(n);
+    let (x, mut y) = (jit.upload(&numbers(1))?, jit.zeros::<u32>(N)?);
+    let mut graph = jit.graph((&x, 2u32, &mut y), |g, (x, a, mut y)| {
+        let x = x.into_expr();
+        (&x * &x * &a + &bias).record(g, &mut y)?;
+        // In place, and beside it a buffer of the graph's own that one more launch reads.
+        let mut own = g.keep(jit.zeros::<u32>(N)?);
+        (y.into_expr() - &a).record(g, &mut y)?;
+        y.into_expr().map(device!(|n| n % 7)).record(g, &mut own)?;
+        add.record(g, (grid_for(own.len(), 128), 128), &own, &mut y)
+    })?;
+    drop(bias);
+    for a in [2, 5] {
+        graph.replay(args!(&x, a, &mut y))?;
+        let expected = numbers(1).into_iter().map(|n| {
+            let y = square(n)
+                .wrapping_mul(a)
+                .wrapping_add(n + 2)
+                .wrapping_sub(a);
+            y + y % 7
+        });
+        assert_eq!(y.to_vec()?, expected.collect::<Vec<u32>>());
+    }
+    // What was recorded is for so many elements: a replay of others would leave some out.
+    let refused = graph.replay(args!(&jit.zeros::<u32>(2 * N)?, 1u32, &mut y));
+    let refused = refused.expect_err("another length").to_string();
+    assert!(refused.contains("2000 elements"), "{refused}");
+    Ok(())
+}
+
+fn reductions_in_graphs(jit: &Jit) -> Outcome {
+    const MANY: usize = 100_000;
+    let x = jit.upload(&(0..MANY as u32).collect::<Vec<_>>())?;
+    let (small, mut sums) = (jit.upload(&[3u32, 9, 4])?, jit.zeros::<u32>(2)?);
+    let mut largest = jit.zeros::<u32>(1)?;
+    let samples = (&x, &small, &mut sums, &mut largest);
+    let mut graph = jit.graph(samples, |g, (x, small, mut sums, mut largest)| {
+        x.into_expr().record_sum(g, &mut sums)?;
+        small
+            .into_expr()
+            .record_reduce(g, &mut largest, device!(|a, b| a.max(b)), 0)?;
+        // One element goes with everything.
+        let mut scaled = g.keep(jit.zeros::<u32>(3)?);
+        (small.into_expr() * &largest).record(g, &mut scaled)?;
+        scaled.into_expr().record_sum(g, &mut largest)?;
+        Ok(())
+    })?;
+    for _ in 0..2 {
+        graph.replay(args!(&x, &small, &mut sums, &mut largest))?;
+        let sum = (0..MANY as u32).fold(0, u32::wrapping_add);
+        assert_eq!(
+            (sums.to_vec()?, largest.to_vec()?),
+            (vec![sum, 0], vec![144])
+        );
+    }
     Ok(())
 }

@@ -3,7 +3,8 @@
 //! A kernel `fn k<T: Num>(a: T, x: &[T], y: &mut [T])` has a method
 //! `k.launch(&jit, (grid, block), a: T, x: &Part<T>, y: &mut Part<T>)`. Types are as written, save
 //! `usize` inside of others, which has 32 bits in kernels: a `&[usize]` is a buffer of `u32`. A type that is written with a lifetime
-//! is a view, for which whatever becomes it is passed.
+//! is a view, for which whatever becomes it is passed. Its method `k.record(g, (grid, block), a, &x, &mut y)` is the same
+//! for a graph, whose slots stand for the arguments.
 
 use std::collections::HashSet;
 
@@ -30,7 +31,8 @@ pub(crate) fn kernel_type(
         .iter()
         .filter(|a| a.path().is_ident("cfg"))
         .collect();
-    type_with(vis, &cfgs, signature, &launch(vis, signature))
+    let methods = [launch(vis, signature), record(vis, signature)];
+    type_with(vis, &cfgs, signature, &quote!(#(#methods)*))
 }
 
 /// The type of a kernel whose signature is refused: its launch takes anything.
@@ -43,6 +45,16 @@ pub(crate) fn type_of_any(vis: &syn::Visibility, signature: &Signature) -> Token
         #vis fn launch<#(#types),*>(
             &self,
             _: &#root::Jit,
+            _: impl ::core::convert::Into<#root::LaunchConfig>,
+            #(_: #types),*
+        ) -> ::core::result::Result<(), #root::Error> {
+            self.kernel.get().map(|_| ())
+        }
+
+        #[allow(dead_code, clippy::too_many_arguments, reason = "its kernel is refused")]
+        #vis fn record<#(#types),*>(
+            &self,
+            _: &mut #root::Recording,
             _: impl ::core::convert::Into<#root::LaunchConfig>,
             #(_: #types),*
         ) -> ::core::result::Result<(), #root::Error> {
@@ -101,11 +113,7 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
     let params = params.map(|(name, ty)| quote!(#name: #ty));
     let generics = launch_generics(generics, signature);
     let (generics, _, clause) = generics.split_for_impl();
-    let consts = unbound_consts(signature).map(|name| {
-        let text = plain_name(name);
-        quote!((#text, #name as i128))
-    });
-    let body = launch_body(&jit, &config, &quote!([#(#consts),*]), &names, &types);
+    let body = launch_body(&jit, &config, &given_consts(signature), &names, &types);
     quote! {
         #[doc = #doc]
         #[allow(dead_code, clippy::too_many_arguments, reason = "each kernel has it, with its parameters")]
@@ -118,6 +126,61 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
             #body
         }
     }
+}
+
+/// The documentation of the method `record`.
+const RECORD: &str = " Records a launch in a graph: `launch` with slots in the place of arguments. That of \
+    `&x` is passed as\n `&slot`, that of `&mut x` as `&slot` or `&mut slot`, that of a number as \
+    `&slot`.\n\n # Errors\n As `Recording::launch`, save that types and numbers of arguments are right.";
+
+/// The method `record`.
+fn record(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
+    let (root, doc) = (root(), RECORD);
+    let own = |name: &str| Ident::new(name, Span::mixed_site());
+    let (graph, config) = (own("graph_"), own("config_"));
+    let names: Vec<Ident> = (signature.params.iter().enumerate())
+        .map(|(i, param)| argument_name(i, &param.pattern))
+        .collect();
+    let (generics, types) = with_named_lifetimes(signature);
+    let params = names.iter().zip(types.iter().map(slot_type));
+    let params = params.map(|(name, ty)| quote!(#name: #ty));
+    let args = names.iter().zip(&types).map(|(name, ty)| match ty {
+        ty if is_view(ty) => quote!(#root::IntoArg::into_arg(#name)),
+        Type::Reference(reference) if reference.mutability.is_none() => {
+            quote!(#root::ReadSlot::read_arg(#name))
+        }
+        Type::Reference(_) => quote!(#root::IntoArg::into_arg(#name)),
+        _ => quote!(#root::RecordedValue::recorded_arg(&#name)),
+    });
+    let generics = launch_generics(generics, signature);
+    let (generics, _, clause) = generics.split_for_impl();
+    let consts = given_consts(signature);
+    quote! {
+        #[doc = #doc]
+        #[allow(dead_code, clippy::too_many_arguments, reason = "each kernel has it, with its parameters")]
+        #vis fn record #generics (
+            &self,
+            #graph: &mut #root::Recording,
+            #config: impl ::core::convert::Into<#root::LaunchConfig>,
+            #(#params),*
+        ) -> ::core::result::Result<(), #root::Error> #clause {
+            #graph.launch_typed(
+                &self.kernel,
+                ::core::convert::Into::into(#config),
+                &#consts,
+                &[#(#args),*],
+            )
+        }
+    }
+}
+
+/// The const parameters that no argument determines, by name.
+fn given_consts(signature: &Signature) -> TokenStream {
+    let consts = unbound_consts(signature).map(|name| {
+        let text = plain_name(name);
+        quote!((#text, #name as i128))
+    });
+    quote!([#(#consts),*])
 }
 
 /// The launch of what was launched before, whose arguments are written to a block here, and else by a list of them.
@@ -229,6 +292,29 @@ fn host_type(ty: &Type) -> TokenStream {
         return until(last_of(ty), any);
     }
     value_type(ty)
+}
+
+/// What a recording is given for a parameter.
+fn slot_type(ty: &Type) -> TokenStream {
+    let (root, span) = (root_at(ty.span()), before(ty.span()));
+    if let Type::Reference(reference) = ty
+        && let Type::Slice(slice) = &*reference.elem
+    {
+        let element = with_width(slice.elem.to_token_stream());
+        let slot = match reference.mutability {
+            Some(_) => quote_spanned!(span=> &mut #root::SlotMut<#element>),
+            None => quote_spanned!(span=> &impl #root::ReadSlot<#element>),
+        };
+        return until(last_of(ty), slot);
+    }
+    if first_lifetime(ty).is_some() {
+        return host_type(ty);
+    }
+    let value = value_type(ty);
+    until(
+        last_of(ty),
+        quote_spanned!(span=> impl #root::RecordedValue<#value>),
+    )
 }
 
 /// What the host passes for a value. A `usize` is one: the launch looks whether it fits. What lies in memory has

@@ -33,6 +33,7 @@ impl Launch {
             grid: self.config.grid.to_array(),
             block: self.config.block.to_array(),
             shared_bytes: self.config.shared_bytes,
+            cooperative: self.config.cooperative,
             slots: &self.kernel.layout.slots,
             passed: &mut self.block,
         })

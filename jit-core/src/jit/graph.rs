@@ -19,7 +19,7 @@ use kiln_compiler::args::{Arg, ArgSignature, GraphSamples, Payload, Place, Sampl
 use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::launch::LaunchConfig;
 use kiln_compiler::runtime::{
-    BackendGraph, Buffer, Device, OrderedStream, Part, Step, Uses, outside_of_calls,
+    BackendGraph, Buffer, Device, DeviceId, OrderedStream, Part, Step, Uses, outside_of_calls,
 };
 use kiln_compiler::value::KernelType;
 
@@ -120,6 +120,8 @@ struct Bound {
     ty: String,
     /// Bytes of an element of a slice.
     element: usize,
+    /// The number of elements, where replays are to have as many.
+    fixed: Option<u64>,
     value: Value,
     users: Vec<User>,
 }
@@ -149,6 +151,7 @@ trait Memory: Send + Sync {
     fn uses(&self) -> &Uses;
     /// The address, the number of elements, and the size of one.
     fn range(&self) -> (u64, u64, usize);
+    fn device(&self) -> DeviceId;
 }
 
 impl<T: KernelType> Memory for Buffer<T> {
@@ -159,15 +162,23 @@ impl<T: KernelType> Memory for Buffer<T> {
     fn range(&self) -> (u64, u64, usize) {
         (self.address(), self.len() as u64, size_of::<T>())
     }
+
+    fn device(&self) -> DeviceId {
+        self.device_id()
+    }
 }
 
-impl Memory for Arc<Buffer<u8>> {
+impl<T: KernelType> Memory for Arc<Buffer<T>> {
     fn uses(&self) -> &Uses {
         Part::uses(self)
     }
 
     fn range(&self) -> (u64, u64, usize) {
         (**self).range()
+    }
+
+    fn device(&self) -> DeviceId {
+        self.device_id()
     }
 }
 
@@ -212,6 +223,7 @@ impl Jit {
             signature: arg.shape(),
             ty: arg.type_form(),
             element: *element,
+            fixed: None,
             value: value_of(arg).ok_or(Error::Internal("a sample has no value"))?,
             users: Vec::new(),
         })
@@ -231,6 +243,19 @@ impl Jit {
                 device: self.0.id,
             }),
             _ => Ok(()),
+        }
+    }
+}
+
+impl Bound {
+    /// The number of elements that is asked for, and that of an argument with others.
+    #[inline]
+    fn other_length(&self, arg: &Arg<'_>) -> Option<(u64, u64)> {
+        match (self.fixed, arg.payload()) {
+            (Some(fixed), Payload::Slice { length, .. }) if fixed != *length => {
+                Some((fixed, *length))
+            }
+            _ => None,
         }
     }
 }
@@ -406,7 +431,8 @@ impl Graph {
     #[inline]
     fn check(&self, position: usize, arg: &Arg<'_>, slot: &Bound) -> Result<()> {
         let fits = arg.shape().fits(slot.signature);
-        if fits.is_ok() && arg.is_bound() && arg.device().is_none_or(|id| id == self.jit.0.id) {
+        let is_own = arg.device().is_none_or(|id| id == self.jit.0.id);
+        if fits.is_ok() && arg.is_bound() && is_own && slot.other_length(arg).is_none() {
             return Ok(());
         }
         self.refuse(position, arg, slot, fits)
@@ -421,8 +447,13 @@ impl Graph {
         fits: Result<(), Unfit>,
     ) -> Result<()> {
         self.jit.check_owner("replay", position, arg)?;
-        Err(match fits {
-            Err(Unfit::Fact(fact)) => GraphError::Fact { position, fact },
+        Err(match (fits, slot.other_length(arg)) {
+            (Err(Unfit::Fact(fact)), _) => GraphError::Fact { position, fact },
+            (Ok(()), Some((recorded, given))) => GraphError::Length {
+                position,
+                recorded,
+                given,
+            },
             _ => GraphError::Type {
                 position,
                 recorded: slot.ty.clone(),

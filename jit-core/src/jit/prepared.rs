@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::load::type_forms;
-use super::{Jit, Stream};
+use super::{Jit, Recording, Stream};
 use crate::cache::{KeptSignatures, Specialized};
 use kiln_compiler::args::{Arg, ArgSignature, Converted, Unfit};
 use kiln_compiler::code::KernelInfo;
-use kiln_compiler::error::Result;
+use kiln_compiler::error::{GraphError, Result};
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
 
 /// A kernel compiled for arguments of certain types, loaded on a device.
@@ -30,6 +30,9 @@ use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
 /// assert_eq!(x.to_vec()?, [4; 64]);
 /// ready.on(&jit.stream()?)?.launch(2, 32, args!(&mut x))?;
 /// assert_eq!(x.to_vec()?, [8; 64]);
+/// let mut graph = jit.graph((&mut x,), |g, (mut x,)| ready.record(g, (2, 32), args!(&mut x)))?;
+/// graph.replay(args!(&mut x))?;
+/// assert_eq!(x.to_vec()?, [16; 64]);
 /// # Ok(())
 /// # }
 /// ```
@@ -110,6 +113,27 @@ impl Prepared {
             return self.jit.launch_loaded(&loaded, &config, args);
         }
         self.launch_others(&config, args)
+    }
+
+    /// Records a launch in a graph of the `Jit` that has prepared it, with slots in the place of arguments.
+    ///
+    /// # Errors
+    /// As [`Prepared::launch`] and [`Recording::launch`]; a graph of another `Jit`.
+    pub fn record(
+        &self,
+        graph: &mut Recording,
+        config: impl Into<LaunchConfig>,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let name = || self.specialized.info().name.clone();
+        if !graph.is_of(&self.jit) {
+            return Err(GraphError::OtherJit { kernel: name() }.into());
+        }
+        let (config, converted) = (config.into(), graph.converted(name, args)?);
+        let args = converted.as_ref().map_or(args, Converted::args);
+        self.accepts(args)?;
+        let loaded = self.jit.code_for(&self.specialized, &config)?;
+        graph.add_launch(loaded, config, args)
     }
 
     /// The launch with arguments that are not quite those it was prepared for, or for another block.

@@ -6,7 +6,7 @@ use kiln_jit_core::build::Kernel;
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::launch::LaunchConfig;
-use kiln_jit_core::runtime::Device;
+use kiln_jit_core::runtime::{Buffer, Device};
 
 use super::fake::Fake;
 
@@ -66,9 +66,74 @@ fn cooperative_launches() -> Result<()> {
     expect!["kernel `writes`: a cooperative launch has 529 blocks, which have to be there at the same time, and Fake GPU holds 528 of 512 threads and 0 bytes of dynamic shared memory (4 on each of 132 multiprocessors); launch at most 528, and loop over the grid in the kernel"].assert_eq(&refused.expect_err("too many").to_string());
     jit.launch(&kernel, most + 1, 512, args!(&mut x))?;
     assert_eq!(fake.occupancy()[0], 1);
-    let in_graph = jit.graph((&mut x,), |g, (mut x,)| {
-        g.launch_with(&kernel, config(1), args!(&mut x))
-    });
-    expect!["kernel `writes`: a graph has no cooperative launches, whose blocks are all there at the same time; launch the kernel itself, between two graphs"].assert_eq(&in_graph.expect_err("no node is one").to_string());
     Ok(())
+}
+
+/// A node is cooperative for as long as it is there, whatever it is set to; the nodes beside it are not.
+#[test]
+fn cooperative_launches_in_graphs() -> Result<()> {
+    let fake = Fake::new();
+    let jit = Jit::on(Device::cuda_of(fake.open()?, 0)?);
+    let (mut x, mut y) = (jit.zeros::<u32>(4)?, jit.zeros::<u32>(4)?);
+    let kernel = kernel(None)?;
+    let most = 4 * jit.device().info().multiprocessors;
+    let config = |grid: u32| LaunchConfig::new(grid, 512).cooperative();
+    let mut graph = jit.graph((&mut x,), |g, (mut x,)| {
+        g.launch_with(&kernel, config(most), args!(&mut x))?;
+        g.launch(&kernel, 1, 512, args!(&mut x))
+    })?;
+    assert_eq!(fake.occupancy()[0], 0);
+    graph.replay(args!(&mut x))?;
+    assert_eq!(fake.occupancy()[0], 1);
+    graph.replay(args!(&mut y))?;
+    assert_eq!(
+        (fake.occupancy()[0], fake.graph_node(0)[8]),
+        (2, y.address())
+    );
+    let refused = jit.graph((&mut x,), |g, (mut x,)| {
+        g.launch_with(&kernel, config(most + 1), args!(&mut x))
+    });
+    expect!["kernel `writes`: a cooperative launch has 529 blocks, which have to be there at the same time, and Fake GPU holds 528 of 512 threads and 0 bytes of dynamic shared memory (4 on each of 132 multiprocessors); launch at most 528, and loop over the grid in the kernel"].assert_eq(&refused.expect_err("too many").to_string());
+    Ok(())
+}
+
+/// Each error names the call that the driver has refused.
+#[test]
+fn refused_launches_name_the_call() -> Result<()> {
+    let fake = Fake::new();
+    let jit = Jit::on(Device::cuda_of(fake.open()?, 0)?);
+    let (mut x, mut y) = (jit.zeros::<u32>(4)?, jit.zeros::<u32>(4)?);
+    let kernel = kernel(None)?;
+    let named = |result: Result<()>, call: &str| {
+        let text = result.expect_err("it is refused").to_string();
+        assert!(
+            text.contains(&format!(" by {call}: ")) || text.contains(&format!("{call} failed")),
+            "{call}: {text}"
+        );
+    };
+    jit.launch(&kernel, 1, 32, args!(&mut x))?;
+    fake.fail("cuLaunchKernel", 1, 1);
+    named(jit.launch(&kernel, 1, 32, args!(&mut x)), "cuLaunchKernel");
+    fake.fail("cuLaunchCooperativeKernel", 1, 1);
+    let together = LaunchConfig::new(1, 32).cooperative();
+    let refused = jit.launch_with(&kernel, together, args!(&mut x));
+    named(refused, "cuLaunchCooperativeKernel");
+    let recorded = |x: &mut Buffer<u32>| {
+        jit.graph((x,), |g, (mut x,)| {
+            g.launch_with(&kernel, together, args!(&mut x))
+        })
+    };
+    fake.fail("cuGraphAddKernelNode_v2", 1, 1);
+    named(recorded(&mut x).map(drop), "cuGraphAddKernelNode");
+    fake.fail("cuGraphKernelNodeSetAttribute", 1, 1);
+    named(recorded(&mut x).map(drop), "cuGraphKernelNodeSetAttribute");
+    let mut graph = recorded(&mut x)?;
+    fake.fail("cuGraphExecKernelNodeSetParams_v2", 1, 1);
+    named(
+        graph.replay(args!(&mut y)),
+        "cuGraphExecKernelNodeSetParams",
+    );
+    fake.fail("cuGraphLaunch", 1, 1);
+    named(graph.replay(args!(&mut y)), "cuGraphLaunch");
+    Ok(graph.replay(args!(&mut y))?)
 }

@@ -41,9 +41,6 @@ const BYPASSED: [&str; 9] = [
     "cuGetErrorString",
 ];
 
-/// Calls whose error is that of a launch.
-const LAUNCHES: [&str; 2] = ["cuLaunchKernel", "cuFuncSetAttribute"];
-
 /// Calls that load code: what was kept on disk and is refused is compiled again.
 const LOADS: [&str; 4] = [
     "cuModuleLoadDataEx",
@@ -313,7 +310,6 @@ impl Run<'_> {
     fn tells(&self, call: &str, text: &str) -> bool {
         let stem = call.trim_end_matches("_v2").trim_end_matches("Async");
         let names_call = text.contains(stem)
-            || text.contains("launch of kernel") && LAUNCHES.contains(&call)
             || call == "cuModuleLoadDataEx" && text.contains("refused the code of kernel");
         let names_code = text.contains(&format!("({}:", self.code))
             || self.code == 2 && text.contains("out of device memory");

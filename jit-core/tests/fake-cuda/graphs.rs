@@ -1,7 +1,7 @@
 //! Graphs: nodes, what is instantiated of them, and launches, whose nodes run in every order that their edges leave.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
 use super::order::Clock;
 use super::{Code, Handle, State, call, order};
@@ -19,6 +19,8 @@ struct Node {
     handle: Handle,
     after: Vec<Handle>,
     work: Work,
+    /// Whether all blocks of a kernel are there at the same time: an attribute, which setting parameters leaves.
+    cooperative: bool,
 }
 
 struct Exec {
@@ -199,7 +201,7 @@ unsafe fn add(
         if !after.iter().all(known) {
             return 1;
         }
-        nodes.push(Node { handle, after, work });
+        nodes.push(Node { handle, after, work, cooperative: false });
         // SAFETY: the caller's pointer is live.
         unsafe { *node = handle };
         0
@@ -304,6 +306,7 @@ pub extern "C" fn cuGraphLaunch(exec: Handle, stream: Handle) -> Code {
         }
         let behind = s.order.graph(stream, &last, &works);
         s.graphs.launched += 1;
+        s.cooperative += nodes.iter().filter(|node| node.cooperative).count() as u64;
         let words = |node: &Node| match &node.work {
             Work::Kernel { function, words, size } => {
                 let size = size.iter().map(|n| u64::from(*n));
@@ -378,6 +381,32 @@ pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams_v2(
     // SAFETY: the caller's pointer is live.
     let work = |s: &State| s.kernel_work(unsafe { &*params });
     set("cuGraphExecKernelNodeSetParams_v2", exec, node, work)
+}
+
+/// Of the attributes whether a launch is cooperative (2), in a graph that is not instantiated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(
+    node: Handle,
+    attribute: c_uint,
+    value: *const c_int,
+) -> Code {
+    call("cuGraphKernelNodeSetAttribute", true, |s| {
+        let nodes = s.graphs.graphs.values_mut().flatten();
+        let Some(node) = nodes.into_iter().find(|known| known.handle == node) else {
+            return 400;
+        };
+        if attribute != 2 || !matches!(node.work, Work::Kernel { .. }) {
+            return 1;
+        }
+        // SAFETY: the caller's pointer is live.
+        node.cooperative = unsafe { *value } != 0;
+        let Work::Kernel { size, .. } = node.work else { return 1 };
+        let [gx, gy, gz, bx, by, bz, _] = size;
+        match gx * gy * gz > super::State::cooperative_blocks(bx * by * bz) {
+            true => 720,
+            false => 0,
+        }
+    })
 }
 
 #[unsafe(no_mangle)]

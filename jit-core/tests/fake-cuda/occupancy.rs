@@ -44,12 +44,18 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
     stream: Handle,
     params: *mut *mut c_void,
 ) -> Code {
-    let fits = super::with(|s| s.cooperative_blocks(bx * by * bz));
-    if gx * gy * gz > fits {
+    let fits = super::State::cooperative_blocks(bx * by * bz);
+    let taken = call("cuLaunchCooperativeKernel", true, |s| match gx * gy * gz > fits {
         // CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-        return 720;
+        true => 720,
+        false => {
+            s.cooperative += 1;
+            0
+        }
+    });
+    if taken != 0 {
+        return taken;
     }
-    super::with(|s| s.cooperative += 1);
     let none = std::ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe { launch(function, [gx, gy, gz, bx, by, bz], shared, stream, params, none) }
@@ -57,7 +63,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
 
 impl super::State {
     /// Multiprocessors times what `cuOccupancyMaxActiveBlocksPerMultiprocessor` says.
-    fn cooperative_blocks(&self, threads: u32) -> u32 {
+    pub(super) fn cooperative_blocks(threads: u32) -> u32 {
         132 * (2048 / threads.max(1))
     }
 }

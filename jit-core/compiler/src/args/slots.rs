@@ -33,7 +33,16 @@ pub struct Tag {
     pub recording: u64,
     /// What the slot stands for.
     pub place: Place,
+    /// The number of elements of the sample.
+    length: usize,
     signature: ArgSignature,
+}
+
+/// Tells what slots stand for apart: slots of one buffer have the same.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SlotId {
+    recording: u64,
+    place: Place,
 }
 
 impl std::fmt::Debug for Tag {
@@ -66,6 +75,13 @@ impl Tag {
         self.signature
     }
 
+    fn id(&self) -> SlotId {
+        SlotId {
+            recording: self.recording,
+            place: self.place,
+        }
+    }
+
     fn slice<T: KernelType>(&self, mutable: bool) -> Tag {
         let passed = match mutable {
             true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
@@ -88,11 +104,62 @@ pub struct Sample<'a> {
     pub element: usize,
 }
 
-/// What stands for a buffer that replays read.
+/// What stands for a buffer that replays read. Clones stand for the same.
+///
+/// ```
+/// use kiln::prelude::*;
+///
+/// #[kernel]
+/// fn double(x: &mut [f32]) {
+///     let i = global_id().x;
+///     if i < x.len() {
+///         x[i] *= 2.0;
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let jit = Jit::new()?;
+/// let (x, mut y) = (jit.upload(&[1.0f32; 100])?, jit.zeros::<f32>(100)?);
+/// let mut graph = jit.graph((&x, &mut y), |g, (x, mut y)| {
+///     assert_eq!((x.len(), y.is_empty()), (100, false)); // of the samples
+///     assert!(x.id() != y.id() && y.as_slot().id() == y.id());
+///     g.copy(&x, &mut y)?;
+///     g.fix_length(&y)?; // as the grid is for so many
+///     double.record(g, (grid_for(y.len(), 32), 32), &mut y)
+/// })?;
+/// graph.replay(args!(&x, &mut y))?;
+/// assert_eq!(y.to_vec()?, [2.0; 100]);
+/// assert!(graph.replay(args!(&x, &mut jit.zeros::<f32>(200)?)).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Slot<T> {
     read: Tag,
     element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Slot { ..*self }
+    }
+}
+
+impl<T> Slot<T> {
+    /// The number of elements of the sample.
+    pub fn len(&self) -> usize {
+        self.read.length
+    }
+
+    /// Whether the sample has no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What tells slots of other buffers apart from it.
+    pub fn id(&self) -> SlotId {
+        self.read.id()
+    }
 }
 
 /// What stands for a buffer that replays read and write, or that a graph has.
@@ -103,11 +170,57 @@ pub struct SlotMut<T> {
     element: PhantomData<fn() -> T>,
 }
 
-/// What stands for a value.
+/// What stands for a value. Clones stand for the same.
 #[derive(Debug)]
 pub struct ValueSlot<T> {
     value: Tag,
     ty: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for ValueSlot<T> {
+    fn clone(&self) -> Self {
+        ValueSlot { ..*self }
+    }
+}
+
+impl<T> ValueSlot<T> {
+    /// What tells slots of other samples apart from it.
+    pub fn id(&self) -> SlotId {
+        self.value.id()
+    }
+}
+
+impl<T> SlotMut<T> {
+    /// The number of elements of the sample, or of the buffer that the graph has.
+    pub fn len(&self) -> usize {
+        self.read.length
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What tells slots of other buffers apart from it.
+    pub fn id(&self) -> SlotId {
+        self.read.id()
+    }
+
+    /// A slot of the same buffer, to be read. A launch that is given both is an error.
+    pub fn as_slot(&self) -> Slot<T> {
+        Slot {
+            read: self.read,
+            element: PhantomData,
+        }
+    }
+}
+
+impl<T: KernelType> Slot<T> {
+    /// A slot for a buffer that a graph shares.
+    #[doc(hidden)]
+    pub fn kept(recording: u64, number: usize, buffer: &Buffer<T>) -> Slot<T> {
+        SlotMut::kept(recording, number, buffer).as_slot()
+    }
 }
 
 impl<T: KernelType> SlotMut<T> {
@@ -118,6 +231,7 @@ impl<T: KernelType> SlotMut<T> {
         SlotMut::of(Tag {
             recording,
             place: Place::Kept(number),
+            length: buffer.len(),
             signature,
         })
     }
@@ -142,6 +256,12 @@ pub trait ReadSlot<T> {
     /// What the slot stands for.
     #[doc(hidden)]
     fn read_tag(&self) -> &Tag;
+
+    /// What a launch is given that reads it.
+    #[doc(hidden)]
+    fn read_arg(&self) -> Arg<'_> {
+        self.read_tag().arg()
+    }
 }
 
 impl<T> ReadSlot<T> for Slot<T> {
@@ -184,6 +304,53 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a ValueSlot<T> {
     }
 }
 
+/// What stands for a value in the `record` of a kernel: the slot of a sample, as `&slot`, or a value, which is the same in
+/// all replays.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` stands for no value of type `{T}` in a recorded launch",
+    note = "it is the slot of a sample, `&slot`, or a value of the parameter's type"
+)]
+pub trait RecordedValue<T> {
+    /// What the launch is given.
+    #[doc(hidden)]
+    fn recorded_arg(&self) -> Arg<'_>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KernelType> RecordedValue<T> for T {
+    fn recorded_arg(&self) -> Arg<'_> {
+        value_arg(self)
+    }
+}
+
+impl<T> RecordedValue<T> for &ValueSlot<T> {
+    fn recorded_arg(&self) -> Arg<'_> {
+        self.value.arg()
+    }
+}
+
+macro_rules! narrowed_values {
+    ($($host:ident => $kernel:ident;)*) => {$(
+        impl RecordedValue<$host> for $host {
+            fn recorded_arg(&self) -> Arg<'_> {
+                (*self).into_arg()
+            }
+        }
+
+        /// Kernels have 32 bits of it, and so has its sample.
+        impl RecordedValue<$host> for &ValueSlot<$kernel> {
+            fn recorded_arg(&self) -> Arg<'_> {
+                self.value.arg()
+            }
+        }
+    )*};
+}
+
+narrowed_values! {
+    usize => u32;
+    isize => i32;
+}
+
 /// A sample of an argument that replays of a graph are given: `&buffer` and `&mut buffer`, also of a part, or a value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a sample of what a graph's replays are given",
@@ -200,9 +367,14 @@ pub trait GraphSample<'a> {
 }
 
 fn tag(arg: &Arg<'_>, recording: u64, position: usize) -> Tag {
+    let length = match &arg.payload {
+        Payload::Slice { length, .. } => *length as usize,
+        _ => 1,
+    };
     Tag {
         recording,
         place: Place::Argument(position),
+        length,
         signature: arg.signature,
     }
 }

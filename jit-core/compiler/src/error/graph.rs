@@ -42,12 +42,52 @@ pub enum GraphError {
         /// Who was given the slot.
         user: String,
     },
-    /// A cooperative launch, which nodes of graphs are not.
+    /// A buffer that a launch reads and writes as two arguments.
     #[error("{}", error_text!(
-        "kernel `{kernel}`: a graph has no cooperative launches, whose blocks are all there at the same time; launch the \
-         kernel itself, between two graphs"
+        "kernel `{kernel}`: argument {} is a slot of the same buffer as argument {}, and one of them is written; pass \
+         one of them, or a buffer that `keep` has given a copy",
+        second + 1, first + 1
     ))]
-    Cooperative {
+    Aliased {
+        /// The kernel.
+        kernel: String,
+        /// Positions of the arguments, from 0.
+        first: usize,
+        /// The later one.
+        second: usize,
+    },
+    /// A buffer of another device that was given to the graph.
+    #[error("{}", error_text!(
+        "{user} is given a buffer of {owner} that the graph keeps, and the graph is of {device}; copy it with `to_vec` and \
+         `upload` before"
+    ))]
+    ForeignKept {
+        /// Who was given the slot.
+        user: String,
+        /// Where the buffer lies.
+        owner: DeviceId,
+        /// The graph's device.
+        device: DeviceId,
+    },
+    /// A buffer of another length, where that was fixed.
+    #[error("{}", error_text!(
+        "argument {} of the replay has {given} elements, and what was recorded is for {recorded}; give it as many, or \
+         record the graph anew",
+        position + 1
+    ))]
+    Length {
+        /// Position of the argument, from 0.
+        position: usize,
+        /// The length of the sample.
+        recorded: u64,
+        /// The length of the argument.
+        given: u64,
+    },
+    /// A kernel that another `Jit` has prepared.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` was prepared by another `Jit` than the graph's; prepare it with the `Jit` that records"
+    ))]
+    OtherJit {
         /// The kernel.
         kernel: String,
     },

@@ -271,13 +271,15 @@ pub enum DriverError {
     },
     /// The driver refused a launch. The context is still usable.
     #[error("{}", error_text!(
-        "launch of kernel `{kernel}` refused: {code}; grid {grid:?}, block {block:?}, \
+        "launch of kernel `{kernel}` refused by {call}: {code}; grid {grid:?}, block {block:?}, \
          {shared_bytes} bytes of dynamic shared memory. {}",
         limit.as_deref().unwrap_or("No known limit is exceeded: check the parameters")
     ))]
     LaunchFailed {
         /// The kernel.
         kernel: Arc<str>,
+        /// The driver call: of a launch, or one that makes or sets the node of a graph.
+        call: &'static str,
         /// What the driver returned.
         code: Box<ErrorCode>,
         /// Blocks in x, y, z.

@@ -40,6 +40,11 @@ struct Calls {
         sys::CUgraphNode,
         *const sys::CUDA_KERNEL_NODE_PARAMS,
     ) -> Code,
+    set_attribute: unsafe extern "C" fn(
+        sys::CUgraphNode,
+        sys::CUlaunchAttributeID,
+        *const sys::CUlaunchAttributeValue,
+    ) -> Code,
     add_copy: unsafe extern "C" fn(
         *mut sys::CUgraphNode,
         sys::CUgraph,
@@ -80,6 +85,7 @@ impl Calls {
             launch: table.cuGraphLaunch?,
             add_kernel: table.cuGraphAddKernelNode_v2?,
             set_kernel: table.cuGraphExecKernelNodeSetParams_v2?,
+            set_attribute: table.cuGraphKernelNodeSetAttribute?,
             add_copy: table.cuGraphAddMemcpyNode?,
             set_copy: table.cuGraphExecMemcpyNodeSetParams?,
             add_fill: table.cuGraphAddMemsetNode?,
@@ -94,6 +100,8 @@ pub(crate) struct LaunchNode<'a> {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shared_bytes: u32,
+    /// Whether all blocks are there at the same time, which a node is once and for all.
+    pub(crate) cooperative: bool,
     /// Where each parameter lies in what is passed.
     pub(crate) slots: &'a [ParamSlot],
     pub(crate) passed: &'a mut [u8],
@@ -179,7 +187,10 @@ impl CudaGraph {
                     // a parameter, which the driver copies; `handle` outlives the call.
                     unsafe { add(&mut handle, graph, first, count, params) }
                 });
-                self.check_launch(launch, code)?;
+                self.check_launch("cuGraphAddKernelNode", launch, code)?;
+                if launch.cooperative {
+                    self.make_cooperative(handle)?;
+                }
                 self.suspect(launch.function.number);
             }
             Node::Copy { to, from, bytes } => {
@@ -201,13 +212,28 @@ impl CudaGraph {
         Ok(())
     }
 
+    fn make_cooperative(&self, node: sys::CUgraphNode) -> Result<(), DriverError> {
+        let together = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        // SAFETY: zeros are a value of the union, whichever of its fields is read.
+        let mut value: sys::CUlaunchAttributeValue = unsafe { std::mem::zeroed() };
+        value.cooperative = 1;
+        // SAFETY: the node is one of the graph's, a kernel's; the value outlives the call.
+        let code = unsafe { (self.calls.set_attribute)(node, together, &value) };
+        self.context.check("cuGraphKernelNodeSetAttribute", code)
+    }
+
     fn suspect(&mut self, number: u32) {
         if self.suspects.len() < 2 && !self.suspects.contains(&number) {
             self.suspects.push(number);
         }
     }
 
-    fn check_launch(&self, launch: &LaunchNode<'_>, code: Code) -> Result<(), DriverError> {
+    fn check_launch(
+        &self,
+        call: &'static str,
+        launch: &LaunchNode<'_>,
+        code: Code,
+    ) -> Result<(), DriverError> {
         if code == 0 {
             return Ok(());
         }
@@ -218,7 +244,7 @@ impl CudaGraph {
             shared_bytes,
             ..
         } = launch;
-        Err(function.launch_error(code, *grid, *block, *shared_bytes))
+        Err(function.launch_error(call, code, *grid, *block, *shared_bytes))
     }
 
     /// Makes the context current in this thread, as [`CudaGraph::set`] needs it.
@@ -235,7 +261,7 @@ impl CudaGraph {
                 let set = self.calls.set_kernel;
                 // SAFETY: as for adding the node, which is one of the graph's.
                 let code = with_params(launch, |params| unsafe { set(exec, handle, params) });
-                self.check_launch(launch, code)
+                self.check_launch("cuGraphExecKernelNodeSetParams", launch, code)
             }
             Node::Copy { to, from, bytes } => {
                 let params = copy_params(*to, *from, *bytes);

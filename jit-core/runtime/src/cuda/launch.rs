@@ -131,6 +131,10 @@ impl CudaContext {
         let ([gx, gy, gz], [bx, by, bz], shared) = (grid, block, shared_bytes);
         let (handle, stream, none) = (function.handle, stream.0, ptr::null_mut());
         let launch = table.cuLaunchKernel;
+        let call = match passed {
+            Passed::Together(_) => "cuLaunchCooperativeKernel",
+            Passed::Pointers(_) | Passed::Named(_) => "cuLaunchKernel",
+        };
         // SAFETY: the context is current and the function loaded; parameters and stream are the
         // caller's promise.
         let code = unsafe {
@@ -150,24 +154,26 @@ impl CudaContext {
             self.recent.note(function.number);
             return Ok(());
         }
-        Err(function.launch_error(code, grid, block, shared_bytes))
+        Err(function.launch_error(call, code, grid, block, shared_bytes))
     }
 }
 
 impl CudaFunction {
-    /// The error for a launch that the driver refused.
+    /// The error for a launch that the driver refused in this call.
     #[cold]
     pub(super) fn launch_error(
         &self,
+        call: &'static str,
         code: u32,
         grid: [u32; 3],
         block: [u32; 3],
         shared_bytes: u32,
     ) -> DriverError {
         let context = self.context();
-        match context.error("cuLaunchKernel", code) {
+        match context.error(call, code) {
             DriverError::Other { code, .. } => DriverError::LaunchFailed {
                 kernel: self.name().clone(),
+                call,
                 code: Box::new(code),
                 grid,
                 block,

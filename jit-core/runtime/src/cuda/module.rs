@@ -428,7 +428,7 @@ impl CudaFunction {
         // SAFETY: the function is of a loaded module.
         let code = unsafe { (table.cuFuncSetAttribute)(self.handle, attribute, value) };
         match code {
-            1 => Err(self.launch_error(code, [1, 1, 1], [1, 1, 1], bytes)),
+            1 => Err(self.launch_error("cuFuncSetAttribute", code, [1, 1, 1], [1, 1, 1], bytes)),
             _ => context.check("cuFuncSetAttribute", code),
         }
     }

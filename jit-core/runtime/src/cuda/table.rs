@@ -222,6 +222,11 @@ driver_table! {
             sys::CUgraphNode,
             *const sys::CUDA_KERNEL_NODE_PARAMS,
         );
+        fn cuGraphKernelNodeSetAttribute(
+            sys::CUgraphNode,
+            sys::CUlaunchAttributeID,
+            *const sys::CUlaunchAttributeValue,
+        );
         fn cuGraphExecMemcpyNodeSetParams(
             sys::CUgraphExec,
             sys::CUgraphNode,

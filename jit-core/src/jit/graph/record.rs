@@ -1,15 +1,20 @@
 //! What a graph records: launches with their code and what is passed, and which step comes after which.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{Bound, Graph, Kept, Memory, Recorded, User, step_of};
-use crate::cache::Consts;
+use crate::cache::{Consts, LoadedKernel};
 use crate::jit::Jit;
+use crate::jit::load::with_consts;
 use kiln_compiler::abi::ParamKind;
-use kiln_compiler::args::{Arg, Converted, Payload, Place, ReadSlot, SlotMut, Tag, bytes_of_value};
+use kiln_compiler::args::{
+    Arg, Converted, Payload, Place, ReadSlot, Slot, SlotMut, Tag, bytes_of_value,
+};
+use kiln_compiler::build::Kernel;
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::{Error, GraphError, Result};
-use kiln_compiler::front::AsKernel;
+use kiln_compiler::front::{AsKernel, LazyKernel};
 use kiln_compiler::ir::HiddenSource;
 use kiln_compiler::launch::{Dim3, LaunchConfig, check_config};
 use kiln_compiler::runtime::Buffer;
@@ -59,6 +64,26 @@ pub struct Recording {
     slots: Vec<Bound>,
     kept: Vec<Kept>,
     accesses: HashMap<Place, Accesses>,
+}
+
+/// Refuses a slot of a buffer that an earlier argument is of, too, if either is written: slots are read by clones of theirs,
+/// so rustc does not see it.
+fn check_alone(kernel: &str, args: &[Arg<'_>], second: usize, tag: &Tag) -> Result<(), GraphError> {
+    let is_same = |earlier: &Arg<'_>| match earlier.payload() {
+        Payload::Host(value) => Tag::of(*value).is_some_and(|other| {
+            let writes = other.signature().writes() || tag.signature().writes();
+            other.place == tag.place && tag.signature().is_slice() && writes
+        }),
+        _ => false,
+    };
+    match args[..second].iter().position(is_same) {
+        Some(first) => Err(GraphError::Aliased {
+            kernel: kernel.to_owned(),
+            first,
+            second,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Which steps have used a piece of memory.
@@ -116,23 +141,77 @@ impl Recording {
         config: LaunchConfig,
         args: &[Arg<'_>],
     ) -> Result<()> {
-        let kernel = kernel.as_kernel()?;
-        if config.cooperative {
-            let kernel = kernel.name();
-            return Err(GraphError::Cooperative { kernel }.into());
-        }
-        let jit = self.jit.clone();
-        let converted = Converted::of(args, |position, value| -> Result<_> {
-            match Tag::of(value) {
-                Some(tag) => Ok(tag.arg()),
-                None => jit.convert_one(kernel.name(), position, value),
-            }
-        })?;
+        self.launch_kernel(kernel.as_kernel()?, &[], config, args)
+    }
+
+    /// What the `record` of a kernel does, whose arguments rustc has checked; const parameters that no argument
+    /// determines come by name.
+    ///
+    /// # Errors
+    /// As [`Recording::launch`].
+    #[doc(hidden)]
+    pub fn launch_typed(
+        &mut self,
+        kernel: &LazyKernel,
+        config: LaunchConfig,
+        consts: &[(&str, i128)],
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        self.launch_kernel(kernel.get()?, consts, config, args)
+    }
+
+    fn launch_kernel(
+        &mut self,
+        kernel: &Kernel,
+        consts: &[(&str, i128)],
+        config: LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let converted = self.converted(|| kernel.name(), args)?;
         let args = converted.as_ref().map_or(args, Converted::args);
-        let consts = Consts::Bound(kernel.consts());
-        let loaded = jit.loaded(kernel, consts, &config, args)?;
+        let loaded = match consts {
+            [] => {
+                let consts = Consts::Bound(kernel.consts());
+                self.jit.loaded(kernel, consts, &config, args)?
+            }
+            given => {
+                let kernel = with_consts(kernel, given);
+                let consts = Consts::Bound(kernel.consts());
+                self.jit.loaded(&kernel, consts, &config, args)?
+            }
+        };
+        self.add_launch(loaded, config, args)
+    }
+
+    /// The arguments with what hooks make of host values; slots stay.
+    pub(in crate::jit) fn converted<'a>(
+        &self,
+        name: impl Fn() -> String,
+        args: &'a [Arg<'_>],
+    ) -> Result<Option<Converted<'a>>> {
+        Converted::of(args, |position, value| match Tag::of(value) {
+            Some(tag) => Ok(tag.arg()),
+            None => self.jit.convert_one(name(), position, value),
+        })
+    }
+
+    /// Whether it records for this `Jit`, in whatever stream.
+    pub(in crate::jit) fn is_of(&self, jit: &Jit) -> bool {
+        Arc::ptr_eq(&self.jit.0, &jit.0)
+    }
+
+    /// Records a launch of code that was made for these arguments.
+    pub(in crate::jit) fn add_launch(
+        &mut self,
+        loaded: Arc<LoadedKernel>,
+        config: LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
         let info = &loaded.compiled.info;
-        check_config(&config, &jit.0.limits, info)?;
+        check_config(&config, &self.jit.0.limits, info)?;
+        if config.cooperative {
+            self.jit.check_all_at_once(&loaded, &config)?;
+        }
         let mut block = vec![0; info.layout.size as usize];
         let (step, mut uses, mut users) = (self.steps.len(), StepUses::new(), Vec::new());
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
@@ -143,6 +222,7 @@ impl Recording {
             match tag {
                 Some(tag) => {
                     self.check_own(tag, || format!("kernel `{}`", info.name))?;
+                    check_alone(&info.name, args, position, tag)?;
                     let copy = self.pass_slot(tag, kind, &mut block)?;
                     uses.extend(copy.map(|number| (Place::Kept(number), false)));
                     if tag.signature().is_slice() {
@@ -219,6 +299,50 @@ impl Recording {
         slot
     }
 
+    /// Gives the graph a share of a buffer that others read, too. Its slot is read from.
+    ///
+    /// ```
+    /// # use kiln::prelude::*;
+    /// # use std::sync::Arc;
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let (table, mut y) = (Arc::new(jit.upload(&[1u32, 2, 3])?), jit.zeros::<u32>(3)?);
+    /// let mut graph = jit.graph((&mut y,), |g, (mut y,)| {
+    ///     let table = g.share(&table);
+    ///     g.copy(&table, &mut y)
+    /// })?;
+    /// graph.replay(args!(&mut y))?;
+    /// assert_eq!(y.to_vec()?, table.to_vec()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn share<T: KernelType>(&mut self, buffer: &Arc<Buffer<T>>) -> Slot<T> {
+        let slot = Slot::kept(self.number, self.kept.len(), buffer);
+        self.hold(Box::new(buffer.clone()));
+        slot
+    }
+
+    /// Has replays take a buffer of the sample's length and no other, for what was recorded for so many elements;
+    /// [`Slot`] has an example.
+    ///
+    /// # Errors
+    /// A slot of another graph.
+    pub fn fix_length<T: KernelType>(&mut self, slot: &impl ReadSlot<T>) -> Result<()> {
+        let tag = slot.read_tag();
+        self.check_own(tag, || "`fix_length`".to_owned())?;
+        if let Place::Argument(at) = tag.place
+            && let super::Value::Slice { length, .. } = self.slots[at].value
+        {
+            self.slots[at].fixed = Some(length);
+        }
+        Ok(())
+    }
+
+    /// The `Jit` that records.
+    pub fn jit(&self) -> &Jit {
+        &self.jit
+    }
+
     fn hold(&mut self, memory: Box<dyn Memory>) -> Place {
         let written = false;
         self.kept.push(Kept { memory, written });
@@ -226,9 +350,19 @@ impl Recording {
     }
 
     fn check_own(&self, tag: &Tag, user: impl FnOnce() -> String) -> Result<(), GraphError> {
-        match tag.recording == self.number {
-            true => Ok(()),
-            false => Err(GraphError::OtherGraph { user: user() }),
+        if tag.recording != self.number {
+            return Err(GraphError::OtherGraph { user: user() });
+        }
+        let device = self.jit.0.id;
+        match tag.place {
+            Place::Kept(number) if self.kept[number].memory.device() != device => {
+                Err(GraphError::ForeignKept {
+                    user: user(),
+                    owner: self.kept[number].memory.device(),
+                    device,
+                })
+            }
+            _ => Ok(()),
         }
     }
 
