@@ -29,6 +29,8 @@ mod order;
 mod pool;
 #[path = "cuda_driver/reset.rs"]
 mod reset;
+#[path = "cuda_driver/rows.rs"]
+mod rows;
 #[path = "cuda_driver/scenarios.rs"]
 mod scenarios;
 #[path = "cuda_driver/soak.rs"]

@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 
+use kiln::core::region::Region;
 use kiln::error::{Error, MemoryError};
 use kiln::prelude::*;
 
@@ -17,6 +18,8 @@ chapter![
     bytes_as_other_values,
     who_reads_a_part_is_told_of_faults,
     parts_that_are_not_there,
+    regions_are_copied,
+    regions_that_are_not_there,
 ];
 
 #[kernel]
@@ -221,5 +224,86 @@ fn parts_that_are_not_there(jit: &Jit) -> Outcome {
         message,
         "6 values from element 3 on are no part of a buffer of 4; ask for fewer, or from earlier on"
     );
+    Ok(())
+}
+
+/// Every region of a small cube to every place, beside the same copies of the host.
+fn regions_are_copied(jit: &Jit) -> Outcome {
+    const ALL: [usize; 3] = [2, 3, 4];
+    let numbers: Vec<u16> = (1..=24).collect();
+    let x = jit.upload(&numbers)?;
+    let whole = Region::of(ALL);
+    let of = |n: usize, length: usize| (0..=n - length).map(move |at| at..at + length);
+    let extents = [
+        [1, 1, 1],
+        [1, 1, 4],
+        [1, 2, 4],
+        [1, 3, 1],
+        [2, 2, 3],
+        [2, 3, 4],
+        [2, 1, 2],
+    ];
+    for [planes, rows, columns] in extents {
+        let ranges = of(2, planes).flat_map(|plane| {
+            let rows = of(3, rows).map(move |row| [plane.clone(), row]);
+            rows.flat_map(|[plane, row]| {
+                of(4, columns).map(move |c| [plane.clone(), row.clone(), c])
+            })
+        });
+        let ranges: Vec<_> = ranges.collect();
+        for from in [ranges.first(), ranges.last()].into_iter().flatten() {
+            for to in &ranges {
+                let (from_region, to_region) = (whole.part(from.clone())?, whole.part(to.clone())?);
+                let mut expected = vec![0u16; 24];
+                for (plane, to_plane) in from[0].clone().zip(to[0].clone()) {
+                    for (row, to_row) in from[1].clone().zip(to[1].clone()) {
+                        for (column, to_column) in from[2].clone().zip(to[2].clone()) {
+                            expected[(to_plane * 3 + to_row) * 4 + to_column] =
+                                numbers[(plane * 3 + row) * 4 + column];
+                        }
+                    }
+                }
+                let (mut y, mut z) = (jit.zeros::<u16>(24)?, jit.zeros::<u16>(24)?);
+                y.copy_region(&to_region, &x, &from_region)?;
+                z.write_region(&to_region, &numbers, &from_region)?;
+                let mut host = vec![0; 24];
+                x.read_region(&from_region, &mut host, &to_region)?;
+                assert_eq!(y.to_vec()?, expected, "{from:?} to {to:?}");
+                assert_eq!(z.to_vec()?, expected, "{from:?} to {to:?}");
+                assert_eq!(host, expected, "{from:?} to {to:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn regions_that_are_not_there(jit: &Jit) -> Outcome {
+    let (x, mut y) = (jit.zeros::<u32>(12)?, jit.zeros::<u32>(11)?);
+    let (whole, inner) = (Region::of([3, 4]), Region::of([3, 4]).part([0..2, 0..2])?);
+    let refused = |result: kiln::Result<()>, expected: &str| {
+        let text = result.expect_err("it is refused").to_string();
+        assert_eq!(text, expected);
+    };
+    refused(
+        whole.part([0..2, 3..5]).map(drop),
+        "the ranges [0..1, 0..2, 3..5] of planes, rows and columns are no part of a region of [1, 3, 4]; ask for fewer, or \
+         from earlier on",
+    );
+    refused(
+        y.copy_region(&inner, &x, &inner),
+        "a region is of [1, 3, 4] planes, rows and columns in all, and the memory has 11 elements; say how the memory is \
+         laid out, as `Region::of([rows, columns])`",
+    );
+    refused(
+        y.write_region(&Region::of([2, 4]), &[0; 8], &Region::of([4, 2])),
+        "a region of [1, 4, 2] planes, rows and columns is not copied to one of [1, 2, 4]; take parts of one extent",
+    );
+    let huge = Region::of([usize::MAX, usize::MAX]);
+    assert!(x.read_region(&huge, &mut [], &huge).is_err());
+    let none = whole.part([1..1, 0..4])?;
+    assert!(none.is_empty());
+    x.read_region(&none, &mut [], &none)
+        .expect_err("the host has no region of 3 x 4");
+    y.write_region(&Region::of([0, 4]), &[], &Region::of([0, 4]))?;
     Ok(())
 }

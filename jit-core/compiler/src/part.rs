@@ -229,7 +229,7 @@ impl<T> Part<T> {
     }
 
     /// Waits for who has written the buffer. What went wrong there is told to whoever reads any of it.
-    fn synchronize(&self) -> Result<()> {
+    pub(crate) fn synchronize(&self) -> Result<()> {
         Ok(self.memory().synchronize()?)
     }
 

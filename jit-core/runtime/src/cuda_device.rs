@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use kiln_ir::fault::FaultRecord;
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
-use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
+use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle, is_one_call};
 use super::cuda_graph::DeviceGraph;
 use super::cuda_stream::BesideStream;
 use super::device::{
@@ -26,6 +27,7 @@ use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::graph::{BackendGraph, Step};
+use crate::rows::{Laid, Rows};
 use crate::stream::{BackendStream, HostCall, StreamOptions};
 
 /// Static and dynamic shared memory a block gets without opting in, in bytes (CUDA guide,
@@ -192,7 +194,7 @@ impl Backend for CudaDevice {
         }
     }
 
-    fn upload(&self, address: u64, bytes: &[std::mem::MaybeUninit<u8>]) -> Result<()> {
+    fn upload(&self, address: u64, bytes: &[MaybeUninit<u8>]) -> Result<()> {
         Ok(self.context.copy_to_device(address, bytes)?)
     }
 
@@ -206,6 +208,37 @@ impl Backend for CudaDevice {
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
+    }
+
+    fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<()> {
+        match is_one_call(&to, &from) {
+            true => Ok(self.stream.copy_rows(to, from, rows)?),
+            false => rows.one_by_one((to, from), |to, from, bytes| self.copy(to, from, bytes)),
+        }
+    }
+
+    fn upload_rows(
+        &self,
+        to: Laid,
+        bytes: &[MaybeUninit<u8>],
+        from: Laid,
+        rows: Rows,
+    ) -> Result<()> {
+        match is_one_call(&to, &from) {
+            true => Ok(self.stream.copy_rows_to_device(to, bytes, from, rows)?),
+            false => rows.one_by_one((to, from), |to, from, count| {
+                self.upload(to, &bytes[from as usize..][..count])
+            }),
+        }
+    }
+
+    fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
+        match is_one_call(&to, &from) {
+            true => Ok(self.stream.copy_rows_to_host(from, bytes, to, rows)?),
+            false => rows.one_by_one((to, from), |to, from, count| {
+                self.download(from, &mut bytes[to as usize..][..count])
+            }),
+        }
     }
 
     fn adopt_memory(&self, address: u64, bytes: usize) -> Result<()> {

@@ -16,11 +16,12 @@ use kiln_ir::launch::LaunchConfig;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
-use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults, StreamHandle};
+use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults, StreamHandle, is_one_call};
 use super::cuda_device::{LoadedKernels, event_of, launch_in, mark_in};
 use super::device::{LoadedCode, Marker};
 use crate::adopted::LentStream;
 use crate::error::{DeviceError, Result};
+use crate::rows::{Laid, Rows};
 use crate::stream::{BackendStream, HostCall, StreamOptions};
 
 /// A stream beside the device's own.
@@ -130,6 +131,40 @@ impl BackendStream for BesideStream {
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         let _stays = self.stay();
         Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
+    }
+
+    fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<()> {
+        let _stays = self.stay();
+        match is_one_call(&to, &from) {
+            true => Ok(self.stream.copy_rows(to, from, rows)?),
+            false => rows.one_by_one((to, from), |to, from, bytes| self.copy(to, from, bytes)),
+        }
+    }
+
+    fn upload_rows(
+        &self,
+        to: Laid,
+        bytes: &[MaybeUninit<u8>],
+        from: Laid,
+        rows: Rows,
+    ) -> Result<()> {
+        let _stays = self.stay();
+        match is_one_call(&to, &from) {
+            true => Ok(self.stream.copy_rows_to_device(to, bytes, from, rows)?),
+            false => rows.one_by_one((to, from), |to, from, count| {
+                self.upload(to, &bytes[from as usize..][..count])
+            }),
+        }
+    }
+
+    fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
+        let _stays = self.stay();
+        match is_one_call(&to, &from) {
+            true => Ok(self.stream.copy_rows_to_host(from, bytes, to, rows)?),
+            false => rows.one_by_one((to, from), |to, from, count| {
+                self.download(from, &mut bytes[to as usize..][..count])
+            }),
+        }
     }
 
     unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()> {

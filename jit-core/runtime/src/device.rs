@@ -24,6 +24,7 @@ use crate::error::{DeviceError, Result};
 use crate::graph::{BackendGraph, Step};
 use crate::later::HostMemory;
 use crate::order::{Streams, Uses};
+use crate::rows::{Laid, Rows};
 use crate::stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};
 use crate::told::Listeners;
 
@@ -210,6 +211,37 @@ pub trait Backend: Send + Sync {
         self.download(from, &mut copied)?;
         let copied: Vec<_> = copied.into_iter().map(MaybeUninit::new).collect();
         self.upload(to, &copied)
+    }
+    /// Copies rows between memory of the device, after the work launched before; they do not overlap.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<()> {
+        rows.one_by_one((to, from), |to, from, bytes| self.copy(to, from, bytes))
+    }
+    /// Copies rows to the device, after the work launched before; they have ended on return.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn upload_rows(
+        &self,
+        to: Laid,
+        bytes: &[MaybeUninit<u8>],
+        from: Laid,
+        rows: Rows,
+    ) -> Result<()> {
+        rows.one_by_one((to, from), |to, from, count| {
+            self.upload(to, &bytes[from as usize..][..count])
+        })
+    }
+    /// Copies rows from the device, after the work launched before; they have ended on return.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
+        rows.one_by_one((to, from), |to, from, count| {
+            self.download(from, &mut bytes[to as usize..][..count])
+        })
     }
     /// Memory of the host that copies can use while the host goes on, at a multiple of 256. `None`: the device copies
     /// while the host waits, from and to any memory.

@@ -14,6 +14,7 @@
 //! | `graph` | work that is described once and handed to a device again and again |
 //! | `later` | copies that nobody waits for, and the host's memory that they have |
 //! | `order` | how streams order themselves by what they use |
+//! | `rows` | copies of rows that lie apart |
 //! | `forked` | devices in a child of the process that opened them |
 //! | `told` | who is told of faults besides whoever waits |
 //! | `stream` | what streams do: copies, waiting, calls on the host |
@@ -34,6 +35,7 @@ mod later;
 #[cfg(feature = "gpu-on-host")]
 mod on_host;
 mod order;
+mod rows;
 mod stream;
 mod told;
 
@@ -51,5 +53,6 @@ pub use later::{HostMemory, Pending};
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
 pub use order::{OrderedStream, ReadsOf, Streams, Uses};
+pub use rows::{Laid, Rows};
 pub use stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};
 pub use told::FaultListener;

@@ -20,6 +20,7 @@ use crate::adopted::LentStream;
 use crate::device::{Device, LoadedCode, Marker, MemoryStats};
 use crate::error::{DeviceError, Result};
 use crate::order::{OrderedStream, Uses};
+use crate::rows::{Laid, Rows};
 
 /// What a stream is asked for with.
 ///
@@ -84,6 +85,37 @@ pub trait BackendStream: Send + Sync {
     /// # Errors
     /// A device that has failed.
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()>;
+    /// Copies rows between memory of the device, behind the work that the stream has; they do not overlap.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<()> {
+        rows.one_by_one((to, from), |to, from, bytes| self.copy(to, from, bytes))
+    }
+    /// Copies rows to the device, behind the work that the stream has; they have ended on return.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn upload_rows(
+        &self,
+        to: Laid,
+        bytes: &[MaybeUninit<u8>],
+        from: Laid,
+        rows: Rows,
+    ) -> Result<()> {
+        rows.one_by_one((to, from), |to, from, count| {
+            self.upload(to, &bytes[from as usize..][..count])
+        })
+    }
+    /// Copies rows from the device, behind the work that the stream has; they have ended on return.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
+        rows.one_by_one((to, from), |to, from, count| {
+            self.download(from, &mut bytes[to as usize..][..count])
+        })
+    }
     /// Copies to the device, behind the work that the stream has, without waiting for it.
     ///
     /// # Safety

@@ -53,21 +53,21 @@ pub struct KernelParams {
 
 #[repr(C)]
 pub struct CopyParams {
-    from_at: [usize; 4],
-    from_type: c_uint,
-    from_host: usize,
-    from: u64,
-    from_array: usize,
-    reserved0: usize,
-    from_pitch: [usize; 2],
-    to_at: [usize; 4],
-    to_type: c_uint,
-    to_host: usize,
-    to: u64,
-    to_array: usize,
-    reserved1: usize,
-    to_pitch: [usize; 2],
-    extent: [usize; 3],
+    pub(crate) from_at: [usize; 4],
+    pub(crate) from_type: c_uint,
+    pub(crate) from_host: usize,
+    pub(crate) from: u64,
+    pub(crate) from_array: usize,
+    pub(crate) reserved0: usize,
+    pub(crate) from_pitch: [usize; 2],
+    pub(crate) to_at: [usize; 4],
+    pub(crate) to_type: c_uint,
+    pub(crate) to_host: usize,
+    pub(crate) to: u64,
+    pub(crate) to_array: usize,
+    pub(crate) reserved1: usize,
+    pub(crate) to_pitch: [usize; 2],
+    pub(crate) extent: [usize; 3],
 }
 
 #[repr(C)]

@@ -263,6 +263,11 @@ impl Fake {
         out
     }
 
+    /// How often rows were copied by one call.
+    pub(crate) fn row_copies(&self) -> u64 {
+        self.function::<extern "C" fn() -> u64>("fake_row_copies")()
+    }
+
     /// The numbers of a node of the last launch of a graph: of a kernel the function, grid, block, shared bytes, and
     /// parameters.
     pub(crate) fn graph_node(&self, at: usize) -> Vec<u64> {

@@ -2,6 +2,7 @@
 
 use std::ffi::c_uint;
 
+use super::graphs::CopyParams;
 use super::{Code, Handle, State, call};
 
 #[unsafe(no_mangle)]
@@ -216,4 +217,48 @@ pub unsafe extern "C" fn cuMemsetD32Async(to: u64, value: u32, count: usize, _: 
         }
         _ => 1,
     })
+}
+
+/// Copies of rows, of a device (2) or of the host (1) on either side.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpy3DAsync_v2(params: *const CopyParams, stream: Handle) -> Code {
+    // SAFETY: the caller's pointer is live.
+    let params = unsafe { &*params };
+    call("cuMemcpy3DAsync_v2", true, |s| {
+        let [bytes, rows, planes] = params.extent;
+        let to = [params.to_pitch[0], params.to_pitch[0] * params.to_pitch[1]];
+        let from = [params.from_pitch[0], params.from_pitch[0] * params.from_pitch[1]];
+        let fits = |[pitch, plane]: [usize; 2]| pitch >= bytes && (planes == 1 || plane >= rows * pitch);
+        let plain = [params.to_at, params.from_at].concat().iter().all(|at| *at == 0);
+        if bytes * rows * planes == 0 || !plain || !fits(to) || !fits(from) {
+            return 1;
+        }
+        s.row_copies += 1;
+        for (plane, row) in (0..planes).flat_map(|plane| (0..rows).map(move |row| (plane, row))) {
+            let at = |[pitch, next]: [usize; 2]| plane * next + row * pitch;
+            let (to, from) = (at(to), at(from));
+            let code = match (params.to_type, params.from_type) {
+                (2, 2) => s.copy(params.to + to as u64, params.from + from as u64, bytes, stream),
+                (2, 1) => {
+                    let host = (params.from_host + from) as *const u8;
+                    s.upload(params.to + to as u64, host, bytes, stream)
+                }
+                (1, 2) => {
+                    let host = (params.to_host + to) as *mut u8;
+                    s.download(host, params.from + from as u64, bytes, stream)
+                }
+                _ => 1,
+            };
+            if code != 0 {
+                return code;
+            }
+        }
+        0
+    })
+}
+
+/// How often rows were copied by one call.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_row_copies() -> u64 {
+    super::with(|s| s.row_copies)
 }

@@ -1,5 +1,7 @@
 //! Memory that there is not, and values that are none.
 
+use std::ops::Range;
+
 use crate::ir::{debug_as_text, error_text};
 use crate::lent::dlpack::TensorError;
 use crate::value::InvalidValue;
@@ -27,6 +29,38 @@ pub enum MemoryError {
         start: usize,
         /// Values of the part.
         values: usize,
+    },
+    /// A part that a region does not have.
+    #[error("{}", error_text!(
+        "the ranges {ranges:?} of planes, rows and columns are no part of a region of {whole:?}; ask for fewer, or from \
+         earlier on"
+    ))]
+    NoRegion {
+        /// Planes, rows and columns that there are.
+        whole: [usize; 3],
+        /// What was asked for.
+        ranges: [Range<usize>; 3],
+    },
+    /// A region of memory that is smaller.
+    #[error("{}", error_text!(
+        "a region is of {whole:?} planes, rows and columns in all, and the memory has {elements} elements; say how the \
+         memory is laid out, as `Region::of([rows, columns])`"
+    ))]
+    RegionTooLarge {
+        /// Planes, rows and columns of all.
+        whole: [usize; 3],
+        /// The elements of the memory.
+        elements: usize,
+    },
+    /// A copy between regions of two extents.
+    #[error("{}", error_text!(
+        "a region of {from:?} planes, rows and columns is not copied to one of {to:?}; take parts of one extent"
+    ))]
+    OtherExtent {
+        /// The extent of the region that is written.
+        to: [usize; 3],
+        /// That of the region that is read.
+        from: [usize; 3],
     },
     /// A part of a buffer that lies farther back than parts do, or is longer.
     #[error("{}", error_text!(

@@ -16,8 +16,10 @@ use smallvec::SmallVec;
 use super::context::CudaContext;
 use super::error::DriverError;
 use super::module::CudaFunction;
+use super::rows::{self, Side};
 use super::stream::StreamHandle;
 use super::table::{Code, Table};
+use crate::rows::{Laid, Rows};
 use crate::stream::outside_of_calls;
 
 /// The entry points for graphs, which drivers have from CUDA 12 on in this form.
@@ -344,36 +346,26 @@ fn with_params(
     })
 }
 
-/// A copy of one row between memory of the device. There is no pitch, which has a limit that rows have not.
+/// A copy of one row between memory of the device.
 fn copy_params(to: u64, from: u64, bytes: usize) -> sys::CUDA_MEMCPY3D {
-    let device = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
-    sys::CUDA_MEMCPY3D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcZ: 0,
-        srcLOD: 0,
-        srcMemoryType: device,
-        srcHost: ptr::null(),
-        srcDevice: from,
-        srcArray: ptr::null_mut(),
-        reserved0: ptr::null_mut(),
-        srcPitch: 0,
-        srcHeight: 0,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstZ: 0,
-        dstLOD: 0,
-        dstMemoryType: device,
-        dstHost: ptr::null_mut(),
-        dstDevice: to,
-        dstArray: ptr::null_mut(),
-        reserved1: ptr::null_mut(),
-        dstPitch: 0,
-        dstHeight: 0,
-        WidthInBytes: bytes,
-        Height: 1,
-        Depth: 1,
-    }
+    let alone = |start| {
+        let (pitch, plane) = (0, 0);
+        (
+            Side::Device(start),
+            Laid {
+                start,
+                pitch,
+                plane,
+            },
+        )
+    };
+    let (rows, planes) = (1, 1);
+    let rows = Rows {
+        bytes,
+        rows,
+        planes,
+    };
+    rows::params(alone(to), alone(from), rows)
 }
 
 /// A fill of one row.

@@ -163,7 +163,7 @@ impl CudaStream {
     }
 
     #[inline]
-    fn raw(&self) -> sys::CUstream {
+    pub(super) fn raw(&self) -> sys::CUstream {
         self.handle.load(Acquire)
     }
 
@@ -219,7 +219,7 @@ impl CudaStream {
         // whatever kind of host memory it is; the stream is live.
         let code =
             unsafe { (table.cuMemcpyHtoDAsync_v2)(destination, from, source.len(), self.raw()) };
-        self.copied("cuMemcpyHtoDAsync", code)
+        self.copied(context.check("cuMemcpyHtoDAsync", code))
     }
 
     /// Copies device memory to host bytes behind the stream's work, and waits for that.
@@ -238,7 +238,7 @@ impl CudaStream {
         // is live.
         let code =
             unsafe { (table.cuMemcpyDtoHAsync_v2)(to, source, destination.len(), self.raw()) };
-        self.copied("cuMemcpyDtoHAsync", code)
+        self.copied(context.check("cuMemcpyDtoHAsync", code))
     }
 
     /// Copies between device memory behind the stream's work, without waiting for it. Overlapping
@@ -315,8 +315,8 @@ impl CudaStream {
     }
 
     /// Waits for a copy without a limit: the host's memory is the copy's until then.
-    fn copied(&self, call: &'static str, code: u32) -> Result<(), DriverError> {
-        self.context.check(call, code)?;
+    pub(super) fn copied(&self, begun: Result<(), DriverError>) -> Result<(), DriverError> {
+        begun?;
         let wait = || {
             let table = self.context.enter()?;
             // SAFETY: the stream is live and of the current context.

@@ -75,6 +75,7 @@ driver_table! {
         fn cuMemcpyDtoD_v2(sys::CUdeviceptr, sys::CUdeviceptr, usize);
         fn cuMemcpyHtoDAsync_v2(sys::CUdeviceptr, *const c_void, usize, sys::CUstream);
         fn cuMemcpyDtoHAsync_v2(*mut c_void, sys::CUdeviceptr, usize, sys::CUstream);
+        fn cuMemcpy3DAsync_v2(*const sys::CUDA_MEMCPY3D, sys::CUstream);
         fn cuMemcpyDtoDAsync_v2(sys::CUdeviceptr, sys::CUdeviceptr, usize, sys::CUstream);
         fn cuMemsetD8Async(sys::CUdeviceptr, c_uchar, usize, sys::CUstream);
         fn cuMemsetD32Async(sys::CUdeviceptr, c_uint, usize, sys::CUstream);
