@@ -6,7 +6,8 @@
 //! | `kernel` | machine code of a kernel |
 //! | `direct` | running machine code without a device |
 //! | `object`, `symbols` | loading machine code, and what it may call |
-//! | `pool` | the queue of launches, and the threads that run blocks |
+//! | `pool` | launches, and the threads that run their blocks |
+//! | `queue`, `sync` | which launch runs next: what those threads agree on, and by which locks |
 //! | `watch` | time limits |
 //! | `failures` | what went wrong, until somebody is told |
 //! | `stack` | how much stack a thread has left |
@@ -17,11 +18,15 @@ pub(super) mod failures;
 mod kernel;
 mod meaning;
 pub(super) mod memory;
+#[cfg(test)]
+mod model;
 pub(super) mod object;
 mod options;
 mod pool;
+mod queue;
 mod stack;
 pub(super) mod symbols;
+mod sync;
 mod watch;
 
 use std::any::Any;

@@ -1,4 +1,4 @@
-//! The queue of launches and the threads that run their blocks.
+//! The threads that run the blocks of launches, in the order that the queue (`queue.rs`) gives.
 //!
 //! Launches run one after the other, in order, as on a stream. The blocks of the first one are
 //! claimed in increasing order, a few at a time, by as many workers as the machine has cores; a
@@ -7,15 +7,14 @@
 //! blocks, each is run by itself in its place. A launch that is known to be short runs at once on
 //! the thread that asks for it, if nothing is ahead of it.
 
-use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use kiln_ir::IntrinsicDef;
 use kiln_ir::block_order::{BlockOrder, Shuffle};
@@ -25,6 +24,7 @@ use kiln_ir::launch::LaunchStopped;
 use kiln_ir::stop::{Stop, StopReason};
 
 use super::memory::Allocation;
+use super::queue::{Call, Claims, Launch, Queue};
 use super::watch::Watch;
 use super::{meaning, stack};
 use crate::error::{DeviceError, Result};
@@ -63,11 +63,8 @@ pub(super) struct Run {
     block: [u32; 3],
     dynamic_shared: u32,
     kernel_tag: u64,
-    total: u64,
+    claims: Claims,
     order: Option<Shuffle>,
-    next: AtomicU64,
-    done: AtomicU64,
-    has_begun: AtomicBool,
     /// What ends it before its time, and after how long that is set.
     stop: Arc<Stop>,
     limit: Option<Duration>,
@@ -122,11 +119,8 @@ impl Run {
             block: spec.block,
             dynamic_shared: spec.dynamic_shared,
             kernel_tag: spec.kernel_tag,
-            total,
+            claims: Claims::new(total),
             order: spec.order.of(total),
-            next: AtomicU64::new(0),
-            done: AtomicU64::new(0),
-            has_begun: AtomicBool::new(false),
             stop: Arc::default(),
             limit: spec.limit,
             fault: Mutex::new(None),
@@ -140,10 +134,6 @@ impl Run {
         kept + memory + self.dynamic_shared as usize
     }
 
-    fn unclaimed(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < self.total
-    }
-
     /// Claims and runs blocks until there are none; whether the last one was among them.
     fn work(&self, chunk: u64, arena: &mut Arena) -> bool {
         let arena = match arena.at_least(self.arena_bytes()) {
@@ -151,38 +141,18 @@ impl Run {
             Err(error) => {
                 // Without memory for a block nobody can run it.
                 self.give_up(error);
-                return self.end_unclaimed();
+                return self.claims.end_unclaimed();
             }
         };
-        let mut mine = 0;
-        while !self.stop.is_asked() {
-            let first = self.next.fetch_add(chunk, Ordering::Relaxed);
-            if first >= self.total {
-                break;
-            }
-            let count = chunk.min(self.total - first);
-            match &self.order {
-                None => self.run(first, count, arena),
+        self.claims
+            .work(&self.stop, chunk, |blocks| match &self.order {
+                None => self.run(blocks.start, blocks.end - blocks.start, arena),
                 Some(order) => {
-                    let places = first..first + count;
-                    places.for_each(|place| self.run(order.at(place), 1, arena));
+                    for place in blocks {
+                        self.run(order.at(place), 1, arena);
+                    }
                 }
-            }
-            mine += count;
-        }
-        let last = self.count_done(mine);
-        last || self.stop.is_asked() && self.end_unclaimed()
-    }
-
-    /// Counts blocks that are done; whether the last one is among them.
-    fn count_done(&self, count: u64) -> bool {
-        count > 0 && self.done.fetch_add(count, Ordering::AcqRel) + count == self.total
-    }
-
-    /// Claims what is left, to be run by nobody; whether the last block is among it.
-    fn end_unclaimed(&self) -> bool {
-        let first = self.next.swap(self.total, Ordering::Relaxed);
-        self.count_done(self.total.saturating_sub(first))
+            })
     }
 
     /// Ends the launch, because of this.
@@ -314,41 +284,18 @@ impl Arena {
     }
 }
 
-/// An entry of the queue.
-enum Task {
-    Run(Arc<Run>),
-    /// Is done when everything before is, at once and under the lock.
-    Then(Box<dyn FnOnce() + Send>),
-    /// Is done by a worker when everything before is, however long it takes.
-    Call(Box<dyn FnOnce() + Send>),
-}
+impl Launch for Run {
+    fn claims(&self) -> &Claims {
+        &self.claims
+    }
 
-/// What a worker does next.
-enum Next {
-    Run(Arc<Run>),
-    Call(Box<dyn FnOnce() + Send>),
-}
-
-struct State {
-    queue: VecDeque<Task>,
-    /// What a thread that launches runs itself.
-    inline: Option<Arc<Stop>>,
-    arena: Arena,
-}
-
-impl State {
-    fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.inline.is_none()
+    fn stop(&self) -> &Arc<Stop> {
+        &self.stop
     }
 }
 
 struct Shared {
-    state: Mutex<State>,
-    /// There is something to claim.
-    work: Condvar,
-    /// The queue has become shorter.
-    done: Condvar,
-    end: AtomicBool,
+    queue: Queue<Run, Arena>,
     watch: Watch,
 }
 
@@ -364,17 +311,9 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(threads: u32) -> Pool {
-        let state = State {
-            queue: VecDeque::new(),
-            inline: None,
-            arena: Arena::default(),
-        };
         Pool {
             shared: Arc::new(Shared {
-                state: Mutex::new(state),
-                work: Condvar::new(),
-                done: Condvar::new(),
-                end: AtomicBool::new(false),
+                queue: Queue::new(),
                 watch: Watch::default(),
             }),
             threads,
@@ -391,25 +330,24 @@ impl Pool {
             self.shared.watch.start()?;
         }
         let cost = run.code.cost().load(Ordering::Relaxed);
-        let short = run.total == 1 || (cost > 0 && cost.saturating_mul(run.total) < SHORT);
+        let total = run.claims.total();
+        let short = total == 1 || (cost > 0 && cost.saturating_mul(total) < SHORT);
         let here = short && stack::has_room(run.code.stack_bytes());
-        let mut state = self.shared.state.lock();
-        if here && state.is_idle() {
-            state.inline = Some(run.stop.clone());
-            let mut arena = std::mem::take(&mut state.arena);
-            drop(state);
+        let arena = here.then(|| self.shared.queue.try_alone(&run.stop));
+        if let Some(mut arena) = arena.flatten() {
             self.shared.begin(&run);
             run_alone(&run, &mut arena);
             self.shared.watch.end(&run.stop);
-            self.shared.end_inline(Some(arena));
+            self.shared.queue.end_alone(Some(arena));
             return run.finish();
         }
         let run = Arc::new(run);
-        state.queue.push_back(Task::Run(run.clone()));
-        drop(state);
-        self.shared.work.notify_all();
-        self.start_workers()
-            .inspect_err(|_| self.shared.take_back(&run))
+        self.shared.queue.push(run.clone());
+        match self.start_workers() {
+            Err(error) if self.shared.queue.take_back(&run) => Err(error),
+            // Where another thread's attempt has started one meanwhile, it is run.
+            _ => Ok(()),
+        }
     }
 
     /// Runs `work` on the calling thread once everything before is done, and nothing beside it. `stop`
@@ -424,32 +362,19 @@ impl Pool {
         if limit.is_some() {
             self.shared.watch.start()?;
         }
-        let mut state = self.shared.state.lock();
-        while !state.is_idle() {
-            self.shared.done.wait(&mut state);
-        }
-        state.inline = Some(stop.clone());
-        drop(state);
+        self.shared.queue.alone(stop);
         if let Some(limit) = limit {
             self.shared.watch.begin(stop, limit);
         }
         let result = work();
         self.shared.watch.end(stop);
-        self.shared.end_inline(None);
+        self.shared.queue.end_alone(None);
         Ok(result)
     }
 
     /// Ends all launches that have been made and have not ended.
     pub(super) fn cancel(&self) {
-        let state = self.shared.state.lock();
-        for task in &state.queue {
-            if let Task::Run(run) = task {
-                run.stop.ask(StopReason::Cancelled);
-            }
-        }
-        if let Some(stop) = &state.inline {
-            stop.ask(StopReason::Cancelled);
-        }
+        self.shared.queue.cancel();
     }
 
     fn start_workers(&self) -> Result<()> {
@@ -486,10 +411,7 @@ impl Pool {
     /// Waits until everything is done.
     pub(super) fn settle(&self) -> Result<()> {
         self.check_process()?;
-        let mut state = self.shared.state.lock();
-        while !state.is_idle() {
-            self.shared.done.wait(&mut state);
-        }
+        self.shared.queue.settle();
         Ok(())
     }
 
@@ -503,39 +425,26 @@ impl Pool {
 
     /// Does something short when everything launched so far is done, without waiting for that.
     pub(super) fn after_all(&self, then: impl FnOnce() + Send + 'static) {
-        let mut state = self.shared.state.lock();
-        match state.is_idle() {
-            true => then(),
-            false => state.queue.push_back(Task::Then(Box::new(then))),
-        }
+        self.shared.queue.after_all(Box::new(then));
     }
 
     /// Has a worker do something when everything launched so far is done; what is launched later waits for it.
-    pub(super) fn call(&self, call: Box<dyn FnOnce() + Send>) -> Result<()> {
+    pub(super) fn call(&self, call: Call) -> Result<()> {
         self.check_process()?;
         // Before it is queued, as nobody else could do it.
         self.start_workers()?;
-        let mut state = self.shared.state.lock();
-        state.queue.push_back(Task::Call(call));
-        drop(state);
-        self.shared.work.notify_all();
+        self.shared.queue.call(call);
         Ok(())
     }
 
     /// Whether everything launched so far is done.
     pub(super) fn is_idle(&self) -> bool {
-        self.shared.state.lock().is_idle()
+        self.shared.queue.is_idle()
     }
 
     /// Waits for a mark.
     pub(super) fn wait_for(&self, mark: &Mutex<Option<Instant>>) -> Instant {
-        let mut state = self.shared.state.lock();
-        loop {
-            if let Some(at) = *mark.lock() {
-                return at;
-            }
-            self.shared.done.wait(&mut state);
-        }
+        self.shared.queue.wait_for(|| *mark.lock())
     }
 }
 
@@ -547,9 +456,7 @@ impl Drop for Pool {
         }
         self.cancel();
         let _ = self.settle();
-        self.shared.end.store(true, Ordering::Release);
-        drop(self.shared.state.lock());
-        self.shared.work.notify_all();
+        self.shared.queue.end();
         for worker in self.workers.lock().drain(..) {
             let _ = worker.join();
         }
@@ -558,123 +465,39 @@ impl Drop for Pool {
 
 fn run_alone(run: &Run, arena: &mut Arena) {
     let start = Instant::now();
-    run.work(run.total, arena);
+    run.work(run.claims.total(), arena);
     note_cost(run, start);
 }
 
 fn note_cost(run: &Run, start: Instant) {
     let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let each = (took / run.total.max(1)).max(1);
+    let each = (took / run.claims.total().max(1)).max(1);
     run.code.cost().store(each, Ordering::Relaxed);
 }
 
 impl Shared {
     fn work(&self, threads: u64) {
         let mut arena = Arena::default();
-        while let Some(next) = self.next() {
-            let run = match next {
-                Next::Run(run) => run,
-                Next::Call(call) => {
-                    call();
-                    self.end_inline(None);
-                    continue;
-                }
-            };
-            let chunk = (run.total / (CLAIMS * threads)).max(1);
+        let run = |run: &Arc<Run>| {
+            let chunk = (run.claims.total() / (CLAIMS * threads)).max(1);
             let start = Instant::now();
-            if run.work(chunk, &mut arena) {
-                note_cost(&run, start);
-                self.complete(&run);
+            let is_last = run.work(chunk, &mut arena);
+            if is_last {
+                note_cost(run, start);
+                self.watch.end(&run.stop);
+                if let Some(failed) = run.failed() {
+                    (run.report)(failed);
+                }
             }
-        }
+            is_last
+        };
+        self.queue.serve(|run| self.begin(run), run);
     }
 
     /// A launch begins to run: its time counts from here on.
     fn begin(&self, run: &Run) {
         if let Some(limit) = run.limit {
             self.watch.begin(&run.stop, limit);
-        }
-    }
-
-    /// What a thread ran itself is done.
-    fn end_inline(&self, arena: Option<Arena>) {
-        let mut state = self.state.lock();
-        if let Some(arena) = arena {
-            state.arena = arena;
-        }
-        state.inline = None;
-        Self::do_next(&mut state);
-        // Whoever queued something meanwhile waits for this.
-        if !state.queue.is_empty() {
-            self.work.notify_all();
-        }
-        self.done.notify_all();
-    }
-
-    /// Takes a launch out of the queue that nobody can run. Launches of other threads stay: these
-    /// threads find out themselves.
-    fn take_back(&self, run: &Arc<Run>) {
-        let mut state = self.state.lock();
-        state.queue.retain(|task| match task {
-            Task::Run(queued) => !Arc::ptr_eq(queued, run),
-            Task::Then(_) | Task::Call(_) => true,
-        });
-        Self::do_next(&mut state);
-        self.done.notify_all();
-    }
-
-    /// Waits for a launch with unclaimed blocks, or a call; `None` when the pool ends.
-    fn next(&self) -> Option<Next> {
-        let mut state = self.state.lock();
-        loop {
-            if self.end.load(Ordering::Acquire) {
-                return None;
-            }
-            if state.inline.is_none() {
-                match state.queue.front() {
-                    Some(Task::Run(run)) if run.unclaimed() => {
-                        if !run.has_begun.swap(true, Ordering::Relaxed) {
-                            self.begin(run);
-                        }
-                        return Some(Next::Run(run.clone()));
-                    }
-                    Some(Task::Call(_)) => {
-                        // Nothing goes on beside it, and nobody can end it.
-                        if let Some(Task::Call(call)) = state.queue.pop_front() {
-                            state.inline = Some(Arc::default());
-                            return Some(Next::Call(call));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            self.work.wait(&mut state);
-        }
-    }
-
-    fn complete(&self, run: &Arc<Run>) {
-        self.watch.end(&run.stop);
-        if let Some(failed) = run.failed() {
-            (run.report)(failed);
-        }
-        let mut state = self.state.lock();
-        if let Some(Task::Run(front)) = state.queue.front()
-            && Arc::ptr_eq(front, run)
-        {
-            state.queue.pop_front();
-        }
-        Self::do_next(&mut state);
-        if !state.queue.is_empty() {
-            self.work.notify_all();
-        }
-        self.done.notify_all();
-    }
-
-    fn do_next(state: &mut MutexGuard<'_, State>) {
-        while let Some(Task::Then(_)) = state.queue.front() {
-            if let Some(Task::Then(then)) = state.queue.pop_front() {
-                then();
-            }
         }
     }
 }
@@ -752,20 +575,18 @@ mod tests {
         pool.stack_bytes = 1 << 60;
         let ignore = || -> Report { Box::new(|_| ()) };
         let other = Arc::new(run(ignore()));
-        let queued = Task::Run(other.clone());
-        pool.shared.state.lock().queue.push_back(queued);
+        pool.shared.queue.push(other.clone());
         let mark = pool.mark();
         assert!(matches!(
             pool.launch(run(ignore())),
             Err(DeviceError::Workers(_))
         ));
-        assert_eq!(pool.shared.state.lock().queue.len(), 2);
-        assert!(mark.lock().is_none());
+        assert!(!pool.is_idle() && mark.lock().is_none());
         // The other thread's own attempt to start one works.
         pool.stack_bytes = stack::WORKER;
         pool.start_workers().expect("a worker");
         pool.settle().expect("this process");
-        assert_eq!(other.done.load(Ordering::Acquire), 2);
+        assert!(other.claims.is_done());
         pool.wait_for(&mark);
     }
 
@@ -774,15 +595,14 @@ mod tests {
         let mut pool = Pool::new(1);
         pool.stack_bytes = 1 << 60;
         let taken_back = Arc::new(run(Box::new(|_| ())));
-        let task = Task::Run(taken_back.clone());
-        pool.shared.state.lock().queue.push_back(task);
+        pool.shared.queue.push(taken_back.clone());
         let mark = pool.mark();
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| {
                 pool.settle().expect("this process");
                 pool.wait_for(&mark);
             });
-            pool.shared.take_back(&taken_back);
+            assert!(pool.shared.queue.take_back(&taken_back));
             waits.join().expect("no panic");
         });
     }
@@ -797,8 +617,7 @@ mod tests {
                 *hears.lock() = error.to_string();
             }
         });
-        let queued = Task::Run(Arc::new(run(report)));
-        pool.shared.state.lock().queue.push_back(queued);
+        pool.shared.queue.push(Arc::new(run(report)));
         pool.cancel();
         pool.start_workers().expect("a worker");
         pool.settle().expect("this process");
