@@ -4,8 +4,8 @@
 //! `KILN_SOAK_MINUTES`, and runs these by themselves.
 
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use kiln::core::hook::HookSet;
@@ -172,6 +172,46 @@ fn compiles_and_drops() {
     }
     drop(device);
     assert_eq!(fake.ledger(), Ledger::default());
+}
+
+/// Many threads launch the same kernels, each from another of them on: each kernel is compiled and loaded once.
+#[test]
+fn threads_compile_each_kernel_once() {
+    let (threads, count) = if minutes().is_some() {
+        (64, 1000u32)
+    } else {
+        (16, 24)
+    };
+    let fake = Fake::new();
+    for (computes, device) in [(false, of_fake(&fake)), (true, Device::cpu())] {
+        let jit = Jit::with(device, HookSet::new(), JitOptions::default());
+        let kernel = |n| Kernel::build("step", sets(n)).expect("a kernel");
+        let kernels: Vec<_> = (0..count).map(kernel).collect();
+        let begin = Barrier::new(threads);
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let (jit, kernels, begin) = (&jit, &kernels, &begin);
+                scope.spawn(move || {
+                    let mut x = jit.zeros::<u32>(4).expect("memory");
+                    begin.wait();
+                    // Two that begin at one place are waiting for one compile from the first on.
+                    let first = thread / 2 * kernels.len() / threads;
+                    for n in (first..kernels.len()).chain(0..first) {
+                        jit.launch(&kernels[n], 1, 1, args!(&mut x))
+                            .expect("it is launched");
+                        if computes {
+                            assert_eq!(x.to_vec().expect("it is read")[0] as usize, n);
+                        }
+                    }
+                });
+            }
+        });
+        let stats = jit.cache_stats();
+        assert_eq!(stats.compiles, u64::from(count), "{stats:?}");
+        if !computes {
+            assert_eq!(fake.ledger().modules, u64::from(count));
+        }
+    }
 }
 
 /// What one of many threads does next; the CPU device's results are checked.

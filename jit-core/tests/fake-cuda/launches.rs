@@ -213,7 +213,12 @@ fn stream_call(name: &str, stream: Handle) -> Code {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Code {
     call("cuStreamDestroy_v2", true, |s| {
-        if s.streams.remove(&stream) { 0 } else { 400 }
+        if s.streams.remove(&stream) {
+            s.order.end_stream(stream);
+            0
+        } else {
+            400
+        }
     })
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Order {
     events: BTreeMap<Handle, Clock>,
     /// What the host has waited for.
     done: Clock,
+    /// Streams that have ended, of which there is work that the host has not waited for.
+    ended: Vec<Handle>,
     accesses: BTreeMap<u64, Vec<Access>>,
     /// Whether work is done only once the host has waited for it.
     pub(crate) lazy: bool,
@@ -149,6 +151,27 @@ impl Order {
         self.waits += 1;
         let clock = self.events.get(&event).cloned().unwrap_or_default();
         join(self.clocks.entry(stream).or_default(), &clock);
+    }
+
+    /// The end of a stream. Once the host has waited for its work that is before everything, and nothing has to know of
+    /// it: a program makes streams as long as it runs.
+    pub(crate) fn end_stream(&mut self, stream: Handle) {
+        self.ended.push(stream);
+        for stream in std::mem::take(&mut self.ended) {
+            let last = self.clocks.get(&stream).and_then(|own| own.get(&stream));
+            if self.done.get(&stream) < last {
+                self.ended.push(stream);
+                continue;
+            }
+            self.clocks.remove(&stream);
+            self.done.remove(&stream);
+            self.blocking.retain(|other| *other != stream);
+            let clocks = self.clocks.values_mut().chain(self.events.values_mut());
+            clocks.for_each(|clock| drop(clock.remove(&stream)));
+            for accesses in self.accesses.values_mut() {
+                accesses.retain(|access| access.stream != stream);
+            }
+        }
     }
 
     pub(crate) fn wait_on_host(&mut self, stream: Handle) {
