@@ -36,6 +36,7 @@ use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
 use crate::observe::{Clock, Onlooker, Passed, Passing};
 pub use crate::observe::{HookStep, NoObserver, Stage, StageObserver};
+use crate::promised;
 use crate::target::Target;
 use crate::under_way::{Compilation, UnderWay};
 
@@ -167,6 +168,7 @@ impl Compiler<'_> {
             contract,
         };
         rewritten.by(&at::rewrite_ir(), |rewrite, m| rewrite(&cx, m))?;
+        promised::widen(rewritten.module, target);
         expand(rewritten.module, target.cells_before_bodies())?;
         if self.hooks.has(&[HookPoint::FaultFunction]) {
             rewritten.by(&at::fault_function(), |fault_function, m| {

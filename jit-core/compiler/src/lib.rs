@@ -37,6 +37,7 @@ mod observe;
 mod part;
 pub mod pinned;
 pub mod prelude;
+mod promised;
 pub mod region;
 pub mod runtime;
 pub mod specialize;
