@@ -2,8 +2,9 @@
 //!
 //! A `for` with step 1 (or -1) becomes the loop LLVM knows best: compare, body, add without wrap.
 //! With another step the index must not pass the end of its type, so the loop is entered through a
-//! guard and left at the bottom when the distance to the bound is at most the step; the addition
-//! that follows can then not wrap either.
+//! guard and left at the bottom, and the addition that follows can not wrap either: a known step has its turns counted
+//! before the loop, which is what LLVM unrolls by; with an unknown one, by which it would take long to divide,
+//! the loop is left when the distance to the bound is at most the step.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -206,7 +207,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         match step {
             Step::Zero => Ok(()),
             Step::One | Step::MinusOne => self.for_by_one(&looping, step == Step::One),
-            Step::Positive | Step::Negative | Step::Unknown => self.for_by_distance(&looping, step),
+            Step::Positive | Step::Negative => self.for_by_turns(&looping, step),
+            Step::Unknown => self.for_by_distance(&looping, step),
         }
     }
 
@@ -256,6 +258,42 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let back = self.builder().build_unconditional_branch(body)?;
         hint_unroll(self.context(), back, (self.function, looping.inst));
         index.add_incoming(&[(&stepped, again)]);
+        self.go_on_in(exit);
+        Ok(())
+    }
+
+    /// `if start < end { left = (end - start - 1) / step; do { body; index += step } while left-- != 0 }`
+    ///
+    /// What is added to the index of the last turn may wrap, which nobody sees. It is added at the bottom, and not behind it:
+    /// LLVM would copy the whole body to have the loop end in the test.
+    fn for_by_turns(&mut self, looping: &ForLoop<'ctx>, step: Step) -> Result<(), BackendError> {
+        let [turns, body, next, exit] =
+            ["for", "for_body", "for_next", "for_end"].map(|name| self.append_block(name));
+        let (enters, size) = self.for_entry(looping, step)?;
+        self.builder()
+            .build_conditional_branch(enters, turns, exit)?;
+        self.builder().position_at_end(turns);
+        let ty = looping.start.get_type();
+        let (zero, one) = (ty.const_zero(), ty.const_int(1, false));
+        let distance = self.distance(looping, step, looping.start)?;
+        let last = self.builder().build_int_sub(distance, one, "")?;
+        let others = (self.builder()).build_int_unsigned_div(last, size, "turns")?;
+        self.builder().build_unconditional_branch(body)?;
+        self.builder().position_at_end(body);
+        let index = self.index_phi(looping, turns)?;
+        let left = self.builder().build_phi(ty, "left")?;
+        left.add_incoming(&[(&others, turns)]);
+        let value = index.as_basic_value().into_int_value();
+        self.for_body(looping, value, body, LoopBlocks { exit, next })?;
+        self.builder().position_at_end(next);
+        let turns = left.as_basic_value().into_int_value();
+        let stepped = self.stepped(looping, value)?;
+        let fewer = self.builder().build_int_nuw_sub(turns, one, "fewer")?;
+        let more = (self.builder()).build_int_compare(IntPredicate::NE, turns, zero, "")?;
+        let back = (self.builder()).build_conditional_branch(more, body, exit)?;
+        hint_unroll(self.context(), back, (self.function, looping.inst));
+        index.add_incoming(&[(&stepped, next)]);
+        left.add_incoming(&[(&fewer, next)]);
         self.go_on_in(exit);
         Ok(())
     }
