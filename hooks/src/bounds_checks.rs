@@ -20,6 +20,7 @@
 //! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
 //! | what conditions say of values, also those that were put together before, and those that others returned by | `conditions.rs` |
 //! | one of several values, which `if`, `select`, `min` and `max` give: the ends of all of them | `chosen.rs` |
+//! | what variables are in loops that do not count, where it says that an element of an array of known length is there | `ranges.rs` |
 //! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
 //! | the two loops | `versions.rs` |
 //! | what runs straight on: all its checks at once, before it | `runs.rs` |
@@ -40,6 +41,7 @@ mod counter;
 mod gathers;
 mod lanes;
 mod proof;
+mod ranges;
 mod runs;
 mod sum;
 mod versions;
@@ -104,4 +106,5 @@ fn move_checks(module: &mut Module, target: &Target) {
             runs::make(module, id, &slow);
         }
     }
+    ranges::make(module);
 }
