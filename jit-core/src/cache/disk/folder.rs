@@ -40,7 +40,7 @@ enum Purpose {
     Keep,
     /// Code is put there that goes along with a program: whoever runs that reads it, and all of it stays.
     Ship,
-    /// It came with the program, and nothing is changed there.
+    /// A folder that came with the program, and nothing is changed there.
     Shipped,
 }
 
