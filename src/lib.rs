@@ -179,7 +179,7 @@ pub mod macros {
     pub use kiln_device_stdlib::plain::operator::*;
     pub use kiln_device_stdlib::plain::resolve::*;
     pub use kiln_jit_core::args::packed::{Packing, Parameters, Viewed, field_key};
-    pub use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedValue, SlotMut};
+    pub use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedStruct, RecordedValue, SlotMut};
     pub use kiln_jit_core::error::Error;
     pub use kiln_jit_core::front::macros::*;
     pub use kiln_jit_core::ir::{Constant, Type, TypeForm, TypeTable};

@@ -178,6 +178,14 @@ fn values_and_structs(jit: &Jit) -> Outcome {
     assert_eq!(out.to_vec()?, expected(10.0, far));
     graph.replay(args!(line(20.0), true, 0u64, &mut out))?;
     assert_eq!(out.to_vec()?, expected(20.0, 0));
+    let mut typed = jit.graph((line(0.0), true, &mut out), |g, (slot, on, mut out)| {
+        along.record(g, (1, 32), line(5.0), true, 7, &mut out)?;
+        along.record(g, (1, 32), &slot, &on, 9, &mut out)
+    })?;
+    typed.replay(args!(line(30.0), false, &mut out))?;
+    assert_eq!(out.to_vec()?, expected(5.0, 7));
+    typed.replay(args!(line(30.0), true, &mut out))?;
+    assert_eq!(out.to_vec()?, expected(30.0, 9));
     Ok(())
 }
 

@@ -23,7 +23,8 @@ use packed::{Packing, Parameters, pack_slice, pack_value};
 use signature::Passed;
 pub use signature::{ArgFacts, ArgSignature, Unfit};
 pub use slots::{
-    GraphSample, GraphSamples, ReadSlot, RecordedValue, Slot, SlotId, SlotMut, ValueSlot,
+    GraphSample, GraphSamples, ReadSlot, RecordedStruct, RecordedValue, Slot, SlotId, SlotMut,
+    ValueSlot,
 };
 #[doc(hidden)]
 pub use slots::{Place, Sample, Tag, bytes_of_value};

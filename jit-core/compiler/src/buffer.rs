@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use kiln_runtime::{Device, DeviceError, DeviceId, Uses};
+use kiln_runtime::{Device, DeviceError, DeviceId, OrderedStream, Uses};
 
 use crate::error::{MemoryError, Result};
 use crate::part::Part;
@@ -156,8 +156,14 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn from_slice(device: &Device, values: &[T]) -> Result<Self> {
+        Self::from_slice_in(device, device.streams().own(), values)
+    }
+
+    /// [`Buffer::from_slice`] in a stream of the device.
+    #[doc(hidden)]
+    pub fn from_slice_in(device: &Device, stream: &OrderedStream, values: &[T]) -> Result<Self> {
         let buffer = Self::allocate(device, values.len(), |bytes, uses| {
-            device.alloc(bytes, uses)
+            device.alloc_in(stream, bytes, uses)
         })?;
         device.upload(buffer.address(), bytes_of(values), buffer.uses())?;
         Ok(buffer)
@@ -168,7 +174,14 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn zeros(device: &Device, len: usize) -> Result<Self> {
-        Self::allocate(device, len, |bytes, uses| device.alloc_zeros(bytes, uses))
+        Self::zeros_in(device, device.streams().own(), len)
+    }
+
+    /// [`Buffer::zeros`] in a stream of the device.
+    #[doc(hidden)]
+    pub fn zeros_in(device: &Device, stream: &OrderedStream, len: usize) -> Result<Self> {
+        let alloc = |bytes, uses: &Uses| device.alloc_zeros_in(stream, bytes, uses);
+        Self::allocate(device, len, alloc)
     }
 
     /// A buffer of `len` elements that nobody has written, which costs less than one of zeros.
@@ -180,7 +193,18 @@ impl<T: KernelType> Buffer<T> {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub unsafe fn uninit(device: &Device, len: usize) -> Result<Self> {
-        Self::allocate(device, len, |bytes, uses| device.alloc(bytes, uses))
+        // SAFETY: passed on to the caller.
+        unsafe { Self::uninit_in(device, device.streams().own(), len) }
+    }
+
+    /// [`Buffer::uninit`] in a stream of the device.
+    ///
+    /// # Safety
+    /// As there.
+    #[doc(hidden)]
+    pub unsafe fn uninit_in(device: &Device, stream: &OrderedStream, len: usize) -> Result<Self> {
+        let alloc = |bytes, uses: &Uses| device.alloc_in(stream, bytes, uses);
+        Self::allocate(device, len, alloc)
     }
 
     fn allocate(

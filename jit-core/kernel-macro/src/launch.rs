@@ -142,7 +142,10 @@ fn record(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
         .map(|(i, param)| argument_name(i, &param.pattern))
         .collect();
     let (generics, types) = with_named_lifetimes(signature);
-    let params = names.iter().zip(types.iter().map(slot_type));
+    let generics = launch_generics(generics, signature);
+    let params = names
+        .iter()
+        .zip(types.iter().map(|ty| slot_type(ty, signature)));
     let params = params.map(|(name, ty)| quote!(#name: #ty));
     let args = names.iter().zip(&types).map(|(name, ty)| match ty {
         ty if is_view(ty) => quote!(#root::IntoArg::into_arg(#name)),
@@ -150,9 +153,9 @@ fn record(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
             quote!(#root::ReadSlot::read_arg(#name))
         }
         Type::Reference(_) => quote!(#root::IntoArg::into_arg(#name)),
+        ty if is_struct(ty, signature) => quote!(#root::RecordedStruct::recorded_arg(&#name)),
         _ => quote!(#root::RecordedValue::recorded_arg(&#name)),
     });
-    let generics = launch_generics(generics, signature);
     let (generics, _, clause) = generics.split_for_impl();
     let consts = given_consts(signature);
     quote! {
@@ -294,8 +297,13 @@ fn host_type(ty: &Type) -> TokenStream {
     value_type(ty)
 }
 
+/// Whether a value is of a type of the user's that mentions no parameter of the kernel.
+fn is_struct(ty: &Type, signature: &Signature) -> bool {
+    own_type(ty).is_some() && is_closed(ty, signature)
+}
+
 /// What a recording is given for a parameter.
-fn slot_type(ty: &Type) -> TokenStream {
+fn slot_type(ty: &Type, signature: &Signature) -> TokenStream {
     let (root, span) = (root_at(ty.span()), before(ty.span()));
     if let Type::Reference(reference) = ty
         && let Type::Slice(slice) = &*reference.elem
@@ -309,6 +317,10 @@ fn slot_type(ty: &Type) -> TokenStream {
     }
     if first_lifetime(ty).is_some() {
         return host_type(ty);
+    }
+    // Named in an `impl`, a type that lacks its lifetime would have a second error: it is compared when it is recorded.
+    if is_struct(ty, signature) {
+        return quote_spanned!(span=> impl #root::RecordedStruct);
     }
     let value = value_type(ty);
     until(

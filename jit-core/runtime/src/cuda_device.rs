@@ -166,7 +166,9 @@ impl Backend for CudaDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
-        Ok(self.context.alloc_in_order(bytes as u64)?)
+        Ok(self
+            .context
+            .alloc_in_order(bytes as u64, StreamHandle::DEFAULT)?)
     }
 
     fn allocates_in_order(&self) -> bool {
@@ -256,9 +258,9 @@ impl Backend for CudaDevice {
         Ok(NonNull::new(self.context.alloc_host(bytes)?))
     }
 
-    fn free_host(&self, start: NonNull<u8>) {
+    fn free_host(&self, start: NonNull<u8>, bytes: usize) {
         // SAFETY: host memory is freed once, when it is dropped, and a copy has it until it is done.
-        unsafe { self.context.free_host(start.as_ptr()) }
+        unsafe { self.context.free_host(start.as_ptr(), bytes) }
     }
 
     unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()> {

@@ -186,6 +186,21 @@ impl BackendStream for BesideStream {
         }
     }
 
+    fn alloc(&self, bytes: usize) -> Result<Option<u64>> {
+        if !self.context.has_pool() {
+            return Ok(None);
+        }
+        let _stays = self.stay();
+        let handle = self.stream.handle();
+        Ok(Some(self.context.alloc_in_order(bytes as u64, handle)?))
+    }
+
+    fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        let _stays = self.stay();
+        let (handle, bytes) = (self.stream.handle(), bytes as u64);
+        Ok(self.context.fill_u8_in(handle, address, 0, bytes)?)
+    }
+
     fn free(&self, address: u64) -> bool {
         // What cannot be freed so is tried in the own stream, and left where that fails, too.
         let freed = self.context.free_in_order(address, self.stream.handle());

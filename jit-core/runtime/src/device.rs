@@ -248,8 +248,8 @@ pub trait Backend: Send + Sync {
     fn alloc_host(&self, _bytes: usize) -> Result<Option<NonNull<u8>>> {
         Ok(None)
     }
-    /// Frees what `alloc_host` gave.
-    fn free_host(&self, _start: NonNull<u8>) {}
+    /// Frees what `alloc_host` gave, of so many bytes.
+    fn free_host(&self, _start: NonNull<u8>, _bytes: usize) {}
     /// Copies to the device, after the work launched before, without waiting for it.
     ///
     /// # Safety

@@ -212,6 +212,11 @@ impl DeviceError {
         }
     }
 
+    /// Whether the host gives no more memory that a device copies from and to.
+    pub(crate) fn is_no_pinned_memory(&self) -> bool {
+        matches!(self, DeviceError::Driver(DriverError::PinnedMemory { .. }))
+    }
+
     /// Whether a kernel did what it must not, or the device is lost by one.
     pub(crate) fn is_fault(&self) -> bool {
         #[cfg(feature = "gpu-on-host")]

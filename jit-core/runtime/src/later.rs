@@ -45,7 +45,7 @@ impl Drop for HostMemory {
     fn drop(&mut self) {
         // In a call that a stream makes it stays: nothing can be asked of the device there.
         if let (Source::Pinned(backend), Ok(())) = (&self.source, outside_of_calls()) {
-            backend.free_host(self.start);
+            backend.free_host(self.start, self.bytes.max(1));
         }
     }
 }
@@ -158,7 +158,11 @@ impl Device {
     pub fn alloc_host(&self, bytes: usize) -> Result<HostMemory> {
         outside_of_calls()?;
         self.take_back_lent();
-        if let Some(start) = self.backend().alloc_host(bytes.max(1))? {
+        let pinned = match self.backend().alloc_host(bytes.max(1)) {
+            Err(error) if error.is_no_pinned_memory() => self.alloc_host_again(bytes.max(1)),
+            first => first,
+        };
+        if let Some(start) = self.told(pinned)? {
             // SAFETY: the backend gave so many bytes.
             unsafe { start.write_bytes(0, bytes.max(1)) };
             let source = Source::Pinned(self.backend().clone());
@@ -175,6 +179,20 @@ impl Device {
             bytes,
             source: Source::Plain(plain),
         })
+    }
+
+    /// Asks once more for pinned memory, after copies that were given up have ended, and nothing is kept for later buffers.
+    fn alloc_host_again(&self, bytes: usize) -> Result<Option<NonNull<u8>>> {
+        let markers: Vec<_> = {
+            let lent = self.lent().lock();
+            lent.iter().map(|(marker, _)| marker.clone()).collect()
+        };
+        for marker in markers {
+            self.backend().wait_until(&*marker)?;
+        }
+        self.take_back_lent();
+        self.backend().trim()?;
+        self.backend().alloc_host(bytes)
     }
 
     /// Frees what copies that were given up no longer use.

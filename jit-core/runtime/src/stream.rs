@@ -132,6 +132,22 @@ pub trait BackendStream: Send + Sync {
     /// # Errors
     /// A device that has failed.
     unsafe fn download_later(&self, address: u64, to: NonNull<u8>, bytes: usize) -> Result<()>;
+    /// Allocates memory that is there behind the work that the stream has. `None`: the device allocates it.
+    ///
+    /// # Errors
+    /// No memory; a device that has failed.
+    fn alloc(&self, _bytes: usize) -> Result<Option<u64>> {
+        Ok(None)
+    }
+    /// Fills what [`BackendStream::alloc`] gave with zero bytes.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn clear(&self, _address: u64, _bytes: usize) -> Result<()> {
+        Err(DeviceError::Internal(
+            "a stream that allocates nothing was given memory to clear",
+        ))
+    }
     /// Frees memory of a device that [allocates in order](crate::Backend::allocates_in_order) behind the work that the
     /// stream has. `false`: it is of another kind, which the device frees.
     fn free(&self, _address: u64) -> bool {
@@ -268,6 +284,53 @@ impl Device {
     pub fn trim(&self) -> Result<()> {
         outside_of_calls()?;
         self.backend().trim()
+    }
+
+    /// [`Device::alloc`] in a stream of the device, where that allocates: the memory is there for the work that the stream
+    /// is given next, and others wait for it as for a use.
+    ///
+    /// # Errors
+    /// As [`Device::alloc`].
+    pub fn alloc_in(&self, stream: &OrderedStream, bytes: usize, uses: &Uses) -> Result<u64> {
+        match self.alloc_beside(stream, bytes, uses)? {
+            Some(address) => Ok(address),
+            None => self.alloc(bytes, uses),
+        }
+    }
+
+    /// [`Device::alloc_zeros`] in a stream, as [`Device::alloc_in`].
+    ///
+    /// # Errors
+    /// As [`Device::alloc`].
+    pub fn alloc_zeros_in(&self, stream: &OrderedStream, bytes: usize, uses: &Uses) -> Result<u64> {
+        let (Some(address), Some(work)) = (self.alloc_beside(stream, bytes, uses)?, stream.work())
+        else {
+            return self.alloc_zeros(bytes, uses);
+        };
+        if let Err(error) = self.told(work.clear(address, bytes)) {
+            self.free(address, bytes, uses);
+            return Err(error);
+        }
+        stream.note(uses, true, stream.count());
+        Ok(address)
+    }
+
+    fn alloc_beside(
+        &self,
+        stream: &OrderedStream,
+        bytes: usize,
+        uses: &Uses,
+    ) -> Result<Option<u64>> {
+        let Some(work) = stream.work().filter(|_| bytes > 0) else {
+            return Ok(None);
+        };
+        outside_of_calls()?;
+        self.free_left()?;
+        let address = self.told(work.alloc(bytes))?;
+        if address.is_some() {
+            stream.note(uses, true, stream.count());
+        }
+        Ok(address)
     }
 
     /// Allocates memory of zeros.

@@ -178,7 +178,7 @@ impl Jit {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn upload<T: KernelType>(&self, values: &[T]) -> Result<Buffer<T>> {
-        Buffer::from_slice(&self.0.device, values)
+        Buffer::from_slice_in(&self.0.device, self.order(), values)
     }
 
     /// A buffer of `len` zeros on the device.
@@ -186,7 +186,7 @@ impl Jit {
     /// # Errors
     /// Out of memory, or a device that has failed.
     pub fn zeros<T: KernelType>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::zeros(&self.0.device, len)
+        Buffer::zeros_in(&self.0.device, self.order(), len)
     }
 
     /// A copy of `values` in memory of the host that copies can have while the host goes on.
@@ -233,7 +233,7 @@ impl Jit {
     /// Out of memory, or a device that has failed.
     pub unsafe fn uninit<T: KernelType>(&self, len: usize) -> Result<Buffer<T>> {
         // SAFETY: passed on to the caller.
-        unsafe { Buffer::uninit(&self.0.device, len) }
+        unsafe { Buffer::uninit_in(&self.0.device, self.order(), len) }
     }
 
     /// The global of a name, by which kernels of this `Jit` share memory

@@ -100,8 +100,57 @@ fn what_is_kept_is_given_back_before_memory_is_out() -> Result<()> {
     let refused = jit.zeros::<u8>(40_000).map(drop).unwrap_err().to_string();
     expect!["out of device memory in cuMemAllocFromPoolAsync: asked for 40000 bytes, 29984 free of 100000; this program's buffers have 70000, and 0 are kept for later ones. Drop buffers, use smaller ones, or end other processes on the device; earlier buffers are intact"].assert_eq(&refused);
     assert_eq!(x.to_vec()?[..2], [0; 2]);
-    fake.fail("cuMemHostAlloc", 1, 2);
+    fake.set_pinned_limit(50);
     let refused = jit.pinned(&[0u8; 100]).map(drop).unwrap_err().to_string();
-    expect!["cuMemHostAlloc (2: out of memory): no 100 bytes of pinned memory of the host are left; drop what copies have given back, use smaller copies, or `write` and `to_vec`, which need none"].assert_eq(&refused);
+    expect!["cuMemHostAlloc (2: out of memory): no 100 bytes of pinned memory of the host are left, beside 0 that this program has; drop what copies have given back, use smaller copies, or `write` and `to_vec`, which need none"].assert_eq(&refused);
+    Ok(())
+}
+
+/// What a stream allocates is there for its work at once, and what waits for it are other streams alone.
+#[test]
+fn streams_allocate_for_themselves() -> Result<()> {
+    let fake = Fake::new();
+    let jit = jit(&fake, HookSet::new());
+    let streams = [jit.stream()?, jit.stream()?];
+    let kernel = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32))?;
+    fake.set_lazy(true);
+    fake.set_busy(true);
+    let waits = fake.waits();
+    for stream in &streams {
+        let mut x = stream.zeros::<u32>(4)?;
+        stream.launch(&kernel, 1, 1, args!(&mut x))?;
+        // SAFETY: nobody reads it.
+        let mut y = unsafe { stream.uninit::<u32>(4)? };
+        stream.launch(&kernel, 1, 1, args!(&mut y))?;
+    }
+    assert_eq!(fake.waits(), waits, "no stream waits for another");
+    let mut x = streams[0].zeros::<u32>(4)?;
+    streams[1].launch(&kernel, 1, 1, args!(&mut x))?;
+    assert_eq!(fake.waits(), waits + 1);
+    jit.launch(&kernel, 1, 1, args!(&mut x))?;
+    drop(x);
+    fake.set_busy(false);
+    let uploaded = streams[1].upload(&[1u32, 2])?;
+    assert_eq!(uploaded.to_vec()?, [1, 2]);
+    assert_eq!(fake.race(), None);
+    Ok(())
+}
+
+/// Pinned memory that is out: what copies that were given up have is waited for and given back, and it is tried once more.
+#[test]
+fn pinned_memory_is_given_back_before_it_is_out() -> Result<()> {
+    let fake = Fake::new();
+    let jit = jit(&fake, HookSet::new());
+    let mut x = jit.zeros::<u8>(800)?;
+    fake.set_pinned_limit(1600);
+    drop(x.write_later(jit.pinned(&[1u8; 800])?)?);
+    fake.set_lazy(true);
+    drop(x.write_later(jit.pinned(&[2u8; 800])?)?);
+    let third = jit.pinned(&[3u8; 800])?;
+    let refused = jit.pinned(&[4u8; 808]).map(drop).unwrap_err().to_string();
+    expect!["cuMemHostAlloc (2: out of memory): no 808 bytes of pinned memory of the host are left, beside 800 that this program has; drop what copies have given back, use smaller copies, or `write` and `to_vec`, which need none"].assert_eq(&refused);
+    drop(x.write_later(third)?);
+    fake.set_lazy(false);
+    assert_eq!(x.to_vec()?, [3; 800]);
     Ok(())
 }

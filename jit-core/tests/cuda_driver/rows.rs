@@ -32,8 +32,11 @@ fn a_region_is_one_call() -> Result<()> {
     for (at, value) in copied.iter().enumerate() {
         let (plane, row, column) = (at / 30, at / 6 % 5, at % 6);
         let is_in = plane >= 2 && row < 3 && column >= 2;
-        let from = (plane.wrapping_sub(1) * 5 + row + 2) * 6 + column.wrapping_sub(2);
-        assert_eq!(*value as usize, if is_in { from } else { 0 }, "{at}");
+        let expected = match is_in {
+            true => ((plane - 1) * 5 + row + 2) * 6 + column - 2,
+            false => 0,
+        };
+        assert_eq!(*value as usize, expected, "{at}");
     }
     before = fake.row_copies();
     let mut host = vec![7; 2 * 3 * 4];

@@ -293,7 +293,7 @@ impl Run<'_> {
                     || self.place.0.is_some() && LOADS.contains(&call)
                     || EXPECTED.contains(&(self.name, call))
                     // What is kept is given back, and it is tried once more.
-                    || call == "cuMemAllocFromPoolAsync" && self.code == 2;
+                    || ["cuMemAllocFromPoolAsync", "cuMemHostAlloc"].contains(&call) && self.code == 2;
                 assert!(is_known, "{at}, and nobody was told");
             }
             Err(error) => {

@@ -68,6 +68,8 @@ struct State {
     events: BTreeMap<Handle, bool>,
     order: order::Order,
     graphs: graphs::Graphs,
+    /// The most memory of the host that may be pinned.
+    pinned_limit: Option<usize>,
     /// Copies of rows that lie apart, each by one call.
     row_copies: u64,
     /// Cooperative launches, and questions for the best block.

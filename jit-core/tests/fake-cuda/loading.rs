@@ -263,6 +263,11 @@ impl Fake {
         out
     }
 
+    /// Has the host no more than this to pin.
+    pub(crate) fn set_pinned_limit(&self, bytes: usize) {
+        self.function::<extern "C" fn(usize)>("fake_pinned_limit")(bytes);
+    }
+
     /// How often rows were copied by one call.
     pub(crate) fn row_copies(&self) -> u64 {
         self.function::<extern "C" fn() -> u64>("fake_row_copies")()

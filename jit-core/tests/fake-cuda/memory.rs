@@ -60,6 +60,10 @@ pub unsafe extern "C" fn cuMemHostAlloc(pointer: *mut usize, bytes: usize, flags
         if flags != 3 {
             return 1;
         }
+        let pinned: usize = s.pinned.values().map(|words| 8 * words.len()).sum();
+        if s.pinned_limit.is_some_and(|limit| pinned + bytes > limit) {
+            return 2;
+        }
         let words = vec![0u64; bytes.div_ceil(8)];
         let start = words.as_ptr() as usize;
         s.pinned.insert(start, words);
@@ -261,4 +265,10 @@ pub unsafe extern "C" fn cuMemcpy3DAsync_v2(params: *const CopyParams, stream: H
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_row_copies() -> u64 {
     super::with(|s| s.row_copies)
+}
+
+/// Has the host no more than this to pin.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_pinned_limit(bytes: usize) {
+    super::with(|s| s.pinned_limit = Some(bytes));
 }

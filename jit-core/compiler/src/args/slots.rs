@@ -329,6 +329,31 @@ impl<T> RecordedValue<T> for &ValueSlot<T> {
     }
 }
 
+/// What stands for a struct in the `record` of a kernel: the slot of a sample, as `&slot`, or a value. That it is of the
+/// parameter's type is looked at when it is recorded.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` stands for no value in a recorded launch",
+    note = "it is the slot of a sample, `&slot`, or a value of the parameter's type"
+)]
+pub trait RecordedStruct {
+    /// What the launch is given.
+    #[doc(hidden)]
+    fn recorded_arg(&self) -> Arg<'_>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KernelType> RecordedStruct for T {
+    fn recorded_arg(&self) -> Arg<'_> {
+        value_arg(self)
+    }
+}
+
+impl<T> RecordedStruct for &ValueSlot<T> {
+    fn recorded_arg(&self) -> Arg<'_> {
+        self.value.arg()
+    }
+}
+
 macro_rules! narrowed_values {
     ($($host:ident => $kernel:ident;)*) => {$(
         impl RecordedValue<$host> for $host {

@@ -10,7 +10,7 @@ mod reset;
 
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::sys;
@@ -46,6 +46,8 @@ pub struct CudaContext {
     was_reset: AtomicBool,
     pub(super) allocations: Mutex<Allocations>,
     pub(super) pool: Option<Pool>,
+    /// Bytes of pinned memory that copies can use.
+    pub(super) pinned: AtomicUsize,
     pub(super) recent: RecentLaunches,
     /// Whether streams other than stream 0 exist or existed.
     pub(super) has_streams: AtomicBool,
@@ -117,6 +119,7 @@ impl CudaContext {
             was_reset: AtomicBool::new(false),
             allocations: Mutex::default(),
             pool: None,
+            pinned: AtomicUsize::new(0),
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
             has_graphs: AtomicBool::new(false),

@@ -169,12 +169,14 @@ pub enum DriverError {
     },
     /// The host gives no more memory that the device copies from and to.
     #[error("{}", error_text!(
-        "cuMemHostAlloc (2: out of memory): no {asked} bytes of pinned memory of the host are left; drop what copies have \
+        "cuMemHostAlloc (2: out of memory): no {asked} bytes of pinned memory of the host are left, beside {used} that this program has; drop what copies have \
          given back, use smaller copies, or `write` and `to_vec`, which need none"
     ))]
     PinnedMemory {
         /// Bytes asked for.
         asked: usize,
+        /// Bytes that the program has, copies that are under way among them.
+        used: usize,
     },
     /// The device is at work for longer than a call may wait.
     #[error("{}", error_text!(

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
 
 use cudarc::driver::sys;
 
@@ -128,17 +129,20 @@ impl CudaContext {
         // SAFETY: `host` outlives the call.
         let code = unsafe { (table.cuMemHostAlloc)(&mut host, bytes, flags) };
         if code == 2 {
-            return Err(DriverError::PinnedMemory { asked: bytes });
+            let used = self.pinned.load(Relaxed);
+            return Err(DriverError::PinnedMemory { asked: bytes, used });
         }
         self.check("cuMemHostAlloc", code)?;
+        self.pinned.fetch_add(bytes, Relaxed);
         Ok(host.cast())
     }
 
-    /// Frees what [`CudaContext::alloc_host`] gave.
+    /// Frees what [`CudaContext::alloc_host`] gave, of so many bytes.
     ///
     /// # Safety
     /// It was not freed before, and no copy uses it.
-    pub(crate) unsafe fn free_host(&self, host: *mut u8) {
+    pub(crate) unsafe fn free_host(&self, host: *mut u8, bytes: usize) {
+        self.pinned.fetch_sub(bytes, Relaxed);
         self.release("cuMemFreeHost", |table| {
             // SAFETY: passed on to the caller.
             unsafe { (table.cuMemFreeHost)(host.cast()) }
@@ -210,13 +214,26 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::InvalidAddress`]; [`DriverError::Poisoned`].
     pub fn fill_u8(&self, address: u64, value: u8, bytes: u64) -> Result<(), DriverError> {
+        self.fill_u8_in(StreamHandle::DEFAULT, address, value, bytes)
+    }
+
+    /// [`CudaContext::fill_u8`] in a stream, which is live.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn fill_u8_in(
+        &self,
+        stream: StreamHandle,
+        address: u64,
+        value: u8,
+        bytes: u64,
+    ) -> Result<(), DriverError> {
         let table = self.enter()?;
         if !self.is_range("cuMemsetD8", address, bytes)? {
             return Ok(());
         }
-        // SAFETY: the range is inside a live allocation; the stream is the default one.
-        let code =
-            unsafe { (table.cuMemsetD8Async)(address, value, bytes as usize, ptr::null_mut()) };
+        // SAFETY: the range is inside a live allocation; the stream is live.
+        let code = unsafe { (table.cuMemsetD8Async)(address, value, bytes as usize, stream.0) };
         self.check("cuMemsetD8", code)
     }
 

@@ -143,24 +143,28 @@ impl CudaContext {
         (code == 0).then_some(bytes)
     }
 
-    /// Allocates device memory that is there behind the work of stream 0: from the pool, if there is one.
+    /// Allocates device memory that is there behind the work of a stream: from the pool, if there is one.
     ///
     /// If there is none left, what is freed is waited for and given back, and it is tried once more.
     ///
     /// # Errors
     /// [`DriverError::OutOfMemory`] with what is held; [`DriverError::Poisoned`].
-    pub(crate) fn alloc_in_order(&self, bytes: u64) -> Result<u64, DriverError> {
-        match self.alloc_once(bytes) {
+    pub(crate) fn alloc_in_order(
+        &self,
+        bytes: u64,
+        stream: StreamHandle,
+    ) -> Result<u64, DriverError> {
+        match self.alloc_once(bytes, stream) {
             Err(DriverError::OutOfMemory { .. }) if self.has_pool() => {
                 self.synchronize()?;
                 self.trim_pool()?;
-                self.alloc_once(bytes)
+                self.alloc_once(bytes, stream)
             }
             result => result,
         }
     }
 
-    fn alloc_once(&self, bytes: u64) -> Result<u64, DriverError> {
+    fn alloc_once(&self, bytes: u64, stream: StreamHandle) -> Result<u64, DriverError> {
         let (Some(pool), 1..) = (&self.pool, bytes) else {
             return self.alloc(bytes);
         };
@@ -169,8 +173,8 @@ impl CudaContext {
         let Ok(size) = usize::try_from(bytes) else {
             return Err(self.out_of_memory(CALL, bytes));
         };
-        let (mut address, stream) = (0, StreamHandle::DEFAULT);
-        // SAFETY: `address` outlives the call; the pool is there, and so is stream 0.
+        let mut address = 0;
+        // SAFETY: `address` outlives the call; the pool is there, and so is the stream, as whoever has its handle promises.
         let code = unsafe { (pool.entries.alloc)(&mut address, size, pool.handle, stream.0) };
         if code == 2 {
             return Err(self.out_of_memory(CALL, bytes));
