@@ -136,7 +136,8 @@ impl<T: KernelType> Part<T> {
 
 /// What a copy gives back when it is done. Who drops it neither waits nor stops the copy, whose memory is freed later.
 ///
-/// It is a future, for any executor: a thread of Kiln's looks whether the copy is done and wakes the task.
+/// It is a future, for any executor: a thread of Kiln's looks whether the copy is done and wakes the task. With a time limit
+/// (`JitOptions::time_limit`) a task waits on a GPU for no longer than a call does, and has the same error.
 #[must_use = "what is copied can be had from it"]
 pub struct Later<R> {
     pending: Option<Pending>,
@@ -208,7 +209,11 @@ impl<R> Future for Later<R> {
         if let Some(pending) = &self.pending
             && matches!(pending.is_done(), Ok(false))
         {
-            pending.wake(cx.waker());
+            if let Err(error) = pending.wake(cx.waker()) {
+                // The device has the memory until the copy is done, should it ever be.
+                (self.pending, self.finish) = (None, None);
+                return Poll::Ready(Err(error.into()));
+            }
             return Poll::Pending;
         }
         Poll::Ready(self.take())

@@ -395,6 +395,14 @@ impl Backend for CudaDevice {
         Ok(event_of(marker)?.synchronize()?)
     }
 
+    fn wait_limit(&self) -> Option<Duration> {
+        self.context.wait_limit()
+    }
+
+    fn overdue(&self, limit: Duration) -> DeviceError {
+        self.context.overdue("cuEventQuery", limit).into()
+    }
+
     fn is_reached(&self, marker: &dyn Marker) -> Result<bool> {
         Ok(event_of(marker)?.is_done()?)
     }

@@ -350,6 +350,14 @@ pub trait Backend: Send + Sync {
     fn wait_until(&self, marker: &dyn Marker) -> Result<()> {
         self.elapsed_ms(marker, marker).map(drop)
     }
+    /// For how long a call may wait; `None`: for as long as it takes.
+    fn wait_limit(&self) -> Option<Duration> {
+        None
+    }
+    /// The error of who has waited for so long in vain.
+    fn overdue(&self, _limit: Duration) -> DeviceError {
+        DeviceError::Internal("a device without a limit was waited for too long")
+    }
     /// Whether a mark is reached; who cannot tell waits for it.
     fn is_reached(&self, marker: &dyn Marker) -> Result<bool> {
         self.wait_until(marker).map(|()| true)

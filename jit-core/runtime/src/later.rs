@@ -75,6 +75,8 @@ pub struct Pending {
     marker: Arc<dyn Marker>,
     /// There until the copy is done or given up.
     memory: Option<HostMemory>,
+    /// When it was first asked for by a task.
+    asked: OnceLock<Instant>,
 }
 
 impl Drop for Pending {
@@ -140,13 +142,23 @@ impl Pending {
         Ok(true)
     }
 
-    /// Has a thread wake this once the copy is done, or the device has failed.
-    pub fn wake(&self, waker: &Waker) {
+    /// Has a thread wake this once the copy is done, the device has failed, or a call would have given up waiting.
+    ///
+    /// # Errors
+    /// That a call would have: a task has waited for as long, since it first did so.
+    pub fn wake(&self, waker: &Waker) -> Result<()> {
+        let (backend, asked) = (self.device.backend(), *self.asked.get_or_init(Instant::now));
+        let limit = backend.wait_limit();
+        if let Some(limit) = limit.filter(|limit| asked.elapsed() >= *limit) {
+            return self.device.told(Err(backend.overdue(limit)));
+        }
         Watcher::get().add(Watched {
             device: self.device.clone(),
             marker: self.marker.clone(),
             waker: waker.clone(),
+            until: limit.and_then(|limit| asked.checked_add(limit)),
         });
+        Ok(())
     }
 }
 
@@ -278,6 +290,7 @@ impl Device {
                 unseen,
                 marker: marker.into(),
                 memory: Some(memory),
+                asked: OnceLock::new(),
             }),
             Err(error) => {
                 if memory.is_pinned() {
@@ -294,6 +307,8 @@ struct Watched {
     device: Device,
     marker: Arc<dyn Marker>,
     waker: Waker,
+    /// When it is woken whether the mark is reached or not.
+    until: Option<Instant>,
 }
 
 /// Who looks whether marks are reached: a thread, while there are some. A device does not say so itself: after an error it
@@ -342,7 +357,8 @@ impl Watcher {
             // Wakers and devices run code of others, so nothing is locked.
             let (left, reached): (Vec<_>, Vec<_>) = list.into_iter().partition(|one| {
                 let reached = one.device.backend().is_reached(&*one.marker);
-                matches!(reached, Ok(false))
+                let is_late = one.until.is_some_and(|until| Instant::now() >= until);
+                matches!(reached, Ok(false)) && !is_late
             });
             if !reached.is_empty() {
                 pause = SHORTEST;

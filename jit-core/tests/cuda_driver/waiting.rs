@@ -1,8 +1,17 @@
 //! A kernel that does not end: every call that would wait comes back, and nothing is freed under it.
 
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::Duration;
 
 use expect_test::expect;
+use kiln_jit_core::args;
+use kiln_jit_core::build::Kernel;
+use kiln_jit_core::hook::HookSet;
+use kiln_jit_core::ir::Type;
+use kiln_jit_core::jit::{Jit, JitOptions};
+use kiln_jit_core::runtime::Device;
 use kiln_jit_core::runtime::cuda::{DriverError, KeptMemory};
 use kiln_jit_core::value::bytes_of;
 
@@ -92,6 +101,51 @@ fn modules_stay_loaded_while_a_kernel_may_be_of_them() {
     fake.set_busy(false);
     drop(other);
     assert_eq!(fake.ledger().modules, 1);
+}
+
+/// A task that awaits a copy behind such a kernel is woken in the end, and told; the memory is the copy's until it is done.
+#[test]
+fn a_task_that_waits_comes_back() -> Result<(), kiln_jit_core::error::Error> {
+    let fake = Fake::new();
+    let device = Device::cuda_of(fake.open()?, 0)?;
+    let options = JitOptions::default().time_limit(LIMIT);
+    let jit = Jit::with(device, HookSet::new(), options);
+    let kernel = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32))?;
+    let mut x = jit.zeros::<u32>(2)?;
+    jit.launch(&kernel, 1, 1, args!(&mut x))?;
+    let before = fake.ledger().pinned;
+    fake.set_busy(true);
+    let later = x.read_later(jit.pinned(&[7u32, 7])?)?;
+    let text = awaited(later)
+        .map(drop)
+        .expect_err("it does not end")
+        .to_string();
+    assert!(
+        text.starts_with("cuEventQuery: the device has not finished after 5ms, the time limit; kernel `uses_w` is"),
+        "{text}"
+    );
+    assert_eq!(fake.ledger().pinned, before + 1);
+    fake.set_busy(false);
+    assert_eq!(*awaited(x.read_later(jit.pinned(&[7u32, 7])?)?)?, [0, 0]);
+    Ok(())
+}
+
+/// Runs one task on this thread.
+fn awaited<F: Future>(task: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut task = std::pin::pin!(task);
+    loop {
+        match task.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 /// Releasing the context would wait for the kernel, so it is left to the end of the process.

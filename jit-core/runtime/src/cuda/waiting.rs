@@ -51,6 +51,20 @@ impl CudaContext {
         }
     }
 
+    /// For how long a call may wait; `None`: for as long as it takes.
+    pub(crate) fn wait_limit(&self) -> Option<Duration> {
+        match self.waiting.limit.load(Relaxed) {
+            0 => None,
+            nanos => Some(Duration::from_nanos(nanos)),
+        }
+    }
+
+    /// The error of who has asked for so long, by this call, whether work is done.
+    pub(crate) fn overdue(&self, call: &'static str, limit: Duration) -> DriverError {
+        self.waiting.overdue.store(true, Relaxed);
+        self.still_running(call, limit)
+    }
+
     /// What is kept since the device is at work longer than the limit.
     pub fn kept_memory(&self) -> KeptMemory {
         let kept = self.waiting.kept.lock();
@@ -67,17 +81,14 @@ impl CudaContext {
         call: &'static str,
         is_done: impl Fn() -> Result<bool, DriverError>,
     ) -> Result<(), DriverError> {
-        let limit = self.waiting.limit.load(Relaxed);
-        if limit == 0 {
+        let Some(limit) = self.wait_limit() else {
             return Ok(());
-        }
-        let limit = Duration::from_nanos(limit);
+        };
         let start = Instant::now();
         let mut pause = Duration::from_micros(10);
         while !is_done()? {
             if start.elapsed() >= limit {
-                self.waiting.overdue.store(true, Relaxed);
-                return Err(self.still_running(call, limit));
+                return Err(self.overdue(call, limit));
             }
             std::thread::sleep(pause);
             pause = (2 * pause).min(Duration::from_millis(1));
@@ -106,7 +117,7 @@ impl CudaContext {
     /// Whether memory may be freed now: no kernel can be using it. Waits for that as long as a call
     /// may, but once in vain only.
     pub(super) fn may_free(&self) -> bool {
-        if self.waiting.limit.load(Relaxed) == 0 {
+        if self.wait_limit().is_none() {
             return true;
         }
         if self.waiting.overdue.load(Relaxed) {
