@@ -121,7 +121,7 @@ impl Region {
         }
     }
 
-    /// Where it lies, in memory that begins here, with elements of a size.
+    /// The place of the rows in memory that begins here, with elements of a size.
     fn laid(&self, start: u64, size: usize) -> Laid {
         let [_, rows, columns] = self.whole;
         let first = (self.start[0] * rows + self.start[1]) * columns + self.start[2];

@@ -75,7 +75,7 @@ pub struct Pending {
     marker: Arc<dyn Marker>,
     /// There until the copy is done or given up.
     memory: Option<HostMemory>,
-    /// When it was first asked for by a task.
+    /// The first time that a task has asked for the copy.
     asked: OnceLock<Instant>,
 }
 
@@ -307,7 +307,7 @@ struct Watched {
     device: Device,
     marker: Arc<dyn Marker>,
     waker: Waker,
-    /// When it is woken whether the mark is reached or not.
+    /// The end of the time for which the mark is waited for.
     until: Option<Instant>,
 }
 

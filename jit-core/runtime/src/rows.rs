@@ -55,7 +55,7 @@ impl Rows {
         (0..self.planes).flat_map(move |plane| (0..rows).map(move |row| (plane, row)))
     }
 
-    /// The same in as few rows as there can be.
+    /// As few rows as there can be in place of these: those that follow each other on both sides are one.
     fn joined(mut self, to: &mut Laid, from: &mut Laid) -> Rows {
         for _ in 0..2 {
             let follows = |laid: &Laid| laid.pitch == self.bytes;

@@ -135,5 +135,5 @@ fn refused_launches_name_the_call() -> Result<()> {
     );
     fake.fail("cuGraphLaunch", 1, 1);
     named(graph.replay(args!(&mut y)), "cuGraphLaunch");
-    Ok(graph.replay(args!(&mut y))?)
+    graph.replay(args!(&mut y))
 }

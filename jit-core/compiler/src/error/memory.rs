@@ -59,7 +59,7 @@ pub enum MemoryError {
     OtherExtent {
         /// The extent of the region that is written.
         to: [usize; 3],
-        /// That of the region that is read.
+        /// The extent of the region that is read.
         from: [usize; 3],
     },
     /// A part of a buffer that lies farther back than parts do, or is longer.

@@ -195,7 +195,7 @@ impl Recording {
         })
     }
 
-    /// Whether it records for this `Jit`, in whatever stream.
+    /// Whether this `Jit` records, in whatever stream.
     pub(in crate::jit) fn is_of(&self, jit: &Jit) -> bool {
         Arc::ptr_eq(&self.jit.0, &jit.0)
     }
@@ -322,8 +322,22 @@ impl Recording {
         slot
     }
 
-    /// Has replays take a buffer of the sample's length and no other, for what was recorded for so many elements;
-    /// [`Slot`] has an example.
+    /// Has replays take a buffer of the sample's length and no other, for what was recorded for so many elements.
+    ///
+    /// ```
+    /// # use kiln::prelude::*;
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(4)?;
+    /// let mut graph = jit.graph((&mut x,), |g, (mut x,)| {
+    ///     g.fix_length(&x)?;
+    ///     g.fill(&mut x, 1)
+    /// })?;
+    /// graph.replay(args!(&mut x))?;
+    /// assert!(graph.replay(args!(&mut jit.zeros::<u32>(5)?)).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// A slot of another graph.
