@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use kiln_runtime::{Device, DeviceError, DeviceId, OrderedStream, Uses};
 
@@ -270,6 +271,25 @@ impl<T> Buffer<T> {
     fn of(memory: Memory) -> Self {
         let element = PhantomData;
         Buffer { memory, element }
+    }
+
+    /// The buffer for launches of several threads that may each write it: what hooks give as a hidden argument. While it is
+    /// made nobody else has the buffer, so all its launches know of it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let counts: Arc<Buffer<u32>> = Jit::new()?.zeros::<u32>(16)?.into_shared();
+    /// assert_eq!(counts.to_vec()?, [0; 16]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_shared(self) -> Arc<Buffer<T>> {
+        self.uses().share();
+        Arc::new(self)
     }
 
     /// Makes a buffer of nothing of this, which frees nothing.

@@ -32,8 +32,8 @@ impl<T: KernelType> Held for Buffer<T> {
     }
 }
 
-/// What can be given as a hidden argument: a [`KernelType`] by value, and a buffer as `Arc<Buffer<T>>`, for a slice or
-/// for the address of its first element.
+/// What can be given as a hidden argument: a [`KernelType`] by value, and a buffer that
+/// [`Buffer::into_shared`] has made, for a slice or for the address of its first element.
 ///
 /// The launch shares the buffer until it was handed to the device, from when on the buffer's own drop waits for
 /// it. So nobody has to keep it. Its threads may write what others read, so that they need atomics. It may be an
@@ -142,8 +142,6 @@ debug_as_text!(HiddenError);
 /// ```
 /// use kiln::prelude::*;
 ///
-/// use std::sync::Arc;
-///
 /// use kiln::core::hook::Hook;
 /// use kiln::core::ir::{AddressSpace, AtomicOp, InstData};
 ///
@@ -157,7 +155,7 @@ debug_as_text!(HiddenError);
 ///
 /// # fn main() -> kiln::Result<()> {
 /// let device = Device::best()?;
-/// let stores = Arc::new(Buffer::<u64>::zeros(&device, 1)?);
+/// let stores = Buffer::<u64>::zeros(&device, 1)?.into_shared();
 /// let given = stores.clone();
 /// let counter = Hook::new("counter")
 ///     .rewrite_ir(|_, module| {
