@@ -7,11 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_ir::abi::ParamLayout;
-use kiln_ir::code::KernelInfo;
-use kiln_ir::launch::LaunchConfig;
+use kiln_ir::abi::ParamSlot;
 
-use super::cuda::{CudaContext, CudaFunction, CudaGraph, LaunchNode, Node, StreamHandle};
+use super::cuda::{CudaContext, CudaGraph, LaunchNode, Node, StreamHandle};
 use super::cuda_device::function_of;
 use super::cuda_stream::BesideStream;
 use crate::error::Result;
@@ -20,23 +18,19 @@ use crate::stream::BackendStream;
 
 /// A launch, as it is set anew when the stream is another.
 struct Launch {
-    function: CudaFunction,
-    kernel: Arc<KernelInfo>,
-    config: LaunchConfig,
-    block: Box<[u8]>,
+    node: LaunchNode,
+    /// Where the fault channel goes.
+    channel: Option<ParamSlot>,
 }
 
 impl Launch {
-    fn node(&mut self) -> Node<'_> {
-        Node::Launch(LaunchNode {
-            function: &self.function,
-            grid: self.config.grid.to_array(),
-            block: self.config.block.to_array(),
-            shared_bytes: self.config.shared_bytes,
-            cooperative: self.config.cooperative,
-            slots: &self.kernel.layout.slots,
-            passed: &mut self.block,
-        })
+    /// Has faults told in a channel; whether the kernel tells any.
+    #[inline]
+    fn tell_in(&mut self, channel: u64) -> bool {
+        if let Some(slot) = self.channel {
+            slot.write_number(self.node.passed_mut(), channel);
+        }
+        self.channel.is_some()
     }
 }
 
@@ -48,14 +42,6 @@ pub(super) struct DeviceGraph {
     launches: Vec<Option<Launch>>,
     /// The fault channel that the nodes have.
     channel: u64,
-}
-
-fn put_channel(layout: &ParamLayout, block: &mut [u8], channel: u64) -> bool {
-    let slot = layout.fault_channel;
-    if let Some(slot) = slot {
-        slot.write_number(block, channel);
-    }
-    slot.is_some()
 }
 
 /// The node of a step that is no launch.
@@ -86,18 +72,17 @@ impl DeviceGraph {
                 launches.push(None);
                 continue;
             };
-            let mut block: Box<[u8]> = block.into();
-            put_channel(&kernel.layout, &mut block, channel);
-            launches.push(Some(Launch {
-                function: function_of(code)?.clone(),
-                kernel: kernel.clone(),
-                config: *config,
-                block,
-            }));
+            let (function, layout) = (function_of(code)?.clone(), &kernel.layout);
+            let mut launch = Launch {
+                node: LaunchNode::new(function, config, &layout.slots, block.to_vec()),
+                channel: layout.fault_channel,
+            };
+            launch.tell_in(channel);
+            launches.push(Some(launch));
         }
-        let nodes = launches.iter_mut().zip(steps);
+        let nodes = launches.iter().zip(steps);
         let nodes = nodes.filter_map(|(launch, step)| match launch {
-            Some(launch) => Some(launch.node()),
+            Some(launch) => Some(Node::Launch(&launch.node)),
             None => plain_node(step),
         });
         let Some(graph) = CudaGraph::create(context, nodes, after)? else {
@@ -122,9 +107,9 @@ impl DeviceGraph {
         self.channel = 0;
         for (at, launch) in self.launches.iter_mut().enumerate() {
             if let Some(launch) = launch
-                && put_channel(&launch.kernel.layout, &mut launch.block, channel)
+                && launch.tell_in(channel)
             {
-                self.graph.set(at, &mut launch.node())?;
+                self.graph.set_launch(at, &launch.node)?;
             }
         }
         self.channel = channel;
@@ -141,12 +126,12 @@ impl BackendGraph for DeviceGraph {
         if let Step::Launch { block, .. } = step
             && let Some(launch) = &mut self.launches[at]
         {
-            launch.block.copy_from_slice(block);
-            put_channel(&launch.kernel.layout, &mut launch.block, self.channel);
-            return Ok(self.graph.set(at, &mut launch.node())?);
+            launch.node.passed_mut().copy_from_slice(block);
+            launch.tell_in(self.channel);
+            return Ok(self.graph.set_launch(at, &launch.node)?);
         }
         match plain_node(step) {
-            Some(mut node) => Ok(self.graph.set(at, &mut node)?),
+            Some(node) => Ok(self.graph.set(at, node)?),
             None => Ok(()),
         }
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use cudarc::driver::sys;
 use kiln_ir::abi::ParamSlot;
+use kiln_ir::launch::LaunchConfig;
 use smallvec::SmallVec;
 
 use super::context::CudaContext;
@@ -96,22 +97,81 @@ impl Calls {
     }
 }
 
-/// A launch as a node has it.
-pub(crate) struct LaunchNode<'a> {
-    pub(crate) function: &'a CudaFunction,
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) shared_bytes: u32,
+/// A launch as a node has it: what the driver reads is written once, but for the parameters, which are written in place.
+pub(crate) struct LaunchNode {
+    function: CudaFunction,
     /// Whether all blocks are there at the same time, which a node is once and for all.
-    pub(crate) cooperative: bool,
-    /// Where each parameter lies in what is passed.
-    pub(crate) slots: &'a [ParamSlot],
-    pub(crate) passed: &'a mut [u8],
+    cooperative: bool,
+    /// What is passed. It is as long as it was made.
+    passed: Vec<u8>,
+    /// For each parameter where it lies in what is passed.
+    _pointers: Vec<*mut c_void>,
+    /// With a pointer to those.
+    params: sys::CUDA_KERNEL_NODE_PARAMS,
+}
+
+// SAFETY: the pointers are to memory that the node has, which nobody but the driver reads them for, in a call that has the
+// node.
+unsafe impl Send for LaunchNode {}
+// SAFETY: as above.
+unsafe impl Sync for LaunchNode {}
+
+impl LaunchNode {
+    /// Of a function, with what is passed, in which each parameter has its place.
+    pub(crate) fn new(
+        function: CudaFunction,
+        config: &LaunchConfig,
+        slots: &[ParamSlot],
+        mut passed: Vec<u8>,
+    ) -> LaunchNode {
+        let start: *mut c_void = passed.as_mut_ptr().cast();
+        let pointer = |slot: &ParamSlot| start.wrapping_byte_add(slot.offset as usize);
+        let mut pointers: Vec<*mut c_void> = slots.iter().map(pointer).collect();
+        let params = sys::CUDA_KERNEL_NODE_PARAMS {
+            func: function.handle,
+            gridDimX: config.grid.x,
+            gridDimY: config.grid.y,
+            gridDimZ: config.grid.z,
+            blockDimX: config.block.x,
+            blockDimY: config.block.y,
+            blockDimZ: config.block.z,
+            sharedMemBytes: config.shared_bytes,
+            kernelParams: match pointers.is_empty() {
+                true => ptr::null_mut(),
+                false => pointers.as_mut_ptr(),
+            },
+            extra: ptr::null_mut(),
+            kern: ptr::null_mut(),
+            ctx: ptr::null_mut(),
+        };
+        LaunchNode {
+            function,
+            cooperative: config.cooperative,
+            passed,
+            _pointers: pointers,
+            params,
+        }
+    }
+
+    /// What is passed, to be written.
+    pub(crate) fn passed_mut(&mut self) -> &mut [u8] {
+        &mut self.passed
+    }
+
+    #[cold]
+    fn refused(&self, call: &'static str, code: Code) -> DriverError {
+        let params = &self.params;
+        let grid = [params.gridDimX, params.gridDimY, params.gridDimZ];
+        let block = [params.blockDimX, params.blockDimY, params.blockDimZ];
+        let shared_bytes = params.sharedMemBytes;
+        self.function
+            .launch_error(call, code, grid, block, shared_bytes)
+    }
 }
 
 /// What a node does.
 pub(crate) enum Node<'a> {
-    Launch(LaunchNode<'a>),
+    Launch(&'a LaunchNode),
     Copy {
         to: u64,
         from: u64,
@@ -176,34 +236,34 @@ impl CudaGraph {
         Ok(Some(made))
     }
 
-    fn add(&mut self, mut node: Node<'_>, after: &[usize]) -> Result<(), DriverError> {
+    fn add(&mut self, node: Node<'_>, after: &[usize]) -> Result<(), DriverError> {
         let after: SmallVec<[_; 8]> = after.iter().map(|&at| self.nodes[at]).collect();
         let (graph, context) = (self.graph, self.context.handle());
         let mut handle: sys::CUgraphNode = ptr::null_mut();
         let (first, count) = (after.as_ptr(), after.len());
-        match &mut node {
+        match node {
             Node::Launch(launch) => {
                 let add = self.calls.add_kernel;
-                let code = with_params(launch, |params| {
-                    // SAFETY: the function is of a loaded module, which whoever made the node keeps; each pointer is to
-                    // a parameter, which the driver copies; `handle` outlives the call.
-                    unsafe { add(&mut handle, graph, first, count, params) }
-                });
-                self.check_launch("cuGraphAddKernelNode", launch, code)?;
+                // SAFETY: the function is of a loaded module, which the node keeps; each pointer is to a parameter, which
+                // the driver copies; `handle` outlives the call.
+                let code = unsafe { add(&mut handle, graph, first, count, &launch.params) };
+                if code != 0 {
+                    return Err(launch.refused("cuGraphAddKernelNode", code));
+                }
                 if launch.cooperative {
                     self.make_cooperative(handle)?;
                 }
                 self.suspect(launch.function.number);
             }
             Node::Copy { to, from, bytes } => {
-                let params = copy_params(*to, *from, *bytes);
+                let params = copy_params(to, from, bytes);
                 let add = self.calls.add_copy;
                 // SAFETY: the parameters outlive the call; what they name is looked at when the graph is launched.
                 let code = unsafe { add(&mut handle, graph, first, count, &params, context) };
                 self.context.check("cuGraphAddMemcpyNode", code)?;
             }
             Node::Fill { to, value, bytes } => {
-                let params = fill_params(*to, value, *bytes);
+                let params = fill_params(to, value, bytes);
                 let add = self.calls.add_fill;
                 // SAFETY: as above.
                 let code = unsafe { add(&mut handle, graph, first, count, &params, context) };
@@ -230,25 +290,6 @@ impl CudaGraph {
         }
     }
 
-    fn check_launch(
-        &self,
-        call: &'static str,
-        launch: &LaunchNode<'_>,
-        code: Code,
-    ) -> Result<(), DriverError> {
-        if code == 0 {
-            return Ok(());
-        }
-        let LaunchNode {
-            function,
-            grid,
-            block,
-            shared_bytes,
-            ..
-        } = launch;
-        Err(function.launch_error(call, code, *grid, *block, *shared_bytes))
-    }
-
     /// Makes the context current in this thread, as [`CudaGraph::set`] needs it.
     pub(crate) fn enter(&self) -> Result<(), DriverError> {
         self.context.enter().map(drop)
@@ -256,27 +297,33 @@ impl CudaGraph {
 
     /// Sets a node anew, for launches from now on. The context is current, as [`CudaGraph::enter`] has made it: asking for
     /// that takes a good part of what the driver takes for a node.
-    pub(crate) fn set(&mut self, at: usize, node: &mut Node<'_>) -> Result<(), DriverError> {
+    pub(crate) fn set(&mut self, at: usize, node: Node<'_>) -> Result<(), DriverError> {
         let (exec, handle, context) = (self.exec, self.nodes[at], self.context.handle());
         match node {
-            Node::Launch(launch) => {
-                let set = self.calls.set_kernel;
-                // SAFETY: as for adding the node, which is one of the graph's.
-                let code = with_params(launch, |params| unsafe { set(exec, handle, params) });
-                self.check_launch("cuGraphExecKernelNodeSetParams", launch, code)
-            }
+            Node::Launch(launch) => self.set_launch(at, launch),
             Node::Copy { to, from, bytes } => {
-                let params = copy_params(*to, *from, *bytes);
+                let params = copy_params(to, from, bytes);
                 // SAFETY: the parameters outlive the call; the node is one of the graph's.
                 let code = unsafe { (self.calls.set_copy)(exec, handle, &params, context) };
                 self.context.check("cuGraphExecMemcpyNodeSetParams", code)
             }
             Node::Fill { to, value, bytes } => {
-                let params = fill_params(*to, value, *bytes);
+                let params = fill_params(to, value, bytes);
                 // SAFETY: as above.
                 let code = unsafe { (self.calls.set_fill)(exec, handle, &params, context) };
                 self.context.check("cuGraphExecMemsetNodeSetParams", code)
             }
+        }
+    }
+
+    /// [`CudaGraph::set`] of a launch.
+    #[inline]
+    pub(crate) fn set_launch(&mut self, at: usize, launch: &LaunchNode) -> Result<(), DriverError> {
+        let set = self.calls.set_kernel;
+        // SAFETY: as for adding the node, which is one of the graph's.
+        match unsafe { set(self.exec, self.nodes[at], &launch.params) } {
+            0 => Ok(()),
+            code => Err(launch.refused("cuGraphExecKernelNodeSetParams", code)),
         }
     }
 
@@ -316,34 +363,6 @@ impl Drop for CudaGraph {
             unsafe { (calls.destroy)(graph) }
         });
     }
-}
-
-/// Calls with the parameters of a launch, as the driver reads them.
-fn with_params(
-    launch: &mut LaunchNode<'_>,
-    call: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> Code,
-) -> Code {
-    let start: *mut c_void = launch.passed.as_mut_ptr().cast();
-    let pointer = |slot: &ParamSlot| start.wrapping_byte_add(slot.offset as usize);
-    let mut pointers: SmallVec<[*mut c_void; 32]> = launch.slots.iter().map(pointer).collect();
-    let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
-    call(&sys::CUDA_KERNEL_NODE_PARAMS {
-        func: launch.function.handle,
-        gridDimX: grid_x,
-        gridDimY: grid_y,
-        gridDimZ: grid_z,
-        blockDimX: block_x,
-        blockDimY: block_y,
-        blockDimZ: block_z,
-        sharedMemBytes: launch.shared_bytes,
-        kernelParams: match pointers.is_empty() {
-            true => ptr::null_mut(),
-            false => pointers.as_mut_ptr(),
-        },
-        extra: ptr::null_mut(),
-        kern: ptr::null_mut(),
-        ctx: ptr::null_mut(),
-    })
 }
 
 /// A copy of one row between memory of the device.
