@@ -5,6 +5,9 @@
 //! the same turn, as in `sum += values[k] * x[columns[k]]`, more loads at once are worth more than more warps (`benches/RESULTS.md`
 //! has the times): such a kernel may have [`REGISTERS`].
 //!
+//! That is so where a thread goes through memory by itself, so that what one of its loads takes out of memory is what its next ones need.
+//! Where the loads of a turn are [`LINE`] bytes apart, other lanes need what lies between, and more warps are worth more.
+//!
 //! A limit is said, and a limit can make `ptxas` keep values in memory. So a kernel that is near it stays as it is, and so
 //! does one that says something of registers itself. Blocks of all sizes can still be launched: 1,024 threads of 64
 //! registers are all that a multiprocessor has.
@@ -26,6 +29,12 @@ const NEEDED: usize = 40;
 
 /// The fewest gathers of a turn that more registers can begin at once.
 const AT_ONCE: usize = 2;
+
+/// How many bytes memory gives at once.
+const LINE: i64 = 128;
+
+/// How many operations, one after the other, are looked through to know what an address is made of.
+const LOOKED_THROUGH: usize = 8;
 
 /// The most loads of a loop that are looked at.
 const LOOKED_AT: usize = 256;
@@ -107,11 +116,62 @@ fn waits_twice(code: &Code<'_>, blocks: &[usize]) -> bool {
         .map(|&load| reached(&body, &readers, load))
         .collect();
     let is_chain = |n: &usize| reached[*n][loads[*n]];
-    let gathers = (0..loads.len()).filter(|n| {
-        let mut others = (0..loads.len()).filter(|other| !is_chain(other));
-        !is_chain(n) && others.any(|other| reached[other][loads[*n]])
-    });
-    gathers.count() >= AT_ONCE
+    let ends: Vec<usize> = (0..loads.len()).filter(|n| !is_chain(n)).collect();
+    let gives = |one: usize, other: usize| reached[one][loads[other]];
+    let gathers = (ends.iter()).filter(|&&n| ends.iter().any(|&other| gives(other, n)));
+    let givers = (ends.iter()).filter(|&&n| ends.iter().any(|&other| gives(n, other)));
+    let places: Vec<_> = givers
+        .filter_map(|&n| place(code, &body, loads[n]))
+        .collect();
+    gathers.count() >= AT_ONCE && !are_apart(places)
+}
+
+/// Whether places that are of one register, in bytes from what it says, are all at least a line apart.
+fn are_apart(mut places: Vec<(Register, i64)>) -> bool {
+    places.sort_unstable();
+    places.dedup();
+    let pairs = places.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    let apart: Vec<i64> = pairs.map(|pair| pair[1].1 - pair[0].1).collect();
+    !apart.is_empty() && apart.iter().all(|&apart| apart >= LINE)
+}
+
+/// Where a load reads: so many bytes from what a register says at the beginning of a turn.
+fn place(code: &Code<'_>, body: &[&Instruction<'_>], load: usize) -> Option<(Register, i64)> {
+    let load = body[load];
+    let (_, address) = load.operands.split_once('[')?;
+    let (address, _) = address.split_once(']')?;
+    let (name, offset) = address.split_once('+').unwrap_or((address, "0"));
+    let named = |name: &str, by: &Instruction<'_>| {
+        (by.reads.iter().copied()).find(|&register| code.names[register] == name)
+    };
+    let is_made = |register: &Register| body.iter().any(|one| one.writes.contains(register));
+    let (mut root, mut bytes) = (named(name, load)?, offset.parse::<i64>().ok()?);
+    let mut times = 1i64;
+    for _ in 0..LOOKED_THROUGH {
+        let mut makers = body.iter().filter(|one| one.writes.contains(&root));
+        let (Some(maker), None) = (makers.next(), makers.next()) else {
+            break;
+        };
+        let constant = maker.operands.trim_end_matches(';').rsplit(',').next();
+        let constant = constant.and_then(|text| text.trim().parse::<i64>().ok());
+        let mut changing = maker.reads.iter().copied().filter(is_made);
+        let (Some(next), None) = (changing.next(), changing.next()) else {
+            break;
+        };
+        match (maker.opcode, constant) {
+            _ if next == root || maker.conditional => break,
+            ("add.s64" | "add.s32", Some(constant)) => {
+                bytes = bytes.checked_add(constant.checked_mul(times)?)?;
+            }
+            ("add.s64" | "min.u32", None) => {}
+            ("mul.wide.u32" | "mul.wide.s32", Some(constant)) => {
+                times = times.checked_mul(constant)?
+            }
+            _ => break,
+        }
+        root = next;
+    }
+    Some((root, bytes))
 }
 
 /// Which of these instructions read each register.
@@ -184,6 +244,30 @@ mod tests {
             "one has nothing to wait beside it"
         );
         assert!(!is_given(&kernel("", &two, "")), "they are in no loop");
+    }
+
+    #[test]
+    fn what_lies_between_is_for_other_lanes() {
+        assert!(is_given(&kernel("", "", &(gather(1) + &gather(5)))));
+        assert!(!is_given(&kernel("", "", &(gather(1) + &gather(129)))));
+        let clamped = |n: usize| {
+            let at = format!(
+                "\tadd.s32 \t%r{n}7, %r6, {n};\n\tmin.u32 \t%r{n}8, %r{n}7, %r5;\n\tmul.wide.u32 \t%rd{n}8, %r{n}8, 4;\n\
+                 \tadd.s64 \t%rd{n}9, %rd7, %rd{n}8;\n"
+            );
+            at + &gather(n).replace(&format!("[%rd9+{n}]"), &format!("[%rd{n}9]"))
+        };
+        let next = "\tadd.s32 \t%r6, %r6, 64;\n";
+        assert!(is_given(&kernel(
+            "",
+            "",
+            &(clamped(1) + &clamped(2) + next)
+        )));
+        assert!(!is_given(&kernel(
+            "",
+            "",
+            &(clamped(1) + &clamped(33) + next)
+        )));
     }
 
     #[test]
