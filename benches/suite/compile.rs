@@ -9,6 +9,9 @@
 //! - `--suite`, `--growth`: only that;
 //! - `--ptx`: no code for this CPU.
 //!
+//! "Plain" is how kernels were compiled before there were questions and second versions: a check at each access, without the hook for
+//! bounds checks, and the pipeline of then.
+//!
 //! A time is that of the stages together, from the specialized IR to the code, as `Jit::inspect` tells it, and the least of
 //! the samples, since what else the machine does only adds to it; LLVM is open and warm before. NVRTC is given a twin as it is, with all kernels of its folder, and is compared
 //! with the sum of these.
@@ -34,6 +37,13 @@ use nvrtc::Nvrtc;
 use serde_json::json;
 
 const SM: u32 = 90;
+
+/// The pipeline for PTX before the compiler was worked on for the suite.
+const PLAIN_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
+     separate-const-offset-from-gep,slsr,gvn<>,nary-reassociate,early-cse<>),default<O3>";
+
+/// How many ways a kernel is compiled: to PTX with checks, without, and plain; for this CPU with checks and without.
+const WAYS: usize = 5;
 
 struct Options {
     filter: String,
@@ -91,6 +101,7 @@ struct Bench<'o> {
     options: &'o Options,
     checked: Jit,
     unchecked: Jit,
+    plain: Jit,
     host: Jit,
     host_unchecked: Jit,
 }
@@ -144,9 +155,12 @@ impl Parts {
 
 impl<'o> Bench<'o> {
     fn new(options: &'o Options) -> kiln::Result<Bench<'o>> {
-        let ptx = |compile| {
+        let to_ptx = || {
             let target = Target::Ptx(PtxTarget::for_sm(SM));
-            let builder = Jit::builder().device(Device::cpu()).target(target);
+            Jit::builder().device(Device::cpu()).target(target)
+        };
+        let ptx = |compile| {
+            let builder = to_ptx();
             let builder = match &options.passes {
                 Some(passes) => builder.hook(pipeline(passes.clone())),
                 None => builder,
@@ -163,6 +177,10 @@ impl<'o> Bench<'o> {
             options,
             checked: ptx(CompileOptions::default())?,
             unchecked: ptx(without_checks())?,
+            plain: to_ptx()
+                .hooks(kiln::hooks::standard().without("bounds-checks"))
+                .hook(pipeline(PLAIN_PIPELINE.to_owned()))
+                .build()?,
             host: host(CompileOptions::default())?,
             host_unchecked: host(without_checks())?,
         })
@@ -184,6 +202,7 @@ impl<'o> Bench<'o> {
             "{:<28} {:>8} {:>9} {:>7} {:>7} {:>8} {:>8} {:>9}",
             "ms", "checked", "unchecked", "hooks", "passes", "emission", "this CPU", "unchecked"
         );
+        let mut all = [0.0; WAYS];
         let chosen = BENCHMARKS
             .iter()
             .filter(|benchmark| benchmark.name.contains(&self.options.filter));
@@ -195,8 +214,16 @@ impl<'o> Bench<'o> {
             }
         }
         for (twin, benchmarks) in folders {
-            self.folder(twin, &benchmarks, nvrtc.as_ref())?;
+            let of_folder = self.folder(twin, &benchmarks, nvrtc.as_ref())?;
+            for (all, way) in all.iter_mut().zip(of_folder) {
+                *all += way;
+            }
         }
+        let [checked, unchecked, plain, ..] = all;
+        let of_plain = checked / plain;
+        println!(
+            "all {checked:.1}, unchecked {unchecked:.1}; plain {plain:.1}; ratio {of_plain:.3}"
+        );
         Ok(())
     }
 
@@ -205,7 +232,7 @@ impl<'o> Bench<'o> {
         twin: &str,
         benchmarks: &[&Benchmark],
         nvrtc: Option<&Nvrtc>,
-    ) -> kiln::Result<()> {
+    ) -> kiln::Result<[f64; WAYS]> {
         let mut look = Look {
             bench: self,
             samples: BTreeMap::new(),
@@ -229,7 +256,7 @@ impl<'o> Bench<'o> {
                 by_nvrtc.clear();
             }
         }
-        let mut sum = [0.0; 2];
+        let mut sum = [0.0; WAYS];
         for (name, ways) in &look.samples {
             let ways = ways.each_ref().map(|way| Parts::least(way));
             for (sum, way) in sum.iter_mut().zip(ways) {
@@ -247,7 +274,7 @@ impl<'o> Bench<'o> {
                 sum[1] / nvrtc
             );
         }
-        Ok(())
+        Ok(sum)
     }
 
     /// Kernels of many statements.
@@ -271,7 +298,7 @@ impl<'o> Bench<'o> {
                     continue;
                 }
                 let kernel = describe(size)?;
-                let mut samples = [const { Vec::new() }; 4];
+                let mut samples = [const { Vec::new() }; WAYS];
                 let mut y = self.checked.zeros::<f32>(16)?;
                 for _ in 0..self.options.samples.min(3) {
                     for (way, samples) in samples.iter_mut().enumerate().take(self.ways()) {
@@ -293,10 +320,10 @@ impl<'o> Bench<'o> {
 
     /// How many ways a kernel is compiled.
     fn ways(&self) -> usize {
-        if self.options.host { 4 } else { 2 }
+        if self.options.host { WAYS } else { 3 }
     }
 
-    /// What a kernel becomes: as PTX with checks and without, for this CPU with checks and without.
+    /// What a kernel becomes: as PTX with checks, without, and plain; for this CPU with checks and without.
     fn inspect(
         &self,
         way: usize,
@@ -307,7 +334,8 @@ impl<'o> Bench<'o> {
         match way {
             0 => self.checked.inspect(kernel, args),
             1 => self.unchecked.inspect(kernel, args),
-            2 => self.host.inspect_block(kernel, block, args),
+            2 => self.plain.inspect(kernel, args),
+            3 => self.host.inspect_block(kernel, block, args),
             _ => self.host_unchecked.inspect_block(kernel, block, args),
         }
     }
@@ -317,7 +345,7 @@ impl<'o> Bench<'o> {
 struct Look<'a> {
     bench: &'a Bench<'a>,
     /// By the name of the twin's kernel.
-    samples: BTreeMap<&'static str, [Vec<Parts>; 4]>,
+    samples: BTreeMap<&'static str, [Vec<Parts>; WAYS]>,
     seen: BTreeSet<&'static str>,
 }
 
@@ -338,8 +366,8 @@ impl Launcher for Look<'_> {
     }
 }
 
-fn print(of: &str, name: &str, ways: [Parts; 4]) {
-    let [checked, unchecked, host, host_unchecked] = ways;
+fn print(of: &str, name: &str, ways: [Parts; WAYS]) {
+    let [checked, unchecked, _, host, host_unchecked] = ways;
     let label = format!("{of}: {name}");
     let told = |ms: f64| match ms.is_finite() {
         true => format!("{ms:.2}"),
