@@ -110,9 +110,8 @@ impl<T: Element> Expr<T> {
     ///     (x.into_expr() * &a + &bias).record(g, &mut y)?;
     ///     (y.into_expr() * 10.0).record(g, &mut y)?; // in place
     ///     y.into_expr().record_sum(g, &mut total)?;
-    ///     let largest = device!(|a, b| a.max(b));
     ///     let mut most = g.keep(jit.zeros::<f32>(1)?);
-    ///     y.into_expr().record_reduce(g, &mut most, largest, 0.0)?;
+    ///     y.into_expr().record_reduce(g, &mut most, device!(|a, b| a.max(b)), 0.0)?;
     ///     (y.into_expr() / &most).record(g, &mut y)?; // one element goes with everything
     ///     Ok(())
     /// })?;
