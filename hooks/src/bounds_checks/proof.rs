@@ -445,9 +445,26 @@ fn access(
         inst,
         limits,
         needs: before.and(before.needs, of_its_own),
-        always: always || is_bounded,
+        always: always || is_bounded || is_table(before, counters, (check.index, limit), &sum),
         sum,
     })
+}
+
+/// Whether an access is of a table that loops of known numbers of turns go through: it has as many elements, whatever a
+/// turn reads of it, unless a condition says of the index or of a counter that there may be fewer.
+fn is_table(
+    before: &Before<'_>,
+    counters: &[Counter],
+    (index, limit): (Value, Limit),
+    sum: &Sum,
+) -> bool {
+    let is_counter = |value: Value| {
+        (sum.counters()).any(|counter| counters[counter].counts == Counts::Index(value))
+    };
+    let mut guards = before.guards.iter();
+    matches!(limit, Limit::Of(_))
+        && sum.is_counted_out(counters)
+        && !guards.any(|guard| guard.value == index || is_counter(guard.value))
 }
 
 /// What an index must be below, as it is before the loop.

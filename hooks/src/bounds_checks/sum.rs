@@ -151,6 +151,19 @@ impl Sum {
         (rest, apart)
     }
 
+    /// Whether counters are in it, all of known ends, and nothing else.
+    pub(super) fn is_counted_out(&self, counters: &[Counter]) -> bool {
+        let is_known = |counter: usize| {
+            let ends = (counters[counter].first, counters[counter].last);
+            matches!(ends, (Number::Known(_), Number::Known(_)))
+        };
+        let mut products = self.terms.keys();
+        !self.terms.is_empty()
+            && products
+                .all(|product| product.value.is_none() && product.counter.is_some_and(is_known))
+            && !self.has_lanes(counters)
+    }
+
     /// Whether something is in it that no turn counts.
     pub(super) fn has_lanes(&self, counters: &[Counter]) -> bool {
         let is_lane = |counter: usize| matches!(counters[counter].counts, Counts::Lane(_));
