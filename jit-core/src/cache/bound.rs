@@ -137,10 +137,8 @@ impl KernelCache {
     /// Keeps what was launched latest, as much as leaves a quarter of the bound and `coming` free.
     #[cold]
     fn let_go(&self, coming: u64) {
-        let known = self.launches.iter();
-        let mut uses: Vec<_> = known
-            .filter_map(|entry| entry.value().get().map(|kernel| kernel.last_use()))
-            .collect();
+        let mut uses = Vec::new();
+        self.launches.each(|kernel| uses.push(kernel.last_use()));
         uses.sort_unstable_by_key(|(last, _)| std::cmp::Reverse(*last));
         let mut room = (self.bound.most - self.bound.most / 4).saturating_sub(coming);
         let mut oldest = 0;
@@ -153,7 +151,7 @@ impl KernelCache {
         }
         let (mut dropped, mut kept) = (Vec::new(), coming);
         let mut room = (self.bound.most - self.bound.most / 4).saturating_sub(coming);
-        let mut stays = |kernel: &Arc<Specialized>| {
+        let stays = |kernel: &Arc<Specialized>| {
             let (last, bytes) = kernel.last_use();
             if last < oldest || last == oldest && bytes > room {
                 kernel.each_code(|code| code.used.gone.store(true, Relaxed));
@@ -164,8 +162,7 @@ impl KernelCache {
             kept += bytes;
             true
         };
-        self.launches
-            .retain(|_, cell| cell.get().is_none_or(&mut stays));
+        self.launches.retain(stays);
         self.bound
             .evictions
             .fetch_add(dropped.len() as u64, Relaxed);
@@ -173,10 +170,8 @@ impl KernelCache {
         // Without a lock of the maps: what was loaded is unloaded here.
         drop(dropped);
         self.ready.drop_gone();
-        self.code
-            .retain(|_, cell| cell.get().is_none_or(|code| Arc::strong_count(code) > 1));
-        self.legal
-            .retain(|_, cell| cell.get().is_none_or(|legal| Arc::strong_count(legal) > 1));
+        self.code.retain_used();
+        self.legal.retain_used();
         for keys in self.history.lock().values_mut() {
             keys.drain(..keys.len().saturating_sub(LATEST_KEYS));
         }

@@ -14,16 +14,20 @@
 //!
 //! What they hold has a bound (`bound.rs`).
 //!
-//! All hold `Arc<OnceCell>`: whoever comes first compiles, whoever comes meanwhile waits for the
-//! same result, and no map guard is held while compiling. A failed compilation leaves the cell
-//! empty, so an error is not cached, but for those that cost the process a thread (`failed.rs`).
+//! In each whoever comes first compiles, whoever comes meanwhile waits for the same result, and no map guard is held
+//! while compiling (`flight.rs`). A failed compilation leaves nothing, so an error is not cached, but for those that cost
+//! the process a thread (`failed.rs`).
 
 mod bound;
 pub(crate) mod disk;
 mod failed;
+mod flight;
 mod key;
 mod launched;
+#[cfg(test)]
+mod model;
 mod ready;
+mod sync;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -31,7 +35,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dashmap::DashMap;
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxBuildHasher;
@@ -47,6 +50,7 @@ use kiln_compiler::specialize::Specialization;
 use bound::{Bound, Use};
 pub use disk::{CacheFolder, DiskCache};
 pub(crate) use failed::FailedCompiles;
+use flight::Flights;
 pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
 pub(crate) use launched::{Consts, KeptSignatures, Launched, Signatures};
@@ -234,20 +238,15 @@ pub struct CacheStats {
 /// Keys are hashes and small enums, and come from the program itself: a hash that resists attack would buy nothing.
 type WordHash = FxBuildHasher;
 
-/// Where a specialized kernel is put by whoever comes first.
-type SpecializedCell = Arc<OnceCell<Arc<Specialized>>>;
-
-type LaunchMap = DashMap<LaunchKey, SpecializedCell, WordHash>;
-
 /// The cache of one [`crate::jit::Jit`].
 #[derive(Default)]
 pub(crate) struct KernelCache {
-    launches: LaunchMap,
+    launches: Flights<LaunchKey, Specialized>,
     /// What threads found there.
     ready: Ready,
     bound: Bound,
-    legal: DashMap<[u8; 32], Arc<OnceCell<Arc<LegalJob>>>>,
-    code: DashMap<[u8; 32], Arc<OnceCell<Arc<CompiledKernel>>>>,
+    legal: Flights<[u8; 32], LegalJob>,
+    code: Flights<[u8; 32], CompiledKernel>,
     /// What LLVM could not go on with, by the digest of the key.
     pub(crate) failed: FailedCompiles,
     /// The keys each kernel was compiled under, by name, the latest last.
@@ -289,18 +288,17 @@ impl KernelCache {
         block: Dim3,
     ) -> Option<(Arc<Specialized>, Arc<LoadedKernel>)> {
         let launched: &(dyn AsLaunched + '_) = launched;
-        let entry = self.launches.get(launched);
-        let specialized = entry.as_ref().and_then(|cell| cell.value().get());
-        let found =
-            specialized.and_then(|kernel| Some((kernel.clone(), kernel.find_owned(block)?)));
-        self.counted(found)
+        let specialized = self.launches.find(launched);
+        self.counted(specialized.and_then(|kernel| {
+            let code = kernel.find_owned(block)?;
+            Some((kernel, code))
+        }))
     }
 
     /// The specialized kernel of a launch, if it is there.
     pub(crate) fn find(&self, launched: &Launched<'_>) -> Option<Arc<Specialized>> {
         let launched: &(dyn AsLaunched + '_) = launched;
-        let entry = self.launches.get(launched);
-        self.counted(entry.and_then(|cell| cell.value().get().cloned()))
+        self.counted(self.launches.find(launched))
     }
 
     fn counted<T>(&self, found: Option<T>) -> Option<T> {
@@ -320,13 +318,7 @@ impl KernelCache {
         launched: Launched<'_>,
         make: impl FnOnce() -> Result<Specialized>,
     ) -> Result<Arc<Specialized>> {
-        let cell = self
-            .launches
-            .entry(launched.into())
-            .or_default()
-            .value()
-            .clone();
-        cell.get_or_try_init(|| make().map(Arc::new)).cloned()
+        self.launches.get_or_make(launched.into(), make)
     }
 
     /// The legal kernel for `key`, made by `legalize` if it is not there.
@@ -335,12 +327,10 @@ impl KernelCache {
         key: &CacheKey,
         legalize: impl FnOnce() -> Result<LegalJob>,
     ) -> Result<Arc<LegalJob>> {
-        let cell = self.legal.entry(key.digest()).or_default().value().clone();
-        let make = || {
+        self.legal.get_or_make(key.digest(), || {
             self.legalizations.fetch_add(1, Ordering::Relaxed);
-            legalize().map(Arc::new)
-        };
-        cell.get_or_try_init(make).cloned()
+            legalize()
+        })
     }
 
     /// The code for `key`, made by `make` if it is not there, which says when it begins to compile. However
@@ -351,16 +341,15 @@ impl KernelCache {
         key: &CacheKey,
         make: impl FnOnce(&dyn Fn()) -> Result<CompiledKernel>,
     ) -> Result<Arc<CompiledKernel>> {
-        let cell = self.code.entry(key.digest()).or_default().value().clone();
         let mut made_now = false;
         let compiled_now = Cell::new(false);
-        let compiled = cell.get_or_try_init(|| {
+        let compiled = self.code.get_or_make(key.digest(), || {
             made_now = true;
             let compiles = || {
                 compiled_now.set(true);
                 self.compiles.fetch_add(1, Ordering::Relaxed);
             };
-            make(&compiles).map(Arc::new)
+            make(&compiles)
         })?;
         if compiled_now.get() {
             self.history
@@ -371,7 +360,7 @@ impl KernelCache {
         } else if !made_now {
             self.code_hits.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(compiled.clone())
+        Ok(compiled)
     }
 
     /// Why the latest compilation of `kernel` was needed, if there was one.

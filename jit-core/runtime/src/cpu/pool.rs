@@ -607,6 +607,39 @@ mod tests {
         });
     }
 
+    /// For ThreadSanitizer (`cargo xtask tsan`): what threads do of all that a pool can, in any order.
+    #[test]
+    fn launches_of_many_threads() {
+        let pool = Pool::new(3);
+        let faults = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (pool, faults) = (&pool, &faults);
+                scope.spawn(move || {
+                    for n in 0..100 {
+                        match (n + thread) % 5 {
+                            0 => pool.settle().expect("this process"),
+                            1 => drop(pool.wait_for(&pool.mark())),
+                            2 => pool.call(Box::new(|| ())).expect("a worker"),
+                            3 => pool
+                                .run_here(&Arc::default(), None, || ())
+                                .expect("this process"),
+                            _ => pool.cancel(),
+                        }
+                        let launched = pool.launch(run(Box::new(|_| ())));
+                        if launched.is_err() {
+                            faults.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        pool.settle().expect("this process");
+        assert!(pool.is_idle());
+        // Only who was cancelled beside its own thread has an error there.
+        assert!(faults.into_inner() < 400);
+    }
+
     #[test]
     fn a_cancelled_launch_says_so() {
         let pool = Pool::new(1);
