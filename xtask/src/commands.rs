@@ -224,6 +224,23 @@ const NAMED: &[Named] = &[
             ),
         ),
     ),
+    (
+        "cargo xtask miri",
+        Hand(
+            "it needs nightly Rust, and takes minutes",
+            ("jit-core/tests/stages.rs", "mod interpreter"),
+        ),
+    ),
+    (
+        "cargo xtask tsan",
+        Hand(
+            "it needs nightly Rust, and takes minutes",
+            (
+                "jit-core/runtime/src/cpu/pool.rs",
+                "fn launches_of_many_threads",
+            ),
+        ),
+    ),
     ("cargo xtask bundle", Bundle),
     ("cargo xtask bundle --no-llvm", Bundle),
     ("./run --python [NAMES]", Bundle),

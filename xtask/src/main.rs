@@ -19,6 +19,7 @@ mod notebook;
 mod numpy;
 mod outside;
 mod peers;
+mod sanitize;
 mod soak;
 mod tests;
 mod tools;
@@ -70,7 +71,11 @@ Commands:
   soak [--minutes N] [--seed S]
                       The long forms of tests: every scenario with every call of the fake driver failing,
                       a million launches, 20,000 compiles, N minutes (60) of mixed work from 32 threads, of
-                      which memory, files and threads have to stay as they are, then random kernels
+                      which memory, files and threads have to stay as they are, then the suite with
+                      all its ways and random kernels
+  miri                Run what is Rust alone under Miri, which finds undefined behavior; needs nightly Rust
+                      with miri and rust-src
+  tsan                Run the tests of devices under ThreadSanitizer; needs nightly Rust with rust-src
   bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
                       a GPU machine without Rust. --no-llvm leaves the library out
   guide               Make the book of docs/guide, under target/guide; what mdBook warns of fails.
@@ -122,6 +127,14 @@ fn dispatch(args: &[String]) -> Result<()> {
         }
         "bench-build" => build_cost::measure(flag(command, rest, "--quick")?),
         "soak" => soak::soak(rest),
+        "miri" => {
+            flag(command, rest, "")?;
+            sanitize::miri()
+        }
+        "tsan" => {
+            flag(command, rest, "")?;
+            sanitize::tsan()
+        }
         "guide" => {
             flag(command, rest, "")?;
             println!("{}", guide::build()?.join("index.html").display());

@@ -7,6 +7,9 @@ use crate::workspace::{cargo, run};
 /// How long the mixed work takes if nobody says, in minutes.
 const MINUTES: u64 = 60;
 
+/// How many random kernels of each kind the tests take that take fewer in CI.
+const KERNELS: &str = "20000";
+
 /// How long, and from which seed.
 #[derive(Debug, PartialEq, Eq)]
 struct Soak {
@@ -59,7 +62,19 @@ pub(crate) fn soak(args: &[String]) -> Result<()> {
     random.args(["--seed", &soak.seed.to_string()]);
     random.args(["--minutes", &(soak.minutes / 6).max(1).to_string()]);
     let random = run(&mut random, "random kernels", "See its output above");
-    scenarios.and(flat).and(random)
+    scenarios
+        .and(flat)
+        .and(random)
+        .and(whole("--test=suite", "kiln-tests", &["--include-ignored"]))
+        .and(whole("--tests", "kiln-random", &[]))
+}
+
+/// Runs tests of which CI takes a part: those that are ignored there, and this many random kernels of each kind.
+fn whole(tests: &str, package: &str, options: &[&str]) -> Result<()> {
+    let mut command = cargo();
+    command.args(["test", "--package", package, tests, "--"]);
+    command.args(options).env("KILN_FUZZ_COUNT", KERNELS);
+    run(&mut command, package, "See its output above")
 }
 
 /// Runs tests on the fake driver, with what they print.
