@@ -26,7 +26,11 @@ const MIRI: &[&[&str]] = &[
 ];
 
 /// Tests that try all of many values, which takes Miri hours and shows it nothing new.
-const LONG: &[&str] = &["every_block_has_one_place", "any_bytes_are_read_to_an_end"];
+const LONG: &[&str] = &[
+    "every_block_has_one_place",
+    "any_bytes_are_read_to_an_end",
+    "races_are_found_as_defined",
+];
 
 /// Runs what Miri can run.
 ///

@@ -109,9 +109,9 @@ mod sync {
             cells.retain(|_, cell| planted() != Planted::AllGo && stays(cell));
         }
 
-        pub(super) fn each(&self, mut of: impl FnMut(&Arc<C>)) {
+        pub(super) fn each(&self, of: impl FnMut(&Arc<C>)) {
             let cells = self.0.lock().expect("no thread panicked");
-            cells.values().for_each(|cell| of(cell));
+            cells.values().for_each(of);
         }
     }
 }
