@@ -13,7 +13,8 @@ pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 pub enum Counted {
     /// Those in executable memory of no file, which is what Kiln has compiled, on whichever thread.
     CompiledCode,
-    /// All of the calling thread but those of the CUDA driver's library, and those that counting itself takes.
+    /// All of the calling thread but those of the CUDA driver's library and of what it calls, and those that counting
+    /// itself takes.
     ThisThread,
 }
 
@@ -56,6 +57,8 @@ mod system {
     /// seventeenth and eighteenth of the registers.
     const INSTRUCTION: usize = 40 + 16 * 8;
     const FLAGS_REGISTER: usize = INSTRUCTION + 8;
+    /// The sixteenth has the address of the stack's end.
+    const STACK: usize = 40 + 15 * 8;
     /// The trap flag.
     const TRAP: u64 = 1 << 8;
 
@@ -78,20 +81,27 @@ mod system {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     /// Whether what lies in [`PLACES`] is counted, or everything else.
     static INSIDE: AtomicBool = AtomicBool::new(true);
+    /// The stack's end at the first instruction of the library that is left out, until it has returned; else 0.
+    static LEFT_AT: AtomicUsize = AtomicUsize::new(0);
     /// Starts and ends of executable memory; the rest is 0.
     static PLACES: [[AtomicUsize; 2]; 64] = [const { [const { AtomicUsize::new(0) }; 2] }; 64];
 
     extern "C" fn on_step(_: c_int, _: *const c_void, context: *mut u8) {
         // SAFETY: the system hands the handler a `ucontext_t`, in which the registers lie there.
-        let (at, flags) = unsafe {
-            let at = context.add(INSTRUCTION).cast::<usize>().read_unaligned();
-            (at, context.add(FLAGS_REGISTER).cast::<u64>())
+        let (at, stack, flags) = unsafe {
+            let read = |register| context.add(register).cast::<usize>().read_unaligned();
+            let flags = context.add(FLAGS_REGISTER).cast::<u64>();
+            (read(INSTRUCTION), read(STACK), flags)
         };
         let steps = STEPPING.load(Ordering::Relaxed);
         let load = |at: &AtomicUsize| at.load(Ordering::Relaxed);
         let mut ranges = PLACES.iter().take_while(|[_, end]| load(end) != 0);
         let inside = ranges.any(|[start, end]| (load(start)..load(end)).contains(&at));
-        if steps && inside == INSIDE.load(Ordering::Relaxed) {
+        let is_counted = match INSIDE.load(Ordering::Relaxed) {
+            true => inside,
+            false => is_outside(inside, stack),
+        };
+        if steps && is_counted {
             COUNT.fetch_add(1, Ordering::Relaxed);
         }
         // SAFETY: as above; the thread goes on with these flags.
@@ -99,6 +109,17 @@ mod system {
             let others = flags.read_unaligned() & !TRAP;
             flags.write_unaligned(others | if steps { TRAP } else { 0 });
         }
+    }
+
+    /// Whether an instruction is neither of what is left out nor of what that calls, which returns with the stack as
+    /// it was before it.
+    fn is_outside(inside: bool, stack: usize) -> bool {
+        let left_at = LEFT_AT.load(Ordering::Relaxed);
+        if left_at != 0 && stack <= left_at {
+            return false;
+        }
+        LEFT_AT.store(if inside { stack } else { 0 }, Ordering::Relaxed);
+        !inside
     }
 
     pub(super) fn count(counted: Counted, run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<u64> {

@@ -5,9 +5,9 @@
 //! times the driver's call, one by `args!` 1.06 (1.15 with 256 numbers), for each list of `arguments.rs`; a look-up
 //! among 2,000 kernels 1.3 times one among one; no allocation; an empty block on a CPU 0.3 us.
 //!
-//! - `--instructions`: times nothing, and counts the instructions that the host executes, those of the driver left
-//!   out. Without a GPU it does so with the driver that the tests have, which runs nothing; `KILN_LIBCUDA` names
-//!   another. A word besides keeps those whose name has it.
+//! - `--instructions`: times nothing, and counts the instructions that the host executes, those of the driver and
+//!   of what it calls left out. Without a GPU it does so with the driver that the tests have, which runs nothing;
+//!   `KILN_LIBCUDA` names another. A word besides keeps those whose name has it.
 
 mod arguments;
 mod driver;
@@ -117,7 +117,7 @@ fn count_instructions() -> kiln::Result<()> {
     Ok(())
 }
 
-/// A `Jit` for the GPU, or else for the driver of the tests, whose calls of the C library are counted, too.
+/// A `Jit` for the GPU, or else for the driver of the tests.
 fn counted_jit() -> kiln::Result<Jit> {
     // One that was named and does not open is no reason to count with another.
     let is_named = std::env::var_os("KILN_LIBCUDA").is_some();
