@@ -40,7 +40,6 @@ mod tensor;
 #[path = "cuda_driver/waiting.rs"]
 mod waiting;
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use counting::allocations;
@@ -52,7 +51,8 @@ use kiln_jit_core::runtime::cuda::{
 use kiln_jit_core::value::bytes_of;
 
 const PTX: &str = "//\n.version 8.0\n.target sm_90\n.global .align 8 .b8 table[16];\n\
-                   .visible .entry saxpy(\n)\n{ ret; }\n.visible .entry sum(\n)\n{ ret; }\n";
+                   .visible .entry saxpy(\n.param .u64 a\n)\n{ ret; }\n.visible .entry sum(\n.param .u64 a\n)\n\
+                   { ret; }\n";
 
 fn context(fake: &Fake) -> Arc<CudaContext> {
     CudaContext::with_driver(fake.open().unwrap(), 0).unwrap()
@@ -71,20 +71,10 @@ fn launch(
     block: [u32; 3],
     shared_bytes: u32,
 ) -> Result<(), DriverError> {
-    let mut address = 0xA5A5u64;
-    let mut params = [(&raw mut address).cast::<c_void>()];
+    let mut params = 0xA5A5u64.to_ne_bytes();
     let stream = StreamHandle::DEFAULT;
     // SAFETY: the fake runs nothing, and reads one 8-byte parameter.
-    unsafe {
-        context.launch(
-            function,
-            grid,
-            block,
-            shared_bytes,
-            stream,
-            params.as_mut_ptr(),
-        )
-    }
+    unsafe { context.launch(function, grid, block, shared_bytes, stream, &mut params) }
 }
 
 #[track_caller]
@@ -530,11 +520,10 @@ fn streams_and_events() {
     assert!(end.is_done().unwrap());
     assert_eq!(end.elapsed_ms_since(&start).unwrap(), 1.5);
     let function = function(&context, "sum");
-    let mut address = 7u64;
-    let mut params = [(&raw mut address).cast::<c_void>()];
+    let mut params = 7u64.to_ne_bytes();
     let mut launch_in = |stream| {
         // SAFETY: the fake runs nothing, checks the stream, and reads one 8-byte parameter.
-        unsafe { context.launch(&function, [1; 3], [1; 3], 0, stream, params.as_mut_ptr()) }
+        unsafe { context.launch(&function, [1; 3], [1; 3], 0, stream, &mut params) }
     };
     launch_in(stream.handle()).unwrap();
     let unknown = StreamHandle::from_raw(std::ptr::without_provenance_mut(8));

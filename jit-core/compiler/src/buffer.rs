@@ -114,6 +114,7 @@ impl Memory {
         })
     }
 
+    #[inline]
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }

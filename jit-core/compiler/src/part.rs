@@ -18,7 +18,7 @@ use std::ops::{
 };
 use std::ptr;
 
-use kiln_runtime::{Device, DeviceId, Uses};
+use kiln_runtime::{Device, DeviceId, DeviceTag, Uses};
 
 use crate::buffer::Memory;
 use crate::error::{MemoryError, Result};
@@ -212,6 +212,13 @@ impl<T> Part<T> {
         self.memory().id()
     }
 
+    /// The device where the buffer lies, as open devices are told apart.
+    #[inline]
+    pub(crate) fn device_tag(&self) -> DeviceTag {
+        self.device().tag()
+    }
+
+    #[inline]
     pub(crate) fn device(&self) -> &Device {
         self.memory().device()
     }

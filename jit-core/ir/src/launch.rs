@@ -550,26 +550,39 @@ pub fn check_config(
 #[doc(hidden)]
 #[inline]
 pub fn is_possible(config: &LaunchConfig, limits: &LaunchLimits, kernel: &KernelInfo) -> bool {
-    // 0 is no number of blocks or threads, and less 1 it is more than any limit.
+    let promised = kernel.launch_bounds.map_or(u32::MAX, |b| b.max_threads);
+    let threads = limits.block_threads.min(promised);
+    let shared = u64::from(config.shared_bytes).saturating_add(kernel.shared_bytes);
+    if shared > u64::from(limits.shared_bytes) {
+        return false;
+    }
+    let (grid, block) = (config.grid, config.block);
+    // Most are of one dimension, in which fewer numbers are compared. 0 is no number of blocks or threads, and less 1
+    // it is more than any limit.
+    match (grid.y, grid.z, block.y, block.z) {
+        (1, 1, 1, 1) => {
+            (grid.x.wrapping_sub(1) < limits.grid[0])
+                & (block.x.wrapping_sub(1) < threads.min(limits.block[0]))
+        }
+        _ => is_possible_in_three(config, limits, threads),
+    }
+}
+
+/// Whether a launch has as many blocks and threads as there can be.
+fn is_possible_in_three(config: &LaunchConfig, limits: &LaunchLimits, threads: u32) -> bool {
     let within = |given: [u32; 3], most: [u32; 3]| {
         (given[0].wrapping_sub(1) < most[0])
             & (given[1].wrapping_sub(1) < most[1])
             & (given[2].wrapping_sub(1) < most[2])
     };
     let [x, y, z] = config.block.to_array().map(u64::from);
-    let promised = kernel.launch_bounds.map_or(u32::MAX, |b| b.max_threads);
-    let threads = u64::from(limits.block_threads.min(promised));
     // Numbers of threads that are within these bounds have a product of 64 bits.
     let fits = |most: u32| most <= 1 << 21;
     let [block_x, block_y, block_z] = limits.block;
     within(config.grid.to_array(), limits.grid)
         && within(config.block.to_array(), limits.block)
         && fits(block_x | block_y | block_z)
-        && x * y * z <= threads
-        && kernel
-            .shared_bytes
-            .saturating_add(config.shared_bytes.into())
-            <= u64::from(limits.shared_bytes)
+        && x * y * z <= u64::from(threads)
 }
 
 /// [`check_config`], one after the other.

@@ -197,6 +197,7 @@ fn launch_body(
     let root = root();
     let own = |name: &str| Ident::new(name, Span::mixed_site());
     let (packing, to, list) = (own("packing_"), own("to_"), own("consts_"));
+    let launched = own("launched_");
     let (block, read, written) = (own("block_"), own("read_"), own("written_"));
     let views = names.iter().zip(types).filter(|(_, ty)| is_view(ty));
     let views = views.map(|(name, _)| quote!(let #name = #root::Viewed::of(#name);));
@@ -228,11 +229,16 @@ fn launch_body(
             written: &mut #written,
         };
         #(#pack)*
-        match #jit.launch_packed(&self.kernel, &#config, #list, #packing, #to) {
-            ::core::option::Option::Some(launched) => launched,
-            ::core::option::Option::None => {
+        let #launched = match #packing.done(#to) {
+            ::core::option::Option::Some(#to) => #jit.launch_packed(&self.kernel, &#config, #list, #to),
+            ::core::option::Option::None => ::core::result::Result::Ok(false),
+        };
+        match #launched {
+            ::core::result::Result::Ok(true) => ::core::result::Result::Ok(()),
+            ::core::result::Result::Ok(false) => {
                 #jit.launch_typed(&self.kernel, #config, #list, #packing.key(), &[#(#args),*])
             }
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
         }
     }
 }

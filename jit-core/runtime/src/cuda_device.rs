@@ -1,7 +1,6 @@
 //! The CUDA device: the runtime's [`Backend`] over the driver layer in [`super::cuda`].
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -9,16 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
-use parking_lot::RwLock;
 
 use kiln_ir::abi::{DeviceAddress, LaunchArgs};
 use kiln_ir::code::{Code, CompiledKernel, KernelInfo, PtxCode};
-use kiln_ir::fault::FaultRecord;
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
 use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle, is_one_call};
 use super::cuda_graph::DeviceGraph;
+use super::cuda_kernels::{LoadedKernels, Named};
 use super::cuda_stream::BesideStream;
 use super::device::{
     Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats, Occupancy, Reset,
@@ -42,29 +40,6 @@ pub(super) struct CudaDevice {
     /// What streams beside it wait for it by.
     event: OnceCell<Arc<CudaEvent>>,
     kernels: Arc<LoadedKernels>,
-}
-
-/// Kernels by tag, for turning a fault record into an error.
-#[derive(Default)]
-pub(super) struct LoadedKernels(RwLock<HashMap<u64, Arc<KernelInfo>>>);
-
-impl LoadedKernels {
-    fn insert(&self, kernel: &Arc<KernelInfo>) {
-        self.0.write().insert(kernel.kernel_tag, kernel.clone());
-    }
-
-    /// The error that a record tells of.
-    pub(super) fn told(&self, record: Option<FaultRecord>) -> Result<()> {
-        let Some(record) = record else {
-            return Ok(());
-        };
-        match self.0.read().get(&record.kernel_tag) {
-            Some(kernel) => Err(kernel.fault(&record).into()),
-            None => Err(DeviceError::Internal(
-                "a fault record names a kernel that was never loaded",
-            )),
-        }
-    }
 }
 
 impl CudaDevice {
@@ -132,11 +107,17 @@ fn target(sm: u32, driver_ptx: (u32, u32)) -> PtxTarget {
 struct Loaded {
     function: CudaFunction,
     code_bytes: usize,
+    /// Behind the function, whose end waits for its launches.
+    _named: Named,
 }
 
 impl LoadedCode for Loaded {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn cuda_function(&self) -> Option<&CudaFunction> {
+        Some(&self.function)
     }
 
     fn facts(&self) -> CodeFacts {
@@ -317,10 +298,10 @@ impl Backend for CudaDevice {
         if limit > SHARED_WITHOUT_OPT_IN && own <= limit {
             function.allow_dynamic_shared(limit - own)?;
         }
-        self.kernels.insert(info);
         Ok(Box::new(Loaded {
             function,
             code_bytes,
+            _named: self.kernels.enter(info),
         }))
     }
 
@@ -461,8 +442,8 @@ impl Backend for CudaDevice {
 
 /// The function that code of this backend is.
 pub(super) fn function_of(code: &dyn LoadedCode) -> Result<&CudaFunction> {
-    match code.as_any().downcast_ref::<Loaded>() {
-        Some(loaded) => Ok(&loaded.function),
+    match code.cuda_function() {
+        Some(function) => Ok(function),
         None => Err(DeviceError::Internal(
             "a kernel of another backend reached the CUDA device",
         )),
@@ -470,6 +451,7 @@ pub(super) fn function_of(code: &dyn LoadedCode) -> Result<&CudaFunction> {
 }
 
 /// Launches in a stream, whose launches tell faults in this channel.
+#[inline]
 pub(super) fn launch_in(
     context: &CudaContext,
     stream: StreamHandle,
@@ -491,7 +473,7 @@ pub(super) fn launch_in(
     }
     // SAFETY: the arguments have the kernel's parameter layout. Buffers behind addresses live at least until they are
     // dropped, which is ordered behind their uses.
-    unsafe { context.launch_with(function, grid, block, shared, stream, args)? };
+    unsafe { context.launch(function, grid, block, shared, stream, args.bytes_mut())? };
     Ok(())
 }
 

@@ -17,7 +17,8 @@ use kiln_ir::launch::LaunchConfig;
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults, StreamHandle, is_one_call};
-use super::cuda_device::{LoadedKernels, event_of, launch_in, mark_in};
+use super::cuda_device::{event_of, launch_in, mark_in};
+use super::cuda_kernels::LoadedKernels;
 use super::device::{LoadedCode, Marker};
 use crate::adopted::LentStream;
 use crate::error::{DeviceError, Result};

@@ -16,7 +16,7 @@ use kiln_ir::target::Target;
 use parking_lot::Mutex;
 
 use super::cpu::CpuOptions;
-use super::cuda::{CudaContext, Driver, DriverError};
+use super::cuda::{CudaContext, CudaFunction, Driver, DriverError};
 use super::cuda_device::CudaDevice;
 use crate::adopted::LentStream;
 use crate::code_facts::CodeFacts;
@@ -56,6 +56,11 @@ impl std::fmt::Display for DeviceId {
         }
     }
 }
+
+/// Tells devices apart while they are open.
+#[doc(hidden)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct DeviceTag(usize);
 
 /// What kind of device.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -130,6 +135,13 @@ pub struct MemoryStats {
 pub trait LoadedCode: Any + Send + Sync {
     /// For the backend that made it to get its own type back.
     fn as_any(&self) -> &dyn Any;
+
+    /// What the CUDA device launches, in one call where each launch asks.
+    #[doc(hidden)]
+    #[inline]
+    fn cuda_function(&self) -> Option<&CudaFunction> {
+        None
+    }
 
     /// What is known of it.
     fn facts(&self) -> CodeFacts {
@@ -627,7 +639,15 @@ impl Device {
         }))
     }
 
+    /// What open devices are told apart by, in less than by their ids.
+    #[doc(hidden)]
+    #[inline]
+    pub fn tag(&self) -> DeviceTag {
+        DeviceTag(Arc::as_ptr(&self.0).addr())
+    }
+
     /// The streams of the device.
+    #[inline]
     pub fn streams(&self) -> &Streams {
         &self.0.streams
     }
@@ -674,6 +694,7 @@ impl Device {
     }
 
     /// What does the work.
+    #[inline]
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.0.backend
     }

@@ -8,7 +8,7 @@
 //! | `device` | the trait of backends, and the handle of a device |
 //! | `adopted` | streams of other code |
 //! | `code_facts` | what a device says of code that it has loaded |
-//! | `cuda`, `cuda_device`, `cuda_graph`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
+//! | `cuda`, `cuda_device`, `cuda_graph`, `cuda_kernels`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
 //! | `graph` | work that is described once and handed to a device again and again |
@@ -26,6 +26,7 @@ mod cpu;
 pub mod cuda;
 mod cuda_device;
 mod cuda_graph;
+mod cuda_kernels;
 mod cuda_stream;
 mod device;
 mod error;
@@ -43,8 +44,8 @@ pub use adopted::LentStream;
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{
-    Backend, Device, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats, Occupancy,
-    Reset,
+    Backend, Device, DeviceId, DeviceInfo, DeviceKind, DeviceTag, LoadedCode, Marker, MemoryStats,
+    Occupancy, Reset,
 };
 pub use error::DeviceError;
 pub use graph::{BackendGraph, Step};
@@ -54,5 +55,5 @@ pub use later::{HostMemory, Pending};
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
 pub use order::{OrderedStream, ReadsOf, Streams, Uses};
 pub use rows::{Laid, Rows};
-pub use stream::{BackendStream, HostCall, StreamOptions, outside_of_calls};
+pub use stream::{BackendStream, HostCall, StreamOptions, is_in_call, outside_of_calls};
 pub use told::FaultListener;

@@ -220,10 +220,16 @@ thread_local! {
 /// [`DeviceError::InHostCall`].
 #[inline]
 pub fn outside_of_calls() -> Result<()> {
-    match CALLED.get() {
+    match is_in_call() {
         false => Ok(()),
         true => Err(DeviceError::InHostCall),
     }
+}
+
+/// Whether this thread is in a call that a stream makes.
+#[inline]
+pub fn is_in_call() -> bool {
+    CALLED.get()
 }
 
 /// Memory of a device that several streams use, and the copies and the end of it.

@@ -47,13 +47,19 @@ impl Device {
     /// Tells those who listen of a fault, before a call returns it. Nothing may be locked.
     #[inline]
     pub fn told<T>(&self, result: Result<T>) -> Result<T> {
-        if let Err(error) = &result {
-            self.tell(error);
+        // In two arms, as what is well is then not moved.
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.told_of(error)),
         }
-        result
     }
 
     #[cold]
+    fn told_of(&self, error: DeviceError) -> DeviceError {
+        self.tell(&error);
+        error
+    }
+
     fn tell(&self, error: &DeviceError) {
         let listeners = self.listeners();
         let is_first = || !error.is_loss() || !listeners.told_of_loss.swap(true, Relaxed);

@@ -6,103 +6,127 @@
 //! which tells what is wrong, too.
 
 use super::Jit;
-use crate::cache::{Consts, PackedLaunch};
+use crate::cache::{Consts, Hit, PackedLaunch};
 use kiln_compiler::abi::LaunchArgs;
 use kiln_compiler::args::Arg;
-use kiln_compiler::args::packed::{PackedKey, Packing, Parameters};
+use kiln_compiler::args::packed::{Packed, PackedKey, Packing, UsesOf};
 use kiln_compiler::error::Result;
 use kiln_compiler::front::LazyKernel;
 use kiln_compiler::launch::{LaunchConfig, is_possible};
-use kiln_compiler::runtime::{Uses, outside_of_calls};
+use kiln_compiler::runtime::is_in_call;
 
 impl Jit {
     /// Where the arguments of a launch begin to be written.
     #[doc(hidden)]
     #[inline]
     pub fn packing(&self) -> Packing {
-        Packing::new(self.0.id, self.order().place())
+        Packing::new(self.0.device.tag(), self.order().place())
     }
 
-    /// The launch that each `#[kernel]` function has, with arguments that are written; `None` where it has to be
-    /// made of the list of them.
+    /// The launch that each `#[kernel]` function has, with arguments that are written; whether it was made, or has to
+    /// be made of the list of them.
+    ///
+    /// # Errors
+    /// What the device says.
     #[doc(hidden)]
     pub fn launch_packed(
         &self,
         kernel: &LazyKernel,
         config: &LaunchConfig,
         consts: &[(&str, i128)],
-        packing: Packing,
-        to: Parameters<'_, '_>,
-    ) -> Option<Result<()>> {
-        let key = packing.key()?;
-        let Parameters {
-            bytes,
-            read,
-            written,
-        } = to;
-        // A kernel that cannot be described is told of by the other way.
-        let kernel = kernel.get().ok()?;
+        packed: Packed<'_, '_>,
+    ) -> Result<bool> {
+        // A kernel that cannot be described is told of by the other way, and so is all that is wrong with a launch.
+        let Ok(kernel) = kernel.get() else {
+            return Ok(false);
+        };
         let consts = match (consts, kernel.consts()) {
             ([], bound) => Consts::Bound(bound),
             (given, []) => Consts::Given(given),
-            _ => return None,
+            _ => return Ok(false),
         };
-        if !self.0.takes_packed || config.cooperative || outside_of_calls().is_err() {
-            return None;
+        if !self.0.takes_packed || config.cooperative || is_in_call() {
+            return Ok(false);
         }
-        let hit = self.0.cache.ready_packed(&PackedLaunch {
-            content: kernel.content().ok()?,
+        let Ok(content) = kernel.content() else {
+            return Ok(false);
+        };
+        let found = self.0.cache.ready_packed(&PackedLaunch {
+            content,
             consts,
-            key,
+            key: packed.key,
             block: config.block,
-        })?;
+        });
+        match found {
+            Some(hit) => self.launch_found(&hit, config, packed),
+            None => Ok(false),
+        }
+    }
+
+    #[inline]
+    fn launch_found(
+        &self,
+        hit: &Hit,
+        config: &LaunchConfig,
+        packed: Packed<'_, '_>,
+    ) -> Result<bool> {
         let (loaded, info) = (&*hit.loaded, &hit.loaded.compiled.info);
+        let Packed {
+            bytes,
+            read,
+            written,
+            ..
+        } = packed;
         self.0.cache.note_use(loaded);
-        let mut params = LaunchArgs::in_zeros(&info.layout, bytes)?;
+        let Some(mut params) = LaunchArgs::in_zeros(&info.layout, bytes) else {
+            return Ok(false);
+        };
         if !is_possible(config, &self.0.limits, info) {
-            return None;
+            return Ok(false);
         }
         let (stream, limit) = (self.order(), self.0.options.time_limit);
-        let used = || {
-            let written = written.iter().flatten().map(|uses| (*uses, true));
-            written.chain(read.iter().flatten().map(|uses| (*uses, false)))
+        // One list after the other, as mostly both are empty.
+        let are_behind = |list: &[UsesOf<'_>], writes| {
+            let mut uses = list.iter().flatten();
+            uses.all(|uses| stream.is_behind(uses, writes))
         };
-        if !used().all(|(uses, writes)| stream.is_behind(uses, writes))
-            && let Err(error) = self.order_packed(&used)?
-        {
-            return Some(Err(error));
+        let is_in_order = are_behind(written, true) && are_behind(read, false);
+        if !is_in_order && !self.order_packed(read, written)? {
+            return Ok(false);
         }
         let (backend, code) = (self.0.device.backend(), &*loaded.code);
         let launched = match stream.work() {
             None => backend.launch(code, info, config, &mut params, limit),
             Some(work) => work.launch(code, info, config, &mut params, limit),
         };
-        let launched = self.0.device.told(launched);
-        if let Err(error) = launched {
-            return Some(Err(error.into()));
-        }
+        self.0.device.told(launched)?;
         let number = stream.count();
-        used().for_each(|(uses, writes)| stream.note(uses, writes, number));
-        Some(Ok(()))
+        let note = |list: &[UsesOf<'_>], writes| {
+            let uses = list.iter().flatten();
+            uses.for_each(|uses| stream.note(uses, writes, number));
+        };
+        note(written, true);
+        note(read, false);
+        Ok(true)
     }
 
-    /// Makes the stream wait for what other streams did with these buffers; `None` if threads share one.
+    /// Makes the stream wait for what other streams did with these buffers; whether it does, and no threads share one.
     #[cold]
-    fn order_packed<'u, I: Iterator<Item = (&'u Uses, bool)>>(
-        &self,
-        used: &dyn Fn() -> I,
-    ) -> Option<Result<()>> {
+    fn order_packed(&self, read: &[UsesOf<'_>], written: &[UsesOf<'_>]) -> Result<bool> {
         let (device, stream) = (&self.0.device, self.order());
-        if device
-            .streams()
-            .share(used().map(|(uses, _)| uses))
-            .is_some()
-        {
-            return None;
+        let used = || {
+            let written = written.iter().flatten().map(|uses| (*uses, true));
+            written.chain(read.iter().flatten().map(|uses| (*uses, false)))
+        };
+        let shared = device.streams().share(used().map(|(uses, _)| uses));
+        if shared.is_some() {
+            return Ok(false);
         }
         let backend = device.backend().as_ref();
-        let order = |(uses, writes)| device.streams().order(backend, stream, uses, writes);
-        Some(used().try_for_each(order).map_err(Into::into))
+        for (uses, writes) in used() {
+            device.streams().order(backend, stream, uses, writes)?;
+        }
+        Ok(true)
     }
 
     /// The launch that each `#[kernel]` function has, whose arguments rustc has checked; const parameters that no

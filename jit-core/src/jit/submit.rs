@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use parking_lot::MutexGuard;
-use smallvec::SmallVec;
 
 use super::Jit;
 use super::hidden::Held;
@@ -82,11 +81,13 @@ impl Jit {
     ) -> Result<()> {
         let info = &loaded.compiled.info;
         // Freed at the end; freeing waits for the launch that uses them.
-        let copies = self.pack(info, args, block)?;
+        let mut copies = Vec::new();
+        let uses_buffers = self.pack(info, args, block, &mut copies)?;
         const TOO_SHORT: Error = Error::Internal("a block is shorter than the parameters");
         let mut params = LaunchArgs::in_zeros(&info.layout, block).ok_or(TOO_SHORT)?;
         let used = Used {
-            args,
+            // Numbers alone are not looked at again.
+            args: if uses_buffers { args } else { &[] },
             copies: &copies,
         };
         if self.0.observes_launches && !TELLING.get() {
@@ -139,16 +140,18 @@ impl Jit {
         (self.0.hooks.iter().count(), None)
     }
 
-    /// Packs the parameter block. What comes back is passed by reference, and has to live as long as the launch.
+    /// Packs the parameter block; whether there may be a buffer among the arguments. The copies are passed by reference,
+    /// and have to live as long as the launch.
     #[inline]
     fn pack(
         &self,
         info: &KernelInfo,
         args: &[Arg<'_>],
         block: &mut [u8],
-    ) -> Result<SmallVec<[Buffer<u8>; 0]>> {
+        copies: &mut Vec<Buffer<u8>>,
+    ) -> Result<bool> {
         let device = self.0.id;
-        let mut copies = SmallVec::new();
+        let mut uses_buffers = false;
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
             // What is beyond a number is zeros, and slots come in order: whole words are written.
             match (arg.payload(), kind) {
@@ -164,11 +167,15 @@ impl Jit {
                 ) if arg.device() == Some(device) => {
                     put_word(block, *a, *address);
                     put_word(block, *l, *length);
+                    uses_buffers = true;
                 }
-                _ => self.pack_other(info, position, (arg, kind), block, &mut copies)?,
+                _ => {
+                    uses_buffers = true;
+                    self.pack_other(info, position, (arg, kind), block, copies)?;
+                }
             }
         }
-        Ok(copies)
+        Ok(uses_buffers)
     }
 
     /// Packs an argument that is neither a number nor a slice of this device, which few are: what each launch goes
@@ -180,7 +187,7 @@ impl Jit {
         position: usize,
         (arg, kind): (&Arg<'_>, &ParamKind),
         block: &mut [u8],
-        copies: &mut SmallVec<[Buffer<u8>; 0]>,
+        copies: &mut Vec<Buffer<u8>>,
     ) -> Result<()> {
         if arg.device().is_some_and(|owner| owner != self.0.id) {
             return Err(foreign_buffer(info, position, arg, self).into());
@@ -214,7 +221,7 @@ impl Jit {
     }
 
     /// The address of a copy on the device, which is kept among the others.
-    fn copy_of(&self, bytes: &[u8], copies: &mut SmallVec<[Buffer<u8>; 0]>) -> Result<u64> {
+    fn copy_of(&self, bytes: &[u8], copies: &mut Vec<Buffer<u8>>) -> Result<u64> {
         let copy = Buffer::from_slice(&self.0.device, bytes)?;
         let address = copy.address();
         copies.push(copy);

@@ -128,13 +128,13 @@ fn hooks_are_told_what_the_driver_says_of_code() {
     .assert_eq(&error.to_string());
 }
 
-/// A hook that gives such machine code, with the kernel's symbol in the place of `ENTRY`.
+/// A hook that gives such machine code, with the kernel's symbol and parameters in the place of `ENTRY`.
 fn assembles(image: &'static str) -> Hook {
     Hook::new("assembles")
         .key("image", image)
         .assemble(move |_, ptx| {
             let (_, rest) = ptx.split_once(".entry ").ok_or("no kernel")?;
-            let (entry, _) = rest.split_once('(').ok_or("no parameters")?;
+            let (entry, _) = rest.split_once(')').ok_or("no parameters")?;
             let mut image = image.replace("ENTRY", entry).into_bytes();
             image.resize(image.len().max(64) + 1, 0);
             Ok(Some(image))
@@ -144,7 +144,7 @@ fn assembles(image: &'static str) -> Hook {
 #[test]
 fn machine_code_of_a_hook_is_loaded_in_place_of_ptx() {
     let fake = Fake::new();
-    let image = "\x7fELF .entry ENTRY(";
+    let image = "\x7fELF .entry ENTRY)";
     launch(&jit(&fake, assembles(image))).expect("it is launched");
     // A hook that leaves it to the next.
     let leaves = Hook::new("leaves").assemble(|_, _| Ok(None));

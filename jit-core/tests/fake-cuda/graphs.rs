@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 
+use super::modules::Function;
 use super::order::Clock;
 use super::{Code, Handle, State, call, order};
 
@@ -83,7 +84,7 @@ pub struct FillParams {
 impl State {
     /// What a kernel node has, or why it cannot.
     fn kernel_work(&self, params: &KernelParams) -> Result<Work, Code> {
-        let (_, name, shared_limit) = self.functions.get(&params.function).ok_or(400u32)?;
+        let Function { name, shared_limit, .. } = self.functions.get(&params.function).ok_or(400u32)?;
         let [gx, gy, gz, bx, by, bz, shared] = params.size;
         let most = [i32::MAX as u32, 65535, 65535, 1024, 1024, 64];
         let outside = [gx, gy, gz, bx, by, bz].iter().zip(most).any(|(n, most)| *n == 0 || *n > most);
@@ -112,7 +113,7 @@ impl State {
     fn accesses_of(&mut self, work: &Work) -> Vec<(u64, bool)> {
         let given: Vec<(u64, bool)> = match work {
             Work::Kernel { function, words, .. } => {
-                let Some((_, name, _)) = self.functions.get(function) else {
+                let Some(Function { name, .. }) = self.functions.get(function) else {
                     self.order.found("a graph launches a kernel that is unloaded");
                     return Vec::new();
                 };

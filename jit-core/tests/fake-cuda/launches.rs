@@ -54,9 +54,10 @@ pub(super) unsafe fn launch(
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
     call("cuLaunchKernel", true, |s| {
-        let Some((module, name, shared_limit)) = s.functions.get(&function) else {
+        let Some(kernel) = s.functions.get(&function) else {
             return 400;
         };
+        let (name, shared_limit) = (&kernel.name, &kernel.shared_limit);
         let (uses, tells_faults) = order::uses_of(name);
         if stream != 0 && !s.streams.contains(&stream) {
             return 400;
@@ -70,32 +71,13 @@ pub(super) unsafe fn launch(
         if threads > 512 {
             return 701;
         }
-        // SAFETY: a launch gives pointers, or the words 1 and 2 before a block and the address of its size. The block
-        // of parameters has at least 8 bytes from the first on, that of the fault channel among them.
-        let first = unsafe {
-            match (params.is_null(), extra.is_null()) {
-                (true, true) => 0,
-                (false, true) => (*params).cast::<u64>().read_unaligned(),
-                (true, false) => {
-                    let extra = extra.cast::<[usize; 5]>().read();
-                    if (extra[0], extra[2], extra[4]) != (1, 2, 0) {
-                        return 1;
-                    }
-                    let size = *(extra[3] as *const usize);
-                    let text = s.modules.get(module);
-                    if text.is_some_and(|text| size != parameter_bytes(text, name)) {
-                        return 701;
-                    }
-                    match size < 8 {
-                        true => 0,
-                        false => (extra[1] as *const u64).read_unaligned(),
-                    }
-                }
-                (false, false) => return 1,
-            }
+        // SAFETY: the caller's promise.
+        let passed = match unsafe { Passed::of(&kernel.params, params, extra) } {
+            Ok(passed) => passed,
+            Err(code) => return code,
         };
-        // SAFETY: the kernel has slices, each of which is an address and a length, and behind them the fault channel.
-        let param = |at| unsafe { (*params.wrapping_add(at)).cast::<u64>().read_unaligned() };
+        // SAFETY: as above.
+        let param = |at: usize| unsafe { passed.word(&kernel.params, at) };
         let mut accesses = Vec::new();
         for (at, writes) in uses.iter().enumerate() {
             match s.allocation(param(2 * at)) {
@@ -104,7 +86,7 @@ pub(super) unsafe fn launch(
             }
         }
         s.order.work(stream, &accesses, "a launch");
-        let first = if tells_faults { param(2 * uses.len()) } else { first };
+        let first = param(if tells_faults { 2 * uses.len() } else { 0 });
         let [gx, gy, gz, bx, by, bz] = size.map(u64::from);
         s.last_launch = [gx, gy, gz, bx, by, bz, u64::from(shared), first];
         if let Some((left, code)) = &mut s.sticky_after {
@@ -118,12 +100,64 @@ pub(super) unsafe fn launch(
     })
 }
 
-/// The bytes of a kernel's parameters, each at its alignment and nothing behind the last: as many as a launch by one
-/// block says that it has, or the driver is out of resources.
-fn parameter_bytes(text: &str, kernel: &str) -> usize {
+/// What a launch gives: a pointer for each parameter, or the words 1 and 2 before a block and the address of its size.
+enum Passed {
+    Nothing,
+    Pointers(*mut *mut c_void),
+    Block(*const u8),
+}
+
+impl Passed {
+    unsafe fn of(
+        list: &[(usize, usize)],
+        params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Result<Passed, Code> {
+        match (params.is_null(), extra.is_null()) {
+            (true, true) if list.is_empty() => Ok(Passed::Nothing),
+            (false, true) => Ok(Passed::Pointers(params)),
+            (true, false) => {
+                // SAFETY: the words up to the end, and the size behind the second address.
+                let (extra, size) = unsafe {
+                    let extra = extra.cast::<[usize; 5]>().read();
+                    (extra, *(extra[3] as *const usize))
+                };
+                if (extra[0], extra[2], extra[4]) != (1, 2, 0) {
+                    return Err(1);
+                }
+                // As many bytes as the kernel's parameters have, and nothing behind the last.
+                if size != list.last().map_or(0, |(offset, bytes)| offset + bytes) {
+                    return Err(701);
+                }
+                Ok(Passed::Block(extra[1] as *const u8))
+            }
+            _ => Err(1),
+        }
+    }
+
+    /// The first 8 bytes of a parameter, or as many as it has; 0 where there is none.
+    unsafe fn word(&self, list: &[(usize, usize)], at: usize) -> u64 {
+        let Some((offset, bytes)) = list.get(at) else {
+            return 0;
+        };
+        // SAFETY: there is a pointer for each parameter, or a block with all, each of its bytes.
+        unsafe {
+            let from = match self {
+                Passed::Nothing => return 0,
+                Passed::Pointers(pointers) => (*pointers.add(at)).cast::<u8>().cast_const(),
+                Passed::Block(block) => block.add(*offset),
+            };
+            let word = |n, byte| n | u64::from(*from.add(byte)) << (8 * byte);
+            (0..(*bytes).min(8)).fold(0, word)
+        }
+    }
+}
+
+/// The offset and the bytes of each of a kernel's parameters, each at its alignment.
+pub(super) fn parameters(text: &str, kernel: &str) -> Vec<(usize, usize)> {
     let list = text.split_once(&format!(".entry {kernel}("));
     let list = list.and_then(|(_, behind)| behind.split_once(')'));
-    let mut bytes = 0usize;
+    let (mut params, mut end) = (Vec::new(), 0usize);
     for param in list.map_or("", |(list, _)| list).split(',') {
         let words: Vec<&str> = param.split_whitespace().collect();
         let bits = |word: &&str| word.trim_start_matches(['.', 'b', 'u', 's', 'f']).parse::<usize>();
@@ -134,9 +168,11 @@ fn parameter_bytes(text: &str, kernel: &str) -> usize {
         let align = words.iter().position(|word| *word == ".align").filter(|_| !words.contains(&".ptr"));
         let align = align.and_then(|at| words.get(at + 1)?.parse().ok());
         let count = param.split_once('[').and_then(|(_, count)| count.trim_end().trim_end_matches(']').parse().ok());
-        bytes = bytes.next_multiple_of(align.unwrap_or(bits / 8)) + bits / 8 * count.unwrap_or(1);
+        let (offset, bytes) = (end.next_multiple_of(align.unwrap_or(bits / 8)), bits / 8 * count.unwrap_or(1));
+        params.push((offset, bytes));
+        end = offset + bytes;
     }
-    bytes
+    params
 }
 
 #[unsafe(no_mangle)]

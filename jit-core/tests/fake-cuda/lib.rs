@@ -62,7 +62,7 @@ struct State {
     links: BTreeMap<Handle, Vec<u8>>,
     /// How often some was made.
     linked: u64,
-    functions: BTreeMap<Handle, (Handle, String, c_int)>,
+    functions: BTreeMap<Handle, modules::Function>,
     globals: BTreeMap<(Handle, String), Vec<u64>>,
     streams: BTreeSet<Handle>,
     events: BTreeMap<Handle, bool>,

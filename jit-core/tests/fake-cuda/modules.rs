@@ -2,7 +2,18 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use super::launches::parameters;
 use super::{Code, Handle, call};
+
+/// A kernel of a module.
+pub(super) struct Function {
+    module: Handle,
+    pub(super) name: String,
+    /// The dynamic shared memory that it is allowed.
+    pub(super) shared_limit: c_int,
+    /// The offset and the bytes of each parameter.
+    pub(super) params: Vec<(usize, usize)>,
+}
 
 /// Writes a log into the buffer given by a pair of options, cut to its size.
 unsafe fn write_log(log: &CStr, which: u32, options: &[u32], values: &[*mut c_void]) {
@@ -150,7 +161,7 @@ pub extern "C" fn cuLinkDestroy(state: Handle) -> Code {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleUnload(module: Handle) -> Code {
     call("cuModuleUnload", true, |s| {
-        s.functions.retain(|_, (owner, _, _)| *owner != module);
+        s.functions.retain(|_, function| function.module != module);
         s.globals.retain(|(owner, _), _| *owner != module);
         if s.modules.remove(&module).is_some() {
             0
@@ -184,8 +195,14 @@ pub unsafe extern "C" fn cuModuleGetFunction(
         if !text.contains(&format!(".entry {name}(")) {
             return 500;
         }
+        let found = Function {
+            module,
+            params: parameters(text, &name),
+            name,
+            shared_limit: 48 * 1024,
+        };
         let handle = s.handle();
-        s.functions.insert(handle, (module, name, 48 * 1024));
+        s.functions.insert(handle, found);
         // SAFETY: the caller's pointer is live.
         unsafe { *function = handle };
         0
@@ -241,8 +258,8 @@ pub unsafe extern "C" fn cuFuncGetAttribute(value: *mut c_int, which: u32, f: Ha
 pub extern "C" fn cuFuncSetAttribute(function: Handle, which: u32, value: c_int) -> Code {
     call("cuFuncSetAttribute", true, |s| {
         match s.functions.get_mut(&function) {
-            Some(entry) if which == 8 && value <= 226 * 1024 => {
-                entry.2 = value;
+            Some(function) if which == 8 && value <= 226 * 1024 => {
+                function.shared_limit = value;
                 0
             }
             Some(_) => 1,

@@ -1,6 +1,5 @@
 //! Cases on a GPU.
 
-use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,11 +69,6 @@ impl Gpu {
         if let Some(channel) = layout.fault_channel {
             params[channel.range()].copy_from_slice(&context.channel_address().to_ne_bytes());
         }
-        let block: *mut c_void = params.as_mut_ptr().cast();
-        let slots = layout.slots.iter();
-        let mut slots: Vec<_> = slots
-            .map(|s| block.wrapping_byte_add(s.offset as usize))
-            .collect();
         let stream = context.default_stream().handle();
         // SAFETY: the parameters are laid out as the kernel takes them, and generated kernels access
         // their buffers only, which are freed after the launch has ended.
@@ -85,7 +79,7 @@ impl Gpu {
                 case.block,
                 case.dynamic_shared,
                 stream,
-                slots.as_mut_ptr(),
+                &mut params,
             )
         };
         launched.map_err(told)?;

@@ -9,7 +9,7 @@ use kiln_ir::abi::{ParamKind, ParamLayout};
 
 use super::signature::Passed;
 use super::{Arg, Payload};
-use crate::runtime::{DeviceId, Part, ReadsOf, Uses};
+use crate::runtime::{DeviceTag, Part, ReadsOf, Uses};
 use crate::specialize::ArgumentKind;
 use crate::value::{KernelType, value_words};
 use crate::view::{KernelView, ToKernel};
@@ -24,9 +24,9 @@ pub struct PackedKey(u64, u64);
 pub struct Packing {
     key: PackedKey,
     at: usize,
-    /// Slices so far, those that are read and those that are written.
-    slices: [usize; 2],
-    device: DeviceId,
+    /// Buffers so far whose uses a launch looks at, those that are read and those that are written.
+    used: [usize; 2],
+    device: DeviceTag,
     reads: ReadsOf,
     fits: bool,
 }
@@ -44,17 +44,46 @@ pub struct Parameters<'p, 'b> {
     pub written: &'p mut [UsesOf<'b>],
 }
 
+/// What was written for a launch.
+pub struct Packed<'p, 'b> {
+    /// What tells the types of the arguments.
+    pub key: PackedKey,
+    /// The block, and what is behind it, as zeros.
+    pub bytes: &'p mut [u8],
+    /// The buffers that [`Parameters::read`] is for.
+    pub read: &'p [UsesOf<'b>],
+    /// The buffers that [`Parameters::written`] is for.
+    pub written: &'p [UsesOf<'b>],
+}
+
 impl Packing {
     /// Of a launch in a device's stream.
     #[inline(always)]
-    pub fn new(device: DeviceId, place: usize) -> Packing {
+    pub fn new(device: DeviceTag, place: usize) -> Packing {
         Packing {
             key: PackedKey(0, 0),
             at: 0,
-            slices: [0; 2],
+            used: [0; 2],
             device,
             reads: ReadsOf::new(place),
             fits: true,
+        }
+    }
+
+    /// What was written there, if all was.
+    #[inline(always)]
+    pub fn done<'p, 'b>(self, to: Parameters<'p, 'b>) -> Option<Packed<'p, 'b>> {
+        let Packing {
+            key, fits, used, ..
+        } = self;
+        match (to.read.get(..used[0]), to.written.get(..used[1])) {
+            (Some(read), Some(written)) if fits => Some(Packed {
+                key,
+                bytes: to.bytes,
+                read,
+                written,
+            }),
+            _ => None,
         }
     }
 
@@ -171,24 +200,27 @@ pub(crate) fn pack_slice<'b, T: KernelType>(
     let (address, length, uses) = (part.address(), part.len() as u64, Part::uses(part));
     let is_usual = (address.is_multiple_of(16))
         & (length <= u64::from(u32::MAX))
-        & (part.device_id() == packing.device);
+        & (part.device_tag() == packing.device);
     let packing = packing.of(passed).aligned(8);
     let packing = packing.put(address.to_le_bytes(), to);
     let packing = packing.put((length as u32).to_le_bytes(), to);
+    let mut used = packing.used;
     let (list, number) = match mutable {
-        true => (&mut *to.written, packing.slices[1]),
-        false => (&mut *to.read, packing.slices[0]),
+        true => (&mut *to.written, &mut used[1]),
+        false => (&mut *to.read, &mut used[0]),
     };
-    let entry = list.get_mut(number);
-    let fits = packing.fits & is_usual & entry.is_some();
-    if let Some(entry) = entry {
-        *entry = (mutable || !uses.are_noted(packing.reads)).then_some(uses);
+    let mut fits = packing.fits & is_usual;
+    if mutable || !uses.are_noted(packing.reads) {
+        let entry = list.get_mut(*number);
+        fits &= entry.is_some();
+        if let Some(entry) = entry {
+            *entry = Some(uses);
+        }
+        *number += 1;
     }
-    let mut slices = packing.slices;
-    slices[usize::from(mutable)] += 1;
     Packing {
         fits,
-        slices,
+        used,
         ..packing
     }
 }

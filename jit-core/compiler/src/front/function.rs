@@ -93,7 +93,16 @@ impl LazyKernel {
     ///
     /// # Errors
     /// What is wrong with its description, if this is its first use.
+    #[inline]
     pub fn get(&self) -> Result<&Kernel, Error> {
+        match self.kernel.get() {
+            Some(kernel) => Ok(kernel),
+            None => self.describe(),
+        }
+    }
+
+    #[cold]
+    fn describe(&self) -> Result<&Kernel, Error> {
         let describe = || {
             Kernel::describe(
                 Vec::new(),

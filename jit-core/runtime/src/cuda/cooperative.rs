@@ -1,5 +1,5 @@
 //! Launches whose blocks are all there at the same time (CUDA C++ Programming Guide, "Cooperative Groups"), and how many
-//! blocks that can be ("Occupancy Calculator").
+//! blocks that can be ("Occupancy Calculator"). The driver takes their parameters by a pointer each.
 
 use std::ffi::{c_int, c_void};
 
@@ -8,12 +8,11 @@ use smallvec::SmallVec;
 
 use super::context::CudaContext;
 use super::error::DriverError;
-use super::launch::Passed;
 use super::module::CudaFunction;
 use super::stream::StreamHandle;
 
 impl CudaContext {
-    /// [`CudaContext::launch_with`] of all blocks at the same time.
+    /// [`CudaContext::launch`] of all blocks at the same time.
     ///
     /// # Errors
     /// As there.
@@ -34,9 +33,26 @@ impl CudaContext {
         let pointer = |offset: u32| start.wrapping_byte_add(offset as usize);
         let mut pointers: SmallVec<[*mut c_void; 32]> =
             slots.iter().map(|slot| pointer(slot.offset)).collect();
-        let passed = Passed::Together(pointers.as_mut_ptr());
-        // SAFETY: the caller's promise; the driver copies what the pointers are to before it returns.
-        unsafe { self.launch_passed(function, grid, block, shared_bytes, stream, passed) }
+        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+        let table = self.enter_for(function)?;
+        // SAFETY: the context is current and the function loaded; the rest is the caller's promise. The driver copies
+        // what the pointers are to before it returns.
+        let code = unsafe {
+            (table.cuLaunchCooperativeKernel)(
+                function.handle,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared_bytes,
+                stream.0,
+                pointers.as_mut_ptr(),
+            )
+        };
+        let call = "cuLaunchCooperativeKernel";
+        self.launched(call, function, code, grid, block, shared_bytes)
     }
 }
 

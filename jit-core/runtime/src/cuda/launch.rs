@@ -7,84 +7,22 @@
 //! Capability").
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 use std::ptr;
 
 use cudarc::driver::sys;
-use kiln_ir::abi::LaunchArgs;
 
 use super::context::CudaContext;
 use super::device::DeviceInfo;
 use super::error::DriverError;
 use super::module::{CudaFunction, FunctionAttributes};
 use super::stream::StreamHandle;
-
-/// How many parameters a launch passes by a pointer each. More go as one block, which has as many bytes to be copied
-/// and no pointers to be made and followed.
-const MOST_POINTERS: usize = 32;
-
-/// What is passed to a kernel, as the driver takes it.
-#[derive(Copy, Clone)]
-pub(super) enum Passed {
-    /// A pointer for each parameter.
-    Pointers(*mut *mut c_void),
-    /// Pairs of a name and a value, up to the name of the end.
-    Named(*mut *mut c_void),
-    /// A pointer for each parameter, to blocks that are all there at the same time.
-    Together(*mut *mut c_void),
-}
+use super::table::{Code, Table};
 
 impl CudaContext {
-    /// [`CudaContext::launch`] with what `args` have for each slot of their layout.
-    ///
-    /// # Errors
-    /// As [`CudaContext::launch`].
-    ///
-    /// # Safety
-    /// As [`CudaContext::launch`]; the layout is that of the kernel's parameters.
-    pub unsafe fn launch_with(
-        &self,
-        function: &CudaFunction,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
-        stream: StreamHandle,
-        args: &mut LaunchArgs<'_>,
-    ) -> Result<(), DriverError> {
-        let slots = &args.layout().slots;
-        let bytes = args.bytes_mut();
-        let start: *mut c_void = bytes.as_mut_ptr().cast();
-        if slots.len() <= MOST_POINTERS {
-            let mut pointers = [const { MaybeUninit::uninit() }; MOST_POINTERS];
-            for (pointer, slot) in pointers.iter_mut().zip(slots) {
-                pointer.write(start.wrapping_byte_add(slot.offset as usize));
-            }
-            let passed = match slots.is_empty() {
-                true => Passed::Pointers(ptr::null_mut()),
-                false => Passed::Pointers(pointers.as_mut_ptr().cast()),
-            };
-            // SAFETY: the caller's promise; the driver copies what the pointers are to before it returns.
-            return unsafe {
-                self.launch_passed(function, grid, block, shared_bytes, stream, passed)
-            };
-        }
-        let mut size = bytes.len();
-        let mut named = [
-            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT as usize),
-            start,
-            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT as usize),
-            (&raw mut size).cast(),
-            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_END_AS_INT as usize),
-        ];
-        let passed = Passed::Named(named.as_mut_ptr());
-        // SAFETY: as above, of the block.
-        unsafe { self.launch_passed(function, grid, block, shared_bytes, stream, passed) }
-    }
-
     /// Starts a kernel and returns without waiting for it. `grid` counts blocks and `block`
-    /// threads, in x, y, z; `shared_bytes` is dynamic shared memory for each block. `params` points
-    /// at one pointer per kernel parameter, each to that parameter's value; the driver has copied
-    /// the values when the call returns.
+    /// threads, in x, y, z; `shared_bytes` is dynamic shared memory for each block. `params` has the values of the
+    /// kernel's parameters, each at its alignment and nothing behind the last; the driver has copied them when the call
+    /// returns.
     ///
     /// # Errors
     /// [`DriverError::LaunchFailed`] with the limit that was exceeded, when the driver refuses the
@@ -93,8 +31,7 @@ impl CudaContext {
     /// itself does wrong appears at a later call.
     ///
     /// # Safety
-    /// `params` has as many valid pointers as the kernel has parameters, each to a value of the
-    /// parameter's size and alignment; device memory that the kernel reaches through them is valid
+    /// `params` is such a block of the kernel's parameters; device memory that the kernel reaches through them is valid
     /// until the kernel has ended, and nothing else accesses it in a conflicting way; the stream is
     /// live and of this context.
     #[inline]
@@ -105,51 +42,55 @@ impl CudaContext {
         block: [u32; 3],
         shared_bytes: u32,
         stream: StreamHandle,
-        params: *mut *mut c_void,
+        params: &mut [u8],
     ) -> Result<(), DriverError> {
-        let passed = Passed::Pointers(params);
-        // SAFETY: the caller's promise.
-        unsafe { self.launch_passed(function, grid, block, shared_bytes, stream, passed) }
-    }
-
-    /// # Safety
-    /// As [`CudaContext::launch`].
-    #[inline]
-    pub(super) unsafe fn launch_passed(
-        &self,
-        function: &CudaFunction,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
-        stream: StreamHandle,
-        passed: Passed,
-    ) -> Result<(), DriverError> {
-        if !ptr::eq(self, &raw const **function.context()) {
-            return Err(DriverError::ForeignHandle { what: "kernel" });
-        }
-        let table = self.enter()?;
+        // One block has as many bytes to be copied as pointers to them would, and none to be made and followed.
+        let mut size = params.len();
+        let mut named: [*mut c_void; 5] = [
+            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT as usize),
+            params.as_mut_ptr().cast(),
+            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT as usize),
+            (&raw mut size).cast(),
+            ptr::without_provenance_mut(sys::CU_LAUNCH_PARAM_END_AS_INT as usize),
+        ];
+        let (none, passed) = (
+            ptr::null_mut(),
+            match size {
+                0 => ptr::null_mut(),
+                _ => named.as_mut_ptr(),
+            },
+        );
         let ([gx, gy, gz], [bx, by, bz], shared) = (grid, block, shared_bytes);
-        let (handle, stream, none) = (function.handle, stream.0, ptr::null_mut());
-        let launch = table.cuLaunchKernel;
-        let call = match passed {
-            Passed::Together(_) => "cuLaunchCooperativeKernel",
-            Passed::Pointers(_) | Passed::Named(_) => "cuLaunchKernel",
-        };
+        let (handle, stream) = (function.handle, stream.0);
+        let table = self.enter_for(function)?;
         // SAFETY: the context is current and the function loaded; parameters and stream are the
         // caller's promise.
         let code = unsafe {
-            match passed {
-                Passed::Pointers(pointers) => launch(
-                    handle, gx, gy, gz, bx, by, bz, shared, stream, pointers, none,
-                ),
-                Passed::Named(named) => {
-                    launch(handle, gx, gy, gz, bx, by, bz, shared, stream, none, named)
-                }
-                Passed::Together(pointers) => (table.cuLaunchCooperativeKernel)(
-                    handle, gx, gy, gz, bx, by, bz, shared, stream, pointers,
-                ),
-            }
+            (table.cuLaunchKernel)(handle, gx, gy, gz, bx, by, bz, shared, stream, none, passed)
         };
+        self.launched("cuLaunchKernel", function, code, grid, block, shared_bytes)
+    }
+
+    /// [`CudaContext::enter`] for a launch of this function.
+    #[inline]
+    pub(super) fn enter_for(&self, function: &CudaFunction) -> Result<&'static Table, DriverError> {
+        if !ptr::eq(self, &raw const **function.context()) {
+            return Err(DriverError::ForeignHandle { what: "kernel" });
+        }
+        self.enter()
+    }
+
+    /// What the driver said to a launch by this call.
+    #[inline]
+    pub(super) fn launched(
+        &self,
+        call: &'static str,
+        function: &CudaFunction,
+        code: Code,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+    ) -> Result<(), DriverError> {
         if code == 0 {
             self.recent.note(function.number);
             return Ok(());

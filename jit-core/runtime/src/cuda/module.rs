@@ -15,6 +15,7 @@ use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option 
 
 use super::context::CudaContext;
 use super::error::DriverError;
+use super::recent::NameNumber;
 use crate::stream::outside_of_calls;
 
 /// Bytes kept of the JIT's error log and of its information log.
@@ -66,6 +67,8 @@ pub struct CudaFunction {
     pub(super) number: u32,
     name: Arc<str>,
     attributes: FunctionAttributes,
+    /// Behind the module, whose end waits for what may need the name.
+    _entered: Arc<NameNumber>,
 }
 
 // SAFETY: a function handle may be used from any thread; every use goes through the context.
@@ -287,12 +290,14 @@ impl CudaModule {
             self.context.check("cuFuncLoad", code)?;
         }
         let name: Arc<str> = Arc::from(name);
+        let entered = Arc::new(NameNumber::of(&self.context, &name));
         Ok(CudaFunction {
             module: Arc::clone(self),
             handle,
-            number: self.context.recent.register(&name),
+            number: entered.number,
             name,
             attributes: self.attributes(handle)?,
+            _entered: entered,
         })
     }
 

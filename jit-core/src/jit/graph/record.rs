@@ -423,7 +423,7 @@ impl Recording {
             }
             .into());
         }
-        let mut copies = SmallVec::new();
+        let mut copies = Vec::new();
         self.jit
             .pack_other(info, position, (arg, kind), block, &mut copies)?;
         for copy in copies {
