@@ -48,11 +48,9 @@ fn diagonal(worth: &[i32], scores: &mut [i32], side: u32, penalty: i32, number: 
     let corner = tile_row * TILE * side + tile_column * TILE;
     // Rows and columns of the table in the tile.
     let (rows, columns) = (side - 1 - tile_row * TILE, side - 1 - tile_column * TILE);
-    // What is at the tile's edges, loaded before the tile and stored behind it, so that all is waited for at once.
-    let (to_left, over) = (corner + (tx + 1) * side, corner + tx + 1);
-    let before = if tx == 0 { scores[corner] } else { 0 };
-    let left = if tx < rows { scores[to_left] } else { 0 };
-    let above = if tx < columns { scores[over] } else { 0 };
+    if tx == 0 {
+        cells[0][0] = scores[corner];
+    }
     for row in 0..TILE {
         values[row][tx] = if row < rows && tx < columns {
             worth[corner + (row + 1) * side + tx + 1]
@@ -60,11 +58,16 @@ fn diagonal(worth: &[i32], scores: &mut [i32], side: u32, penalty: i32, number: 
             0
         };
     }
-    if tx == 0 {
-        cells[0][0] = before;
-    }
-    cells[tx + 1][0] = left;
-    cells[0][tx + 1] = above;
+    cells[tx + 1][0] = if tx < rows {
+        scores[corner + (tx + 1) * side]
+    } else {
+        0
+    };
+    cells[0][tx + 1] = if tx < columns {
+        scores[corner + tx + 1]
+    } else {
+        0
+    };
     barrier();
     for step in 0..TILE {
         if tx <= step {

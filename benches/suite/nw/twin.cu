@@ -10,14 +10,11 @@ extern "C" __global__ void diagonal(const int *__restrict__ worth, int *__restri
   int tile_column = first + blockIdx.x, tile_row = number - tile_column;
   int corner = tile_row * TILE * side + tile_column * TILE;
   int rows = side - 1 - tile_row * TILE, columns = side - 1 - tile_column * TILE;
-  int before = tx == 0 ? scores[corner] : 0;
-  int left = tx < rows ? scores[corner + (tx + 1) * side] : 0;
-  int above = tx < columns ? scores[corner + tx + 1] : 0;
+  if (tx == 0) cells[0][0] = scores[corner];
   for (int row = 0; row < TILE; row++)
     values[row][tx] = row < rows && tx < columns ? worth[corner + (row + 1) * side + tx + 1] : 0;
-  if (tx == 0) cells[0][0] = before;
-  cells[tx + 1][0] = left;
-  cells[0][tx + 1] = above;
+  cells[tx + 1][0] = tx < rows ? scores[corner + (tx + 1) * side] : 0;
+  cells[0][tx + 1] = tx < columns ? scores[corner + tx + 1] : 0;
   __syncthreads();
   for (int step = 0; step < TILE; step++) {
     if (tx <= step) {
