@@ -13,8 +13,8 @@ use kiln_ir::fault::FaultRecord;
 
 use super::error::{DeviceError, Result};
 
-/// How many kernels are known that are no longer loaded: those that left last.
-const MOST_GONE: usize = 256;
+/// How many kernels are known that are no longer loaded, some 2 MB of them: those that left last.
+const MOST_GONE: usize = 4096;
 
 /// Kernels by the number that records have.
 #[derive(Default)]
