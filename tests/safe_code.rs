@@ -2,6 +2,7 @@
 //! result or an error value.
 
 mod bools;
+mod enums;
 mod expressions;
 mod launches;
 mod null_addresses;

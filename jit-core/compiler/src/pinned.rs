@@ -66,11 +66,7 @@ impl<T: KernelType> Pinned<T> {
         let to = memory.start().cast::<T>().as_ptr();
         // SAFETY: the memory is as long as the values, at an address that is a multiple of 256, and is nobody else's.
         unsafe { to.copy_from_nonoverlapping(values.as_ptr(), values.len()) };
-        Ok(Pinned {
-            memory,
-            len: values.len(),
-            element: PhantomData,
-        })
+        Ok(Pinned::with(memory, values.len()))
     }
 
     /// What a device has written there.
@@ -81,11 +77,16 @@ impl<T: KernelType> Pinned<T> {
                 unsafe { std::slice::from_raw_parts(memory.start().as_ptr(), memory.bytes()) };
             check_values::<T>(bytes)?;
         }
-        Ok(Pinned {
+        Ok(Pinned::with(memory, len))
+    }
+
+    /// The first `len` values in the memory.
+    fn with(memory: HostMemory, len: usize) -> Pinned<T> {
+        Pinned {
             memory,
             len,
             element: PhantomData,
-        })
+        }
     }
 }
 
@@ -118,7 +119,10 @@ impl<T: KernelType> Part<T> {
         let pending = self
             .device()
             .upload_later(self.address(), values.memory, self.uses())?;
-        Ok(Later::of(pending, move |memory| Pinned::of(memory, len)))
+        // They are the values that they were; between their fields there may be bytes that nobody wrote.
+        Ok(Later::of(pending, move |memory| {
+            Ok(Pinned::with(memory, len))
+        }))
     }
 
     /// Copies the first values over these, after the work that has written the buffer, without waiting for it.
