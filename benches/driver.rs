@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each bench uses a part of it")]
 
 use std::ffi::{CString, c_void};
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -161,7 +162,7 @@ impl Stream {
     }
 }
 
-/// Compiles CUDA C++ with nvcc to what an option says, `-cubin` or `-ptx`; `None` if there is no nvcc.
+/// Compiles CUDA C++ with nvcc to what an option says, `-cubin` or `-ptx`, or to a program; `None` if there is no nvcc.
 pub fn compiled(source: &str, sm: u32, to: &str) -> Option<Vec<u8>> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -181,8 +182,16 @@ pub fn compiled(source: &str, sm: u32, to: &str) -> Option<Vec<u8>> {
 
 /// Compiles a CUDA C++ file of `benches/peers` with nvcc; `None` if there is no nvcc.
 pub fn nvcc(file: &str, sm: u32) -> Option<Vec<u8>> {
-    let folder = std::env::var("KILN_PEERS").unwrap_or_else(|_| "benches/peers".to_owned());
-    let path = format!("{folder}/{file}");
-    let source = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    compiled(&source, sm, "-cubin")
+    compiled(&source(file), sm, "-cubin")
+}
+
+/// The folder of the peers' files: `benches/peers`, or that of a bundle.
+pub fn peers() -> PathBuf {
+    std::env::var_os("KILN_PEERS").map_or_else(|| "benches/peers".into(), PathBuf::from)
+}
+
+/// The text of a file of theirs.
+pub fn source(file: &str) -> String {
+    let path = peers().join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }

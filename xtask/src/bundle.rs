@@ -7,6 +7,7 @@
 //!                         into bundle/bin/ by `run`
 //! bundle/lib/*.xz         the toolchain's libLLVM, unpacked by `run` and opened at run time
 //! bundle/peers/*.cu       the CUDA C++ twins that benches compile with nvcc where it is installed
+//! bundle/peers/*.py       what benches ask of compilers for Python, as far as python3 has them
 //! bundle/filetests/run    kernels in IR that the GPU tests run
 //! ```
 //! The folder has to travel to machines with little room for it, so it has a size limit.
@@ -58,7 +59,9 @@ pub(crate) fn bundle(with_llvm: bool) -> Result<()> {
     copy_programs(&programs, &folder)?;
     copy_python(&folder.join("bin"))?;
     pack_programs(&folder)?;
-    copy_all("benches/peers", "cu", &folder.join("peers"))?;
+    for kind in ["cu", "py"] {
+        copy_all("benches/peers", kind, &folder.join("peers"))?;
+    }
     copy_all(
         &format!("tests/{FILE_TESTS}"),
         "kir",
