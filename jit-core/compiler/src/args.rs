@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::runtime::{Buffer, DeviceId, Part, Uses};
+use crate::runtime::{Buffer, DeviceId, DeviceTag, Part, Uses};
 use crate::specialize::{ArgumentKind, ArgumentType};
 use crate::value::{KernelType, KernelValue, value_bytes, value_words};
 use crate::view::{KernelView, ToKernel};
@@ -75,6 +75,8 @@ pub struct Arg<'a> {
     payload: Payload<'a>,
     /// Where the memory behind it lies.
     device: Option<DeviceId>,
+    /// The same, as it is compared at once.
+    tag: Option<DeviceTag>,
     /// The uses of the buffer behind it; none where whoever passes the argument names them apart.
     uses: Option<&'a Uses>,
 }
@@ -204,12 +206,14 @@ impl<'a> Arg<'a> {
                 fields.into_iter().map(part).collect(),
             ))),
             device: None,
+            tag: None,
             uses: None,
         }
     }
 
     fn of_field(mut self, field: &'static str) -> Self {
         self.signature.field = Some(field);
+        self.signature.facts.0 |= ArgFacts::FIELD;
         self
     }
 
@@ -265,14 +269,12 @@ impl<'a> Arg<'a> {
     }
 
     /// Whether the signature is this one, as far as that is to be seen at once. There are no facts about values in it,
-    /// and no field.
+    /// and no field, which the facts tell, too.
     #[doc(hidden)]
     #[inline]
     pub fn is_at_once(&self, signature: &ArgSignature) -> bool {
         let own = &self.signature;
-        std::ptr::eq(own.passed, signature.passed)
-            && own.facts == signature.facts
-            && own.field.is_none()
+        std::ptr::eq(own.passed, signature.passed) && own.facts == signature.facts
     }
 
     /// The signature; without the facts about values, that are only compiled in on demand, unless `with_values`. What is
@@ -310,6 +312,13 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn device(&self) -> Option<DeviceId> {
         self.device
+    }
+
+    /// Whether the memory behind it is of this device, as far as that is to be seen at once.
+    #[doc(hidden)]
+    #[inline]
+    pub fn is_of(&self, device: DeviceTag) -> bool {
+        self.tag == Some(device)
     }
 
     /// The uses of the buffer behind it, which a launch orders itself behind, and whether the kernel may write there.
@@ -482,6 +491,7 @@ fn value_arg_of<'a, T: KernelType>(passed: &'static Passed, value: &T) -> Arg<'a
         signature: ArgSignature::of(passed),
         payload,
         device: None,
+        tag: None,
         uses: None,
     }
 }
@@ -623,6 +633,7 @@ fn slice_arg<'a, T: KernelType>(part: &Part<T>, mutable: bool, uses: Option<&'a 
         },
         payload: Payload::Slice { address, length },
         device: Some(part.device_id()),
+        tag: Some(part.device_tag()),
         uses,
     }
 }
@@ -659,6 +670,7 @@ pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
         signature: ArgSignature::of(const { &Passed::later::<T>() }),
         payload: Payload::Host(value),
         device: None,
+        tag: None,
         uses: None,
     }
 }

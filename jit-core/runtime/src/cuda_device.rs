@@ -450,8 +450,8 @@ pub(super) fn function_of(code: &dyn LoadedCode) -> Result<&CudaFunction> {
     }
 }
 
-/// Launches in a stream, whose launches tell faults in this channel.
-#[inline]
+/// Launches in a stream, whose launches tell faults in this channel. Both streams' launches are this and nothing besides.
+#[inline(always)]
 pub(super) fn launch_in(
     context: &CudaContext,
     stream: StreamHandle,

@@ -27,6 +27,7 @@ pub(crate) enum Consts<'a> {
 }
 
 impl<'a> Consts<'a> {
+    #[inline(always)]
     fn len(self) -> usize {
         match self {
             Consts::Bound(list) => list.len(),
@@ -35,6 +36,7 @@ impl<'a> Consts<'a> {
     }
 
     /// None, which is what most kernels have.
+    #[inline(always)]
     fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -60,15 +62,16 @@ impl<'a> Consts<'a> {
         }
     }
 
-    #[inline]
-    pub(super) fn same(self, other: Consts<'_>) -> bool {
-        self.len() == other.len() && (self.is_empty() || self.same_each(other))
+    /// Whether these are the const arguments.
+    #[inline(always)]
+    pub(super) fn are(self, kept: &[(String, i128)]) -> bool {
+        kept.is_empty() && self.is_empty() || self.same(Consts::Bound(kept))
     }
 
     #[inline(never)]
-    fn same_each(self, other: Consts<'_>) -> bool {
+    fn same(self, other: Consts<'_>) -> bool {
         let known = |(name, value)| other.iter().any(|o| o == (name, value));
-        self.iter().all(known)
+        self.len() == other.len() && self.iter().all(known)
     }
 }
 

@@ -26,6 +26,7 @@ mod key;
 mod launched;
 #[cfg(test)]
 mod model;
+mod places;
 mod ready;
 mod sync;
 
@@ -54,6 +55,7 @@ use flight::Flights;
 pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
 pub(crate) use launched::{Consts, KeptSignatures, Launched, Signatures};
+pub(crate) use places::Place;
 use ready::Ready;
 pub(crate) use ready::{Hit, PackedLaunch, ReadyLaunch};
 
@@ -61,16 +63,24 @@ pub(crate) use ready::{Hit, PackedLaunch, ReadyLaunch};
 pub(crate) struct LoadedKernel {
     pub(crate) compiled: Arc<CompiledKernel>,
     pub(crate) code: Box<dyn LoadedCode>,
+    places: Option<Box<[Place]>>,
     used: Use,
 }
 
 impl LoadedKernel {
     pub(crate) fn new(compiled: Arc<CompiledKernel>, code: Box<dyn LoadedCode>) -> LoadedKernel {
         LoadedKernel {
+            places: places::places_of(&compiled.info),
             compiled,
             code,
             used: Use::default(),
         }
+    }
+
+    /// Where arguments are written, if all are numbers and slices.
+    #[inline]
+    pub(crate) fn places(&self) -> Option<&[Place]> {
+        self.places.as_deref()
     }
 }
 
@@ -260,7 +270,7 @@ pub(crate) struct KernelCache {
 
 impl KernelCache {
     /// What this thread launched before and launches again. The hot path: no allocation, no IR.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ready(&self, launch: &ReadyLaunch<'_>) -> Option<Arc<Hit>> {
         self.ready.get(launch)
     }

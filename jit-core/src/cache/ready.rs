@@ -56,7 +56,7 @@ pub(crate) struct Hit {
 }
 
 impl Hit {
-    #[inline]
+    #[inline(always)]
     fn is_for(&self, launch: &ReadyLaunch<'_>) -> bool {
         let block = match (self.block, launch.block) {
             (Some(own), Some(asked)) => own == asked,
@@ -65,15 +65,15 @@ impl Hit {
         self.content == launch.content
             && block
             && self.args.are_of(launch.args)
-            && launch.consts.same(Consts::Bound(&self.consts))
+            && launch.consts.are(&self.consts)
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_for_packed(&self, launch: &PackedLaunch<'_>) -> bool {
         self.key.get() == Some(&launch.key)
             && self.content == launch.content
             && self.block.is_none_or(|own| own == launch.block)
-            && launch.consts.same(Consts::Bound(&self.consts))
+            && launch.consts.are(&self.consts)
     }
 
     /// Notes the key of a launch that found this by its arguments.
@@ -124,14 +124,14 @@ impl Default for Ready {
 
 impl Ready {
     /// What this thread found before for a launch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, launch: &ReadyLaunch<'_>) -> Option<Arc<Hit>> {
         let mut entries = self.of_this_thread().lock();
         let set = entries.sets.get(entries.place(launch.content))?;
-        let mut hits = set.iter().flatten();
-        let hit = hits.find(|hit| hit.is_for(launch))?.clone();
+        let is_it = |hit: &&Option<Arc<Hit>>| hit.as_ref().is_some_and(|hit| hit.is_for(launch));
+        let hit = set.iter().find(is_it)?.clone();
         entries.hits += 1;
-        Some(hit)
+        hit
     }
 
     /// What this thread found before for a typed launch.
@@ -139,10 +139,11 @@ impl Ready {
     pub(crate) fn get_packed(&self, launch: &PackedLaunch<'_>) -> Option<Arc<Hit>> {
         let mut entries = self.of_this_thread().lock();
         let set = entries.sets.get(entries.place(launch.content))?;
-        let mut hits = set.iter().flatten();
-        let hit = hits.find(|hit| hit.is_for_packed(launch))?.clone();
+        let is_it =
+            |hit: &&Option<Arc<Hit>>| hit.as_ref().is_some_and(|hit| hit.is_for_packed(launch));
+        let hit = set.iter().find(is_it)?.clone();
         entries.hits += 1;
-        Some(hit)
+        hit
     }
 
     /// Keeps what a launch found, if there is a place for it.

@@ -19,12 +19,14 @@ mod packed;
 mod prepared;
 mod stream;
 mod submit;
+mod usual;
 
 use std::sync::Arc;
 
 use crate::cache::disk::Disk;
 use crate::cache::{
-    CacheStats, Consts, DiskCache, Hit, KeptSignatures, KernelCache, RecompileReport, Specialized,
+    CacheStats, Consts, DiskCache, Hit, KeptSignatures, KernelCache, ReadyLaunch, RecompileReport,
+    Specialized,
 };
 use crate::inspect::{Inspection, Recorder};
 pub use builder::JitBuilder;
@@ -424,6 +426,7 @@ impl Jit {
     }
 
     /// Launches a kernel, one without const arguments of its own if there are any here.
+    #[inline(never)]
     pub(crate) fn launch_kernel(
         &self,
         kernel: &Kernel,
@@ -435,6 +438,7 @@ impl Jit {
     }
 
     /// [`Jit::launch_kernel`] of arguments whose types have a key.
+    #[inline(always)]
     fn launch_keyed(
         &self,
         kernel: &Kernel,
@@ -452,8 +456,14 @@ impl Jit {
             given => Consts::Given(given),
         };
         // What was launched before has no argument that is to be converted.
-        if let Some(launch) = self.ready_launch(kernel, consts, Some(config.block), args)?
-            && let Some(hit) = self.0.cache.ready(&launch)
+        if self.0.overlaid.is_none()
+            && let Some(hit) = self.0.cache.ready(&ReadyLaunch {
+                content: kernel.content()?,
+                consts,
+                args,
+                facts: self.0.options.specialize_facts,
+                block: Some(config.block),
+            })
         {
             return self.launch_hit(&hit, config, key, args);
         }

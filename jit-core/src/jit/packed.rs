@@ -77,14 +77,13 @@ impl Jit {
             written,
             ..
         } = packed;
-        self.0.cache.note_use(loaded);
         let Some(mut params) = LaunchArgs::in_zeros(&info.layout, bytes) else {
             return Ok(false);
         };
         if !is_possible(config, &self.0.limits, info) {
             return Ok(false);
         }
-        let (stream, limit) = (self.order(), self.0.options.time_limit);
+        let stream = self.order();
         // One list after the other, as mostly both are empty.
         let are_behind = |list: &[UsesOf<'_>], writes| {
             let mut uses = list.iter().flatten();
@@ -94,13 +93,7 @@ impl Jit {
         if !is_in_order && !self.order_packed(read, written)? {
             return Ok(false);
         }
-        let (backend, code) = (self.0.device.backend(), &*loaded.code);
-        let launched = match stream.work() {
-            None => backend.launch(code, info, config, &mut params, limit),
-            Some(work) => work.launch(code, info, config, &mut params, limit),
-        };
-        self.0.device.told(launched)?;
-        let number = stream.count();
+        let number = self.hand_over(loaded, config, &mut params, stream)?;
         let note = |list: &[UsesOf<'_>], writes| {
             let uses = list.iter().flatten();
             uses.for_each(|uses| stream.note(uses, writes, number));

@@ -6,8 +6,9 @@ use parking_lot::MutexGuard;
 
 use super::Jit;
 use super::hidden::Held;
+use super::usual::{SLACK, put_word};
 use crate::cache::LoadedKernel;
-use kiln_compiler::abi::{LaunchArgs, LaunchBlock, ParamKind, ParamSlot};
+use kiln_compiler::abi::{LaunchArgs, LaunchBlock, ParamKind};
 use kiln_compiler::args::{Arg, OutOfRange, Owned, Payload};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::compile::failed;
@@ -15,6 +16,8 @@ use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::hook::{Hook, HookError, LaunchEvent, Observed, at};
 use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
 use kiln_compiler::runtime::{Buffer, Uses, outside_of_calls};
+
+const NO_SLOT: Error = Error::Internal("an argument that binding accepted has no slot");
 
 thread_local! {
     /// Whether hooks are being told of a launch on this thread. What they launch themselves they are not told.
@@ -37,7 +40,9 @@ impl Drop for Telling {
 }
 
 impl Jit {
-    pub(super) fn launch_loaded(
+    /// The launch of what is not as usual.
+    #[cold]
+    pub(super) fn launch_unusual(
         &self,
         loaded: &LoadedKernel,
         config: &LaunchConfig,
@@ -49,22 +54,6 @@ impl Jit {
             self.check_all_at_once(loaded, config)?;
         }
         self.0.cache.note_use(loaded);
-        // To clear as much takes a few instructions.
-        let mut zeros = [0; 256 + SLACK];
-        match info.layout.size as usize {
-            0..=256 => self.launch_in(loaded, config, args, &mut zeros),
-            _ => self.launch_large(loaded, config, args),
-        }
-    }
-
-    /// The launch of a kernel with many arguments.
-    #[cold]
-    fn launch_large(
-        &self,
-        loaded: &LoadedKernel,
-        config: &LaunchConfig,
-        args: &[Arg<'_>],
-    ) -> Result<()> {
         let bytes = loaded.compiled.info.layout.size as usize + SLACK;
         let mut block = LaunchBlock::from_elem(0, bytes);
         self.launch_in(loaded, config, args, &mut block)
@@ -156,7 +145,7 @@ impl Jit {
             // What is beyond a number is zeros, and slots come in order: whole words are written.
             match (arg.payload(), kind) {
                 (Payload::Word(word), ParamKind::Value(slot)) if slot.size <= 8 => {
-                    put_word(block, *slot, *word);
+                    put_word(block, slot.offset, *word).ok_or(NO_SLOT)?;
                 }
                 (
                     Payload::Slice { address, length },
@@ -165,8 +154,8 @@ impl Jit {
                         length: l,
                     },
                 ) if arg.device() == Some(device) => {
-                    put_word(block, *a, *address);
-                    put_word(block, *l, *length);
+                    put_word(block, a.offset, *address).ok_or(NO_SLOT)?;
+                    put_word(block, l.offset, *length).ok_or(NO_SLOT)?;
                     uses_buffers = true;
                 }
                 _ => {
@@ -197,7 +186,6 @@ impl Jit {
             let kernel = info.name.clone();
             return Err(GraphError::NotRecorded { kernel, position }.into());
         }
-        const NO_SLOT: Error = Error::Internal("an argument that binding accepted has no slot");
         if let Payload::Owned(owned) = arg.payload()
             && let Owned::OutOfRange(number) = &**owned
         {
@@ -287,16 +275,6 @@ impl Jit {
         }
         Ok(shared)
     }
-}
-
-/// What a block has behind what is passed, so that each slot is in a word of it.
-const SLACK: usize = 8;
-
-/// Writes a word from where a slot begins.
-#[inline]
-fn put_word(block: &mut [u8], slot: ParamSlot, word: u64) {
-    let start = slot.offset as usize;
-    block[start..start + SLACK].copy_from_slice(&word.to_le_bytes());
 }
 
 /// What a launch uses besides what is hidden in it.

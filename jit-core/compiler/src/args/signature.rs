@@ -16,6 +16,8 @@ impl ArgFacts {
     pub(super) const DIVISIBLE_BY_16: u8 = 2;
     pub(super) const ALIGNED_16: u8 = 4;
     pub(super) const WIDE: u8 = 8;
+    /// Of a part of a view, so that what is compared besides the type is one number.
+    pub(super) const FIELD: u8 = 16;
 
     /// An integer equal to 1.
     #[doc(hidden)]

@@ -59,6 +59,7 @@ impl Tag {
             signature: self.signature,
             payload: Payload::Host(self),
             device: None,
+            tag: None,
             uses: None,
         }
     }

@@ -31,6 +31,7 @@ pub trait AsKernel {
 }
 
 impl AsKernel for Kernel {
+    #[inline]
     fn as_kernel(&self) -> Result<&Kernel, Error> {
         Ok(self)
     }
@@ -144,6 +145,7 @@ impl LazyKernel {
 }
 
 impl AsKernel for LazyKernel {
+    #[inline]
     fn as_kernel(&self) -> Result<&Kernel, Error> {
         self.get()
     }

@@ -34,7 +34,7 @@ impl CudaContext {
     /// `params` is such a block of the kernel's parameters; device memory that the kernel reaches through them is valid
     /// until the kernel has ended, and nothing else accesses it in a conflicting way; the stream is
     /// live and of this context.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn launch(
         &self,
         function: &CudaFunction,
