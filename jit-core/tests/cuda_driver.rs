@@ -11,6 +11,8 @@ mod counting;
 mod fake;
 #[path = "cuda_driver/graphs.rs"]
 mod graphs;
+#[path = "held.rs"]
+mod held;
 #[path = "cuda_driver/hooked.rs"]
 mod hooked;
 #[path = "cuda_driver/kept.rs"]
@@ -21,6 +23,8 @@ mod launched;
 mod lent;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
+#[path = "mixed.rs"]
+mod mixed;
 #[path = "cuda_driver/occupancy.rs"]
 mod occupancy;
 #[path = "cuda_driver/order.rs"]

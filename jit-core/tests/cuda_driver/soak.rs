@@ -3,42 +3,15 @@
 //! Here in a form of seconds, which looks at the device alone, as other tests run beside. `cargo xtask soak` sets
 //! `KILN_SOAK_MINUTES`, and runs these by themselves.
 
-use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use kiln::core::hook::HookSet;
 use kiln::prelude::*;
 
 use crate::fake::{Fake, Ledger};
-
-/// How much more memory a process may have at the end than when it is warm, in KiB.
-const MORE_KIB: u64 = 64 << 10;
-
-/// What a process has.
-#[derive(Copy, Clone, Debug)]
-struct Held {
-    kib: u64,
-    files: usize,
-    threads: u64,
-}
-
-impl Held {
-    /// What this one has, where the system tells.
-    fn now() -> Option<Held> {
-        let status = fs::read_to_string("/proc/self/status").ok()?;
-        let number = |field: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(field))?;
-            line.split_whitespace().next()?.parse().ok()
-        };
-        Some(Held {
-            kib: number("VmRSS:")?,
-            files: fs::read_dir("/proc/self/fd").ok()?.count(),
-            threads: number("Threads:")?,
-        })
-    }
-}
+use crate::held::Held;
+use crate::mixed::{Random, add, compiling, sets, step};
 
 /// How long the long form of the mixed work takes; `None`: the short forms.
 fn minutes() -> Option<u64> {
@@ -63,45 +36,17 @@ impl Watch {
             return;
         };
         let warm = *self.warm.get_or_insert(now);
-        println!("{}: {now:?}", self.what);
-        let is_flat = now.kib <= warm.kib + MORE_KIB
-            && now.files <= warm.files + 8
-            && now.threads <= warm.threads + 8;
+        println!("{}: {now}", self.what);
         assert!(
-            is_flat,
-            "{}: {warm:?} when warm, and now {now:?}",
+            now.is_flat_since(&warm),
+            "{}: {warm} when warm, and now {now}",
             self.what
         );
     }
 }
 
-#[kernel]
-fn add(x: &mut [u32], n: u32) {
-    let i = global_id().x;
-    if i < x.len() {
-        x[i] += n;
-    }
-}
-
-fn sets(value: u32) -> impl Fn(&KernelBuilder) {
-    move |k| k.slice_mut("x", k.ty::<u32>()).at(0).set(value)
-}
-
 fn of_fake(fake: &Fake) -> Device {
     Device::cuda_of(fake.open().expect("it opens"), 0).expect("a device")
-}
-
-/// Numbers by a rule, the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
 }
 
 #[test]
@@ -113,7 +58,7 @@ fn launches() {
         20_000
     };
     let mut watch = Watch::new("launches");
-    let jit = Jit::on(of_fake(&fake));
+    let jit = compiling(of_fake(&fake), None);
     let stream = jit.stream().expect("a stream");
     let mut x = jit.zeros::<u32>(32).expect("memory");
     let mut alive = None;
@@ -152,7 +97,7 @@ fn compiles_and_drops() {
         } else {
             Device::cpu()
         };
-        let jit = Jit::with(device, HookSet::new(), JitOptions::default());
+        let jit = compiling(device, None);
         let mut x = jit.zeros::<u32>(4).expect("memory");
         let kernel = Kernel::build("step", sets(0)).expect("a kernel");
         for n in 0..kernels {
@@ -166,7 +111,8 @@ fn compiles_and_drops() {
         }
         drop((x, jit));
         assert_eq!(fake.ledger().modules, 0, "round {round}");
-        if round % 20 == 19 {
+        // A device knows the names of some thousands of kernels that are gone, and is warm once it does.
+        if round % 20 == 19 && round >= 99 {
             watch.look();
         }
     }
@@ -184,7 +130,7 @@ fn threads_compile_each_kernel_once() {
     };
     let fake = Fake::new();
     for (computes, device) in [(false, of_fake(&fake)), (true, Device::cpu())] {
-        let jit = Jit::with(device, HookSet::new(), JitOptions::default());
+        let jit = compiling(device, None);
         let kernel = |n| Kernel::build("step", sets(n)).expect("a kernel");
         let kernels: Vec<_> = (0..count).map(kernel).collect();
         let begin = Barrier::new(threads);
@@ -214,58 +160,6 @@ fn threads_compile_each_kernel_once() {
     }
 }
 
-/// What one of many threads does next; the CPU device's results are checked.
-fn step(jit: &Jit, kernel: &Kernel, random: &mut Random, computes: bool) -> kiln::Result<()> {
-    let n = random.below(1000) as u32;
-    let mut x = jit.upload(&[n; 64])?;
-    let mut want = n;
-    match random.below(8) {
-        0 => x.fill(n + 1).map(|()| want = n + 1)?,
-        1 => {
-            let stream = jit.stream()?;
-            add.launch(&stream, (2, 32), &mut x, 5)?;
-            want += 5;
-            if random.below(2) == 0 {
-                stream.synchronize()?;
-            }
-        }
-        2 => {
-            let values = jit.pinned(&[n + 2; 64])?;
-            let later = x.write_later(values)?;
-            if random.below(2) == 0 {
-                later.wait()?;
-            }
-            want = n + 2;
-        }
-        3 => jit.record()?.synchronize()?,
-        4 => {
-            let stream = jit.stream()?;
-            stream.then(|| {})?;
-        }
-        5 => {
-            let y = jit.zeros::<u32>(1 << random.below(16))?;
-            drop(y);
-        }
-        6 => {
-            // Of few kernels, each of which is compiled once.
-            kernel.redefine(sets(random.below(8) as u32))?;
-            let mut y = jit.zeros::<u32>(4)?;
-            jit.launch(kernel, 1, 1, args!(&mut y))?;
-        }
-        _ => {
-            for _ in 0..20 {
-                add.launch(jit, (2, 32), &mut x, 1)?;
-            }
-            want += 20;
-        }
-    }
-    let is = x.to_vec()?;
-    if computes {
-        assert_eq!(is, [want; 64]);
-    }
-    Ok(())
-}
-
 #[test]
 fn mixed_work_of_many_threads() {
     let seed = std::env::var("KILN_SOAK_SEED").map_or(Ok(1), |seed| seed.parse());
@@ -277,7 +171,10 @@ fn mixed_work_of_many_threads() {
     };
     println!("mixed work of {threads} threads, seed {seed}");
     let fake = Fake::new();
-    let (cpu, gpu) = (Jit::on(Device::cpu()), Jit::on(of_fake(&fake)));
+    let (cpu, gpu) = (
+        compiling(Device::cpu(), None),
+        compiling(of_fake(&fake), None),
+    );
     let kernel = Kernel::build("step", sets(0)).expect("a kernel");
     let (end, done) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
     std::thread::scope(|scope| {

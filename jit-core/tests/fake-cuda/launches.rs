@@ -313,6 +313,7 @@ pub unsafe extern "C" fn cuEventCreate(event: *mut Handle, _: c_uint) -> Code {
 pub extern "C" fn cuEventDestroy_v2(event: Handle) -> Code {
     call("cuEventDestroy_v2", true, |s| {
         if s.events.remove(&event).is_some() {
+            s.order.forget_event(event);
             0
         } else {
             400

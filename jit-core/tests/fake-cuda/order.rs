@@ -7,7 +7,7 @@
 //!
 //! A driver promises no more than that, and so does this: a stream that does not wait for stream 0 runs at any time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Handle, State};
 
@@ -99,7 +99,13 @@ impl Order {
                 number,
                 writes,
             };
-            self.accesses.entry(*start).or_default().push(access);
+            let before = self.accesses.entry(*start).or_default();
+            // What is behind this work is behind those as well: each access has to be known until then alone.
+            before.retain(|earlier| {
+                let is_before = clock.get(&earlier.stream) >= Some(&earlier.number);
+                !is_before || earlier.writes && !writes
+            });
+            before.push(access);
         }
         self.clocks.insert(stream, clock);
     }
@@ -153,13 +159,17 @@ impl Order {
         join(self.clocks.entry(stream).or_default(), &clock);
     }
 
-    /// The end of a stream. Once the host has waited for its work that is before everything, and nothing has to know of
-    /// it: a program makes streams as long as it runs.
+    /// The end of a stream, which is given no more work. What was ordered behind its work is asked of memory alone that
+    /// this work used and nothing has written since: without any, or once the host has waited, nothing has to know of
+    /// the stream. A program makes streams as long as it runs.
     pub(crate) fn end_stream(&mut self, stream: Handle) {
         self.ended.push(stream);
-        for stream in std::mem::take(&mut self.ended) {
+        let ended = std::mem::take(&mut self.ended);
+        let used: BTreeSet<Handle> = self.accesses.values().flatten().map(|a| a.stream).collect();
+        for stream in ended {
             let last = self.clocks.get(&stream).and_then(|own| own.get(&stream));
-            if self.done.get(&stream) < last {
+            let is_asked_of = self.lazy || used.contains(&stream);
+            if is_asked_of && self.done.get(&stream) < last {
                 self.ended.push(stream);
                 continue;
             }
