@@ -6,6 +6,8 @@
 //! of faults. The last test is a process of its own, `gpu-tests --endless`, which waits for a kernel that
 //! does not end.
 
+#[path = "gpu/between.rs"]
+mod between;
 #[path = "gpu/lent.rs"]
 mod lent;
 
@@ -63,14 +65,14 @@ fn tests(device: &Device) -> Vec<Trial> {
         let name = format!("gpu::kir::run::{}", file.name());
         Trial::test(name, move || run_file(&file).map_err(Failed::from))
     }));
-    let of_others: [(&str, fn() -> Outcome); 2] = [
-        ("primary_context", lent::primary_context),
-        ("context_of_others", lent::context_of_others),
+    let own: [(&str, fn() -> Outcome); 4] = [
+        ("lent::primary_context", lent::primary_context),
+        ("lent::context_of_others", lent::context_of_others),
+        ("between::orders_copies", between::orders_copies),
+        ("between::tells_faults", between::tells_faults),
     ];
-    tests.extend(of_others.map(|(name, run)| {
-        Trial::test(format!("gpu::lent::{name}"), move || {
-            run().map_err(Failed::from)
-        })
+    tests.extend(own.map(|(name, run)| {
+        Trial::test(format!("gpu::{name}"), move || run().map_err(Failed::from))
     }));
     tests.push(Trial::test("gpu::endless", || {
         endless_kernel_in_a_process().map_err(Failed::from)

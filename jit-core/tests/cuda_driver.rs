@@ -5,6 +5,8 @@
 //! `lost_context` covers errors that end a context, failures at every single call, and the fault
 //! channel; `soak` long runs; `scenarios` failures at every call of programs that use a `Jit`.
 
+#[path = "cuda_driver/between.rs"]
+mod between;
 #[path = "counting.rs"]
 mod counting;
 #[path = "fake-cuda/loading.rs"]

@@ -356,22 +356,30 @@ impl<T: KernelType> Part<T> {
         fill_from_bytes(values, |bytes| Ok(device.download(address, bytes, uses)?))
     }
 
-    /// Overwrites the first values with those of another buffer or part. On one device nobody waits for it; from another
-    /// device they go through the host.
+    /// Overwrites the first values with those of another buffer or part. On one device, and from one GPU to another, nobody
+    /// waits for it: what uses either buffer later is behind the copy. Between a CPU and any other device they go through
+    /// the host.
     ///
     /// # Errors
-    /// More values than there are here; a device that has failed.
+    /// More values than there are here; a device that has failed. What a launch on another device has left unfinished is
+    /// told by who reads the copy.
     pub fn copy_from(&mut self, other: &Part<T>) -> Result<()> {
         self.has_room(other.len())?;
-        if self.device_id() != other.device_id() {
-            return self.write(&other.to_vec()?);
-        }
         let (to, from) = (
             (self.address(), self.uses()),
             (other.address(), other.uses()),
         );
         let bytes = other.len() * size_of::<T>();
-        Ok(self.device().copy(to, from, bytes)?)
+        if self.device_id() == other.device_id() {
+            return Ok(self.device().copy(to, from, bytes)?);
+        }
+        match self
+            .device()
+            .copy_from_other(to, other.device(), from, bytes)?
+        {
+            true => Ok(()),
+            false => self.write(&other.to_vec()?),
+        }
     }
 
     /// Overwrites every value with this one, after all work that uses the buffer. Nobody waits for it.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,12 +76,20 @@ impl CudaDevice {
         })
     }
 
+    /// The device of this kind that a backend is.
+    fn of_backend(backend: &dyn Backend) -> Option<&CudaDevice> {
+        backend.as_any()?.downcast_ref()
+    }
+
     /// What streams beside the device's own wait for it by.
     fn event(&self) -> Result<&Arc<CudaEvent>> {
         let create = || Ok(Arc::new(self.context.create_order_event()?));
         self.event.get_or_try_init(create)
     }
 }
+
+const FOREIGN: DeviceError =
+    DeviceError::Internal("a CUDA device was to copy to a device of another backend");
 
 /// Bytes of a kernel's parameters: 4096, or 32764 from CUDA 12.1 on sm_70 and later (CUDA guide,
 /// "`__global__` Function Parameters").
@@ -191,6 +199,50 @@ impl Backend for CudaDevice {
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         Ok(self.stream.copy_on_device(to, from, bytes as u64)?)
+    }
+
+    fn reaches(&self, other: &dyn Backend) -> Result<bool> {
+        // Whether the devices have a way of their own or the driver one through the host is the driver's.
+        let driver = self.context.driver();
+        let other = CudaDevice::of_backend(other).map(|other| &other.context);
+        let Some(other) = other.filter(|other| ptr::eq(other.driver(), driver)) else {
+            return Ok(false);
+        };
+        other.is_well()?;
+        self.context.is_well()?;
+        Ok(true)
+    }
+
+    fn copy_to_other(
+        &self,
+        stream: Option<&dyn BackendStream>,
+        other: &dyn Backend,
+        to: u64,
+        from: u64,
+        bytes: usize,
+    ) -> Result<()> {
+        let other = CudaDevice::of_backend(other).ok_or(FOREIGN)?;
+        let bytes = bytes as u64;
+        match stream {
+            Some(stream) => BesideStream::of(stream)?.copy_to(&other.context, to, from, bytes),
+            None => Ok(self.stream.copy_to_other(&other.context, to, from, bytes)?),
+        }
+    }
+
+    fn wait_for_other(
+        &self,
+        stream: Option<&dyn BackendStream>,
+        marker: &dyn Marker,
+    ) -> Result<()> {
+        let event = event_of(marker)?;
+        match stream {
+            Some(stream) => BesideStream::of(stream)?.wait_for_other(event),
+            None => Ok(self.stream.wait_for_other(event)?),
+        }
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<()> {

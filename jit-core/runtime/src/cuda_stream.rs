@@ -94,6 +94,24 @@ impl BesideStream {
         (self.stream.handle(), self.faults.address())
     }
 
+    /// Copies to memory of another context, behind the work that the stream has.
+    pub(super) fn copy_to(
+        &self,
+        other: &CudaContext,
+        to: u64,
+        from: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        let _stays = self.stay();
+        Ok(self.stream.copy_to_other(other, to, from, bytes)?)
+    }
+
+    /// Makes later work wait for an event of another context.
+    pub(super) fn wait_for_other(&self, event: &CudaEvent) -> Result<()> {
+        let _stays = self.stay();
+        Ok(self.stream.wait_for_other(event)?)
+    }
+
     /// Makes later work of another stream wait for what this one was given so far.
     pub(super) fn precede(&self, other: &CudaStream) -> Result<()> {
         let _stays = self.stay();

@@ -59,7 +59,7 @@ impl std::fmt::Display for DeviceId {
 
 /// Tells devices apart while they are open.
 #[doc(hidden)]
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DeviceTag(usize);
 
 /// What kind of device.
@@ -223,6 +223,39 @@ pub trait Backend: Send + Sync {
         self.download(from, &mut copied)?;
         let copied: Vec<_> = copied.into_iter().map(MaybeUninit::new).collect();
         self.upload(to, &copied)
+    }
+    /// Whether this device copies to memory of another by itself. Other copies go through the host.
+    ///
+    /// # Errors
+    /// A device that has failed, either of them: nothing is asked of the one for the other's sake.
+    fn reaches(&self, _other: &dyn Backend) -> Result<bool> {
+        Ok(false)
+    }
+    /// Copies to memory of another device that this one reaches, behind the work of a stream of this one, `None` being the
+    /// device's own. Nobody waits for it.
+    fn copy_to_other(
+        &self,
+        _stream: Option<&dyn BackendStream>,
+        _other: &dyn Backend,
+        _to: u64,
+        _from: u64,
+        _bytes: usize,
+    ) -> Result<()> {
+        Err(DeviceError::Internal(
+            "a device was to copy to another that it does not reach",
+        ))
+    }
+    /// Makes later work of a stream, `None` being the device's own, wait for a mark of another device, one of which
+    /// reaches the other.
+    fn wait_for_other(&self, _: Option<&dyn BackendStream>, _: &dyn Marker) -> Result<()> {
+        Err(DeviceError::Internal(
+            "a device was to wait for another that it does not reach",
+        ))
+    }
+    /// For the backend that made it to get its own type back.
+    #[doc(hidden)]
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
     }
     /// Copies rows between memory of the device, after the work launched before; they do not overlap.
     ///
@@ -463,6 +496,11 @@ type Lent = (Arc<dyn Marker>, HostMemory);
 
 impl Drop for Opened {
     fn drop(&mut self) {
+        if self.streams.has_copied() {
+            // A context that ends would end a copy under way with it. What goes wrong now nobody can be told.
+            let settle = || self.backend.settle();
+            let _ = settle().or_else(|_| settle());
+        }
         for (marker, memory) in std::mem::take(self.lent.get_mut()) {
             let wait = || self.backend.wait_until(&*marker);
             match wait().or_else(|_| wait()) {
@@ -477,6 +515,28 @@ impl Drop for Opened {
                 self.backend.free(address, bytes);
             }
         }
+    }
+}
+
+/// A device that it does not keep open.
+#[derive(Clone)]
+pub(crate) struct WeakDevice(Weak<Opened>);
+
+impl PartialEq for WeakDevice {
+    fn eq(&self, other: &WeakDevice) -> bool {
+        Weak::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl WeakDevice {
+    /// The device, while somebody has it.
+    pub(crate) fn upgrade(&self) -> Option<Device> {
+        self.0.upgrade().map(Device)
+    }
+
+    /// Whether somebody has the device.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.strong_count() > 0
     }
 }
 
@@ -679,6 +739,11 @@ impl Device {
     /// Memory of the host that copies use which were given up.
     pub(crate) fn lent(&self) -> &Mutex<Vec<Lent>> {
         &self.0.lent
+    }
+
+    /// The device without keeping it open.
+    pub(crate) fn downgrade(&self) -> WeakDevice {
+        WeakDevice(Arc::downgrade(&self.0))
     }
 
     /// Gives this up without ending the device, should nobody else have it.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `device` | the trait of backends, and the handle of a device |
 //! | `adopted` | streams of other code |
+//! | `between` | copies from one device to another that it reaches |
 //! | `code_facts` | what a device says of code that it has loaded |
 //! | `cuda`, `cuda_device`, `cuda_graph`, `cuda_kernels`, `cuda_stream` | the CUDA driver behind safe types; the backend that uses it |
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
@@ -21,6 +22,7 @@
 //! | `error` | what goes wrong on a device |
 
 mod adopted;
+mod between;
 mod code_facts;
 mod cpu;
 pub mod cuda;

@@ -20,14 +20,15 @@
 //! left to do. So a place never stands for two orders. Where all places are taken, streams share them: what shares a
 //! place is in one order.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::adopted::{Adoption, LentStream};
+use crate::between::{Beyond, FromOthers};
 use crate::device::Backend;
 use crate::error::{DeviceError, Result};
 use crate::stream::{BackendStream, StreamOptions};
@@ -201,8 +202,13 @@ struct Handed {
     adoption: Option<Adoption>,
 }
 
-/// Places, and how much of the work there may have left a fault.
-pub(crate) type Unseen = SmallVec<[(usize, u64); 8]>;
+/// What a stream has waited for that may have left a fault.
+pub(crate) struct Unseen {
+    /// Places, and how much of the work there.
+    here: SmallVec<[(usize, u64); 8]>,
+    /// Copies from other devices.
+    beyond: Vec<Beyond>,
+}
 
 /// The streams of a device.
 pub struct Streams {
@@ -211,6 +217,9 @@ pub struct Streams {
     handed: Mutex<Vec<Handed>>,
     /// Is held while work is ordered, given and noted that uses a buffer which threads share.
     sharing: Mutex<()>,
+    /// Copies from other devices, and whether there was any from or to another.
+    from_others: FromOthers,
+    has_copied: AtomicBool,
 }
 
 impl Default for Streams {
@@ -220,6 +229,8 @@ impl Default for Streams {
             beside: std::array::from_fn(|_| OnceLock::new()),
             handed: Mutex::default(),
             sharing: Mutex::default(),
+            from_others: FromOthers::default(),
+            has_copied: AtomicBool::new(false),
         }
     }
 }
@@ -347,12 +358,23 @@ impl Streams {
             let waits_for = stream.waits_for[other.place].load(Acquire);
             (waits_for > other.done.load(Acquire)).then_some((other.place, waits_for))
         };
-        self.all().filter_map(unseen).collect()
+        let waited_for = |place: usize| match place == stream.place {
+            true => stream.given.load(Acquire),
+            // What the host has waited for nobody waits for.
+            false => {
+                let done = self.at(place).done.load(Acquire);
+                stream.waits_for[place].load(Acquire).max(done)
+            }
+        };
+        Unseen {
+            here: self.all().filter_map(unseen).collect(),
+            beyond: self.from_others.before(waited_for),
+        }
     }
 
     /// What launches have left of streams that a stream has waited for; that stream's work is done.
     pub(crate) fn faults_of(&self, backend: &dyn Backend, unseen: &Unseen) -> Result<()> {
-        for (place, number) in unseen {
+        for (place, number) in &unseen.here {
             let other = self.at(*place);
             match other.work() {
                 Some(work) => work.fault()?,
@@ -360,7 +382,22 @@ impl Streams {
             }
             other.done.fetch_max(*number, Release);
         }
-        Ok(())
+        self.from_others.look(&unseen.beyond)
+    }
+
+    /// Copies from other devices.
+    pub(crate) fn beyond(&self) -> &FromOthers {
+        &self.from_others
+    }
+
+    /// Notes that a copy between the device and another was begun.
+    pub(crate) fn note_other(&self) {
+        self.has_copied.store(true, Release);
+    }
+
+    /// Whether one was.
+    pub(crate) fn has_copied(&self) -> bool {
+        self.has_copied.load(Acquire)
     }
 
     /// A place for a stream of these options: one that is there and has nothing to do, a new one, or, where all

@@ -51,7 +51,7 @@ const LOADS: [&str; 4] = [
 
 /// Calls whose failure a scenario is about, or that are made again in time: those for what is dropped are, when memory
 /// is asked for next.
-const EXPECTED: [(&str, &str); 26] = [
+const EXPECTED: [(&str, &str); 28] = [
     ("runs_out_of_memory", "cuMemAlloc_v2"),
     ("runs_out_of_memory", "cuMemGetInfo_v2"),
     ("gives_copies_up", "cuEventQuery"),
@@ -74,6 +74,9 @@ const EXPECTED: [(&str, &str); 26] = [
     ("launches_from_threads", "cuEventRecord"),
     ("launches_from_threads", "cuStreamWaitEvent"),
     ("has_two_devices", "cuCtxSetCurrent"),
+    ("copies_between_devices", "cuCtxSetCurrent"),
+    // Who closes a device waits for its copies.
+    ("copies_between_devices", "cuCtxSynchronize"),
     ("launches_from_threads", "cuCtxSetCurrent"),
     // Who frees asks first whether he has to wait.
     ("waits_for_a_limited_time", "cuStreamQuery"),

@@ -48,9 +48,13 @@ struct State {
     /// After this many launches, every call returns the code.
     sticky_after: Option<(u32, Code)>,
     sticky: Code,
+    /// The context that the code is of, where there are several.
+    sticky_in: Handle,
     reject: Option<(Code, CString)>,
     memory: BTreeMap<u64, Vec<u64>>,
     lengths: BTreeMap<u64, usize>,
+    /// The context that an allocation was made in.
+    owners: BTreeMap<u64, Handle>,
     pinned: BTreeMap<usize, Vec<u64>>,
     /// Whether the device has no pools.
     without_pools: bool,
@@ -72,6 +76,8 @@ struct State {
     pinned_limit: Option<usize>,
     /// Copies of rows that lie apart, each by one call.
     row_copies: u64,
+    /// Copies between contexts.
+    peer_copies: u64,
     /// Cooperative launches, and questions for the best block.
     cooperative: u64,
     asked_for_block: u64,
@@ -121,11 +127,13 @@ fn call(name: &str, needs_context: bool, body: impl FnOnce(&mut State) -> Code) 
                 state.failed = CString::new(name).ok();
                 if FATAL.contains(&code) {
                     state.sticky = code;
+                    state.sticky_in = if state.devices > 1 { CURRENT.get() } else { 0 };
                 }
                 return code;
             }
         }
-        if needs_context && state.sticky != 0 {
+        let is_lost = state.sticky != 0 && [0, CURRENT.get()].contains(&state.sticky_in);
+        if needs_context && is_lost {
             return state.sticky;
         }
         if needs_context && !state.is_context(CURRENT.get()) {
@@ -145,6 +153,7 @@ impl State {
         self.order.lazy = lazy;
         self.memory.clear();
         self.lengths.clear();
+        self.owners.clear();
         self.pinned.clear();
         self.modules.clear();
         self.links.clear();

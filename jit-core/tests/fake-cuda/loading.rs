@@ -268,6 +268,11 @@ impl Fake {
         self.function::<extern "C" fn(usize)>("fake_pinned_limit")(bytes);
     }
 
+    /// Copies between contexts.
+    pub(crate) fn peer_copies(&self) -> u64 {
+        self.function::<extern "C" fn() -> u64>("fake_peer_copies")()
+    }
+
     /// How often rows were copied by one call.
     pub(crate) fn row_copies(&self) -> u64 {
         self.function::<extern "C" fn() -> u64>("fake_row_copies")()

@@ -3,7 +3,7 @@
 use std::ffi::c_uint;
 
 use super::graphs::CopyParams;
-use super::{Code, Handle, State, call};
+use super::{CURRENT, Code, Handle, State, call};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code {
@@ -30,6 +30,7 @@ pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> Code 
         let start = words.as_ptr() as u64;
         s.memory.insert(start, words);
         s.lengths.insert(start, bytes);
+        s.owners.insert(start, CURRENT.get());
         // SAFETY: the caller's pointer is live.
         unsafe { *address = start };
         0
@@ -183,6 +184,28 @@ pub unsafe extern "C" fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) -> Co
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyPeerAsync(
+    to: u64,
+    to_context: Handle,
+    from: u64,
+    from_context: Handle,
+    bytes: usize,
+    stream: Handle,
+) -> Code {
+    call("cuMemcpyPeerAsync", true, |s| {
+        let is_of = |address: u64, context: Handle| {
+            let start = s.allocation(address);
+            start.is_some_and(|start| s.owners.get(&start) == Some(&context))
+        };
+        if !is_of(to, to_context) || !is_of(from, from_context) {
+            return 1;
+        }
+        s.peer_copies += 1;
+        s.copy(to, from, bytes, stream)
+    })
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(
     to: u64,
     from: u64,
@@ -271,4 +294,9 @@ pub extern "C" fn fake_row_copies() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_pinned_limit(bytes: usize) {
     super::with(|s| s.pinned_limit = Some(bytes));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_peer_copies() -> u64 {
+    super::with(|s| s.peer_copies)
 }

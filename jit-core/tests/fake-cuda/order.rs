@@ -9,10 +9,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Handle, State};
+use super::{CONTEXT, CURRENT, Handle, State};
 
 /// How much of each stream's work is done.
 pub(crate) type Clock = BTreeMap<Handle, u64>;
+
+/// The stream that a handle stands for in the current context: each context has a stream 0 of its own.
+fn stream_of(handle: Handle) -> Handle {
+    match (handle, CURRENT.get().saturating_sub(CONTEXT) & 0xFF) {
+        (0, context @ 1..) => usize::MAX - context,
+        _ => handle,
+    }
+}
 
 fn join(clock: &mut Clock, other: &Clock) {
     for (stream, number) in other {
@@ -47,6 +55,8 @@ pub(crate) struct Order {
     /// Streams that have ended, of which there is work that the host has not waited for.
     ended: Vec<Handle>,
     accesses: BTreeMap<u64, Vec<Access>>,
+    /// The context that a stream has worked in.
+    contexts: BTreeMap<Handle, usize>,
     /// Whether work is done only once the host has waited for it.
     pub(crate) lazy: bool,
     /// The first race, in words.
@@ -58,6 +68,7 @@ pub(crate) struct Order {
 impl Order {
     /// The clock of a stream's next work.
     fn clock(&mut self, stream: Handle) -> Clock {
+        let stream = stream_of(stream);
         let mut clock = self.clocks.get(&stream).cloned().unwrap_or_default();
         join(&mut clock, &self.done);
         let others = match stream {
@@ -75,6 +86,8 @@ impl Order {
 
     /// Work of a stream that accesses these allocations.
     pub(crate) fn work(&mut self, stream: Handle, accesses: &[(u64, bool)], what: &str) {
+        let stream = stream_of(stream);
+        self.contexts.insert(stream, CURRENT.get());
         let mut clock = self.clock(stream);
         for (start, writes) in accesses {
             let before = self.accesses.entry(*start).or_default();
@@ -135,7 +148,7 @@ impl Order {
             self.work(*node, accesses, "a step of a graph");
             join(&mut behind, &self.clocks[node]);
         }
-        self.clocks.insert(stream, behind.clone());
+        self.clocks.insert(stream_of(stream), behind.clone());
         behind
     }
 
@@ -156,7 +169,7 @@ impl Order {
     pub(crate) fn wait(&mut self, stream: Handle, event: Handle) {
         self.waits += 1;
         let clock = self.events.get(&event).cloned().unwrap_or_default();
-        join(self.clocks.entry(stream).or_default(), &clock);
+        join(self.clocks.entry(stream_of(stream)).or_default(), &clock);
     }
 
     /// The end of a stream, which is given no more work. What was ordered behind its work is asked of memory alone that
@@ -194,9 +207,13 @@ impl Order {
         join(&mut self.done, &clock);
     }
 
+    /// The host waits for the streams of the current context.
     pub(crate) fn wait_for_all_on_host(&mut self) {
-        for clock in self.clocks.values() {
-            join(&mut self.done, clock);
+        let current = CURRENT.get();
+        for (stream, clock) in &self.clocks {
+            if self.contexts.get(stream).is_none_or(|context| *context == current) {
+                join(&mut self.done, clock);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_uint;
 
-use super::{Code, Handle, call};
+use super::{CURRENT, Code, Handle, call};
 
 /// A pool.
 #[derive(Default)]
@@ -104,6 +104,7 @@ pub unsafe extern "C" fn cuMemAllocFromPoolAsync(
         s.memory.insert(start, words);
         s.lengths.insert(start, bytes);
         s.pooled.insert(start, pool);
+        s.owners.insert(start, CURRENT.get());
         s.order.work(stream, &[(start, true)], "an allocation");
         // SAFETY: the caller's pointer is live.
         unsafe { *address = start };

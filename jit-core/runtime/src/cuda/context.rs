@@ -152,6 +152,15 @@ impl CudaContext {
         self.poison.get().map(|cause| &**cause)
     }
 
+    /// Refuses a poisoned context, without asking the driver.
+    #[inline]
+    pub(crate) fn is_well(&self) -> Result<(), DriverError> {
+        match self.poison.get() {
+            Some(first) => Err(self.refusal(first)),
+            None => Ok(()),
+        }
+    }
+
     /// Waits until all work of the context is done (`cuCtxSynchronize`).
     ///
     /// # Errors
@@ -172,9 +181,7 @@ impl CudaContext {
     #[inline]
     pub(super) fn enter(&self) -> Result<&'static Table, DriverError> {
         let table = &self.driver.table;
-        if let Some(first) = self.poison.get() {
-            return Err(self.refusal(first));
-        }
+        self.is_well()?;
         if self.process.is_parent() {
             return Err(self.forked());
         }

@@ -266,6 +266,39 @@ impl CudaStream {
         context.check("cuMemcpyDtoDAsync", code)
     }
 
+    /// Copies to memory of another context behind the stream's work, without waiting for it (CUDA Driver API,
+    /// `cuMemcpyPeerAsync`: where the devices have no way between them the driver goes through the host).
+    ///
+    /// # Errors
+    /// [`DriverError::InvalidAddress`] for either range; [`DriverError::ForeignHandle`] for a context of another driver;
+    /// [`DriverError::Poisoned`] for either context.
+    pub fn copy_to_other(
+        &self,
+        other: &CudaContext,
+        destination: u64,
+        source: u64,
+        bytes: u64,
+    ) -> Result<(), DriverError> {
+        const CALL: &str = "cuMemcpyPeerAsync";
+        let context = &self.context;
+        same_driver(context, other, "context")?;
+        other.enter()?;
+        let both =
+            other.is_range(CALL, destination, bytes)? && context.is_range(CALL, source, bytes)?;
+        let table = context.enter()?;
+        if !both {
+            return Ok(());
+        }
+        let (to, from) = (other.handle(), context.handle());
+        // SAFETY: both ranges are inside live allocations of these contexts, so the length fits in `usize`; the stream is
+        // live and of the current context.
+        let code = unsafe {
+            let (bytes, stream) = (bytes as usize, self.raw());
+            (table.cuMemcpyPeerAsync)(destination, to, source, from, bytes, stream)
+        };
+        context.check(CALL, code)
+    }
+
     /// Copies host bytes to device memory behind the stream's work, without waiting for it.
     ///
     /// # Errors
@@ -355,8 +388,17 @@ impl CudaStream {
     /// [`DriverError::ForeignHandle`] for an event of another context; [`DriverError::Poisoned`].
     pub fn wait(&self, event: &CudaEvent) -> Result<(), DriverError> {
         same_context(&self.context, &event.context, "event")?;
+        self.wait_for_other(event)
+    }
+
+    /// [`CudaStream::wait`] for an event of any context of the driver.
+    ///
+    /// # Errors
+    /// [`DriverError::ForeignHandle`] for an event of another driver; [`DriverError::Poisoned`].
+    pub fn wait_for_other(&self, event: &CudaEvent) -> Result<(), DriverError> {
+        same_driver(&self.context, &event.context, "event")?;
         let table = self.context.enter()?;
-        // SAFETY: stream and event are live; the flags must be 0.
+        // SAFETY: stream and event are live, the event of whichever context; the flags must be 0.
         let code = unsafe { (table.cuStreamWaitEvent)(self.raw(), event.handle, 0) };
         self.context.check("cuStreamWaitEvent", code)
     }
@@ -462,6 +504,17 @@ impl Drop for CudaEvent {
             // SAFETY: created once, destroyed once.
             unsafe { (table.cuEventDestroy_v2)(handle) }
         });
+    }
+}
+
+fn same_driver(
+    one: &CudaContext,
+    other: &CudaContext,
+    what: &'static str,
+) -> Result<(), DriverError> {
+    match ptr::eq(one.driver, other.driver) {
+        true => Ok(()),
+        false => Err(DriverError::ForeignHandle { what }),
     }
 }
 

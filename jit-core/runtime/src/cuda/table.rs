@@ -77,6 +77,7 @@ driver_table! {
         fn cuMemcpyDtoHAsync_v2(*mut c_void, sys::CUdeviceptr, usize, sys::CUstream);
         fn cuMemcpy3DAsync_v2(*const sys::CUDA_MEMCPY3D, sys::CUstream);
         fn cuMemcpyDtoDAsync_v2(sys::CUdeviceptr, sys::CUdeviceptr, usize, sys::CUstream);
+        fn cuMemcpyPeerAsync(sys::CUdeviceptr, sys::CUcontext, sys::CUdeviceptr, sys::CUcontext, usize, sys::CUstream);
         fn cuMemsetD8Async(sys::CUdeviceptr, c_uchar, usize, sys::CUstream);
         fn cuMemsetD32Async(sys::CUdeviceptr, c_uint, usize, sys::CUstream);
         fn cuModuleLoadDataEx(

@@ -80,6 +80,7 @@ scenarios![
     gives_memory_away
     runs_out_of_memory
     has_two_devices
+    copies_between_devices
     has_two_jits
     waits_for_a_limited_time
     looks_into_kernels
@@ -691,6 +692,26 @@ mod scenario {
         }
         assert_eq!((x.to_vec()?, y.to_vec()?), (vec![1; 32], vec![2; 32]));
         other.synchronize()
+    }
+
+    pub(super) fn copies_between_devices(world: &World<'_>) -> Outcome {
+        let driver = world.fake.open()?;
+        let on = |ordinal: u32| -> kiln::Result<Jit> {
+            let device = Device::cuda_of(driver, ordinal)?;
+            let options = world.place.options();
+            Ok(Jit::with(device, kiln::hooks::standard(), options))
+        };
+        let (first, second) = (on(0)?, on(1)?);
+        let (mut x, mut y) = (first.upload(&[1u32; 32])?, second.upload(&[2u32; 32])?);
+        let stream = first.stream()?;
+        add.launch(&stream, (1, 32), &mut x, 1)?;
+        y.copy_from(&x)?;
+        let mut z = stream.zeros::<u32>(32)?;
+        z.copy_from(&y)?;
+        assert_eq!((y.to_vec()?, z.to_vec()?), (vec![1; 32], vec![1; 32]));
+        drop(x);
+        second.synchronize()?;
+        first.synchronize()
     }
 
     pub(super) fn has_two_jits(world: &World<'_>) -> Outcome {

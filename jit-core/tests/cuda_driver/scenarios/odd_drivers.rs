@@ -96,7 +96,12 @@ fn errors_that_come_with_a_later_call() {
             assert!(first.contains("unusable"), "{at}: {first}");
             let names_kernel = first.contains("; kernel `");
             // Of several contexts each knows its own launches.
-            let several = ["adopts_a_context", "has_two_devices"].contains(name);
+            let several = [
+                "adopts_a_context",
+                "has_two_devices",
+                "copies_between_devices",
+            ];
+            let several = several.contains(name);
             assert!(names_kernel || several, "{at}: {first}");
             let calls = fake.calls();
             let second = jit.zeros::<u32>(4).map(drop).expect_err("it stays so");
