@@ -1,5 +1,6 @@
 //! Compiles every kernel of the suite for the oldest, two middle and the newest architecture that NVIDIA's `ptxas` and
-//! Kiln share, and assembles it for two of them, which take turns.
+//! Kiln share, and assembles it for two of them, which take turns; with `KILN_ASSEMBLE_ALL`, which `cargo xtask soak`
+//! sets, for all.
 //!
 //! A case runs on the CPU; an observer keeps the legal module of every kernel that it compiles, as
 //! text. Each is parsed, compiled to PTX for each architecture and assembled. Needs `KILN_PTXAS`,
@@ -114,8 +115,9 @@ fn refusals(module: &Module) -> Vec<String> {
     let ptxas = std::env::var_os("KILN_PTXAS");
     // Which of them, a kernel's name says.
     let turn = module.name.len() % 2;
+    let all = std::env::var_os("KILN_ASSEMBLE_ALL").is_some();
     let refusal = |(place, sm): (usize, u32)| {
-        let ptxas = ptxas.as_ref().filter(|_| place % 2 == turn);
+        let ptxas = ptxas.as_ref().filter(|_| all || place % 2 == turn);
         let target = Target::Ptx(PtxTarget::for_sm(sm));
         let job = CompileJob::new(module.clone(), target, options.clone());
         let assembled = compile(job, &hooks, &NoObserver)

@@ -71,8 +71,8 @@ Commands:
   soak [--minutes N] [--seed S]
                       The long forms of tests: every scenario with every call of the fake driver failing,
                       a million launches, 20,000 compiles, N minutes (60) of mixed work from 32 threads, of
-                      which memory, files and threads have to stay as they are, then the suite with
-                      all its ways and random kernels
+                      which the heap in use, files and threads have to stay as they are, then the
+                      suite with all its ways, assembled for all architectures, and random kernels
   miri                Run what is Rust alone under Miri, which finds undefined behavior; needs nightly Rust
                       with miri and rust-src
   tsan                Run the tests of devices under ThreadSanitizer; needs nightly Rust with rust-src

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fuzz::fresh_seed;
+use crate::tools;
 use crate::workspace::{cargo, run};
 
 /// How long the mixed work takes if nobody says, in minutes.
@@ -69,11 +70,14 @@ pub(crate) fn soak(args: &[String]) -> Result<()> {
         .and(whole("--tests", "kiln-random", &[]))
 }
 
-/// Runs tests of which CI takes a part: those that are ignored there, and this many random kernels of each kind.
+/// Runs tests of which CI takes a part: those that are ignored there, the assembler on all architectures where it is
+/// set up, and this many random kernels of each kind.
 fn whole(tests: &str, package: &str, options: &[&str]) -> Result<()> {
     let mut command = cargo();
     command.args(["test", "--package", package, tests, "--"]);
     command.args(options).env("KILN_FUZZ_COUNT", KERNELS);
+    command.env("KILN_ASSEMBLE_ALL", "1");
+    tools::point_to_tools(&mut command);
     run(&mut command, package, "See its output above")
 }
 
