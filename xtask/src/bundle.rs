@@ -32,7 +32,14 @@ const LIMIT: u64 = 56_000_000;
 const LEFT_OUT: &str = "cpu";
 
 /// The test programs that run on a GPU, without Rust's test harness.
-const GPU_TESTS: [&str; 4] = ["gpu-tests", "litmus", "random-functions", "random-kernels"];
+const GPU_TESTS: [&str; 6] = [
+    "gpu-tests",
+    "litmus",
+    "random-functions",
+    "random-kernels",
+    "reset",
+    "soak",
+];
 
 /// The files of IR that run on a GPU, in the folder `tests` and in the bundle.
 const FILE_TESTS: &str = "filetests/run";

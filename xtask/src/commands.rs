@@ -217,7 +217,7 @@ const NAMED: &[Named] = &[
     (
         "cargo xtask soak",
         Hand(
-            "it takes two hours, and its tests run in a form of seconds with the others",
+            "it takes hours, and its tests run in a form of seconds with the others",
             (
                 "jit-core/tests/cuda_driver/soak.rs",
                 "fn mixed_work_of_many_threads",
@@ -252,6 +252,8 @@ const NAMED: &[Named] = &[
     ("./run gpu-tests", Bundle),
     ("./run litmus", Bundle),
     ("./run random-kernels", Bundle),
+    ("./run reset", Bundle),
+    ("./run soak --minutes 6", Bundle),
     ("./run launch", Bundle),
     ("./run graphs", Bundle),
     ("./run startup", Bundle),

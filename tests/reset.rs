@@ -1,0 +1,119 @@
+//! A device begun anew after a real fault: what `Jit::reset` gives works, who listens is told once, and what was made
+//! before is lost. A program of its own, as the fault ends the context, without a harness, so that it can be carried to
+//! a machine that has a GPU and no Rust.
+//!
+//! `reset`: without a CUDA device it says so and runs nothing; with `--require` it fails instead.
+
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+use kiln::core::cache::CacheFolder;
+use kiln::prelude::*;
+use suite::Outcome;
+
+/// How often the device is lost and begun anew.
+const ROUNDS: u32 = 3;
+
+fn main() -> ExitCode {
+    let require = std::env::args().any(|arg| arg == "--require");
+    let device = match Device::cuda(0) {
+        Ok(device) => device,
+        Err(error) => {
+            println!("no CUDA device, so none was reset: {error}");
+            return u8::from(require).into();
+        }
+    };
+    println!("running on {}", device.info().name);
+    match reset_after_faults(device) {
+        Ok(()) => {
+            println!("all passed");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("FAILED: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[kernel]
+fn double(x: &mut [u32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] *= 2;
+    }
+}
+
+/// Writes far beyond the end of a buffer, which no address of the process is near.
+#[kernel(
+    // SAFETY: the promise is broken on purpose: nothing is mapped there, and the fault ends the context, not the process.
+    unsafe(unchecked)
+)]
+fn astray(x: &mut [u32], far: usize) {
+    x[far] = 1;
+}
+
+fn reset_after_faults(device: Device) -> Outcome {
+    let told = Arc::new(Mutex::new(Vec::<String>::new()));
+    let listens = told.clone();
+    let mut jit = Jit::builder()
+        .device(device)
+        .cache(CacheFolder::Off)
+        .on_fault(move |fault| {
+            if let Ok(mut told) = listens.lock() {
+                told.push(fault.to_string());
+            }
+        })
+        .build()?;
+    works(&jit)?;
+    for round in 1..=ROUNDS {
+        let mut before = jit.upload(&[1u32; 4])?;
+        let text = lose(&jit, &mut before)?;
+        println!("lost: {text}");
+        let heard = std::mem::take(&mut *told.lock().map_err(|_| "a listener has panicked")?);
+        if !matches!(&heard[..], [heard] if *heard == text) {
+            return Err(format!("round {round}: who listens was told {heard:?}").into());
+        }
+        // SAFETY: this program has one thread, and nothing else in it uses the device.
+        let again = unsafe { jit.reset()? };
+        println!("reset: {}", again.device().info().id);
+        works(&again)?;
+        let lost = before.to_vec().err().ok_or("a lost buffer is read")?;
+        if !lost.to_string().contains("was reset since this was made") {
+            return Err(lost.into());
+        }
+        if jit.synchronize().is_ok() {
+            return Err("the lost device is waited for as if it worked".into());
+        }
+        drop((before, jit));
+        works(&again)?;
+        jit = again;
+    }
+    Ok(())
+}
+
+/// What the error says by which the device is lost.
+fn lose(jit: &Jit, x: &mut Buffer<u32>) -> Result<String, Box<dyn std::error::Error>> {
+    astray.launch(jit, (1, 1), &mut *x, 0x7fff_ffff)?;
+    let error = jit
+        .synchronize()
+        .err()
+        .ok_or("a kernel wrote where nothing is, and all is well")?
+        .to_string();
+    match error.contains("kernel `astray`") && error.contains("Jit::reset") {
+        true => Ok(error),
+        false => Err(error.into()),
+    }
+}
+
+/// Kernels, copies and a stream do what they should.
+fn works(jit: &Jit) -> Outcome {
+    let mut x = jit.upload(&[1u32, 2, 3])?;
+    double.launch(jit, (1, 32), &mut x)?;
+    let stream = jit.stream()?;
+    double.launch(&stream, (1, 32), &mut x)?;
+    match x.to_vec()?[..] == [4, 8, 12] {
+        true => Ok(jit.synchronize()?),
+        false => Err("the device does not compute".into()),
+    }
+}
