@@ -52,7 +52,7 @@ use kiln_ir::legal::Legal;
 use kiln_ir::stop::Stop;
 use kiln_ir::target::{CpuTarget, Target};
 use memory::DeviceMemory;
-use pool::{Failed, Pool, Run, RunSpec};
+use pool::{Failed, Pool, Report, RunSpec};
 
 use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats};
 use crate::code_facts::CodeFacts;
@@ -150,17 +150,17 @@ impl CpuDevice {
             order: self.options.block_order,
             limit,
         };
-        let given = given(args);
-        let (failures, kernel) = (self.failures.clone(), kernel.clone());
-        let report = move |failed: Failed| {
-            let error = match failed {
-                Failed::Fault(record) => kernel.fault(&record).into(),
-                Failed::Error(error) => error,
-            };
-            failures.add(given.clone(), error);
+        let report = || -> Report {
+            let (given, failures, kernel) = (given(args), self.failures.clone(), kernel.clone());
+            Box::new(move |failed: Failed| {
+                let error = match failed {
+                    Failed::Fault(record) => kernel.fault(&record).into(),
+                    Failed::Error(error) => error,
+                };
+                failures.add(given.clone(), error);
+            })
         };
-        self.pool
-            .launch(Run::new(host.clone(), &spec, Box::new(report))?)
+        self.pool.launch(host, &spec, report)
     }
 
     fn interpret(

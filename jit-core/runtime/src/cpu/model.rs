@@ -214,7 +214,7 @@ fn worker(pool: &Pool) -> thread::JoinHandle<()> {
 
 /// Launches as `Pool::launch` does, if `short` on this thread.
 fn launch(pool: &Pool, blocks: &Arc<Blocks>, short: bool) {
-    if short && pool.try_alone(&blocks.stop).is_some() {
+    if short && pool.try_alone(|()| blocks.stop.clone()).is_some() {
         blocks.work();
         pool.end_alone(Some(()));
         return;

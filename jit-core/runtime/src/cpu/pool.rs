@@ -101,12 +101,31 @@ pub(super) struct RunSpec<'a> {
     pub(super) limit: Option<Duration>,
 }
 
+impl RunSpec<'_> {
+    /// How many blocks there are.
+    fn total(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+}
+
 impl Run {
     pub(super) fn new(code: Arc<dyn Blocks>, spec: &RunSpec<'_>, report: Report) -> Result<Run> {
-        let bytes = spec.params.len();
-        let total = spec.grid.iter().map(|&n| u64::from(n)).product();
-        let params = Allocation::new(bytes).ok_or(DeviceError::HostMemory { bytes })?;
-        // SAFETY: the allocation is as long as the parameters.
+        Run::with(code, spec, report, &mut Kept::default())
+    }
+
+    /// A launch that takes the memory of its parameters and its flag from what is kept, if they are there.
+    fn with(
+        code: Arc<dyn Blocks>,
+        spec: &RunSpec<'_>,
+        report: Report,
+        kept: &mut Kept,
+    ) -> Result<Run> {
+        let (bytes, total) = (spec.params.len(), spec.total());
+        let params = match kept.params.take() {
+            Some(params) if params.bytes() >= bytes => params,
+            _ => Allocation::new(bytes).ok_or(DeviceError::HostMemory { bytes })?,
+        };
+        // SAFETY: the allocation is at least as long as the parameters.
         unsafe {
             params
                 .start()
@@ -121,7 +140,7 @@ impl Run {
             kernel_tag: spec.kernel_tag,
             claims: Claims::new(total),
             order: spec.order.of(total),
-            stop: Arc::default(),
+            stop: kept.stop.take().unwrap_or_default(),
             limit: spec.limit,
             fault: Mutex::new(None),
             error: Mutex::new(None),
@@ -284,6 +303,33 @@ impl Arena {
     }
 }
 
+/// What is kept for launches that run on the thread that asks for them, so that these allocate nothing.
+#[derive(Default)]
+struct Kept {
+    arena: Arena,
+    params: Option<Allocation>,
+    /// A flag that is not set, and that nobody else has.
+    stop: Option<Arc<Stop>>,
+}
+
+impl Kept {
+    /// The flag of the next launch.
+    fn stop(&mut self) -> Arc<Stop> {
+        self.stop.get_or_insert_default().clone()
+    }
+
+    /// What a launch leaves that has ended.
+    fn of(run: Run, arena: Arena) -> Kept {
+        // Of a launch with a limit the thread for limits may have the flag still.
+        let is_unused = run.limit.is_none() && !run.stop.is_asked();
+        Kept {
+            arena,
+            params: Some(run.params),
+            stop: is_unused.then_some(run.stop),
+        }
+    }
+}
+
 impl Launch for Run {
     fn claims(&self) -> &Claims {
         &self.claims
@@ -295,7 +341,7 @@ impl Launch for Run {
 }
 
 struct Shared {
-    queue: Queue<Run, Arena>,
+    queue: Queue<Run, Kept>,
     watch: Watch,
 }
 
@@ -323,30 +369,64 @@ impl Pool {
         }
     }
 
-    /// Puts a launch at the end of the queue, or runs it if it is short and nothing is ahead.
-    pub(super) fn launch(&self, run: Run) -> Result<()> {
+    /// Puts a launch at the end of the queue, or runs it if it is short and nothing is ahead. Who is told of what goes
+    /// wrong is asked for once it is needed.
+    pub(super) fn launch<C: Blocks + 'static>(
+        &self,
+        code: &Arc<C>,
+        spec: &RunSpec<'_>,
+        report: impl FnOnce() -> Report,
+    ) -> Result<()> {
         self.check_process()?;
-        if run.limit.is_some() {
+        if spec.limit.is_some() {
             self.shared.watch.start()?;
         }
-        let cost = run.code.cost().load(Ordering::Relaxed);
-        let total = run.claims.total();
+        let (cost, total) = (code.cost().load(Ordering::Relaxed), spec.total());
         let short = total == 1 || (cost > 0 && cost.saturating_mul(total) < SHORT);
-        let here = short && stack::has_room(run.code.stack_bytes());
-        let arena = here.then(|| self.shared.queue.try_alone(&run.stop));
-        if let Some(mut arena) = arena.flatten() {
-            self.shared.begin(&run);
-            run_alone(&run, &mut arena);
-            self.shared.watch.end(&run.stop);
-            self.shared.queue.end_alone(Some(arena));
-            return run.finish();
+        let here = short && stack::has_room(code.stack_bytes());
+        let kept = here.then(|| self.shared.queue.try_alone(Kept::stop));
+        if let Some(kept) = kept.flatten() {
+            return self.launch_here(code.clone(), spec, kept, report);
         }
-        let run = Arc::new(run);
+        let run = Arc::new(Run::new(code.clone(), spec, report())?);
         self.shared.queue.push(run.clone());
         match self.start_workers() {
             Err(error) if self.shared.queue.take_back(&run) => Err(error),
             // Where another thread's attempt has started one meanwhile, it is run.
             _ => Ok(()),
+        }
+    }
+
+    /// Runs a launch beside nothing, with what the queue has lent for that.
+    fn launch_here(
+        &self,
+        code: Arc<dyn Blocks>,
+        spec: &RunSpec<'_>,
+        mut kept: Kept,
+        report: impl FnOnce() -> Report,
+    ) -> Result<()> {
+        // A closure without values takes no memory.
+        let run = match Run::with(code, spec, Box::new(|_| ()), &mut kept) {
+            Ok(run) => run,
+            Err(error) => {
+                self.shared.queue.end_alone(Some(kept));
+                return Err(error);
+            }
+        };
+        self.shared.begin(&run);
+        run_alone(&run, &mut kept.arena);
+        if run.limit.is_some() {
+            self.shared.watch.end(&run.stop);
+        }
+        let failed = run.failed();
+        self.shared.queue.end_alone(Some(Kept::of(run, kept.arena)));
+        match failed {
+            None => Ok(()),
+            Some(Failed::Error(error)) => Err(error),
+            Some(fault) => {
+                report()(fault);
+                Ok(())
+            }
         }
     }
 
@@ -464,9 +544,15 @@ impl Drop for Pool {
 }
 
 fn run_alone(run: &Run, arena: &mut Arena) {
-    let start = Instant::now();
-    run.work(run.claims.total(), arena);
-    note_cost(run, start);
+    let total = run.claims.total();
+    // What one block takes matters to launches of more, which look at the clock, too; to look at it takes as long as an
+    // empty block.
+    let is_timed = total > 1 || run.code.cost().load(Ordering::Relaxed) == 0;
+    let start = is_timed.then(Instant::now);
+    run.work(total, arena);
+    if let Some(start) = start {
+        note_cost(run, start);
+    }
 }
 
 fn note_cost(run: &Run, start: Instant) {
@@ -504,10 +590,12 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use super::*;
 
-    /// Code that does nothing.
-    struct Nothing(AtomicU64);
+    /// Code that does nothing, or what the function does.
+    struct Nothing(AtomicU64, BlocksFn);
 
     /// How many blocks each call of it was asked for.
     static CALLS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
@@ -518,7 +606,7 @@ mod tests {
 
     impl Blocks for Nothing {
         fn entry(&self) -> BlocksFn {
-            nothing
+            self.1
         }
         fn arena_bytes(&self) -> [usize; 2] {
             [0, 0]
@@ -541,17 +629,22 @@ mod tests {
         }
     }
 
+    const SPEC: RunSpec<'_> = RunSpec {
+        params: &[],
+        grid: [2, 1, 1],
+        block: [1, 1, 1],
+        dynamic_shared: 0,
+        kernel_tag: 0,
+        order: BlockOrder::Increasing,
+        limit: None,
+    };
+
+    fn code() -> Arc<Nothing> {
+        Arc::new(Nothing(AtomicU64::new(0), nothing))
+    }
+
     fn run(report: Report) -> Run {
-        let spec = RunSpec {
-            params: &[],
-            grid: [2, 1, 1],
-            block: [1, 1, 1],
-            dynamic_shared: 0,
-            kernel_tag: 0,
-            order: BlockOrder::Increasing,
-            limit: None,
-        };
-        Run::new(Arc::new(Nothing(AtomicU64::new(0))), &spec, report).expect("memory")
+        Run::new(code(), &SPEC, report).expect("memory")
     }
 
     /// Code without loops does not look itself whether its launch is to end.
@@ -567,6 +660,45 @@ mod tests {
         assert!(!CALLS.lock().contains(&3));
     }
 
+    /// Asks for its own end if the first byte that it is passed is 9, and else notes the byte.
+    unsafe extern "C" fn noting(l: *const HostLaunch, _: u64, _: u64, _: *mut u8, _: *mut u8) {
+        // SAFETY: the launch is there while its code runs, is passed at least a byte, and its flag is an atomic.
+        let (first, stop) = unsafe {
+            let launch = &*l;
+            (*launch.params, AtomicU32::from_ptr(launch.stop.cast_mut()))
+        };
+        match first {
+            9 => stop.store(StopReason::Cancelled as u32, Ordering::Relaxed),
+            _ => NOTED.lock().push(first),
+        }
+    }
+
+    static NOTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+    #[test]
+    fn what_is_kept_of_a_launch_is_nothing_of_the_next() {
+        let pool = Pool::new(1);
+        let code = Arc::new(Nothing(AtomicU64::new(0), noting));
+        let launch = |params: &[u8]| {
+            let (grid, limit) = ([1, 1, 1], (params[0] == 7).then_some(Duration::MAX));
+            let spec = RunSpec {
+                params,
+                grid,
+                limit,
+                ..SPEC
+            };
+            pool.launch(&code, &spec, || Box::new(|_| ()))
+        };
+        let lists: [&[u8]; 6] = [&[1], &[2; 300], &[9], &[3, 4], &[7; 9], &[5]];
+        let results = lists.map(|params| launch(params).is_ok());
+        assert_eq!(results, [true, true, false, true, true, true]);
+        assert_eq!(*NOTED.lock(), [1, 2, 3, 7, 5]);
+        let kept = pool.shared.queue.try_alone(Kept::stop).expect("it is idle");
+        assert!(kept.params.is_some_and(|params| params.bytes() >= 300));
+        assert!(kept.stop.is_some_and(|stop| !stop.is_asked()));
+        pool.shared.queue.end_alone(None);
+    }
+
     /// The launches of other threads stay when no worker can be started, and who waits goes on.
     #[test]
     fn without_workers_no_launch_of_another_is_lost() {
@@ -578,7 +710,7 @@ mod tests {
         pool.shared.queue.push(other.clone());
         let mark = pool.mark();
         assert!(matches!(
-            pool.launch(run(ignore())),
+            pool.launch(&code(), &SPEC, ignore),
             Err(DeviceError::Workers(_))
         ));
         assert!(!pool.is_idle() && mark.lock().is_none());
@@ -614,7 +746,7 @@ mod tests {
         let faults = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let (pool, faults) = (&pool, &faults);
+                let (pool, faults, code) = (&pool, &faults, code());
                 scope.spawn(move || {
                     for n in 0..100 {
                         match (n + thread) % 5 {
@@ -626,7 +758,7 @@ mod tests {
                                 .expect("this process"),
                             _ => pool.cancel(),
                         }
-                        let launched = pool.launch(run(Box::new(|_| ())));
+                        let launched = pool.launch(&code, &SPEC, || Box::new(|_| ()));
                         if launched.is_err() {
                             faults.fetch_add(1, Ordering::Relaxed);
                         }

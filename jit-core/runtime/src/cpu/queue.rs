@@ -151,13 +151,14 @@ impl<L: Launch, K: Default> Queue<L, K> {
         }
     }
 
-    /// Has the calling thread run something beside nothing, if nothing is ahead, and lends it what is kept.
-    /// [`Queue::end_alone`] ends that.
-    pub(super) fn try_alone(&self, stop: &Arc<Stop>) -> Option<K> {
+    /// Has the calling thread run something beside nothing, if nothing is ahead, and lends it what is kept, from which
+    /// `stop` takes what ends it. [`Queue::end_alone`] ends that.
+    pub(super) fn try_alone(&self, stop: impl FnOnce(&mut K) -> Arc<Stop>) -> Option<K> {
         let mut state = self.state.lock();
         state.is_idle().then(|| {
-            state.alone = Some(stop.clone());
-            std::mem::take(&mut state.kept)
+            let mut kept = std::mem::take(&mut state.kept);
+            state.alone = Some(stop(&mut kept));
+            kept
         })
     }
 
