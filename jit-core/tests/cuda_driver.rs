@@ -39,6 +39,8 @@ mod reset;
 mod rows;
 #[path = "cuda_driver/scenarios.rs"]
 mod scenarios;
+#[path = "cuda_driver/sharing.rs"]
+mod sharing;
 #[path = "cuda_driver/soak.rs"]
 mod soak;
 #[path = "cuda_driver/tensor.rs"]

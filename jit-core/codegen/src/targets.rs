@@ -47,6 +47,12 @@ impl Isas {
         self
     }
 
+    /// Whether these are the code generators that Kiln has, and no others.
+    #[doc(hidden)]
+    pub fn are_kilns(&self) -> bool {
+        self.custom.is_empty()
+    }
+
     /// What makes code for a target, if there is something.
     pub fn of(&self, target: &Target) -> Option<Arc<dyn Isa>> {
         Some(match target {

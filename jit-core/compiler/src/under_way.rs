@@ -52,6 +52,12 @@ impl UnderWay {
         })
     }
 
+    /// Whether this thread makes something in the middle of something else.
+    #[doc(hidden)]
+    pub fn is_nested() -> bool {
+        UNDER_WAY.with_borrow(|list| list.len() > 1)
+    }
+
     /// What is under way on this thread, for one that works for it.
     pub(crate) fn list() -> Vec<Compilation> {
         UNDER_WAY.with_borrow(Clone::clone)

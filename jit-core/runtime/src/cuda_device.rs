@@ -391,6 +391,10 @@ impl Backend for CudaDevice {
         self.fault()
     }
 
+    fn usable(&self) -> Result<()> {
+        Ok(self.context.usable()?)
+    }
+
     fn settle(&self) -> Result<()> {
         Ok(self.context.synchronize()?)
     }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use kiln_interp::checks::Checks;
@@ -350,6 +350,10 @@ pub trait Backend: Send + Sync {
     fn synchronize_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
         self.synchronize()
     }
+    /// Whether the device takes work, as far as is known without asking it: the error that lasts, if there was one.
+    fn usable(&self) -> Result<()> {
+        Ok(())
+    }
     /// Ends all launches that have been made and have not ended, where that is possible.
     fn cancel(&self) -> Result<()> {
         Err(DeviceError::NoCancel {
@@ -489,6 +493,8 @@ struct Opened {
     /// Memory of the host that copies use which were given up, until the mark behind each is reached.
     lent: Mutex<Vec<Lent>>,
     listeners: Listeners,
+    /// What the layer above keeps for all who have the device.
+    beside: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// Memory of the host, and when a copy no longer uses it.
@@ -696,6 +702,7 @@ impl Device {
             left: Mutex::default(),
             lent: Mutex::default(),
             listeners: Listeners::default(),
+            beside: OnceLock::new(),
         }))
     }
 
@@ -724,6 +731,13 @@ impl Device {
                 device: self.info().id,
             }),
         }
+    }
+
+    /// What the layer above keeps for all who have the device, of one type; `None` to who asks for another.
+    #[doc(hidden)]
+    pub fn beside<T: Any + Send + Sync + Default>(&self) -> Option<&T> {
+        let beside = self.0.beside.get_or_init(|| Box::<T>::default());
+        beside.downcast_ref()
     }
 
     /// Memory that is to be freed once no call of a stream's is under way.

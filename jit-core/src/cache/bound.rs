@@ -3,14 +3,19 @@
 //! Code notes when it was launched last, by a clock that goes on with each kernel that is made. So a launch reads two
 //! words that hardly ever change, and the order is that of launches as far as kernels were made between them. What is let go leaves
 //! the maps and what threads have ready; a launch that is being made and a [`Prepared`](crate::jit::Prepared) have it
-//! still, and what was loaded is unloaded by the last that drops it, which waits for work that may use it.
+//! still, and what was loaded is unloaded by the last that drops it, which waits for work that may use it. Code that other
+//! `Jit`s have as well counts for each, and stays loaded until the last has let it go.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 
 use parking_lot::Mutex;
 
-use super::{KernelCache, LoadedKernel, Specialized, SpecializedCode};
+use super::places::places_of;
+use super::{KernelCache, LoadedCodeOf, LoadedKernel, MadeFor, Specialized, SpecializedCode};
 use kiln_compiler::code::{Code, CompiledKernel};
 
 /// The bound unless a program sets one.
@@ -26,7 +31,8 @@ const LATEST_KEYS: usize = 16;
 pub(super) struct Bound {
     most: u64,
     clock: AtomicU64,
-    held: AtomicU64,
+    /// The bytes of all code that was not let go, also of what is not in a map yet.
+    held: Arc<AtomicU64>,
     evictions: AtomicU64,
     /// One lets go at a time.
     letting_go: Mutex<()>,
@@ -37,27 +43,51 @@ impl Default for Bound {
         Bound {
             most: DEFAULT,
             clock: AtomicU64::new(0),
-            held: AtomicU64::new(0),
+            held: Arc::default(),
             evictions: AtomicU64::new(0),
             letting_go: Mutex::default(),
         }
     }
 }
 
-/// When code was launched last, and whether the cache has let it go.
-#[derive(Default)]
+/// When code was launched last, and whether the cache has let it go; until then its bytes count.
 pub(crate) struct Use {
     last: AtomicU64,
     gone: AtomicBool,
+    bytes: u64,
+    held: Arc<AtomicU64>,
+}
+
+impl Use {
+    fn let_go(&self) {
+        if !self.gone.swap(true, SeqCst) {
+            self.held.fetch_sub(self.bytes, Relaxed);
+        }
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        self.let_go();
+    }
 }
 
 impl LoadedKernel {
     pub(super) fn is_gone(&self) -> bool {
         self.used.gone.load(Relaxed)
     }
+
+    /// Notes that the cache has let it go.
+    pub(super) fn let_go(&self) {
+        self.used.let_go();
+    }
 }
 
 impl Bound {
+    pub(super) fn made_for(&self) -> MadeFor {
+        MadeFor(Arc::downgrade(&self.held))
+    }
+
     pub(super) fn held(&self) -> u64 {
         self.held.load(Relaxed)
     }
@@ -98,7 +128,7 @@ impl Specialized {
         let (mut last, mut bytes) = (0, 0);
         self.each_code(|code| {
             last = last.max(code.used.last.load(Relaxed));
-            bytes += bytes_of(&code.compiled);
+            bytes += code.used.bytes;
         });
         (last, bytes)
     }
@@ -121,16 +151,26 @@ impl KernelCache {
         }
     }
 
-    /// Counts code that is about to be put in, and lets go of other if there is too much.
-    pub(crate) fn note_made(&self, loaded: &LoadedKernel) {
-        self.bound.clock.fetch_add(1, Relaxed);
-        self.note_use(loaded);
-        let bytes = bytes_of(&loaded.compiled);
+    /// Code that is about to be put in, which is counted; lets go of other if there is too much.
+    pub(crate) fn take(&self, shared: Arc<LoadedCodeOf>) -> LoadedKernel {
+        let bytes = bytes_of(&shared.compiled);
+        let last = self.bound.clock.fetch_add(1, Relaxed) + 1;
         let held = self.bound.held.fetch_add(bytes, Relaxed) + bytes;
         if held > self.bound.most
             && let Some(_alone) = self.bound.letting_go.try_lock()
         {
             self.let_go(bytes);
+        }
+        LoadedKernel {
+            places: places_of(&shared.compiled.info),
+            compiled: shared.compiled.clone(),
+            shared,
+            used: Use {
+                last: AtomicU64::new(last),
+                gone: AtomicBool::new(false),
+                bytes,
+                held: self.bound.held.clone(),
+            },
         }
     }
 
@@ -149,24 +189,23 @@ impl KernelCache {
                 None => break,
             }
         }
-        let (mut dropped, mut kept) = (Vec::new(), coming);
+        let mut dropped = Vec::new();
         let mut room = (self.bound.most - self.bound.most / 4).saturating_sub(coming);
         let stays = |kernel: &Arc<Specialized>| {
             let (last, bytes) = kernel.last_use();
             if last < oldest || last == oldest && bytes > room {
-                kernel.each_code(|code| code.used.gone.store(true, Relaxed));
+                kernel.gone.store(true, SeqCst);
+                kernel.each_code(LoadedKernel::let_go);
                 dropped.push(kernel.clone());
                 return false;
             }
             room = room.saturating_sub(bytes);
-            kept += bytes;
             true
         };
         self.launches.retain(stays);
         self.bound
             .evictions
             .fetch_add(dropped.len() as u64, Relaxed);
-        self.bound.held.store(kept, Relaxed);
         // Without a lock of the maps: what was loaded is unloaded here.
         drop(dropped);
         self.ready.drop_gone();

@@ -12,7 +12,8 @@
 //! Before the maps is what each thread launched before (`ready.rs`), which is where launches look first. It holds on to
 //! code as the launch map does, and is the smaller of the two: what it has not is in the map.
 //!
-//! What they hold has a bound (`bound.rs`).
+//! What they hold has a bound (`bound.rs`). Loaded code is that of all `Jit`s of a device which would make the same
+//! (`shared.rs`).
 //!
 //! In each whoever comes first compiles, whoever comes meanwhile waits for the same result, and no map guard is held
 //! while compiling (`flight.rs`). A failed compilation leaves nothing, so an error is not cached, but for those that cost
@@ -28,13 +29,14 @@ mod launched;
 mod model;
 mod places;
 mod ready;
+mod shared;
 mod sync;
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
@@ -58,23 +60,36 @@ pub(crate) use launched::{Consts, KeptSignatures, Launched, Signatures};
 pub(crate) use places::Place;
 use ready::Ready;
 pub(crate) use ready::{Hit, PackedLaunch, ReadyLaunch};
+use shared::SharedTable;
 
-/// Code ready to launch on one device.
-pub(crate) struct LoadedKernel {
+/// Code ready to launch on one device, which several `Jit`s may have.
+pub(crate) struct LoadedCodeOf {
     pub(crate) compiled: Arc<CompiledKernel>,
     pub(crate) code: Box<dyn LoadedCode>,
+    /// The cache that it was made for.
+    pub(crate) by: MadeFor,
+}
+
+/// A cache, known while something was made for it.
+#[derive(Clone)]
+pub(crate) struct MadeFor(Weak<AtomicU64>);
+
+/// The code that the `Jit`s of a device share, by the digest of all that decides it.
+pub(crate) type SharedCode = SharedTable<[u8; 32], LoadedCodeOf>;
+
+/// Code ready to launch, as one `Jit` has it.
+pub(crate) struct LoadedKernel {
+    pub(crate) compiled: Arc<CompiledKernel>,
+    shared: Arc<LoadedCodeOf>,
     places: Option<Box<[Place]>>,
     used: Use,
 }
 
 impl LoadedKernel {
-    pub(crate) fn new(compiled: Arc<CompiledKernel>, code: Box<dyn LoadedCode>) -> LoadedKernel {
-        LoadedKernel {
-            places: places::places_of(&compiled.info),
-            compiled,
-            code,
-            used: Use::default(),
-        }
+    /// What the device launches.
+    #[inline]
+    pub(crate) fn code(&self) -> &dyn LoadedCode {
+        &*self.shared.code
     }
 
     /// Where arguments are written, if all are numbers and slices.
@@ -90,6 +105,8 @@ pub(crate) struct Specialized {
     code: SpecializedCode,
     /// The best number of threads of a block, once it was asked for.
     pub(crate) best_block: OnceCell<u32>,
+    /// Whether the cache has let it go.
+    gone: AtomicBool,
 }
 
 /// Code for a shape of block, held on to only where it is one of several.
@@ -115,7 +132,7 @@ enum SpecializedCode {
     Whole(Arc<LoadedKernel>),
     /// For blocks of one shape each, as launches have asked for them.
     ByBlock {
-        unshaped: Unshaped,
+        unshaped: Box<Unshaped>,
         shapes: RwLock<HashMap<Dim3, Arc<OnceCell<Arc<LoadedKernel>>>, WordHash>>,
     },
 }
@@ -139,6 +156,8 @@ pub(crate) struct Request {
     pub(crate) specialization: Specialization,
     /// With the key before hooks have run.
     pub(crate) identity: Arc<KernelIdentity>,
+    /// What decides the code besides its key, where code is shared.
+    pub(crate) sharing: Option<String>,
 }
 
 impl Specialized {
@@ -148,6 +167,7 @@ impl Specialized {
             info: loaded.compiled.info.clone(),
             code: SpecializedCode::Whole(Arc::new(loaded)),
             best_block: OnceCell::new(),
+            gone: AtomicBool::new(false),
         }
     }
 
@@ -156,10 +176,11 @@ impl Specialized {
         Specialized {
             info: unshaped.info.clone(),
             code: SpecializedCode::ByBlock {
-                unshaped,
+                unshaped: Box::new(unshaped),
                 shapes: RwLock::default(),
             },
             best_block: OnceCell::new(),
+            gone: AtomicBool::new(false),
         }
     }
 
@@ -206,8 +227,12 @@ impl Specialized {
             SpecializedCode::ByBlock { unshaped, shapes } => (unshaped, shapes),
         };
         let cell = shapes.write().entry(block).or_default().clone();
-        cell.get_or_try_init(|| make(unshaped).map(Arc::new))
-            .cloned()
+        let loaded = cell.get_or_try_init(|| make(unshaped).map(Arc::new))?;
+        // Who lets go says so first and looks for code then.
+        if self.gone.load(Ordering::SeqCst) {
+            loaded.let_go();
+        }
+        Ok(loaded.clone())
     }
 }
 
@@ -221,6 +246,9 @@ pub struct CacheStats {
     pub misses: u64,
     /// Of those, the ones that found compiled code and only loaded it.
     pub code_hits: u64,
+    /// Of those, the ones that found the code of another `Jit` of the device
+    /// ([`JitOptions::share_code`](crate::jit::JitOptions::share_code)).
+    pub shared_hits: u64,
     /// Compilations.
     pub compiles: u64,
     /// Kernels whose IR was specialized, rewritten by hooks and verified for code that depends on the
@@ -264,6 +292,7 @@ pub(crate) struct KernelCache {
     hits: AtomicU64,
     misses: AtomicU64,
     code_hits: AtomicU64,
+    shared_hits: AtomicU64,
     compiles: AtomicU64,
     legalizations: AtomicU64,
 }
@@ -373,6 +402,20 @@ impl KernelCache {
         Ok(compiled)
     }
 
+    /// What names this cache as the one that something is made for.
+    pub(crate) fn made_for(&self) -> MadeFor {
+        self.bound.made_for()
+    }
+
+    /// Counts code that was found among what the `Jit`s of the device share.
+    pub(crate) fn note_shared(&self, by: &MadeFor) {
+        let count = match Weak::ptr_eq(&by.0, &self.made_for().0) {
+            true => &self.code_hits,
+            false => &self.shared_hits,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Why the latest compilation of `kernel` was needed, if there was one.
     pub(crate) fn explain(&self, kernel: &str) -> Option<RecompileReport> {
         let history = self.history.lock();
@@ -386,6 +429,7 @@ impl KernelCache {
             hits: self.hits.load(Ordering::Relaxed) + self.ready.hits(),
             misses: self.misses.load(Ordering::Relaxed),
             code_hits: self.code_hits.load(Ordering::Relaxed),
+            shared_hits: self.shared_hits.load(Ordering::Relaxed),
             compiles: self.compiles.load(Ordering::Relaxed),
             legalizations: self.legalizations.load(Ordering::Relaxed),
             evictions: self.bound.evictions(),

@@ -203,6 +203,37 @@ impl JitBuilder {
         self.change(|options| options.memory_bound(bytes))
     }
 
+    /// Sets whether code is that of other `Jit`s of the device which would make the same;
+    /// [`JitOptions::share_code`] says which those are.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn double(x: &mut [f32]) {
+    ///     let i = global_id().x;
+    ///     if i < x.len() {
+    ///         x[i] *= 2.0;
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let first = Jit::new()?;
+    /// let second = Jit::on(first.device().clone());
+    /// let alone = Jit::builder().device(first.device().clone()).share_code(false).build()?;
+    /// let mut x = first.zeros::<f32>(64)?;
+    /// for jit in [&first, &second, &alone] {
+    ///     double.launch(jit, (2, 32), &mut x)?;
+    /// }
+    /// assert_eq!(second.cache_stats().shared_hits, 1);
+    /// assert_eq!(alone.cache_stats().shared_hits, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn share_code(self, share_code: bool) -> JitBuilder {
+        self.change(|options| options.share_code(share_code))
+    }
+
     /// Sets what makes code for machines that Kiln does not know.
     pub fn isas(self, isas: Isas) -> JitBuilder {
         self.change(|options| options.isas(isas))

@@ -517,7 +517,7 @@ fn step_of<'a>(step: &'a Recorded, slots: &[Bound], kept: &[Kept]) -> Result<Ste
             config,
             block,
         } => Ok(Step::Launch {
-            code: loaded.code.as_ref(),
+            code: loaded.code(),
             kernel: &loaded.compiled.info,
             config,
             block,

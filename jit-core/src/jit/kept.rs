@@ -8,7 +8,7 @@ use once_cell::sync::OnceCell;
 use super::load::identity;
 use super::{Jit, JitOptions};
 use crate::cache::disk::{Disk, EntryKey, Kept, KernelRows, difference, own_functions};
-use crate::cache::{CacheKey, LoadedKernel, Request, Unshaped};
+use crate::cache::{CacheKey, LoadedCodeOf, LoadedKernel, Request, Unshaped};
 use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{Assembled, Code, CompiledKernel, KernelInfo};
@@ -45,6 +45,7 @@ pub(super) fn disk(options: &JitOptions, hooks: &HookSet, target: &Target) -> Di
         time_limit: _,
         on_fault: _,
         memory_bound: _,
+        share_code: _,
         // Code for their machines is not kept.
         isas: _,
         cache,
@@ -162,6 +163,7 @@ impl Jit {
         Ok(Request {
             name: snapshot.root.name().to_owned(),
             identity: identity(&snapshot, &specialization, &key),
+            sharing: self.sharing(&snapshot),
             snapshot: Some(snapshot),
             specialization,
         })
@@ -266,6 +268,7 @@ impl Jit {
             snapshot,
             specialization,
             identity,
+            sharing: _,
         } = request;
         let gone = Error::Internal("a kernel that is gone was to be made legal");
         let snapshot = snapshot.as_ref().ok_or(gone)?;
@@ -273,13 +276,31 @@ impl Jit {
         self.compiler(self.observer()).legalize(job)
     }
 
-    /// The code that memory has under a key, or disk, or that `make` compiles.
+    /// The code that a `Jit` of the device has, or memory under a key, or disk, or that `make` compiles.
     fn made(
         &self,
         asked: &Asked<'_>,
         key: &CacheKey,
         make: impl FnOnce() -> Result<CompiledKernel>,
     ) -> Result<LoadedKernel> {
+        let made = || self.made_here(asked, key, make);
+        let shared = match self.shared_code(asked.request, key) {
+            Some((table, digest)) => self.made_once(table, digest, made)?,
+            None => Arc::new(made()?),
+        };
+        self.check_params(&shared.compiled.info)?;
+        let mut identity = KernelIdentity::clone(&asked.request.identity);
+        identity.key = shared.compiled.key.clone();
+        self.with_code(shared, &identity)
+    }
+
+    /// The code that memory has under a key, or disk, or that `make` compiles, loaded.
+    fn made_here(
+        &self,
+        asked: &Asked<'_>,
+        key: &CacheKey,
+        make: impl FnOnce() -> Result<CompiledKernel>,
+    ) -> Result<LoadedCodeOf> {
         let mut loaded = None;
         let name = &asked.request.name;
         let compiled = self.0.cache.get_or_make(name, key, |compiles| {
@@ -293,9 +314,11 @@ impl Jit {
             Some(code) => code,
             None => self.load_code(&compiled)?,
         };
-        let mut identity = KernelIdentity::clone(&asked.request.identity);
-        identity.key = compiled.key.clone();
-        self.with_code(compiled, code, &identity)
+        Ok(LoadedCodeOf {
+            compiled,
+            code,
+            by: self.0.cache.made_for(),
+        })
     }
 
     /// What is kept, loaded, or what `compile` gives, which is then kept.

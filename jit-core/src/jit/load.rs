@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Jit;
 use crate::cache::{
-    CacheKey, Consts, Launched, LoadedKernel, ReadyLaunch, Signatures, Specialized,
+    CacheKey, Consts, Launched, LoadedCodeOf, LoadedKernel, ReadyLaunch, Signatures, Specialized,
 };
 use kiln_compiler::args::{Arg, Converted, Tag};
 use kiln_compiler::build::Kernel;
@@ -154,16 +154,13 @@ impl Jit {
     /// A kernel whose code was made launchable, once hooks were told.
     pub(super) fn with_code(
         &self,
-        compiled: Arc<CompiledKernel>,
-        code: Box<dyn LoadedCode>,
+        shared: Arc<LoadedCodeOf>,
         identity: &KernelIdentity,
     ) -> Result<LoadedKernel> {
         if self.0.hooks.has(&[HookPoint::AfterLoad]) {
-            self.tell_loaded(&compiled, &code.facts(), identity)?;
+            self.tell_loaded(&shared.compiled, &shared.code.facts(), identity)?;
         }
-        let loaded = LoadedKernel::new(compiled, code);
-        self.0.cache.note_made(&loaded);
-        Ok(loaded)
+        Ok(self.0.cache.take(shared))
     }
 
     fn tell_loaded(

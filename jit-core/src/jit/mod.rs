@@ -17,6 +17,7 @@ mod options;
 mod overlaid;
 mod packed;
 mod prepared;
+mod sharing;
 mod stream;
 mod submit;
 mod usual;
@@ -97,6 +98,8 @@ struct State {
     options: JitOptions,
     target: Target,
     cache: KernelCache,
+    /// What decides code besides its key and its rows; `None` where it is not shared.
+    sharing: Option<String>,
     disk: Disk,
     globals: Globals,
 }
@@ -136,6 +139,7 @@ impl Jit {
         let overlaid = Overlaid::of(&hooks, &target);
         let takes_packed = !observes_launches && overlaid.is_none() && !options.specialize_facts;
         let cache = KernelCache::bounded(options.memory_bound);
+        let sharing = sharing::sharing(&options, &hooks, &target);
         let disk = kept::disk(&options, &hooks, &target);
         let (id, limits) = (device.info().id, device.info().limits.clone());
         let state = State {
@@ -149,6 +153,7 @@ impl Jit {
             options,
             target,
             cache,
+            sharing,
             disk,
             globals: Globals::default(),
         };

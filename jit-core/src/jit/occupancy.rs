@@ -73,11 +73,7 @@ impl Jit {
                 return Ok(any);
             }
             let loaded = self.code_for(specialized, &LaunchConfig::new(1, 1))?;
-            let best = self
-                .0
-                .device
-                .backend()
-                .best_block(loaded.code.as_ref(), 0, most)?;
+            let best = self.0.device.backend().best_block(loaded.code(), 0, most)?;
             Ok(best.unwrap_or(any))
         });
         best.copied()
@@ -87,7 +83,7 @@ impl Jit {
     fn occupancy_of(&self, loaded: &LoadedKernel, config: &LaunchConfig) -> Result<Occupancy> {
         let threads = u32::try_from(config.block.count()).unwrap_or(u32::MAX);
         let backend = self.0.device.backend();
-        Ok(backend.occupancy(loaded.code.as_ref(), threads, config.shared_bytes)?)
+        Ok(backend.occupancy(loaded.code(), threads, config.shared_bytes)?)
     }
 
     /// Refuses a cooperative launch of more blocks than the device holds at once.

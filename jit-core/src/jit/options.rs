@@ -32,6 +32,7 @@ use kiln_compiler::target::Target;
 ///     .checks(Checks::none())
 ///     .time_limit(Duration::from_secs(10))
 ///     .memory_bound(64 << 20)
+///     .share_code(true)
 ///     .isas(Isas::default())
 ///     .cache(CacheFolder::Off)
 ///     .shipped("kernels")
@@ -40,7 +41,7 @@ use kiln_compiler::target::Target;
 ///     .target(Target::Ptx(PtxTarget::for_sm(90)));
 /// assert!(options.specialize_facts && options.compile.line_info);
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct JitOptions {
     /// Compile options.
@@ -65,6 +66,12 @@ pub struct JitOptions {
     /// code and 16 KiB. What a [`Prepared`](super::Prepared) or a launch holds stays while it is held. What was
     /// loaded on a GPU is unloaded once the work there is done, for which the launch that makes room waits.
     pub memory_bound: Option<u64>,
+    /// Whether code is that of other `Jit`s of the device which would make the same, with the same hooks, options and
+    /// folders: it is compiled and loaded once, and unloaded when the last of them lets it go. So it is by default. A
+    /// `Jit` with an observer shares nothing, nor does one with [`Isas`] of the program's own. A hook that can change code
+    /// and does not say [`Hook::may_be_kept`](kiln_compiler::hook::Hook::may_be_kept) is the same only where it is the
+    /// same value, as in clones of a [`HookSet`](kiln_compiler::hook::HookSet).
+    pub share_code: bool,
     /// What makes code for machines that Kiln does not know.
     pub isas: Isas,
     /// Where compiled kernels are kept for later processes.
@@ -78,6 +85,25 @@ pub struct JitOptions {
     pub on_fault: Option<Arc<FaultListener>>,
 }
 
+impl Default for JitOptions {
+    fn default() -> JitOptions {
+        JitOptions {
+            compile: CompileOptions::default(),
+            specialize_facts: false,
+            target: None,
+            checks: Checks::default(),
+            time_limit: None,
+            memory_bound: None,
+            share_code: true,
+            isas: Isas::default(),
+            cache: CacheFolder::default(),
+            shipped: Vec::new(),
+            observer: None,
+            on_fault: None,
+        }
+    }
+}
+
 impl fmt::Debug for JitOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JitOptions")
@@ -87,6 +113,7 @@ impl fmt::Debug for JitOptions {
             .field("checks", &self.checks)
             .field("time_limit", &self.time_limit)
             .field("memory_bound", &self.memory_bound)
+            .field("share_code", &self.share_code)
             .field("cache", &self.cache)
             .field("shipped", &self.shipped)
             .finish_non_exhaustive()
@@ -140,6 +167,12 @@ impl JitOptions {
             memory_bound: bytes.into(),
             ..self
         }
+    }
+
+    /// Sets whether code is that of other `Jit`s of the device which would make the same.
+    #[must_use]
+    pub fn share_code(self, share_code: bool) -> JitOptions {
+        JitOptions { share_code, ..self }
     }
 
     /// Sets what makes code for machines that Kiln does not know.

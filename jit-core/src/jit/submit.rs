@@ -228,7 +228,7 @@ impl Jit {
     ) -> Result<()> {
         outside_of_calls()?;
         let (device, info) = (&self.0.device, &loaded.compiled.info);
-        let (backend, code) = (device.backend(), loaded.code.as_ref());
+        let (backend, code) = (device.backend(), loaded.code());
         // Freed at the end; freeing waits for the launch that uses it.
         let held = match info.hidden.is_empty() {
             true => None,

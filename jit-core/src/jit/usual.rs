@@ -101,7 +101,7 @@ impl Jit {
     ) -> Result<u64> {
         self.0.cache.note_use(loaded);
         let (device, info) = (&self.0.device, &loaded.compiled.info);
-        let (code, limit) = (&*loaded.code, self.0.options.time_limit);
+        let (code, limit) = (loaded.code(), self.0.options.time_limit);
         let launched = match stream.work() {
             None => device.backend().launch(code, info, config, params, limit),
             Some(work) => work.launch(code, info, config, params, limit),

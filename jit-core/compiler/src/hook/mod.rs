@@ -68,6 +68,7 @@ mod problem;
 mod set;
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use error::{HookError, HookErrorKind, HookSetError};
 #[doc(hidden)]
@@ -125,6 +126,8 @@ pub type HookResult<T> = Result<T, HookFailure>;
 /// # }
 /// ```
 pub struct Hook {
+    /// A number that no other hook of the process has.
+    number: u64,
     name: String,
     version: u32,
     settings: Settings,
@@ -152,7 +155,9 @@ impl Debug for Hook {
 impl Hook {
     /// A hook that does nothing yet, by a name that is its own in a [`HookSet`] and part of the cache key.
     pub fn new(name: impl Into<String>) -> Hook {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Hook {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             name: name.into(),
             version: 1,
             settings: Settings::default(),
@@ -246,6 +251,15 @@ impl Hook {
     /// change no code.
     pub fn is_kept(&self) -> bool {
         self.may_be_kept || !self.points().any(HookPoint::changes_code)
+    }
+
+    /// What tells the hook from others whose name, version and settings are the same, where these are not said to
+    /// tell all that it does.
+    #[doc(hidden)]
+    pub fn own_number(&self) -> Option<u64> {
+        let says_nothing = self.vouches.is_none() && self.rows.is_empty();
+        let is_told = self.may_be_kept || says_nothing && self.is_kept();
+        (!is_told).then_some(self.number)
     }
 
     /// Answers for inline assembly that the hook leaves in code for GPUs, by building it or by linking what holds

@@ -177,6 +177,14 @@ impl CudaContext {
         Ok(())
     }
 
+    /// Refuses a poisoned context.
+    ///
+    /// # Errors
+    /// [`DriverError::Poisoned`]; a child of the process that opened the driver.
+    pub fn usable(&self) -> Result<(), DriverError> {
+        self.enter().map(drop)
+    }
+
     /// Refuses a poisoned context; otherwise makes it current and gives the entry points.
     #[inline]
     pub(super) fn enter(&self) -> Result<&'static Table, DriverError> {
