@@ -75,7 +75,7 @@ pub struct Arg<'a> {
     payload: Payload<'a>,
     /// Where the memory behind it lies.
     device: Option<DeviceId>,
-    /// The same, as it is compared at once.
+    /// Where the memory behind it lies, as a tag that is compared at once.
     tag: Option<DeviceTag>,
     /// The uses of the buffer behind it; none where whoever passes the argument names them apart.
     uses: Option<&'a Uses>,
