@@ -114,8 +114,19 @@ fn count_instructions() -> kiln::Result<()> {
             print(&format!("{}, {way}", list.name), &mut launch);
         }
     }
+    let mut graph = jit.graph((&mut y, 1u32), |g, (mut y, n)| {
+        (0..STEPS).try_for_each(|_| g.launch(&add, 1, 32, args!(&mut y, &n)))
+    })?;
+    let mut n = 1;
+    print(&format!("a graph, {STEPS} launches set anew"), &mut || {
+        n += 1;
+        graph.replay(args!(&mut y, n))
+    });
     Ok(())
 }
+
+/// Launches of a graph whose instructions are counted.
+const STEPS: u32 = 100;
 
 /// A `Jit` for the GPU, or else for the driver of the tests.
 fn counted_jit() -> kiln::Result<Jit> {

@@ -12,7 +12,7 @@ use kiln_ir::abi::ParamSlot;
 use super::cuda::{CudaContext, CudaGraph, LaunchNode, Node, StreamHandle};
 use super::cuda_device::function_of;
 use super::cuda_stream::BesideStream;
-use crate::error::Result;
+use crate::error::{DeviceError, Result};
 use crate::graph::{BackendGraph, Step};
 use crate::stream::BackendStream;
 
@@ -122,17 +122,22 @@ impl BackendGraph for DeviceGraph {
         Ok(self.graph.enter()?)
     }
 
-    fn set(&mut self, at: usize, step: &Step<'_>) -> Result<()> {
-        if let Step::Launch { block, .. } = step
-            && let Some(launch) = &mut self.launches[at]
-        {
-            launch.node.passed_mut().copy_from_slice(block);
-            launch.tell_in(self.channel);
-            return Ok(self.graph.set_launch(at, &launch.node)?);
+    fn block_mut(&mut self, at: usize) -> Option<&mut [u8]> {
+        let launch = self.launches.get_mut(at)?.as_mut()?;
+        Some(launch.node.passed_mut())
+    }
+
+    fn set_block(&mut self, at: usize) -> Result<()> {
+        match self.launches.get(at) {
+            Some(Some(launch)) => Ok(self.graph.set_launch(at, &launch.node)?),
+            _ => Err(DeviceError::Internal("a step of a graph is no launch")),
         }
+    }
+
+    fn set(&mut self, at: usize, step: &Step<'_>) -> Result<()> {
         match plain_node(step) {
             Some(node) => Ok(self.graph.set(at, node)?),
-            None => Ok(()),
+            None => self.set_block(at),
         }
     }
 

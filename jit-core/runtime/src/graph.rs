@@ -59,7 +59,19 @@ pub trait BackendGraph: Send + Sync {
         Ok(())
     }
 
-    /// Changes what a step has, behind [`BackendGraph::begin`]: another block, or other ranges. Launches that were made before are as they were.
+    /// What a step passes that is a launch, as the kernel's layout has it, to be written in place; `None` of any other step.
+    /// The device's own part of it stays. Launches of the graph see it once it was [set](BackendGraph::set_block).
+    fn block_mut(&mut self, at: usize) -> Option<&mut [u8]>;
+
+    /// Has launches of the graph from now on pass what [`BackendGraph::block_mut`] of the step has, behind
+    /// [`BackendGraph::begin`]. Those that were made before are as they were.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    fn set_block(&mut self, at: usize) -> Result<()>;
+
+    /// Changes the ranges of a copy or a fill, behind [`BackendGraph::begin`]. Launches that were made before are as they
+    /// were.
     ///
     /// # Errors
     /// A device that has failed.

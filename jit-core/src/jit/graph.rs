@@ -101,6 +101,7 @@ enum Recorded {
     Launch {
         loaded: Arc<LoadedKernel>,
         config: LaunchConfig,
+        /// What is passed; what a device has made of the graph has its own.
         block: Box<[u8]>,
     },
     Copy {
@@ -286,6 +287,14 @@ fn passes(arg: &Arg<'_>, bound: &Value) -> bool {
 }
 
 impl Value {
+    /// The first 8 bytes of a value of any number of them.
+    fn word(&self) -> Option<u64> {
+        match self {
+            Value::Bytes(bytes) => bytes.first_chunk().map(|word| u64::from_le_bytes(*word)),
+            Value::Slice { .. } => None,
+        }
+    }
+
     /// Passes it for a parameter, with another copy in the place of an earlier one, which replays may still read.
     fn pass(
         &self,
@@ -414,14 +423,27 @@ impl Graph {
             let Some(value) = value_of(arg) else { continue };
             // Should a copy fail, it is nothing, which the next replay is not of.
             slot.value = Value::Bytes(SmallVec::new());
+            let word = value.word();
             for User { step, param, copy } in &slot.users {
-                if let (Some(param), Recorded::Launch { block, .. }) =
-                    (param, &mut self.steps[*step])
-                {
-                    let kept = copy.map(|number| &mut self.kept[number]);
-                    value.pass(&self.jit.0.device, param, block, kept)?;
-                }
                 self.stale.push(*step);
+                let Some(param) = param else { continue };
+                // Where the device has what is passed it is written there, and nowhere else.
+                let block = match (&mut self.made, &mut self.steps[*step]) {
+                    (Some(made), _) => made.block_mut(*step),
+                    (None, Recorded::Launch { block, .. }) => Some(&mut **block),
+                    (None, _) => None,
+                };
+                const NO_BLOCK: Error = Error::Internal("a step with a parameter is no launch");
+                let block = block.ok_or(NO_BLOCK)?;
+                match (param, word) {
+                    (ParamKind::Value(slot), Some(word)) if slot.size <= 8 => {
+                        slot.write_number(block, word);
+                    }
+                    _ => {
+                        let kept = copy.map(|number| &mut self.kept[number]);
+                        value.pass(&self.jit.0.device, param, block, kept)?;
+                    }
+                }
             }
             slot.value = value;
         }
@@ -473,10 +495,15 @@ impl Graph {
         if let Some(made) = &mut self.made {
             made.begin()?;
         }
-        while let Some(at) = self.stale.last() {
-            let step = step_of(&self.steps[*at], &self.slots, &self.kept)?;
-            if let Some(made) = &mut self.made {
-                made.set(*at, &step)?;
+        while let Some(&at) = self.stale.last() {
+            match (&mut self.made, &self.steps[at]) {
+                (Some(made), Recorded::Launch { .. }) => made.set_block(at)?,
+                (made, step) => {
+                    let step = step_of(step, &self.slots, &self.kept)?;
+                    if let Some(made) = made {
+                        made.set(at, &step)?;
+                    }
+                }
             }
             self.stale.pop();
         }
