@@ -117,7 +117,7 @@ fn count_instructions() -> kiln::Result<()> {
     let mut graph = jit.graph((&mut y, 1u32), |g, (mut y, n)| {
         (0..STEPS).try_for_each(|_| g.launch(&add, 1, 32, args!(&mut y, &n)))
     })?;
-    let mut n = 1;
+    let mut n = 1u32;
     print(&format!("a graph, {STEPS} launches set anew"), &mut || {
         n += 1;
         graph.replay(args!(&mut y, n))
