@@ -10,6 +10,7 @@
 mod between;
 #[path = "gpu/lent.rs"]
 mod lent;
+mod options;
 
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ use kiln::prelude::*;
 use kiln_random::gpu::Gpu;
 use kiln_random::visit::Device as _;
 use libtest_mimic::{Arguments, Failed, Trial};
+use options::takes;
 use suite::files::File;
 use suite::{Case, Outcome};
 
@@ -43,13 +45,6 @@ fn main() -> ExitCode {
     };
     println!("running on {}", device.info().name);
     libtest_mimic::run(&arguments, tests(&device)).exit_code()
-}
-
-/// Whether an option is among the arguments, which then no longer have it.
-fn takes(args: &mut Vec<String>, option: &str) -> bool {
-    let count = args.len();
-    args.retain(|arg| arg != option);
-    args.len() < count
 }
 
 /// A test for each case and each file, and the kernel that does not end.

@@ -2,20 +2,26 @@
 //! before is lost. A program of its own, as the fault ends the context, without a harness, so that it can be carried to
 //! a machine that has a GPU and no Rust.
 //!
-//! `reset`: without a CUDA device it says so and runs nothing; with `--require` it fails instead.
+//! `reset`, and the options of Rust's harness: without a CUDA device it says so and runs nothing; with `--require` it
+//! fails instead.
+
+mod options;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use kiln::core::cache::CacheFolder;
 use kiln::prelude::*;
+use libtest_mimic::{Arguments, Failed, Trial};
+use options::takes;
 use suite::Outcome;
 
 /// How often the device is lost and begun anew.
 const ROUNDS: u32 = 3;
 
 fn main() -> ExitCode {
-    let require = std::env::args().any(|arg| arg == "--require");
+    let mut args: Vec<String> = std::env::args().collect();
+    let require = takes(&mut args, "--require");
     let device = match Device::cuda(0) {
         Ok(device) => device,
         Err(error) => {
@@ -24,16 +30,8 @@ fn main() -> ExitCode {
         }
     };
     println!("running on {}", device.info().name);
-    match reset_after_faults(device) {
-        Ok(()) => {
-            println!("all passed");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            println!("FAILED: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let test = Trial::test("reset", || reset_after_faults(device).map_err(Failed::from));
+    libtest_mimic::run(&Arguments::from_iter(args), vec![test]).exit_code()
 }
 
 #[kernel]

@@ -1,15 +1,16 @@
 //! Long runs on the first CUDA device: whether the memory of host and device, files and threads stay as they are. A
 //! program without a harness, so that it can be carried to a machine that has a GPU and no Rust.
 //!
-//! `soak [--minutes N] [--seed S]`: a million launches, 20,000 kernels that are compiled and evicted, and mixed work of 32
-//! threads for what is left of the minutes, at least a quarter of them; without `--minutes` a form of seconds. It
-//! ends with a table of what it saw. Without a CUDA device it says so and runs nothing; with `--require` it fails
-//! instead, and with `--cpu` it has this machine's CPU.
+//! `soak [--minutes N] [--seed S]`, and the options of Rust's harness: a million launches, 20,000 kernels that are
+//! compiled and evicted, and mixed work of 32 threads for what is left of the minutes, at least a quarter of them;
+//! without `--minutes` a form of seconds. It ends with a table of what it saw. Without a CUDA device it says so and
+//! runs nothing; with `--require` it fails instead, and with `--cpu` it has this machine's CPU.
 
 #[path = "../jit-core/tests/held.rs"]
 mod held;
 #[path = "../jit-core/tests/mixed.rs"]
 mod mixed;
+mod options;
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +19,9 @@ use std::time::{Duration, Instant};
 use held::Held;
 use kiln::core::runtime::cuda::CudaContext;
 use kiln::prelude::*;
+use libtest_mimic::{Arguments, Failed, Trial};
 use mixed::{Random, add, compiling, sets, step};
+use options::takes;
 use suite::Outcome;
 
 /// How often each part is looked at, by itself, as work that is under way holds memory. The first looks warm it.
@@ -62,8 +65,7 @@ impl Load {
     }
 }
 
-/// What the command line asks for.
-#[derive(Default)]
+/// What the command line asks for beside what Rust's harness takes.
 struct Asked {
     minutes: Option<u64>,
     seed: u64,
@@ -72,27 +74,31 @@ struct Asked {
 }
 
 impl Asked {
-    fn parse(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
-        let mut asked = Asked::default();
-        while let Some(word) = words.next() {
-            let mut number = || {
-                let number = words.next().and_then(|text| text.parse::<u64>().ok());
-                number.ok_or(format!("`{word}` takes a number"))
-            };
-            match word.as_str() {
-                "--minutes" => asked.minutes = Some(number()?.clamp(1, 24 * 60)),
-                "--seed" => asked.seed = number()?,
-                "--cpu" => asked.cpu = true,
-                "--require" => asked.require = true,
-                other => return Err(format!("`soak` has no option `{other}`")),
-            }
-        }
-        Ok(asked)
+    /// Takes its options out of the arguments.
+    fn take(args: &mut Vec<String>) -> Result<Asked, String> {
+        Ok(Asked {
+            minutes: takes_number(args, "--minutes")?.map(|minutes| minutes.clamp(1, 24 * 60)),
+            seed: takes_number(args, "--seed")?.unwrap_or_default(),
+            cpu: takes(args, "--cpu"),
+            require: takes(args, "--require"),
+        })
     }
 }
 
+/// The number behind an option, where it is among the arguments, which then have neither.
+fn takes_number(args: &mut Vec<String>, option: &str) -> Result<Option<u64>, String> {
+    let Some(at) = args.iter().position(|arg| arg == option) else {
+        return Ok(None);
+    };
+    let number = args.get(at + 1).and_then(|text| text.parse().ok());
+    let number = number.ok_or_else(|| format!("`{option}` takes a number"))?;
+    args.drain(at..at + 2);
+    Ok(Some(number))
+}
+
 fn main() -> ExitCode {
-    let asked = match Asked::parse(std::env::args().skip(1)) {
+    let mut args: Vec<String> = std::env::args().collect();
+    let asked = match Asked::take(&mut args) {
         Ok(asked) => asked,
         Err(message) => {
             eprintln!("{message}; soak [--minutes N] [--seed S] [--cpu] [--require]");
@@ -111,13 +117,10 @@ fn main() -> ExitCode {
     };
     println!("running on {}, seed {}", device.info().name, asked.seed);
     let load = Load::of(asked.minutes, asked.seed);
-    match soak(&device, &load, asked.cpu) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            println!("FAILED: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let test = Trial::test("soak", move || {
+        soak(&device, &load, asked.cpu).map_err(Failed::from)
+    });
+    libtest_mimic::run(&Arguments::from_iter(args), vec![test]).exit_code()
 }
 
 /// All parts, also where one fails; the table is told at the end.

@@ -50,6 +50,28 @@ const BESIDE: [&str; 5] = ["deny", "notebook", "guide", "commands", "newcomer"];
 /// variable of its own.
 const REWRITE: (&str, &str) = ("TRYBUILD", "overwrite");
 
+/// What running tests has shown.
+#[derive(Debug, Default)]
+struct Seen {
+    totals: Totals,
+    /// The lines that say of a test that it failed, and the commands that failed though none of their tests did.
+    failures: Vec<String>,
+}
+
+impl Seen {
+    fn add(&mut self, more: Seen) {
+        self.totals.add(&more.totals);
+        self.failures.extend(more.failures);
+    }
+
+    /// Names what failed once more: thousands of lines may lie between the place where it did and the end.
+    fn name_failures(&self) {
+        for failure in &self.failures {
+            println!("failed: {failure}");
+        }
+    }
+}
+
 /// How many tests passed and how many failed.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -70,25 +92,26 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
     tools::setup(Kit::Assembler)?;
     // Tests of this crate build this program anew, after which the system knows its file no more.
     let this = std::env::current_exe().map_err(Error::io("find", "this program"))?;
-    let (totals, (beside, output)) = thread::scope(|scope| {
+    let (seen, (beside, output)) = thread::scope(|scope| {
         let beside = scope.spawn(|| run_beside(&this, args));
-        let totals = run_tests(args);
+        let seen = run_tests(args);
         (
-            totals,
+            seen,
             beside
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         )
     });
     let _ = std::io::stdout().write_all(&output);
-    let (mut totals, beside) = (totals?, beside?);
-    totals.add(&beside);
-    totals.report()
+    let (mut seen, beside) = (seen?, beside?);
+    seen.add(beside);
+    seen.name_failures();
+    seen.totals.report()
 }
 
 /// Runs the tests of cargo.
-fn run_tests(args: &[String]) -> Result<Totals> {
-    let mut totals = Totals::default();
+fn run_tests(args: &[String]) -> Result<Seen> {
+    let mut seen = Seen::default();
     let python = numpy::python()?;
     let of_workspace = steps(args).into_iter().map(|step| {
         let mut command = cargo();
@@ -107,14 +130,20 @@ fn run_tests(args: &[String]) -> Result<Totals> {
             command.env(REWRITE.0, REWRITE.1);
         }
         let mut out = std::io::stdout();
-        totals.add(&watch(&mut command, names_passed(args), &mut out)?);
+        seen.add(watch(&mut command, names_passed(args), &mut out)?);
     }
-    Ok(totals)
+    Ok(seen)
 }
 
 /// Whether tests that pass are named: where someone has chosen some of them.
 fn names_passed(args: &[String]) -> bool {
     !args.is_empty()
+}
+
+/// Whether a line says that a test, or a command that is one, has failed; `FAILED (3 s)` is how commands say it.
+fn says_failed(line: &str) -> bool {
+    let ending = line.rsplit_once(" ... ").map(|(_, ending)| ending);
+    ending.is_some_and(|ending| ending == "FAILED" || ending.starts_with("FAILED ("))
 }
 
 /// Whether a line says that a test has passed, and nothing else.
@@ -124,16 +153,18 @@ fn says_passed(line: &str) -> bool {
 
 /// Runs the commands that are tests, too, with one job of cargo's, as most of the time the tests need the
 /// other processors. Gives what they print.
-fn run_beside(this: &Path, args: &[String]) -> (Result<Totals>, Vec<u8>) {
+fn run_beside(this: &Path, args: &[String]) -> (Result<Seen>, Vec<u8>) {
     let mut output = Vec::new();
     let mut run = || {
-        let mut totals = Totals::default();
+        let mut seen = Seen::default();
         for name in BESIDE.into_iter().filter(|name| is_beside(name, args)) {
             let mut command = Command::new(this);
             command.arg(name).env("CARGO_BUILD_JOBS", "1");
-            totals.add(&watch(&mut command, true, &mut output)?.or_one_passed());
+            let mut watched = watch(&mut command, true, &mut output)?;
+            watched.totals = watched.totals.or_one_passed();
+            seen.add(watched);
         }
-        Ok(totals)
+        Ok(seen)
     };
     (run(), output)
 }
@@ -172,17 +203,20 @@ fn is_beside(command: &str, args: &[String]) -> bool {
 ///
 /// A command that fails though no test did (it did not build, a program was killed) counts as one
 /// failure, so that the totals never say that all is well.
-fn watch(command: &mut Command, names_passed: bool, out: &mut dyn Write) -> Result<Totals> {
+fn watch(command: &mut Command, names_passed: bool, out: &mut dyn Write) -> Result<Seen> {
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = started.map_err(|source| cannot_start(command, source, CARGO_HELP))?;
-    let mut totals = Totals::default();
+    let mut seen = Seen::default();
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output)
             .split(b'\n')
             .map_while(|line| line.ok())
         {
             let text = String::from_utf8_lossy(&line);
-            totals.add(&Totals::of_line(&text).unwrap_or_default());
+            seen.totals.add(&Totals::of_line(&text).unwrap_or_default());
+            if says_failed(&text) {
+                seen.failures.push(text.trim_end().to_owned());
+            }
             if !names_passed && says_passed(&text) {
                 continue;
             }
@@ -193,10 +227,11 @@ fn watch(command: &mut Command, names_passed: bool, out: &mut dyn Write) -> Resu
     let status = child
         .wait()
         .map_err(|source| cannot_start(command, source, CARGO_HELP))?;
-    if !status.success() && totals.failed == 0 {
-        totals.failed = 1;
+    if !status.success() && seen.totals.failed == 0 {
+        seen.totals.failed = 1;
+        seen.failures.push(format!("{command:?}, {status}"));
     }
-    Ok(totals)
+    Ok(seen)
 }
 
 impl Totals {
@@ -323,9 +358,9 @@ mod check {
             "-c",
             "echo hello; echo '2 passed, 1 failed'; echo '3 passed, 0 failed'",
         ]);
-        let totals = watch(&mut command, true, &mut out).expect("sh starts");
+        let seen = watch(&mut command, true, &mut out).expect("sh starts");
         assert_eq!(
-            totals,
+            seen.totals,
             Totals {
                 passed: 5,
                 failed: 1
@@ -341,7 +376,7 @@ mod check {
         let said = |names_passed| {
             let mut out = Vec::new();
             let watched = watch(Command::new("printf").arg(SAID), names_passed, &mut out);
-            assert_eq!(watched.expect("printf starts").passed, 2);
+            assert_eq!(watched.expect("printf starts").totals.passed, 2);
             String::from_utf8(out).expect("it is text")
         };
         assert_eq!(said(true), SAID);
@@ -354,16 +389,34 @@ mod check {
     }
 
     #[test]
+    fn what_failed_is_named_once_more() {
+        let said = "test a ... ok\ntest b::c ... FAILED\ncommand `d` ... FAILED (3.1 s)\n\
+                    newcomer e ... ok (0.1 s)\nit says ... FAILED to say\n1 passed, 2 failed\n";
+        let watched = watch(Command::new("printf").arg(said), false, &mut Vec::new());
+        assert_eq!(
+            watched.expect("printf starts").failures,
+            ["test b::c ... FAILED", "command `d` ... FAILED (3.1 s)"]
+        );
+    }
+
+    #[test]
     fn a_failing_step_without_a_failing_test_counts() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo '2 passed, 0 failed'; exit 101"]);
-        let totals = watch(&mut command, true, &mut Vec::new()).expect("sh starts");
+        let seen = watch(&mut command, true, &mut Vec::new()).expect("sh starts");
         assert_eq!(
-            totals,
+            seen.totals,
             Totals {
                 passed: 2,
                 failed: 1
             }
+        );
+        let [failure] = &seen.failures[..] else {
+            panic!("one is named: {:?}", seen.failures);
+        };
+        assert!(
+            failure.starts_with("\"sh\"") && failure.contains("101"),
+            "{failure}"
         );
     }
 }
