@@ -15,6 +15,7 @@
 //!
 //! | what | where |
 //! |---|---|
+//! | functions that are called: their bodies in place of calls, before all else | `calls.rs`, `references.rs` |
 //! | loops with a counter: `for` and `while i < n { ..; i += step }` | `counter.rs` |
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
 //! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
@@ -34,6 +35,7 @@
 //! kernel means, runs it as it is written.
 
 mod before;
+mod calls;
 mod chosen;
 mod code;
 mod conditions;
@@ -42,6 +44,7 @@ mod gathers;
 mod lanes;
 mod proof;
 mod ranges;
+mod references;
 mod runs;
 mod sum;
 mod versions;
@@ -99,6 +102,7 @@ pub fn bounds_checks() -> Hook {
 /// Moves the checks of all functions out of their loops, and to the start of runs or of kernels, where they can be.
 fn move_checks(module: &mut Module, target: &Target) {
     let on_cpu = matches!(target, Target::Cpu(_));
+    calls::make(module);
     let meeting = versions::meeting(module);
     for id in module.functions.keys() {
         let slow = versions::make(module, (id, &meeting), on_cpu);

@@ -284,6 +284,7 @@ const BROKEN: &[Broken] = &[
             file: FileId::from_index(99),
             line: 1,
             column: 1,
+            inlined: None,
         };
     }),
     ("is a struct of another module", |m| {

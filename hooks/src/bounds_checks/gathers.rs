@@ -59,7 +59,7 @@ pub(super) fn of(
             let (length, ty) = length(before, types, check)?;
             let is_inner = !before.function.regions[body].insts.contains(&inst);
             if is_inner {
-                let number = match known_length(types, before.function.type_of(check.base)) {
+                let number = match known_length(before.function, types, check.base) {
                     Some(known) => Number::Known(known),
                     None => before.number(length),
                 };
@@ -110,7 +110,7 @@ fn length(before: &mut Before<'_>, types: &TypeTable, check: Check) -> Option<(V
             Type::U64
         }
     };
-    if let Some(known) = known_length(types, before.function.type_of(check.base)) {
+    if let Some(known) = known_length(before.function, types, check.base) {
         let ty = ty(u32::try_from(known).is_err());
         let length = InstData::Const(Constant::Int(known.into()));
         return Some((before.put(length, ty), ty));

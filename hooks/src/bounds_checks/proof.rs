@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use kiln_compiler::ir::{
-    ArrayLen, Check, Control, Function, Inst, InstData, Region, Type, TypeTable, Value,
+    ArrayLen, Check, Constant, Control, Function, Inst, InstData, Region, Type, TypeTable, Value,
 };
 
 use super::before::{Before, Number, Truth, known_integer};
 use super::conditions::{Guard, guards, guards_behind};
-use super::counter::{Counted, Counter, Counts};
+use super::counter::{Counted, Counter, Counts, defining};
 use super::lanes;
 use super::sum::{Product, Sum, sum_of};
 
@@ -26,7 +26,7 @@ pub(super) enum Limit {
 impl Limit {
     /// The length of a slice, or of the array behind an address.
     pub(super) fn of(function: &Function, types: &TypeTable, base: Value) -> Limit {
-        match known_length(types, function.type_of(base)) {
+        match known_length(function, types, base) {
             Some(length) => Limit::Known(length),
             None => Limit::Of(base),
         }
@@ -475,9 +475,18 @@ fn limit(before: &mut Before<'_>, types: &TypeTable, base: Value) -> Option<Limi
     }
 }
 
-/// The length of an array, by the type of its address.
-pub(super) fn known_length(types: &TypeTable, base: Type) -> Option<i64> {
-    let (array, ..) = types.as_pointer(base)?;
+/// The length of an array, by the type of its address, or of a slice that was made with a known one, as of an array.
+pub(super) fn known_length(function: &Function, types: &TypeTable, base: Value) -> Option<i64> {
+    let Some((array, ..)) = types.as_pointer(function.type_of(base)) else {
+        return match *defining(function, base)? {
+            InstData::SpaceCast { arg } => known_length(function, types, arg),
+            InstData::SliceNew { len, .. } => match function.constant(len)? {
+                Constant::Int(known) => i64::try_from(known).ok().filter(|&known| known >= 0),
+                _ => None,
+            },
+            _ => None,
+        };
+    };
     match types.as_array(array)? {
         (_, ArrayLen::Known(length)) => i64::try_from(length).ok(),
         (_, ArrayLen::Param(_)) => None,

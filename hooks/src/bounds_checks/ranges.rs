@@ -17,11 +17,12 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
-    ArrayLen, BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData, Module, Region,
-    Type, TypeTable, UnaryOp, Value, Var,
+    BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData, Module, Region, Type,
+    TypeTable, UnaryOp, Value, Var,
 };
 
 use super::counter::defining;
+use super::proof::known_length;
 
 /// How many instructions are gone through in a function, those of loops each time.
 const MAX_STEPS: usize = 20_000;
@@ -41,7 +42,9 @@ pub(super) fn make(module: &mut Module) {
             false => continue,
         };
         for inst in proved {
-            if let InstData::ElementPtr { checked, .. } = &mut function.insts[inst].data {
+            if let InstData::ElementPtr { checked, .. } | InstData::SliceIndex { checked, .. } =
+                &mut function.insts[inst].data
+            {
                 *checked = false;
             }
         }
@@ -60,11 +63,8 @@ fn is_in_loops(function: &Function, types: &TypeTable) -> bool {
 /// The length of the array that an instruction selects a checked element of, if it is known.
 fn checked_length(function: &Function, types: &TypeTable, inst: Inst) -> Option<(Value, i128)> {
     let check = function.insts[inst].data.check()?;
-    let (array, ..) = types.as_pointer(function.type_of(check.base))?;
-    match types.as_array(array)? {
-        (_, ArrayLen::Known(length)) => Some((check.index, length.into())),
-        (_, ArrayLen::Param(_)) => None,
-    }
+    let length = known_length(function, types, check.base)?;
+    Some((check.index, length.into()))
 }
 
 /// Whether an array of known length is checked in a region.

@@ -49,7 +49,7 @@ pub struct FaultRecord {
 /// A place in a kernel's code that can fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FaultSite {
-    /// The function it is in.
+    /// The function it was written in, also where its body was put in place of a call.
     pub function: String,
     /// The line that built it, as `file:line:column`.
     pub location: String,
@@ -80,7 +80,7 @@ pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
         let function = &module.functions[id];
         let node = &function.insts[inst];
         let site = FaultSite {
-            function: function.name.clone(),
+            function: module.function_of(node.location, &function.name).to_owned(),
             location: module.display_location(node.location),
             signed_index: false,
             space: AddressSpace::Generic,

@@ -130,8 +130,8 @@ pub use intrinsic::{
 };
 pub use module::free_name;
 pub use module::{
-    FileId, FuncId, GlobalData, GlobalId, HiddenData, HiddenParam, HiddenSource, IntrinsicId,
-    Location, Module, Phase,
+    FileId, FuncId, GlobalData, GlobalId, HiddenData, HiddenParam, HiddenSource, Inlined,
+    InlinedCall, IntrinsicId, Location, Module, Phase,
 };
 pub use operands::{OperandRole, OperandType, OperandTypes, Takes};
 pub use parse::{ParseError, parse, parse_file};

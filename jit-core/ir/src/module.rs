@@ -19,6 +19,17 @@ entity! {
     IntrinsicId = "intrinsic";
     /// A source file named by locations of a module.
     FileId = "file";
+    /// A call of a module that the body of the function called stands in place of.
+    Inlined = "inlined";
+}
+
+/// A call in place of which the body of the function called stands.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct InlinedCall {
+    /// The name of the function called.
+    pub function: Arc<str>,
+    /// Where the call was, which may itself be in the body of a function that was put in place of a call.
+    pub at: Location,
 }
 
 /// A place in a source file. Line and column start at 1; line 0 means unknown.
@@ -30,6 +41,8 @@ pub struct Location {
     pub line: u32,
     /// The column.
     pub column: u32,
+    /// The call in place of which this is, if it is of the body of another function than it stands in.
+    pub inlined: Option<Inlined>,
 }
 
 impl Location {
@@ -39,6 +52,7 @@ impl Location {
             file: FileId::from_index(0),
             line: 0,
             column: 0,
+            inlined: None,
         }
     }
 
@@ -147,6 +161,8 @@ pub struct Module {
     pub hidden: PrimaryMap<HiddenParam, HiddenData>,
     /// Functions.
     pub functions: PrimaryMap<FuncId, Function>,
+    /// Calls in place of which the bodies called stand: one that is in such a body comes after that one.
+    pub inlined: PrimaryMap<Inlined, InlinedCall>,
 }
 
 impl Module {
@@ -163,6 +179,7 @@ impl Module {
             globals: PrimaryMap::new(),
             hidden: PrimaryMap::new(),
             functions: PrimaryMap::new(),
+            inlined: PrimaryMap::new(),
         }
     }
 
@@ -182,7 +199,24 @@ impl Module {
             file: self.file(file),
             line,
             column,
+            inlined: None,
         }
+    }
+
+    /// The entity of a call in place of which the body of the function called is put, entered if it is new.
+    pub fn inlined_call(&mut self, call: InlinedCall) -> Inlined {
+        let known = self.inlined.iter().find(|(_, known)| **known == call);
+        match known {
+            Some((id, _)) => id,
+            None => self.inlined.push(call),
+        }
+    }
+
+    /// The name of the function of whose body something at this place is, which stands in a function of the name
+    /// `stands_in`: another one where it was put in place of a call.
+    pub fn function_of<'m>(&'m self, at: Location, stands_in: &'m str) -> &'m str {
+        let call = at.inlined.and_then(|id| self.inlined.get(id));
+        call.map_or(stands_in, |call| &call.function)
     }
 
     /// The entity of an intrinsic, entered if it is new. The verifier refuses another row of its name;

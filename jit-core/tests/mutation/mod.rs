@@ -199,6 +199,7 @@ fn mutate_module(random: &mut Random, module: &mut Module) {
                 file: random.entity(module.files.len()),
                 line: 1,
                 column: 1,
+                inlined: None,
             };
             module.hidden.push(HiddenData {
                 name,

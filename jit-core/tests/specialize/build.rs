@@ -242,6 +242,7 @@ pub(crate) fn at(module: &mut Module, line: u32) -> Location {
         file: module.file("k.rs"),
         line,
         column: 1,
+        inlined: None,
     }
 }
 

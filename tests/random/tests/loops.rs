@@ -13,7 +13,7 @@ use kiln_jit_core::target::{CpuTarget, Target};
 use kiln_random::run::HostRunner;
 use kiln_random::{Arg, Case, InterpreterRunner, OnHostRunner, Runner, hooked, hooked_for};
 
-use case::case;
+use case::{case, case_that_calls};
 
 /// How many kernels are compared.
 const KERNELS: u64 = 1000;
@@ -90,7 +90,33 @@ fn loops_in_which_threads_meet_do_the_same_with_fewer_checks() {
     do_the_same(3 << 40, true, on_a_gpu());
 }
 
+/// How many functions the kernels call that do.
+const FUNCTIONS: usize = 2;
+
+#[test]
+fn functions_do_the_same_with_fewer_checks() {
+    let calls = |seed| case_that_calls(seed, false, FUNCTIONS);
+    all_do_the_same(6 << 40, (&calls, None), on_a_gpu());
+    all_do_the_same(7 << 40, (&calls, None), on_a_cpu());
+}
+
+#[test]
+fn functions_of_threads_that_meet_do_the_same_with_fewer_checks() {
+    let calls = |seed| case_that_calls(seed, true, FUNCTIONS);
+    all_do_the_same(8 << 40, (&calls, None), on_a_gpu());
+    all_do_the_same(9 << 40, (&calls, None), on_a_cpu());
+}
+
 fn do_the_same(first: u64, meet: bool, target: Target) {
+    all_do_the_same(first, (&|seed| case(seed, meet), Some(4)), target);
+}
+
+/// Compares the kernels of seeds from the first on. Checks become at most so many of one.
+fn all_do_the_same(
+    first: u64,
+    (case, most): (&dyn Fn(u64) -> Case, Option<usize>),
+    target: Target,
+) {
     let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
     let (first, count) = (
         number("KILN_FUZZ_SEED", first),
@@ -98,7 +124,7 @@ fn do_the_same(first: u64, meet: bool, target: Target) {
     );
     let (mut faults, mut fewer) = (0, 0);
     for seed in first..first + count {
-        let case = case(seed, meet);
+        let case = case(seed);
         let expected = InterpreterRunner.run(&case);
         if ends_late(&expected) {
             continue;
@@ -118,7 +144,9 @@ fn do_the_same(first: u64, meet: bool, target: Target) {
         assert!(meet_alike(&without), "seed {seed}\n{}", without.module);
         faults += u64::from(expected.is_err());
         fewer += u64::from(unchecked(&without) > 0);
-        assert!(checks(&without) <= 4 * checks(&case), "seed {seed}");
+        if let Some(most) = most {
+            assert!(checks(&without) <= most * checks(&case), "seed {seed}");
+        }
     }
     println!("of {count} kernels {faults} fault, and {fewer} have accesses without checks");
     assert!(
@@ -492,12 +520,21 @@ kernel @loops(%0 a: slice<generic, u32>, %1 step: u32, %2 more: u32) {
 
 #[test]
 fn loops_do_the_same_in_compiled_code() {
+    do_the_same_in_compiled_code(2 << 40, |seed| case(seed, false));
+}
+
+#[test]
+fn functions_do_the_same_in_compiled_code() {
+    do_the_same_in_compiled_code(10 << 40, |seed| case_that_calls(seed, false, FUNCTIONS));
+}
+
+fn do_the_same_in_compiled_code(first: u64, case: impl Fn(u64) -> Case) {
     let (first, count) = (
-        number("KILN_FUZZ_SEED", 2 << 40),
+        number("KILN_FUZZ_SEED", first),
         number("KILN_FUZZ_COUNT", KERNELS / 10),
     );
     for seed in first..first + count {
-        let case = case(seed, false);
+        let case = case(seed);
         let expected = InterpreterRunner.run(&case);
         if ends_late(&expected) {
             continue;

@@ -229,6 +229,7 @@ fn declared_location(
     let file = module.file(&from.files[source.location.file]);
     crate::ir::Location {
         file,
+        inlined: None,
         ..source.location
     }
 }

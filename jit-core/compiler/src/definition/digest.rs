@@ -116,7 +116,7 @@ pub(crate) fn row_digest(row: &IntrinsicDef) -> Fingerprint {
 /// The fingerprint of a module, its functions' bodies and declarations included.
 pub(super) fn content_digest(module: &Module) -> Fingerprint {
     let mut walk = Walk {
-        digest: Digest::new("kiln module 5"),
+        digest: Digest::new("kiln module 6"),
         module,
         types: HashMap::new(),
     };
@@ -125,7 +125,7 @@ pub(super) fn content_digest(module: &Module) -> Fingerprint {
     for def in module.intrinsics.values() {
         def.hash_content(&mut Feed(&mut walk.digest));
     }
-    walk.digest.value(&module.files);
+    walk.digest.value(&(&module.files, &module.inlined));
     walk.digest.number(module.globals.len() as u64);
     for global in module.globals.values() {
         walk.digest.text(&global.name);

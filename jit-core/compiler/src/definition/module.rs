@@ -162,6 +162,7 @@ fn separate(module: &Module, id: FuncId, made: &HashMap<FuncId, Arc<Definition>>
     let mut own = Module::new(&function.name);
     own.types = module.types.clone();
     own.files = module.files.clone();
+    own.inlined = module.inlined.clone();
     own.intrinsics = module.intrinsics.clone();
     own.globals = module.globals.clone();
     own.hidden = module.hidden.clone();

@@ -21,7 +21,7 @@ use lexer::{Spanned, Token, lex};
 use super::keywords::Keyword;
 use super::{
     Entity, FileId, FuncId, GlobalData, GlobalId, HiddenData, HiddenParam, HiddenSource,
-    IntrinsicDef, Location, Module, Phase, Type,
+    InlinedCall, IntrinsicDef, Location, Module, Phase, Type,
 };
 use crate::{debug_as_text, error_text};
 
@@ -367,19 +367,10 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `!file:line:column`, or the place of token `start` when a file is read, or nothing known.
+    /// What [`Parser::written_location`] reads, or the place of token `start` when a file is read, or nothing known.
     fn location(&mut self, start: usize) -> Parsed<Location> {
-        let written = self.at;
-        if self.accept("!") {
-            let file = self.number::<u32>("the number of a file")?;
-            self.expect(":")?;
-            let line = self.number("a line")?;
-            self.expect(":")?;
-            let column = self.number("a column")?;
-            let Some(&file) = self.files.get(&file) else {
-                return Err(self.error_at(written, format!("file {file} is not declared")));
-            };
-            return Ok(Location { file, line, column });
+        if *self.peek() == Token::Mark("!") {
+            return self.written_location();
         }
         let place = &self.tokens[start.min(self.tokens.len() - 1)];
         Ok(match self.source {
@@ -387,9 +378,47 @@ impl<'t> Parser<'t> {
                 file,
                 line: place.line,
                 column: place.column,
+                inlined: None,
             },
             None => Location::unknown(),
         })
+    }
+
+    /// `!file:line:column` or `!unknown`; behind it `in "function"` and the place of the call, if that is known, where it
+    /// is of a body that was put in place of a call.
+    fn written_location(&mut self) -> Parsed<Location> {
+        // The innermost first.
+        let mut places = Vec::new();
+        loop {
+            let mut place = Location::unknown();
+            let written = self.at;
+            if self.accept("!") && !self.accept_word("unknown") {
+                let file = self.number::<u32>("the number of a file")?;
+                self.expect(":")?;
+                place.line = self.number("a line")?;
+                self.expect(":")?;
+                place.column = self.number("a column")?;
+                let Some(&known) = self.files.get(&file) else {
+                    return Err(self.error_at(written, format!("file {file} is not declared")));
+                };
+                place.file = known;
+            }
+            if !self.accept_word("in") {
+                places.push((place, None));
+                break;
+            }
+            let function = self.text("the name of the function called, in quotes")?;
+            places.push((place, Some(function)));
+        }
+        let mut at = Location::unknown();
+        for (place, function) in places.into_iter().rev() {
+            let inlined = function.map(|function| {
+                let function = function.into();
+                self.module.inlined_call(InlinedCall { function, at })
+            });
+            at = Location { inlined, ..place };
+        }
+        Ok(at)
     }
 }
 

@@ -24,7 +24,8 @@
 //!
 //! A name that is not a word is in quotes (`@"a b"`). A comment goes from `;` to the end of the
 //! line, except between `[` and `]` or `<` and `>`, where `;` separates. A location is
-//! `!file:line:column`. Floats are decimals that give the same bits back, or `bits 0x...`.
+//! `!file:line:column`, and of a body that was put in place of a call `!file:line:column in "function" !file:line:column`,
+//! with the place of the call. Floats are decimals that give the same bits back, or `bits 0x...`.
 
 mod names;
 mod operation;
@@ -446,9 +447,27 @@ impl<'m> Printer<'m> {
     }
 
     fn location(&mut self, at: Location) {
-        if self.options.locations && at.is_known() {
-            let file = self.files.enter(self.module, at.file);
-            put!(self, " !{file}:{}:{}", at.line, at.column);
+        if !self.options.locations {
+            return;
+        }
+        let mut at = at;
+        loop {
+            if at.is_known() {
+                let file = self.files.enter(self.module, at.file);
+                put!(self, " !{file}:{}:{}", at.line, at.column);
+            } else if at.inlined.is_some() {
+                put!(self, " !unknown");
+            }
+            let Some(call) = at.inlined.and_then(|id| self.module.inlined.get(id)) else {
+                return;
+            };
+            put!(self, " in {}", quote(&call.function));
+            let outer = call.at.inlined;
+            if outer >= at.inlined && outer.is_some() {
+                // The verifier tells.
+                return;
+            }
+            at = call.at;
         }
     }
 

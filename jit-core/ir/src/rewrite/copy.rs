@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    Choices, FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, HiddenParam, Inst,
-    InstData, Location, Module, Passing, RegionData, Type, Value, debug_as_text, error_text,
-    free_name,
+    Choices, FuncId, Function, FunctionKind, GlobalData, GlobalId, HiddenData, HiddenParam,
+    InlinedCall, Inst, InstData, Location, Module, Passing, RegionData, Type, Value, debug_as_text,
+    error_text, free_name,
 };
 
 /// What [`Function::copy_inst`] has made.
@@ -277,12 +277,23 @@ impl Module {
 
     /// A location of another module in this one.
     pub fn import_location(&mut self, from: &Module, at: Location) -> Location {
+        let call = at.inlined.and_then(|id| from.inlined.get(id));
+        let call = call.filter(|call| call.at.inlined < at.inlined);
+        let inlined = call.map(|InlinedCall { function, at }| {
+            let function = function.clone();
+            let at = self.import_location(from, *at);
+            self.inlined_call(InlinedCall { function, at })
+        });
         match from.files.get(at.file) {
             Some(path) if at.is_known() => Location {
                 file: self.file(path),
+                inlined,
                 ..at
             },
-            _ => Location::unknown(),
+            _ => Location {
+                inlined,
+                ..Location::unknown()
+            },
         }
     }
 

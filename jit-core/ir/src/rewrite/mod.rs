@@ -6,6 +6,7 @@
 //! | [`InstBuilder`] | one new instruction at the cursor, whose result type follows from its operands |
 //! | [`Function::uses`], [`Function::replace_uses`], [`Function::erase`] | one change of a function, at the cost of a walk each |
 //! | [`Function::copy_inst`], [`Module::clone_function`], [`Module::link`] | copies of code, and functions as a whole |
+//! | [`Module::inline_calls`], [`Module::remove_functions`] | bodies in place of calls |
 //! | [`Module::call_before_faults`] | what a thread does before a fault ends it |
 //!
 //! Nothing here checks what it is given: a function that is wrong afterwards is told by the
@@ -15,6 +16,7 @@ mod builder;
 mod copy;
 mod cursor;
 mod faults;
+mod inline;
 mod uses;
 
 pub use builder::{InstBuilder, Literal};

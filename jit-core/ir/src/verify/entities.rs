@@ -60,7 +60,11 @@ impl Entities<'_, '_> {
 
     fn location(&self, at: Location) -> Result<(), String> {
         let known = !at.is_known() || self.checker.module.files.get(at.file).is_some();
-        exists(known, at.file)
+        exists(known, at.file)?;
+        match at.inlined {
+            Some(call) => exists(self.checker.module.inlined.get(call).is_some(), call),
+            None => Ok(()),
+        }
     }
 
     fn value(&self, value: Value) -> Result<(), String> {

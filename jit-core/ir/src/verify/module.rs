@@ -15,6 +15,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
     kernels(checker);
     globals(checker);
     hidden(checker);
+    inlined(checker);
     recursion(checker);
 }
 
@@ -151,6 +152,25 @@ fn globals(checker: &mut Checker<'_>) {
             Some(Some(_)) => continue,
         };
         checker.report_module(message);
+    }
+}
+
+/// Bodies that were put in place of calls are in such bodies that come before them.
+fn inlined(checker: &mut Checker<'_>) {
+    let module = checker.module;
+    for (id, call) in module.inlined.iter() {
+        let name = &call.function;
+        if call.at.is_known() && module.files.get(call.at.file).is_none() {
+            let file = call.at.file;
+            checker.report_module(format!(
+                "{file} of an inlined call of `{name}` does not exist"
+            ));
+        }
+        if call.at.inlined.is_some_and(|outer| outer >= id) {
+            checker.report_module(format!(
+                "an inlined call of `{name}` is in the body of one that does not come before it"
+            ));
+        }
     }
 }
 

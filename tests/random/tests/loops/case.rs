@@ -29,9 +29,37 @@ struct Writer {
     meet: bool,
     /// Whether all threads come here.
     together: bool,
+    /// How many functions there are to call.
+    callable: usize,
+    /// Whether it is one of them, which gives a number.
+    is_function: bool,
 }
 
 impl Writer {
+    fn new(random: Random, meet: bool, callable: usize) -> Writer {
+        Writer {
+            random,
+            text: String::new(),
+            next: 7,
+            known: vec![3, 4, 5],
+            meet,
+            together: true,
+            recent: None,
+            counting: Vec::new(),
+            vars: 1,
+            depth: 0,
+            loops: 0,
+            callable,
+            is_function: false,
+        }
+    }
+
+    /// The declarations of variables.
+    fn vars(&self) -> String {
+        let vars = (0..self.vars).map(|n| format!("  var var{n} v: u32\n"));
+        vars.collect()
+    }
+
     fn line(&mut self, what: &str) {
         let indent = 2 * (self.depth + 1);
         let _ = writeln!(self.text, "{:indent$}{what}", "");
@@ -282,6 +310,12 @@ impl Writer {
     }
 
     fn statement(&mut self) {
+        if self.callable > 0 && self.random.chance(25) {
+            return self.call();
+        }
+        if self.is_function && self.random.chance(8) {
+            return self.leave();
+        }
         if self.together && self.random.chance(3) {
             self.skip();
         }
@@ -335,6 +369,70 @@ impl Writer {
             8..11 => self.counted(),
             _ => self.while_below(),
         }
+    }
+
+    /// Calls a function with the slices or parts of them, and takes what it gives for a number.
+    fn call(&mut self) {
+        let slices = ["%0", "%1", "%2"].map(|slice| match self.random.chance(15) {
+            true => self.part_of(slice),
+            false => slice.to_owned(),
+        });
+        let numbers = [(); 3].map(|()| self.number(1));
+        let function = self.random.below(self.callable);
+        let [a, b, c] = slices;
+        let [n, m, k] = numbers;
+        let call = format!("call @f{function}({a}, {b}, {c}, %{n}, %{m}, %{k}, %6)");
+        let given = self.value("u32", &call);
+        let sum = self.value("u32", "get var0");
+        let sum = self.value("u32", &format!("add %{sum}, %{given}"));
+        self.line(&format!("set var0, %{sum}"));
+        if self.random.chance(30) {
+            self.known.push(given);
+        }
+    }
+
+    /// A part of a slice, whose first and last element are there.
+    fn part_of(&mut self, slice: &str) -> String {
+        let start = self.small_number();
+        let length = match self.random.chance(60) {
+            true => self.constant(),
+            false => self.number(1),
+        };
+        let most = self.random.within(1, 6);
+        let most = self.value("u32", &format!("const {most}"));
+        let length = match self.random.chance(50) {
+            true => most,
+            false => self.value("u32", &format!("min %{length}, %{most}")),
+        };
+        let one = self.value("u32", "const 1");
+        let end = self.value("u32", &format!("add %{start}, %{length}"));
+        let last = self.value("u32", &format!("sub %{end}, %{one}"));
+        let element = if slice == "%1" { "mut u32" } else { "u32" };
+        let address = format!("ptr<generic, {element}>");
+        self.value(&address, &format!("slice_index {slice}, %{last}"));
+        let first = self.value(&address, &format!("slice_index {slice}, %{start}"));
+        let part = format!("slice_new %{first}, %{length}");
+        let part = self.value(&format!("slice<generic, {element}>"), &part);
+        format!("%{part}")
+    }
+
+    /// Returns from the function, perhaps.
+    fn leave(&mut self) {
+        let (a, b) = (self.number(1), self.number(1));
+        let op = self.random.of(&["lt", "ge", "eq"]);
+        let cond = self.value("bool", &format!("{op} %{a}, %{b}"));
+        self.line(&format!("if %{cond} {{"));
+        let both = self.random.chance(25);
+        let returns = |w: &mut Writer| {
+            let given = w.number(1);
+            w.line(&format!("return %{given}"));
+        };
+        self.block(returns);
+        if both {
+            self.line("} else {");
+            self.block(|w| w.statement());
+        }
+        self.line("}");
     }
 
     /// A slice of these, or the tile of threads.
@@ -497,22 +595,38 @@ impl Writer {
     }
 }
 
+/// The parameters of a kernel, and of each function that it calls.
+const PARAMS: &str = "%0 a: slice<generic, u32>, %1 b: slice<generic, mut u32>, %2 c: slice<generic, u32>, \
+                      %3 n: u32, %4 m: u32, %5 k: u32, %6 w: u64";
+
 /// A kernel with slices of a few elements: indices and numbers that are read, what is written. It is of one thread, or
 /// of blocks whose threads `meet`.
 pub fn case(seed: u64, meet: bool) -> Case {
-    let mut writer = Writer {
-        random: Random::new(seed),
-        text: String::new(),
-        next: 7,
-        known: vec![3, 4, 5],
-        meet,
-        together: true,
-        recent: None,
-        counting: Vec::new(),
-        vars: 1,
-        depth: 0,
-        loops: 0,
-    };
+    case_that_calls(seed, meet, 0)
+}
+
+/// The same with so many functions, which have the slices or parts of them and call each other.
+pub fn case_that_calls(seed: u64, meet: bool, functions: usize) -> Case {
+    let mut random = Random::new(seed);
+    let mut functions_text = String::new();
+    for number in 0..functions {
+        let mut writer = Writer {
+            is_function: true,
+            ..Writer::new(random, false, number)
+        };
+        for _ in 0..writer.random.within(1, 2) {
+            writer.statement();
+        }
+        let given = writer.value("u32", "get var0");
+        writer.line(&format!("return %{given}"));
+        let (vars, text) = (writer.vars(), writer.text);
+        let _ = write!(
+            functions_text,
+            "\ndevice @f{number}({PARAMS}) -> u32 {{\n{vars}{text}}}\n"
+        );
+        random = writer.random;
+    }
+    let mut writer = Writer::new(random, meet, functions);
     if meet {
         writer.value("ptr<shared, mut [u32; 24]>", "shared_addr shared0");
         for row in ["thread_idx.x", "thread_idx.y", "block_idx.x"] {
@@ -534,14 +648,12 @@ pub fn case(seed: u64, meet: bool) -> Case {
     let at = writer.value("ptr<generic, mut u32>", &format!("slice_index %1, %{last}"));
     let sum = writer.value("u32", "get var0");
     writer.line(&format!("store %{at}, %{sum}"));
-    let vars = (0..writer.vars).map(|n| format!("  var var{n} v: u32\n"));
-    let mut vars: String = vars.collect();
+    let mut vars = writer.vars();
     if meet {
         vars += "  shared shared0 tile: [u32; 24] align 4\n";
     }
     let text = format!(
-        "module loops legal\n\nkernel @loops(%0 a: slice<generic, u32>, %1 b: slice<generic, mut u32>, \
-         %2 c: slice<generic, u32>, %3 n: u32, %4 m: u32, %5 k: u32, %6 w: u64) {{\n{vars}{}}}\n",
+        "module loops legal\n\nkernel @loops({PARAMS}) {{\n{vars}{}}}\n{functions_text}",
         writer.text
     );
     let rows = &kiln_device_stdlib::find;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::debug_info::{
-    AsDIScope as _, DIFile, DIFlags, DIFlagsConstants as _, DIScope, DISubprogram,
+    AsDIScope as _, DIFile, DIFlags, DIFlagsConstants as _, DILocation, DIScope, DISubprogram,
     DWARFEmissionKind, DWARFSourceLanguage, DebugInfoBuilder, debug_metadata_version,
 };
 use inkwell::module::{FlagBehavior, Module as LlvmModule};
@@ -23,9 +23,12 @@ use super::names;
 pub(super) struct LineInfo<'ctx> {
     builder: DebugInfoBuilder<'ctx>,
     files: Vec<DIFile<'ctx>>,
+    /// The module's, and behind them those that are there only in place of calls.
     functions: Vec<(DISubprogram<'ctx>, FileId)>,
+    /// Calls in place of which bodies stand: the number of the function called, and where.
+    inlined: Vec<(usize, Location)>,
     /// Scopes for instructions of another file than their function's.
-    scopes: RefCell<HashMap<(FuncId, FileId), DIScope<'ctx>>>,
+    scopes: RefCell<HashMap<(usize, FileId), DIScope<'ctx>>>,
 }
 
 impl<'ctx> LineInfo<'ctx> {
@@ -59,29 +62,41 @@ impl<'ctx> LineInfo<'ctx> {
             })
             .collect();
         let ty = builder.create_subroutine_type(unit.get_file(), None, &[], DIFlags::PUBLIC);
-        let mut functions = Vec::new();
-        for function in module.functions.values() {
-            let file = file_of(&files, function.location.file);
-            let line = function.location.line;
+        let declare = |name: &str, at: Location| {
+            let file = file_of(&files, at.file);
             let subprogram = builder.create_function(
                 unit.as_debug_info_scope(),
-                &names::sanitize(&function.name),
+                &names::sanitize(name),
                 None,
                 files[file.index()],
-                line,
+                at.line,
                 ty,
                 true,
                 true,
-                line,
+                at.line,
                 DIFlags::PUBLIC,
                 true,
             );
-            functions.push((subprogram, file));
+            (subprogram, file)
+        };
+        let (mut functions, mut numbers) = (Vec::new(), HashMap::new());
+        for function in module.functions.values() {
+            numbers.insert(&*function.name, functions.len());
+            functions.push(declare(&function.name, function.location));
+        }
+        let mut inlined = Vec::new();
+        for call in module.inlined.values() {
+            let number = numbers.entry(&*call.function).or_insert_with(|| {
+                functions.push(declare(&call.function, Location::unknown()));
+                functions.len() - 1
+            });
+            inlined.push((*number, call.at));
         }
         LineInfo {
             builder,
             files,
             functions,
+            inlined,
             scopes: RefCell::default(),
         }
     }
@@ -101,9 +116,27 @@ impl<'ctx> LineInfo<'ctx> {
         id: FuncId,
         location: Location,
     ) {
-        let Some(&(subprogram, own_file)) = self.functions.get(id.index()) else {
-            return;
+        if let Some(at) = self.place(context, id.index(), location) {
+            builder.set_current_debug_location(at);
+        }
+    }
+
+    /// A location in a function, by its number.
+    fn place(
+        &self,
+        context: &'ctx Context,
+        function: usize,
+        location: Location,
+    ) -> Option<DILocation<'ctx>> {
+        let call = location.inlined.map(|call| self.inlined.get(call.index()));
+        let (own, call) = match call {
+            None => (function, None),
+            Some(call) => {
+                let &(own, at) = call?;
+                (own, Some(self.place(context, function, at)?))
+            }
         };
+        let &(subprogram, own_file) = self.functions.get(own)?;
         let file = file_of(&self.files, location.file);
         let scope = if file == own_file || !location.is_known() {
             subprogram.as_debug_info_scope()
@@ -111,7 +144,7 @@ impl<'ctx> LineInfo<'ctx> {
             *self
                 .scopes
                 .borrow_mut()
-                .entry((id, file))
+                .entry((own, file))
                 .or_insert_with(|| {
                     self.builder
                         .create_lexical_block(
@@ -123,14 +156,11 @@ impl<'ctx> LineInfo<'ctx> {
                         .as_debug_info_scope()
                 })
         };
-        let at = self.builder.create_debug_location(
-            context,
-            location.line,
-            location.column,
-            scope,
-            None,
-        );
-        builder.set_current_debug_location(at);
+        let (line, column) = (location.line, location.column);
+        Some(
+            self.builder
+                .create_debug_location(context, line, column, scope, call),
+        )
     }
 
     /// To be called when everything is built.
