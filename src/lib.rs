@@ -199,6 +199,7 @@ pub mod prelude {
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::integer::Integer;
+    pub use kiln_device_stdlib::integer::words::*;
     pub use kiln_device_stdlib::math::Math;
     pub use kiln_device_stdlib::number::{Number, Signed};
     pub use kiln_device_stdlib::plain::assumption::*;

@@ -100,8 +100,100 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Whether a result fits, also of a type parameter:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn carried<T: Int>(x: T, y: T) -> (T, bool) {
+//!     let (sum, first) = x.overflowing_add(y);
+//!     let (rest, second) = sum.overflowing_sub(T::ONE);
+//!     (rest.overflowing_neg().0, first | second)
+//! }
+//!
+//! #[kernel]
+//! fn fits(x: u8, y: u8, out: &mut [u8], beyond: &mut [u32]) {
+//!     let (sum, carries) = carried(x, y);
+//!     let (product, large) = x.overflowing_mul(y);
+//!     let (power, larger) = x.overflowing_pow(2);
+//!     let ((left, far), (right, _)) = (x.overflowing_shl(9), x.overflowing_shr(1));
+//!     let (moved, below) = x.overflowing_add_signed(-128);
+//!     out[0] = sum ^ product ^ power;
+//!     out[1] = left + right + moved;
+//!     for bit in [carries, large, larger, far, below] {
+//!         beyond[0] = 2 * beyond[0] + bit as u32;
+//!     }
+//!     let (size, least) = x.cast_signed().overflowing_abs();
+//!     out[2] = if least { 0 } else { size.cast_unsigned() };
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut out, mut beyond) = (jit.zeros(3)?, jit.zeros(1)?);
+//! fits.launch(&jit, (1, 1), 100, 200, &mut out, &mut beyond)?;
+//! let (sum, carries) = carried(100u8, 200);
+//! assert!(carries);
+//! assert_eq!(out.to_vec()?[..2], [sum ^ 32 ^ 16, 200 + 50 - 28]);
+//! assert_eq!((out.to_vec()?[2], beyond.to_vec()?[0]), (100, 0b11111));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Limits in place of what is beyond them, roots, logarithms, multiples:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn limited(x: i32, out: &mut [i32]) {
+//!     out[0] = x.saturating_mul(-2);
+//!     out[1] = x.saturating_pow(3);
+//!     out[2] = x.saturating_neg();
+//!     out[3] = x.saturating_abs();
+//!     out[4] = x.saturating_div(-1);
+//!     out[5] = x.saturating_sub_unsigned(5);
+//!     out[6] = x.saturating_add_unsigned(u32::MAX);
+//!     out[7] = x.wrapping_sub_unsigned(1).wrapping_add_unsigned(2);
+//!     out[8] = x.wrapping_div_euclid(-1) ^ x.wrapping_rem_euclid(-1);
+//!     out[9] = x.is_negative() as i32 + 2 * x.is_positive() as i32;
+//! }
+//!
+//! #[kernel]
+//! fn whole(x: u32, out: &mut [u32]) {
+//!     out[0] = x.isqrt();
+//!     out[1] = x.ilog2();
+//!     out[2] = x.ilog10();
+//!     out[3] = x.ilog(7);
+//!     out[4] = x.next_power_of_two();
+//!     out[5] = x.next_multiple_of(64);
+//!     out[6] = x.is_multiple_of(8) as u32;
+//!     out[7] = x.unbounded_shl(32) + x.unbounded_shr(1);
+//!     out[8] = x.wrapping_add_signed(-1);
+//!     out[9] = x.saturating_add_signed(-2000);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut out = jit.zeros(10)?;
+//! limited.launch(&jit, (1, 1), i32::MIN, &mut out)?;
+//! let (min, max) = (i32::MIN, i32::MAX);
+//! assert_eq!(out.to_vec()?, [max, min, max, max, max, min, max, min + 1, min, 1]);
+//! let mut out = jit.zeros(10)?;
+//! whole.launch(&jit, (1, 1), 1000, &mut out)?;
+//! assert_eq!(out.to_vec()?, [31, 9, 3, 3, 1024, 1024, 1, 500, 999, 0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Instructions of GPUs that Rust has no methods for are functions, in [`words`].
 
 mod bits;
+pub(crate) mod division;
+mod overflow;
+mod root;
+pub mod words;
 
 use std::ops::{
     BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Not, Shl, ShlAssign, Shr,
@@ -157,6 +249,13 @@ methods! {
         fn pow(self, exponent: u32) -> Self = builds!(|x, n| power(x, n));
         /// The power, by repeated squaring, modulo 2 to the width.
         fn wrapping_pow(self, exponent: u32) -> Self = builds!(|x, n| power(x, n));
+        /// The sum, modulo 2 to the width, and whether it is another than the exact one; in the builder the fields `0`
+        /// and `1` of a struct, as those of the following.
+        fn overflowing_add(self, other: Self) -> (Self, bool) = builds!(|x, y| overflow::add(x, y).tuple());
+        /// The difference, modulo 2 to the width, and whether it is another than the exact one.
+        fn overflowing_sub(self, other: Self) -> (Self, bool) = builds!(|x, y| overflow::sub(x, y).tuple());
+        /// The negative, modulo 2 to the width, and whether it is another than the exact one.
+        fn overflowing_neg(self) -> (Self, bool) = builds!(|x| overflow::neg(x).tuple());
     }
     known {
         /// How many bits are ones, `u32` as all counts.
@@ -192,15 +291,115 @@ methods! {
         fn wrapping_abs(self) -> Self = builds!(|x| x.lt(x.builder().zero(x.ty())).select(-x, x));
         /// The absolute value, which is unsigned. Of signed integers.
         fn unsigned_abs(self) -> Unsigned = builds!(|x| x.wrapping_abs().cast(unsigned(x.ty())));
-        /// The remainder that is never negative.
-        fn rem_euclid(self, by: Self) -> Self = builds!(|x, by| rem_euclid(x, by));
-        /// The quotient that leaves a remainder which is never negative.
-        fn div_euclid(self, by: Self) -> Self = builds!(|x, by| div_euclid(x, by));
         /// The quotient, rounded up; of unsigned integers.
         fn div_ceil(self, by: Self) -> Self = builds!(|x, by| {
             let (zero, one) = (x.builder().zero(x.ty()), x.builder().lit(x.ty(), 1));
             let quotient = x / by;
             (x % by).ne(zero).select(quotient + one, quotient)
+        });
+        /// Whether a multiple of `by` is the number; of unsigned integers. Only 0 is one of 0.
+        fn is_multiple_of(self, by: Self) -> bool = builds!(|x, by| {
+            let zero = x.builder().zero(x.ty());
+            by.eq(zero).select(x, x % by).eq(zero)
+        });
+        /// The least multiple of `by` that is not below the number, modulo 2 to the width; by 0, for which Rust panics,
+        /// the number. Of unsigned integers.
+        fn next_multiple_of(self, by: Self) -> Self = builds!(|x, by| root::next_multiple_of(x, by));
+        /// The least power of 2 that is not below the number, modulo 2 to the width; of unsigned integers.
+        fn next_power_of_two(self) -> Self = builds!(|x| root::next_power_of_two(x));
+        /// The square root, rounded down; of a negative number, for which Rust panics, that of its bits as an unsigned
+        /// one.
+        fn isqrt(self) -> Self = builds!(|x| root::isqrt(x));
+        /// The logarithm to base 2, rounded down; of 0, for which Rust panics, `u32::MAX`, of a negative number that of
+        /// its bits as an unsigned one.
+        fn ilog2(self) -> u32 = builds!(|x| root::ilog2(x));
+        /// The logarithm to base 10, rounded down; of 0, for which Rust panics, 0, of a negative number that of its bits
+        /// as an unsigned one.
+        fn ilog10(self) -> u32 = builds!(|x| root::ilog10(x));
+        /// The logarithm to a base, rounded down; where Rust panics, of a number that is not positive it is 0, and a
+        /// base below 2 is a 2.
+        fn ilog(self, base: Self) -> u32 = builds!(|x, base| root::ilog(x, base));
+        /// Whether the number is below 0; of signed integers.
+        fn is_negative(self) -> bool = builds!(|x| x.lt(x.builder().zero(x.ty())));
+        /// Whether the number is above 0; of signed integers.
+        fn is_positive(self) -> bool = builds!(|x| x.gt(x.builder().zero(x.ty())));
+        /// The bits as a signed integer, as `as` converts it; of unsigned integers.
+        fn cast_signed(self) -> Signed = builds!(|x| x.cast(overflow::signed(x.ty())));
+        /// The bits as an unsigned integer, as `as` converts it; of signed integers.
+        fn cast_unsigned(self) -> Unsigned = builds!(|x| x.cast(unsigned(x.ty())));
+        /// The number shifted to the left, by any amount.
+        fn unbounded_shl(self, amount: u32) -> Self = builds!(|x, n| {
+            overflow::shifted(x, n, true).or(overflow::shifted_out(x, true))
+        });
+        /// The number shifted to the right, by any amount; of a negative number -1 is left.
+        fn unbounded_shr(self, amount: u32) -> Self = builds!(|x, n| {
+            overflow::shifted(x, n, false).or(overflow::shifted_out(x, false))
+        });
+        /// The quotient that leaves a remainder which is never negative, modulo 2 to the width.
+        fn wrapping_div_euclid(self, by: Self) -> Self = builds!(|x, by| division::div_euclid(x, by));
+        /// The remainder that is never negative, also of the least integer by -1.
+        fn wrapping_rem_euclid(self, by: Self) -> Self = builds!(|x, by| division::rem_euclid(x, by));
+        /// The sum with a signed integer, modulo 2 to the width; of unsigned integers.
+        fn wrapping_add_signed(self, other: Signed) -> Self = builds!(|x, y| overflow::add_signed(x, y).value);
+        /// The sum with an unsigned integer, modulo 2 to the width; of signed integers.
+        fn wrapping_add_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+            overflow::move_unsigned(x, y, true).value
+        });
+        /// The difference from an unsigned integer, modulo 2 to the width; of signed integers.
+        fn wrapping_sub_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+            overflow::move_unsigned(x, y, false).value
+        });
+        /// The product, modulo 2 to the width, and whether it is another than the exact one.
+        fn overflowing_mul(self, other: Self) -> (Self, bool) = builds!(|x, y| overflow::mul(x, y).tuple());
+        /// The power, modulo 2 to the width, and whether it is another than the exact one.
+        fn overflowing_pow(self, exponent: u32) -> (Self, bool) = builds!(|x, n| overflow::pow(x, n).tuple());
+        /// The number shifted to the left, by the amount modulo the width, and whether the amount is beyond it.
+        fn overflowing_shl(self, amount: u32) -> (Self, bool) = builds!(|x, n| {
+            overflow::shifted(x, n, true).tuple()
+        });
+        /// The number shifted to the right, by the amount modulo the width, and whether the amount is beyond it.
+        fn overflowing_shr(self, amount: u32) -> (Self, bool) = builds!(|x, n| {
+            overflow::shifted(x, n, false).tuple()
+        });
+        /// The absolute value, and whether it is that of the least integer, which is its own; of signed integers.
+        fn overflowing_abs(self) -> (Self, bool) = builds!(|x| {
+            let overflows = x.eq(limits(x).0);
+            crate::math::rows::pair(x.wrapping_abs(), overflows)
+        });
+        /// The sum with a signed integer, modulo 2 to the width, and whether it is another than the exact one; of
+        /// unsigned integers.
+        fn overflowing_add_signed(self, other: Signed) -> (Self, bool) = builds!(|x, y| {
+            overflow::add_signed(x, y).tuple()
+        });
+        /// The product, or the limit that it is beyond.
+        fn saturating_mul(self, other: Self) -> Self = builds!(|x, y| {
+            overflow::mul(x, y).or(overflow::limit_of_product(x, y))
+        });
+        /// The quotient, towards zero, or the largest integer for the least by -1.
+        fn saturating_div(self, by: Self) -> Self = builds!(|x, by| match is_signed(x.ty()) {
+            true => by.eq(!x.builder().zero(x.ty())).select(overflow::or_largest(x, -x), x / by),
+            false => x / by,
+        });
+        /// The power, or the limit that it is beyond.
+        fn saturating_pow(self, exponent: u32) -> Self = builds!(|x, n| overflow::saturating_pow(x, n));
+        /// The negative, or the largest integer for the least; of signed integers.
+        fn saturating_neg(self) -> Self = builds!(|x| overflow::or_largest(x, -x));
+        /// The absolute value, or the largest integer for that of the least; of signed integers.
+        fn saturating_abs(self) -> Self = builds!(|x| overflow::or_largest(x, x.wrapping_abs()));
+        /// The sum with a signed integer, or the limit that it is beyond; of unsigned integers.
+        fn saturating_add_signed(self, other: Signed) -> Self = builds!(|x, y| {
+            let sum = overflow::add_signed(x, y);
+            let (low, high) = limits(x);
+            // Against the sign of what is added it wraps.
+            sum.or(sum.value.lt(x).select(high, low))
+        });
+        /// The sum with an unsigned integer, or the largest one; of signed integers.
+        fn saturating_add_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+            overflow::move_unsigned(x, y, true).or(limits(x).1)
+        });
+        /// The difference from an unsigned integer, or the least one; of signed integers.
+        fn saturating_sub_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+            overflow::move_unsigned(x, y, false).or(limits(x).0)
         });
         /// The sum, or the limit that it is beyond.
         fn saturating_add(self, other: Self) -> Self = builds!(|x, y| saturating_add(x, y));
@@ -247,28 +446,6 @@ fn rotated<'k>(x: Val<'k>, amount: impl IntoVal<'k>, left: bool) -> Val<'k> {
     let (up, down) = if left { (there, back) } else { (back, there) };
     let bits = x.cast(ty);
     ((bits << up.cast(ty)) | (bits >> down.cast(ty))).cast(x.ty())
-}
-
-#[track_caller]
-fn rem_euclid<'k>(x: Val<'k>, by: Val<'k>) -> Val<'k> {
-    let rest = x % by;
-    if !is_signed(x.ty()) {
-        return rest;
-    }
-    let zero = x.builder().zero(x.ty());
-    let size = by.lt(zero).select(-by, by);
-    rest.lt(zero).select(rest + size, rest)
-}
-
-#[track_caller]
-fn div_euclid<'k>(x: Val<'k>, by: Val<'k>) -> Val<'k> {
-    let quotient = x / by;
-    if !is_signed(x.ty()) {
-        return quotient;
-    }
-    let (zero, one) = (x.builder().zero(x.ty()), x.builder().lit(x.ty(), 1));
-    let rounded = zero.lt(by).select(quotient - one, quotient + one);
-    (x % by).lt(zero).select(rounded, quotient)
 }
 
 #[track_caller]

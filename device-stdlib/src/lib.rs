@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`index`] | thread, block and grid indices |
 //! | [`math`] | square root, fused multiply-add, rounding, exponentials, logarithms, sine, powers |
-//! | [`integer`] | methods of integers: counts of bits, rotations, saturation |
+//! | [`integer`] | methods of integers: counts of bits, rotations, saturation, roots |
+//! | [`integer::words`] | instructions of GPUs on integers that Rust has no methods for |
 //! | [`number`] | methods of all numbers, and of those with a sign |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
@@ -67,6 +68,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
         .chain([math::large_angle()])
         .chain(number::rows())
         .chain(integer::rows())
+        .chain(integer::words::rows())
 }
 
 /// The row with this name.

@@ -3,7 +3,7 @@
 //! rounded.
 //!
 //! Square root, fused multiply-add and the roundings are instructions everywhere and give the
-//! result of IEEE 754. The others are functions written in Kiln's IR; their largest errors, in
+//! result of IEEE 754; what takes a float apart is exact, too. The others are functions written in Kiln's IR; their largest errors, in
 //! units in the last place, against the exact result (`f32` of one argument: all numbers tried, but for `tan`):
 //!
 //! | function | `f32` | `f64` |
@@ -54,11 +54,13 @@
 //! |---|---|
 //! | `math/rows` | the rows |
 //! | `math/format` | float formats; operations that round once |
+//! | `math/parts` | nearest integers, exponents, classes, neighbours |
 //! | `math/exponential` | exponentials, logarithms, tanh |
 //! | `math/trigonometric` | sine, cosine, tangent |
 //! | `math/inverse` | arc tangent, arc sine, arc cosine |
 //! | `math/power` | powers |
 //! | `math/approximation` | instructions of NVIDIA's GPUs |
+//! | `math/host` | on the host what Rust's floats lack |
 //!
 //! What is exact is so on every device:
 //!
@@ -93,6 +95,40 @@
 //! let (x, mut out) = (jit.upload(&[1.0, f32::NAN])?, jit.zeros(2)?);
 //! bits.launch(&jit, (1, 32), &x, &mut out)?;
 //! assert_eq!(out.to_vec()?, [0x3f80_0000, 0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! So is what a float is made of:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn parts(x: f32, y: &mut [f32], n: &mut [i32], class: &mut [u32]) {
+//!     y[0] = x.round();
+//!     y[1] = x.fract();
+//!     y[2] = x.rsqrt();
+//!     y[3] = x.to_radians().to_degrees().round();
+//!     y[4] = x.ldexp(-3);
+//!     (y[5], n[0]) = x.frexp();
+//!     n[1] = x.ilogb();
+//!     y[6] = x.next_up().next_down();
+//!     y[7] = f32::from_bits(x.to_bits() ^ 0x8000_0000);
+//!     for is in [
+//!         x.is_finite(), x.is_infinite(), x.is_normal(), x.is_subnormal(),
+//!         x.is_sign_positive(), x.is_sign_negative(),
+//!     ] {
+//!         class[0] = 2 * class[0] + is as u32;
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut y, mut n, mut class) = (jit.zeros(8)?, jit.zeros(2)?, jit.zeros(1)?);
+//! parts.launch(&jit, (1, 1), 6.25, &mut y, &mut n, &mut class)?;
+//! assert_eq!(y.to_vec()?, [6.0, 0.25, 0.4, 6.0, 0.78125, 0.78125, 6.25, -6.25]);
+//! assert_eq!((n.to_vec()?, class.to_vec()?), (vec![3, 2], vec![0b101010]));
 //! # Ok(())
 //! # }
 //! ```
@@ -155,19 +191,24 @@
 mod approximation;
 mod exponential;
 mod format;
+mod host;
 mod inverse;
+mod parts;
 pub(crate) mod power;
 pub(crate) mod rows;
 mod trigonometric;
 
 use std::ops::Neg;
 
-use kiln_jit_core::ir::{IntrinsicDef, Type};
+use kiln_jit_core::build::Val;
+use kiln_jit_core::ir::{IntrinsicDef, Type, TypePattern};
 
+use crate::number::Signed as _;
 use crate::number::SignedOps;
 use crate::plain::number::NumOps as _;
 use crate::table::{builds, methods};
-use rows::{function, function_of_two, instruction};
+use parts::Bits;
+use rows::{EXPONENT, WITH_EXPONENT, exponents, function, function_of_two, instruction};
 
 methods! {
     /// What can be done with a [`Float`](crate::plain::number::Float) besides.
@@ -186,6 +227,10 @@ methods! {
         fn trunc(self) -> Self = instruction!("math.trunc", "llvm.trunc");
         /// The nearest integer, ties to even.
         fn round_ties_even(self) -> Self = instruction!("math.rint", "llvm.rint");
+        /// The nearest integer, ties away from zero.
+        fn round(self) -> Self = function!("math.round", parts::round);
+        /// What is left of the number without [`trunc`](Self::trunc); NaN for infinities.
+        fn fract(self) -> Self = function!("math.fract", parts::fract);
         /// `self * factor + addend` with one rounding.
         fn mul_add(self, factor: Self, addend: Self) -> Self = instruction!("math.fma", "llvm.fma");
         /// The number with the sign of another, that of a zero, too, and of a NaN, but for one that an
@@ -234,11 +279,55 @@ methods! {
         fn recip(self) -> Self
             host(|x| Self::ONE / x)
             = builds!(|x| x.builder().lit(x.ty(), 1.0) / x);
+        /// `1 / self.sqrt()`, two operations that round (CUDA `rsqrt`), off by 1.5 units in the last place at most;
+        /// one instruction where [`approximate`](crate::plain::precision::approximate()) permits it.
+        fn rsqrt(self) -> Self
+            host(|x| Self::ONE / x.sqrt())
+            = builds!(|x| x.builder().lit(x.ty(), 1.0) / x.sqrt());
+        /// An angle in radians as one in degrees, a product.
+        fn to_degrees(self) -> Self = function!("math.to_degrees", parts::to_degrees);
+        /// An angle in degrees as one in radians, a product.
+        fn to_radians(self) -> Self = function!("math.to_radians", parts::to_radians);
+        /// The number times a power of 2, rounded once (C and CUDA `ldexp`).
+        fn ldexp(self, exponent: i32) -> Self
+            host(|x, n| Self::from_f64(host::ldexp(x.to_f64(), n)))
+            = exponents!("math.ldexp", TypePattern::Chosen, parts::ldexp);
+        /// A fraction whose magnitude is from 1/2 to 1 and the power of 2 that it is multiplied by (C and CUDA
+        /// `frexp`); zeros, infinities and NaN are themselves, with 0. In the builder the fields `0` and `1` of a struct.
+        fn frexp(self) -> (Self, i32)
+            host(|x| {
+                let (fraction, exponent) = host::frexp(x.to_f64());
+                (Self::from_f64(fraction), exponent)
+            })
+            = exponents!("math.frexp", WITH_EXPONENT, parts::frexp);
+        /// The exponent of 2 with which the number is 1 to 2 times that power (CUDA `ilogb`); of 0 and NaN `i32::MIN`,
+        /// of infinities `i32::MAX`.
+        fn ilogb(self) -> i32
+            host(|x| host::ilogb(x.to_f64()))
+            = exponents!("math.ilogb", EXPONENT, parts::ilogb);
         /// Whether the number is NaN.
         fn is_nan(self) -> bool = builds!(|x| x.ne(x));
+        /// Whether the number is neither infinite nor NaN.
+        fn is_finite(self) -> bool = builds!(|x| x.abs().lt(x.builder().lit(x.ty(), f64::INFINITY)));
+        /// Whether the number is an infinity.
+        fn is_infinite(self) -> bool = builds!(|x| x.abs().eq(x.builder().lit(x.ty(), f64::INFINITY)));
+        /// Whether the sign is minus, that of a zero and of a NaN, too, but for a NaN that an operation gave: its sign
+        /// is left to the machine.
+        fn is_sign_negative(self) -> bool = builds!(|x| sign(x).lt(x.builder().lit(x.ty(), 0.0)));
+        /// Whether the sign is plus, where [`is_sign_negative`](Self::is_sign_negative) says no.
+        fn is_sign_positive(self) -> bool = builds!(|x| sign(x).gt(x.builder().lit(x.ty(), 0.0)));
     }
     known {
-        /// The bits, as an unsigned integer of the same width.
+        /// Whether the number is neither zero, subnormal, infinite nor NaN.
+        fn is_normal(self) -> bool = builds!(|x| Bits::map(x, Bits::is_normal));
+        /// Whether the number is closer to zero than normal ones, and not zero.
+        fn is_subnormal(self) -> bool = builds!(|x| Bits::map(x, Bits::is_subnormal));
+        /// The least number that is greater, of the largest one infinity; infinity and NaN stay.
+        fn next_up(self) -> Self = builds!(|x| Bits::map(x, Bits::next_up));
+        /// The largest number that is less, of the least one minus infinity; minus infinity and NaN stay.
+        fn next_down(self) -> Self = builds!(|x| Bits::map(x, Bits::next_down));
+        /// The bits, as an unsigned integer of the same width. In kernels `f32::from_bits(n)` gives the float of
+        /// bits, in the builder [`bitcast`](Val::bitcast).
         fn to_bits(self) -> Bits = builds!(|x| x.bitcast(bits_of(x.ty())));
     }
 }
@@ -246,6 +335,12 @@ methods! {
 /// The row that functions of this chapter call for large angles.
 pub(crate) fn large_angle() -> &'static IntrinsicDef {
     &trigonometric::LARGE_ANGLE
+}
+
+/// 1 with the sign of a float.
+#[track_caller]
+fn sign(x: Val<'_>) -> Val<'_> {
+    x.builder().lit(x.ty(), 1.0).copysign(x)
 }
 
 /// The integer type of a float's bits.

@@ -27,11 +27,37 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Integers and floats are divided, and averaged, by methods of one name:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn wrap(angles: &mut [f32], turns: &mut [f32], days: &mut [i32], middle: &mut [i64]) {
+//!     turns[0] = angles[0].div_euclid(360.0);
+//!     angles[0] = angles[0].rem_euclid(360.0);
+//!     days[0] = days[0].rem_euclid(7) + 10 * days[0].div_euclid(7);
+//!     middle[0] = middle[0].midpoint(-8);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut angles, mut turns) = (jit.upload(&[-30.0])?, jit.zeros(1)?);
+//! let (mut days, mut middle) = (jit.upload(&[-3])?, jit.upload(&[i64::MIN])?);
+//! wrap.launch(&jit, (1, 1), &mut angles, &mut turns, &mut days, &mut middle)?;
+//! assert_eq!((angles.to_vec()?[0], turns.to_vec()?[0]), (330.0, -1.0));
+//! assert_eq!(days.to_vec()?, [-6]);
+//! assert_eq!(middle.to_vec()?, [i64::MIN / 2 - 4]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::build::Val;
 use kiln_jit_core::front::macros::Front;
 use kiln_jit_core::ir::IntrinsicDef;
 
+use crate::integer::division;
 use crate::math::Math as _;
 use crate::math::rows::instruction;
 use crate::plain::number::NumOps;
@@ -55,6 +81,22 @@ mod all {
             fn clamp(self, low: Self, high: Self) -> Self = builds!(|x, low, high| {
                 let raised = x.lt(low).select(low, x);
                 high.lt(raised).select(high, raised)
+            });
+            /// The remainder that is never negative: what is left of the number without a multiple of the magnitude of
+            /// `by`. Of integers `by` 0 it is 0, of floats NaN.
+            fn rem_euclid(self, by: Self) -> Self = builds!(|x, by| match is_integer(x) {
+                true => division::rem_euclid(x, by),
+                false => float_rem_euclid(x, by),
+            });
+            /// The quotient that leaves a remainder which is never negative. Of integers `by` 0 it is the number.
+            fn div_euclid(self, by: Self) -> Self = builds!(|x, by| match is_integer(x) {
+                true => division::div_euclid(x, by),
+                false => float_div_euclid(x, by),
+            });
+            /// The middle of two numbers, without overflow: of integers rounded towards zero, of floats as a number is.
+            fn midpoint(self, other: Self) -> Self = builds!(|x, y| match is_integer(x) {
+                true => division::midpoint(x, y),
+                false => float_midpoint(x, y),
             });
         }
     }
@@ -107,6 +149,31 @@ fn is_integer(x: Val<'_>) -> bool {
 #[track_caller]
 fn absolute(x: Val<'_>) -> Val<'_> {
     x.lt(x.builder().zero(x.ty())).select(-x, x)
+}
+
+#[track_caller]
+fn float_rem_euclid<'k>(x: Val<'k>, by: Val<'k>) -> Val<'k> {
+    let rest = x % by;
+    let is_negative = rest.lt(x.builder().lit(x.ty(), 0.0));
+    is_negative.select(rest + by.abs(), rest)
+}
+
+#[track_caller]
+fn float_div_euclid<'k>(x: Val<'k>, by: Val<'k>) -> Val<'k> {
+    let [zero, one] = [0.0, 1.0].map(|n| x.builder().lit(x.ty(), n));
+    let quotient = (x / by).trunc();
+    let below = by.gt(zero).select(quotient - one, quotient + one);
+    (x % by).lt(zero).select(below, quotient)
+}
+
+/// The sum halved, or, where that overflows, the sum of the halves: what they lose of a subnormal one is lost beside the
+/// other. Neither sum is one with a product of the caller's.
+#[track_caller]
+fn float_midpoint<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
+    let [half, one] = [0.5, 1.0].map(|n| x.builder().lit(x.ty(), n));
+    let sum = x.mul_add(one, y);
+    let far = x.mul_add(half, y * half);
+    sum.is_finite().select(sum * half, far)
 }
 
 #[track_caller]

@@ -32,8 +32,10 @@ mod row_patterns;
 mod rust_calls;
 mod rust_choices;
 mod rust_closures;
+mod rust_floats;
 mod rust_integers;
 mod rust_language;
+mod rust_limits;
 mod rust_math;
 mod rust_methods;
 mod rust_papers;
@@ -42,6 +44,7 @@ mod rust_threads;
 mod rust_types;
 mod rust_values;
 mod rust_views;
+mod rust_words;
 mod streams;
 mod tricky_atomics;
 pub mod tricky_barriers;
@@ -130,8 +133,10 @@ pub fn cases() -> Vec<Case> {
         rust_calls::CASES,
         rust_choices::CASES,
         rust_closures::CASES,
+        rust_floats::CASES,
         rust_integers::CASES,
         rust_language::CASES,
+        rust_limits::CASES,
         rust_math::CASES,
         rust_methods::CASES,
         rust_papers::CASES,
@@ -140,6 +145,7 @@ pub fn cases() -> Vec<Case> {
         rust_types::CASES,
         rust_values::CASES,
         rust_views::CASES,
+        rust_words::CASES,
         programs::CASES,
     ]
     .concat()

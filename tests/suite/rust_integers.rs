@@ -23,7 +23,7 @@ super::chapter![
 ];
 
 /// Integers with few ones, few zeros, and as chance has them.
-fn samples() -> Vec<u64> {
+pub(super) fn samples() -> Vec<u64> {
     let mut samples = vec![0, u64::MAX, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef];
     for bit in 0..64 {
         let one = 1u64 << bit;
@@ -82,6 +82,8 @@ macro_rules! case {
         }
     };
 }
+
+pub(super) use case;
 
 /// What integers of a type parameter have.
 #[device_fn]

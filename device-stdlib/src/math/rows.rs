@@ -5,8 +5,13 @@ use half::{bf16, f16};
 use kiln_jit_core::build::{DeviceFn, Val};
 use kiln_jit_core::ir::{Cell, Family, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern};
 
-const FLOATS: TypePattern =
+pub(crate) const FLOATS: TypePattern =
     TypePattern::OneOf(&[Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64]);
+
+/// The type of exponents of 2.
+pub(crate) const EXPONENT: TypePattern = TypePattern::Exact(Scalar::I32);
+/// A float, and an exponent of 2.
+pub(crate) const WITH_EXPONENT: TypePattern = TypePattern::Tuple(&[TypePattern::Chosen, EXPONENT]);
 
 /// Cells for `f32` and `f64` through an LLVM intrinsic that is an instruction everywhere, or lowered to
 /// some, and for the 16-bit floats through `f32`.
@@ -95,7 +100,43 @@ macro_rules! function_of_two {
     };
 }
 
-pub(crate) use {function, function_of_two, instruction};
+/// A method that takes a float apart or puts it together, a function written in the IR: the row's name, the pattern
+/// of its result, and what it computes of the float and, if there is one, of an exponent.
+macro_rules! exponents {
+    (@row $name:ident(), $row:literal, $result:expr, $body:path) => {
+        Some(::kiln_jit_core::ir::IntrinsicDef::new(
+            $row,
+            &[$crate::math::rows::FLOATS],
+            $result,
+            ::kiln_jit_core::ir::Meaning::Body(|scalar| {
+                $crate::math::rows::function_body($row, ["x"], scalar, |[x]| $body(x))
+            }),
+        ))
+    };
+    (@row $name:ident($exponent:ident), $row:literal, $result:expr, $body:path) => {
+        Some(::kiln_jit_core::ir::IntrinsicDef::new(
+            $row,
+            &[$crate::math::rows::FLOATS, $crate::math::rows::EXPONENT],
+            $result,
+            ::kiln_jit_core::ir::Meaning::Body(|scalar| {
+                let params = [
+                    ("x", None),
+                    (stringify!($exponent), Some(::kiln_jit_core::ir::Type::I32)),
+                ];
+                $crate::math::rows::mixed_body($row, params, scalar, |[x, n]| $body(x, n))
+            }),
+        ))
+    };
+    (@build $row:path, ($x:ident), $($how:tt)*) => {
+        $crate::math::rows::call(&$row, $x, &[])
+    };
+    (@build $row:path, ($x:ident, $exponent:ident), $($how:tt)*) => {{
+        let exponent = $exponent.into_val($x.builder(), Some(::kiln_jit_core::ir::Type::I32));
+        $crate::math::rows::call(&$row, $x, &[exponent])
+    }};
+}
+
+pub(crate) use {exponents, function, function_of_two, instruction};
 
 /// The most parameters of a row.
 const MOST: usize = 3;
@@ -188,17 +229,42 @@ pub(crate) fn function_body<const N: usize>(
     scalar: Scalar,
     body: impl for<'k> Fn([Val<'k>; N]) -> Val<'k>,
 ) -> Option<Module> {
+    mixed_body(name, params.map(|param| (param, None)), scalar, body)
+}
+
+/// A function as a module whose parameters are of the float's type or of one of their own; the 16-bit floats through
+/// `f32`.
+pub(crate) fn mixed_body<const N: usize>(
+    name: &str,
+    params: [(&str, Option<Type>); N],
+    scalar: Scalar,
+    body: impl for<'k> Fn([Val<'k>; N]) -> Val<'k>,
+) -> Option<Module> {
     if !scalar.is_float() {
         return None;
     }
     let ty = Type::scalar(scalar);
     let computed = if scalar.is_half() { Type::F32 } else { ty };
+    fn narrowed(value: Val<'_>, computed: Type, ty: Type) -> Val<'_> {
+        if value.ty() == computed {
+            value.cast(ty)
+        } else {
+            value
+        }
+    }
     let function = DeviceFn::build(&format!("{name}.{}", scalar.name()), |k| {
-        let args = params.map(|param| k.param(param, ty).cast(computed));
+        let args = params.map(|(param, own)| match own {
+            Some(own) => k.param(param, own),
+            None => k.param(param, ty).cast(computed),
+        });
         let value = body(args);
-        let result = match value.ty() == computed {
-            true => value.cast(ty),
-            false => pair(value.field("0").cast(ty), value.field("1").cast(ty)),
+        let result = match value.ty().as_scalar() {
+            Some(_) => narrowed(value, computed, ty),
+            None => {
+                let [first, second] =
+                    ["0", "1"].map(|field| narrowed(value.field(field), computed, ty));
+                pair(first, second)
+            }
         };
         k.return_value(result);
     });

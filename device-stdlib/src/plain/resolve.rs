@@ -9,11 +9,13 @@
 use std::marker::PhantomData;
 
 use kiln_description::method_name;
+use kiln_jit_core::build::IntoVal as _;
 use kiln_jit_core::front::macros::{Front, Operand, Pooled, Receiver, TypeOf};
 use kiln_jit_core::ir::Type;
-use kiln_jit_core::value::KernelValue;
+use kiln_jit_core::value::{DeviceType, KernelValue};
 
-use super::number::NumOps;
+use super::number::{FloatOps, NumOps};
+use crate::math::bits_of;
 
 /// A method that kernels can call, by the number of its name; `()` for one that rustc has found, too.
 pub trait Method<const NAME: u64, Found: ?Sized> {
@@ -70,6 +72,19 @@ macro_rules! conversions {
     )*};
 }
 conversions! { from_f64 from_i32 }
+
+/// `f32::from_bits(x)`.
+#[diagnostic::do_not_recommend]
+impl<T: FloatOps + DeviceType, F> AssociatedFn<{ method_name("from_bits") }, F> for T {
+    fn call<'k>(front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
+        let builder = front.builder();
+        let ty = builder.device_type::<T>();
+        match args {
+            [bits] => front.value(bits.into_val(builder, Some(bits_of(ty))).bitcast(ty)),
+            _ => front.unit(),
+        }
+    }
+}
 
 /// What rustc infers for a method call of the checked copy: the type of the receiver, without
 /// references, and `()` if there is such a method. What the receiver borrows ends with the copy, so a longer
@@ -228,7 +243,8 @@ impl<T: ?Sized + FunctionInKernels> HasFunction for Without<T> {
     message = "`{Self}` has no such function in kernels",
     label = "not a function of kernels",
     note = "mark the `impl` block that it is in with `#[device_fn]`",
-    note = "of the functions that numbers have in Rust, kernels have `from` and the methods, `f32::max(a, b)`"
+    note = "of the functions that numbers have in Rust, kernels have `from`, floats `from_bits`, and the methods, \
+            `f32::max(a, b)`"
 )]
 pub trait FunctionInKernels {
     /// Any entry.

@@ -68,7 +68,7 @@ impl Translator<'_> {
                 function,
                 "kernels have no `Option` and no `Result`; use a `bool` beside the value",
             ),
-            [.., ty, _] if ty.to_string().starts_with(char::is_uppercase) => {
+            [.., ty, _] if is_half(ty) || ty.to_string().starts_with(char::is_uppercase) => {
                 self.call_of_type(call, of, function)
             }
             _ => self.call_of_function(call, of, function),
@@ -280,6 +280,11 @@ impl Translator<'_> {
 /// Whether a name is one of a number, whatever it has been before.
 pub(crate) fn is_number(name: &Ident) -> bool {
     NUMBERS.iter().any(|number| name == number)
+}
+
+/// Whether a name is one of the 16-bit floats, which are types of a crate.
+pub(crate) fn is_half(name: &Ident) -> bool {
+    name == "f16" || name == "bf16"
 }
 
 /// Whether a function of a number with this name makes it of another.

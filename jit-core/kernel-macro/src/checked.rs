@@ -15,7 +15,7 @@ use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat, PathArguments};
 
-use crate::call::{is_conversion, is_number};
+use crate::call::{is_conversion, is_half, is_number};
 use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
 use crate::numbers::Numbers;
@@ -265,7 +265,7 @@ impl Mark {
         let Some(ty) = segments.next() else {
             return false;
         };
-        let is_type = ty.ident.to_string().starts_with(char::is_uppercase);
+        let is_type = is_half(&ty.ident) || ty.ident.to_string().starts_with(char::is_uppercase);
         path.qself.is_none() && is_type && !self.type_params.contains(&ty.ident)
     }
 
