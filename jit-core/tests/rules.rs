@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use kiln_jit_core::ir::{
-    self, Axis, Cell, Effects, Entity, Family, FileId, FuncId, Function, GlobalId, InstData,
-    IntrinsicDef, Known, Location, Meaning, Module, Region, Scalar, StructData, StructId, Type,
-    TypeData, TypePattern, TypeTable, Value, ValueDef,
+    self, Axis, Cell, Effects, Entity, Family, FileId, FuncId, Function, GlobalId, Inlined,
+    InlinedCall, InstData, IntrinsicDef, Known, Location, Meaning, Module, Region, Scalar,
+    StructData, StructId, Type, TypeData, TypePattern, TypeTable, Value, ValueDef,
 };
 
 use crate::intrinsics::find;
@@ -287,6 +287,31 @@ const BROKEN: &[Broken] = &[
             inlined: None,
         };
     }),
+    ("inlined7 does not exist", |m| {
+        let kernel = FuncId::from_index(0);
+        m.functions[kernel].location.inlined = Some(Inlined::from_index(7));
+    }),
+    ("file99 of an inlined call of `f` does not exist", |m| {
+        let at = Location {
+            file: FileId::from_index(99),
+            line: 1,
+            column: 1,
+            inlined: None,
+        };
+        let function = "f".into();
+        m.inlined_call(InlinedCall { function, at });
+    }),
+    (
+        "an inlined call of `f` is in the body of one that does not come before it",
+        |m| {
+            let at = Location {
+                inlined: Some(Inlined::from_index(0)),
+                ..Location::unknown()
+            };
+            let function = "f".into();
+            m.inlined_call(InlinedCall { function, at });
+        },
+    ),
     ("is a struct of another module", |m| {
         m.types.intern(TypeData::Struct(StructId::from_index(50)));
     }),

@@ -508,3 +508,142 @@ fn reads(function: &Function, region: Region, set: &mut HashSet<Var>, unset: &mu
         set.remove(&var);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::fault::fault_sites;
+    use crate::{FuncId, Module, parse, verify};
+
+    fn module(text: &str) -> Module {
+        let module = parse(text, &|_| None).expect("it is in the notation of the IR");
+        assert!(verify(&module).is_ok());
+        module
+    }
+
+    fn named(module: &Module, name: &str) -> FuncId {
+        module.function_named(name).expect("it is there")
+    }
+
+    /// Puts all bodies in place of calls, callees first, and gives how many calls there were.
+    fn inlined(module: &mut Module, order: &[&str]) -> Vec<usize> {
+        let order = order.iter().map(|name| named(module, name));
+        let order: Vec<FuncId> = order.collect();
+        let counts = order.into_iter();
+        let counts = counts.map(|id| module.inline_calls(id, |_, _| true));
+        let counts = counts.collect();
+        verify(module).unwrap_or_else(|errors| panic!("{errors:?}\n{module}"));
+        counts
+    }
+
+    const NESTED: &str = "module m specialized
+file 0 \"k.rs\"
+
+kernel @k(%0 x: slice<generic, u32>, %1 i: u32) {
+  %2: ptr<generic, u32> = slice_index %0, %1 !0:1:1
+  %3: u32 = call @outer(%0, %1) !0:2:1
+  %4: u32 = call @outer(%0, %3) !0:3:1
+}
+
+device @outer(%0 x: slice<generic, u32>, %1 i: u32) -> u32 {
+  %2: ptr<generic, u32> = slice_index %0, %1 !0:11:1
+  %3: u32 = call @inner(%0, %1) !0:12:1
+  return %3
+}
+
+device @inner(%0 x: slice<generic, u32>, %1 i: u32) -> u32 {
+  %2: ptr<generic, u32> = slice_index %0, %1 !0:21:1
+  %3: u32 = load %2 !0:22:1
+  return %3
+}
+";
+
+    #[test]
+    fn faults_are_told_of_the_function_and_the_line_that_they_were_written_in() {
+        let mut module = module(NESTED);
+        assert_eq!(inlined(&mut module, &["outer", "k"]), [1, 2]);
+        let gone = [named(&module, "outer"), named(&module, "inner")];
+        module.remove_functions(&gone);
+        let sites = fault_sites(&module).into_iter();
+        let sites: Vec<(String, String)> =
+            sites.map(|site| (site.function, site.location)).collect();
+        let expected = [
+            ("k", 1),
+            ("outer", 11),
+            ("inner", 21),
+            ("outer", 11),
+            ("inner", 21),
+        ];
+        let expected = expected.map(|(name, line)| (name.to_owned(), format!("k.rs:{line}:1")));
+        assert_eq!(sites, expected);
+        let text = module.to_string();
+        for place in [
+            "!0:21:1 in \"inner\" !0:12:1 in \"outer\" !0:2:1",
+            "!0:21:1 in \"inner\" !0:12:1 in \"outer\" !0:3:1",
+        ] {
+            assert!(text.contains(place), "{text}");
+        }
+        let again = parse(&text, &|_| None).expect("it is in the notation of the IR");
+        assert_eq!(again.to_string(), text);
+    }
+
+    #[test]
+    fn shared_memory_stays_one_place() {
+        let text = "module m specialized
+
+kernel @k() {
+  call @f()
+  call @g()
+  call @g()
+}
+
+device @f() {
+  call @g()
+}
+
+device @g() {
+  shared shared0 tile: [u32; 4] align 4
+  %0: ptr<shared, mut [u32; 4]> = shared_addr shared0
+}
+";
+        // Both call it, so it stays in a function of its own.
+        let mut both = module(text);
+        assert_eq!(inlined(&mut both, &["f", "k"]), [0, 1]);
+        // The kernel alone does.
+        let mut one = module(&text.replace("  call @g()\n}\n\ndevice @g", "}\n\ndevice @g"));
+        assert_eq!(inlined(&mut one, &["k"]), [3]);
+        assert_eq!(one.functions[named(&one, "k")].shared.len(), 1);
+    }
+
+    #[test]
+    fn a_body_that_is_left_out_of_a_loop_stays() {
+        let text = |body: &str| {
+            format!(
+                "module m specialized
+
+kernel @k(%0 n: u32) {{
+  %1: u32 = call @f(%0)
+}}
+
+device @f(%0 n: u32) -> u32 {{
+  var var0 v: u32
+  %1: bool = lt %0, %0
+  {body}
+  %2: u32 = get var0
+  return %2
+}}
+"
+            )
+        };
+        let stays = |body: &str| {
+            let mut module = module(&text(body));
+            inlined(&mut module, &["k"]) == [0]
+        };
+        assert!(stays("loop {\nif %1 {\nreturn %0\n}\nbreak 0\n}"));
+        assert!(!stays("loop {\nif %1 {\nset var0, %0\n}\nbreak 0\n}"));
+        assert!(!stays("if %1 {\nreturn %0\n}"));
+        assert!(!stays("if %1 {\nif %1 {\nreturn %0\n}\nset var0, %0\n}"));
+        // What comes after it would be there many times.
+        let partly = "if %1 {\nif %1 {\nreturn %0\n}\nset var0, %0\n}\n".repeat(6);
+        assert!(stays(&partly));
+    }
+}
