@@ -17,6 +17,7 @@ mod growth;
 mod hooks;
 mod macros;
 mod math;
+mod math_points;
 mod memory_model;
 mod nvcc;
 mod pipeline;

@@ -104,7 +104,7 @@ fn apply<T: KernelType>(jit: &Jit, f: &Function, values: &[T]) -> kiln::Result<V
 }
 
 /// A function of two numbers.
-type OfTwo = for<'k> fn(Val<'k>, Val<'k>) -> Val<'k>;
+pub(super) type OfTwo = for<'k> fn(Val<'k>, Val<'k>) -> Val<'k>;
 
 /// Applies the power to all pairs.
 fn apply_powf<T: KernelType>(jit: &Jit, bases: &[T], exponents: &[T]) -> kiln::Result<Vec<T>> {
@@ -112,7 +112,7 @@ fn apply_powf<T: KernelType>(jit: &Jit, bases: &[T], exponents: &[T]) -> kiln::R
 }
 
 /// Applies a function to all pairs.
-fn apply_to_pairs<T: KernelType>(
+pub(super) fn apply_to_pairs<T: KernelType>(
     jit: &Jit,
     f: OfTwo,
     bases: &[T],
@@ -135,7 +135,7 @@ fn apply_to_pairs<T: KernelType>(
 }
 
 /// A bijection of integers that spreads them (the finalizer of SplitMix64).
-fn spread(seed: u64) -> u64 {
+pub(super) fn spread(seed: u64) -> u64 {
     let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -143,7 +143,7 @@ fn spread(seed: u64) -> u64 {
 }
 
 /// `count` values for each exponent of `f32`, of both signs.
-fn singles(count: u64) -> Vec<f32> {
+pub(super) fn singles(count: u64) -> Vec<f32> {
     let of = |exponent: u64| {
         (0..count).map(move |i| {
             let random = spread(exponent << 32 | i);
@@ -155,7 +155,7 @@ fn singles(count: u64) -> Vec<f32> {
 }
 
 /// `count` values for each exponent of `f64`, of both signs.
-fn doubles(count: u64) -> Vec<f64> {
+pub(super) fn doubles(count: u64) -> Vec<f64> {
     let of = |exponent: u64| {
         (0..count).map(move |i| {
             let random = spread(exponent << 32 | i);
@@ -166,7 +166,7 @@ fn doubles(count: u64) -> Vec<f64> {
 }
 
 /// The error of an `f32` in units in the last place of the exact result.
-fn error_single(result: f32, exact: f64) -> f64 {
+pub(super) fn error_single(result: f32, exact: f64) -> f64 {
     let rounded = exact as f32;
     if result.is_nan() && exact.is_nan() || result == rounded {
         return 0.0;
@@ -185,7 +185,7 @@ fn error_single(result: f32, exact: f64) -> f64 {
 }
 
 /// The distance of an `f64` from the reference in units in the last place.
-fn error_double(result: f64, reference: f64) -> f64 {
+pub(super) fn error_double(result: f64, reference: f64) -> f64 {
     if result.is_nan() && reference.is_nan() || result == reference {
         return 0.0;
     }
@@ -197,7 +197,7 @@ fn error_double(result: f64, reference: f64) -> f64 {
 }
 
 /// The largest error and where it is.
-fn worst<T: Copy>(values: &[T], errors: impl Iterator<Item = f64>) -> (f64, T) {
+pub(super) fn worst<T: Copy>(values: &[T], errors: impl Iterator<Item = f64>) -> (f64, T) {
     let first = (0.0, values[0]);
     values
         .iter()
@@ -492,12 +492,12 @@ const EDGES: &[(&str, &[(f64, f64)])] = &[
 ];
 
 /// Whether two numbers are the same, signs of zero included; NaN is NaN.
-fn same(a: f64, b: f64) -> bool {
+pub(super) fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
 /// The devices of this machine that compute in ways of their own.
-fn devices() -> [Jit; 2] {
+pub(super) fn devices() -> [Jit; 2] {
     let interpreter = kiln::core::runtime::CpuOptions::default().interpret(true);
     [
         Jit::on(Device::cpu()),

@@ -17,6 +17,9 @@
 //! | `atan`, `atan2`, `asin`, `acos` | 2 | 2 |
 //! | `tanh` | 2 | 3 |
 //! | `powf` | 1.5 | 2 |
+//! | `exp_m1`, `ln_1p`, `exp10`, `log` | 1.5 | 1.5 |
+//! | `sinh`, `cosh`, `asinh`, `acosh`, `atanh` | 1.5 | 1.5 |
+//! | `cbrt`, `hypot` | 1 | 1 |
 //!
 //! In `#[kernel]` functions they are the methods that floats have in Rust, where a type parameter has them
 //! by its bound `Float` ([`FloatOps`]); the trait [`Math`] has them for the builder. On the host they are the
@@ -56,9 +59,11 @@
 //! | `math/format` | float formats; operations that round once |
 //! | `math/parts` | nearest integers, exponents, classes, neighbours |
 //! | `math/exponential` | exponentials, logarithms, tanh |
+//! | `math/hyperbolic` | exponentials and logarithms near 1, hyperbolic functions and their inverses |
 //! | `math/trigonometric` | sine, cosine, tangent |
 //! | `math/inverse` | arc tangent, arc sine, arc cosine |
-//! | `math/power` | powers |
+//! | `math/power` | powers, logarithms to any base |
+//! | `math/root` | cube roots, lengths of vectors |
 //! | `math/approximation` | instructions of NVIDIA's GPUs |
 //! | `math/host` | on the host what Rust's floats lack |
 //!
@@ -187,14 +192,46 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Functions near 1, hyperbolic ones, roots:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[device_fn]
+//! fn all<T: Float>(x: T, y: T) -> [T; 11] {
+//!     let near_one = [x.exp_m1(), x.ln_1p(), x.exp10(), x.log(y)];
+//!     let hyperbolic = [x.sinh(), x.cosh(), x.asinh(), y.acosh(), x.atanh()];
+//!     let [a, b, c, d] = near_one;
+//!     let [e, f, g, h, i] = hyperbolic;
+//!     [a, b, c, d, e, f, g, h, i, x.cbrt(), x.hypot(y)]
+//! }
+//!
+//! #[kernel]
+//! fn functions(x: f64, y: f64, out: &mut [[f64; 11]]) {
+//!     out[0] = all(x, y);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut out = jit.zeros::<[f64; 11]>(1)?;
+//! functions.launch(&jit, (1, 1), 0.125, 3.0, &mut out)?;
+//! for (device, host) in out.to_vec()?[0].into_iter().zip(all(0.125f64, 3.0)) {
+//!     assert!((device - host).abs() < 1e-15);
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod approximation;
 mod exponential;
 mod format;
 mod host;
+mod hyperbolic;
 mod inverse;
 mod parts;
 pub(crate) mod power;
+mod root;
 pub(crate) mod rows;
 mod trigonometric;
 
@@ -247,6 +284,16 @@ methods! {
         fn log2(self) -> Self = function!("math.log2", exponential::log2, approximation::LOG2);
         /// The logarithm to base 10.
         fn log10(self) -> Self = function!("math.log10", exponential::log10, approximation::LOG10);
+        /// The logarithm to a base, a quotient of two natural ones.
+        fn log(self, base: Self) -> Self = function!("math.log_of_base", power::log);
+        /// `e` to this power less 1, also of small numbers.
+        fn exp_m1(self) -> Self = function!("math.exp_m1", hyperbolic::exp_m1);
+        /// The natural logarithm of the number and 1, also of small numbers; of -1 minus infinity, below NaN.
+        fn ln_1p(self) -> Self = function!("math.ln_1p", hyperbolic::ln_1p);
+        /// 10 to this power (CUDA `exp10`).
+        fn exp10(self) -> Self
+            host(|x| Self::from_f64(10f64.powf(x.to_f64())))
+            = function!("math.exp10", exponential::exp10);
         /// The sine of an angle in radians; NaN for infinities.
         fn sin(self) -> Self = function!("math.sin", trigonometric::sin, approximation::SIN);
         /// The cosine of an angle in radians; NaN for infinities.
@@ -266,6 +313,20 @@ methods! {
         fn acos(self) -> Self = function!("math.acos", inverse::acos);
         /// The hyperbolic tangent.
         fn tanh(self) -> Self = function!("math.tanh", exponential::tanh, approximation::TANH);
+        /// The hyperbolic sine.
+        fn sinh(self) -> Self = function!("math.sinh", hyperbolic::sinh);
+        /// The hyperbolic cosine.
+        fn cosh(self) -> Self = function!("math.cosh", hyperbolic::cosh);
+        /// The inverse of the hyperbolic sine.
+        fn asinh(self) -> Self = function!("math.asinh", hyperbolic::asinh);
+        /// The inverse of the hyperbolic cosine, from 0 on; NaN below 1.
+        fn acosh(self) -> Self = function!("math.acosh", hyperbolic::acosh);
+        /// The inverse of the hyperbolic tangent; of 1 and -1 an infinity, beyond NaN.
+        fn atanh(self) -> Self = function!("math.atanh", hyperbolic::atanh);
+        /// The cube root, also of a negative number.
+        fn cbrt(self) -> Self = function!("math.cbrt", root::cbrt);
+        /// The length of the vector of two numbers, without overflow on the way; infinite with one that is.
+        fn hypot(self, other: Self) -> Self = function!("math.hypot", root::hypot);
         /// The power with an exponent of the same type, with C's `pow` for special values.
         fn powf(self, exponent: Self) -> Self = function!("math.pow", power::pow, approximation::POW);
 

@@ -12,6 +12,7 @@ chapter![
     angles,
     powers,
     sine_and_cosine_at_once,
+    functions_near_one_and_roots,
 ];
 
 /// A function of one number.
@@ -261,4 +262,154 @@ fn sine_and_cosine_at_once(jit: &Jit) -> Outcome {
         .map(f64::from_bits)
         .collect();
     check(jit, &doubles, |x| (!x.is_nan()).then(|| x.to_bits()))
+}
+
+/// Functions of singles, doubles and halves: the digests of all three.
+fn functions_near_one_and_roots(jit: &Jit) -> Outcome {
+    const FUNCTIONS: [(&str, Function, [u64; 3]); 12] = [
+        (
+            "exp_m1",
+            |x| x.exp_m1(),
+            [
+                0xbaf5_5518_b314_fe04,
+                0x7ccd_623e_7274_391e,
+                0xd106_12bb_8b3d_45bb,
+            ],
+        ),
+        (
+            "ln_1p",
+            |x| x.ln_1p(),
+            [
+                0x26e8_0712_8c1a_c36d,
+                0x0d57_b9c0_b90c_357e,
+                0xb0fc_53d9_dc68_dbe7,
+            ],
+        ),
+        (
+            "exp10",
+            |x| x.exp10(),
+            [
+                0x6fdd_f51c_bd92_0853,
+                0x804d_569b_30a2_b2c7,
+                0xe960_ffc3_4763_cc0b,
+            ],
+        ),
+        (
+            "sinh",
+            |x| x.sinh(),
+            [
+                0x5224_b31f_84eb_dd4e,
+                0x93b5_c8d4_27ef_6f04,
+                0xca0e_8aca_8e26_b59b,
+            ],
+        ),
+        (
+            "cosh",
+            |x| x.cosh(),
+            [
+                0x712b_7106_9bbe_f540,
+                0x982e_c667_fa1c_44fc,
+                0xffdc_e5a7_499c_253f,
+            ],
+        ),
+        (
+            "asinh",
+            |x| x.asinh(),
+            [
+                0xf3ad_e268_7d54_a174,
+                0x8d2b_fa09_8673_b13f,
+                0x8211_7b8e_25ae_85a7,
+            ],
+        ),
+        (
+            "acosh",
+            |x| x.acosh(),
+            [
+                0xc005_5c87_299f_42d4,
+                0x0209_7e36_e84c_0418,
+                0xbf44_61a8_d926_6355,
+            ],
+        ),
+        (
+            "atanh",
+            |x| x.atanh(),
+            [
+                0xed7b_afcb_f22a_5305,
+                0x73dc_4c15_02e4_bd2b,
+                0xc156_98b2_40d8_0b50,
+            ],
+        ),
+        (
+            "cbrt",
+            |x| x.cbrt(),
+            [
+                0xcefb_f6ff_880d_c1d9,
+                0xe07d_9891_fd42_608b,
+                0x7e6a_c5a5_8546_0f4f,
+            ],
+        ),
+        (
+            "hypot",
+            |x| x.hypot(x.fract()),
+            [
+                0x2cf1_5a09_6f11_3cce,
+                0xe280_f24b_91fd_a708,
+                0x6902_2519_0719_9244,
+            ],
+        ),
+        (
+            "log",
+            |x| x.log(10.0),
+            [
+                0x22c8_a81c_760e_0759,
+                0x1b23_24b1_0a98_8ae2,
+                0x590b_815a_2260_2362,
+            ],
+        ),
+        (
+            "log of roots",
+            |x| x.log(x.abs().sqrt()),
+            [
+                0x8b7d_d13e_3a36_eeae,
+                0x7090_bae8_aac0_d741,
+                0xd4dc_7a11_fe22_a2e8,
+            ],
+        ),
+    ];
+    let singles = patterns(256, 23, 16).into_iter();
+    let singles: Vec<f32> = singles.map(|bits| f32::from_bits(bits as u32)).collect();
+    let doubles = patterns(2048, 52, 2).into_iter();
+    let doubles: Vec<f64> = doubles.map(f64::from_bits).collect();
+    let halves = patterns(32, 10, 64).into_iter();
+    let halves: Vec<half::f16> = halves
+        .map(|bits| half::f16::from_bits(bits as u16))
+        .collect();
+    let mut wrong = Vec::new();
+    for (name, f, wanted) in FUNCTIONS {
+        let single = |x: f32| {
+            if x.is_nan() {
+                u64::MAX
+            } else {
+                x.to_bits().into()
+            }
+        };
+        let double = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
+        let half = |x: half::f16| {
+            if x.is_nan() {
+                u64::MAX
+            } else {
+                x.to_bits().into()
+            }
+        };
+        let found = [
+            digest(apply(jit, f, &singles)?.into_iter().map(single)),
+            digest(apply(jit, f, &doubles)?.into_iter().map(double)),
+            digest(apply(jit, f, &halves)?.into_iter().map(half)),
+        ];
+        if found != wanted {
+            wrong.push(format!("{name}: {found:#018x?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
 }

@@ -7,15 +7,16 @@
 use kiln_jit_core::build::Val;
 
 use super::Math as _;
-use super::format::{Coefficients, Constant, Format, difference, sum};
+use super::format::{Coefficients, Constant, Format, difference, exact_product, sum};
+use super::hyperbolic::EXP_M1;
 use crate::number::Signed as _;
 
-const LOG2_E: Constant = [std::f32::consts::LOG2_E as f64, std::f64::consts::LOG2_E];
+pub(super) const LOG2_E: Constant = [std::f32::consts::LOG2_E as f64, std::f64::consts::LOG2_E];
 /// log2(e) less [`LOG2_E`].
 const LOG2_E_LOW: Constant = [1.92596303e-08, 2.0355273740931033e-17];
-const LN_2: Constant = [std::f32::consts::LN_2 as f64, std::f64::consts::LN_2];
+pub(super) const LN_2: Constant = [std::f32::consts::LN_2 as f64, std::f64::consts::LN_2];
 /// ln(2) less [`LN_2`].
-const LN_2_LOW: Constant = [-1.90465421e-09, 2.3190468138462996e-17];
+pub(super) const LN_2_LOW: Constant = [-1.90465421e-09, 2.3190468138462996e-17];
 const LOG10_E: Constant = [std::f32::consts::LOG10_E as f64, std::f64::consts::LOG10_E];
 /// log10(e) less [`LOG10_E`].
 const LOG10_E_LOW: Constant = [-1.010305e-08, 1.098319650216765e-17];
@@ -84,6 +85,36 @@ pub(super) fn exp2(x: Val<'_>) -> Val<'_> {
     in_range(x, power, EXP2_UNDERFLOW, EXP2_OVERFLOW)
 }
 
+const LOG2_10: Constant = [std::f32::consts::LOG2_10 as f64, std::f64::consts::LOG2_10];
+/// log10(2) in two parts, of which the first has so few bits that its product with an exponent is exact.
+const LOG10_2_SHORT: [Constant; 2] = [
+    [0.301025390625, 0.30102999566361177],
+    [4.60503907e-06, 3.694239077158931e-13],
+];
+const LN_10: Constant = [std::f32::consts::LN_10 as f64, std::f64::consts::LN_10];
+/// ln(10) less [`LN_10`].
+const LN_10_LOW: Constant = [-3.19754356e-08, -2.1707562233822494e-16];
+
+/// `10^x`, with the argument that is left of the reduction in two parts.
+pub(super) fn exp10(x: Val<'_>) -> Val<'_> {
+    let format = Format::of(x);
+    // Beyond these the result is 0 or infinite, by the factors of `scaled`.
+    let bounded = x.max(format.constant([-50.0, -350.0]));
+    let bounded = bounded.min(format.constant([40.0, 310.0]));
+    let (j, n) = format.rounded_product(bounded, format.constant(LOG2_10));
+    let [short, short_low] = LOG10_2_SHORT.map(|part| format.constant(part));
+    let near = j.mul_add(-short, bounded);
+    let rest = j.mul_add(-short_low, near);
+    let lost = j.mul_add(-short_low, difference(near, rest));
+    let ln_10 = format.constant(LN_10);
+    let f = exact_product(rest, ln_10);
+    let low = rest.mul_add(format.constant(LN_10_LOW), f.low);
+    let low = lost.mul_add(ln_10, low);
+    let tail = (format.polynomial(f.high, EXP_M1) * f.high).mul_add(f.high, low);
+    let power = sum(sum(f.high, tail), format.float(1.0));
+    x.ne(x).select(x, format.scaled(power, n))
+}
+
 /// A power, or what it is for exponents out of range.
 fn in_range<'k>(x: Val<'k>, power: Val<'k>, below: Constant, above: Constant) -> Val<'k> {
     let format = Format::of(x);
@@ -130,7 +161,7 @@ pub(super) fn split(x: Val<'_>) -> Split<'_> {
 }
 
 /// (log(1 + f) - f + f^2 / 2) / f^3 for f from -1/3 to 1/3: 2^-27 of the logarithm.
-const LOG_SINGLE: Coefficients = [
+pub(super) const LOG_SINGLE: Coefficients = [
     &[
         0.333332151,
         -0.249998122,
@@ -146,7 +177,7 @@ const LOG_SINGLE: Coefficients = [
 
 /// (log((1 + s) / (1 - s)) - 2 s) / s^3 as a polynomial in s^2, for s^2 up to 0.0295: 2^-59 of
 /// the logarithm.
-const LOG_DOUBLE: Coefficients = [
+pub(super) const LOG_DOUBLE: Coefficients = [
     &[],
     &[
         0.6666666666666735,
@@ -230,7 +261,7 @@ fn ln_of_fraction(f: Val<'_>) -> Val<'_> {
 }
 
 /// A logarithm of a positive number, or what it is for the others.
-fn positive<'k>(x: Val<'k>, result: Val<'k>) -> Val<'k> {
+pub(super) fn positive<'k>(x: Val<'k>, result: Val<'k>) -> Val<'k> {
     let format = Format::of(x);
     let zero = format.float(0.0);
     let finite = x.gt(zero) & x.lt(format.infinity());

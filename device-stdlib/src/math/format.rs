@@ -164,6 +164,17 @@ pub(super) fn exact_sum<'k>(a: Val<'k>, b: Val<'k>) -> Pair<'k> {
     }
 }
 
+/// `a + b` exactly, whichever is larger (Knuth, "Seminumerical Algorithms", 4.2.2).
+pub(super) fn exact_sum_of_any<'k>(a: Val<'k>, b: Val<'k>) -> Pair<'k> {
+    let high = sum(a, b);
+    let part = difference(high, a);
+    let rest = difference(a, difference(high, part));
+    Pair {
+        high,
+        low: sum(rest, difference(b, part)),
+    }
+}
+
 /// `a * b` exactly.
 pub(super) fn exact_product<'k>(a: Val<'k>, b: Val<'k>) -> Pair<'k> {
     let high = a * b;

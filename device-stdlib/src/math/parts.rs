@@ -125,13 +125,24 @@ impl<'k> Bits<'k> {
             Some(Scalar::BF16) => 7,
             Some(Scalar::F32) => 23,
             Some(Scalar::F64) => 52,
-            _ => {
+            Some(
+                Scalar::Bool
+                | Scalar::I8
+                | Scalar::I16
+                | Scalar::I32
+                | Scalar::I64
+                | Scalar::U8
+                | Scalar::U16
+                | Scalar::U32
+                | Scalar::U64,
+            )
+            | None => {
                 let message = "this method is for floats whose type is known, `f32` for instance";
                 return x.builder().intrinsic_error(message.to_owned(), x.ty());
             }
         };
         let width = x.ty().as_scalar().map_or(32, Scalar::bits);
-        let sign = 1 << (width - 1);
+        let sign = 1u64 << (width - 1);
         of(Bits {
             bits: x.bitcast(bits_of(x.ty())),
             float: x.ty(),

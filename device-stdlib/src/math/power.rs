@@ -7,7 +7,7 @@ use kiln_jit_core::build::{IntoVal, Val};
 use kiln_jit_core::ir::Type;
 
 use super::Math as _;
-use super::exponential::{Split, exp_of_sum, split};
+use super::exponential::{Split, exp_of_sum, positive, split};
 use super::format::{Coefficients, Constant, Format, Pair, exact_product, exact_sum, sum};
 use crate::number::Signed as _;
 
@@ -35,7 +35,7 @@ const ATANH: Coefficients = [
 
 /// ln(2) in two parts, of which the first has so few bits that its product with an exponent is
 /// exact.
-const LN_2_SHORT: [Constant; 2] = [
+pub(super) const LN_2_SHORT: [Constant; 2] = [
     [0.693145751953125, 0.693_147_180_559_890_3],
     [1.42860682e-06, 5.497923018708371e-14],
 ];
@@ -60,6 +60,25 @@ fn precise_ln(x: Val<'_>) -> Pair<'_> {
     let whole = exact_sum(exponent * format.constant(LN_2_SHORT[0]), of_fraction.high);
     let low = exponent.mul_add(format.constant(LN_2_SHORT[1]), low);
     exact_sum(whole.high, sum(whole.low, low))
+}
+
+/// `ln(x) / ln(base)`, of logarithms in two parts.
+pub(super) fn log<'k>(x: Val<'k>, base: Val<'k>) -> Val<'k> {
+    let format = Format::of(x);
+    let (over, under) = (precise_ln(x), precise_ln(base));
+    // What logarithms are of 0, of negative numbers and such.
+    let of_x = positive(x, over.high);
+    let of_base = positive(base, under.high);
+    let quotient = of_x / of_base;
+    let rest = sum(quotient.mul_add(-under.high, over.high), over.low);
+    let rest = quotient.mul_add(-under.low, rest);
+    let corrected = sum(quotient, rest / under.high);
+    let is_number = |value: Val<'k>| {
+        let size = value.abs();
+        size.gt(format.float(0.0)) & size.lt(format.infinity())
+    };
+    let is_exact = is_number(of_x) & is_number(of_base);
+    is_exact.select(corrected, quotient)
 }
 
 /// `f / (2 + f)`.
