@@ -101,7 +101,7 @@ impl StageObserver for Recorder {
 /// for hook in inspection.hooks() {
 ///     println!("{} took {:?}", hook.hook, hook.took);
 /// }
-/// assert!(inspection.passes().is_some_and(|passes| passes.contains("default<O3>")));
+/// assert!(inspection.passes().is_some_and(|passes| passes.contains("loop-unroll<O3>")));
 /// assert!(inspection.reduced().is_none(), "few blocks, and loops that are not deep");
 /// assert_eq!(inspection.info().name, "double");
 /// assert!(inspection.compiled().is_some());

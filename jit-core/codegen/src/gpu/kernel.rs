@@ -67,7 +67,8 @@ impl<'a, B: BackEnd> GpuKernel<'a, B> {
         back_end: B,
     ) -> Result<GpuKernel<'a, B>, BackendError> {
         let (module, written) = lower(&job, &machine, dialect)?;
-        let usual = || EffortForGpu::of(job.legal, &module, job.options.opt_level);
+        let asked = || dialect.passes(job.options.opt_level, job.legal);
+        let usual = || EffortForGpu::of(job.legal, &module, asked());
         let needed = back_end.effort(&job.legal.types);
         Ok(GpuKernel {
             effort: needed.unwrap_or_else(usual),
@@ -103,7 +104,7 @@ impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
     }
 
     fn passes(&self) -> String {
-        self.effort.passes.to_owned()
+        self.effort.passes.clone()
     }
 
     fn reduced(&self) -> Option<String> {

@@ -10,13 +10,15 @@ use inkwell::values::{BasicValueEnum, CallSiteValue, InstructionValue, IntValue,
 
 use kiln_ir::target::PtxTarget;
 use kiln_ir::{
-    AddressSpace, AtomicOp, Choices, Effects, LaunchBounds, Ordering, Processor, Scalar, Scope,
+    AddressSpace, AtomicOp, Choices, Effects, LaunchBounds, Module, Ordering, Processor, Scalar,
+    Scope,
 };
 
 use super::hooked_ptx;
 use super::lower::{Atomic, Dialect, Order, ParamBlock, Point};
 use crate::hooks::{InlineAssembly, OperationError};
 use crate::llvm::error::BackendError;
+use crate::llvm::optimize::{OptLevel, has_packs};
 
 /// LLVM's calling convention of a kernel (`ptx_kernel`).
 pub(super) const PTX_KERNEL: u32 = 71;
@@ -81,6 +83,10 @@ impl Dialect for PtxTarget {
             by_value: "byval",
             mark: Some("nvvm.grid_constant"),
         }
+    }
+
+    fn passes(&self, level: OptLevel, kernel: &Module) -> String {
+        level.ptx_pipeline(has_packs(self.sm, kernel))
     }
 
     fn scope(&self, scope: Scope) -> &'static str {

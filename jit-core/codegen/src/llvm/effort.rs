@@ -29,23 +29,31 @@ use super::optimize::{FEW_PASSES, OptLevel};
 
 /// Arguments as of a command line, the first of which is the program's name.
 ///
-/// The first knob bounds how far the register allocator looks for the region in which a value is to have a
-/// register: with LLVM's 10000, most of the time of a kernel with 100 checked stores went there, for code
-/// that was longer. The second bounds how many accesses to memory a scheduler compares in pairs (1000).
-/// The next two leave loops to the loop vectorizer only where their metadata asks for it: `default<O3>` switches
-/// it on whatever a pipeline's options say. The next has GVN remove what is redundant on all ways to a place, and not make
-/// what is so on some of them redundant on all: that takes time that grows with the square of how many blocks there are,
-/// and makes code for GPUs longer (`benches/RESULTS.md`). A pipeline asks for it by `gvn<pre>`, as those for CPUs do.
-/// The last says from how many blocks on what prepares a function for the selection of instructions does not begin again at
-/// its first block each time that it has changed branches (10000).
-const KNOBS: [&CStr; 7] = [
+/// What they are, LLVM's own number in parentheses (`benches/RESULTS.md` has what each does to the suite):
+/// - how far the register allocator looks for the region in which a value is to have a register (10000): most of the time of a
+///   kernel with 100 checked stores went there, for code that was longer;
+/// - how many accesses to memory a scheduler compares in pairs (1000), and how many dead stores are looked for how far (90
+///   steps up, 150 accesses): kernels with large values in their parameters read and write thousands of places one by one;
+/// - loops are left to the loop vectorizer only where their metadata asks for it: pipelines switch
+///   it on whatever their options say;
+/// - GVN removes what is redundant on all ways to a place, and does not make
+///   what is so on some of them redundant on all: that takes time that grows with the square of how many blocks there are,
+///   and makes code for GPUs longer. A pipeline asks for it by `gvn<pre>`, as those for CPUs do;
+/// - from how many blocks on what prepares a function for the selection of instructions does not begin again at
+///   its first block each time that it has changed branches (10000): for GPUs it is an eighth of the code generator's time;
+/// - what `default<O3>` inlines (225, none), for pipelines that name their passes.
+const KNOBS: [&CStr; 11] = [
     c"kiln",
-    c"-grow-region-complexity-budget=1000",
-    c"-dag-maps-huge-region=300",
+    c"-grow-region-complexity-budget=200",
+    c"-dag-maps-huge-region=100",
+    c"-dse-memoryssa-walklimit=20",
+    c"-dse-memoryssa-scanlimit=40",
     c"-vectorize-loops=false",
     c"-interleave-loops=false",
     c"-enable-pre=false",
-    c"-cgpp-huge-func=300",
+    c"-cgpp-huge-func=0",
+    c"-inlinedefault-threshold=250",
+    c"-locally-hot-callsite-threshold=525",
 ];
 
 /// Sets LLVM's knobs, which are global. To be called once LLVM is open, and again at will.
@@ -122,14 +130,14 @@ const LONG: usize = 64_000;
 /// The passes for a GPU.
 pub(crate) struct EffortForGpu {
     /// The pipeline.
-    pub(crate) passes: &'static str,
+    pub(crate) passes: String,
     /// Says why the passes are fewer than the options ask for.
     pub(crate) reduced: Option<String>,
 }
 
 impl EffortForGpu {
-    /// For a kernel, and the module that it is as Kiln writes it.
-    pub(crate) fn of(kernel: &kiln_ir::Module, module: &Module<'_>, asked: OptLevel) -> Self {
+    /// For a kernel, and the module that it is as Kiln writes it. `asked` is the pipeline that its options ask for.
+    pub(crate) fn of(kernel: &kiln_ir::Module, module: &Module<'_>, asked: String) -> Self {
         let depths = kernel.functions.values();
         let deepest = depths.map(|function| loops_around(function, function.body));
         let deepest = deepest.max().unwrap_or(0);
@@ -146,8 +154,8 @@ impl EffortForGpu {
             None
         };
         let passes = match reduced {
-            Some(_) => FEW_PASSES,
-            None => asked.ptx_pipeline(),
+            Some(_) => FEW_PASSES.to_owned(),
+            None => asked,
         };
         EffortForGpu { passes, reduced }
     }
@@ -155,7 +163,7 @@ impl EffortForGpu {
     /// The few passes that large kernels get, for a reason.
     pub(crate) fn few(reason: &str) -> EffortForGpu {
         EffortForGpu {
-            passes: FEW_PASSES,
+            passes: FEW_PASSES.to_owned(),
             reduced: Some(reason.to_owned()),
         }
     }

@@ -13,7 +13,7 @@ use inkwell::module::Module;
 use super::*;
 use crate::gpu::{HIDDEN_ADDRESS, keep_directives};
 use crate::llvm::error::{BackendError, CompileThreadError};
-use crate::llvm::optimize::OptLevel;
+use crate::llvm::optimize::{OptLevel, has_packs};
 use crate::llvm::session::{Session, compile_within, on_compile_thread};
 
 /// `p[i] = x * p[i] + 1` for thread `i`.
@@ -58,21 +58,22 @@ fn ptx(text: &str, sm: u32, version: u32) -> Result<String, CompileThreadError> 
         let module = parse(&context, &text);
         machine.prepare(&module);
         session.verify(&module)?;
-        machine.run_passes(&session, &module, OptLevel::O3.ptx_pipeline())?;
+        machine.run_passes(&session, &module, &OptLevel::O3.ptx_pipeline(true))?;
         machine.emit_assembly(&session, &module)
     };
     on_compile_thread("k", compile).map(|result| result.expect("LLVM compiles it"))
 }
 
 /// What running `pipeline` over an empty module gives.
-fn passes(pipeline: &'static str) -> Result<(), BackendError> {
+fn passes(pipeline: impl Into<String>) -> Result<(), BackendError> {
+    let pipeline = pipeline.into();
     let run = move || {
         let context = Context::create();
         let session = Session::new(&context);
         let machine = Machine::nvptx(90, 83)?;
         let module = context.create_module("empty");
         machine.prepare(&module);
-        machine.run_passes(&session, &module, pipeline)
+        machine.run_passes(&session, &module, &pipeline)
     };
     on_compile_thread("empty", run).expect("the thread ends by itself")
 }
@@ -131,14 +132,15 @@ end:
 "#;
 
 /// LLVM's module after a pipeline for sm_90.
-fn optimized(text: String, pipeline: &'static str) -> String {
+fn optimized(text: String, pipeline: impl Into<String>) -> String {
+    let pipeline = pipeline.into();
     let run = move || -> Result<String, BackendError> {
         let context = Context::create();
         let session = Session::new(&context);
         let machine = Machine::nvptx(90, 83)?;
         let module = parse(&context, &text);
         machine.prepare(&module);
-        machine.run_passes(&session, &module, pipeline)?;
+        machine.run_passes(&session, &module, &pipeline)?;
         Ok(module.print_to_string().to_string())
     };
     on_compile_thread("k", run)
@@ -149,11 +151,14 @@ fn optimized(text: String, pipeline: &'static str) -> String {
 #[test]
 fn the_loop_vectorizer_runs_where_a_loop_asks_for_it() {
     for level in OptLevel::ALL {
-        let left = optimized(format!("{BYTES}!1 = !{{!\"loop\"}}"), level.ptx_pipeline());
+        let left = optimized(
+            format!("{BYTES}!1 = !{{!\"loop\"}}"),
+            level.ptx_pipeline(true),
+        );
         assert!(!left.contains(" x i8>"), "{left}");
     }
     let asked = BYTES.to_owned() + "!1 = !{!\"llvm.loop.vectorize.enable\", i1 true}";
-    let vectors = optimized(asked, OptLevel::O3.ptx_pipeline());
+    let vectors = optimized(asked, OptLevel::O3.ptx_pipeline(true));
     assert!(vectors.contains(" x i8>"), "{vectors}");
 }
 
@@ -198,8 +203,25 @@ define ptx_kernel void @pairs(ptr addrspace(1) %p) {
   ret void
 }
 "#;
-    let packed = optimized(pairs.to_owned(), OptLevel::O3.ptx_pipeline());
+    let packed = optimized(pairs.to_owned(), OptLevel::O3.ptx_pipeline(true));
     assert!(packed.contains("fadd <2 x half>"), "{packed}");
+    let apart = optimized(pairs.to_owned(), OptLevel::O3.ptx_pipeline(false));
+    assert!(!apart.contains("fadd <2 x half>"), "{apart}");
+}
+
+#[test]
+fn kernels_with_short_numbers_have_packs_and_all_for_newer_gpus() {
+    let with = |ty: &str| {
+        let text = format!("module m legal\nkernel @k(%0 a: {ty}) {{\n}}\n");
+        kiln_ir::parse(&text, &|_| None).unwrap_or_else(|error| panic!("{error}"))
+    };
+    for ty in ["f16", "bf16", "i16", "u8"] {
+        assert!(has_packs(90, &with(ty)), "{ty}");
+    }
+    for ty in ["f32", "bool", "u64"] {
+        assert!(!has_packs(90, &with(ty)), "{ty}");
+        assert!(has_packs(100, &with(ty)), "{ty}");
+    }
 }
 
 #[test]
@@ -325,7 +347,10 @@ fn a_broken_module_fails_verification_with_llvm_s_text() {
 
 #[test]
 fn pipelines_parse_or_say_why_not() {
-    assert_eq!(passes(OptLevel::O3.ptx_pipeline()), Ok(()));
+    for level in OptLevel::ALL {
+        assert_eq!(passes(level.ptx_pipeline(true)), Ok(()));
+        assert_eq!(passes(level.ptx_pipeline(false)), Ok(()));
+    }
     let error = passes("default<O9>").expect_err("there is no O9");
     assert_eq!(error.stage, "optimize");
     assert!(error.message.contains("O9"), "{error}");
@@ -454,7 +479,7 @@ fn line_tables_become_loc_lines_and_nothing_else() {
             .expect("the builder is in a block");
         lines.finalize();
         session.verify(&module)?;
-        machine.run_passes(&session, &module, OptLevel::O3.ptx_pipeline())?;
+        machine.run_passes(&session, &module, &OptLevel::O3.ptx_pipeline(true))?;
         machine.emit_assembly(&session, &module)
     };
     let ptx = keep_directives(on_compile_thread("k", compile).unwrap().unwrap());

@@ -6,6 +6,8 @@
 
 use inkwell::OptimizationLevel;
 
+use kiln_ir::{Module, Scalar, TypeData};
+
 /// How much LLVM optimizes.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
@@ -25,13 +27,33 @@ impl OptLevel {
     /// All levels.
     pub const ALL: [OptLevel; 4] = [OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3];
 
-    /// The pass pipeline for PTX.
-    pub(crate) fn ptx_pipeline(self) -> &'static str {
+    /// The pass pipeline for PTX, of a kernel whose operations the machine may have for several numbers at once
+    /// ([`has_packs`]) or not.
+    pub(crate) fn ptx_pipeline(self, packs: bool) -> String {
+        match self {
+            OptLevel::O3 => {
+                let pack = if packs { PACK } else { "" };
+                [PTX_TO_PACKS, pack, PTX_FROM_PACKS].concat()
+            }
+            fewer => fewer.of_llvm().to_owned(),
+        }
+    }
+
+    /// The pass pipeline for AMD's GPUs.
+    pub(crate) fn amd_pipeline(self) -> String {
+        match self {
+            OptLevel::O3 => AMD_PIPELINE.to_owned(),
+            fewer => fewer.of_llvm().to_owned(),
+        }
+    }
+
+    /// LLVM's own pipeline of the level.
+    fn of_llvm(self) -> &'static str {
         match self {
             OptLevel::O0 => "default<O0>",
             OptLevel::O1 => "default<O1>",
             OptLevel::O2 => "default<O2>",
-            OptLevel::O3 => PTX_PIPELINE,
+            OptLevel::O3 => "default<O3>",
         }
     }
 
@@ -57,21 +79,73 @@ impl OptLevel {
     }
 }
 
-/// The optimization pipeline for PTX.
+/// The optimization pipeline for PTX, up to where operations are packed: what `default<O3>` is for NVPTX, without the passes
+/// that change no code of the suite, each left out alone and all together (`benches/RESULTS.md`), nor the second runs of those
+/// that change it by hardly an instruction.
 ///
 /// Straight-line code that was unrolled before LLVM sees it keeps its addresses as base plus
-/// constant offset only if the offsets are split off before InstCombine runs, hence the pass
-/// ahead of `default<O3>`. It sees nothing while variables are stack slots, hence `sroa` first;
+/// constant offset only if the offsets are split off before InstCombine runs, hence the pass at the start.
+/// It sees nothing while variables are stack slots, hence `sroa` first;
 /// address spaces are inferred early so that alias analysis knows them. Strength reduction of straight-line code (`slsr`)
 /// and `nary-reassociate` are left to the code generator, which runs them anyway: their time grows with the
-/// square of how many accesses there are, and run here, too, they change nothing (`benches/RESULTS.md`).
+/// square of how many accesses there are.
 ///
-/// Addresses from inside of structs are values only after `default<O3>`. What it knows of alignment does not go
-/// through a change of address space, so both are inferred behind it, before the code generator makes vectors of
+/// `loop-unroll-full` has the thresholds of `O2` here, and those of `O3` only inside of `default<O3>`; `loop-unroll<O3;..>`
+/// before it, without what makes copies of less than all turns, unrolls what that would. Loops that ask for a factor are
+/// unrolled by it there.
+const PTX_TO_PACKS: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
+     separate-const-offset-from-gep,early-cse<>),\
+     nvvm-reflect,function(nvvm-intr-range),inferattrs,\
+     function<eager-inv>(lower-expect,simplifycfg,sroa<modify-cfg>,early-cse<>),ipsccp,globalopt,always-inline,\
+     cgscc(devirt<4>(inline,function-attrs<skip-non-recursive-function-attrs>,argpromotion,\
+     function<eager-inv;no-rerun>(speculative-execution<only-if-divergent-target>,\
+     instcombine<no-verify-fixpoint>,aggressive-instcombine,reassociate,constraint-elimination,\
+     loop-mssa(loop-instsimplify,loop-simplifycfg,licm<no-allowspeculation>,loop-rotate,licm<allowspeculation>,\
+     simple-loop-unswitch<nontrivial;trivial>),\
+     simplifycfg<switch-range-to-icmp>,instcombine<no-verify-fixpoint>,\
+     loop(loop-idiom,indvars,loop-deletion),loop-unroll<O3;no-partial;no-runtime;no-upperbound>,\
+     loop(indvars,loop-deletion,loop-unroll-full),\
+     sroa<modify-cfg>,gvn<>,sccp,bdce,correlated-propagation,memcpyopt,dse,loop-mssa(licm<allowspeculation>),\
+     simplifycfg<switch-range-to-icmp;hoist-common-insts;sink-common-insts>),function-attrs)),\
+     deadargelim,globalopt,globaldce,\
+     function<eager-inv>(drop-unnecessary-assumes,float2int,lower-constant-intrinsics,\
+     loop(loop-rotate,loop-deletion),\
+     loop-vectorize<interleave-forced-only;vectorize-forced-only>,\
+     simplifycfg<forward-switch-cond;switch-range-to-icmp;switch-to-lookup;no-keep-loops;hoist-common-insts;sink-common-insts>,";
+
+/// Makes one operation of several on numbers of fewer than 32 bits, or pairs of `f32` where the machine has them.
+const PACK: &str = "slp-vectorizer,instcombine<no-verify-fixpoint>,";
+
+/// The passes after that.
+///
+/// Addresses from inside of structs are values only now. What LLVM knows of alignment does not go
+/// through a change of address space, so both are inferred at the end, before the code generator makes vectors of
 /// accesses.
-const PTX_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
+const PTX_FROM_PACKS: &str = "loop-unroll<O3>,sroa<preserve-cfg>,instcombine<no-verify-fixpoint>,\
+     loop-mssa(licm<allowspeculation>),alignment-from-assumptions,div-rem-pairs,simplifycfg<switch-range-to-icmp>),\
+     globaldce,constmerge,function(infer-address-spaces,infer-alignment)";
+
+/// The optimization pipeline for AMD's GPUs, whose back end adds passes of its own to `default<O3>`.
+const AMD_PIPELINE: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      separate-const-offset-from-gep,early-cse<>),default<O3>,\
      function(infer-address-spaces,infer-alignment)";
+
+/// The first architecture that adds and multiplies two `f32` at once (PTX ISA, `add.f32x2`).
+const PAIRS_OF_F32: u32 = 100;
+
+/// Whether NVIDIA's GPUs of an architecture may have one operation for several of a kernel's numbers.
+pub(crate) fn has_packs(sm: u32, kernel: &Module) -> bool {
+    let mut functions = kernel.functions.values();
+    let is_short = |ty| match *kernel.types.data(ty) {
+        TypeData::Scalar(scalar)
+        | TypeData::Vector {
+            element: scalar, ..
+        } => scalar != Scalar::Bool && scalar.bytes() < 4,
+        _ => false,
+    };
+    sm >= PAIRS_OF_F32
+        || functions.any(|function| function.values.values().any(|value| is_short(value.ty)))
+}
 
 /// The least that makes values of variables, for code that is compiled often and hardly run.
 pub(super) const FEW_PASSES: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\

@@ -2,12 +2,13 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{Choices, Known, LaunchBounds, Ordering, Processor, Scope};
+use kiln_ir::{Choices, Known, LaunchBounds, Module, Ordering, Processor, Scope};
 
 use super::known;
 use crate::gpu::lower::{Dialect, ParamBlock, Point};
 use crate::llvm::bindings::{Wrap, build_gep};
 use crate::llvm::error::BackendError;
+use crate::llvm::optimize::OptLevel;
 
 /// LLVM's calling convention of a kernel (`amdgpu_kernel`).
 pub(super) const AMDGPU_KERNEL: u32 = 91;
@@ -64,6 +65,10 @@ impl Dialect for Amd {
             by_value: "byref",
             mark: None,
         }
+    }
+
+    fn passes(&self, level: OptLevel, _: &Module) -> String {
+        level.amd_pipeline()
     }
 
     fn scope(&self, scope: Scope) -> &'static str {

@@ -10,8 +10,8 @@ use inkwell::types::{BasicTypeEnum, FloatType, IntType};
 use inkwell::values::{BasicValueEnum, CallSiteValue, IntValue, PointerValue};
 
 use kiln_ir::{
-    AddressSpace, AtomicOp, Choices, Effects, Known, LaunchBounds, Ordering, Processor, Scalar,
-    Scope,
+    AddressSpace, AtomicOp, Choices, Effects, Known, LaunchBounds, Module, Ordering, Processor,
+    Scalar, Scope,
 };
 
 use super::ModuleLowering;
@@ -20,6 +20,7 @@ use crate::hooks::{InlineAssembly, OperationError};
 use crate::llvm::ask::value_of;
 use crate::llvm::bindings::{SyncScope, build_fence};
 use crate::llvm::error::BackendError;
+use crate::llvm::optimize::OptLevel;
 
 /// How values lie in the parameter block of a kernel.
 #[derive(Copy, Clone, Debug)]
@@ -58,6 +59,9 @@ pub(in crate::gpu) trait Dialect {
 
     /// How values are handed over.
     fn param_block(&self) -> ParamBlock;
+
+    /// The pass pipeline of a level for a kernel.
+    fn passes(&self, level: OptLevel, kernel: &Module) -> String;
 
     /// LLVM's name of a scope; the empty one is that of all threads there are.
     fn scope(&self, scope: Scope) -> &'static str;
