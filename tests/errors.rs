@@ -825,6 +825,26 @@ fn an_assumption_that_does_not_hold() -> Result<()> {
         kernel `built`, tests/errors.rs:L: an assumption does not hold (block 0x0x0, thread 0x0x0); the thread ended there, other threads went on; launch with arguments for which it holds, or write `if` for it
     "#]],
     );
+    let built = Kernel::build("asserting", |k| {
+        let n = k.param("n", Type::U32);
+        k.assert_ne(n, 5, "it is the number");
+        k.panic("here");
+    })?;
+    for n in [3u32, 5] {
+        jit.launch(&built, 1, 1, args!(n))?;
+        let expected = [
+            expect![[r#"
+                kernel `asserting`, tests/errors.rs:L: panicked: here (block 0x0x0, thread 0x0x0); the thread ended there, other threads went on; launch with arguments for which the kernel does not get there, or correct the kernel
+            "#]],
+            expect![[r#"
+                kernel `asserting`, tests/errors.rs:L: panicked: it is the number (left: 5, right: 5) (block 0x0x0, thread 0x0x0); the thread ended there, other threads went on; launch with arguments for which the kernel does not get there, or correct the kernel
+            "#]],
+        ];
+        check(
+            jit.synchronize(),
+            expected.into_iter().nth(usize::from(n == 5)).unwrap(),
+        );
+    }
     // SAFETY: the interpreter finds out.
     let wrong = unsafe {
         Kernel::build_unchecked("wrong", |k| {

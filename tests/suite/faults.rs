@@ -15,6 +15,9 @@ chapter![
     assumptions_that_do_not_hold_are_reported,
     assumptions_in_device_functions_and_beside_barriers,
     what_is_assumed_holds_without_checks,
+    assertions_tell_their_text_and_values,
+    panics_end_the_thread_and_no_other,
+    what_is_asserted_is_checked_without_checks,
     barriers_do_not_wait_for_ended_threads,
     the_device_is_usable_afterwards,
 ];
@@ -291,6 +294,189 @@ fn what_is_assumed_holds_without_checks(jit: &Jit) -> Outcome {
         let wanted = (0..64 / columns).map(|row| (row * columns + (columns - 1) / 2) as u32);
         assert_eq!(out.to_vec()?, wanted.collect::<Vec<u32>>());
     }
+    Ok(())
+}
+
+/// What a fault of the kernels below says, without its place.
+fn panicked(jit: &Jit) -> String {
+    let fault = fault(jit.synchronize());
+    assert_eq!((fault.index, fault.length, &fault.assumed), (0, 0, &None));
+    fault.panic.expect("it is a panic")
+}
+
+/// The line of the first assertion below.
+const ASSERTS: u32 = line!() + 7;
+
+#[kernel]
+fn asserts(x: &[f32], n: i64, which: u32) {
+    let i = thread_idx().x;
+    let h = x[i];
+    match which {
+        0 => assert!(x.len() > i && h < 3.0),
+        1 => assert!(h < 3.0, "{{too}} large"),
+        2 => assert_eq!(h, x[i % 3]),
+        3 => assert_ne!(n + i as i64, -6, "n is wrong",),
+        4 => debug_assert!(i != 3),
+        5 => assert_eq!((i / 3) as u8 * 240, 0),
+        6 => assert_eq!((i / 3) as i8 * -7, 0),
+        9 => assert_eq!(i != 3, x.len() == 4),
+        7 => debug_assert_eq!(i as i16 - 5, i as i16 - 5),
+        8 => debug_assert_ne!(n, n),
+        _ => {}
+    }
+}
+
+fn assertions_tell_their_text_and_values(jit: &Jit) -> Outcome {
+    let x = jit.upload(&[0.0f32, 1.0, 2.0, 3.5])?;
+    let wanted = [
+        "assertion failed: x.len() > i && h < 3.0",
+        "{too} large",
+        "assertion `h == x[i % 3]` failed (left: 3.5, right: 0.0)",
+        "assertion `n + i as i64 != -6` failed: n is wrong (left: -6, right: -6)",
+        "assertion failed: i != 3",
+    ];
+    for (which, wanted) in wanted.into_iter().enumerate() {
+        asserts.launch(jit, (1, 4), &x, -9, which as u32)?;
+        if which == 4 && !cfg!(debug_assertions) {
+            jit.synchronize()?;
+            continue;
+        }
+        let fault = fault(jit.synchronize());
+        assert_eq!(fault.panic.as_deref(), Some(wanted));
+        assert_eq!(fault.thread.x, 3, "{fault}");
+        let place = format!("{}:{}:14", file!(), ASSERTS as usize + which);
+        assert_eq!(fault.location, place);
+    }
+    for (which, left) in [(5, "240"), (6, "-7"), (9, "false")] {
+        asserts.launch(jit, (1, 4), &x, 0, which)?;
+        let told = panicked(jit);
+        let right = if which == 9 { "true" } else { "0" };
+        assert!(
+            told.ends_with(&format!("(left: {left}, right: {right})")),
+            "{told}"
+        );
+    }
+    for holds in [7, 10] {
+        asserts.launch(jit, (1, 4), &x, 0, holds)?;
+        jit.synchronize()?;
+    }
+    Ok(())
+}
+
+#[device_fn]
+fn half_of(n: u32) -> u32 {
+    if n % 2 == 0 {
+        return n / 2;
+    }
+    panic!("odd")
+}
+
+#[device_fn]
+fn digit(n: u32) -> u32 {
+    match n {
+        0..=9 => n + 48,
+        10..=15 => n + 87,
+        _ => unreachable!("no digit"),
+    }
+}
+
+#[device_fn]
+fn never() -> u32 {
+    panic!()
+}
+
+#[device_fn]
+fn each<F: Fn(u32) -> u32>(n: u32, f: F) -> u32 {
+    if n == 77 {
+        unreachable!();
+    }
+    f(n)
+}
+
+#[kernel]
+fn panics(x: &mut [u32], which: u32) {
+    let tile = shared!([u32; 32]);
+    let i = thread_idx().x;
+    tile[i] = 99;
+    tile[i] = match which {
+        0 => half_of(x[i]),
+        1 => digit(x[i]),
+        2 if x[i] == 33 => never(),
+        3 => each(x[i], |n| {
+            if n == 33 {
+                panic!("in a closure")
+            } else {
+                n + 1
+            }
+        }),
+        4 => each(x[i] + 44, |n| n),
+        _ => {
+            if x[i] == 33 {
+                panic!("in {{a}} kernel");
+            }
+            x[i]
+        }
+    };
+    barrier();
+    x[i] = tile[31 - i];
+}
+
+fn panics_end_the_thread_and_no_other(jit: &Jit) -> Outcome {
+    let wanted = [
+        "odd",
+        "internal error: entered unreachable code: no digit",
+        "explicit panic",
+        "in a closure",
+        "internal error: entered unreachable code",
+        "in {a} kernel",
+    ];
+    for (which, wanted) in wanted.into_iter().enumerate() {
+        let mut numbers = [6u32; 32];
+        numbers[13] = 33;
+        let mut x = jit.upload(&numbers)?;
+        panics.launch(jit, (1, 32), &mut x, which as u32)?;
+        let fault = fault(jit.synchronize());
+        assert_eq!(fault.panic.as_deref(), Some(wanted));
+        assert_eq!(fault.thread.x, 13, "{fault}");
+        let inside = ["half_of", "digit", "never"].get(which).copied();
+        assert!(fault.inside.contains(inside.unwrap_or("")), "{fault}");
+        let x = x.to_vec()?;
+        let value = [3, 54, 6, 7, 50, 6][which];
+        let others = x.iter().enumerate().filter(|(i, _)| ![13, 18].contains(i));
+        assert!(
+            others.map(|(_, &v)| v).all(|v| v == value),
+            "{which}: {x:?}"
+        );
+        // The thread that ended wrote nothing more, here and to who reads what it was to write.
+        assert_eq!((x[13], x[18]), (33, 99));
+    }
+    Ok(())
+}
+
+#[kernel(
+    // SAFETY: the host launches it with as many threads as there are elements.
+    unsafe(unchecked)
+)]
+fn asserted_without_checks(x: &mut [f64], limit: f64) {
+    let i = global_id().x;
+    assert!(x[i] < limit, "too large");
+    assert_ne!(x[i], -1.5);
+    x[i] = 7.0;
+}
+
+fn what_is_asserted_is_checked_without_checks(jit: &Jit) -> Outcome {
+    let mut x = jit.upload(&[1.0, 5.0, 2.0])?;
+    asserted_without_checks.launch(jit, (1, 3), &mut x, 4.0)?;
+    assert_eq!(panicked(jit), "too large");
+    assert_eq!(x.to_vec()?, [7.0, 5.0, 7.0]);
+    let mut x = jit.upload(&[1.0, 3.0, -1.5])?;
+    asserted_without_checks.launch(jit, (1, 3), &mut x, 4.0)?;
+    let told = panicked(jit);
+    assert_eq!(
+        told,
+        "assertion `x[i] != -1.5` failed (left: -1.5, right: -1.5)"
+    );
+    assert_eq!(x.to_vec()?, [7.0, 7.0, -1.5]);
     Ok(())
 }
 

@@ -85,6 +85,7 @@ on_host_and_device! {
     loop_values labelled for_loops inclusive reversed stepped narrow_loops early_return
     short_circuit array_of_calls unit_calls labelled_blocks deferred early_values nested_calls
     generic_calls unrolled last_expression_if loops_at_the_edge
+    assertions
 }
 
 #[device_fn]
@@ -566,4 +567,21 @@ fn loops_at_the_edge(x: i32) -> i32 {
         count += 100;
     }
     count
+}
+
+#[device_fn]
+fn assertions(x: i32) -> i32 {
+    assert!(x & 1 < 2);
+    assert_eq!(x & 7, x.rem_euclid(8), "two ways to say it");
+    debug_assert!(x <= i32::MAX, "{{}}");
+    let n = match x & 3 {
+        0 => 7,
+        n @ 1..=3 => n,
+        _ => unreachable!("two bits"),
+    };
+    assert_ne! { n, 0 }
+    if n > 7 {
+        panic!();
+    }
+    n
 }

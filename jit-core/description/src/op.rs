@@ -191,6 +191,18 @@ numbered! {
         /// Asserts of the function that a condition holds, which its type and const arguments decide.
         StaticAssert "es",
 
+        /// Ends the thread with a message where a condition does not hold.
+        Assert "es",
+        /// Ends the thread with a message and both values where they are not equal, or if the flag is set where they are.
+        AssertEq "fees",
+        /// Ends the thread with a message, in a function of its own which gives a value of this type.
+        Panic "su",
+        /// Ends the thread with a message, in a function that is described in place of a call.
+        PanicInPlace "s",
+
+        /// A region, in a program with debug assertions, of which the constant says whether it is one.
+        Debug "er",
+
         /// `if`.
         If "er",
         /// `if`, `else`.

@@ -63,6 +63,12 @@ pub(super) enum Op {
     Check { i: Reg, len: Reg, site: u32 },
     /// Ends the thread at a fault site if a condition does not hold; without a site it ends the launch.
     Assume { cond: Reg, site: Option<u32> },
+    /// Ends the thread by a fault where the condition does not hold, with two values.
+    Assert {
+        cond: Reg,
+        site: u32,
+        values: [Reg; 2],
+    },
     /// The address of shared memory.
     Shared { d: Reg, offset: u32 },
     /// The address of dynamic shared memory in `d`, its length in elements in `d + 1`.

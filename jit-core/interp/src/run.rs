@@ -381,6 +381,13 @@ impl<'a, C: Checker> Runner<'a, C> {
                         return Ok(Pause::Ended);
                     }
                 }
+                Op::Assert { cond, site, values } => {
+                    if r(cond) == 0 {
+                        let [left, right] = values.map(r);
+                        self.note_fault(site, left, right, position);
+                        return Ok(Pause::Ended);
+                    }
+                }
                 Op::Shared { d, offset } => {
                     regs[d as usize] = self.bases.shared + u64::from(offset);
                 }

@@ -131,6 +131,7 @@ impl InstData {
             | InstData::AtomicCas { .. }
             | InstData::Barrier
             | InstData::Assume { .. }
+            | InstData::Assert { .. }
             | InstData::Fence { .. }
             | InstData::Call { .. }
             | InstData::Intrinsic { .. } => Control::Next,

@@ -77,10 +77,19 @@ pub struct Check {
 pub struct Assumption<'a> {
     /// A bool.
     pub cond: Value,
-    /// The condition as it is written, or empty.
-    pub text: &'a str,
     /// Whether the thread ends where the condition does not hold.
     pub checked: bool,
+    /// How the error says that it does not.
+    pub told: Told<'a>,
+}
+
+/// How the error says that a condition does not hold.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Told<'a> {
+    /// By the condition as it is written, or empty.
+    Condition(&'a str),
+    /// By a message of the program, with two values.
+    Message(&'a str, Option<[Value; 2]>),
 }
 
 impl Facts {
@@ -219,7 +228,7 @@ impl InstData {
                 orders: Some(Scope::Block),
                 ..Facts::value(Source::None)
             },
-            InstData::Assume { .. } => Facts {
+            InstData::Assume { .. } | InstData::Assert { .. } => Facts {
                 assumes: true,
                 ..Facts::value(Source::None)
             },
@@ -268,7 +277,7 @@ impl InstData {
         }
     }
 
-    /// The assumption, if the instruction is one.
+    /// The condition that holds behind the instruction, if it is an assumption or an assertion.
     pub fn assumption(&self) -> Option<Assumption<'_>> {
         match self {
             InstData::Assume {
@@ -277,14 +286,23 @@ impl InstData {
                 checked,
             } => Some(Assumption {
                 cond: *cond,
-                text,
                 checked: *checked,
+                told: Told::Condition(text),
+            }),
+            InstData::Assert {
+                cond,
+                message,
+                values,
+            } => Some(Assumption {
+                cond: *cond,
+                checked: true,
+                told: Told::Message(message, *values),
             }),
             _ => None,
         }
     }
 
-    /// Whether the thread can fault at the instruction: by the check of an index or of an assumption.
+    /// Whether the thread can fault at the instruction: by the check of an index, of an assumption or of an assertion.
     pub fn can_fault(&self) -> bool {
         self.check().is_some() || self.assumption().is_some_and(|assumed| assumed.checked)
     }

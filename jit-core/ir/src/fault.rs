@@ -1,6 +1,7 @@
 //! Faults: how a kernel says that a thread did something it must not.
 //!
-//! A checked access whose index is out of bounds, and a checked assumption that does not hold, ends its thread and claims the launch's fault
+//! A checked access whose index is out of bounds, a checked assumption and an assertion that does not hold, ends its
+//! thread and claims the launch's fault
 //! record; the first thread to claim it writes where it was and what it asked for. The next
 //! synchronizing call returns the record as an error value. No trap is involved: the other
 //! threads go on and the device stays usable.
@@ -10,7 +11,7 @@
 //! faulting thread exchanges `claimed` from 0 to 1, writes the record, makes it visible to the
 //! host (PTX `fence.sys`) and stores `state` = 1 last.
 
-use crate::{AddressSpace, Check, FuncId, Inst, Module};
+use crate::{AddressSpace, Check, FuncId, Inst, Module, Scalar, Told};
 
 /// Device-side head of the fault channel.
 #[derive(Copy, Clone, Debug, Default)]
@@ -34,9 +35,10 @@ pub struct FaultRecord {
     pub site: u32,
     /// Which kernel: the tag that was compiled in.
     pub kernel_tag: u64,
-    /// The index asked for, sign-extended to 64 bits if its type is signed; 0 at an assumption.
+    /// The index asked for, sign-extended to 64 bits if its type is signed; at an assertion with values the bits of the
+    /// left one, zero-extended; 0 otherwise.
     pub index: u64,
-    /// The number of elements there are; 0 at an assumption.
+    /// The number of elements there are; at an assertion with values the bits of the right one; 0 otherwise.
     pub length: u64,
     /// Index of the block in the grid.
     pub block: [u32; 3],
@@ -57,8 +59,12 @@ pub struct FaultSite {
     pub signed_index: bool,
     /// Where the slice or array lies, as far as its type says.
     pub space: AddressSpace,
-    /// The condition of an assumption as it is written; `None` for an access.
+    /// The condition of an assumption as it is written.
     pub assumed: Option<String>,
+    /// The message of an assertion.
+    pub message: Option<String>,
+    /// What the values of an assertion are, if it tells any.
+    pub values: Option<Scalar>,
 }
 
 /// The instructions of a module that can fault, in the order of their site numbers.
@@ -85,10 +91,22 @@ pub fn fault_sites(module: &Module) -> Vec<FaultSite> {
             signed_index: false,
             space: AddressSpace::Generic,
             assumed: None,
+            message: None,
+            values: None,
         };
-        if let Some(assumed) = node.data.assumption() {
-            let assumed = Some(assumed.text.to_owned());
-            return Some(FaultSite { assumed, ..site });
+        match node.data.assumption().map(|assumed| assumed.told) {
+            Some(Told::Condition(text)) => {
+                let assumed = Some(text.to_owned());
+                return Some(FaultSite { assumed, ..site });
+            }
+            Some(Told::Message(message, values)) => {
+                return Some(FaultSite {
+                    message: Some(message.to_owned()),
+                    values: values.and_then(|[left, _]| function.type_of(left).as_scalar()),
+                    ..site
+                });
+            }
+            None => {}
         }
         let Check { base, index } = node.data.check()?;
         let index = function.type_of(index).as_scalar();

@@ -469,6 +469,15 @@ pub enum InstData {
         /// behaviour.
         checked: bool,
     },
+    /// Ends the thread with a fault record where a condition does not hold, in kernels without checks, too.
+    Assert {
+        /// A bool.
+        cond: Value,
+        /// What the error says.
+        message: Box<str>,
+        /// Two numbers of one type, or two bools, that the error tells behind the message.
+        values: Option<[Value; 2]>,
+    },
     /// Orders memory accesses of this thread as seen by the others (CUDA guide, `__threadfence`).
     Fence {
         /// Which accesses of this thread the fence orders.
@@ -645,6 +654,13 @@ macro_rules! visit_operands {
                 $f(new);
             }
             InstData::If { cond, .. } | InstData::Assume { cond, .. } => $f(cond),
+            InstData::Assert { cond, values, .. } => {
+                $f(cond);
+                if let Some([left, right]) = values {
+                    $f(left);
+                    $f(right);
+                }
+            }
             InstData::For {
                 start, end, step, ..
             } => {

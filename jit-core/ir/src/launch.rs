@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::code::KernelInfo;
-use crate::fault::FaultRecord;
+use crate::fault::{FaultRecord, FaultSite};
 use crate::stop::{Stop, StopReason};
 use crate::{AddressSpace, debug_as_text, error_text};
 
@@ -419,11 +419,14 @@ pub struct KernelFault {
     /// The line of Rust, as `file:line:column`.
     pub location: String,
     /// The condition of an `assume` that did not hold, as it is written, or empty where it was not kept; `None` where
-    /// an index was out of bounds.
+    /// it was something else.
     pub assumed: Option<String>,
-    /// The index, as the kernel computed it; 0 of an assumption.
+    /// What a `panic!` or an `assert!` that did not hold says, with the values that were compared; `None` where
+    /// it was something else.
+    pub panic: Option<String>,
+    /// The index that was out of bounds, as the kernel computed it; 0 where it was something else.
     pub index: i128,
-    /// The number of elements; 0 of an assumption.
+    /// The number of elements; 0 where it was no index.
     pub length: u64,
     /// Which memory the elements are in; generic where the kernel's code does not say.
     pub space: AddressSpace,
@@ -440,6 +443,9 @@ debug_as_text!(KernelFault);
 impl KernelFault {
     fn what(&self) -> String {
         let (index, length) = (self.index, self.length);
+        if let Some(message) = &self.panic {
+            return format!("panicked: {message}");
+        }
         match self.assumed.as_deref() {
             None => format!(
                 "index {index} is out of bounds for length {length}{}",
@@ -451,9 +457,12 @@ impl KernelFault {
     }
 
     fn fix(&self) -> &'static str {
-        match self.assumed {
-            None => "check the index or guard it with `if`",
-            Some(_) => "launch with arguments for which it holds, or write `if` for it",
+        match (&self.panic, &self.assumed) {
+            (Some(_), _) => {
+                "launch with arguments for which the kernel does not get there, or correct the kernel"
+            }
+            (None, None) => "check the index or guard it with `if`",
+            (None, Some(_)) => "launch with arguments for which it holds, or write `if` for it",
         }
     }
 }
@@ -463,16 +472,18 @@ impl KernelInfo {
     pub fn fault(&self, record: &FaultRecord) -> KernelFault {
         let site = self.fault_sites.get(record.site as usize);
         let signed = site.is_some_and(|s| s.signed_index);
-        let index = if signed {
-            i128::from(record.index as i64)
-        } else {
-            i128::from(record.index)
+        let panic = site.and_then(|site| panic_message(site, record));
+        let (index, length) = match (&panic, signed) {
+            (Some(_), _) => (0, 0),
+            (None, true) => (i128::from(record.index as i64), record.length),
+            (None, false) => (i128::from(record.index), record.length),
         };
         KernelFault {
             kernel: self.name.clone(),
             location: site.map_or_else(|| "unknown".to_owned(), |s| s.location.clone()),
             index,
-            length: record.length,
+            length,
+            panic,
             space: site.map_or(AddressSpace::Generic, |s| s.space),
             assumed: site.and_then(|s| s.assumed.clone()),
             block: record.block.into(),
@@ -485,6 +496,18 @@ impl KernelInfo {
             },
         }
     }
+}
+
+/// What an assertion says, with the values that it tells, which the record has in place of index and length.
+fn panic_message(site: &FaultSite, record: &FaultRecord) -> Option<String> {
+    let message = site.message.as_deref()?;
+    Some(match site.values {
+        None => message.to_owned(),
+        Some(scalar) => {
+            let [left, right] = [record.index, record.length].map(|bits| scalar.shown(bits));
+            format!("{message} (left: {left}, right: {right})")
+        }
+    })
 }
 
 fn in_space(space: AddressSpace) -> String {

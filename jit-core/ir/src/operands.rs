@@ -207,6 +207,12 @@ impl Function {
             InstData::If { cond, .. } | InstData::Assume { cond, .. } => {
                 want(0, cond, Some(Type::BOOL), OperandRole::Condition);
             }
+            InstData::Assert { cond, values, .. } => {
+                want(0, cond, Some(Type::BOOL), OperandRole::Condition);
+                if let Some([left, right]) = values {
+                    want(2, right, Some(ty(left)), OperandRole::Second);
+                }
+            }
             InstData::For {
                 index,
                 start,

@@ -162,6 +162,7 @@ impl Function {
             | InstData::AtomicStore { .. }
             | InstData::Barrier
             | InstData::Assume { .. }
+            | InstData::Assert { .. }
             | InstData::Fence { .. }
             | InstData::If { .. }
             | InstData::Loop { .. }

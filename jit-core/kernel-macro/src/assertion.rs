@@ -47,7 +47,7 @@ impl Parse for Assertion {
         if comma.is_some() && !input.is_empty() {
             let formatted = |_| syn::Error::new(input.span(), PLAIN_TEXT);
             let text: LitStr = input.parse().map_err(formatted)?;
-            message = plain(&text)?;
+            message = plain(&text, PLAIN_TEXT)?;
             let _: Option<Token![,]> = input.parse()?;
         }
         match input.is_empty() {
@@ -57,12 +57,12 @@ impl Parse for Assertion {
     }
 }
 
-/// A message without the doubling of braces.
-fn plain(text: &LitStr) -> syn::Result<LitStr> {
+/// A message without the doubling of braces; refused if something in it is formatted.
+pub(crate) fn plain(text: &LitStr, refusal: &str) -> syn::Result<LitStr> {
     let value = text.value();
     let rest = value.replace("{{", "").replace("}}", "");
     match rest.contains(['{', '}']) {
-        true => Err(syn::Error::new(text.span(), PLAIN_TEXT)),
+        true => Err(syn::Error::new(text.span(), refusal)),
         false => {
             let value = value.replace("{{", "{").replace("}}", "}");
             Ok(LitStr::new(&value, text.span()))

@@ -45,6 +45,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) methods: Methods,
     addressed: HashMap<String, When>,
     type_params: Vec<Ident>,
+    /// The type of what the function returns.
+    pub(crate) result: Option<Type>,
     /// The types that a bound of the kernel's launch is about, as they are written.
     pub(crate) declared: HashSet<String>,
     consts: Vec<(Ident, Type)>,
@@ -110,6 +112,7 @@ impl<'a> Translator<'a> {
                 .iter()
                 .map(|(name, _)| name.clone())
                 .collect(),
+            result: signature.result.clone(),
             declared: declared(kind, signature),
             consts: signature.consts.clone(),
             locals: 0,
@@ -486,6 +489,7 @@ pub(crate) fn is_structured(expr: &Expr) -> bool {
         Expr::Paren(paren) => is_structured(&paren.expr),
         Expr::Group(group) => is_structured(&group.expr),
         Expr::Binary(binary) => crate::scan::is_compound(&binary.op),
+        Expr::Call(call) => crate::panic::is_opened(call),
         _ => matches!(
             expr,
             Expr::If(_)

@@ -253,6 +253,10 @@ impl Translator<'_> {
         let Some(last) = call.path.segments.last() else {
             return Code::new(Op::Unit, None);
         };
+        if let Some(error) = crate::panic::refusal(call) {
+            self.refusals.add(error);
+            return Code::new(Op::Unit, None);
+        }
         if last.ident != "shared" {
             return self.refuse(&call.path, host_macro(&last.ident.to_string()));
         }

@@ -45,6 +45,7 @@ impl CheckedCopy {
     /// Marks a body.
     pub(crate) fn new(body: &Block, signature: &Signature) -> CheckedCopy {
         let mut body = body.clone();
+        crate::panic::open(&mut body);
         let mut variables = Variables::default();
         variables.visit_block(&body);
         for param in &signature.params {
@@ -495,6 +496,15 @@ impl VisitMut for ForHost {
             && let Some(conditions) = crate::assertion::for_copy(block)
         {
             *expr = conditions;
+            return;
+        }
+        if let Expr::Call(call) = expr
+            && crate::panic::is_opened(call)
+        {
+            syn::visit_mut::visit_expr_call_mut(self, call);
+            if let Some(copy) = crate::panic::for_copy(call) {
+                *expr = copy;
+            }
             return;
         }
         if let Some((name, call)) = marked_method(expr) {

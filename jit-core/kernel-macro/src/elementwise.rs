@@ -123,7 +123,9 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
         refusals.refuse(&closure.or1_token, &message);
         return TokenStream::new();
     }
-    let captures = captures(closure);
+    let mut closure = closure.clone();
+    crate::panic::open_closure(&mut closure);
+    let captures = captures(&closure);
     if let Some(token) = captures.iter().find(|name| *name == "self") {
         refusals.refuse(
             token,
@@ -133,7 +135,6 @@ fn of_closure(closure: &ExprClosure, refusals: &mut Refusals) -> TokenStream {
         return TokenStream::new();
     }
     let at = closure.or1_token.span();
-    let mut closure = closure.clone();
     // What is captured is copied in any case.
     closure.capture = None;
     let block = Block {

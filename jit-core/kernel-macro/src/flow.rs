@@ -74,6 +74,7 @@ impl Translator<'_> {
             Expr::Break(e) => self.break_(e),
             Expr::Continue(e) => self.continue_(e),
             Expr::Return(e) => self.return_(e),
+            Expr::Call(e) => self.assertion(e),
             _ => self.refuse(expr, "kernels do not have this expression"),
         }
     }

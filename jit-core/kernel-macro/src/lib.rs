@@ -56,6 +56,7 @@ mod launch;
 mod method;
 mod names;
 mod numbers;
+mod panic;
 mod pattern;
 #[cfg(test)]
 mod placed;

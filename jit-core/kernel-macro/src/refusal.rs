@@ -66,14 +66,7 @@ pub(crate) fn host_type(name: &str) -> Option<&'static str> {
 /// What to say about a macro, by its name.
 pub(crate) fn host_macro(name: &str) -> &'static str {
     match name {
-        "panic" | "unreachable" | "todo" | "unimplemented" => {
-            "a kernel cannot panic; `return`, and write what went wrong to a `&mut [T]`"
-        }
-        "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" => {
-            "a kernel cannot panic; write the result of the comparison to a `&mut [T]` and assert on \
-             the host. What constants and const parameters decide is asserted before a launch: \
-             `const { assert!(N % 32 == 0, \"..\") }`"
-        }
+        "todo" | "unimplemented" => "write `panic!(\"..\")`, with what is not written yet",
         "println" | "print" | "eprintln" | "eprint" | "dbg" | "write" | "writeln" => {
             "a kernel cannot print; write the values to a `&mut [T]` and print them on the host"
         }
@@ -114,7 +107,7 @@ pub(crate) fn method(name: &str) -> Option<&'static str> {
             "kernels have no iterators; loop over the indices: `for i in 0..x.len() { .. x[i] .. }`"
         }
         "unwrap" | "expect" | "unwrap_or" => {
-            "kernels have no `Option` and no panics; compare before you compute"
+            "kernels have no `Option`; compare before you compute, and `assert!` what has to hold"
         }
         "try_into" | "try_from" | "into" => {
             "kernels have no fallible conversions; write `x as u32`. An index is a `usize`, which has 32 bits in \

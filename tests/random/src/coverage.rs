@@ -529,6 +529,13 @@ impl Walk<'_> {
             }
             InstData::AtomicCas { ptr, .. } => memory("atomic.cas", ptr),
             InstData::Assume { checked: c, .. } => checked("assume", *c),
+            InstData::Assert { values, .. } => {
+                let told = match values {
+                    Some(_) => "assert.values",
+                    None => "assert.plain",
+                };
+                (told.to_owned(), Type::UNIT)
+            }
             InstData::Fence { .. } => ("fence".to_owned(), Type::UNIT),
             InstData::Intrinsic { id, .. } => (
                 format!("intrinsic.{}", self.module.intrinsics[*id].name),

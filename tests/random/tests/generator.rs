@@ -39,6 +39,8 @@ const CONSTRUCTS: &[&str] = &[
     "slice_index.unchecked",
     "assume.checked",
     "assume.unchecked",
+    "assert.plain",
+    "assert.values",
     "atomic.add.shared",
     "atomic.load.global",
     "atomic.load.generic",

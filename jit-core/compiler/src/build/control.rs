@@ -1,6 +1,8 @@
 //! Control flow of the kernel being built. A closure describes a region; it runs once, now.
 
-use crate::ir::{BinaryOp, Entity, Inst, InstData, RegionData, Type, Unroll};
+use crate::ir::{
+    BinaryOp, CompareOp, Constant, Entity, Inst, InstData, RegionData, Type, Unroll, Value,
+};
 
 use super::{BuildErrorKind, IntoVal, KernelBuilder, OpenRegion, ScopeId, State, Val, Var};
 
@@ -459,6 +461,130 @@ impl KernelBuilder {
             cond,
             text: self.written.get().into(),
             checked: !self.options.unchecked,
+        };
+        self.emit(data, Type::UNIT);
+    }
+
+    /// Ends the thread where a condition does not hold: the launch is an error, which has the message. Unlike
+    /// [`KernelBuilder::assume`], it is checked in kernels without checks, too.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let halves = Kernel::build("halves", |k| {
+    ///     let (x, i) = (k.slice_mut("x", k.ty::<u32>()), k.global_id().x());
+    ///     k.if_(i.lt(x.len()), || {
+    ///         k.assert((x.at(i).get() % 2u32).eq(0), "a number is odd");
+    ///         x.at(i).set(x.at(i).get() / 2u32);
+    ///     });
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[2u32, 5, 8])?;
+    /// jit.launch(&halves, 1, 4, args!(&mut x))?;
+    /// let error = x.to_vec().unwrap_err().to_string();
+    /// assert!(error.contains("panicked: a number is odd (block 0x0x0, thread 1x0x0)"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn assert<'k>(&'k self, condition: impl IntoVal<'k>, message: &str) {
+        let cond = condition.into_val(self, Some(Type::BOOL));
+        let cond = self.expect_bool("the condition of `assert`", cond);
+        self.assertion(cond, message, None);
+    }
+
+    /// Ends the thread where two numbers are not equal: the launch is an error, which has the message and both.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let same = Kernel::build("same", |k| {
+    ///     let (x, y) = (k.slice("x", k.ty::<i32>()), k.slice("y", k.ty::<i32>()));
+    ///     let i = k.global_id().x();
+    ///     k.assert_eq(x.at(i), y.at(i), "they differ");
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let (x, y) = (jit.upload(&[1, 2])?, jit.upload(&[1, -2])?);
+    /// jit.launch(&same, 1, 2, args!(&x, &y))?;
+    /// let error = jit.synchronize().unwrap_err().to_string();
+    /// assert!(error.contains("panicked: they differ (left: 2, right: -2)"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn assert_eq<'k>(&'k self, left: impl IntoVal<'k>, right: impl IntoVal<'k>, message: &str) {
+        self.assert_compared(CompareOp::Eq, left, right, message);
+    }
+
+    /// Ends the thread where two numbers are equal, as [`KernelBuilder::assert_eq`] does where they are not.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let divide = Kernel::build("divide", |k| {
+    ///     let (x, n) = (k.slice_mut("x", k.ty::<u32>()), k.param("n", k.ty::<u32>()));
+    ///     k.assert_ne(n, 0, "the divisor is 0");
+    ///     x.at(0).set(x.at(0).get() / n);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[12u32])?;
+    /// jit.launch(&divide, 1, 1, args!(&mut x, 4u32))?;
+    /// assert_eq!(x.to_vec()?, [3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn assert_ne<'k>(&'k self, left: impl IntoVal<'k>, right: impl IntoVal<'k>, message: &str) {
+        self.assert_compared(CompareOp::Ne, left, right, message);
+    }
+
+    /// Ends the thread: the launch is an error, which has the message. Other threads go on.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let sign = Kernel::build("sign", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<i32>());
+    ///     k.if_(x.at(0).get().lt(0), || k.panic("there is a negative number"));
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.upload(&[-1])?;
+    /// jit.launch(&sign, 1, 1, args!(&mut x))?;
+    /// let error = x.to_vec().unwrap_err().to_string();
+    /// assert!(error.contains("panicked: there is a negative number"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn panic(&self, message: &str) {
+        let never = self.constant(Constant::Bool(false), Type::BOOL);
+        self.assertion(never, message, None);
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_compared<'k>(
+        &'k self,
+        op: CompareOp,
+        left: impl IntoVal<'k>,
+        right: impl IntoVal<'k>,
+        message: &str,
+    ) {
+        let (left, right) = self.pair("an assertion", left, right);
+        let holds = self.compare(op, left, right);
+        let holds = self.expect_bool("what is compared in an assertion", holds);
+        self.assertion(holds, message, Some([left.id, right.id]));
+    }
+
+    #[track_caller]
+    fn assertion(&self, cond: Val<'_>, message: &str, values: Option<[Value; 2]>) {
+        let data = InstData::Assert {
+            cond: cond.id,
+            message: message.into(),
+            values,
         };
         self.emit(data, Type::UNIT);
     }

@@ -72,6 +72,17 @@ impl<'k> Front<'k> {
         }
     }
 
+    /// Ends a function behind what ends the thread: with any value, if it has to give one.
+    pub(super) fn return_never(self, result: Option<Type>) {
+        match result {
+            None => self.builder.return_(),
+            Some(ty) => {
+                let never = self.builder.uninit_var("never", ty);
+                self.builder.return_value(never);
+            }
+        }
+    }
+
     /// Whether a value is in `low..=high`, either of them open, without `high` if `exclusive`.
     pub(super) fn in_range(
         self,

@@ -62,6 +62,14 @@ impl<'k> Operand<'k> {
         }
     }
 
+    /// The bool it is, for a constant.
+    pub(super) fn known_bool(self) -> Option<bool> {
+        match self.kind {
+            Kind::Literal(Constant::Bool(known), _) => Some(known),
+            _ => None,
+        }
+    }
+
     /// The operand's value, read here.
     pub fn read(self) -> Val<'k> {
         self.into_val(self.builder, None)

@@ -323,6 +323,21 @@ impl<'m> Flattener<'m> {
                 let site = checked.then(|| self.sites[&at]);
                 self.push(Op::Assume { cond, site });
             }
+            &InstData::Assert { cond, values, .. } => {
+                let (cond, site) = (self.reg(frame, cond)?, self.sites[&at]);
+                let op = match values {
+                    None => Op::Assume {
+                        cond,
+                        site: Some(site),
+                    },
+                    Some([left, right]) => Op::Assert {
+                        cond,
+                        site,
+                        values: [self.reg(frame, left)?, self.reg(frame, right)?],
+                    },
+                };
+                self.push(op);
+            }
             &InstData::Fence { ordering, .. } => {
                 self.push(Op::Fence { ordering });
             }

@@ -17,7 +17,7 @@ use crate::abi::{ParamKind, ParamLayout, ParamSlot};
 use crate::fault::FaultSite;
 use crate::keywords::Keyword as _;
 use crate::target::Barriers;
-use crate::{AddressSpace, HiddenSource, IntrinsicDef, LaunchBounds, TypeDigest};
+use crate::{AddressSpace, HiddenSource, IntrinsicDef, LaunchBounds, Scalar, TypeDigest};
 
 /// Which row of this program has a name and a digest, if one has.
 pub type FindRow<'a> = &'a dyn Fn(&str, &[u8; 32]) -> Option<&'static IntrinsicDef>;
@@ -140,7 +140,7 @@ structures! {
     HiddenInfo { name, source, ty, element, is_address, bytes, item, location, passed }
     ParamLayout { params, visible, fault_channel, slots, size }
     ParamSlot { offset, size }
-    FaultSite { function, location, signed_index, space, assumed }
+    FaultSite { function, location, signed_index, space, assumed, message, values }
     LaunchBounds { max_threads, min_blocks }
     PtxCode { text, entry, assembled }
     Assembled { image, by }
@@ -263,6 +263,17 @@ impl Kept for AddressSpace {
 
     fn take(from: &mut &[u8]) -> Option<Self> {
         AddressSpace::from_keyword(take_text(from)?)
+    }
+}
+
+impl Kept for Scalar {
+    fn put(&self, to: &mut Vec<u8>) {
+        put_bytes(self.name().as_bytes(), to);
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let name = take_text(from)?;
+        Scalar::ALL.into_iter().find(|scalar| scalar.name() == name)
     }
 }
 
@@ -442,6 +453,8 @@ mod tests {
             signed_index: true,
             space,
             assumed: Some("x > 0".to_owned()),
+            message: Some("assertion failed: x > 0".to_owned()),
+            values: Some(Scalar::F16),
         };
         KernelInfo {
             name: "k\u{e4}".to_owned(),

@@ -165,6 +165,17 @@ impl Parser<'_> {
                     false => Box::default(),
                 },
             },
+            "assert" => InstData::Assert {
+                cond: self.operand(r)?,
+                message: {
+                    self.expect(",")?;
+                    self.text("what the error says")?.into()
+                },
+                values: match self.accept(",") {
+                    true => Some(self.two(r)?),
+                    false => None,
+                },
+            },
             "fence" => InstData::Fence {
                 ordering: self.keyword("an ordering")?,
                 scope: self.keyword("a scope")?,

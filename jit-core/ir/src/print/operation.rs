@@ -150,6 +150,16 @@ impl<'m> Printer<'m> {
                     put!(self, ", {}", quote(text));
                 }
             }
+            InstData::Assert {
+                cond,
+                message,
+                values,
+            } => {
+                put!(self, "assert {}, {}", n(cond), quote(message));
+                if let Some([left, right]) = values {
+                    put!(self, ", {}, {}", n(left), n(right));
+                }
+            }
             InstData::Fence { ordering, scope } => {
                 put!(self, "fence {} {}", ordering.keyword(), scope.keyword());
             }

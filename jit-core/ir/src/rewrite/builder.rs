@@ -356,6 +356,16 @@ impl<'c, 'm> InstBuilder<'c, 'm> {
         });
     }
 
+    /// Ends the thread by a fault if a condition does not hold, in kernels without checks, too; the error has the
+    /// message, and behind it two numbers or bools of one type.
+    pub fn assert(self, cond: Value, message: &str, values: Option<[Value; 2]>) {
+        self.effect(InstData::Assert {
+            cond,
+            message: message.into(),
+            values,
+        });
+    }
+
     /// Orders accesses to memory.
     pub fn fence(self, ordering: Ordering, scope: Scope) {
         self.effect(InstData::Fence { ordering, scope });

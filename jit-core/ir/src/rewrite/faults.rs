@@ -27,12 +27,13 @@ debug_as_text!(NoFaultFunction);
 
 impl Module {
     /// Has every thread that is about to fault call a device function before: one whose index is out of bounds
-    /// at a checked access, or for which a checked assumption does not hold, which then ends it as it does otherwise. What the function itself and what it calls
-    /// do is left as it is.
+    /// at a checked access, or for which a checked assumption or an assertion does not hold, which then ends it as it does
+    /// otherwise. What the function itself and what it calls do is left as it is.
     ///
     /// The function takes the number of the access among the module's [fault
     /// sites](crate::fault::fault_sites()), the index that was asked for, sign-extended if its type is signed,
-    /// and the number of elements there are: `(site: u32, index: u64, length: u64)`; of an assumption index and length are 0. The module is a specialized
+    /// and the number of elements there are: `(site: u32, index: u64, length: u64)`; of assumptions and
+    /// assertions index and length are 0. The module is a specialized
     /// one; accesses that are added afterwards in the functions that there are change the numbers of those behind
     /// them.
     ///

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use half::{bf16, f16};
+
 use crate::all_variants;
 
 /// The numeric types and `bool`.
@@ -119,6 +121,25 @@ impl Scalar {
     /// Width in bits; 1 for `bool`.
     pub fn bits(self) -> u32 {
         if self.is_bool() { 1 } else { self.bytes() * 8 }
+    }
+
+    /// A value, by its bits, as Rust's `{:?}` shows it.
+    pub fn shown(self, bits: u64) -> String {
+        match self {
+            Scalar::Bool => (bits & 1 != 0).to_string(),
+            Scalar::I8 => (bits as i8).to_string(),
+            Scalar::I16 => (bits as i16).to_string(),
+            Scalar::I32 => (bits as i32).to_string(),
+            Scalar::I64 => (bits as i64).to_string(),
+            Scalar::U8 => (bits as u8).to_string(),
+            Scalar::U16 => (bits as u16).to_string(),
+            Scalar::U32 => (bits as u32).to_string(),
+            Scalar::U64 => bits.to_string(),
+            Scalar::F16 => format!("{:?}", f16::from_bits(bits as u16)),
+            Scalar::BF16 => format!("{:?}", bf16::from_bits(bits as u16)),
+            Scalar::F32 => format!("{:?}", f32::from_bits(bits as u32)),
+            Scalar::F64 => format!("{:?}", f64::from_bits(bits)),
+        }
     }
 
     /// What sort of number it is.

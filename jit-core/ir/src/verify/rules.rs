@@ -190,6 +190,14 @@ impl<'c> Rules<'c> {
                 ref const_args,
                 ref args,
             } => self.call(callee, type_args, const_args, args),
+            InstData::Assert {
+                values: Some([left, _]),
+                ..
+            } => {
+                let ty = self.ty(left);
+                let told = self.is_number(ty) || ty == Type::BOOL;
+                self.expect(told, "an assertion tells numbers and bools", ty)
+            }
             InstData::For { index, unroll, .. } => self.counted_loop(self.ty(index), unroll),
             // The places exist, and rows and operands are looked at with what they give.
             InstData::Select { .. }
@@ -201,6 +209,7 @@ impl<'c> Rules<'c> {
             | InstData::If { .. }
             | InstData::Barrier
             | InstData::Assume { .. }
+            | InstData::Assert { .. }
             | InstData::Loop { .. }
             | InstData::Break { .. }
             | InstData::Continue { .. } => Ok(()),

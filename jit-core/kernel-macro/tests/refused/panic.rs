@@ -1,12 +1,15 @@
-//! Panic.
+//! Panic: a message that is formatted, and panics of other names.
 use kiln::prelude::*;
 
 #[kernel]
 fn k(x: &[f32], y: &mut [f32]) {
     if x.len() == 0 {
-        panic!("empty");
+        panic!("empty: {}", x.len());
     }
-    y[0] = 1.0;
+    if x.len() == 1 {
+        todo!();
+    }
+    y[0] = unreachable!(NAME);
 }
 
 fn main() {}

@@ -5,7 +5,7 @@ use kiln_jit_core::ir::{BinaryOp, CompareOp, FastMath, InstData, Type, Value};
 use super::Generator;
 
 impl Generator {
-    /// Assumes something of an integer that holds, checked or not.
+    /// Assumes or asserts something of an integer that holds, checked or not.
     pub(super) fn assumption(&mut self, value: Value) {
         let before = self.frame.left;
         let ty = self.frame.ty(value);
@@ -21,6 +21,17 @@ impl Generator {
             (CompareOp::Ge, [other, least]),
         ]);
         let cond = self.raw(InstData::Compare { op, args }, Type::BOOL);
+        if self.apart.chance(40) {
+            let values = self.apart.chance(60).then_some([least, value]);
+            let message = "the least is not above".into();
+            self.act(InstData::Assert {
+                cond,
+                message,
+                values,
+            });
+            self.frame.left = before;
+            return;
+        }
         let checked = self.apart.chance(60);
         self.act(InstData::Assume {
             cond,

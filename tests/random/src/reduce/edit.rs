@@ -50,6 +50,7 @@ fn is_pure(data: &InstData) -> bool {
             | InstData::AtomicCas { .. }
             | InstData::Barrier
             | InstData::Assume { .. }
+            | InstData::Assert { .. }
             | InstData::Fence { .. }
             | InstData::Call { .. }
             | InstData::If { .. }

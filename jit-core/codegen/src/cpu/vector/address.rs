@@ -525,17 +525,36 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 
-    /// Ends the lanes for which a condition does not hold.
-    pub(super) fn assume(&mut self, inst: Inst, cond: Value) -> Result<(), BackendError> {
+    /// Ends the lanes for which a condition does not hold, and leaves two values of the first of them in the record.
+    pub(super) fn assert(
+        &mut self,
+        inst: Inst,
+        cond: Value,
+        values: Option<[Value; 2]>,
+    ) -> Result<(), BackendError> {
         let none = self.emit.i64(0).into();
+        let values = match values {
+            None => [none, none],
+            Some([left, right]) => [self.told(left)?, self.told(right)?],
+        };
         let cond = match self.leaf(cond)? {
             Leaf::Uniform(cond) => {
-                return self.check_uniform_condition(inst, cond.into_int_value(), [none, none]);
+                return self.check_uniform_condition(inst, cond.into_int_value(), values);
             }
             cond => cond.vector(self.emit)?,
         };
         let fails = self.emit.not(cond.into())?;
-        self.end_where(inst, fails, [none, none])
+        self.end_where(inst, fails, values)
+    }
+
+    /// A number or a bool, as integers of its bits, for a fault record.
+    fn told(&self, value: Value) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let scalar = self.scalar_of(value);
+        let leaf = self.leaf(value)?;
+        match scalar.is_float() && !scalar.is_half() {
+            true => self.bits(leaf.value(self.emit)?, scalar.bits()),
+            false => leaf.value(self.emit),
+        }
     }
 
     /// Leaves a fault record for the first lane of `lanes`.

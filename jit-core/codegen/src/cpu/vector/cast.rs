@@ -221,7 +221,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// The bits of a float.
-    fn bits(&self, value: BasicValueEnum<'ctx>, bits: u32) -> Built<'ctx> {
+    pub(super) fn bits(&self, value: BasicValueEnum<'ctx>, bits: u32) -> Built<'ctx> {
         self.emit.cast(
             InstructionOpcode::BitCast,
             value,

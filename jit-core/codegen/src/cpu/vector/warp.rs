@@ -227,8 +227,12 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             InstData::Assume { cond, checked, .. } => {
                 // Unchecked: every lane computes, active or not, so nothing holds for all of a vector.
                 if checked {
-                    self.assume(inst, cond)?;
+                    self.assert(inst, cond, None)?;
                 }
+                None
+            }
+            InstData::Assert { cond, values, .. } => {
+                self.assert(inst, cond, values)?;
                 None
             }
             InstData::Fence { ordering, scope } => {

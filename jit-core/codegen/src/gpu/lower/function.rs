@@ -442,6 +442,9 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::Assume { cond, checked, .. } => {
                 self.lower_assume(inst, cond, checked).map(|()| None)
             }
+            InstData::Assert { cond, values, .. } => {
+                self.lower_assert(inst, cond, values).map(|()| None)
+            }
             InstData::Fence { ordering, scope } => {
                 self.point().fence((ordering, scope));
                 Ok(None)

@@ -200,18 +200,50 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         cond: Value,
         checked: bool,
     ) -> Result<(), BackendError> {
-        let mut holds = self.one(cond).into_int_value();
-        if !checked {
-            self.call_llvm("llvm.assume", &[], &[holds.into()])?;
-            return Ok(());
+        if checked {
+            return self.lower_assert(inst, cond, None);
         }
+        let holds = self.one(cond).into_int_value();
+        self.call_llvm("llvm.assume", &[], &[holds.into()])?;
+        Ok(())
+    }
+
+    /// Ends the thread if a condition does not hold, and leaves two values in the record.
+    pub(super) fn lower_assert(
+        &mut self,
+        inst: Inst,
+        cond: Value,
+        values: Option<[Value; 2]>,
+    ) -> Result<(), BackendError> {
+        let mut holds = self.one(cond).into_int_value();
         if self.provenance.may_race(cond) {
             holds = build_freeze(self.builder(), holds.into()).into_int_value();
         }
         let next = self.unless_likely(holds, ["assumed", "not_as_assumed"])?;
         let none = self.types().int(64).const_zero();
-        self.call_fault(inst, none, none)?;
+        let [left, right] = match values {
+            None => [none, none],
+            Some([left, right]) => [self.bits(left)?, self.bits(right)?],
+        };
+        self.call_fault(inst, left, right)?;
         self.builder().position_at_end(next);
         Ok(())
+    }
+
+    /// The bits of a number or a bool, zero-extended.
+    fn bits(&self, value: Value) -> Result<IntValue<'ctx>, BackendError> {
+        let scalar = self.scalar_of(value);
+        let number = match scalar.is_float() {
+            true => {
+                let bits = self.types().int(scalar.bits());
+                self.builder().build_bit_cast(self.one(value), bits, "")?
+            }
+            false => self.one(value),
+        };
+        let long = self.types().int(64);
+        let number = number.into_int_value();
+        Ok(self
+            .builder()
+            .build_int_z_extend_or_bit_cast(number, long, "")?)
     }
 }

@@ -184,6 +184,11 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::AssignOp
             | Op::Discard
             | Op::StaticAssert
+            | Op::Assert
+            | Op::AssertEq
+            | Op::Panic
+            | Op::PanicInPlace
+            | Op::Debug
             | Op::If
             | Op::IfElse
             | Op::While

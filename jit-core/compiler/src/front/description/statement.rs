@@ -2,7 +2,7 @@
 
 use kiln_description::Op;
 
-use crate::ir::{FastMath, Inline, Type, Unroll};
+use crate::ir::{CompareOp, FastMath, Inline, Type, Unroll};
 
 use super::super::Operand;
 use super::super::pool::Entry;
@@ -15,6 +15,9 @@ impl<'k> Cursor<'_, '_, 'k> {
         match op {
             Op::Param | Op::Bind | Op::Let | Op::Slot | Op::Declare => self.binding(op),
             Op::Assign | Op::AssignOp | Op::Discard => self.assignment(op),
+            Op::Assert | Op::AssertEq | Op::Panic | Op::PanicInPlace | Op::Debug => {
+                self.assertion(op);
+            }
             Op::If | Op::IfElse => self.branch(op),
             Op::While | Op::Loop | Op::For | Op::ForEach => self.repetition(op),
             Op::Break | Op::Continue | Op::Return | Op::ReturnValue => self.end(op),
@@ -78,6 +81,37 @@ impl<'k> Cursor<'_, '_, 'k> {
         let before = early.then(|| value.eval().eager());
         let place = self.eval();
         (place, before.unwrap_or_else(|| value.eval()))
+    }
+
+    fn assertion(&mut self, op: Op) {
+        let (front, builder) = (self.front(), self.front().builder);
+        match op {
+            Op::Assert => {
+                let condition = self.eval();
+                builder.assert(condition, self.code.text());
+            }
+            Op::AssertEq => {
+                let op = match self.code.flag() {
+                    true => CompareOp::Ne,
+                    false => CompareOp::Eq,
+                };
+                let (left, right) = (self.eval().eager(), self.eval().eager());
+                let message = self.code.text();
+                builder.assert_compared(op, left.target(), right.target(), message);
+            }
+            Op::Panic => {
+                builder.panic(self.code.text());
+                let result = self.code.flag().then(|| self.ty());
+                front.return_never(result);
+            }
+            Op::PanicInPlace => builder.panic(self.code.text()),
+            _ => {
+                let (enabled, mut region) = (self.eval(), self.region());
+                if enabled.known_bool() != Some(false) {
+                    region.eval();
+                }
+            }
+        }
     }
 
     fn branch(&mut self, op: Op) {
