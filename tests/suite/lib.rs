@@ -34,6 +34,7 @@ mod rust_choices;
 mod rust_closures;
 mod rust_floats;
 mod rust_integers;
+mod rust_items;
 mod rust_language;
 mod rust_limits;
 mod rust_math;
@@ -135,6 +136,7 @@ pub fn cases() -> Vec<Case> {
         rust_closures::CASES,
         rust_floats::CASES,
         rust_integers::CASES,
+        rust_items::CASES,
         rust_language::CASES,
         rust_limits::CASES,
         rust_math::CASES,

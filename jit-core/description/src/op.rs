@@ -134,6 +134,8 @@ numbered! {
         Coerce "et",
         /// The field with this name or number.
         Field "se",
+        /// The field with this name or number as a pattern binds it: of what is behind a reference, a reference.
+        BoundField "se",
         /// An element.
         Index "ee",
         /// `&e`, or `&mut e` if the flag is set.
@@ -216,6 +218,23 @@ numbered! {
         For "ffnveeor",
         /// A region once for each expression.
         ForEach "vEr",
+        /// A source of elements: 0 what an expression is, 1 by reference, 2 by mutable reference.
+        Items "ne",
+        /// How many elements a source has.
+        ItemCount "e",
+        /// The element of a source with an index that is below its count.
+        Item "ee",
+        /// The index that is so far from the end of a count: the second from the first.
+        CountBack "ee",
+        /// How many parts of a size a slice has, one behind the other, or if the flag is set one from each element on.
+        PartCount "fee",
+        /// The part with an index that is below that count.
+        PartOf "feee",
+        /// The least of counts.
+        Least "E",
+        /// `for` over indices below a count, from another on, by a step; reversed if the flag is set. Unrolling is that
+        /// of [`Op::For`].
+        ForItems "fnveoor",
         /// Leaves the loop `n` loops out.
         Break "n",
         /// Goes on with the loop `n` loops out.

@@ -18,6 +18,7 @@ use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat, 
 use crate::call::{is_conversion, is_half, is_number};
 use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
+use crate::items::{borrows, is_of_iterator};
 use crate::numbers::Numbers;
 use crate::position::{Start, before, until};
 use crate::scan::{Variables, is_compound};
@@ -329,18 +330,22 @@ impl Mark {
         }
     }
 
-    /// What a `for` goes over: `rev` and `step_by` of a range are no methods of kernels.
+    /// What a `for` goes over: the methods of iterators are no methods of kernels.
     fn visit_range(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Paren(paren) => self.visit_range(&mut paren.expr),
             Expr::Group(group) => self.visit_range(&mut group.expr),
-            Expr::MethodCall(call) if call.method == "rev" || call.method == "step_by" => {
-                self.visit_range(&mut call.receiver);
-                call.args
-                    .iter_mut()
-                    .for_each(|arg| self.visit_expr_mut(arg));
+            Expr::MethodCall(call) if is_of_iterator(call) => {
+                match borrows(call) {
+                    true => self.visit_expr_mut(&mut call.receiver),
+                    false => self.visit_range(&mut call.receiver),
+                }
+                let is_zip = call.method == "zip";
+                call.args.iter_mut().for_each(|arg| match is_zip {
+                    true => self.visit_range(arg),
+                    false => self.visit_expr_mut(arg),
+                });
             }
-            Expr::MethodCall(_) => syn::visit_mut::visit_expr_mut(self, expr),
             other => self.visit_expr_mut(other),
         }
     }

@@ -132,7 +132,7 @@ impl Translator<'_> {
     }
 
     /// What a loop asks for, as the number that `Op::For` has for it.
-    fn unroll_wish(&mut self, e: &ExprForLoop) -> u32 {
+    pub(crate) fn unroll_wish(&mut self, e: &ExprForLoop) -> u32 {
         const AUTO: u32 = 0;
         const FULL: u32 = 2;
         let Some(attribute) = e.attrs.iter().find(|a| a.path().is_ident("unroll")) else {
@@ -163,6 +163,9 @@ impl Translator<'_> {
             let code = self.op(Op::ForEach, span).number(index);
             return code.list(&values).region(&body);
         }
+        if !crate::items::is_range(&e.expr) {
+            return self.for_items(e);
+        }
         let Some(range) = self.range(&e.expr) else {
             return Code::new(Op::Unit, None);
         };
@@ -176,15 +179,32 @@ impl Translator<'_> {
     }
 
     fn for_body(&mut self, e: &ExprForLoop, kind: FrameKind, index: u32) -> Code {
+        self.body_of(e, kind, |this| match &*e.pat {
+            Pat::Ident(_) | Pat::Wild(_) => this.bind_pattern(&e.pat, &local(index)),
+            pattern => this.refuse(
+                pattern,
+                "the index of a loop has a name; write `for i in ..`",
+            ),
+        })
+    }
+
+    /// The body of a `for` that is a loop, behind what binds its pattern.
+    pub(crate) fn loop_body(
+        &mut self,
+        e: &ExprForLoop,
+        bind: impl FnOnce(&mut Self) -> Code,
+    ) -> Code {
+        self.body_of(e, FrameKind::Loop, bind)
+    }
+
+    fn body_of(
+        &mut self,
+        e: &ExprForLoop,
+        kind: FrameKind,
+        bind: impl FnOnce(&mut Self) -> Code,
+    ) -> Code {
         self.scoped(|this| {
-            let bind = match &*e.pat {
-                Pat::Ident(_) | Pat::Wild(_) => this.bind_pattern(&e.pat, &local(index)),
-                pattern => this.refuse(
-                    pattern,
-                    "the index of a loop has a name; write `for i in ..`",
-                ),
-            };
-            let to = Destination::Discard;
+            let (bind, to) = (bind(this), Destination::Discard);
             let body = this.framed(e.label.as_ref(), kind, &to, |this| this.block(&e.body, &to));
             Code::block(vec![bind, body])
         })
@@ -230,14 +250,8 @@ impl Translator<'_> {
                 range.step = Some(self.op(Op::Eager, span).code(&step));
                 Some(range)
             }
-            other => {
-                self.refuse(
-                    other,
-                    "a `for` of a kernel goes over a range, `for i in 0..x.len() { .. x[i] .. }`, or \
-                     over an array literal, `for k in [1, 2, 4]`, which is unrolled",
-                );
-                None
-            }
+            // It is a range.
+            _ => None,
         }
     }
 

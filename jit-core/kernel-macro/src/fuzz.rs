@@ -220,6 +220,7 @@ fn token_soup() {
 fn mutated_kernels() {
     let texts = [
         include_str!("../../../tests/suite/rust_closures.rs"),
+        include_str!("../../../tests/suite/rust_items.rs"),
         include_str!("../../../tests/suite/rust_language.rs"),
         include_str!("../../../tests/suite/rust_methods.rs"),
         include_str!("../../../tests/suite/rust_papers.rs"),

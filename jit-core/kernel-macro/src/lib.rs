@@ -52,6 +52,7 @@ mod flow;
 mod function;
 #[cfg(test)]
 mod fuzz;
+mod items;
 mod launch;
 mod method;
 mod names;

@@ -133,6 +133,19 @@ impl Numbers {
         }
     }
 
+    /// Whether what a `for` goes over has numbers. The ends of a range are some.
+    fn has_numbers(&self, expr: &Expr) -> bool {
+        match crate::expression::strip(expr) {
+            Expr::Range(_) => true,
+            Expr::MethodCall(call) if crate::items::is_of_iterator(call) => {
+                let is_zip = call.method == "zip";
+                let zipped = !is_zip || call.args.iter().all(|other| self.has_numbers(other));
+                self.has_numbers(&call.receiver) && zipped
+            }
+            other => self.is(other),
+        }
+    }
+
     fn is_block(&self, block: &Block) -> bool {
         matches!(block.stmts.last(), Some(Stmt::Expr(last, None)) if self.is(last))
     }
@@ -169,12 +182,7 @@ impl<'ast> Visit<'ast> for Numbers {
     }
 
     fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
-        // The ends of a range are integers, and so is what a method makes of one.
-        let known = match crate::expression::strip(&each.expr) {
-            Expr::Range(_) => true,
-            Expr::MethodCall(call) => call.method == "rev" || call.method == "step_by",
-            array => self.is(array),
-        };
+        let known = self.has_numbers(&each.expr);
         self.bind(&each.pat, known);
         syn::visit::visit_expr_for_loop(self, each);
     }

@@ -43,7 +43,8 @@ impl Translator<'_> {
                 let (whole, eager) = (self.fresh(), self.op(Op::Eager, span).code(value));
                 let mut parts = vec![Code::new(Op::Let, None).number(whole).code(&eager)];
                 for (field, pattern) in self.fields(pattern) {
-                    let part = self.op(Op::Field, span).text(&field).code(&local(whole));
+                    let part = self.op(Op::BoundField, span).text(&field);
+                    let part = part.code(&local(whole));
                     parts.push(self.bind_pattern(&pattern, &part));
                 }
                 Code::block(parts)
@@ -226,7 +227,7 @@ impl Translator<'_> {
             Pat::Tuple(_) | Pat::Struct(_) | Pat::TupleStruct(_) => {
                 let mut out = Vec::new();
                 for (field, part) in self.fields(pattern) {
-                    let part_value = self.op(Op::Field, span).text(&field).code(value);
+                    let part_value = self.op(Op::BoundField, span).text(&field).code(value);
                     out.extend(self.bindings(&part, &part_value));
                 }
                 out

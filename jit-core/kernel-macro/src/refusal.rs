@@ -104,7 +104,8 @@ pub(crate) fn method(name: &str) -> Option<&'static str> {
     Some(match name {
         "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "zip" | "fold"
         | "for_each" => {
-            "kernels have no iterators; loop over the indices: `for i in 0..x.len() { .. x[i] .. }`"
+            "iterators of kernels stand in a `for`, `for v in x.iter() { .. }`; write what is to be done with an element \
+             in its body"
         }
         "unwrap" | "expect" | "unwrap_or" => {
             "kernels have no `Option`; compare before you compute, and `assert!` what has to hold"

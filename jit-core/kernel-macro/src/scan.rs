@@ -166,6 +166,10 @@ impl<'ast> Visit<'ast> for Addressed<'_> {
         match expr {
             Expr::Reference(reference) => self.add_variable(&reference.expr),
             Expr::Index(index) => self.add_variable(&index.expr),
+            // In a `for`: elsewhere methods are marked.
+            Expr::MethodCall(call) if crate::items::borrows(call) => {
+                self.add_variable(&call.receiver);
+            }
             Expr::Assign(assign) if !matches!(*assign.left, Expr::Path(_)) => {
                 self.add_variable(&assign.left);
             }

@@ -189,6 +189,25 @@ impl KernelBuilder {
             of(first.offset(from), end - from)
         })
     }
+
+    /// A part of a slice that is known to be there.
+    pub(crate) fn known_part_of_slice<'k>(
+        &'k self,
+        slice: Val<'k>,
+        from: Val<'k>,
+        len: Val<'k>,
+    ) -> Val<'k> {
+        let Some((at, _)) = self.as_slice(slice.ty) else {
+            return self.wrong_type("a part", "a slice or array", slice, slice.ty);
+        };
+        let first = self.emit(
+            InstData::SlicePtr { slice: slice.id },
+            self.pointer_type(at.pointee, at.space, at.mutable),
+        );
+        let (ptr, len) = (first.offset(from).id, len.id);
+        let ty = self.slice_type(at.pointee, at.space, at.mutable);
+        self.emit(InstData::SliceNew { ptr, len }, ty)
+    }
 }
 
 /// Scopes: what type parameters stand for while a function is described in place of its call.

@@ -300,6 +300,11 @@ impl<'k> Val<'k> {
         self.index(index, false)
     }
 
+    /// An element that is there by how its index is made, which is below the length in every thread.
+    pub(crate) fn at_known(self, index: impl IntoVal<'k>) -> Place<'k> {
+        self.index(index, false)
+    }
+
     #[track_caller]
     fn index(self, index: impl IntoVal<'k>, checked: bool) -> Place<'k> {
         let b = self.builder;

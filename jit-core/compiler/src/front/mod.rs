@@ -44,6 +44,7 @@ mod face;
 mod flow;
 mod function;
 mod inline;
+mod items;
 mod method;
 mod operand;
 mod pool;

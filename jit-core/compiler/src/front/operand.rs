@@ -147,6 +147,15 @@ impl<'k> Operand<'k> {
         }
     }
 
+    /// The field that a pattern binds: of what is behind a reference, a reference to it.
+    pub(super) fn bound_field(self, name: &str) -> Operand<'k> {
+        let field = self.field(name);
+        match field.kind {
+            Kind::Place(..) if self.builder.is_pointer(self.ty()) => field.address(true),
+            _ => field,
+        }
+    }
+
     /// The element with this index, of a slice or an array.
     pub(crate) fn index(self, index: Operand<'k>) -> Operand<'k> {
         let b = self.builder;
@@ -226,7 +235,7 @@ impl<'k> Operand<'k> {
     }
 
     /// A reference to all or a part of what this is.
-    fn borrowed(self, reference: Val<'k>, mutable: bool) -> Operand<'k> {
+    pub(super) fn borrowed(self, reference: Val<'k>, mutable: bool) -> Operand<'k> {
         self.wrap(Kind::Value(match mutable {
             true => reference,
             false => self.builder.shared_reference(reference),

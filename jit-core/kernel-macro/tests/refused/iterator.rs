@@ -1,11 +1,10 @@
-//! Iterator.
+//! Iterators outside of a `for`.
 use kiln::prelude::*;
 
 #[kernel]
 fn k(x: &[f32], y: &mut [f32]) {
-    for v in x.iter() {
-        y[0] += *v;
-    }
+    y[0] = x.iter().sum();
+    let all = x.windows(2);
 }
 
 fn main() {}

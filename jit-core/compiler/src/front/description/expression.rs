@@ -44,7 +44,9 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let name = self.code.text();
                 front.shared(name, self.ty())
             }
-            Op::Field | Op::Index | Op::Address | Op::WholeSlice | Op::Part => self.place(op),
+            Op::Field | Op::BoundField | Op::Index | Op::Address | Op::WholeSlice | Op::Part => {
+                self.place(op)
+            }
             _ => {
                 let (left, right) = (self.eval(), self.eval());
                 operator(front, op, left, right)
@@ -139,6 +141,10 @@ impl<'k> Cursor<'_, '_, 'k> {
             Op::Field => {
                 let name = self.code.text();
                 self.eval().field(name)
+            }
+            Op::BoundField => {
+                let name = self.code.text();
+                self.eval().bound_field(name)
             }
             Op::Index => {
                 let base = self.eval();

@@ -8,11 +8,13 @@
 //! |---|---|
 //! | `expression` | what computes |
 //! | `call` | calls and closures |
+//! | `items` | what a `for` goes over but ranges |
 //! | `statement` | variables, control flow, declarations |
 //! | `types` | types and lengths |
 
 mod call;
 mod expression;
+mod items;
 mod statement;
 mod types;
 
@@ -195,6 +197,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::Loop
             | Op::For
             | Op::ForEach
+            | Op::ForItems
             | Op::Break
             | Op::Continue
             | Op::Return
@@ -214,6 +217,13 @@ impl<'k> Cursor<'_, '_, 'k> {
                 self.statement(op);
                 self.front().unit()
             }
+            Op::Items
+            | Op::ItemCount
+            | Op::Item
+            | Op::CountBack
+            | Op::PartCount
+            | Op::PartOf
+            | Op::Least => self.items(op),
             _ => self.expression(op),
         }
     }

@@ -19,7 +19,7 @@ impl<'k> Cursor<'_, '_, 'k> {
                 self.assertion(op);
             }
             Op::If | Op::IfElse => self.branch(op),
-            Op::While | Op::Loop | Op::For | Op::ForEach => self.repetition(op),
+            Op::While | Op::Loop | Op::For | Op::ForEach | Op::ForItems => self.repetition(op),
             Op::Break | Op::Continue | Op::Return | Op::ReturnValue => self.end(op),
             _ => self.declaration(op),
         }
@@ -149,6 +149,7 @@ impl<'k> Cursor<'_, '_, 'k> {
                 });
             }
             Op::For => self.for_(),
+            Op::ForItems => self.for_items(),
             _ => {
                 let variable = self.code.number();
                 let (values, body) = (self.list(), self.region());
@@ -191,7 +192,7 @@ impl<'k> Cursor<'_, '_, 'k> {
     }
 
     /// How a loop is unrolled.
-    fn unroll(&mut self) -> Unroll {
+    pub(super) fn unroll(&mut self) -> Unroll {
         match self.code.number() {
             0 => Unroll::Auto,
             1 => Unroll::Never,

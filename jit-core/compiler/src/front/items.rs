@@ -1,0 +1,187 @@
+//! What a `for` goes over but ranges: the elements of slices and arrays, and parts of slices.
+//!
+//! A source is a slice, a reference to an array, or an array in memory of its own, whose elements are values. Its
+//! elements are counted from 0 to its length, which stays the same, so they are taken without checks. Lengths of
+//! slices are counted in 64 bits: all elements are visited, however many there are.
+
+use crate::ir::{ArrayLen, BinaryOp, CompareOp, InstData, Type, TypeData, Unroll};
+
+use super::operand::Kind;
+use super::range::Range;
+use super::{Front, Operand};
+
+/// How a `for` comes to the elements of something.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// As they are of it, by `for v in x`.
+    AsIs,
+    /// By reference, by `x.iter()`.
+    Shared,
+    /// By mutable reference, by `x.iter_mut()`.
+    Mutable,
+}
+
+/// Parts of a slice that are all as long.
+#[derive(Copy, Clone)]
+pub(super) struct Parts<'k> {
+    /// Whether they begin at each element, or one behind the other.
+    pub(super) windows: bool,
+    pub(super) slice: Operand<'k>,
+    pub(super) size: Operand<'k>,
+}
+
+/// The elements that a `for` goes over.
+pub(super) struct Counted<'k> {
+    pub(super) start: Option<Operand<'k>>,
+    pub(super) end: Operand<'k>,
+    pub(super) step: Option<Operand<'k>>,
+    pub(super) reversed: bool,
+}
+
+impl<'k> Operand<'k> {
+    /// The source of elements that this is.
+    pub(super) fn items(self, taken: Taken) -> Operand<'k> {
+        let target = match taken {
+            Taken::AsIs => self,
+            Taken::Shared | Taken::Mutable => self.target(),
+        };
+        let mutable = taken == Taken::Mutable;
+        match (self.builder.type_data(target.ty()), taken) {
+            (TypeData::Array { .. }, Taken::AsIs) => self.spill(self.read()),
+            (TypeData::Array { .. }, _) => target.address(mutable),
+            (TypeData::Slice { .. }, _) => {
+                let shared = taken == Taken::Shared;
+                target.borrowed(target.read(), !shared)
+            }
+            (TypeData::Pointer { pointee, .. }, _) if self.builder.as_array(pointee).is_some() => {
+                target.wrap(Kind::Value(target.read()))
+            }
+            _ => self.unsupported("a `for` of a kernel goes over ranges, slices and arrays"),
+        }
+    }
+
+    /// The number of elements of a source: a literal, or a `u64`.
+    pub(super) fn item_count(self) -> Operand<'k> {
+        let b = self.builder;
+        let array = match (self.kind, b.type_data(self.ty())) {
+            (Kind::Place(place, _), _) => place.ty(),
+            (_, TypeData::Pointer { pointee, .. }) => pointee,
+            (_, TypeData::Slice { .. }) => return self.len().whole_len().cast(Type::U64),
+            _ => return Front::new(b).int(Type::U32, 0),
+        };
+        match b.as_array(array) {
+            Some((_, ArrayLen::Param(param))) => {
+                let len = b.emit(InstData::ConstParam(param), Type::U64);
+                self.wrap(Kind::Value(len))
+            }
+            Some((_, ArrayLen::Known(_))) => self.len(),
+            None => Front::new(b).int(Type::U32, 0),
+        }
+    }
+
+    /// The index that is as far from the end of this many as `index` is from the start.
+    pub(super) fn count_back(self, index: Operand<'k>) -> Operand<'k> {
+        let (front, ty) = (Front::new(self.builder), index.ty());
+        let count = match self.known_int() {
+            Some(n) => front.int(ty, n),
+            None => self.cast(ty),
+        };
+        front.sub(front.sub(count, index), front.int(ty, 1))
+    }
+
+    /// The element of a source with an index that is below its count.
+    pub(super) fn item(self, index: Operand<'k>) -> Operand<'k> {
+        let b = self.builder;
+        match (self.kind, b.type_data(self.ty())) {
+            (Kind::Place(place, _), _) => self.in_memory(place.at_known(index)),
+            (Kind::Value(value), TypeData::Pointer { .. }) => {
+                let element = value.referent().at_known(index);
+                self.in_memory(element).address(true)
+            }
+            (Kind::Value(value), TypeData::Slice { .. }) => {
+                self.in_memory(value.at_known(index)).address(true)
+            }
+            _ => self,
+        }
+    }
+}
+
+impl<'k> Parts<'k> {
+    /// How many there are: a `u64`.
+    pub(super) fn count(self) -> Operand<'k> {
+        let b = self.slice.builder;
+        let front = Front::new(b);
+        if self.size.known_int().is_none_or(|size| size == 0) {
+            let what = if self.windows { "window" } else { "chunk" };
+            let zero = front.int(Type::U32, 0);
+            let holds = front.compare(CompareOp::Ne, self.size, zero);
+            b.assert(holds, &format!("{what} size must be non-zero"));
+        }
+        let (len, size) = (self.slice.item_count(), self.size.cast(Type::U64));
+        if !self.windows {
+            return front.binary(BinaryOp::Div, len, size);
+        }
+        let count = front.sub(front.add(len, front.int(Type::U64, 1)), size);
+        let none = front.int(Type::U64, 0);
+        let is_long = front.ge(len, size).read();
+        front.value(is_long.select(count, none))
+    }
+
+    /// The one with an index that is below their count.
+    pub(super) fn at(self, index: Operand<'k>) -> Operand<'k> {
+        let b = self.slice.builder;
+        let index = index.cast(Type::U64);
+        let start = match self.windows {
+            true => index,
+            false => Front::new(b).binary(BinaryOp::Mul, index, self.size.cast(Type::U64)),
+        };
+        let size = self.size.read().cast(Type::U32);
+        let part = b.known_part_of_slice(self.slice.read(), start.read(), size);
+        self.slice.wrap(Kind::Value(part))
+    }
+}
+
+impl<'k> Front<'k> {
+    /// The least of two counts, as a literal, or a `u64`.
+    pub(super) fn least(self, a: Operand<'k>, b: Operand<'k>) -> Operand<'k> {
+        match (a.known_int(), b.known_int()) {
+            (Some(x), Some(y)) => self.int(Type::U32, x.min(y)),
+            _ => self.binary(BinaryOp::Min, self.wide(a), self.wide(b)),
+        }
+    }
+
+    fn wide(self, count: Operand<'k>) -> Operand<'k> {
+        match count.known_int() {
+            Some(n) => self.int(Type::U64, n),
+            None => count.cast(Type::U64),
+        }
+    }
+
+    /// `for` over elements by their indices.
+    pub(super) fn for_items(
+        self,
+        counted: Counted<'k>,
+        unroll: Unroll,
+        body: &mut dyn FnMut(Operand<'k>),
+    ) {
+        let Counted {
+            start,
+            end,
+            step,
+            reversed,
+        } = counted;
+        let is_known = end.known_int().is_some() && start.is_none_or(|s| s.known_int().is_some());
+        let like = |n: Operand<'k>| match is_known {
+            true => self.int(Type::U32, n.known_int().unwrap_or(0)),
+            false => self.wide(n),
+        };
+        let range = Range {
+            start: start.map_or_else(|| like(self.int(Type::U32, 0)), like),
+            end: like(end),
+            inclusive: false,
+            step,
+            reversed,
+        };
+        self.for_(range, unroll, body);
+    }
+}
