@@ -80,7 +80,7 @@ enum Items {
     Enumerated(Box<Items>),
     /// Both.
     Zipped(Box<Items>, Box<Items>),
-    /// What they refer to.
+    /// What references refer to.
     Copied(Box<Items>),
     /// From the last on, of so many.
     Reversed(Box<Items>, u32),

@@ -51,7 +51,7 @@ pub(crate) fn open(body: &mut Block) {
     Open.visit_block_mut(body);
 }
 
-/// The same in a closure.
+/// Puts calls into a closure, as [`open`] does into a body.
 pub(crate) fn open_closure(closure: &mut ExprClosure) {
     Open.visit_expr_closure_mut(closure);
 }

@@ -4,7 +4,7 @@
 //! elements are counted from 0 to its length, which stays the same, so they are taken without checks. Lengths of
 //! slices are counted in 64 bits: all elements are visited, however many there are.
 
-use crate::ir::{ArrayLen, BinaryOp, CompareOp, InstData, Type, TypeData, Unroll};
+use crate::ir::{ArrayLen, BinaryOp, CompareOp, InstData, Type, TypeTable, Unroll};
 
 use super::operand::Kind;
 use super::range::Range;
@@ -13,7 +13,7 @@ use super::{Front, Operand};
 /// How a `for` comes to the elements of something.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// As they are of it, by `for v in x`.
+    /// The elements of an array, references to those of a reference, by `for v in x`.
     AsIs,
     /// By reference, by `x.iter()`.
     Shared,
@@ -24,7 +24,7 @@ pub(super) enum Taken {
 /// Parts of a slice that are all as long.
 #[derive(Copy, Clone)]
 pub(super) struct Parts<'k> {
-    /// Whether they begin at each element, or one behind the other.
+    /// Whether a part begins at each element; otherwise one begins where another ends.
     pub(super) windows: bool,
     pub(super) slice: Operand<'k>,
     pub(super) size: Operand<'k>,
@@ -45,17 +45,19 @@ impl<'k> Operand<'k> {
             Taken::AsIs => self,
             Taken::Shared | Taken::Mutable => self.target(),
         };
-        let mutable = taken == Taken::Mutable;
-        match (self.builder.type_data(target.ty()), taken) {
-            (TypeData::Array { .. }, Taken::AsIs) => self.spill(self.read()),
-            (TypeData::Array { .. }, _) => target.address(mutable),
-            (TypeData::Slice { .. }, _) => {
-                let shared = taken == Taken::Shared;
-                target.borrowed(target.read(), !shared)
-            }
-            (TypeData::Pointer { pointee, .. }, _) if self.builder.as_array(pointee).is_some() => {
-                target.wrap(Kind::Value(target.read()))
-            }
+        let (b, ty) = (self.builder, target.ty());
+        let pointee = b.with_types(|types| types.as_pointer(ty).map(|(pointee, ..)| pointee));
+        if b.as_array(ty).is_some() {
+            return match taken {
+                Taken::AsIs => self.spill(self.read()),
+                Taken::Shared | Taken::Mutable => target.address(taken == Taken::Mutable),
+            };
+        }
+        if b.as_slice(ty).is_some() {
+            return target.borrowed(target.read(), taken != Taken::Shared);
+        }
+        match pointee {
+            Some(array) if b.as_array(array).is_some() => target.wrap(Kind::Value(target.read())),
             _ => self.unsupported("a `for` of a kernel goes over ranges, slices and arrays"),
         }
     }
@@ -63,13 +65,10 @@ impl<'k> Operand<'k> {
     /// The number of elements of a source: a literal, or a `u64`.
     pub(super) fn item_count(self) -> Operand<'k> {
         let b = self.builder;
-        let array = match (self.kind, b.type_data(self.ty())) {
-            (Kind::Place(place, _), _) => place.ty(),
-            (_, TypeData::Pointer { pointee, .. }) => pointee,
-            (_, TypeData::Slice { .. }) => return self.len().whole_len().cast(Type::U64),
-            _ => return Front::new(b).int(Type::U32, 0),
-        };
-        match b.as_array(array) {
+        if b.as_slice(self.ty()).is_some() {
+            return self.len().whole_len().cast(Type::U64);
+        }
+        match b.as_array(self.array_type()) {
             Some((_, ArrayLen::Param(param))) => {
                 let len = b.emit(InstData::ConstParam(param), Type::U64);
                 self.wrap(Kind::Value(len))
@@ -77,6 +76,14 @@ impl<'k> Operand<'k> {
             Some((_, ArrayLen::Known(_))) => self.len(),
             None => Front::new(b).int(Type::U32, 0),
         }
+    }
+
+    /// The array that a source is, or refers to.
+    fn array_type(self) -> Type {
+        let types =
+            |types: &mut TypeTable| types.as_pointer(self.ty()).map(|(pointee, ..)| pointee);
+        let pointee = self.builder.with_types(types);
+        pointee.unwrap_or(self.ty())
     }
 
     /// The index that is as far from the end of this many as `index` is from the start.
@@ -92,17 +99,14 @@ impl<'k> Operand<'k> {
     /// The element of a source with an index that is below its count.
     pub(super) fn item(self, index: Operand<'k>) -> Operand<'k> {
         let b = self.builder;
-        match (self.kind, b.type_data(self.ty())) {
-            (Kind::Place(place, _), _) => self.in_memory(place.at_known(index)),
-            (Kind::Value(value), TypeData::Pointer { .. }) => {
-                let element = value.referent().at_known(index);
-                self.in_memory(element).address(true)
-            }
-            (Kind::Value(value), TypeData::Slice { .. }) => {
-                self.in_memory(value.at_known(index)).address(true)
-            }
-            _ => self,
-        }
+        let element = match self.kind {
+            Kind::Place(place, _) => return self.in_memory(place.at_known(index)),
+            Kind::Value(value) if b.is_pointer(value.ty()) => value.referent().at_known(index),
+            Kind::Value(value) if b.as_slice(value.ty()).is_some() => value.at_known(index),
+            // What is no source was refused.
+            _ => return self,
+        };
+        self.in_memory(element).address(true)
     }
 }
 

@@ -160,6 +160,7 @@ impl<'k> Cursor<'_, '_, 'k> {
     }
 
     /// Each operation in the file of its family.
+    // flat match
     fn operation(&mut self, op: Op) -> Operand<'k> {
         match op {
             Op::Unit => self.front().unit(),
