@@ -860,3 +860,25 @@ fn an_assumption_that_does_not_hold() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn integers_whose_width_is_not_known() {
+    type Method = for<'k> fn(Val<'k>) -> Val<'k>;
+    let methods: [Method; 6] = [
+        |x| x.saturating_mul(3),
+        |x| x.overflowing_pow(2).field("0"),
+        |x| x.unbounded_shl(1),
+        |x| x.midpoint(1),
+        |x| x.div_euclid(3),
+        |x| x.isqrt(),
+    ];
+    for method in methods {
+        let result = Kernel::build("open", |k| {
+            let x = k.slice_mut("x", k.type_param("T").int());
+            x.at(0u32).set(method(x.at(0u32).get()));
+        });
+        let text = result.expect_err("nothing says the width").to_string();
+        let named = text.contains("this method is for integers whose type is known");
+        assert!(named, "{text}");
+    }
+}

@@ -207,6 +207,18 @@ use crate::math::power::positive_power;
 use crate::table::{builds, methods};
 use bits::Bits;
 
+/// A method of integers whose width has to be known for what it builds.
+macro_rules! known {
+    (@row $name:ident($($arg:ident),*), $($how:tt)*) => { None };
+    (@build $row:path, ($receiver:ident $(, $arg:ident)*), |$x:ident $(, $param:ident)*| $value:expr) => {{
+        let ($x, $($param,)*) = ($receiver, $($arg,)*);
+        match unknown($x) {
+            Some(refused) => refused,
+            None => $value,
+        }
+    }};
+}
+
 methods! {
     /// What can be done with an [`Int`](crate::plain::number::Int) besides.
     host IntOps: [
@@ -309,13 +321,13 @@ methods! {
         fn next_power_of_two(self) -> Self = builds!(|x| root::next_power_of_two(x));
         /// The square root, rounded down; of a negative number, for which Rust panics, that of its bits as an unsigned
         /// one.
-        fn isqrt(self) -> Self = builds!(|x| root::isqrt(x));
+        fn isqrt(self) -> Self = known!(|x| root::isqrt(x));
         /// The logarithm to base 2, rounded down; of 0, for which Rust panics, `u32::MAX`, of a negative number that of
         /// its bits as an unsigned one.
         fn ilog2(self) -> u32 = builds!(|x| root::ilog2(x));
         /// The logarithm to base 10, rounded down; of 0, for which Rust panics, 0, of a negative number that of its bits
         /// as an unsigned one.
-        fn ilog10(self) -> u32 = builds!(|x| root::ilog10(x));
+        fn ilog10(self) -> u32 = known!(|x| root::ilog10(x));
         /// The logarithm to a base, rounded down; where Rust panics, of a number that is not positive it is 0, and a
         /// base below 2 is a 2.
         fn ilog(self, base: Self) -> u32 = builds!(|x, base| root::ilog(x, base));
@@ -324,88 +336,98 @@ methods! {
         /// Whether the number is above 0; of signed integers.
         fn is_positive(self) -> bool = builds!(|x| x.gt(x.builder().zero(x.ty())));
         /// The bits as a signed integer, as `as` converts it; of unsigned integers.
-        fn cast_signed(self) -> Signed = builds!(|x| x.cast(overflow::signed(x.ty())));
+        fn cast_signed(self) -> Signed = known!(|x| x.cast(overflow::signed(x.ty())));
         /// The bits as an unsigned integer, as `as` converts it; of signed integers.
-        fn cast_unsigned(self) -> Unsigned = builds!(|x| x.cast(unsigned(x.ty())));
+        fn cast_unsigned(self) -> Unsigned = known!(|x| x.cast(unsigned(x.ty())));
         /// The number shifted to the left, by any amount.
-        fn unbounded_shl(self, amount: u32) -> Self = builds!(|x, n| {
+        fn unbounded_shl(self, amount: u32) -> Self = known!(|x, n| {
             overflow::shifted(x, n, true).or(overflow::shifted_out(x, true))
         });
         /// The number shifted to the right, by any amount; of a negative number -1 is left.
-        fn unbounded_shr(self, amount: u32) -> Self = builds!(|x, n| {
+        fn unbounded_shr(self, amount: u32) -> Self = known!(|x, n| {
             overflow::shifted(x, n, false).or(overflow::shifted_out(x, false))
         });
         /// The quotient that leaves a remainder which is never negative, modulo 2 to the width.
-        fn wrapping_div_euclid(self, by: Self) -> Self = builds!(|x, by| division::div_euclid(x, by));
+        fn wrapping_div_euclid(self, by: Self) -> Self = known!(|x, by| division::div_euclid(x, by));
         /// The remainder that is never negative, also of the least integer by -1.
-        fn wrapping_rem_euclid(self, by: Self) -> Self = builds!(|x, by| division::rem_euclid(x, by));
+        fn wrapping_rem_euclid(self, by: Self) -> Self = known!(|x, by| division::rem_euclid(x, by));
         /// The sum with a signed integer, modulo 2 to the width; of unsigned integers.
-        fn wrapping_add_signed(self, other: Signed) -> Self = builds!(|x, y| overflow::add_signed(x, y).value);
+        fn wrapping_add_signed(self, other: Signed) -> Self = known!(|x, y| overflow::add_signed(x, y).value);
         /// The sum with an unsigned integer, modulo 2 to the width; of signed integers.
-        fn wrapping_add_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+        fn wrapping_add_unsigned(self, other: Unsigned) -> Self = known!(|x, y| {
             overflow::move_unsigned(x, y, true).value
         });
         /// The difference from an unsigned integer, modulo 2 to the width; of signed integers.
-        fn wrapping_sub_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+        fn wrapping_sub_unsigned(self, other: Unsigned) -> Self = known!(|x, y| {
             overflow::move_unsigned(x, y, false).value
         });
         /// The product, modulo 2 to the width, and whether it is another than the exact one.
-        fn overflowing_mul(self, other: Self) -> (Self, bool) = builds!(|x, y| overflow::mul(x, y).tuple());
+        fn overflowing_mul(self, other: Self) -> (Self, bool) = known!(|x, y| overflow::mul(x, y).tuple());
         /// The power, modulo 2 to the width, and whether it is another than the exact one.
-        fn overflowing_pow(self, exponent: u32) -> (Self, bool) = builds!(|x, n| overflow::pow(x, n).tuple());
+        fn overflowing_pow(self, exponent: u32) -> (Self, bool) = known!(|x, n| overflow::pow(x, n).tuple());
         /// The number shifted to the left, by the amount modulo the width, and whether the amount is beyond it.
-        fn overflowing_shl(self, amount: u32) -> (Self, bool) = builds!(|x, n| {
+        fn overflowing_shl(self, amount: u32) -> (Self, bool) = known!(|x, n| {
             overflow::shifted(x, n, true).tuple()
         });
         /// The number shifted to the right, by the amount modulo the width, and whether the amount is beyond it.
-        fn overflowing_shr(self, amount: u32) -> (Self, bool) = builds!(|x, n| {
+        fn overflowing_shr(self, amount: u32) -> (Self, bool) = known!(|x, n| {
             overflow::shifted(x, n, false).tuple()
         });
         /// The absolute value, and whether it is that of the least integer, which is its own; of signed integers.
-        fn overflowing_abs(self) -> (Self, bool) = builds!(|x| {
+        fn overflowing_abs(self) -> (Self, bool) = known!(|x| {
             let overflows = x.eq(limits(x).0);
             crate::math::rows::pair(x.wrapping_abs(), overflows)
         });
         /// The sum with a signed integer, modulo 2 to the width, and whether it is another than the exact one; of
         /// unsigned integers.
-        fn overflowing_add_signed(self, other: Signed) -> (Self, bool) = builds!(|x, y| {
+        fn overflowing_add_signed(self, other: Signed) -> (Self, bool) = known!(|x, y| {
             overflow::add_signed(x, y).tuple()
         });
         /// The product, or the limit that it is beyond.
-        fn saturating_mul(self, other: Self) -> Self = builds!(|x, y| {
+        fn saturating_mul(self, other: Self) -> Self = known!(|x, y| {
             overflow::mul(x, y).or(overflow::limit_of_product(x, y))
         });
         /// The quotient, towards zero, or the largest integer for the least by -1.
-        fn saturating_div(self, by: Self) -> Self = builds!(|x, by| match is_signed(x.ty()) {
+        fn saturating_div(self, by: Self) -> Self = known!(|x, by| match is_signed(x.ty()) {
             true => by.eq(!x.builder().zero(x.ty())).select(overflow::or_largest(x, -x), x / by),
             false => x / by,
         });
         /// The power, or the limit that it is beyond.
-        fn saturating_pow(self, exponent: u32) -> Self = builds!(|x, n| overflow::saturating_pow(x, n));
+        fn saturating_pow(self, exponent: u32) -> Self = known!(|x, n| overflow::saturating_pow(x, n));
         /// The negative, or the largest integer for the least; of signed integers.
-        fn saturating_neg(self) -> Self = builds!(|x| overflow::or_largest(x, -x));
+        fn saturating_neg(self) -> Self = known!(|x| overflow::or_largest(x, -x));
         /// The absolute value, or the largest integer for that of the least; of signed integers.
-        fn saturating_abs(self) -> Self = builds!(|x| overflow::or_largest(x, x.wrapping_abs()));
+        fn saturating_abs(self) -> Self = known!(|x| overflow::or_largest(x, x.wrapping_abs()));
         /// The sum with a signed integer, or the limit that it is beyond; of unsigned integers.
-        fn saturating_add_signed(self, other: Signed) -> Self = builds!(|x, y| {
+        fn saturating_add_signed(self, other: Signed) -> Self = known!(|x, y| {
             let sum = overflow::add_signed(x, y);
             let (low, high) = limits(x);
             // Against the sign of what is added it wraps.
             sum.or(sum.value.lt(x).select(high, low))
         });
         /// The sum with an unsigned integer, or the largest one; of signed integers.
-        fn saturating_add_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+        fn saturating_add_unsigned(self, other: Unsigned) -> Self = known!(|x, y| {
             overflow::move_unsigned(x, y, true).or(limits(x).1)
         });
         /// The difference from an unsigned integer, or the least one; of signed integers.
-        fn saturating_sub_unsigned(self, other: Unsigned) -> Self = builds!(|x, y| {
+        fn saturating_sub_unsigned(self, other: Unsigned) -> Self = known!(|x, y| {
             overflow::move_unsigned(x, y, false).or(limits(x).0)
         });
         /// The sum, or the limit that it is beyond.
-        fn saturating_add(self, other: Self) -> Self = builds!(|x, y| saturating_add(x, y));
+        fn saturating_add(self, other: Self) -> Self = known!(|x, y| saturating_add(x, y));
         /// The difference, or the limit that it is beyond.
-        fn saturating_sub(self, other: Self) -> Self = builds!(|x, y| saturating_sub(x, y));
+        fn saturating_sub(self, other: Self) -> Self = known!(|x, y| saturating_sub(x, y));
     }
+}
+
+/// Of an integer whose width is not known, what is left of the refusal.
+#[track_caller]
+pub(crate) fn unknown(x: Val<'_>) -> Option<Val<'_>> {
+    if x.ty().as_scalar().is_some_and(Scalar::is_int) {
+        return None;
+    }
+    let message = "this method is for integers whose type is known, `u32` for instance";
+    Some(x.builder().intrinsic_error(message.to_owned(), x.ty()))
 }
 
 /// The unsigned integer type of the same width.

@@ -19,7 +19,8 @@
 //! | `powf` | 1.5 | 2 |
 //! | `exp_m1`, `ln_1p`, `exp10`, `log` | 1.5 | 1.5 |
 //! | `sinh`, `cosh`, `asinh`, `acosh`, `atanh` | 1.5 | 1.5 |
-//! | `cbrt`, `hypot` | 1 | 1 |
+//! | `cbrt`, `hypot`, `erf` | 1 | 1 |
+//! | `erfc` | 4 | 4 |
 //!
 //! In `#[kernel]` functions they are the methods that floats have in Rust, where a type parameter has them
 //! by its bound `Float` ([`FloatOps`]); the trait [`Math`] has them for the builder. On the host they are the
@@ -63,6 +64,7 @@
 //! | `math/trigonometric` | sine, cosine, tangent |
 //! | `math/inverse` | arc tangent, arc sine, arc cosine |
 //! | `math/power` | powers, logarithms to any base |
+//! | `math/error` | the error function and its complement |
 //! | `math/root` | cube roots, lengths of vectors |
 //! | `math/approximation` | instructions of NVIDIA's GPUs |
 //! | `math/host` | on the host what Rust's floats lack |
@@ -193,28 +195,28 @@
 //! # }
 //! ```
 //!
-//! Functions near 1, hyperbolic ones, roots:
+//! Functions near 1, hyperbolic ones, roots, the error function:
 //!
 //! ```
 //! use kiln::prelude::*;
 //!
 //! #[device_fn]
-//! fn all<T: Float>(x: T, y: T) -> [T; 11] {
+//! fn all<T: Float>(x: T, y: T) -> [T; 13] {
 //!     let near_one = [x.exp_m1(), x.ln_1p(), x.exp10(), x.log(y)];
 //!     let hyperbolic = [x.sinh(), x.cosh(), x.asinh(), y.acosh(), x.atanh()];
 //!     let [a, b, c, d] = near_one;
 //!     let [e, f, g, h, i] = hyperbolic;
-//!     [a, b, c, d, e, f, g, h, i, x.cbrt(), x.hypot(y)]
+//!     [a, b, c, d, e, f, g, h, i, x.cbrt(), x.hypot(y), x.erf(), x.erfc()]
 //! }
 //!
 //! #[kernel]
-//! fn functions(x: f64, y: f64, out: &mut [[f64; 11]]) {
+//! fn functions(x: f64, y: f64, out: &mut [[f64; 13]]) {
 //!     out[0] = all(x, y);
 //! }
 //!
 //! # fn main() -> kiln::Result<()> {
 //! let jit = Jit::new()?;
-//! let mut out = jit.zeros::<[f64; 11]>(1)?;
+//! let mut out = jit.zeros::<[f64; 13]>(1)?;
 //! functions.launch(&jit, (1, 1), 0.125, 3.0, &mut out)?;
 //! for (device, host) in out.to_vec()?[0].into_iter().zip(all(0.125f64, 3.0)) {
 //!     assert!((device - host).abs() < 1e-15);
@@ -224,6 +226,7 @@
 //! ```
 
 mod approximation;
+mod error;
 mod exponential;
 mod format;
 mod host;
@@ -323,6 +326,14 @@ methods! {
         fn acosh(self) -> Self = function!("math.acosh", hyperbolic::acosh);
         /// The inverse of the hyperbolic tangent; of 1 and -1 an infinity, beyond NaN.
         fn atanh(self) -> Self = function!("math.atanh", hyperbolic::atanh);
+        /// The error function: twice the integral of e^(-t^2) from 0 to the number, by the root of pi (CUDA `erf`).
+        fn erf(self) -> Self
+            host(|x| Self::from_f64(error::on_host::erf(x.to_f64())))
+            = function!("math.erf", error::erf);
+        /// 1 less the [error function](Self::erf), also where that is next to 1 (CUDA `erfc`).
+        fn erfc(self) -> Self
+            host(|x| Self::from_f64(error::on_host::erfc(x.to_f64())))
+            = function!("math.erfc", error::erfc);
         /// The cube root, also of a negative number.
         fn cbrt(self) -> Self = function!("math.cbrt", root::cbrt);
         /// The length of the vector of two numbers, without overflow on the way; infinite with one that is.

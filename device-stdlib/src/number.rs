@@ -57,7 +57,7 @@ use kiln_jit_core::build::Val;
 use kiln_jit_core::front::macros::Front;
 use kiln_jit_core::ir::IntrinsicDef;
 
-use crate::integer::division;
+use crate::integer::{division, unknown};
 use crate::math::Math as _;
 use crate::math::rows::instruction;
 use crate::plain::number::NumOps;
@@ -85,17 +85,17 @@ mod all {
             /// The remainder that is never negative: what is left of the number without a multiple of the magnitude of
             /// `by`. Of integers `by` 0 it is 0, of floats NaN.
             fn rem_euclid(self, by: Self) -> Self = builds!(|x, by| match is_integer(x) {
-                true => division::rem_euclid(x, by),
+                true => unknown(x).unwrap_or_else(|| division::rem_euclid(x, by)),
                 false => float_rem_euclid(x, by),
             });
             /// The quotient that leaves a remainder which is never negative. Of integers `by` 0 it is the number.
             fn div_euclid(self, by: Self) -> Self = builds!(|x, by| match is_integer(x) {
-                true => division::div_euclid(x, by),
+                true => unknown(x).unwrap_or_else(|| division::div_euclid(x, by)),
                 false => float_div_euclid(x, by),
             });
             /// The middle of two numbers, without overflow: of integers rounded towards zero, of floats as a number is.
             fn midpoint(self, other: Self) -> Self = builds!(|x, y| match is_integer(x) {
-                true => division::midpoint(x, y),
+                true => unknown(x).unwrap_or_else(|| division::midpoint(x, y)),
                 false => float_midpoint(x, y),
             });
         }

@@ -266,7 +266,25 @@ fn sine_and_cosine_at_once(jit: &Jit) -> Outcome {
 
 /// Functions of singles, doubles and halves: the digests of all three.
 fn functions_near_one_and_roots(jit: &Jit) -> Outcome {
-    const FUNCTIONS: [(&str, Function, [u64; 3]); 12] = [
+    const FUNCTIONS: [(&str, Function, [u64; 3]); 14] = [
+        (
+            "erf",
+            |x| x.erf(),
+            [
+                0x05d5_9f02_cf1b_0a1d,
+                0x851c_94b2_b324_c5d4,
+                0x8fc0_8427_e749_9f54,
+            ],
+        ),
+        (
+            "erfc",
+            |x| x.erfc(),
+            [
+                0x60a6_fed1_e007_3b08,
+                0x672e_d07a_7d8a_38bc,
+                0xc5eb_bc25_8aa0_6c76,
+            ],
+        ),
         (
             "exp_m1",
             |x| x.exp_m1(),

@@ -15,6 +15,7 @@ chapter![
     sine_and_cosine_of_every_float,
     conversions_round_once,
     remainders_of_floats,
+    names_that_rust_keeps_for_later,
 ];
 
 /// A function of one number in the builder.
@@ -395,4 +396,31 @@ fn remainders_of_floats(jit: &Jit) -> Outcome {
     )?;
     remainders_as_on_the_host(jit, &single)?;
     remainders_as_on_the_host(jit, &wide)
+}
+
+/// Methods of concrete types whose names Rust has for methods that are not stable: nothing warns of them.
+#[device_fn]
+fn both_areas(x: f64) -> f64 {
+    x.erf() + x.erfc()
+}
+
+#[kernel]
+fn areas(x: &[f64], single: &[f32], out: &mut [f64]) {
+    let i = global_id().x;
+    if i < x.len() {
+        out[i] = both_areas(x[i]) - (single[i].erfc() + f32::erf(single[i])) as f64;
+    }
+}
+
+fn names_that_rust_keeps_for_later(jit: &Jit) -> Outcome {
+    let x: Vec<f64> = (-40..40).map(|i| f64::from(i) * 0.125).collect();
+    let single: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+    let mut out = jit.zeros(x.len())?;
+    let (a, b) = (jit.upload(&x)?, jit.upload(&single)?);
+    areas.launch(jit, (2, 64), &a, &b, &mut out)?;
+    for (x, difference) in x.into_iter().zip(out.to_vec()?) {
+        assert!(difference.abs() < 1e-6, "{x}: {difference}");
+        assert!((both_areas(x) - 1.0).abs() < 1e-15);
+    }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! Integers looked at bit by bit, with the operators that every target has.
 
 use kiln_jit_core::build::Val;
-use kiln_jit_core::ir::Type;
+use kiln_jit_core::ir::{Scalar, Type};
 
-use super::unsigned;
+use super::{unknown, unsigned};
 
 /// The bits of an integer.
 #[derive(Copy, Clone)]
@@ -36,11 +36,10 @@ impl<'k> Bits<'k> {
     /// The bits of an integer; where its width is not known, what is left of the refusal.
     #[track_caller]
     fn of(x: Val<'k>) -> Result<Self, Val<'k>> {
-        let Some(scalar) = x.ty().as_scalar().filter(|scalar| scalar.is_int()) else {
-            let message = "this method is for integers whose type is known, `u32` for instance";
-            return Err(x.builder().intrinsic_error(message.to_owned(), x.ty()));
-        };
-        let width = scalar.bits();
+        if let Some(refused) = unknown(x) {
+            return Err(refused);
+        }
+        let width = x.ty().as_scalar().map_or(32, Scalar::bits);
         let ty = if width == 64 { Type::U64 } else { Type::U32 };
         let value = x.cast(unsigned(x.ty())).cast(ty);
         Ok(Bits { value, width })

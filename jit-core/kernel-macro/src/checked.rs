@@ -144,10 +144,11 @@ impl CheckedCopy {
 }
 
 /// Switches off the lints that recommend what kernels do not have: iterators, and methods that are
-/// not of the device.
+/// not of the device; and that which tells of methods that Rust will have one day, whose names Kiln's are for that.
 pub(crate) fn unfit_lints() -> TokenStream {
     quote! {
         #[allow(
+            unstable_name_collisions,
             clippy::needless_range_loop,
             clippy::manual_memcpy,
             clippy::manual_swap,
@@ -161,7 +162,7 @@ pub(crate) fn unfit_lints() -> TokenStream {
             clippy::redundant_closure,
             clippy::redundant_closure_call,
             clippy::too_many_arguments,
-            reason = "they recommend what kernels do not have"
+            reason = "they recommend what kernels do not have, or tell of what they have"
         )]
     }
 }

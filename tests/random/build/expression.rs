@@ -132,7 +132,12 @@ impl Expressions {
             }
             13 => self.bits(ty, &left),
             14 => {
-                let methods = ["saturating_add", "saturating_sub"];
+                let methods = [
+                    "saturating_add",
+                    "saturating_sub",
+                    "saturating_mul",
+                    "midpoint",
+                ];
                 format!("{left}.{}({right})", self.random.of(&methods))
             }
             15 => {
@@ -141,7 +146,8 @@ impl Expressions {
             }
             16 => {
                 let exponent = self.of(Ty::U32, depth, true);
-                format!("{left}.wrapping_pow({exponent} & 31)")
+                let method = self.random.of(&["wrapping_pow", "saturating_pow"]);
+                format!("{left}.{method}({exponent} & 31)")
             }
             n @ 5..8 => format!("({left} {} {right})", ["&", "|", "^"][n - 5]),
             8 => format!("(!{left})"),
@@ -196,14 +202,23 @@ impl Expressions {
     fn float(&mut self, depth: u32) -> String {
         let left = self.of(Ty::F32, depth, true);
         let right = self.of(Ty::F32, depth, false);
-        match self.random.below(13) {
+        match self.random.below(15) {
             n @ 0..4 => format!("({left} {} {right})", ["+", "-", "*", "/"][n]),
             4 => format!("(-{left})"),
-            n @ 5..11 => {
-                let methods = ["abs", "sqrt", "floor", "ceil", "trunc", "round_ties_even"];
+            n @ 5..13 => {
+                let methods = [
+                    "abs",
+                    "sqrt",
+                    "floor",
+                    "ceil",
+                    "trunc",
+                    "round_ties_even",
+                    "round",
+                    "fract",
+                ];
                 format!("{left}.{}()", methods[n - 5])
             }
-            11 => format!(
+            13 => format!(
                 "{left}.mul_add({right}, {})",
                 self.of(Ty::F32, depth, false)
             ),
