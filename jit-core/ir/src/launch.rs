@@ -408,13 +408,14 @@ impl LaunchStopped {
 /// A thread ended because it did something it must not.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", error_text!(
-    "kernel `{kernel}`, {location}: {} (block {block}, thread {thread}{inside}); the thread ended there, other \
-     threads went on; {}",
+    "{}: {} (block {block}, thread {thread}{inside}); the thread ended there, other threads went on; {}",
+    self.who(),
     self.what(),
     self.fix()
 ))]
 pub struct KernelFault {
-    /// The kernel.
+    /// The kernel; empty if it is not known any more, as thousands of others were unloaded before the launch was waited
+    /// for. Then nothing is known of the line either.
     pub kernel: String,
     /// The line of Rust, as `file:line:column`.
     pub location: String,
@@ -441,10 +442,47 @@ pub struct KernelFault {
 debug_as_text!(KernelFault);
 
 impl KernelFault {
+    /// The fault of a kernel of which nothing is known but the record.
+    pub fn of_unknown(record: &FaultRecord) -> KernelFault {
+        KernelFault {
+            kernel: String::new(),
+            location: String::new(),
+            assumed: None,
+            panic: None,
+            index: record.index.into(),
+            length: record.length,
+            space: AddressSpace::Generic,
+            block: record.block.into(),
+            thread: record.thread.into(),
+            inside: String::new(),
+        }
+    }
+
+    fn is_of_unknown(&self) -> bool {
+        self.kernel.is_empty()
+    }
+
+    fn who(&self) -> String {
+        match self.is_of_unknown() {
+            true => "a kernel that was unloaded since".to_owned(),
+            false => format!("kernel `{}`, {}", self.kernel, self.location),
+        }
+    }
+
     fn what(&self) -> String {
         let (index, length) = (self.index, self.length);
         if let Some(message) = &self.panic {
             return format!("panicked: {message}");
+        }
+        // What the numbers of the record are, the kernel's code would say.
+        if self.is_of_unknown() {
+            return match (index, length) {
+                (0, 0) => "it panicked, an assumption does not hold, or an element of an empty slice was asked for"
+                    .to_owned(),
+                _ => format!(
+                    "index {index} is out of bounds for length {length}, or these are the values of an assertion"
+                ),
+            };
         }
         match self.assumed.as_deref() {
             None => format!(
@@ -457,6 +495,9 @@ impl KernelFault {
     }
 
     fn fix(&self) -> &'static str {
+        if self.is_of_unknown() {
+            return "wait for launches before thousands of other kernels are unloaded, and the error names the line";
+        }
         match (&self.panic, &self.assumed) {
             (Some(_), _) => {
                 "launch with arguments for which the kernel does not get there, or correct the kernel"

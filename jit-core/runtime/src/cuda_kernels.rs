@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 
 use kiln_ir::code::KernelInfo;
 use kiln_ir::fault::FaultRecord;
+use kiln_ir::launch::KernelFault;
 
-use super::error::{DeviceError, Result};
+use super::error::Result;
 
 /// How many kernels are known that are no longer loaded, some 2 MB of them: those that left last.
 const MOST_GONE: usize = 4096;
@@ -57,9 +58,7 @@ impl LoadedKernels {
         let of_tag = |kernel: &&Arc<KernelInfo>| kernel.kernel_tag == tag;
         match loaded.or_else(|| kernels.gone.iter().rev().find(of_tag)) {
             Some(kernel) => Err(kernel.fault(&record).into()),
-            None => Err(DeviceError::Internal(
-                "a fault record names a kernel that is not loaded, nor was lately",
-            )),
+            None => Err(KernelFault::of_unknown(&record).into()),
         }
     }
 }
@@ -85,6 +84,7 @@ impl Drop for Named {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::DeviceError;
     use super::*;
     use kiln_ir::abi::ParamLayout;
 
@@ -106,7 +106,35 @@ mod tests {
             kernel_tag: tag,
             ..FaultRecord::default()
         };
-        !matches!(kernels.told(Some(record)), Err(DeviceError::Internal(_)))
+        match kernels.told(Some(record)) {
+            Err(DeviceError::Fault(fault)) => !fault.kernel.is_empty(),
+            other => panic!("a record is a fault: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_fault_of_a_kernel_that_is_not_known_any_more_says_what_is_known() {
+        let text = |index, length| {
+            let record = FaultRecord {
+                kernel_tag: 7,
+                index,
+                length,
+                block: [1, 0, 0],
+                thread: [2, 0, 0],
+                ..FaultRecord::default()
+            };
+            let told = LoadedKernels::default().told(Some(record));
+            told.expect_err("a fault").to_string()
+        };
+        assert_eq!(
+            text(9, 4),
+            "a kernel that was unloaded since: index 9 is out of bounds for length 4 (block 1x0x0, thread 2x0x0); the \
+             thread ended there, other threads went on; wait for launches before thousands of other kernels are \
+             unloaded, and the error names the line"
+        );
+        assert!(
+            text(0, 0).contains("an assumption does not hold, or an element of an empty slice")
+        );
     }
 
     #[test]
