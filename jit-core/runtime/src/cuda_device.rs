@@ -14,7 +14,7 @@ use kiln_ir::code::{Code, CompiledKernel, KernelInfo, PtxCode};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
-use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle, is_one_call};
+use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
 use super::cuda_graph::DeviceGraph;
 use super::cuda_kernels::{LoadedKernels, Named};
 use super::cuda_stream::BesideStream;
@@ -246,10 +246,7 @@ impl Backend for CudaDevice {
     }
 
     fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<()> {
-        match is_one_call(&to, &from) {
-            true => Ok(self.stream.copy_rows(to, from, rows)?),
-            false => rows.one_by_one((to, from), |to, from, bytes| self.copy(to, from, bytes)),
-        }
+        Ok(self.stream.copy_rows(to, from, rows)?)
     }
 
     fn upload_rows(
@@ -259,21 +256,11 @@ impl Backend for CudaDevice {
         from: Laid,
         rows: Rows,
     ) -> Result<()> {
-        match is_one_call(&to, &from) {
-            true => Ok(self.stream.copy_rows_to_device(to, bytes, from, rows)?),
-            false => rows.one_by_one((to, from), |to, from, count| {
-                self.upload(to, &bytes[from as usize..][..count])
-            }),
-        }
+        Ok(self.stream.copy_rows_to_device(to, bytes, from, rows)?)
     }
 
     fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
-        match is_one_call(&to, &from) {
-            true => Ok(self.stream.copy_rows_to_host(from, bytes, to, rows)?),
-            false => rows.one_by_one((to, from), |to, from, count| {
-                self.download(from, &mut bytes[to as usize..][..count])
-            }),
-        }
+        Ok(self.stream.copy_rows_to_host(from, bytes, to, rows)?)
     }
 
     fn adopt_memory(&self, address: u64, bytes: usize) -> Result<()> {

@@ -16,7 +16,7 @@ use kiln_ir::launch::LaunchConfig;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
-use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults, StreamHandle, is_one_call};
+use super::cuda::{CudaContext, CudaEvent, CudaStream, StreamFaults, StreamHandle};
 use super::cuda_device::{event_of, launch_in, mark_in};
 use super::cuda_kernels::LoadedKernels;
 use super::device::{LoadedCode, Marker};
@@ -154,10 +154,7 @@ impl BackendStream for BesideStream {
 
     fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<()> {
         let _stays = self.stay();
-        match is_one_call(&to, &from) {
-            true => Ok(self.stream.copy_rows(to, from, rows)?),
-            false => rows.one_by_one((to, from), |to, from, bytes| self.copy(to, from, bytes)),
-        }
+        Ok(self.stream.copy_rows(to, from, rows)?)
     }
 
     fn upload_rows(
@@ -168,22 +165,12 @@ impl BackendStream for BesideStream {
         rows: Rows,
     ) -> Result<()> {
         let _stays = self.stay();
-        match is_one_call(&to, &from) {
-            true => Ok(self.stream.copy_rows_to_device(to, bytes, from, rows)?),
-            false => rows.one_by_one((to, from), |to, from, count| {
-                self.upload(to, &bytes[from as usize..][..count])
-            }),
-        }
+        Ok(self.stream.copy_rows_to_device(to, bytes, from, rows)?)
     }
 
     fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
         let _stays = self.stay();
-        match is_one_call(&to, &from) {
-            true => Ok(self.stream.copy_rows_to_host(from, bytes, to, rows)?),
-            false => rows.one_by_one((to, from), |to, from, count| {
-                self.download(from, &mut bytes[to as usize..][..count])
-            }),
-        }
+        Ok(self.stream.copy_rows_to_host(from, bytes, to, rows)?)
     }
 
     unsafe fn upload_later(&self, address: u64, from: NonNull<u8>, bytes: usize) -> Result<()> {

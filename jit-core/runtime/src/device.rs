@@ -275,18 +275,14 @@ pub trait Backend: Send + Sync {
         from: Laid,
         rows: Rows,
     ) -> Result<()> {
-        rows.one_by_one((to, from), |to, from, count| {
-            self.upload(to, &bytes[from as usize..][..count])
-        })
+        rows.upload_one_by_one(to, (bytes, from), |to, bytes| self.upload(to, bytes))
     }
     /// Copies rows from the device, after the work launched before; they have ended on return.
     ///
     /// # Errors
     /// A device that has failed.
     fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
-        rows.one_by_one((to, from), |to, from, count| {
-            self.download(from, &mut bytes[to as usize..][..count])
-        })
+        rows.download_one_by_one(from, (bytes, to), |from, bytes| self.download(from, bytes))
     }
     /// Memory of the host that copies can use while the host goes on, at a multiple of 256. `None`: the device copies
     /// while the host waits, from and to any memory.

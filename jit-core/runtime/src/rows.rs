@@ -80,13 +80,43 @@ impl Rows {
     ///
     /// # Errors
     /// The first of `copy`, which is given where a row goes, and where it is from.
-    pub(crate) fn one_by_one(
+    pub(crate) fn one_by_one<E>(
         &self,
         (to, from): (Laid, Laid),
-        mut copy: impl FnMut(u64, u64, usize) -> Result<()>,
-    ) -> Result<()> {
+        mut copy: impl FnMut(u64, u64, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut rows = self.each();
         rows.try_for_each(|row| copy(to.at(row), from.at(row), self.bytes))
+    }
+
+    /// [`Rows::one_by_one`] of bytes of the host.
+    ///
+    /// # Errors
+    /// The first of `upload`.
+    pub(crate) fn upload_one_by_one<E>(
+        &self,
+        to: Laid,
+        (bytes, from): (&[MaybeUninit<u8>], Laid),
+        mut upload: impl FnMut(u64, &[MaybeUninit<u8>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.one_by_one((to, from), |to, from, count| {
+            upload(to, &bytes[from as usize..][..count])
+        })
+    }
+
+    /// [`Rows::one_by_one`] to bytes of the host.
+    ///
+    /// # Errors
+    /// The first of `download`.
+    pub(crate) fn download_one_by_one<E>(
+        &self,
+        from: Laid,
+        (bytes, to): (&mut [u8], Laid),
+        mut download: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.one_by_one((to, from), |to, from, count| {
+            download(from, &mut bytes[to as usize..][..count])
+        })
     }
 }
 

@@ -103,18 +103,14 @@ pub trait BackendStream: Send + Sync {
         from: Laid,
         rows: Rows,
     ) -> Result<()> {
-        rows.one_by_one((to, from), |to, from, count| {
-            self.upload(to, &bytes[from as usize..][..count])
-        })
+        rows.upload_one_by_one(to, (bytes, from), |to, bytes| self.upload(to, bytes))
     }
     /// Copies rows from the device, behind the work that the stream has; they have ended on return.
     ///
     /// # Errors
     /// A device that has failed.
     fn download_rows(&self, from: Laid, bytes: &mut [u8], to: Laid, rows: Rows) -> Result<()> {
-        rows.one_by_one((to, from), |to, from, count| {
-            self.download(from, &mut bytes[to as usize..][..count])
-        })
+        rows.download_one_by_one(from, (bytes, to), |from, bytes| self.download(from, bytes))
     }
     /// Copies to the device, behind the work that the stream has, without waiting for it.
     ///

@@ -56,6 +56,5 @@ pub(crate) use fault_channel::StreamFaults;
 pub(crate) use graph::{CudaGraph, LaunchNode, Node};
 pub use memory::MemoryInfo;
 pub use module::{CudaFunction, CudaModule, FunctionAttributes, ModuleGlobal};
-pub(crate) use rows::is_one_call;
 pub use stream::{CudaEvent, CudaStream, StreamHandle};
 pub use waiting::KeptMemory;

@@ -14,7 +14,7 @@ use crate::rows::{Laid, Rows};
 const CALL: &str = "cuMemcpy3DAsync";
 
 /// Whether rows lie no farther apart than the call takes.
-pub(crate) fn is_one_call(to: &Laid, from: &Laid) -> bool {
+fn is_one_call(to: &Laid, from: &Laid) -> bool {
     const MOST: usize = i32::MAX as usize;
     to.pitch <= MOST && from.pitch <= MOST
 }
@@ -73,6 +73,11 @@ impl CudaStream {
     /// # Errors
     /// [`DriverError::InvalidAddress`] for either range; [`DriverError::Poisoned`].
     pub(crate) fn copy_rows(&self, to: Laid, from: Laid, rows: Rows) -> Result<(), DriverError> {
+        if !is_one_call(&to, &from) {
+            return rows.one_by_one((to, from), |to, from, bytes| {
+                self.copy_on_device(to, from, bytes as u64)
+            });
+        }
         let context = &self.context;
         for laid in [&to, &from] {
             context.is_range(CALL, laid.start, rows.span(laid) as u64)?;
@@ -93,6 +98,11 @@ impl CudaStream {
         from: Laid,
         rows: Rows,
     ) -> Result<(), DriverError> {
+        if !is_one_call(&to, &from) {
+            return rows.upload_one_by_one(to, (bytes, from), |to, bytes| {
+                self.copy_to_device(to, bytes)
+            });
+        }
         let bytes = &bytes[from.start as usize..][..rows.span(&from)];
         let context = &self.context;
         context.is_range(CALL, to.start, rows.span(&to) as u64)?;
@@ -115,6 +125,11 @@ impl CudaStream {
         to: Laid,
         rows: Rows,
     ) -> Result<(), DriverError> {
+        if !is_one_call(&to, &from) {
+            return rows.download_one_by_one(from, (bytes, to), |from, bytes| {
+                self.copy_to_host(bytes, from)
+            });
+        }
         let bytes = &mut bytes[to.start as usize..][..rows.span(&to)];
         let context = &self.context;
         context.is_range(CALL, from.start, rows.span(&from) as u64)?;
