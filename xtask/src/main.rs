@@ -73,9 +73,9 @@ Commands:
                       a million launches, 20,000 compiles, N minutes (60) of mixed work from 32 threads, of
                       which the heap in use, files and threads have to stay as they are, then the
                       suite with all its ways, assembled for all architectures, and random kernels
-  miri                Run what is Rust alone under Miri, which finds undefined behavior; needs nightly Rust
-                      with miri and rust-src
-  tsan                Run the tests of devices under ThreadSanitizer; needs nightly Rust with rust-src
+  miri [FILTER]       Run what is Rust alone under Miri, which finds undefined behavior; needs nightly Rust
+                      with miri and rust-src. A FILTER names tests of kiln-description, kiln-ir or kiln-interp
+  tsan [FILTER]       Run the tests of devices under ThreadSanitizer; needs nightly Rust with rust-src
   bundle [--no-llvm]  Make bundle/: examples, benches, GPU tests, libLLVM and a `run` script, for
                       a GPU machine without Rust. --no-llvm leaves the library out
   guide               Make the book of docs/guide, under target/guide; what mdBook warns of fails.
@@ -127,14 +127,8 @@ fn dispatch(args: &[String]) -> Result<()> {
         }
         "bench-build" => build_cost::measure(flag(command, rest, "--quick")?),
         "soak" => soak::soak(rest),
-        "miri" => {
-            flag(command, rest, "")?;
-            sanitize::miri()
-        }
-        "tsan" => {
-            flag(command, rest, "")?;
-            sanitize::tsan()
-        }
+        "miri" => sanitize::miri(filter(command, rest)?),
+        "tsan" => sanitize::tsan(filter(command, rest)?),
         "guide" => {
             flag(command, rest, "")?;
             println!("{}", guide::build()?.join("index.html").display());
@@ -170,6 +164,21 @@ fn flag(command: &str, args: &[String], option: &str) -> Result<bool> {
         _ => {
             let takes = if option.is_empty() { "nothing" } else { option };
             let message = format!("`{command}` takes {takes}, not `{}`", args.join(" "));
+            Err(Error::Usage { message })
+        }
+    }
+}
+
+/// The part of a name that a command was given, if it was given one.
+fn filter<'a>(command: &str, args: &'a [String]) -> Result<Option<&'a str>> {
+    match args {
+        [] => Ok(None),
+        [given] if !given.starts_with('-') => Ok(Some(given)),
+        _ => {
+            let message = format!(
+                "`{command}` takes a part of a test's name, not `{}`",
+                args.join(" ")
+            );
             Err(Error::Usage { message })
         }
     }

@@ -10,19 +10,25 @@ use std::process::Command;
 use crate::error::Result;
 use crate::workspace::{root, run};
 
-/// What Miri runs: options of `cargo test`.
-const MIRI: &[&[&str]] = &[
-    &[
-        "-p",
-        "kiln-description",
-        "-p",
-        "kiln-ir",
-        "-p",
-        "kiln-interp",
-        "--lib",
-    ],
-    &["-p", "kiln-compiler", "--lib", "value"],
-    &["-p", "kiln-jit-core", "--test", "stages", "interpreter"],
+/// What Miri runs: options of `cargo test`, and the tests of those, if it cannot run all of them.
+const MIRI: &[(&[&str], Option<&str>)] = &[
+    (
+        &[
+            "-p",
+            "kiln-description",
+            "-p",
+            "kiln-ir",
+            "-p",
+            "kiln-interp",
+            "--lib",
+        ],
+        None,
+    ),
+    (&["-p", "kiln-compiler", "--lib"], Some("value")),
+    (
+        &["-p", "kiln-jit-core", "--test", "stages"],
+        Some("interpreter"),
+    ),
 ];
 
 /// Tests that try all of many values, which takes Miri hours and shows it nothing new.
@@ -32,40 +38,44 @@ const LONG: &[&str] = &[
     "races_are_found_as_defined",
 ];
 
-/// Runs what Miri can run.
+/// Runs what Miri can run; with a filter what of that it names, of the crates whose tests Miri can run all.
 ///
 /// # Errors
 /// What it finds; a nightly toolchain without it.
-pub(crate) fn miri() -> Result<()> {
+pub(crate) fn miri(filter: Option<&str>) -> Result<()> {
     let mut all = Ok(());
-    for options in MIRI {
+    for (options, own) in MIRI {
+        if filter.is_some() && own.is_some() {
+            continue;
+        }
         let mut command = nightly();
         command.args(["miri", "test"]).args(*options).arg("--");
         LONG.iter().for_each(|test| {
             command.args(["--skip", test]);
         });
+        command.args(filter.or(*own));
         // Device memory of the interpreter is what its address says, as on a device.
         command.env("MIRIFLAGS", "-Zmiri-permissive-provenance");
         let ran = run(
             &mut command,
             "Miri",
-            "See its output above; `rustup toolchain install nightly --component miri` gets it",
+            "See its output above; `rustup toolchain install nightly --component miri,rust-src` gets what it needs",
         );
         all = all.and(ran);
     }
     all
 }
 
-/// Runs the tests of the devices under ThreadSanitizer.
+/// Runs the tests of the devices under ThreadSanitizer, or those that a filter names.
 ///
 /// # Errors
 /// What it finds; a nightly toolchain without the sources of the standard library.
-pub(crate) fn tsan() -> Result<()> {
+pub(crate) fn tsan(filter: Option<&str>) -> Result<()> {
     let mut command = nightly();
     command.args(["test", "-Zbuild-std", "--target", TARGET]);
     command.args(["-p", "kiln-jit-runtime", "--lib", "--"]);
     // Loom's threads are coroutines, which the sanitizer does not know.
-    command.args(["--skip", "model::"]);
+    command.args(["--skip", "model::"]).args(filter);
     command.env("RUSTFLAGS", "-Zsanitizer=thread");
     // What it is compiled with cannot be linked with anything else.
     command.env("CARGO_TARGET_DIR", root().join("target/tsan"));
