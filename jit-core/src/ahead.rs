@@ -91,14 +91,19 @@ impl FromStr for Machine {
             let target = PtxTarget::known(sm).ok_or_else(unknown)?;
             return Ok(Machine(Target::Ptx(target)));
         }
-        let features = match name.strip_prefix("x86-64-v") {
-            Some(level) => level.parse().ok().and_then(CpuFeatures::x86_64_level),
-            None => (name == "native").then(CpuFeatures::host),
-        };
-        Ok(Machine(Target::Cpu(CpuTarget {
-            features: features.ok_or_else(unknown)?,
+        let level = |level| CpuTarget {
+            features: level,
             ..CpuTarget::default()
-        })))
+        };
+        let target = match name.strip_prefix("x86-64-v") {
+            Some(number) => number
+                .parse()
+                .ok()
+                .and_then(CpuFeatures::x86_64_level)
+                .map(level),
+            None => (name == "native").then(CpuTarget::host),
+        };
+        Ok(Machine(Target::Cpu(target.ok_or_else(unknown)?)))
     }
 }
 

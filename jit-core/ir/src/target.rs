@@ -1,6 +1,7 @@
 //! What machine code is for: everything about the target that decides the code, as data.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::Processor;
 
@@ -87,6 +88,9 @@ pub struct CpuTarget {
     pub barriers: Option<Barriers>,
     /// What the processor has.
     pub features: CpuFeatures,
+    /// Whether code is scheduled for the processor of this machine. Others with the same features run it, too; code that is
+    /// made for them is scheduled for none, and is the same whichever machine makes it.
+    pub scheduled_for_host: bool,
 }
 
 impl CpuTarget {
@@ -94,9 +98,39 @@ impl CpuTarget {
     pub fn host() -> CpuTarget {
         CpuTarget {
             features: CpuFeatures::host(),
+            scheduled_for_host: true,
             ..CpuTarget::default()
         }
     }
+}
+
+/// The processor of this machine: processors of one name schedule alike. LLVM is not asked, as code is looked for before
+/// that is opened.
+fn host_processor() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| read_processor().unwrap_or_else(|| "unknown".to_owned()))
+}
+
+/// Who makes it, with family and model (Intel SDM 2A, `CPUID`).
+#[cfg(target_arch = "x86_64")]
+fn read_processor() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+
+    let maker = __cpuid(0);
+    let maker: Vec<u8> = [maker.ebx, maker.edx, maker.ecx]
+        .into_iter()
+        .flat_map(u32::to_le_bytes)
+        .collect();
+    // Without the stepping.
+    let model = __cpuid(1).eax & !0xf;
+    Some(format!("{} {model:#x}", String::from_utf8_lossy(&maker)))
+}
+
+/// What the system says of the first core's main identification register (Arm ARM, `MIDR_EL1`).
+#[cfg(not(target_arch = "x86_64"))]
+fn read_processor() -> Option<String> {
+    let file = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
+    Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
 }
 
 /// What happens at barriers on a CPU.
@@ -256,11 +290,14 @@ impl Target {
             Target::Cpu(own) => (2..=4)
                 .rev()
                 .filter_map(CpuFeatures::x86_64_level)
-                .filter(|level| own.features.covers(level) && *level != own.features)
-                .map(|features| {
-                    let own = own.clone();
-                    Target::Cpu(CpuTarget { features, ..own })
+                .filter(|level| own.features.covers(level))
+                .map(|features| CpuTarget {
+                    features,
+                    scheduled_for_host: false,
+                    ..own.clone()
                 })
+                .filter(|lesser| lesser != own)
+                .map(Target::Cpu)
                 .collect(),
             Target::Interpreter | Target::Custom(_) => Vec::new(),
         };
@@ -294,7 +331,12 @@ impl Target {
                     lanes,
                     barriers,
                     features,
+                    scheduled_for_host,
                 } = cpu;
+                let scheduled_for = match scheduled_for_host {
+                    true => host_processor(),
+                    false => "any",
+                };
                 let auto = |set: Option<String>| set.unwrap_or_else(|| "auto".to_owned());
                 let block = block.map(|[x, y, z]| format!("{x}x{y}x{z}"));
                 settings.extend([
@@ -302,6 +344,7 @@ impl Target {
                     ("lanes", auto(lanes.map(|lanes| lanes.to_string()))),
                     ("barriers", auto(barriers.map(|b| format!("{b:?}")))),
                     ("processor", features.to_string()),
+                    ("scheduled for", scheduled_for.to_owned()),
                 ]);
             }
         }
@@ -323,6 +366,42 @@ impl fmt::Display for Target {
             Target::Custom(CustomTarget { family, settings }) => {
                 let space = if settings.is_empty() { "" } else { " " };
                 write!(f, "{family}{space}{settings}")
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_that_code_is_scheduled_for_is_in_the_key() {
+        let scheduled_for = |target: &Target| {
+            let mut settings = target.settings().into_iter();
+            settings.find_map(|(name, value)| (name == "scheduled for").then_some(value))
+        };
+        let host = Target::Cpu(CpuTarget::host());
+        let own = scheduled_for(&host);
+        assert!(
+            own.as_deref().is_some_and(|own| own.contains(" 0x")),
+            "{own:?}"
+        );
+        // Code that others run, too, is the same on all machines that make it; it is found even if it is for all that
+        // this one has.
+        let level = CpuFeatures::x86_64_level(2).expect("a level");
+        let is_level = CpuTarget {
+            features: level.clone(),
+            ..CpuTarget::host()
+        };
+        for target in [host, Target::Cpu(is_level)] {
+            let lesser: Vec<Target> = target.and_lesser().skip(1).collect();
+            let is_level =
+                |target: &&Target| matches!(target, Target::Cpu(cpu) if cpu.features == level);
+            assert_eq!(lesser.iter().filter(is_level).count(), 1, "{target:?}");
+            for lesser in lesser {
+                assert_eq!(scheduled_for(&lesser).as_deref(), Some("any"));
+                assert!(lesser.and_lesser().skip(1).all(|least| least != lesser));
             }
         }
     }

@@ -126,7 +126,9 @@ impl LlvmIsa for CpuIsa {
         let module = job.context.create_module("kernel");
         machine.prepare(&module);
         write_kernel(job.context, &module, &plan, job.hooks)?;
-        machine.tune(&module);
+        if self.target.scheduled_for_host {
+            machine.tune(&module);
+        }
         let effort = Effort::of(&module, &machine.target_data(), job.options.opt_level);
         Ok(Lowered::Module(Box::new(CpuKernel {
             emitter: Machine::host(&self.target.features, effort.emission())?,
