@@ -1,7 +1,10 @@
 //! Launches by the length of their argument lists: kernels that do nothing with what they are given, each
 //! launched in the ways that there are.
 
+use kiln::core::args::Arg;
 use kiln::prelude::*;
+
+use crate::instructions::mark;
 
 /// A way to launch, and its name.
 type Way<'a> = (&'static str, Box<dyn FnMut() -> kiln::Result<()> + 'a>);
@@ -92,15 +95,23 @@ macro_rules! list {
             ways: [
                 (
                     "args!",
-                    Box::new(move || $jit.launch(&$kernel, 1, 32, args!($(list!(@ $arg $value)),*))),
+                    Box::new(move || {
+                        let args = args!($(list!(@ $arg $value)),*);
+                        marked(args, || $jit.launch(&$kernel, 1, 32, args))
+                    }),
                 ),
                 (
                     "typed",
-                    Box::new(move || $kernel.launch($jit, (1, 32), $(list!(@ $arg $value)),*)),
+                    Box::new(move || {
+                        marked(&[], || $kernel.launch($jit, (1, 32), $(list!(@ $arg $value)),*))
+                    }),
                 ),
                 (
                     "prepared",
-                    Box::new(move || prepared.launch(1, 32, args!($(list!(@ $arg $value)),*))),
+                    Box::new(move || {
+                        let args = args!($(list!(@ $arg $value)),*);
+                        marked(args, || prepared.launch(1, 32, args))
+                    }),
                 ),
             ],
         }
@@ -108,6 +119,15 @@ macro_rules! list {
     (@ $arg:ident $value:ident) => {
         $value
     };
+}
+
+/// A launch with marks around it, behind the making of these arguments and before their end.
+#[inline(always)]
+pub fn marked(args: &[Arg<'_>], launch: impl FnOnce() -> kiln::Result<()>) -> kiln::Result<()> {
+    mark(args.as_ptr().cast());
+    let result = launch();
+    mark((&raw const result).cast());
+    result
 }
 
 /// The lists, one after the other.

@@ -25,15 +25,69 @@ pub enum Counted {
 pub fn count(counted: Counted, run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<u64> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     return match counted {
-        Counted::CompiledCode => system::count(counted, run),
+        Counted::CompiledCode => Ok(system::count(counted, run)?.all),
         Counted::ThisThread => {
             let around = system::count(counted, &mut || Ok(()))?;
-            Ok(system::count(counted, run)?.saturating_sub(around))
+            Ok(system::count(counted, run)?.all.saturating_sub(around.all))
         }
     };
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
     return {
         let _ = (counted, run);
+        Err(format!("{} cannot be stepped through", std::env::consts::ARCH).into())
+    };
+}
+
+/// The instructions of a call to the driver by this thread, by where they are.
+#[derive(Copy, Clone, Default, Debug)]
+pub struct Parts {
+    /// Before [`mark`] is called the first time.
+    pub before: u64,
+    /// From there to the driver's last function that is called.
+    pub there: u64,
+    /// From that function's return until [`mark`] is called again.
+    pub back: u64,
+    /// Behind that.
+    pub behind: u64,
+}
+
+/// Says where the call begins and where it has ended. What the pointer is to has its values before.
+#[inline(never)]
+pub extern "C" fn mark(what: *const ()) {
+    std::hint::black_box(what);
+}
+
+/// [`count`] by parts, without those of a run that does nothing between its marks.
+///
+/// # Errors
+/// As [`count`]; a run without two marks or without a call to the driver.
+pub fn parts(run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<Parts> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    return {
+        let mut nothing: Box<dyn FnMut() -> Outcome<()>> = Box::new(|| {
+            mark(std::ptr::null());
+            mark(std::ptr::null());
+            Ok(())
+        });
+        let around = system::count(Counted::ThisThread, &mut nothing)?;
+        let counts = system::count(Counted::ThisThread, run)?;
+        let ([begun, done], Some(driver)) = (counts.marks, counts.driver) else {
+            return Err("no call to the driver".into());
+        };
+        if !(0 < begun && begun <= driver && driver <= done) {
+            return Err("no marks around a call to the driver".into());
+        }
+        let less = |count: u64, of: u64| count.saturating_sub(of);
+        Ok(Parts {
+            before: less(begun, around.marks[0]),
+            there: less(driver - begun, around.marks[1] - around.marks[0]),
+            back: done - driver,
+            behind: less(counts.all - done, around.all - around.marks[1]),
+        })
+    };
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    return {
+        let _ = run;
         Err(format!("{} cannot be stepped through", std::env::consts::ARCH).into())
     };
 }
@@ -83,6 +137,10 @@ mod system {
     static INSIDE: AtomicBool = AtomicBool::new(true);
     /// The stack's end at the first instruction of the library that is left out, until it has returned; else 0.
     static LEFT_AT: AtomicUsize = AtomicUsize::new(0);
+    /// What was counted when [`super::mark`] was called first and last.
+    static MARKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+    /// What was counted when the library that is left out was called last.
+    static CALLED: AtomicU64 = AtomicU64::new(u64::MAX);
     /// Starts and ends of executable memory; the rest is 0.
     static PLACES: [[AtomicUsize; 2]; 64] = [const { [const { AtomicUsize::new(0) }; 2] }; 64];
 
@@ -102,7 +160,11 @@ mod system {
             false => is_outside(inside, stack),
         };
         if steps && is_counted {
-            COUNT.fetch_add(1, Ordering::Relaxed);
+            let counted = COUNT.fetch_add(1, Ordering::Relaxed);
+            if at == super::mark as *const () as usize {
+                let is_first = MARKS[0].load(Ordering::Relaxed) == 0;
+                MARKS[usize::from(!is_first)].store(counted, Ordering::Relaxed);
+            }
         }
         // SAFETY: as above; the thread goes on with these flags.
         unsafe {
@@ -119,10 +181,20 @@ mod system {
             return false;
         }
         LEFT_AT.store(if inside { stack } else { 0 }, Ordering::Relaxed);
+        if inside {
+            CALLED.store(COUNT.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
         !inside
     }
 
-    pub(super) fn count(counted: Counted, run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<u64> {
+    /// What was counted.
+    pub(super) struct Counts {
+        pub(super) all: u64,
+        pub(super) marks: [u64; 2],
+        pub(super) driver: Option<u64>,
+    }
+
+    pub(super) fn count(counted: Counted, run: &mut dyn FnMut() -> Outcome<()>) -> Outcome<Counts> {
         note_places(counted)?;
         let action = Action {
             handler: on_step as *const () as usize,
@@ -135,6 +207,10 @@ mod system {
             return Err(std::io::Error::last_os_error().into());
         }
         COUNT.store(0, Ordering::Relaxed);
+        MARKS
+            .iter()
+            .for_each(|mark| mark.store(0, Ordering::Relaxed));
+        CALLED.store(u64::MAX, Ordering::Relaxed);
         STEPPING.store(true, Ordering::SeqCst);
         for thread in threads(counted)? {
             // SAFETY: its handler is in place.
@@ -150,7 +226,12 @@ mod system {
         let result = run();
         // Each thread stops stepping at its next instruction.
         STEPPING.store(false, Ordering::SeqCst);
-        result.map(|()| COUNT.load(Ordering::Relaxed))
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        result.map(|()| Counts {
+            all: load(&COUNT),
+            marks: [load(&MARKS[0]), load(&MARKS[1])],
+            driver: Some(load(&CALLED)).filter(|called| *called != u64::MAX),
+        })
     }
 
     /// The threads to be stepped through.

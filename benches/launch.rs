@@ -79,50 +79,81 @@ fn count_instructions() -> kiln::Result<()> {
     let jit = counted_jit()?;
     let (x, mut y) = (jit.zeros::<f32>(256)?, jit.zeros::<f32>(256)?);
     let saxpy = kernels::saxpy()?;
-    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
-    let print = |what: &str, run: &mut dyn FnMut() -> kiln::Result<()>| {
-        if wanted.as_ref().is_some_and(|wanted| !what.contains(wanted)) {
-            return;
-        }
-        // The first run compiles, the second one makes ready what is made once besides.
-        let mut run = || Ok(run()?);
-        let ready = run().and_then(|()| run());
-        match ready.and_then(|()| instructions::count(instructions::Counted::ThisThread, &mut run))
-        {
-            Ok(count) => println!("{what:32} {count:8} instructions"),
-            Err(error) => eprintln!("{what}: {error}"),
-        }
-    };
     let prepared = jit.compile(&saxpy, args!(2.0f32, &x, &mut y))?;
     // Only a launch leaves what the next look-up of its thread finds.
     jit.launch(&saxpy, 1, 256, args!(2.0f32, &x, &mut y))?;
-    print("jit.launch of saxpy", &mut || {
-        jit.launch(&saxpy, 1, 256, args!(2.0f32, &x, &mut y))
-    });
-    print("cache hit look-up", &mut || {
+    print_count("cache hit look-up", &mut || {
         std::hint::black_box(jit.look_up(&saxpy, args!(2.0f32, &x, &mut y))?);
         Ok(())
     });
-    print("prepared.launch of saxpy", &mut || {
-        prepared.launch(1, 256, args!(2.0f32, &x, &mut y))
+    println!(
+        "{:32} {:>8} {:>8} {:>8} {:>8}",
+        "", "before", "there", "back", "behind"
+    );
+    print_parts("saxpy, args!", &mut || {
+        let args = args!(2.0f32, &x, &mut y);
+        arguments::marked(args, || jit.launch(&saxpy, 1, 256, args))
     });
-    print("launch with a const argument", &mut || {
-        add_const.launch::<3>(&jit, (1, 32), &mut y)
+    print_parts("saxpy, prepared", &mut || {
+        let args = args!(2.0f32, &x, &mut y);
+        arguments::marked(args, || prepared.launch(1, 256, args))
+    });
+    print_parts("a const argument, typed", &mut || {
+        arguments::marked(&[], || add_const.launch::<3>(&jit, (1, 32), &mut y))
     });
     for list in arguments::lists(&jit, &x)? {
         for (way, mut launch) in list.ways {
-            print(&format!("{}, {way}", list.name), &mut launch);
+            print_parts(&format!("{}, {way}", list.name), &mut launch);
         }
     }
     let mut graph = jit.graph((&mut y, 1u32), |g, (mut y, n)| {
         (0..STEPS).try_for_each(|_| g.launch(&add, 1, 32, args!(&mut y, &n)))
     })?;
     let mut n = 1u32;
-    print(&format!("a graph, {STEPS} launches set anew"), &mut || {
+    print_count(&format!("a graph, {STEPS} launches set anew"), &mut || {
         n += 1;
         graph.replay(args!(&mut y, n))
     });
     Ok(())
+}
+
+/// Prints how many instructions a run takes, if it is asked for, once it is warm.
+fn print_count(what: &str, run: &mut dyn FnMut() -> kiln::Result<()>) {
+    print_counted(what, run, &|mut run| {
+        let count = instructions::count(instructions::Counted::ThisThread, &mut run)?;
+        Ok(format!("{count:8}"))
+    });
+}
+
+/// Prints how many instructions a launch takes in each of its parts: what is before the call and behind it are the
+/// arguments and this bench's own.
+fn print_parts(what: &str, run: &mut dyn FnMut() -> kiln::Result<()>) {
+    print_counted(what, run, &|mut run| {
+        let instructions::Parts {
+            before,
+            there,
+            back,
+            behind,
+        } = instructions::parts(&mut run)?;
+        Ok(format!("{before:8} {there:8} {back:8} {behind:8}"))
+    });
+}
+
+/// What counts a run, and says what it was.
+type Count<'a> =
+    dyn Fn(&mut dyn FnMut() -> instructions::Outcome<()>) -> instructions::Outcome<String> + 'a;
+
+fn print_counted(what: &str, run: &mut dyn FnMut() -> kiln::Result<()>, count: &Count<'_>) {
+    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
+    if wanted.is_some_and(|wanted| !what.contains(&wanted)) {
+        return;
+    }
+    // The first run compiles, the second one makes ready what is made once besides.
+    let mut run = || Ok(run()?);
+    match run().and_then(|()| run()).and_then(|()| count(&mut run)) {
+        Ok(count) => println!("{what:32} {count}"),
+        Err(error) => eprintln!("{what}: {error}"),
+    }
 }
 
 /// Launches of a graph whose instructions are counted.
