@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use kiln::core::args::{Owned, Payload};
+use kiln::core::args::Payload;
 use kiln_suite::{Launch, Launcher};
 
 use crate::driver::{self, Function};
@@ -53,15 +53,15 @@ impl Launcher for Twin {
     fn launch(&mut self, launch: &Launch<'_>) -> kiln::Result<()> {
         let loaded = self.loaded.entry(launch.twin);
         let function = *loaded.or_insert_with(|| driver::load(&self.image, launch.twin));
-        let arg = |payload: &Payload<'_>| match payload {
+        let arg = |payload: Payload<'_>| match payload {
             Payload::Word(word) => word.to_le_bytes().to_vec(),
             Payload::Words(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
             Payload::Slice { address, .. } => address.to_ne_bytes().to_vec(),
-            Payload::Owned(owned) => match &**owned {
-                Owned::Bytes(bytes) => bytes.to_vec(),
-                _ => panic!("`{}` takes no views", launch.twin),
-            },
-            Payload::Host(_) => panic!("`{}` takes what no hook converts", launch.twin),
+            Payload::Bytes(bytes) => bytes.to_vec(),
+            Payload::View => panic!("`{}` takes no views", launch.twin),
+            Payload::Host(_) | Payload::OutOfRange(_) => {
+                panic!("`{}` takes what no hook converts", launch.twin)
+            }
         };
         let lengths = launch.lengths.iter().map(|n| {
             let n = i32::try_from(*n).expect("a twin has 32-bit indices");

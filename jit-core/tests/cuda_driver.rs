@@ -23,6 +23,8 @@ mod kept;
 mod launched;
 #[path = "cuda_driver/lent.rs"]
 mod lent;
+#[path = "cuda_driver/lists.rs"]
+mod lists;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
 #[path = "mixed.rs"]
@@ -53,6 +55,7 @@ use std::sync::Arc;
 use counting::allocations;
 use expect_test::{Expect, expect};
 use fake::{Fake, Ledger};
+use kiln_jit_core::launch::LaunchConfig;
 use kiln_jit_core::runtime::cuda::{
     CudaContext, CudaFunction, Driver, DriverError, StreamHandle, max_ptx_version,
 };
@@ -81,8 +84,9 @@ fn launch(
 ) -> Result<(), DriverError> {
     let mut params = 0xA5A5u64.to_ne_bytes();
     let stream = StreamHandle::DEFAULT;
+    let config = LaunchConfig::new(grid, block).shared_bytes(shared_bytes);
     // SAFETY: the fake runs nothing, and reads one 8-byte parameter.
-    unsafe { context.launch(function, grid, block, shared_bytes, stream, &mut params) }
+    unsafe { context.launch(function, &config, stream, &mut params) }
 }
 
 #[track_caller]
@@ -531,7 +535,7 @@ fn streams_and_events() {
     let mut params = 7u64.to_ne_bytes();
     let mut launch_in = |stream| {
         // SAFETY: the fake runs nothing, checks the stream, and reads one 8-byte parameter.
-        unsafe { context.launch(&function, [1; 3], [1; 3], 0, stream, &mut params) }
+        unsafe { context.launch(&function, &LaunchConfig::new(1, 1), stream, &mut params) }
     };
     launch_in(stream.handle()).unwrap();
     let unknown = StreamHandle::from_raw(std::ptr::without_provenance_mut(8));

@@ -8,6 +8,8 @@
 pub mod packed;
 mod signature;
 mod slots;
+#[doc(hidden)]
+pub mod words;
 
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -15,7 +17,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::runtime::{Buffer, DeviceId, DeviceTag, Part, Uses};
+use crate::buffer::Memory;
+use crate::runtime::{Buffer, DeviceId, Part, Uses};
 use crate::specialize::{ArgumentKind, ArgumentType};
 use crate::value::{KernelType, KernelValue, value_bytes, value_words};
 use crate::view::{KernelView, ToKernel};
@@ -70,20 +73,52 @@ pub use slots::{Place, Sample, Tag, bytes_of_value};
 /// # }
 /// ```
 pub struct Arg<'a> {
-    /// With the field that it is, if it is a part of a view, and with what is known of an address, but not of a value.
+    /// What rustc knows of it, and what is known of an address, but not of a value; [`Passed::APART`] of what is not
+    /// passed by its words.
+    passed: &'static Passed,
+    /// A value of at most 16 bytes, as it lies in memory, or the address of a slice's first element and their number;
+    /// what follows is zeros.
+    words: [u64; 2],
+    rest: Rest<'a>,
+}
+
+/// What an argument is besides its words.
+enum Rest<'a> {
+    /// A value, which is all there.
+    Value,
+    /// Where the elements of a slice lie that kernels read.
+    Read(&'a Memory),
+    /// Where the elements of a slice lie that kernels may write.
+    Written(&'a Memory),
+    /// What is not passed by its words: apart, so that what each argument's end costs is one comparison.
+    Apart(Box<Apart<'a>>),
+}
+
+/// An argument that is not passed by its words.
+struct Apart<'a> {
+    /// With the field that it is, if it is a part of a view.
     signature: ArgSignature,
-    payload: Payload<'a>,
-    /// Where the memory behind it lies.
-    device: Option<DeviceId>,
-    /// Where the memory behind it lies, as a tag that is compared at once.
-    tag: Option<DeviceTag>,
-    /// The uses of the buffer behind it; none where whoever passes the argument names them apart.
-    uses: Option<&'a Uses>,
+    what: What<'a>,
+}
+
+enum What<'a> {
+    /// A host value for a hook to convert.
+    Host(&'a (dyn Any + Send + Sync)),
+    /// A value of more than 16 bytes, as it lies in memory; padding is zeros.
+    Bytes(Box<[u8]>),
+    /// The arguments that a view is.
+    Parts(Box<[Arg<'a>]>),
+    /// One of those, which is no view.
+    Field(Arg<'a>),
+    /// A number that the kernel's type has no room for, which no launch passes.
+    OutOfRange(OutOfRange),
+    /// A slice, whose uses whoever passes it names apart.
+    Shared { words: [u64; 2], device: DeviceId },
 }
 
 /// The bytes of an argument.
 #[doc(hidden)]
-pub enum Payload<'a> {
+pub enum Payload<'p> {
     /// A value of at most 8 bytes, as it lies in memory; padding, and what follows, is zeros.
     Word(u64),
     /// One of at most 16 bytes, in the same way.
@@ -95,21 +130,14 @@ pub enum Payload<'a> {
         /// Number of elements.
         length: u64,
     },
-    /// A host value for a hook to convert.
-    Host(&'a (dyn Any + Send + Sync)),
-    /// What owns memory: apart, so that what each argument's end costs is one comparison.
-    Owned(Box<Owned<'a>>),
-}
-
-/// What an argument owns.
-#[doc(hidden)]
-pub enum Owned<'a> {
     /// A value of more than 16 bytes, as it lies in memory; padding is zeros.
-    Bytes(Box<[u8]>),
-    /// The arguments that a view is.
-    Parts(Box<[Arg<'a>]>),
+    Bytes(&'p [u8]),
+    /// A host value for a hook to convert.
+    Host(&'p (dyn Any + Send + Sync)),
+    /// A view, which is several arguments.
+    View,
     /// A number that the kernel's type has no room for, which no launch passes.
-    OutOfRange(OutOfRange),
+    OutOfRange(&'p OutOfRange),
 }
 
 impl Payload<'_> {
@@ -117,10 +145,7 @@ impl Payload<'_> {
     #[doc(hidden)]
     pub fn whole(&self) -> Option<SmallVec<[u8; 16]>> {
         match self {
-            Payload::Owned(owned) => match &**owned {
-                Owned::Bytes(bytes) => Some(SmallVec::from_slice(bytes)),
-                Owned::Parts(_) | Owned::OutOfRange(_) => None,
-            },
+            Payload::Bytes(bytes) => Some(SmallVec::from_slice(bytes)),
             _ => self.bytes(16),
         }
     }
@@ -132,11 +157,10 @@ impl Payload<'_> {
         let mut bytes: SmallVec<[u8; 16]> = match self {
             Payload::Word(word) => of_words([*word, 0]),
             Payload::Words(words) => of_words(*words),
-            Payload::Owned(owned) => match &**owned {
-                Owned::Bytes(bytes) => SmallVec::from_slice(bytes),
-                Owned::Parts(_) | Owned::OutOfRange(_) => return None,
-            },
-            Payload::Slice { .. } | Payload::Host(_) => return None,
+            Payload::Bytes(bytes) => SmallVec::from_slice(bytes),
+            Payload::Slice { .. } | Payload::Host(_) | Payload::View | Payload::OutOfRange(_) => {
+                return None;
+            }
         };
         (count <= bytes.len()).then(|| {
             bytes.truncate(count);
@@ -166,32 +190,43 @@ impl std::fmt::Debug for Arg<'_> {
 }
 
 impl<'a> Arg<'a> {
+    /// What is not passed by its words.
+    fn apart(signature: ArgSignature, what: What<'a>) -> Arg<'a> {
+        Arg {
+            passed: Passed::APART,
+            words: [0; 2],
+            rest: Rest::Apart(Box::new(Apart { signature, what })),
+        }
+    }
+
+    /// A value for a hook to convert, or a slot, which is of the type of what it stands for.
+    fn host(signature: ArgSignature, value: &'a (dyn Any + Send + Sync)) -> Arg<'a> {
+        Arg::apart(signature, What::Host(value))
+    }
+
     /// The argument's type as Rust writes it.
     pub fn type_name(&self) -> String {
-        self.type_of(&(self.signature.passed.rust_name)())
+        self.type_of(&(self.type_signature().passed.rust_name)())
     }
 
     /// The argument's type as the IR has it, structs with their fields: two types of one name are
     /// told apart.
     pub fn type_form(&self) -> String {
-        self.type_of(self.signature.passed.host.0)
+        self.type_of(self.type_signature().passed.host.0)
     }
 
     fn type_of(&self, element: &dyn std::fmt::Display) -> String {
-        let ty = self.type_without_field(element);
-        match self.signature.field {
-            Some(field) => format!("{field}: {ty}"),
-            None => ty,
-        }
-    }
-
-    fn type_without_field(&self, element: &dyn std::fmt::Display) -> String {
-        match self.signature.passed.kind {
+        let signature = self.type_signature();
+        let ty = match signature.passed.kind {
             Some(ArgumentKind::Slice { mutable: true }) => format!("&mut [{element}]"),
             Some(ArgumentKind::Slice { mutable: false }) => format!("&[{element}]"),
             Some(ArgumentKind::Pointer { mutable: true }) => format!("*mut {element}"),
             Some(ArgumentKind::Pointer { mutable: false }) => format!("*const {element}"),
             Some(ArgumentKind::Value) | None => element.to_string(),
+        };
+        match signature.field {
+            Some(field) => format!("{field}: {ty}"),
+            None => ty,
         }
     }
 
@@ -200,48 +235,68 @@ impl<'a> Arg<'a> {
     #[doc(hidden)]
     pub fn view<V: KernelValue>(fields: impl IntoIterator<Item = (&'static str, Arg<'a>)>) -> Self {
         let part = |(field, arg): (&'static str, Arg<'a>)| arg.of_field(field);
-        Arg {
-            signature: ArgSignature::of(const { &Passed::later::<V>() }),
-            payload: Payload::Owned(Box::new(Owned::Parts(
-                fields.into_iter().map(part).collect(),
-            ))),
-            device: None,
-            tag: None,
-            uses: None,
-        }
+        let parts = fields.into_iter().map(part).collect();
+        let signature = ArgSignature::of(const { &Passed::later::<V>() });
+        Arg::apart(signature, What::Parts(parts))
     }
 
-    fn of_field(mut self, field: &'static str) -> Self {
-        self.signature.field = Some(field);
-        self.signature.facts.0 |= ArgFacts::FIELD;
-        self
+    fn of_field(self, field: &'static str) -> Self {
+        let signature = ArgSignature {
+            field: Some(field),
+            ..self.type_signature()
+        };
+        match self.rest {
+            Rest::Apart(apart) => Arg::apart(signature, apart.what),
+            _ => Arg::apart(signature, What::Field(self)),
+        }
     }
 
     /// Appends the arguments that this is, one if it is no view.
     fn spread(self, out: &mut Vec<Arg<'a>>) {
-        let own = |payload| Arg { payload, ..self };
-        match self.payload {
-            Payload::Owned(owned) => match *owned {
-                Owned::Parts(parts) => parts.into_iter().for_each(|part| part.spread(out)),
-                other => out.push(own(Payload::Owned(Box::new(other)))),
-            },
-            payload => out.push(own(payload)),
+        match self.rest {
+            Rest::Apart(apart) if matches!(apart.what, What::Parts(_)) => {
+                if let What::Parts(parts) = apart.what {
+                    parts.into_iter().for_each(|part| part.spread(out));
+                }
+            }
+            rest => out.push(Arg { rest, ..self }),
+        }
+    }
+
+    fn what(&self) -> Option<&What<'a>> {
+        match &self.rest {
+            Rest::Apart(apart) => Some(&apart.what),
+            _ => None,
         }
     }
 
     /// Whether the argument is passed to a kernel as it is: neither a host value that a hook converts, nor a view.
     fn is_one(&self) -> bool {
-        self.parts().is_none() && !matches!(self.payload, Payload::Host(_))
+        !matches!(self.what(), Some(What::Host(_) | What::Parts(_)))
     }
 
-    /// The arguments that a view is.
-    fn parts(&self) -> Option<&[Arg<'a>]> {
-        match &self.payload {
-            Payload::Owned(owned) => match &**owned {
-                Owned::Parts(parts) => Some(parts),
-                _ => None,
-            },
-            _ => None,
+    /// Whether an argument's words are all that is passed.
+    #[inline]
+    fn is_words(&self) -> bool {
+        self.what().is_none()
+    }
+
+    /// Where the elements of a slice lie that is passed by its words, and whether the kernel may write there.
+    #[inline]
+    fn memory(&self) -> Option<(&'a Memory, bool)> {
+        match self.rest {
+            Rest::Read(memory) => Some((memory, false)),
+            Rest::Written(memory) => Some((memory, true)),
+            Rest::Value | Rest::Apart(_) => None,
+        }
+    }
+
+    /// The argument itself, of a part of a view without its field.
+    #[inline]
+    fn inner(&self) -> &Self {
+        match self.what() {
+            Some(What::Field(arg)) => arg,
+            _ => self,
         }
     }
 
@@ -251,9 +306,18 @@ impl<'a> Arg<'a> {
     }
 
     fn is_mutable(&self) -> bool {
-        match self.parts() {
-            Some(parts) => parts.iter().any(Arg::is_mutable),
-            None => self.signature.is_mutable(),
+        match self.what() {
+            Some(What::Parts(parts)) => parts.iter().any(Arg::is_mutable),
+            _ => self.type_signature().is_mutable(),
+        }
+    }
+
+    /// The signature without facts about values.
+    #[inline]
+    fn type_signature(&self) -> ArgSignature {
+        match &self.rest {
+            Rest::Apart(apart) => apart.signature,
+            _ => ArgSignature::of(self.passed),
         }
     }
 
@@ -261,20 +325,9 @@ impl<'a> Arg<'a> {
     #[doc(hidden)]
     #[inline]
     pub fn signature(&self) -> ArgSignature {
-        let facts = ArgFacts(self.signature.facts.0 | self.value_facts().0);
-        ArgSignature {
-            facts,
-            ..self.signature
-        }
-    }
-
-    /// Whether the signature is this one, as far as that is to be seen at once. There are no facts about values in it,
-    /// and no field, which the facts tell, too.
-    #[doc(hidden)]
-    #[inline]
-    pub fn is_at_once(&self, signature: &ArgSignature) -> bool {
-        let own = &self.signature;
-        std::ptr::eq(own.passed, signature.passed) && own.facts == signature.facts
+        let signature = self.type_signature();
+        let facts = ArgFacts(signature.facts.0 | self.value_facts(signature).0);
+        ArgSignature { facts, ..signature }
     }
 
     /// The signature; without the facts about values, that are only compiled in on demand, unless `with_values`. What is
@@ -284,17 +337,17 @@ impl<'a> Arg<'a> {
     pub fn signature_keeping(&self, with_values: bool) -> ArgSignature {
         match with_values {
             true => self.signature(),
-            false => self.signature,
+            false => self.type_signature(),
         }
     }
 
     /// Facts about an integer of 32 or 64 bits.
-    fn value_facts(&self) -> ArgFacts {
+    fn value_facts(&self, signature: ArgSignature) -> ArgFacts {
         // What is beyond an integer of 32 bits is zeros.
-        let Payload::Word(n) = self.payload else {
+        let Payload::Word(n) = self.payload() else {
             return ArgFacts::default();
         };
-        if !self.signature.passed.is_integer {
+        if !signature.passed.is_integer {
             return ArgFacts::default();
         }
         let divisible = u8::from(n.is_multiple_of(16)) * ArgFacts::DIVISIBLE_BY_16;
@@ -303,62 +356,70 @@ impl<'a> Arg<'a> {
 
     #[doc(hidden)]
     #[inline]
-    pub fn payload(&self) -> &Payload<'a> {
-        &self.payload
+    pub fn payload(&self) -> Payload<'_> {
+        let slice = |[address, length]: [u64; 2]| Payload::Slice { address, length };
+        match self.what() {
+            None if self.memory().is_some() => slice(self.words),
+            None if self.passed.size <= 8 => Payload::Word(self.words[0]),
+            None => Payload::Words(self.words),
+            Some(What::Host(value)) => Payload::Host(*value),
+            Some(What::Bytes(bytes)) => Payload::Bytes(bytes),
+            Some(What::Parts(_)) => Payload::View,
+            Some(What::Field(arg)) => arg.payload(),
+            Some(What::OutOfRange(number)) => Payload::OutOfRange(number),
+            Some(What::Shared { words, .. }) => slice(*words),
+        }
     }
 
     /// The device that the memory behind it is of, if there is any.
     #[doc(hidden)]
     #[inline]
     pub fn device(&self) -> Option<DeviceId> {
-        self.device
-    }
-
-    /// Whether the memory behind it is of this device, as far as that is to be seen at once.
-    #[doc(hidden)]
-    #[inline]
-    pub fn is_of(&self, device: DeviceTag) -> bool {
-        self.tag == Some(device)
+        match self.what() {
+            None => self.memory().map(|(memory, _)| memory.id()),
+            Some(What::Field(arg)) => arg.device(),
+            Some(What::Shared { device, .. }) => Some(*device),
+            _ => None,
+        }
     }
 
     /// The uses of the buffer behind it, which a launch orders itself behind, and whether the kernel may write there.
     #[doc(hidden)]
     #[inline]
     pub fn uses(&self) -> Option<(&'a Uses, bool)> {
-        self.uses.map(|uses| (uses, self.signature.is_mutable()))
+        let memory = self.inner().memory();
+        memory.map(|(memory, writes)| (memory.uses(), writes))
     }
 
     fn copied(&self) -> Arg<'a> {
-        let payload = match &self.payload {
-            Payload::Word(word) => Payload::Word(*word),
-            Payload::Words(words) => Payload::Words(*words),
-            Payload::Slice { address, length } => Payload::Slice {
-                address: *address,
-                length: *length,
+        let what = |what: &What<'a>| match what {
+            What::Host(value) => What::Host(*value),
+            What::Bytes(bytes) => What::Bytes(bytes.clone()),
+            What::Parts(parts) => What::Parts(parts.iter().map(Arg::copied).collect()),
+            What::Field(arg) => What::Field(arg.copied()),
+            What::OutOfRange(number) => What::OutOfRange(number.clone()),
+            What::Shared { words, device } => What::Shared {
+                words: *words,
+                device: *device,
             },
-            Payload::Host(value) => Payload::Host(*value),
-            Payload::Owned(owned) => Payload::Owned(Box::new(match &**owned {
-                Owned::Bytes(bytes) => Owned::Bytes(bytes.clone()),
-                Owned::Parts(parts) => Owned::Parts(parts.iter().map(Arg::copied).collect()),
-                Owned::OutOfRange(number) => Owned::OutOfRange(number.clone()),
-            })),
         };
-        Arg { payload, ..*self }
+        let rest = match &self.rest {
+            Rest::Value => Rest::Value,
+            Rest::Read(memory) => Rest::Read(memory),
+            Rest::Written(memory) => Rest::Written(memory),
+            Rest::Apart(apart) => return Arg::apart(apart.signature, what(&apart.what)),
+        };
+        Arg { rest, ..*self }
     }
 
     #[doc(hidden)]
     pub fn argument_type(&self) -> ArgumentType {
-        let Passed {
-            host,
-            rust_name,
-            kind,
-            ..
-        } = self.signature.passed;
+        let ArgSignature { passed, field, .. } = self.type_signature();
         ArgumentType {
-            host: *host,
-            rust_name: rust_name(),
-            kind: kind.unwrap_or(ArgumentKind::Value),
-            field: self.signature.field,
+            host: passed.host,
+            rust_name: (passed.rust_name)(),
+            kind: passed.kind.unwrap_or(ArgumentKind::Value),
+            field,
         }
     }
 }
@@ -391,8 +452,8 @@ impl<'a> Converted<'a> {
     ) -> Result<Self, E> {
         let mut list = Vec::with_capacity(2 * args.len());
         for (position, arg) in args.iter().enumerate() {
-            let arg = match arg.payload {
-                Payload::Host(value) => convert(position, value)?,
+            let arg = match arg.what() {
+                Some(What::Host(value)) => convert(position, *value)?,
                 _ => arg.copied(),
             };
             arg.spread(&mut list);
@@ -479,20 +540,14 @@ pub(crate) fn value_arg<'a, T: KernelType>(value: &T) -> Arg<'a> {
 
 #[inline]
 fn value_arg_of<'a, T: KernelType>(passed: &'static Passed, value: &T) -> Arg<'a> {
-    let payload = match size_of::<T>() {
-        0..=8 => Payload::Word(value_words(value)[0]),
-        9..=16 => Payload::Words(value_words(value)),
-        _ => {
-            let bytes = value_bytes(value).into_boxed_slice();
-            Payload::Owned(Box::new(Owned::Bytes(bytes)))
-        }
-    };
+    if size_of::<T>() > 16 {
+        let bytes = value_bytes(value).into_boxed_slice();
+        return Arg::apart(ArgSignature::of(passed), What::Bytes(bytes));
+    }
     Arg {
-        signature: ArgSignature::of(passed),
-        payload,
-        device: None,
-        tag: None,
-        uses: None,
+        passed,
+        words: value_words(value),
+        rest: Rest::Value,
     }
 }
 
@@ -512,15 +567,15 @@ macro_rules! narrowed {
                 };
                 match $kernel::try_from(value) {
                     Ok(value) => value_arg_of(passed, &value),
-                    Err(_) => Arg {
-                        payload: Payload::Owned(Box::new(Owned::OutOfRange(OutOfRange {
+                    Err(_) => {
+                        let number = OutOfRange {
                             value: value as i128,
                             ty: stringify!($host),
                             range: i128::from($kernel::MIN)..=i128::from($kernel::MAX),
                             wider: stringify!($wider),
-                        }))),
-                        ..value_arg_of(passed, &$kernel::default())
-                    },
+                        };
+                        Arg::apart(ArgSignature::of(passed), What::OutOfRange(number))
+                    }
                 }
             }
 
@@ -561,7 +616,7 @@ narrowed! {
 impl<'a, T: KernelType> IntoArg<'a> for &'a Part<T> {
     #[inline]
     fn into_arg(self) -> Arg<'a> {
-        slice_arg(self, false, Some(self.uses()))
+        slice_arg(self, false)
     }
 
     #[inline(always)]
@@ -574,7 +629,7 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a mut Part<T> {
     #[inline]
     fn into_arg(self) -> Arg<'a> {
         let part: &'a Part<T> = self;
-        slice_arg(part, true, Some(part.uses()))
+        slice_arg(part, true)
     }
 
     #[inline(always)]
@@ -612,29 +667,31 @@ impl<'a, T: KernelType> IntoArg<'a> for &'a mut Buffer<T> {
 /// A buffer that a launch shares, to be written; whoever passes it holds it until the launch was made, and names its
 /// uses.
 pub(crate) fn shared_arg<T: KernelType>(buffer: &Arc<Buffer<T>>) -> Arg<'static> {
-    slice_arg(buffer, true, None)
+    shared_slice_arg(buffer)
 }
 
-/// The argument; whoever makes it says how long it borrows the buffer. What is known of its address is read off that:
-/// a part may begin anywhere.
+/// The argument for a slice that is borrowed in another way than by it.
+fn shared_slice_arg<T: KernelType>(part: &Part<T>) -> Arg<'static> {
+    let arg = slice_arg(part, true);
+    let (words, device) = (arg.words, part.device_id());
+    Arg::apart(arg.type_signature(), What::Shared { words, device })
+}
+
+/// The argument. What is known of its address is read off that: a part may begin anywhere.
 #[inline]
-fn slice_arg<'a, T: KernelType>(part: &Part<T>, mutable: bool, uses: Option<&'a Uses>) -> Arg<'a> {
+fn slice_arg<T: KernelType>(part: &Part<T>, mutable: bool) -> Arg<'_> {
     let passed = match mutable {
-        true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
-        false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
+        true => const { &Passed::slices::<T>(true) },
+        false => const { &Passed::slices::<T>(false) },
     };
     let (address, length) = (part.address(), part.len() as u64);
-    let aligned = u8::from(address.is_multiple_of(16)) * ArgFacts::ALIGNED_16;
-    let wide = u8::from(length > u64::from(u32::MAX)) * ArgFacts::WIDE;
     Arg {
-        signature: ArgSignature {
-            facts: ArgFacts(aligned | wide),
-            ..ArgSignature::of(passed)
+        passed: Passed::of_slice(passed, address, length),
+        words: [address, length],
+        rest: match mutable {
+            true => Rest::Written(part.memory()),
+            false => Rest::Read(part.memory()),
         },
-        payload: Payload::Slice { address, length },
-        device: Some(part.device_id()),
-        tag: Some(part.device_tag()),
-        uses,
     }
 }
 
@@ -666,13 +723,7 @@ fn slice_arg<'a, T: KernelType>(part: &Part<T>, mutable: bool, uses: Option<&'a 
 /// # }
 /// ```
 pub fn host<T: Any + Send + Sync>(value: &T) -> Arg<'_> {
-    Arg {
-        signature: ArgSignature::of(const { &Passed::later::<T>() }),
-        payload: Payload::Host(value),
-        device: None,
-        tag: None,
-        uses: None,
-    }
+    Arg::host(ArgSignature::of(const { &Passed::later::<T>() }), value)
 }
 
 /// The arguments of a launch: `args!(3.0f32, &x, &mut y)`.

@@ -135,7 +135,7 @@ impl<T> Part<T> {
 
     /// What the pointer is to.
     #[inline]
-    fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &Memory {
         let address = ptr::from_ref(self).cast::<()>().addr();
         // SAFETY: `pointer` has made it of a reference to a `Memory`, which it has exposed, and which is borrowed for as
         // long as the part. Nobody has it mutably meanwhile: the parts of it are ways to the same, and change of it what

@@ -610,9 +610,41 @@ pub fn check_config(
     }
 }
 
-/// Whether a launch shape is one that [`check_config`] has nothing against: each launch asks.
+/// The launch shapes of one dimension, which most are, that a kernel has on a device: few numbers are compared with each.
 #[doc(hidden)]
-#[inline]
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct OneDimension {
+    blocks: u32,
+    threads: u32,
+    shared_bytes: u32,
+}
+
+impl OneDimension {
+    /// What a kernel has on a device with these limits.
+    pub fn of(limits: &LaunchLimits, kernel: &KernelInfo) -> OneDimension {
+        let promised = kernel.launch_bounds.map_or(u32::MAX, |b| b.max_threads);
+        let left = u64::from(limits.shared_bytes).checked_sub(kernel.shared_bytes);
+        OneDimension {
+            blocks: left.map_or(0, |_| limits.grid[0]),
+            threads: limits.block_threads.min(promised).min(limits.block[0]),
+            // No more than the limit.
+            shared_bytes: left.unwrap_or(0) as u32,
+        }
+    }
+
+    /// Whether this is one of them. 0 is no number of blocks or threads, and less 1 it is more than any limit.
+    #[inline]
+    pub fn has(&self, config: &LaunchConfig) -> bool {
+        let (grid, block) = (config.grid, config.block);
+        (grid.y ^ 1 | grid.z ^ 1 | block.y ^ 1 | block.z ^ 1 == 0)
+            & (grid.x.wrapping_sub(1) < self.blocks)
+            & (block.x.wrapping_sub(1) < self.threads)
+            & (config.shared_bytes <= self.shared_bytes)
+    }
+}
+
+/// Whether a launch shape is one that [`check_config`] has nothing against.
+#[doc(hidden)]
 pub fn is_possible(config: &LaunchConfig, limits: &LaunchLimits, kernel: &KernelInfo) -> bool {
     let promised = kernel.launch_bounds.map_or(u32::MAX, |b| b.max_threads);
     let threads = limits.block_threads.min(promised);
@@ -620,20 +652,11 @@ pub fn is_possible(config: &LaunchConfig, limits: &LaunchLimits, kernel: &Kernel
     if shared > u64::from(limits.shared_bytes) {
         return false;
     }
-    let (grid, block) = (config.grid, config.block);
-    // Most are of one dimension, in which fewer numbers are compared. 0 is no number of blocks or threads, and less 1
-    // it is more than any limit.
-    match (grid.y, grid.z, block.y, block.z) {
-        (1, 1, 1, 1) => {
-            (grid.x.wrapping_sub(1) < limits.grid[0])
-                & (block.x.wrapping_sub(1) < threads.min(limits.block[0]))
-        }
-        _ => is_possible_in_three(config, limits, threads),
-    }
+    is_within(config, limits, threads)
 }
 
 /// Whether a launch has as many blocks and threads as there can be.
-fn is_possible_in_three(config: &LaunchConfig, limits: &LaunchLimits, threads: u32) -> bool {
+fn is_within(config: &LaunchConfig, limits: &LaunchLimits, threads: u32) -> bool {
     let within = |given: [u32; 3], most: [u32; 3]| {
         (given[0].wrapping_sub(1) < most[0])
             & (given[1].wrapping_sub(1) < most[1])

@@ -507,16 +507,14 @@ pub(super) fn launch_in(
     context.set_wait_limit(limit);
     let function = function_of(code)?;
     args.put_fault_channel(DeviceAddress(channel));
-    let (grid, block) = (config.grid.to_array(), config.block.to_array());
-    let shared = config.shared_bytes;
     if config.cooperative {
         // SAFETY: as below.
-        unsafe { context.launch_cooperative(function, grid, block, shared, stream, args)? };
+        unsafe { context.launch_cooperative(function, config, stream, args)? };
         return Ok(());
     }
     // SAFETY: the arguments have the kernel's parameter layout. Buffers behind addresses live at least until they are
     // dropped, which is ordered behind their uses.
-    unsafe { context.launch(function, grid, block, shared, stream, args.bytes_mut())? };
+    unsafe { context.launch(function, config, stream, args.bytes_mut())? };
     Ok(())
 }
 

@@ -14,9 +14,10 @@ use std::sync::atomic::{
 
 use parking_lot::Mutex;
 
-use super::places::places_of;
 use super::{KernelCache, LoadedCodeOf, LoadedKernel, MadeFor, Specialized, SpecializedCode};
+use kiln_compiler::args::words::Places;
 use kiln_compiler::code::{Code, CompiledKernel};
+use kiln_compiler::launch::{LaunchLimits, OneDimension};
 
 /// The bound unless a program sets one.
 const DEFAULT: u64 = 512 << 20;
@@ -152,7 +153,11 @@ impl KernelCache {
     }
 
     /// Code that is about to be put in, which is counted; lets go of other if there is too much.
-    pub(crate) fn take(&self, shared: Arc<LoadedCodeOf>) -> LoadedKernel {
+    pub(crate) fn take(
+        &self,
+        shared: Arc<LoadedCodeOf>,
+        limits: &LaunchLimits,
+    ) -> LoadedKernel {
         let bytes = bytes_of(&shared.compiled);
         let last = self.bound.clock.fetch_add(1, Relaxed) + 1;
         let held = self.bound.held.fetch_add(bytes, Relaxed) + bytes;
@@ -162,7 +167,8 @@ impl KernelCache {
             self.let_go(bytes);
         }
         LoadedKernel {
-            places: places_of(&shared.compiled.info),
+            places: Places::of(&shared.compiled.info),
+            room: OneDimension::of(limits, &shared.compiled.info),
             compiled: shared.compiled.clone(),
             shared,
             used: Use {

@@ -5,7 +5,9 @@
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 
+use kiln_compiler::args::words::{Known, Places, are_words};
 use kiln_compiler::args::{Arg, ArgSignature};
+use kiln_compiler::code::KernelInfo;
 use kiln_compiler::definition::Fingerprint;
 
 /// A launch to be looked up.
@@ -138,38 +140,57 @@ fn are_signatures(args: &[Arg<'_>], signatures: &[ArgSignature], facts: bool) ->
 pub(crate) struct KeptSignatures {
     list: Box<[ArgSignature]>,
     facts: bool,
-    /// Plain signatures can be compared one by one in a few instructions.
-    is_plain: bool,
+    /// By which the arguments of most launches are known again.
+    known: Option<Known>,
+    /// Whether arguments like these, passed by their words, lie in the block as the layout's [`Places`] say.
+    have_places: bool,
+}
+
+/// How arguments are passed that have the signatures of code.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Passing {
+    /// By their words, as the code's [`Places`] say.
+    Words,
+    /// Each as it is asked to be.
+    Other,
 }
 
 impl KeptSignatures {
-    /// The signatures of arguments, with the facts about values or without.
-    pub(crate) fn of(args: &[Arg<'_>], facts: bool) -> KeptSignatures {
-        let list: Box<[_]> = args
-            .iter()
-            .map(|arg| arg.signature_keeping(facts))
-            .collect();
+    /// The signatures of arguments of a kernel, with the facts about values or without.
+    pub(crate) fn of(args: &[Arg<'_>], facts: bool, kernel: &KernelInfo) -> KeptSignatures {
+        let have_places = Places::of(kernel).is_some_and(|places| places.take(args));
+        let list = args.iter().map(|arg| arg.signature_keeping(facts));
         KeptSignatures {
-            is_plain: !facts && list.iter().all(ArgSignature::is_plain),
-            list,
+            list: list.collect(),
             facts,
+            known: Known::of(args).filter(|_| have_places && !facts),
+            have_places,
         }
     }
 
-    /// Whether arguments have these signatures.
-    #[inline]
-    pub(crate) fn are_of(&self, args: &[Arg<'_>]) -> bool {
-        let mut pairs = self.list.iter().zip(args);
-        let at_once = self.is_plain
-            && self.list.len() == args.len()
-            && pairs.all(|(signature, arg)| arg.is_at_once(signature));
-        at_once || self.are_alike(args)
+    /// Whether arguments have these signatures and are passed by their words, as far as that is to be seen at once.
+    #[inline(always)]
+    pub(crate) fn are_at_once(&self, args: &[Arg<'_>]) -> bool {
+        self.known.as_ref().is_some_and(|known| known.are_of(args))
     }
 
-    /// Types of two libraries of a process that are one to the IR, views, facts about values.
+    /// How arguments are passed, if they have these signatures.
+    #[inline(always)]
+    pub(crate) fn passing(&self, args: &[Arg<'_>]) -> Option<Passing> {
+        match self.are_at_once(args) {
+            true => Some(Passing::Words),
+            false => self.passing_of_alike(args),
+        }
+    }
+
+    /// Of types that several parts of a program have one of each, views, facts about values.
     #[cold]
-    fn are_alike(&self, args: &[Arg<'_>]) -> bool {
-        are_signatures(args, &self.list, self.facts)
+    fn passing_of_alike(&self, args: &[Arg<'_>]) -> Option<Passing> {
+        let by_words = self.have_places && are_words(args);
+        are_signatures(args, &self.list, self.facts).then_some(match by_words {
+            true => Passing::Words,
+            false => Passing::Other,
+        })
     }
 }
 

@@ -27,7 +27,6 @@ mod key;
 mod launched;
 #[cfg(test)]
 mod model;
-mod places;
 mod ready;
 mod shared;
 mod sync;
@@ -42,11 +41,12 @@ use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxBuildHasher;
 
+use kiln_compiler::args::words::Places;
 use kiln_compiler::code::{CompiledKernel, KernelInfo};
 use kiln_compiler::definition::Snapshot;
 use kiln_compiler::error::Result;
 use kiln_compiler::job::{KernelIdentity, LegalJob};
-use kiln_compiler::launch::Dim3;
+use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchLimits, OneDimension, is_possible};
 use kiln_compiler::runtime::LoadedCode;
 use kiln_compiler::specialize::Specialization;
 
@@ -56,8 +56,7 @@ pub(crate) use failed::FailedCompiles;
 use flight::Flights;
 pub use key::{CacheKey, FieldChange, RecompileReport};
 use launched::{AsLaunched, LaunchKey};
-pub(crate) use launched::{Consts, KeptSignatures, Launched, Signatures};
-pub(crate) use places::Place;
+pub(crate) use launched::{Consts, KeptSignatures, Launched, Passing, Signatures};
 use ready::Ready;
 pub(crate) use ready::{Hit, PackedLaunch, ReadyLaunch};
 use shared::SharedTable;
@@ -81,7 +80,8 @@ pub(crate) type SharedCode = SharedTable<[u8; 32], LoadedCodeOf>;
 pub(crate) struct LoadedKernel {
     pub(crate) compiled: Arc<CompiledKernel>,
     shared: Arc<LoadedCodeOf>,
-    places: Option<Box<[Place]>>,
+    places: Option<Places>,
+    room: OneDimension,
     used: Use,
 }
 
@@ -92,10 +92,16 @@ impl LoadedKernel {
         &*self.shared.code
     }
 
-    /// Where arguments are written, if all are numbers and slices.
+    /// Where arguments are written, if all are slices and values of at most 16 bytes.
     #[inline]
-    pub(crate) fn places(&self) -> Option<&[Place]> {
-        self.places.as_deref()
+    pub(crate) fn places(&self) -> Option<&Places> {
+        self.places.as_ref()
+    }
+
+    /// Whether a launch shape is possible, of a device with these limits.
+    #[inline]
+    pub(crate) fn is_possible(&self, config: &LaunchConfig, limits: &LaunchLimits) -> bool {
+        self.room.has(config) || is_possible(config, limits, &self.compiled.info)
     }
 }
 
@@ -194,8 +200,16 @@ impl Specialized {
         matches!(self.code, SpecializedCode::ByBlock { .. })
     }
 
-    /// The code for blocks of a shape, if it is there.
+    /// The code for blocks of all shapes.
     #[inline]
+    pub(crate) fn for_all_blocks(&self) -> Option<&LoadedKernel> {
+        match &self.code {
+            SpecializedCode::Whole(loaded) => Some(loaded),
+            SpecializedCode::ByBlock { .. } => None,
+        }
+    }
+
+    /// The code for blocks of a shape, if it is there.
     pub(crate) fn find(&self, block: Dim3) -> Option<Found<'_>> {
         match &self.code {
             SpecializedCode::Whole(loaded) => Some(Found::Whole(loaded)),
@@ -300,12 +314,12 @@ pub(crate) struct KernelCache {
 impl KernelCache {
     /// What this thread launched before and launches again. The hot path: no allocation, no IR.
     #[inline(always)]
-    pub(crate) fn ready(&self, launch: &ReadyLaunch<'_>) -> Option<Arc<Hit>> {
+    pub(crate) fn ready(&self, launch: &ReadyLaunch<'_>) -> Option<(Arc<Hit>, Passing)> {
         self.ready.get(launch)
     }
 
     /// What this thread launched before, for a typed launch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ready_packed(&self, launch: &PackedLaunch<'_>) -> Option<Arc<Hit>> {
         self.ready.get_packed(launch)
     }

@@ -17,7 +17,7 @@ use kiln_compiler::args::packed::{PackedKey, is_straight};
 use kiln_compiler::definition::Content;
 use kiln_compiler::launch::Dim3;
 
-use super::launched::{Consts, KeptSignatures};
+use super::launched::{Consts, KeptSignatures, Passing};
 use super::{LoadedKernel, Specialized};
 
 /// More than there are threads that launch at once, on most machines.
@@ -56,16 +56,17 @@ pub(crate) struct Hit {
 }
 
 impl Hit {
+    /// How the arguments of a launch are passed, if this is for it.
     #[inline(always)]
-    fn is_for(&self, launch: &ReadyLaunch<'_>) -> bool {
-        let block = match (self.block, launch.block) {
-            (Some(own), Some(asked)) => own == asked,
-            _ => true,
-        };
-        self.content == launch.content
-            && block
-            && self.args.are_of(launch.args)
-            && launch.consts.are(&self.consts)
+    fn passing(&self, launch: &ReadyLaunch<'_>) -> Option<Passing> {
+        let is_other_block = |own| launch.block.is_some_and(|asked| asked != own);
+        if self.content != launch.content
+            || self.block.is_some_and(is_other_block)
+            || !launch.consts.are(&self.consts)
+        {
+            return None;
+        }
+        self.args.passing(launch.args)
     }
 
     #[inline(always)]
@@ -123,27 +124,34 @@ impl Default for Ready {
 }
 
 impl Ready {
-    /// What this thread found before for a launch.
+    /// What this thread found before for a launch, and how its arguments are passed.
     #[inline(always)]
-    pub(crate) fn get(&self, launch: &ReadyLaunch<'_>) -> Option<Arc<Hit>> {
+    pub(crate) fn get(&self, launch: &ReadyLaunch<'_>) -> Option<(Arc<Hit>, Passing)> {
         let mut entries = self.of_this_thread().lock();
         let set = entries.sets.get(entries.place(launch.content))?;
-        let is_it = |hit: &&Option<Arc<Hit>>| hit.as_ref().is_some_and(|hit| hit.is_for(launch));
-        let hit = set.iter().find(is_it)?.clone();
-        entries.hits += 1;
-        hit
+        for hit in set.iter().flatten() {
+            if let Some(passing) = hit.passing(launch) {
+                let hit = hit.clone();
+                entries.hits += 1;
+                return Some((hit, passing));
+            }
+        }
+        None
     }
 
     /// What this thread found before for a typed launch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get_packed(&self, launch: &PackedLaunch<'_>) -> Option<Arc<Hit>> {
         let mut entries = self.of_this_thread().lock();
         let set = entries.sets.get(entries.place(launch.content))?;
-        let is_it =
-            |hit: &&Option<Arc<Hit>>| hit.as_ref().is_some_and(|hit| hit.is_for_packed(launch));
-        let hit = set.iter().find(is_it)?.clone();
-        entries.hits += 1;
-        hit
+        for hit in set.iter().flatten() {
+            if hit.is_for_packed(launch) {
+                let hit = hit.clone();
+                entries.hits += 1;
+                return Some(hit);
+            }
+        }
+        None
     }
 
     /// Keeps what a launch found, if there is a place for it.
@@ -158,7 +166,7 @@ impl Ready {
         let make = || Hit {
             content: launch.content,
             consts: launch.consts.iter().map(own).collect(),
-            args: KeptSignatures::of(launch.args, launch.facts),
+            args: KeptSignatures::of(launch.args, launch.facts, kernel.info()),
             block: launch.block.filter(|_| kernel.is_by_block()),
             is_straight: is_straight(launch.args, &kernel.info().layout),
             key: OnceLock::new(),

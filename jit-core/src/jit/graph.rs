@@ -253,8 +253,8 @@ impl Bound {
     #[inline]
     fn other_length(&self, arg: &Arg<'_>) -> Option<(u64, u64)> {
         match (self.fixed, arg.payload()) {
-            (Some(fixed), Payload::Slice { length, .. }) if fixed != *length => {
-                Some((fixed, *length))
+            (Some(fixed), Payload::Slice { length, .. }) if fixed != length => {
+                Some((fixed, length))
             }
             _ => None,
         }
@@ -264,10 +264,7 @@ impl Bound {
 /// What an argument passes.
 fn value_of(arg: &Arg<'_>) -> Option<Value> {
     match arg.payload() {
-        Payload::Slice { address, length } => Some(Value::Slice {
-            address: *address,
-            length: *length,
-        }),
+        Payload::Slice { address, length } => Some(Value::Slice { address, length }),
         payload => payload.whole().map(Value::Bytes),
     }
 }
@@ -276,7 +273,6 @@ fn value_of(arg: &Arg<'_>) -> Option<Value> {
 fn passes(arg: &Arg<'_>, bound: &Value) -> bool {
     match (arg.payload(), bound) {
         (Payload::Slice { address, length }, Value::Slice { .. }) => {
-            let (address, length) = (*address, *length);
             *bound == Value::Slice { address, length }
         }
         (Payload::Word(word), Value::Bytes(bytes)) if bytes.len() >= 8 => {

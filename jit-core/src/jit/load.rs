@@ -160,7 +160,7 @@ impl Jit {
         if self.0.hooks.has(&[HookPoint::AfterLoad]) {
             self.tell_loaded(&shared.compiled, &shared.code.facts(), identity)?;
         }
-        Ok(self.0.cache.take(shared))
+        Ok(self.0.cache.take(shared, &self.0.limits))
     }
 
     fn tell_loaded(

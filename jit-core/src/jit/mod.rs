@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use crate::cache::disk::Disk;
 use crate::cache::{
-    CacheStats, Consts, DiskCache, Hit, KeptSignatures, KernelCache, ReadyLaunch, RecompileReport,
+    CacheStats, Consts, DiskCache, KeptSignatures, KernelCache, ReadyLaunch, RecompileReport,
     Specialized,
 };
 use crate::inspect::{Inspection, Recorder};
@@ -431,7 +431,7 @@ impl Jit {
     }
 
     /// Launches a kernel, one without const arguments of its own if there are any here.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn launch_kernel(
         &self,
         kernel: &Kernel,
@@ -442,8 +442,8 @@ impl Jit {
         self.launch_keyed(kernel, consts, &config, None, args)
     }
 
-    /// [`Jit::launch_kernel`] of arguments whose types have a key.
-    #[inline(always)]
+    /// [`Jit::launch_kernel`] of arguments whose types may have a key.
+    #[inline(never)]
     fn launch_keyed(
         &self,
         kernel: &Kernel,
@@ -462,7 +462,7 @@ impl Jit {
         };
         // What was launched before has no argument that is to be converted.
         if self.0.overlaid.is_none()
-            && let Some(hit) = self.0.cache.ready(&ReadyLaunch {
+            && let Some((hit, passing)) = self.0.cache.ready(&ReadyLaunch {
                 content: kernel.content()?,
                 consts,
                 args,
@@ -470,23 +470,12 @@ impl Jit {
                 block: Some(config.block),
             })
         {
-            return self.launch_hit(&hit, config, key, args);
+            if let Some(key) = key {
+                hit.note_key(key);
+            }
+            return self.launch_loaded(&hit.loaded, config, passing, args);
         }
         self.launch_again(kernel, consts, config, key, args)
-    }
-
-    #[inline]
-    fn launch_hit(
-        &self,
-        hit: &Hit,
-        config: &LaunchConfig,
-        key: Option<PackedKey>,
-        args: &[Arg<'_>],
-    ) -> Result<()> {
-        if let Some(key) = key {
-            hit.note_key(key);
-        }
-        self.launch_loaded(&hit.loaded, config, args)
     }
 
     /// The launch of what this thread has not launched before, and of what is converted.
@@ -501,16 +490,19 @@ impl Jit {
     ) -> Result<()> {
         let Some(converted) = self.convert(&|| kernel.name(), args)? else {
             let loaded = self.loaded(kernel, consts, config, args)?;
-            return self.launch_loaded(&loaded, config, args);
+            return self.launch_first(&loaded, config, args);
         };
         let args = converted.args();
         if let Some(launch) = self.ready_launch(kernel, consts, Some(config.block), args)?
-            && let Some(hit) = self.0.cache.ready(&launch)
+            && let Some((hit, _)) = self.0.cache.ready(&launch)
         {
-            return self.launch_hit(&hit, config, key, args);
+            if let Some(key) = key {
+                hit.note_key(key);
+            }
+            return self.launch_first(&hit.loaded, config, args);
         }
         let loaded = self.loaded(kernel, consts, config, args)?;
-        self.launch_loaded(&loaded, config, args)
+        self.launch_first(&loaded, config, args)
     }
 
     /// Compiles and loads a kernel for arguments of these types, and gives it back ready: its
@@ -545,10 +537,11 @@ impl Jit {
         let args = converted.as_ref().map_or(args, Converted::args);
         let facts = self.0.options.specialize_facts;
         let signature = args.iter().map(|a| a.signature()).collect();
-        let looked_up = KeptSignatures::of(args, facts);
+        let specialized = self.prepare(kernel, args)?;
+        let looked_up = KeptSignatures::of(args, facts, specialized.info());
         Ok(Prepared {
             jit: self.clone(),
-            specialized: self.prepare(kernel, args)?,
+            specialized,
             signature,
             looked_up,
             types: type_forms(args),

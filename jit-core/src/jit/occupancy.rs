@@ -52,10 +52,10 @@ impl Jit {
         let block = self.best_block(&specialized)?;
         let config = LaunchConfig::new(grid_for(elements, block), block);
         if let Some(loaded) = specialized.find(config.block) {
-            return self.launch_loaded(&loaded, &config, args);
+            return self.launch_first(&loaded, &config, args);
         }
         let loaded = self.code_for(&specialized, &config)?;
-        self.launch_loaded(&loaded, &config, args)
+        self.launch_first(&loaded, &config, args)
     }
 
     /// The number of threads of a block that `launch_auto` takes.

@@ -12,7 +12,7 @@ use kiln_compiler::args::Arg;
 use kiln_compiler::args::packed::{Packed, PackedKey, Packing, UsesOf};
 use kiln_compiler::error::Result;
 use kiln_compiler::front::LazyKernel;
-use kiln_compiler::launch::{LaunchConfig, is_possible};
+use kiln_compiler::launch::LaunchConfig;
 use kiln_compiler::runtime::is_in_call;
 
 impl Jit {
@@ -70,17 +70,17 @@ impl Jit {
         config: &LaunchConfig,
         packed: Packed<'_, '_>,
     ) -> Result<bool> {
-        let (loaded, info) = (&*hit.loaded, &hit.loaded.compiled.info);
+        let loaded = &*hit.loaded;
         let Packed {
             bytes,
             read,
             written,
             ..
         } = packed;
-        let Some(mut params) = LaunchArgs::in_zeros(&info.layout, bytes) else {
+        let Some(mut params) = LaunchArgs::in_zeros(&loaded.compiled.info.layout, bytes) else {
             return Ok(false);
         };
-        if !is_possible(config, &self.0.limits, info) {
+        if !loaded.is_possible(config, &self.0.limits) {
             return Ok(false);
         }
         let stream = self.order();

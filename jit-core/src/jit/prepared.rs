@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::load::type_forms;
 use super::{Jit, Recording, Stream};
-use crate::cache::{KeptSignatures, Specialized};
+use crate::cache::{KeptSignatures, Passing, Specialized};
 use kiln_compiler::args::{Arg, ArgSignature, Converted, Unfit};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::{GraphError, Result};
@@ -107,12 +107,25 @@ impl Prepared {
     /// As [`Prepared::launch`].
     pub fn launch_with(&self, config: LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
         // What is to be converted is of no type that a kernel is prepared for.
-        if self.looked_up.are_of(args)
+        if self.looked_up.are_at_once(args)
+            && let Some(loaded) = self.specialized.for_all_blocks()
+        {
+            return self
+                .jit
+                .launch_loaded(loaded, &config, Passing::Words, args);
+        }
+        self.launch_alike(&config, args)
+    }
+
+    /// The launch of code for one shape of block, or with arguments of which more has to be looked at.
+    #[inline(never)]
+    fn launch_alike(&self, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        if let Some(passing) = self.looked_up.passing(args)
             && let Some(loaded) = self.specialized.find(config.block)
         {
-            return self.jit.launch_loaded(&loaded, &config, args);
+            return self.jit.launch_loaded(&loaded, config, passing, args);
         }
-        self.launch_others(&config, args)
+        self.launch_others(config, args)
     }
 
     /// Records a launch in a graph of the `Jit` that has prepared it, with slots in the place of arguments.
@@ -144,10 +157,10 @@ impl Prepared {
         let args = converted.as_ref().map_or(args, Converted::args);
         self.accepts(args)?;
         if let Some(loaded) = self.specialized.find(config.block) {
-            return self.jit.launch_loaded(&loaded, config, args);
+            return self.jit.launch_first(&loaded, config, args);
         }
         let loaded = self.jit.code_for(&self.specialized, config)?;
-        self.jit.launch_loaded(&loaded, config, args)
+        self.jit.launch_first(&loaded, config, args)
     }
 
     /// Whether the kernel was prepared for arguments like these: of the same types, of which as much is known as was

@@ -6,10 +6,11 @@ use parking_lot::MutexGuard;
 
 use super::Jit;
 use super::hidden::Held;
-use super::usual::{SLACK, put_word};
+use super::usual::put_word;
 use crate::cache::LoadedKernel;
 use kiln_compiler::abi::{LaunchArgs, LaunchBlock, ParamKind};
-use kiln_compiler::args::{Arg, OutOfRange, Owned, Payload};
+use kiln_compiler::args::words::SLACK;
+use kiln_compiler::args::{Arg, OutOfRange, Payload};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::compile::failed;
 use kiln_compiler::error::{Error, GraphError, Result};
@@ -145,7 +146,7 @@ impl Jit {
             // What is beyond a number is zeros, and slots come in order: whole words are written.
             match (arg.payload(), kind) {
                 (Payload::Word(word), ParamKind::Value(slot)) if slot.size <= 8 => {
-                    put_word(block, slot.offset, *word).ok_or(NO_SLOT)?;
+                    put_word(block, slot.offset, word).ok_or(NO_SLOT)?;
                 }
                 (
                     Payload::Slice { address, length },
@@ -154,8 +155,8 @@ impl Jit {
                         length: l,
                     },
                 ) if arg.device() == Some(device) => {
-                    put_word(block, a.offset, *address).ok_or(NO_SLOT)?;
-                    put_word(block, l.offset, *length).ok_or(NO_SLOT)?;
+                    put_word(block, a.offset, address).ok_or(NO_SLOT)?;
+                    put_word(block, l.offset, length).ok_or(NO_SLOT)?;
                     uses_buffers = true;
                 }
                 _ => {
@@ -186,14 +187,12 @@ impl Jit {
             let kernel = info.name.clone();
             return Err(GraphError::NotRecorded { kernel, position }.into());
         }
-        if let Payload::Owned(owned) = arg.payload()
-            && let Owned::OutOfRange(number) = &**owned
-        {
+        if let Payload::OutOfRange(number) = arg.payload() {
             return Err(out_of_range(info, position, number).into());
         }
         match (arg.payload(), kind) {
             (Payload::Slice { address, .. }, ParamKind::Value(slot)) => {
-                slot.write_number(block, *address);
+                slot.write_number(block, address);
             }
             (value, ParamKind::Value(slot)) => {
                 let bytes = value.bytes(slot.size as usize).ok_or(NO_SLOT)?;

@@ -1,38 +1,35 @@
-//! Launches as most are: of numbers and of buffers of this device, which this stream has used last. They are packed,
-//! found to be in order, given to the device and noted in one go. What is not as usual (hooks that look at launches,
-//! hidden values, what is passed by reference, a buffer that another stream has used or that threads share) goes the
-//! way of `submit.rs`, from the start.
+//! Launches as most are: of arguments that are passed by their words (`args/words.rs`), and of buffers that this stream
+//! has used last. They are written, found to be in order, given to the device and noted in one go. What is not as usual
+//! (hooks that look at launches, hidden values, what is passed by reference, a field of a view, a buffer that another
+//! stream has used or that threads share) goes the way of `submit.rs`, from the start.
 
 use super::Jit;
-use crate::cache::{LoadedKernel, Place};
+use crate::cache::{LoadedKernel, Passing};
 use kiln_compiler::abi::{LaunchArgs, LaunchBlock};
-use kiln_compiler::args::{Arg, Payload};
+use kiln_compiler::args::Arg;
+use kiln_compiler::args::words::{Places, SLACK};
 use kiln_compiler::error::Result;
-use kiln_compiler::launch::{LaunchConfig, is_possible};
-use kiln_compiler::runtime::{OrderedStream, ReadsOf, is_in_call};
-
-/// What a block has behind what is passed, so that each place is one of a whole word.
-pub(super) const SLACK: usize = 8;
+use kiln_compiler::launch::LaunchConfig;
+use kiln_compiler::runtime::{OrderedStream, is_in_call};
 
 /// Bytes of a block that is cleared in a few instructions, [`SLACK`] among them.
-const SMALL: usize = 64;
+const SMALL: usize = 80;
 
 impl Jit {
-    /// Launches what this thread has found, or was made ready.
+    /// Launches what this thread has found, or was made ready, with arguments that are passed in this way.
+    #[inline(always)]
     pub(super) fn launch_loaded(
         &self,
         loaded: &LoadedKernel,
         config: &LaunchConfig,
+        passing: Passing,
         args: &[Arg<'_>],
     ) -> Result<()> {
-        let info = &loaded.compiled.info;
-        if let Some(places) = loaded.places()
-            && !self.0.observes_launches
-            && !config.cooperative
-            && is_possible(config, &self.0.limits, info)
-            && !is_in_call()
+        if passing == Passing::Words
+            && let Some(places) = loaded.places()
+            && self.takes_usual(loaded, config)
         {
-            let launched = match info.layout.size as usize + SLACK {
+            let launched = match loaded.compiled.info.layout.size as usize + SLACK {
                 0..=SMALL => self.launch_usual(loaded, places, config, args, &mut [0; SMALL]),
                 bytes => self.launch_wide(loaded, places, config, args, bytes),
             };
@@ -43,12 +40,37 @@ impl Jit {
         self.launch_unusual(loaded, config, args)
     }
 
+    /// [`Jit::launch_loaded`] with arguments that code was found or made for in another way.
+    #[cold]
+    pub(super) fn launch_first(
+        &self,
+        loaded: &LoadedKernel,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let have_places = loaded.places().is_some_and(|places| places.take(args));
+        let passing = match have_places {
+            true => Passing::Words,
+            false => Passing::Other,
+        };
+        self.launch_loaded(loaded, config, passing, args)
+    }
+
+    /// Whether a launch of this shape is made without looking at it again.
+    #[inline(always)]
+    pub(super) fn takes_usual(&self, loaded: &LoadedKernel, config: &LaunchConfig) -> bool {
+        !self.0.observes_launches
+            && !config.cooperative
+            && loaded.is_possible(config, &self.0.limits)
+            && !is_in_call()
+    }
+
     /// [`Jit::launch_usual`] with a block of so many bytes.
     #[inline(never)]
     fn launch_wide(
         &self,
         loaded: &LoadedKernel,
-        places: &[Place],
+        places: &Places,
         config: &LaunchConfig,
         args: &[Arg<'_>],
         bytes: usize,
@@ -68,13 +90,13 @@ impl Jit {
     fn launch_usual(
         &self,
         loaded: &LoadedKernel,
-        places: &[Place],
+        places: &Places,
         config: &LaunchConfig,
         args: &[Arg<'_>],
         block: &mut [u8],
     ) -> Result<bool> {
         let stream = self.order();
-        let Some(mut to_note) = self.pack_usual(places, args, block, stream) else {
+        let Some(mut to_note) = places.write(args, block, self.0.device.tag(), stream) else {
             return Ok(false);
         };
         let Some(mut params) = LaunchArgs::in_zeros(&loaded.compiled.info.layout, block) else {
@@ -108,44 +130,6 @@ impl Jit {
         };
         device.told(launched)?;
         Ok(stream.count())
-    }
-
-    /// Writes numbers and slices to their places; a bit for each of those whose use is to be noted. `None`: something
-    /// is not as usual.
-    #[inline(always)]
-    fn pack_usual(
-        &self,
-        places: &[Place],
-        args: &[Arg<'_>],
-        block: &mut [u8],
-        stream: &OrderedStream,
-    ) -> Option<u64> {
-        if args.len() != places.len() {
-            return None;
-        }
-        let (device, reads) = (self.0.device.tag(), ReadsOf::new(stream.place()));
-        let (mut to_note, mut own) = (0u64, 1u64);
-        for (arg, place) in args.iter().zip(places) {
-            match arg.payload() {
-                Payload::Word(word) if place.length == 0 => put_word(block, place.first, *word)?,
-                Payload::Slice { address, length } if place.length != 0 && arg.is_of(device) => {
-                    put_word(block, place.first, *address)?;
-                    put_word(block, place.length, *length)?;
-                    if let Some((uses, writes)) = arg.uses()
-                        && (writes || !uses.are_noted(reads))
-                    {
-                        // There is no bit for the sixty-fifth.
-                        if own == 0 || !stream.is_behind(uses, writes) {
-                            return None;
-                        }
-                        to_note |= own;
-                    }
-                }
-                _ => return None,
-            }
-            own <<= 1;
-        }
-        Some(to_note)
     }
 }
 

@@ -150,6 +150,17 @@ pub unsafe extern "C" fn fake_last_launch(out: *mut [u64; 8]) {
     unsafe { *out = with(|s| s.last_launch) };
 }
 
+/// The bytes of the last launch's parameters, at most so many, and how many there are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_last_params(out: *mut u8, most: usize) -> usize {
+    with(|s| {
+        let count = s.last_params.len().min(most);
+        // SAFETY: the test passes an array of that length.
+        unsafe { std::slice::from_raw_parts_mut(out, count) }.copy_from_slice(&s.last_params[..count]);
+        s.last_params.len()
+    })
+}
+
 /// What a faulting thread does with the channel at this address; 1 if it claimed the record.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_raise_fault(

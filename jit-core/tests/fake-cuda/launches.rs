@@ -89,6 +89,8 @@ pub(super) unsafe fn launch(
         let first = param(if tells_faults { 2 * uses.len() } else { 0 });
         let [gx, gy, gz, bx, by, bz] = size.map(u64::from);
         s.last_launch = [gx, gy, gz, bx, by, bz, u64::from(shared), first];
+        // SAFETY: as above.
+        s.last_params = unsafe { passed.all(&kernel.params) };
         if let Some((left, code)) = &mut s.sticky_after {
             *left -= 1;
             if *left == 0 {
@@ -135,21 +137,39 @@ impl Passed {
         }
     }
 
-    /// The first 8 bytes of a parameter, or as many as it has; 0 where there is none.
-    unsafe fn word(&self, list: &[(usize, usize)], at: usize) -> u64 {
+    /// The bytes of a parameter; none where there is none.
+    unsafe fn bytes(&self, list: &[(usize, usize)], at: usize) -> &[u8] {
         let Some((offset, bytes)) = list.get(at) else {
-            return 0;
+            return &[];
         };
         // SAFETY: there is a pointer for each parameter, or a block with all, each of its bytes.
         unsafe {
             let from = match self {
-                Passed::Nothing => return 0,
+                Passed::Nothing => return &[],
                 Passed::Pointers(pointers) => (*pointers.add(at)).cast::<u8>().cast_const(),
                 Passed::Block(block) => block.add(*offset),
             };
-            let word = |n, byte| n | u64::from(*from.add(byte)) << (8 * byte);
-            (0..(*bytes).min(8)).fold(0, word)
+            std::slice::from_raw_parts(from, *bytes)
         }
+    }
+
+    /// The first 8 bytes of a parameter, or as many as it has; 0 where there is none.
+    unsafe fn word(&self, list: &[(usize, usize)], at: usize) -> u64 {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { self.bytes(list, at) };
+        let bytes = bytes.iter().take(8).rev();
+        bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+    }
+
+    /// All parameters, each at its place.
+    unsafe fn all(&self, list: &[(usize, usize)]) -> Vec<u8> {
+        let mut all = Vec::new();
+        for (at, (offset, _)) in list.iter().enumerate() {
+            all.resize(*offset, 0);
+            // SAFETY: the caller's promise.
+            all.extend_from_slice(unsafe { self.bytes(list, at) });
+        }
+        all
     }
 }
 

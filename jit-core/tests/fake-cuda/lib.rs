@@ -90,6 +90,8 @@ struct State {
     /// Whether launches take a while.
     slow: bool,
     last_launch: [u64; 8],
+    /// The parameters of the last launch as they lie in its block; what is between them is 0.
+    last_params: Vec<u8>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);

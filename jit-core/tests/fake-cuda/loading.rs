@@ -295,6 +295,16 @@ impl Fake {
         out
     }
 
+    /// The parameters of the last launch as they lie in its block, with zeros between them.
+    pub(crate) fn last_params(&self) -> Vec<u8> {
+        let mut out = vec![0u8; 4096];
+        type Params = extern "C" fn(*mut u8, usize) -> usize;
+        let params = self.function::<Params>("fake_last_params");
+        let count = params(out.as_mut_ptr(), out.len());
+        out.truncate(count);
+        out
+    }
+
     /// Does what a faulting thread does; whether it claimed the record.
     pub(crate) fn raise_fault(
         &self,

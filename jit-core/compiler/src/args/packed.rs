@@ -8,7 +8,7 @@
 use kiln_ir::abi::{ParamKind, ParamLayout};
 
 use super::signature::Passed;
-use super::{Arg, Payload};
+use super::{Arg, ArgSignature, Payload};
 use crate::runtime::{DeviceTag, Part, ReadsOf, Uses};
 use crate::specialize::ArgumentKind;
 use crate::value::{KernelType, value_words};
@@ -230,11 +230,10 @@ pub(crate) fn pack_slice<'b, T: KernelType>(
 pub fn is_straight(args: &[Arg<'_>], layout: &ParamLayout) -> bool {
     let mut at = 0;
     let mut is_next = |(arg, kind): (&Arg<'_>, &ParamKind)| {
-        let passed = arg.signature.passed;
-        match (&arg.payload, kind) {
+        let ArgSignature { passed, facts, .. } = arg.type_signature();
+        match (arg.payload(), kind) {
             (Payload::Slice { .. }, ParamKind::Slice { address, length }) => {
                 at = usize::next_multiple_of(at, 8) + 12;
-                let facts = arg.signature.facts;
                 let narrow = facts.aligned_16() && !facts.wide();
                 let lies = address.range() == (at - 12..at - 4) && length.range() == (at - 4..at);
                 narrow && lies

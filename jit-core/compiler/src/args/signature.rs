@@ -16,8 +16,6 @@ impl ArgFacts {
     pub(super) const DIVISIBLE_BY_16: u8 = 2;
     pub(super) const ALIGNED_16: u8 = 4;
     pub(super) const WIDE: u8 = 8;
-    /// Of a part of a view, so that what is compared besides the type is one number.
-    pub(super) const FIELD: u8 = 16;
 
     /// An integer equal to 1.
     #[doc(hidden)]
@@ -44,8 +42,8 @@ impl ArgFacts {
     }
 }
 
-/// What rustc knows of an argument. There is one for each type and way to pass it, save where several libraries of a
-/// process have one each.
+/// What rustc knows of an argument, and what an address tells. There is one for each type, way to pass it and facts,
+/// save where several parts of a program have one each.
 pub(super) struct Passed {
     /// The type of the value or of the elements, as the IR has it.
     pub(super) ty: TypeDigest,
@@ -59,9 +57,14 @@ pub(super) struct Passed {
     pub(super) host: HostType,
     /// A function, as the name is no constant to rustc.
     pub(super) rust_name: fn() -> &'static str,
+    /// What is known of each argument that has this one.
+    pub(super) facts: ArgFacts,
 }
 
 impl Passed {
+    /// What an argument has that is not passed by its words: no kernel's parameter is like it.
+    pub(super) const APART: &'static Passed = &Passed::later::<()>();
+
     pub(super) const fn new<T: KernelType>(kind: ArgumentKind) -> Passed {
         Passed {
             ty: T::FORM.digest(),
@@ -71,7 +74,37 @@ impl Passed {
             align: align_of::<T>(),
             host: HostType(T::FORM),
             rust_name: std::any::type_name::<T>,
+            facts: ArgFacts(0),
         }
+    }
+
+    /// Of slices, by the facts about their address and length.
+    pub(super) const fn slices<T: KernelType>(mutable: bool) -> [Passed; 4] {
+        const fn with<T: KernelType>(mutable: bool, facts: u8) -> Passed {
+            let facts = ArgFacts(facts);
+            let passed = Passed::new::<T>(ArgumentKind::Slice { mutable });
+            Passed { facts, ..passed }
+        }
+        const ALIGNED: u8 = ArgFacts::ALIGNED_16;
+        const WIDE: u8 = ArgFacts::WIDE;
+        [
+            with::<T>(mutable, 0),
+            with::<T>(mutable, ALIGNED),
+            with::<T>(mutable, WIDE),
+            with::<T>(mutable, ALIGNED | WIDE),
+        ]
+    }
+
+    /// The one of [`Passed::slices`] for a slice.
+    #[inline]
+    pub(super) fn of_slice(
+        slices: &'static [Passed; 4],
+        address: u64,
+        length: u64,
+    ) -> &'static Passed {
+        let aligned = usize::from(address.is_multiple_of(16));
+        let wide = usize::from(length > u64::from(u32::MAX));
+        &slices[wide << 1 | aligned]
     }
 
     /// What `T` is a name for, and no argument yet.
@@ -84,6 +117,7 @@ impl Passed {
             align: 1,
             host: HostType(&TypeForm::UNIT),
             rust_name: std::any::type_name::<T>,
+            facts: ArgFacts(0),
         }
     }
 
@@ -174,17 +208,11 @@ impl ArgSignature {
         self.facts
     }
 
-    /// Whether arguments may be compared with it by [`super::Arg::is_at_once`].
-    #[doc(hidden)]
-    pub fn is_plain(&self) -> bool {
-        self.field.is_none() && self.passed.kind.is_some()
-    }
-
     pub(super) const fn of(passed: &'static Passed) -> ArgSignature {
         ArgSignature {
             passed,
             field: None,
-            facts: ArgFacts(0),
+            facts: passed.facts,
         }
     }
 

@@ -9,9 +9,8 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use super::signature::Passed;
-use super::{Arg, ArgSignature, IntoArg, Owned, Payload, slice_arg, value_arg};
+use super::{Arg, ArgSignature, IntoArg, Payload, shared_slice_arg, value_arg};
 use crate::runtime::{Buffer, Part};
-use crate::specialize::ArgumentKind;
 use crate::value::{KernelType, value_bytes};
 use smallvec::SmallVec;
 
@@ -55,13 +54,7 @@ impl Tag {
     /// The argument, which has the type of what it stands for and no value. No launch takes it but that of a graph.
     #[doc(hidden)]
     pub fn arg(&self) -> Arg<'_> {
-        Arg {
-            signature: self.signature,
-            payload: Payload::Host(self),
-            device: None,
-            tag: None,
-            uses: None,
-        }
+        Arg::host(self.signature, self)
     }
 
     /// What a host value is, if it is a slot.
@@ -84,13 +77,15 @@ impl Tag {
     }
 
     fn slice<T: KernelType>(&self, mutable: bool) -> Tag {
-        let passed = match mutable {
-            true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
-            false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
+        let facts = self.signature.facts;
+        let slices = match mutable {
+            true => const { &Passed::slices::<T>(true) },
+            false => const { &Passed::slices::<T>(false) },
         };
+        let passed = slices.iter().find(|passed| passed.facts == facts);
         let signature = ArgSignature {
-            facts: self.signature.facts,
-            ..ArgSignature::of(passed)
+            facts,
+            ..ArgSignature::of(passed.unwrap_or(&slices[0]))
         };
         Tag { signature, ..*self }
     }
@@ -228,7 +223,7 @@ impl<T: KernelType> SlotMut<T> {
     /// A slot for a buffer that a graph has.
     #[doc(hidden)]
     pub fn kept(recording: u64, number: usize, buffer: &Buffer<T>) -> SlotMut<T> {
-        let signature = slice_arg(buffer, true, None).signature;
+        let signature = shared_slice_arg(buffer).type_signature();
         SlotMut::of(Tag {
             recording,
             place: Place::Kept(number),
@@ -393,15 +388,15 @@ pub trait GraphSample<'a> {
 }
 
 fn tag(arg: &Arg<'_>, recording: u64, position: usize) -> Tag {
-    let length = match &arg.payload {
-        Payload::Slice { length, .. } => *length as usize,
+    let length = match arg.payload() {
+        Payload::Slice { length, .. } => length as usize,
         _ => 1,
     };
     Tag {
         recording,
         place: Place::Argument(position),
         length,
-        signature: arg.signature,
+        signature: arg.type_signature(),
     }
 }
 
@@ -517,17 +512,16 @@ impl Arg<'_> {
     /// The argument as a value that code takes which was made for a sample: without facts about values.
     #[doc(hidden)]
     pub fn shape(&self) -> ArgSignature {
-        self.signature
+        self.type_signature()
     }
 
     /// Whether the argument is one that a replay can pass: a value with bytes, or a slice.
     #[doc(hidden)]
     pub fn is_bound(&self) -> bool {
-        match &self.payload {
-            Payload::Word(_) | Payload::Words(_) | Payload::Slice { .. } => true,
-            Payload::Owned(owned) => matches!(**owned, Owned::Bytes(_)),
-            Payload::Host(_) => false,
-        }
+        !matches!(
+            self.payload(),
+            Payload::Host(_) | Payload::View | Payload::OutOfRange(_)
+        )
     }
 }
 

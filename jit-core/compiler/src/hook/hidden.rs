@@ -264,11 +264,11 @@ fn fits(info: &HiddenInfo, arg: &Arg<'_>, device: &Device) -> Result<(), HiddenE
     }
     match (&info.passed, arg.payload()) {
         (Some(ParamKind::Slice { length: slot, .. }), Payload::Slice { length, .. })
-            if slot.size == 4 && u32::try_from(*length).is_err() =>
+            if slot.size == 4 && u32::try_from(length).is_err() =>
         {
             Err(HiddenError::TooLong {
                 name: name(),
-                length: *length,
+                length,
             })
         }
         _ => Ok(()),
@@ -316,7 +316,7 @@ impl Given {
             let info = &kernel.hidden[*place];
             match (&info.passed, value.arg.payload()) {
                 (Some(ParamKind::Value(slot)), Payload::Slice { address, .. }) => {
-                    block.put_number(*slot, *address);
+                    block.put_number(*slot, address);
                 }
                 (
                     Some(ParamKind::Slice { address, length }),
@@ -325,8 +325,8 @@ impl Given {
                         length: len,
                     },
                 ) => {
-                    block.put_number(*address, *at);
-                    block.put_number(*length, *len);
+                    block.put_number(*address, at);
+                    block.put_number(*length, len);
                 }
                 (Some(ParamKind::Value(slot)), value) => {
                     if let Some(bytes) = value.bytes(slot.size as usize) {

@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use kiln_ir::abi::LaunchArgs;
+use kiln_ir::launch::LaunchConfig;
 use smallvec::SmallVec;
 
 use super::context::CudaContext;
@@ -22,9 +23,7 @@ impl CudaContext {
     pub(crate) unsafe fn launch_cooperative(
         &self,
         function: &CudaFunction,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
+        config: &LaunchConfig,
         stream: StreamHandle,
         args: &mut LaunchArgs<'_>,
     ) -> Result<(), DriverError> {
@@ -33,26 +32,26 @@ impl CudaContext {
         let pointer = |offset: u32| start.wrapping_byte_add(offset as usize);
         let mut pointers: SmallVec<[*mut c_void; 32]> =
             slots.iter().map(|slot| pointer(slot.offset)).collect();
-        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+        let (grid, block) = (config.grid, config.block);
         let table = self.enter_for(function)?;
         // SAFETY: the context is current and the function loaded; the rest is the caller's promise. The driver copies
         // what the pointers are to before it returns.
         let code = unsafe {
             (table.cuLaunchCooperativeKernel)(
                 function.handle,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                shared_bytes,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                config.shared_bytes,
                 stream.0,
                 pointers.as_mut_ptr(),
             )
         };
         let call = "cuLaunchCooperativeKernel";
-        self.launched(call, function, code, grid, block, shared_bytes)
+        self.launched(call, function, code, config)
     }
 }
 

@@ -10,6 +10,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use cudarc::driver::sys;
+use kiln_ir::launch::LaunchConfig;
 
 use super::context::CudaContext;
 use super::device::DeviceInfo;
@@ -19,10 +20,9 @@ use super::stream::StreamHandle;
 use super::table::{Code, Table};
 
 impl CudaContext {
-    /// Starts a kernel and returns without waiting for it. `grid` counts blocks and `block`
-    /// threads, in x, y, z; `shared_bytes` is dynamic shared memory for each block. `params` has the values of the
+    /// Starts a kernel and returns without waiting for it. `params` has the values of the
     /// kernel's parameters, each at its alignment and nothing behind the last; the driver has copied them when the call
-    /// returns.
+    /// returns. The launch is not cooperative.
     ///
     /// # Errors
     /// [`DriverError::LaunchFailed`] with the limit that was exceeded, when the driver refuses the
@@ -38,12 +38,12 @@ impl CudaContext {
     pub unsafe fn launch(
         &self,
         function: &CudaFunction,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
+        config: &LaunchConfig,
         stream: StreamHandle,
         params: &mut [u8],
     ) -> Result<(), DriverError> {
+        // First, as all that is read before has to be kept somewhere meanwhile.
+        let table = self.enter_for(function)?;
         // One block has as many bytes to be copied as pointers to them would, and none to be made and followed.
         let mut size = params.len();
         let mut named: [*mut c_void; 5] = [
@@ -60,15 +60,25 @@ impl CudaContext {
                 _ => named.as_mut_ptr(),
             },
         );
-        let ([gx, gy, gz], [bx, by, bz], shared) = (grid, block, shared_bytes);
-        let (handle, stream) = (function.handle, stream.0);
-        let table = self.enter_for(function)?;
+        let (grid, block, shared) = (config.grid, config.block, config.shared_bytes);
         // SAFETY: the context is current and the function loaded; parameters and stream are the
         // caller's promise.
         let code = unsafe {
-            (table.cuLaunchKernel)(handle, gx, gy, gz, bx, by, bz, shared, stream, none, passed)
+            (table.cuLaunchKernel)(
+                function.handle,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared,
+                stream.0,
+                none,
+                passed,
+            )
         };
-        self.launched("cuLaunchKernel", function, code, grid, block, shared_bytes)
+        self.launched("cuLaunchKernel", function, code, config)
     }
 
     /// [`CudaContext::enter`] for a launch of this function.
@@ -87,15 +97,14 @@ impl CudaContext {
         call: &'static str,
         function: &CudaFunction,
         code: Code,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
+        config: &LaunchConfig,
     ) -> Result<(), DriverError> {
         if code == 0 {
             self.recent.note(function.number);
             return Ok(());
         }
-        Err(function.launch_error(call, code, grid, block, shared_bytes))
+        let (grid, block) = (config.grid.to_array(), config.block.to_array());
+        Err(function.launch_error(call, code, grid, block, config.shared_bytes))
     }
 }
 

@@ -70,7 +70,7 @@ pub struct Recording {
 /// so rustc does not see it.
 fn check_alone(kernel: &str, args: &[Arg<'_>], second: usize, tag: &Tag) -> Result<(), GraphError> {
     let is_same = |earlier: &Arg<'_>| match earlier.payload() {
-        Payload::Host(value) => Tag::of(*value).is_some_and(|other| {
+        Payload::Host(value) => Tag::of(value).is_some_and(|other| {
             let writes = other.signature().writes() || tag.signature().writes();
             other.place == tag.place && tag.signature().is_slice() && writes
         }),
@@ -216,7 +216,7 @@ impl Recording {
         let (step, mut uses, mut users) = (self.steps.len(), StepUses::new(), Vec::new());
         for (position, (arg, kind)) in args.iter().zip(&info.layout.params).enumerate() {
             let tag = match arg.payload() {
-                Payload::Host(value) => Tag::of(*value),
+                Payload::Host(value) => Tag::of(value),
                 _ => None,
             };
             match tag {
