@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::cache::CacheKey;
+use crate::cache::{CacheKey, CodeOrigin};
 use kiln_compiler::code::{Code, CompiledKernel, HostCode, KernelInfo};
 use kiln_compiler::compile::{HookStep, Stage, StageObserver};
 use kiln_compiler::environment::Environment;
@@ -105,6 +105,7 @@ impl StageObserver for Recorder {
 /// assert!(inspection.reduced().is_none(), "few blocks, and loops that are not deep");
 /// assert_eq!(inspection.info().name, "double");
 /// assert!(inspection.compiled().is_some());
+/// assert!(inspection.origin().is_none(), "nothing was launched");
 /// println!("{:?}", inspection.key());
 /// # Ok(())
 /// # }
@@ -141,16 +142,23 @@ pub struct Inspection {
     passes: Passes,
     job: LegalJob,
     compiled: Option<CompiledKernel>,
+    origin: Option<CodeOrigin>,
 }
 
 impl Inspection {
-    pub(crate) fn new(recorder: Recorder, job: LegalJob, compiled: Option<CompiledKernel>) -> Self {
+    pub(crate) fn new(
+        recorder: Recorder,
+        job: LegalJob,
+        compiled: Option<CompiledKernel>,
+        origin: Option<CodeOrigin>,
+    ) -> Self {
         Self {
             stages: recorder.stages.into_inner(),
             hooks: recorder.hooks.into_inner(),
             passes: recorder.passes.into_inner(),
             job,
             compiled,
+            origin,
         }
     }
 
@@ -265,6 +273,12 @@ impl Inspection {
     /// What was compiled; `None` where code is for blocks of one shape, and none was given.
     pub fn compiled(&self) -> Option<&CompiledKernel> {
         self.compiled.as_ref()
+    }
+
+    /// Where the code came from that launches have of this `Jit`, with arguments of these types and this block: what
+    /// is inspected is compiled for that alone. `None` if it has none yet.
+    pub fn origin(&self) -> Option<CodeOrigin> {
+        self.origin
     }
 
     /// The cache key, field by field.

@@ -14,7 +14,9 @@ use std::sync::atomic::{
 
 use parking_lot::Mutex;
 
-use super::{KernelCache, LoadedCodeOf, LoadedKernel, MadeFor, Specialized, SpecializedCode};
+use super::{
+    CodeOrigin, KernelCache, LoadedCodeOf, LoadedKernel, MadeFor, Specialized, SpecializedCode,
+};
 use kiln_compiler::args::words::Places;
 use kiln_compiler::code::{Code, CompiledKernel};
 use kiln_compiler::launch::{LaunchLimits, OneDimension};
@@ -156,6 +158,7 @@ impl KernelCache {
     pub(crate) fn take(
         &self,
         shared: Arc<LoadedCodeOf>,
+        origin: CodeOrigin,
         limits: &LaunchLimits,
     ) -> LoadedKernel {
         let bytes = bytes_of(&shared.compiled);
@@ -171,6 +174,7 @@ impl KernelCache {
             room: OneDimension::of(limits, &shared.compiled.info),
             compiled: shared.compiled.clone(),
             shared,
+            origin,
             used: Use {
                 last: AtomicU64::new(last),
                 gone: AtomicBool::new(false),

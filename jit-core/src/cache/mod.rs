@@ -61,12 +61,32 @@ use ready::Ready;
 pub(crate) use ready::{Hit, PackedLaunch, ReadyLaunch};
 use shared::SharedTable;
 
+/// Where the code came from that launches of a kernel have.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum CodeOrigin {
+    /// Compiled in this process.
+    Compiled,
+    /// In memory already, as code that this `Jit` has made before and has under another signature, or had let go.
+    Memory,
+    /// Kept on disk by a process before ([`Jit::disk_cache`](crate::jit::Jit::disk_cache)).
+    Disk,
+    /// In a folder that has come with the program
+    /// ([`JitBuilder::shipped`](crate::jit::JitBuilder::shipped)).
+    Shipped,
+    /// Another `Jit` of the device had it ([`JitOptions::share_code`](crate::jit::JitOptions::share_code)).
+    Shared,
+}
+
 /// Code ready to launch on one device, which several `Jit`s may have.
 pub(crate) struct LoadedCodeOf {
     pub(crate) compiled: Arc<CompiledKernel>,
     pub(crate) code: Box<dyn LoadedCode>,
     /// The cache that it was made for.
     pub(crate) by: MadeFor,
+    /// Where the cache that it was made for has it from.
+    pub(crate) origin: CodeOrigin,
 }
 
 /// A cache, known while something was made for it.
@@ -80,6 +100,8 @@ pub(crate) type SharedCode = SharedTable<[u8; 32], LoadedCodeOf>;
 pub(crate) struct LoadedKernel {
     pub(crate) compiled: Arc<CompiledKernel>,
     shared: Arc<LoadedCodeOf>,
+    /// Where this `Jit` has it from.
+    origin: CodeOrigin,
     places: Option<Places>,
     room: OneDimension,
     used: Use,
@@ -220,6 +242,15 @@ impl Specialized {
         }
     }
 
+    /// Where the kernel's code came from, for blocks of a shape if that decides it; `None` if there is none yet.
+    pub(crate) fn origin(&self, block: Option<Dim3>) -> Option<CodeOrigin> {
+        match (&self.code, block) {
+            (SpecializedCode::Whole(loaded), _) => Some(loaded.origin),
+            (_, Some(block)) => self.find(block).map(|loaded| loaded.origin),
+            (_, None) => None,
+        }
+    }
+
     /// [`Specialized::find`], to be kept.
     fn find_owned(&self, block: Dim3) -> Option<Arc<LoadedKernel>> {
         match (&self.code, self.find(block)?) {
@@ -348,6 +379,16 @@ impl KernelCache {
         }))
     }
 
+    /// Where the code of a launch came from, if it is there.
+    pub(crate) fn origin(
+        &self,
+        launched: &Launched<'_>,
+        block: Option<Dim3>,
+    ) -> Option<CodeOrigin> {
+        let launched: &(dyn AsLaunched + '_) = launched;
+        self.launches.find(launched)?.origin(block)
+    }
+
     /// The specialized kernel of a launch, if it is there.
     pub(crate) fn find(&self, launched: &Launched<'_>) -> Option<Arc<Specialized>> {
         let launched: &(dyn AsLaunched + '_) = launched;
@@ -421,13 +462,14 @@ impl KernelCache {
         self.bound.made_for()
     }
 
-    /// Counts code that was found among what the `Jit`s of the device share.
-    pub(crate) fn note_shared(&self, by: &MadeFor) {
-        let count = match Weak::ptr_eq(&by.0, &self.made_for().0) {
-            true => &self.code_hits,
-            false => &self.shared_hits,
+    /// Counts code that was found among what the `Jit`s of the device share, and says which it is.
+    pub(crate) fn note_shared(&self, by: &MadeFor) -> CodeOrigin {
+        let (count, origin) = match Weak::ptr_eq(&by.0, &self.made_for().0) {
+            true => (&self.code_hits, CodeOrigin::Memory),
+            false => (&self.shared_hits, CodeOrigin::Shared),
         };
         count.fetch_add(1, Ordering::Relaxed);
+        origin
     }
 
     /// Why the latest compilation of `kernel` was needed, if there was one.

@@ -8,7 +8,7 @@ use once_cell::sync::OnceCell;
 use super::load::identity;
 use super::{Jit, JitOptions};
 use crate::cache::disk::{Disk, EntryKey, Kept, KernelRows, difference, own_functions};
-use crate::cache::{CacheKey, LoadedCodeOf, LoadedKernel, Request, Unshaped};
+use crate::cache::{CacheKey, CodeOrigin, LoadedCodeOf, LoadedKernel, Request, Unshaped};
 use kiln_compiler::args::{Arg, Converted};
 use kiln_compiler::build::Kernel;
 use kiln_compiler::code::{Assembled, Code, CompiledKernel, KernelInfo};
@@ -284,14 +284,18 @@ impl Jit {
         make: impl FnOnce() -> Result<CompiledKernel>,
     ) -> Result<LoadedKernel> {
         let made = || self.made_here(asked, key, make);
-        let shared = match self.shared_code(asked.request, key) {
+        let (shared, origin) = match self.shared_code(asked.request, key) {
             Some((table, digest)) => self.made_once(table, digest, made)?,
-            None => Arc::new(made()?),
+            None => {
+                let made = Arc::new(made()?);
+                let origin = made.origin;
+                (made, origin)
+            }
         };
         self.check_params(&shared.compiled.info)?;
         let mut identity = KernelIdentity::clone(&asked.request.identity);
         identity.key = shared.compiled.key.clone();
-        self.with_code(shared, &identity)
+        self.with_code(shared, origin, &identity)
     }
 
     /// The code that memory has under a key, or disk, or that `make` compiles, loaded.
@@ -301,13 +305,15 @@ impl Jit {
         key: &CacheKey,
         make: impl FnOnce() -> Result<CompiledKernel>,
     ) -> Result<LoadedCodeOf> {
-        let mut loaded = None;
+        let (mut loaded, mut origin) = (None, CodeOrigin::Memory);
         let name = &asked.request.name;
         let compiled = self.0.cache.get_or_make(name, key, |compiles| {
-            self.through_disk(asked, &mut loaded, || {
+            let (compiled, from) = self.through_disk(asked, &mut loaded, || {
                 compiles();
                 make()
-            })
+            })?;
+            origin = from;
+            Ok(compiled)
         })?;
         self.check_params(&compiled.info)?;
         let code = match loaded {
@@ -318,10 +324,11 @@ impl Jit {
             compiled,
             code,
             by: self.0.cache.made_for(),
+            origin,
         })
     }
 
-    /// What is kept, loaded, or what `compile` gives, which is then kept.
+    /// What is kept, loaded, or what `compile` gives, which is then kept; and which it is.
     ///
     /// Of PTX there are two entries: the text, for every driver and made without one, and with what this
     /// driver makes of it.
@@ -330,13 +337,16 @@ impl Jit {
         asked: &Asked<'_>,
         loaded: &mut Option<Box<dyn LoadedCode>>,
         compile: impl FnOnce() -> Result<CompiledKernel>,
-    ) -> Result<CompiledKernel> {
+    ) -> Result<(CompiledKernel, CodeOrigin)> {
         let disk = &self.0.disk;
         let Some(plain) = self.entry_key("code", asked, None) else {
-            return match self.shipped("code", asked).and_then(with_code) {
-                Some(found) => self.count_shipped(asked, found, compile),
-                None => compile(),
-            };
+            return Ok(match self.shipped("code", asked).and_then(with_code) {
+                Some(found) => (
+                    self.count_shipped(asked, found, compile)?,
+                    CodeOrigin::Shipped,
+                ),
+                None => (compile()?, CodeOrigin::Compiled),
+            });
         };
         let assembler = self.0.device.backend().assembler();
         let assembled = match &assembler {
@@ -357,30 +367,30 @@ impl Jit {
         });
         if let Some(found) = found {
             disk.hit();
-            return self.verified(asked, found, compile);
+            return Ok((self.verified(asked, found, compile)?, CodeOrigin::Disk));
         }
         if let Some(found) = shipped {
             let found = self.count_shipped(asked, found, compile)?;
-            return Ok(self.kept_assembled(asked, found, assembled.as_ref(), loaded));
+            let found = self.kept_assembled(asked, found, assembled.as_ref(), loaded);
+            return Ok((found, CodeOrigin::Shipped));
         }
         let text = assembled.as_ref().and_then(|_| self.read(asked, &plain));
-        let is_new = text.is_none();
-        let made = match text {
+        let (made, origin) = match text {
             Some(text) => {
                 disk.hit();
-                self.verified(asked, text, compile)?
+                (self.verified(asked, text, compile)?, CodeOrigin::Disk)
             }
             None => {
                 disk.miss();
-                compile()?
+                (compile()?, CodeOrigin::Compiled)
             }
         };
-        if is_new {
+        if origin == CodeOrigin::Compiled {
             self.write(asked, &plain, &made);
         }
         let made = self.kept_assembled(asked, made, assembled.as_ref(), loaded);
         drop(lock);
-        Ok(made)
+        Ok((made, origin))
     }
 
     /// What has come with the program, counted and compared as what is kept is.

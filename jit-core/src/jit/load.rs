@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::Jit;
 use crate::cache::{
-    CacheKey, Consts, Launched, LoadedCodeOf, LoadedKernel, ReadyLaunch, Signatures, Specialized,
+    CacheKey, CodeOrigin, Consts, Launched, LoadedCodeOf, LoadedKernel, ReadyLaunch, Signatures,
+    Specialized,
 };
 use kiln_compiler::args::{Arg, Converted, Tag};
 use kiln_compiler::build::Kernel;
@@ -155,12 +156,13 @@ impl Jit {
     pub(super) fn with_code(
         &self,
         shared: Arc<LoadedCodeOf>,
+        origin: CodeOrigin,
         identity: &KernelIdentity,
     ) -> Result<LoadedKernel> {
         if self.0.hooks.has(&[HookPoint::AfterLoad]) {
             self.tell_loaded(&shared.compiled, &shared.code.facts(), identity)?;
         }
-        Ok(self.0.cache.take(shared, &self.0.limits))
+        Ok(self.0.cache.take(shared, origin, &self.0.limits))
     }
 
     fn tell_loaded(

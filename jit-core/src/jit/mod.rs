@@ -641,7 +641,9 @@ impl Jit {
             true => None,
             false => Some(self.generate(&job, &recorder)?),
         };
-        Ok(Inspection::new(recorder, job, compiled))
+        let launched = self.launched(snapshot.fingerprint, Consts::Bound(kernel.consts()), args);
+        let origin = self.0.cache.origin(&launched, block);
+        Ok(Inspection::new(recorder, job, compiled, origin))
     }
 
     /// Why the latest compilation of a kernel was needed: the fields of the cache key that differ

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::load::type_forms;
 use super::{Jit, Recording, Stream};
-use crate::cache::{KeptSignatures, Passing, Specialized};
+use crate::cache::{CodeOrigin, KeptSignatures, Passing, Specialized};
 use kiln_compiler::args::{Arg, ArgSignature, Converted, Unfit};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::{GraphError, Result};
@@ -25,6 +25,7 @@ use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError};
 /// let mut x = jit.upload(&[1u32; 64])?;
 /// let ready = jit.compile(&double, args!(&mut x))?.prepare_block(32)?;
 /// assert_eq!(ready.info().name, "double");
+/// println!("{:?}", ready.origin(32)); // compiled, kept on disk by a process before, ..
 /// ready.launch(2, 32, args!(&mut x))?;
 /// ready.launch_with(LaunchConfig::new(2, 32), args!(&mut x))?;
 /// assert_eq!(x.to_vec()?, [4; 64]);
@@ -60,6 +61,11 @@ impl Prepared {
     /// What is known of it whatever its code is.
     pub fn info(&self) -> &KernelInfo {
         self.specialized.info()
+    }
+
+    /// Where the kernel's code came from: that for blocks of a shape, if it depends on that. `None` if there is none yet.
+    pub fn origin(&self, block: impl Into<Dim3>) -> Option<CodeOrigin> {
+        self.specialized.origin(Some(block.into()))
     }
 
     /// Makes the code for blocks of a shape, where it depends on that, as on a CPU device; otherwise

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::{Jit, JitOptions};
-use crate::cache::{CacheKey, LoadedCodeOf, Request, SharedCode};
+use crate::cache::{CacheKey, CodeOrigin, LoadedCodeOf, Request, SharedCode};
 use kiln_compiler::definition::Snapshot;
 use kiln_compiler::error::Result;
 use kiln_compiler::hook::HookSet;
@@ -78,13 +78,13 @@ impl Jit {
         Some((self.0.device.beside()?, digest))
     }
 
-    /// The code that a `Jit` of the device has, or that `make` makes for all.
+    /// The code that a `Jit` of the device has, or that `make` makes for all, and where it came from.
     pub(super) fn made_once(
         &self,
         table: &SharedCode,
         digest: [u8; 32],
         make: impl FnOnce() -> Result<LoadedCodeOf>,
-    ) -> Result<Arc<LoadedCodeOf>> {
+    ) -> Result<(Arc<LoadedCodeOf>, CodeOrigin)> {
         let mut is_made = false;
         let usable = || Ok(self.0.device.backend().usable()?);
         let shared = table.get_or_make(
@@ -96,9 +96,10 @@ impl Jit {
                 make()
             },
         )?;
-        if !is_made {
-            self.0.cache.note_shared(&shared.by);
-        }
-        Ok(shared)
+        let origin = match is_made {
+            true => shared.origin,
+            false => self.0.cache.note_shared(&shared.by),
+        };
+        Ok((shared, origin))
     }
 }

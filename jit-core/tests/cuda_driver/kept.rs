@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kiln_jit_core::build::Kernel;
-use kiln_jit_core::cache::CacheFolder;
+use kiln_jit_core::cache::{CacheFolder, CodeOrigin};
 use kiln_jit_core::error::Result;
 use kiln_jit_core::hook::{Hook, HookSet};
 use kiln_jit_core::ir::Type;
@@ -55,6 +55,18 @@ fn launch(jit: &Jit) -> Result<()> {
     jit.launch(&put(), 2, 32, args!(&mut x, 7u32))
 }
 
+/// Where the code came from that launches have, as inspection and what is made ready say.
+pub(super) fn origin(jit: &Jit) -> Option<CodeOrigin> {
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    let args = args!(&mut x, 7u32);
+    let inspected = jit.inspect(&put(), args).expect("it compiles").origin();
+    let ready = jit.compile(&put(), args).expect("it compiles");
+    if inspected.is_some() {
+        assert_eq!(ready.origin(32), inspected);
+    }
+    inspected
+}
+
 /// Compiles, hits on disk, writes, and what was refused.
 fn stats(jit: &Jit) -> [u64; 4] {
     let stats = jit.cache_stats();
@@ -73,11 +85,13 @@ fn machine_code_that_the_driver_made_is_kept() {
     launch(&first).expect("it is launched");
     launch(&first).expect("it is launched");
     assert_eq!(stats(&first), [1, 0, 2, 0], "{:?}", first.disk_cache());
+    assert_eq!(origin(&first), Some(CodeOrigin::Compiled));
     assert_eq!(fake.links(), [1, 0]);
     let second = place.jit(&fake);
     launch(&second).expect("it is launched");
     assert_eq!(stats(&second), [0, 1, 0, 0], "{:?}", second.disk_cache());
     assert_eq!(fake.links(), [1, 0], "nothing is made again");
+    assert_eq!(origin(&second), Some(CodeOrigin::Disk));
     assert_eq!(fake.last_launch()[..6], [2, 1, 1, 32, 1, 1]);
     let report = second.explain_recompile(&put());
     assert_eq!(report, None, "nothing was compiled");
@@ -106,6 +120,7 @@ fn code_that_has_shipped_is_for_later_drivers_and_architectures() {
                 (1, [0; 4]),
                 "{machine}"
             );
+            assert_eq!(origin(&jit), Some(CodeOrigin::Shipped), "{machine}");
         }
         // What the driver makes of it is kept, where it is of this machine.
         let at = || jit(&newer, CacheFolder::At(kept.0.clone()));
@@ -123,6 +138,11 @@ fn code_that_has_shipped_is_for_later_drivers_and_architectures() {
             (found.shipped_hits, found.disk_hits),
             (1 - written, written)
         );
+        let expected = match is_exact {
+            true => CodeOrigin::Disk,
+            false => CodeOrigin::Shipped,
+        };
+        assert_eq!(origin(&second), Some(expected));
     }
     // Of what is newer than the machine nothing is used.
     let shipped = Place::new();

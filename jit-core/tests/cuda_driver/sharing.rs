@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
 
 use expect_test::expect;
-use kiln::core::cache::CacheFolder;
+use kiln::core::cache::{CacheFolder, CodeOrigin};
 use kiln::core::compile::NoObserver;
 use kiln::core::hook::{Hook, HookSet};
 use kiln::core::job::CompileOptions;
@@ -22,6 +22,13 @@ fn launch(jit: &Jit) -> kiln::Result<()> {
     jit.launch(&put(), 1, 32, args!(&mut x, 7u32))
 }
 
+/// Where the code came from that launches of it have.
+fn origin(jit: &Jit) -> Option<CodeOrigin> {
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    let inspected = jit.inspect(&put(), args!(&mut x, 7u32));
+    inspected.expect("it compiles").origin()
+}
+
 /// What it compiled, and found at others.
 fn came_by(jit: &Jit) -> [u64; 2] {
     let stats = jit.cache_stats();
@@ -33,9 +40,12 @@ fn two_compile_and_load_once() {
     let fake = Fake::new();
     let device = device(&fake);
     let (first, second) = (Jit::on(device.clone()), Jit::on(device));
+    assert_eq!(origin(&first), None, "nothing was launched");
     for _ in 0..3 {
         launch(&first).expect("a launch");
         launch(&second).expect("a launch");
+        assert_eq!(origin(&first), Some(CodeOrigin::Compiled));
+        assert_eq!(origin(&second), Some(CodeOrigin::Shared));
     }
     assert_eq!((came_by(&first), came_by(&second)), ([1, 0], [0, 1]));
     assert_eq!(fake.ledger().modules, 1);
@@ -85,6 +95,7 @@ fn what_one_lets_go_another_keeps() {
     launch(&small).expect("a launch");
     assert_eq!(came_by(&small), [30, 0]);
     assert_eq!(small.cache_stats().code_hits, 1);
+    assert_eq!(origin(&small), Some(CodeOrigin::Memory));
 }
 
 #[test]
