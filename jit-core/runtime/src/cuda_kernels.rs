@@ -128,8 +128,8 @@ mod tests {
         };
         assert_eq!(
             text(9, 4),
-            "a kernel that was unloaded since: index 9 is out of bounds for length 4 (block 1x0x0, thread 2x0x0); the \
-             thread ended there, other threads went on; wait for launches before thousands of other kernels are \
+            "a kernel that was unloaded since: index 9 is out of bounds for length 4, or these are the values of \
+             an assertion (block 1x0x0, thread 2x0x0); the thread ended there, other threads went on; wait for launches before thousands of other kernels are \
              unloaded, and the error names the line"
         );
         assert!(
