@@ -67,6 +67,7 @@ pub fn in_place() -> Hook {
 }
 
 /// What a copy is a copy of.
+#[derive(PartialEq)]
 enum Source {
     /// Constants, by their bytes.
     Constant(Vec<u8>),
@@ -76,10 +77,15 @@ enum Source {
 
 fn read_in_place(module: &mut Module, id: FuncId) {
     let function = &module.functions[id];
-    let sources = copies(function).into_iter().filter_map(|(address, value)| {
-        let source = source(&module.types, function, value)?;
-        Some((address, source))
-    });
+    let sources = copies(function)
+        .into_iter()
+        .filter_map(|(address, values)| {
+            let mut all = values.iter();
+            let of = |value: &Value| source(&module.types, function, *value);
+            let first = all.next().and_then(of)?;
+            all.all(|value| of(value).as_ref() == Some(&first))
+                .then_some((address, first))
+        });
     let mut sources: HashMap<Value, Source> = sources.collect();
     if sources.is_empty() {
         return;
@@ -97,30 +103,31 @@ fn read_in_place(module: &mut Module, id: FuncId) {
             let data = at.data().clone();
             at.replace().inst(data, Type::UNIT);
         } else if (at.data().stored()).is_some_and(|(address, _)| has_moved(address)) {
-            // The one that made the copy. It has no result that could be used.
+            // One that made the copy. It has no result that could be used.
             let _ = at.erase();
         }
     }
 }
 
-/// The copies in memory of the thread: their addresses, and the value that each is of. It is written once, before
-/// all else, and then only loaded from, whole or in parts.
-fn copies(function: &Function) -> HashMap<Value, Value> {
+/// The copies in memory of the thread: their addresses, and the values that are written there, whole, before all that
+/// is read of it. It is only loaded from, whole or in parts. Two versions of a kernel write it once each.
+fn copies(function: &Function) -> HashMap<Value, Vec<Value>> {
     let mut copies = Copies::default();
     function.for_each_inst(|region, inst| copies.see(function, region, inst));
-    let whole = copies.of.into_iter();
+    let whole = copies.written.into_iter();
     let kept = whole.filter(|(address, _)| !copies.other.contains(address));
-    kept.filter_map(|(address, value)| Some((address, value?)))
+    let values = |written: Vec<(Region, Value)>| written.into_iter().map(|(_, value)| value);
+    kept.map(|(address, written)| (address, values(written).collect()))
         .collect()
 }
 
 /// What has been seen of copies, in the order of the text.
 #[derive(Default)]
 struct Copies {
-    /// Memory of the thread, and what was written there first.
-    of: HashMap<Value, Option<Value>>,
-    /// The region where it is declared.
-    declared: HashMap<Value, Region>,
+    /// Memory of the thread, and what was written there, in which regions.
+    written: HashMap<Value, Vec<(Region, Value)>>,
+    /// The regions that regions are in.
+    around: HashMap<Region, Region>,
     /// Addresses of parts of it.
     parts: HashMap<Value, Value>,
     /// Memory with which something else is done.
@@ -131,10 +138,11 @@ impl Copies {
     fn see(&mut self, function: &Function, region: Region, inst: Inst) {
         let node = &function.insts[inst];
         if let (InstData::LocalAlloc, Some(result)) = (&node.data, node.result) {
-            self.of.insert(result, None);
-            self.declared.insert(result, region);
+            self.written.insert(result, Vec::new());
             return;
         }
+        let inner = node.data.regions().into_iter();
+        self.around.extend(inner.map(|inner| (inner, region)));
         let memory =
             |parts: &HashMap<Value, Value>, address| *parts.get(&address).unwrap_or(&address);
         let read = node.data.whole().or(match node.data {
@@ -146,34 +154,41 @@ impl Copies {
         });
         if let Some(address) = read {
             let memory = memory(&self.parts, address);
-            // Read before it is written, or not in each turn of a loop.
-            if self.of.get(&memory) == Some(&None) {
+            let Some(written) = self.written.get(&memory) else {
+                return;
+            };
+            // Read before it is written, or where it may not have been.
+            if !written.iter().any(|(at, _)| self.is_within(region, *at)) {
                 self.other.insert(memory);
             }
-            if let (Some(part), Some(_)) =
-                (node.data.whole().and(node.result), self.of.get(&memory))
-            {
+            if let Some(part) = node.data.whole().and(node.result) {
                 self.parts.insert(part, memory);
             }
             return;
         }
-        let first = match node.data {
+        let whole = match node.data {
             InstData::Store {
                 ptr,
                 value,
                 volatile: false,
-            } if self.of.get(&ptr) == Some(&None) && self.declared.get(&ptr) == Some(&region) => {
-                self.of.insert(ptr, Some(value));
-                Some(ptr)
-            }
+            } => self.written.get_mut(&ptr).map(|written| {
+                written.push((region, value));
+                ptr
+            }),
             _ => None,
         };
         node.data.for_each_operand(|operand| {
             let memory = memory(&self.parts, operand);
-            if Some(operand) != first && self.of.contains_key(&memory) {
+            if Some(operand) != whole && self.written.contains_key(&memory) {
                 self.other.insert(memory);
             }
         });
+    }
+
+    /// Whether a region is another one, or in it.
+    fn is_within(&self, region: Region, around: Region) -> bool {
+        let mut regions = std::iter::successors(Some(region), |at| self.around.get(at).copied());
+        regions.any(|at| at == around)
     }
 }
 
