@@ -103,18 +103,19 @@ pub(super) fn guarded(
     value: Value,
     depth: u32,
 ) -> Option<usize> {
-    let bounds = |guard: &&Guard| guard.value == value && guard.step == 1;
-    let here = before.guards.iter().filter(bounds);
-    let guards: Vec<Guard> = here.copied().collect();
+    let bounds = |guard: &Guard| Some((*guard, ahead(before.function, guard, value)?));
+    let mut guards: Vec<(Guard, i64)> = before.guards.iter().filter_map(bounds).collect();
     if guards.is_empty() {
         return None;
     }
+    // Of what is behind the value it says more than of the value itself.
+    guards.sort_by_key(|(_, ahead)| std::cmp::Reverse(*ahead));
     let least = least(before, value).filter(|(least, _)| *least >= 0)?.0;
     let mut best = None;
-    for guard in guards {
+    for (guard, ahead) in guards {
         let known = bounded(counters, value, (guard, least));
-        let guard = (guard, least);
-        let Some(counter) = known.or_else(|| below(before, counters, guard, depth)) else {
+        let of = (value, ahead, least);
+        let Some(counter) = known.or_else(|| below(before, counters, (guard, of), depth)) else {
             continue;
         };
         // What is known needs no question.
@@ -125,6 +126,28 @@ pub(super) fn guarded(
     }
     // How many threads there are says more of what fits into an array than how much there is to do.
     best.filter(|_| !before.is_of_array)
+}
+
+/// How far ahead of a value that is which a guard bounds: `i < n` bounds `i`, and so does `i + 1 < n`.
+fn ahead(function: &Function, guard: &Guard, value: Value) -> Option<i64> {
+    if guard.step != 1 || guard.value == value {
+        return (guard.step == 1).then_some(0);
+    }
+    let scalar = function.type_of(value).as_scalar()?;
+    let Some(&InstData::Binary {
+        op: BinaryOp::Add,
+        args: [a, b],
+    }) = defining(function, guard.value)
+    else {
+        return None;
+    };
+    let number = match (a == value, b == value) {
+        (true, false) => known_integer(function, b)?,
+        (false, true) => known_integer(function, a)?,
+        _ => return None,
+    };
+    let is_narrow = !scalar.is_signed_int() && scalar.bits() <= 32;
+    (is_narrow && (1..LARGE).contains(&number)).then_some(number)
 }
 
 /// The counter that stands for a value by a guard and the least that it is.
@@ -166,27 +189,39 @@ fn everywhere<T>(
     Some((found?, needs))
 }
 
-/// The counter that stands for a value by what one guard says, and the least that it is.
+/// The counter that stands for a value by what one guard says, how far ahead of it that is said, and the least that it
+/// is.
 fn below(
     before: &mut Before<'_>,
     counters: &mut Vec<Counter>,
-    (guard, least): (Guard, i64),
+    (guard, (value, ahead, least)): (Guard, (Value, i64, i64)),
     depth: u32,
 ) -> Option<usize> {
     let found = everywhere(before, |before| bound(before, counters, guard.bound, depth));
-    let ((last, counter), needs) = found?;
-    let last = before.add(last, Number::Known(guard.slack()));
+    let ((last, counter), mut needs) = found?;
+    if ahead > 0 {
+        // What is ahead must not have wrapped around, wherever the value is.
+        let bits = before.function.type_of(value).as_scalar()?.bits();
+        let found = everywhere(before, |before| ends(before, counters, value, depth));
+        let ([_, most], so) = found?;
+        let most = before.add(most, Number::Known(ahead));
+        let fits = before.is_below(most, Number::Known(1 << bits));
+        needs = before.and(needs, so);
+        needs = before.and(needs, fits);
+    }
+    let slack = guard.slack() - ahead;
+    let last = before.add(last, Number::Known(slack));
     let bound = Bound {
         guard,
         is_most: true,
         below: counter.map(|below| Below {
-            most: below.most + guard.slack(),
+            most: below.most + slack,
             ..below
         }),
     };
     counters.push(Counter {
         guard: Some(bound),
-        ..lane(guard.value, (Number::Known(least), last), needs)
+        ..lane(value, (Number::Known(least), last), needs)
     });
     Some(counters.len() - 1)
 }
