@@ -26,6 +26,7 @@
 //! | the two loops | `versions.rs` |
 //! | what runs straight on: all its checks at once, before it | `runs.rs` |
 //! | a kernel from its start on: one question for all threads of a block | `whole.rs` |
+//! | indices that are clamped, on CPUs: asked for as if they were checked | `clamped.rs` |
 //! | indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
 //!
 //! Where threads meet in a loop, at a barrier or as a warp, half of a block in one loop and half in the other would
@@ -37,6 +38,7 @@
 mod before;
 mod calls;
 mod chosen;
+mod clamped;
 mod code;
 mod conditions;
 mod counter;

@@ -10,6 +10,11 @@ chapter![
     a_clamped_index_is_that_of_the_last_element,
     a_clamped_access_of_nothing_ends_the_thread,
     parts_of_slices_are_not_clamped,
+    neighbours_are_clamped_lane_by_lane,
+    clamped_windows_end_at_the_last_element,
+    clamped_stores_go_to_the_last_element,
+    clamped_tiles_end_where_they_do,
+    minima_and_maxima_of_neighbours,
     a_kernel_without_checks_computes_the_same,
     approximations_are_as_near_as_is_said,
     sums_in_any_order_are_the_sums,
@@ -102,6 +107,180 @@ fn parts_of_slices_are_not_clamped(jit: &Jit) -> Outcome {
         panic!("the part ends behind the slice");
     };
     assert_eq!((fault.index, fault.length), (4, 3));
+    Ok(())
+}
+
+#[kernel(clamped)]
+fn shifted<T: KernelType>(x: &[T], shift: i32, out: &mut [T]) {
+    let i = global_id().x;
+    if i < out.len() {
+        let at = i as i32 + shift;
+        out[i] = x[at as usize];
+    }
+}
+
+/// The element of a clamped index.
+fn clamped_of<T: Copy>(x: &[T], at: i64) -> T {
+    let last = x.len() - 1;
+    x[usize::try_from(at).map_or(last, |at| at.min(last))]
+}
+
+fn shifted_as<T: KernelType + PartialEq + std::fmt::Debug>(
+    jit: &Jit,
+    of: impl Fn(u8) -> T,
+) -> Outcome {
+    for (n, shift) in [
+        (1, 0),
+        (31, 1),
+        (64, -1),
+        (64, 40),
+        (150, -33),
+        (200, 3),
+        (256, 0),
+    ] {
+        let x: Vec<T> = (0..n).map(|i| of(i as u8)).collect();
+        let (on_device, mut out) = (jit.upload(&x)?, jit.upload(&[of(0); 256])?);
+        shifted.launch(jit, (4, 64), &on_device, shift, &mut out)?;
+        let wanted = (0..256).map(|i| clamped_of(&x, i + i64::from(shift)));
+        assert_eq!(out.to_vec()?, wanted.collect::<Vec<T>>(), "{n} {shift}");
+    }
+    Ok(())
+}
+
+fn neighbours_are_clamped_lane_by_lane(jit: &Jit) -> Outcome {
+    shifted_as(jit, |i| i)?;
+    shifted_as(jit, |i| i16::from(i) - 9)?;
+    shifted_as(jit, f32::from)?;
+    shifted_as(jit, f64::from)
+}
+
+#[kernel(clamped)]
+fn windows(x: &[u32], turns: u32, step: u32, out: &mut [u32]) {
+    let i = global_id().x;
+    if i < out.len() {
+        let mut all = 0u32;
+        for turn in 0..turns {
+            all = all * 31 + x[i + (turn * step) as usize];
+        }
+        out[i] = all;
+    }
+}
+
+fn clamped_windows_end_at_the_last_element(jit: &Jit) -> Outcome {
+    let x: Vec<u32> = (0..300).map(|i| i * i + 7).collect();
+    let on_device = jit.upload(&x)?;
+    // The last steps wrap around.
+    for (turns, step) in [
+        (0, 1),
+        (1, 1),
+        (40, 1),
+        (40, 7),
+        (3, u32::MAX),
+        (5, 1 << 30),
+    ] {
+        let mut out = jit.zeros::<u32>(280)?;
+        windows.launch(jit, (5, 64), &on_device, turns, step, &mut out)?;
+        let host = |i: u32| {
+            (0..turns).fold(0u32, |all, turn| {
+                let at = i.wrapping_add(turn.wrapping_mul(step));
+                all.wrapping_mul(31)
+                    .wrapping_add(clamped_of(&x, i64::from(at)))
+            })
+        };
+        let wanted: Vec<u32> = (0..280).map(host).collect();
+        assert_eq!(out.to_vec()?, wanted, "{turns} {step}");
+    }
+    Ok(())
+}
+
+#[kernel(clamped)]
+fn copied(x: &[f32], out: &mut [f32]) {
+    let (i, n) = (global_id().x, out.len());
+    // One thread alone writes the last element, from beyond the end.
+    if i + 1 < n || i == 191 {
+        out[i] = x[i] + 1.0;
+    }
+}
+
+fn clamped_stores_go_to_the_last_element(jit: &Jit) -> Outcome {
+    for n in [1u16, 17, 64, 100, 191] {
+        let x: Vec<f32> = (0..n).map(f32::from).collect();
+        let (on_device, mut out) = (jit.upload(&x)?, jit.zeros::<f32>(x.len())?);
+        copied.launch(jit, (3, 64), &on_device, &mut out)?;
+        let wanted: Vec<f32> = x.iter().map(|x| x + 1.0).collect();
+        assert_eq!(out.to_vec()?, wanted);
+    }
+    Ok(())
+}
+
+#[kernel(clamped)]
+fn tiled(x: &[f32], out: &mut [f32]) {
+    let tile = shared!([f32; 50]);
+    let (t, i) = (thread_idx().x, global_id().x);
+    if t < 50 {
+        tile[t] = x[i];
+    }
+    barrier();
+    if i < out.len() {
+        let mut sum = tile[t];
+        for k in 1..4 {
+            sum = sum * 2.0 + tile[t + k];
+        }
+        out[i] = sum + tile[t - 1];
+    }
+}
+
+fn clamped_tiles_end_where_they_do(jit: &Jit) -> Outcome {
+    let x: Vec<f32> = (0..100u8).map(f32::from).collect();
+    let (on_device, mut out) = (jit.upload(&x)?, jit.zeros::<f32>(128)?);
+    tiled.launch(jit, (2, 64), &on_device, &mut out)?;
+    let host = |i: i64| {
+        let (block, t) = (i / 64, i % 64);
+        let tile: Vec<f32> = (0..50).map(|t| clamped_of(&x, block * 64 + t)).collect();
+        let sum = (1..4).fold(clamped_of(&tile, t), |sum, k| {
+            sum * 2.0 + clamped_of(&tile, t + k)
+        });
+        sum + clamped_of(&tile, t - 1)
+    };
+    assert_eq!(out.to_vec()?, (0..128).map(host).collect::<Vec<f32>>());
+    Ok(())
+}
+
+#[kernel]
+fn bounded(x: &[f32], low: i32, high: i32, out: &mut [f32]) {
+    let i = global_id().x;
+    if i < out.len() {
+        let last = x.len() - 1;
+        let at = i as i32;
+        let west = x[(at - 1).max(0) as usize];
+        let east = x[(i + 1).min(last)];
+        let near = x[(at - 20).clamp(low, high) as usize];
+        let narrow = x[(i as u8).max(3).min(250) as usize + 1];
+        let signed = x[((i as i8).min(100).max(-100) as i32 + 100) as usize];
+        let far = x[(i as u64 + 5).min(last as u64) as usize];
+        out[i] = west + east * 3.0 + near * 5.0 + narrow * 7.0 + signed * 11.0 + far * 13.0;
+    }
+}
+
+fn minima_and_maxima_of_neighbours(jit: &Jit) -> Outcome {
+    let x: Vec<f32> = (0..400u16).map(|i| f32::from(i * 7 % 64)).collect();
+    let on_device = jit.upload(&x)?;
+    for (low, high) in [(0, 399), (100, 200), (64, 320), (7, 7)] {
+        let mut out = jit.zeros::<f32>(400)?;
+        bounded.launch(jit, (7, 64), &on_device, low, high, &mut out)?;
+        let host = |i: i32| {
+            let near = x[(i - 20).clamp(low, high) as usize];
+            let narrow = x[usize::from((i as u8).clamp(3, 250)) + 1];
+            let signed = x[(i32::from((i as i8).clamp(-100, 100)) + 100) as usize];
+            x[(i - 1).max(0) as usize]
+                + x[(i + 1).min(399) as usize] * 3.0
+                + near * 5.0
+                + narrow * 7.0
+                + signed * 11.0
+                + x[(i + 5).min(399) as usize] * 13.0
+        };
+        assert_eq!(out.to_vec()?, (0..400).map(host).collect::<Vec<f32>>());
+    }
     Ok(())
 }
 

@@ -109,6 +109,8 @@ pub(super) struct Before<'f> {
     pub(super) block: Option<&'f Block>,
     /// What holds at the access that is looked at.
     pub(super) guards: Vec<Guard>,
+    /// Whether the code is for a CPU, where what is clamped is asked for, too.
+    pub(super) on_cpu: bool,
     /// Whether the length of what is accessed is known.
     pub(super) is_of_array: bool,
     /// What must hold for the sum that is being found to be what the index is.
@@ -135,6 +137,7 @@ impl<'f> Before<'f> {
         Before {
             block,
             guards: Vec::new(),
+            on_cpu: false,
             is_of_array: false,
             needs: Truth::Known(true),
             steps: MAX_STEPS,

@@ -7,6 +7,7 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{Before, Number, Truth, known_integer};
+use super::clamped;
 use super::conditions::{Guard, guards, guards_behind};
 use super::counter::{Counted, Counter, Counts, defining};
 use super::lanes;
@@ -101,7 +102,7 @@ impl Proof {
         let [body] = before.function.insts[the_loop].data.regions()[..] else {
             return None;
         };
-        looked.region(before, body, (true, counted.test));
+        looked.region(before, types, (body, true, counted.test));
         let Looked {
             mut counters,
             accesses,
@@ -145,7 +146,7 @@ impl Proof {
             test: Truth::Known(true),
         };
         let body = before.function.body;
-        looked.region(before, body, (true, None));
+        looked.region(before, types, (body, true, None));
         let Looked {
             mut counters,
             accesses,
@@ -291,8 +292,8 @@ impl Looked {
     fn region(
         &mut self,
         before: &mut Before<'_>,
-        region: Region,
-        (always, from): (bool, Option<Inst>),
+        types: &TypeTable,
+        (region, always, from): (Region, bool, Option<Inst>),
     ) {
         let insts = before.function.regions[region].insts.clone();
         let around = self.guards.len();
@@ -303,7 +304,8 @@ impl Looked {
                 begun = true;
                 continue;
             }
-            if let (Some(check), true) = (data.check(), begun) {
+            let check = clamped::check(before.function, types, (inst, before.on_cpu));
+            if let (Some(check), true) = (check, begun) {
                 self.accesses.push(Seen {
                     inst,
                     check,
@@ -314,7 +316,7 @@ impl Looked {
             match data.control() {
                 Control::For { body, .. } if begun => {
                     let counted = self.enter(before, inst);
-                    self.region(before, body, (always && counted, None));
+                    self.region(before, types, (body, always && counted, None));
                 }
                 Control::Next if begun && before.block.is_some() => {
                     if let Some(assumed) = data.assumption() {
@@ -322,7 +324,7 @@ impl Looked {
                     }
                 }
                 // A loop that is not counted may make no turn.
-                Control::Loop { body } => self.region(before, body, (false, None)),
+                Control::Loop { body } => self.region(before, types, (body, false, None)),
                 Control::If {
                     cond,
                     then_region,
@@ -330,18 +332,18 @@ impl Looked {
                 } => {
                     let known = self.guards.len();
                     self.say(before, (cond, true));
-                    self.region(before, then_region, (false, None));
+                    self.region(before, types, (then_region, false, None));
                     self.guards.truncate(known);
                     if let Some(region) = else_region {
                         self.say(before, (cond, false));
-                        self.region(before, region, (false, None));
+                        self.region(before, types, (region, false, None));
                         self.guards.truncate(known);
                     }
                     let arms = [Some(then_region), else_region];
                     let homes = &mut before.homes;
                     guards_behind(before.function, homes, (cond, arms), &mut self.guards);
                 }
-                Control::For { body, .. } => self.region(before, body, (false, None)),
+                Control::For { body, .. } => self.region(before, types, (body, false, None)),
                 Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
             }
         }

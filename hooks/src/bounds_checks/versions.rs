@@ -88,7 +88,7 @@ pub(super) struct Versions<'m> {
     /// Of a kernel in which threads meet, or whose loops are asked for the whole block where they can be.
     pub(super) block: Option<Block>,
     /// Whether one answer for the whole block is better than one for each thread.
-    by_block: bool,
+    pub(super) by_block: bool,
     /// What holds at the instruction that is looked at, by the conditions around it.
     guards: Vec<Guard>,
     /// Where instructions stand.
@@ -224,11 +224,7 @@ impl Versions<'_> {
     fn plan(&mut self, the_loop: Inst) -> Option<Plan> {
         let inside = Inside::of(self.function, the_loop);
         let size = inside.len();
-        let data = |inst: Inst| &self.function.insts[inst].data;
-        let checks = inside
-            .insts()
-            .filter(|&inst| data(inst).check().is_some())
-            .count();
+        let checks = self.checks(inside.insts()).len();
         if checks == 0 || size > MAX_LOOP || self.growth + size > MAX_GROWTH {
             return None;
         }
@@ -256,6 +252,7 @@ impl Versions<'_> {
         };
         let the_block = (the_loop, block);
         let mut before = Before::new(self.function, self.intrinsics, inside, the_block);
+        before.on_cpu = self.by_block;
         let Proof {
             test,
             proved,

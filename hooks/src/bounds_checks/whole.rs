@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 use kiln_compiler::ir::{Inst, InstCopy, InstData, Region, Type, Value};
 
 use super::before::{Before, Inside, Truth};
+use super::clamped;
 use super::counter::Counts;
 use super::proof::Proof;
 use super::sum::{Sum, Wide};
@@ -137,9 +138,11 @@ impl Versions<'_> {
         loops
     }
 
-    /// The instructions among these that check an index.
-    fn checks(&self, insts: impl Iterator<Item = Inst>) -> HashSet<Inst> {
-        let checks = |inst: &Inst| self.function.insts[*inst].data.check().is_some();
+    /// The instructions among these that check an index, or on a CPU clamp it.
+    pub(super) fn checks(&self, insts: impl Iterator<Item = Inst>) -> HashSet<Inst> {
+        let checks = |inst: &Inst| {
+            clamped::check(self.function, self.types, (*inst, self.by_block)).is_some()
+        };
         insts.filter(checks).collect()
     }
 
@@ -215,6 +218,7 @@ impl Versions<'_> {
         let first = *self.function.regions[self.function.body].insts.first()?;
         let block = Some(self.block.as_ref()?);
         let mut before = Before::new(self.function, self.intrinsics, inside, (first, block));
+        before.on_cpu = self.by_block;
         let Proof {
             test,
             proved,

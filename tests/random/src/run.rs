@@ -64,6 +64,10 @@ pub fn runners() -> Vec<Box<dyn Runner>> {
             runner: HostRunner::new(WARP),
         }));
     }
+    runners.push(Box::new(HostRunner {
+        clamped: true,
+        ..HostRunner::new(WARP)
+    }));
     for lanes in WIDTHS {
         runners.push(Box::new(HostRunner::new(lanes)));
         runners.push(Box::new(HostRunner {
@@ -139,6 +143,8 @@ pub struct HostRunner {
     pub barriers: Option<Barriers>,
     /// The order in which blocks begin, in cases that can have any.
     pub order: BlockOrder,
+    /// Whether indices are clamped: all are in bounds, so that this changes nothing.
+    pub clamped: bool,
 }
 
 impl HostRunner {
@@ -149,6 +155,7 @@ impl HostRunner {
             opt_level: OptLevel::O1,
             barriers: None,
             order: BlockOrder::Increasing,
+            clamped: false,
         }
     }
 }
@@ -161,6 +168,9 @@ impl Runner for HostRunner {
         }
         if self.order != BlockOrder::Increasing {
             name += &format!(", blocks {}", self.order);
+        }
+        if self.clamped {
+            name += ", clamped";
         }
         name
     }
@@ -176,8 +186,15 @@ impl Runner for HostRunner {
             // Fused operations round once, which is another result.
             .contract(false)
             .opt_level(self.opt_level);
+        let (options, hooks) = match self.clamped {
+            true => (
+                options.clamped(),
+                kiln_hooks::standard().only("bounds-checks"),
+            ),
+            false => (options, HookSet::new()),
+        };
         let job = CompileJob::new(case.module.clone(), target, options);
-        let compiled = compile(job, &HookSet::new(), &NoObserver).map_err(|e| e.to_string())?;
+        let compiled = compile(job, &hooks, &NoObserver).map_err(|e| e.to_string())?;
         let module = HostModule::load(&compiled).map_err(|e| e.to_string())?;
         let module = module.ok_or("its barriers are for the interpreter only")?;
         let mut memory = DeviceMemory::new(case);

@@ -7,7 +7,7 @@ mod case;
 
 use kiln_hooks::standard;
 use kiln_jit_core::hook::HookSet;
-use kiln_jit_core::ir::{InstData, parse};
+use kiln_jit_core::ir::{Bounds, InstData, parse};
 use kiln_jit_core::simt::Uniformities;
 use kiln_jit_core::target::{CpuTarget, Target};
 use kiln_random::run::HostRunner;
@@ -105,6 +105,66 @@ fn functions_of_threads_that_meet_do_the_same_with_fewer_checks() {
     let calls = |seed| case_that_calls(seed, true, FUNCTIONS);
     all_do_the_same(8 << 40, (&calls, None), on_a_gpu());
     all_do_the_same(9 << 40, (&calls, None), on_a_cpu());
+}
+
+#[test]
+fn clamped_kernels_for_cpus_do_the_same_in_two_versions() {
+    clamped_do_the_same(10 << 40, false);
+    clamped_do_the_same(11 << 40, true);
+}
+
+/// Kernels whose indices are clamped, as they are and with the hook; now and then compiled, where one thread alone runs.
+fn clamped_do_the_same(first: u64, meet: bool) {
+    let hooks = HookSet::new().with_all(&standard().only("bounds-checks"));
+    let (first, count) = (
+        number("KILN_FUZZ_SEED", first),
+        number("KILN_FUZZ_COUNT", KERNELS),
+    );
+    let (mut ran, mut versions) = (0, 0);
+    for seed in first..first + count {
+        let mut case = case(seed, meet);
+        for (_, function) in case.module.functions.iter_mut() {
+            function.choices.bounds = Some(Bounds::Clamped);
+        }
+        let on_a_cpu = |hooks: &HookSet| {
+            hooked_for(on_a_cpu(), &case, hooks)
+                .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", case.module))
+        };
+        let (plain, with) = (on_a_cpu(&HookSet::new()), on_a_cpu(&hooks));
+        let expected = InterpreterRunner.run(&plain);
+        if ends_late(&expected) {
+            continue;
+        }
+        let found = InterpreterRunner.run(&with);
+        if ends_late(&found) {
+            continue;
+        }
+        assert_eq!(
+            found, expected,
+            "seed {seed}\n{}\n{}",
+            case.module, with.module
+        );
+        assert!(meet_alike(&with), "seed {seed}\n{}", with.module);
+        if !meet && seed % 8 == 0 && expected.is_ok() {
+            let compiled = HostRunner {
+                clamped: true,
+                ..HostRunner::new(8)
+            };
+            assert_eq!(
+                compiled.run(&case),
+                expected,
+                "seed {seed}\n{}",
+                case.module
+            );
+        }
+        ran += u64::from(expected.is_ok());
+        versions += u64::from(unchecked(&with) > unchecked(&plain));
+    }
+    println!("of {count} kernels {ran} end, and {versions} have two versions");
+    assert!(
+        count < KERNELS || ran > count / 2 && versions > count / 5,
+        "of {count} {ran} end, {versions} have two versions"
+    );
 }
 
 fn do_the_same(first: u64, meet: bool, target: Target) {
@@ -219,7 +279,7 @@ const CHOSEN: [&str; 12] = [
 ];
 
 /// The same of what conditions say that were put together before, or that others have returned by.
-const SAID: [&str; 17] = [
+const SAID: [&str; 20] = [
     // A `&&` whose right side reads memory, and a `||`.
     "%10: bool = lt %3, %2\nset var2, %10\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %4\n%12: u32 = load %11\n%13: bool = eq %12, %4\nset var2, %13\n}\n%14: bool = get var2\nif %14 {\n%15: ptr<generic, u32> = slice_index %0, %3\n%16: u32 = load %15\n}",
     "%10: bool = ge %3, %2\nset var2, %10\n%11: bool = not %10\nif %11 {\n%12: ptr<generic, u32> = slice_index %0, %4\n%13: u32 = load %12\n%14: bool = ne %13, %4\nset var2, %14\n}\n%15: bool = get var2\n%16: bool = not %15\nif %16 {\n%17: ptr<generic, u32> = slice_index %0, %3\n%18: u32 = load %17\n}",
@@ -241,6 +301,10 @@ const SAID: [&str; 17] = [
     "%10: bool = lt %8, %2\n%11: bool = lt %3, %6\n%12: bool = and %10, %11\nif %12 {\n%13: u32 = mul %8, %6\n%14: u32 = add %13, %3\n%15: ptr<generic, u32> = slice_index %0, %14\n%16: u32 = load %15\n}",
     "%10: bool = ge %8, %5\n%11: bool = le %8, %2\n%12: bool = and %10, %11\nif %12 {\n%13: u32 = sub %8, %5\n%14: ptr<generic, u32> = slice_index %0, %13\n%15: u32 = load %14\n}",
     "%10: bool = lt %8, %2\nif %10 {\n%11: ptr<generic, u32> = slice_index %0, %8\n%12: u32 = load %11\n}\n%13: ptr<generic, u32> = slice_index %0, %8\n%14: u32 = load %13",
+    // What is said of what is ahead of a value, which is not said of the value where that has wrapped around.
+    "%10: u32 = add %3, %6\n%11: bool = lt %10, %2\nif %11 {\n%12: u32 = add %3, %5\n%13: ptr<generic, u32> = slice_index %0, %12\n%14: u32 = load %13\n}",
+    "%10: bool = lt %3, %2\n%11: u32 = add %3, %5\n%12: bool = le %11, %2\n%13: bool = and %10, %12\nif %13 {\n%14: u32 = mul %3, %6\n%15: ptr<generic, u32> = slice_index %0, %14\n%16: u32 = load %15\n}",
+    "%10: u32 = sub %3, %6\n%11: u32 = add %10, %6\n%12: bool = lt %11, %2\nif %12 {\n%13: ptr<generic, u32> = slice_index %0, %10\n%14: u32 = load %13\n}\n%15: ptr<generic, u32> = slice_index %0, %4\n%16: u32 = load %15",
     // Nobody has, or not from where it is read.
     "%10: bool = ge %3, %2\nif %10 {\nset var0, %4\n}\n%11: ptr<generic, u32> = slice_index %0, %3\n%12: u32 = load %11",
     "%10: bool = lt %4, %1\nif %10 {\n%11: bool = ge %3, %2\nif %11 {\nreturn\n}\n}\n%12: ptr<generic, u32> = slice_index %0, %3\n%13: u32 = load %12",

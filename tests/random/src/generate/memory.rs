@@ -128,6 +128,7 @@ impl Generator {
     pub(super) fn index(&mut self, place: &Place, uniform: bool) -> Value {
         match (place.access, place.len, place.base) {
             (Access::Own(index), ..) => index,
+            (Access::Read, ..) if !uniform && self.random.chance(15) => self.held_index(place),
             (_, Some(len), Base::Slice(_)) if self.random.chance(70) => {
                 self.index_below(len, uniform)
             }
@@ -147,6 +148,47 @@ impl Generator {
             }
             (_, len, _) => self.index_below(len.unwrap_or(1), uniform),
         }
+    }
+
+    /// An index near that of the thread, which a minimum holds in bounds, at times behind a maximum.
+    fn held_index(&mut self, place: &Place) -> Value {
+        let (ty, last) = match (place.base, place.len) {
+            (Base::Slice(slice), None) => {
+                let data = self.module.types.data(self.frame.ty(slice));
+                let is_wide = matches!(data, TypeData::Slice { wide: true, .. });
+                let ty = match is_wide || self.random.chance(20) {
+                    true => Type::U64,
+                    false => Type::U32,
+                };
+                let len = self.raw(InstData::SliceLen { slice }, ty);
+                let one = self.int(ty, 1);
+                (ty, self.raw_binary(BinaryOp::Sub, len, one))
+            }
+            (_, len) => {
+                let len = len.unwrap_or(1);
+                let ty = self.index_type(len);
+                (ty, self.int(ty, i128::from(len) - 1))
+            }
+        };
+        let mut index = self.position("thread_idx.x");
+        if ty != Type::U32 {
+            index = self.raw(InstData::Cast { arg: index }, ty);
+        }
+        let offset = match self.random.chance(70) {
+            true => {
+                let offset = self.random.below(48) as i128;
+                self.int(ty, offset)
+            }
+            false => self.expr(ty, 1, true),
+        };
+        let op = self.random.of(&[BinaryOp::Add, BinaryOp::Sub]);
+        index = self.raw_binary(op, index, offset);
+        let signed = ty.as_scalar().is_some_and(Scalar::is_signed_int);
+        if signed || self.random.chance(25) {
+            let least = self.int(ty, 0);
+            index = self.raw_binary(BinaryOp::Max, index, least);
+        }
+        self.raw_binary(BinaryOp::Min, index, last)
     }
 
     fn pointer_type(&mut self, pointee: Type, (space, mutable): (AddressSpace, bool)) -> Type {

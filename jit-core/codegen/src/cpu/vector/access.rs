@@ -13,7 +13,7 @@ use kiln_ir::{LeafKind, LeafType, Type, Value};
 
 use super::Warp;
 use super::emit::Built;
-use super::leaf::{Leaf, Leaves};
+use super::leaf::{Indexed, Leaf, Leaves};
 use crate::llvm::error::BackendError;
 
 /// How an address can be accessed.
@@ -58,7 +58,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             Leaf::Affine { base, stride } if is_row(stride) => {
                 Pattern::Row(base.into_pointer_value(), false)
             }
-            Leaf::Vector {
+            Leaf::Indexed(Indexed {
+                affine: Some(affine),
+                ..
+            })
+            | Leaf::Vector {
                 affine: Some(affine),
                 ..
             }

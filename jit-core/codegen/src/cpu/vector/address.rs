@@ -94,6 +94,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             },
             Leaf::Indexed(indexed) => Leaf::Indexed(Indexed {
                 origin: self.emit.offset(indexed.origin, step)?,
+                affine: indexed.affine.map(moved).transpose()?,
                 ..indexed
             }),
             Leaf::Element { element, affine } => {
@@ -111,7 +112,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// The address `index` elements of `size` bytes after `ptr`.
-    fn element(
+    pub(super) fn element(
         &self,
         ptr: Leaf<'ctx>,
         index: Leaf<'ctx>,
@@ -130,6 +131,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 base,
                 stride,
                 when,
+                unwrapped: None,
                 readable: false,
                 part: None,
             })
@@ -146,19 +148,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             };
             return Ok(Leaf::Element { element, affine });
         }
-        if let (
-            Leaf::Uniform(origin),
-            Leaf::Vector {
-                lanes,
-                affine: None,
-            },
-        ) = (ptr, index)
-        {
+        if let (Leaf::Uniform(origin), Leaf::Vector { lanes, .. }) = (ptr, index) {
             return Ok(Leaf::Indexed(Indexed {
                 origin,
                 index: lanes,
                 signed,
                 size,
+                affine,
             }));
         }
         let index = wide.value(self.emit)?;
@@ -207,6 +203,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let (elements, _) = self.types().slice_of(self.type_of(slice));
         let [ptr, len] = self.slice(slice)?;
         let size = self.size_of(elements.pointee);
+        if !checked && self.is_clamped(index, slice) {
+            return self.clamped_element((ptr, size), index);
+        }
         self.checked_element(inst, (ptr, size), index, len, checked)
     }
 
@@ -220,8 +219,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let (element, len) = self.types().array_of(self.pointee(ptr));
         let size = self.size_of(element) * self.spread(ptr);
         let len = Leaf::Uniform(self.emit.i64(len as i64).into());
-        let ptr = self.leaf(ptr)?;
-        self.checked_element(inst, (ptr, size), index, len, checked)
+        let place = (self.leaf(ptr)?, size);
+        if !checked && self.is_clamped(index, ptr) {
+            return self.clamped_element(place, index);
+        }
+        self.checked_element(inst, place, index, len, checked)
     }
 
     /// A value that is the same number wherever it is used.
@@ -291,12 +293,13 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 element,
                 affine: affine(e),
             },
-            Leaf::Vector {
+            Leaf::Indexed(indexed) => Leaf::Indexed(Indexed {
+                affine: indexed.affine.map(affine),
+                ..indexed
+            }),
+            Leaf::Vector { lanes, affine: e } => Leaf::Vector {
                 lanes,
-                affine: Some(e),
-            } => Leaf::Vector {
-                lanes,
-                affine: Some(affine(e)),
+                affine: e.map(affine),
             },
             other => other,
         })

@@ -107,10 +107,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     ) -> Result<Leaf<'ctx>, BackendError> {
         let scalar = self.scalar_of(a);
         let (left, right) = (self.leaf(a)?, self.leaf(b)?);
-        if scalar.is_int()
-            && let Some(affine) = self.affine_binary(op, left, right)?
-        {
-            return Ok(affine);
+        if scalar.is_int() {
+            let affine = match op {
+                BinaryOp::Min | BinaryOp::Max => self.affine_extremum(op, [a, b])?,
+                _ => self.affine_binary(op, left, right)?,
+            };
+            if let Some(affine) = affine {
+                return Ok(affine);
+            }
         }
         let (x, y) = (left.value(self.emit)?, right.value(self.emit)?);
         let value = if scalar.is_half() {
@@ -167,6 +171,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             base,
             stride,
             when,
+            unwrapped: None,
             readable: false,
             part: None,
         };
@@ -234,7 +239,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.emit.value(name, &[a.get_type()], &[a, b])
     }
 
-    fn int_binary(
+    pub(super) fn int_binary(
         &self,
         op: BinaryOp,
         scalar: Scalar,

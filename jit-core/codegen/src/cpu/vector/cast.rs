@@ -64,6 +64,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                     base: self.emit.resize(base, bits, signed)?,
                     stride,
                     when: when.into_int_value(),
+                    unwrapped: Some(signed),
                     readable: false,
                     part: None,
                 };
@@ -74,15 +75,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             }
             Leaf::Element { .. } | Leaf::Indexed(_) => Err(unexpected("an address as a number")),
             Leaf::Vector { lanes, affine } => {
-                let narrows = self.emit.int_bits(lanes.into()) >= bits;
                 let affine = match affine {
-                    Some(e) if narrows => Some(AffineForm {
-                        base: self.emit.resize(e.base, bits, signed)?,
-                        readable: false,
-                        part: None,
-                        ..e
-                    }),
-                    _ => None,
+                    Some(form) => Some(self.resize_form(form, bits, signed)?),
+                    None => None,
                 };
                 let lanes = self
                     .emit
@@ -91,6 +86,32 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 Ok(Leaf::Vector { lanes, affine })
             }
         }
+    }
+
+    /// What is known of a vector of integers, in another width.
+    fn resize_form(
+        &self,
+        form: AffineForm<'ctx>,
+        bits: u32,
+        signed: bool,
+    ) -> Result<AffineForm<'ctx>, BackendError> {
+        let before = self.emit.int_bits(form.base);
+        let widens = bits > before;
+        let when = if widens && form.unwrapped != Some(signed) {
+            let wide = self.emit.resize(form.base, 64, signed)?;
+            let stays = self.stays_in_range(wide, form.stride, before, signed)?;
+            self.emit.and(form.when.into(), stays)?.into_int_value()
+        } else {
+            form.when
+        };
+        Ok(AffineForm {
+            base: self.emit.resize(form.base, bits, signed)?,
+            stride: form.stride,
+            when,
+            unwrapped: widens.then_some(signed),
+            readable: false,
+            part: None,
+        })
     }
 
     /// Whether the last lane of an integer of `bits` bits, extended to 64 bits, is where the affine

@@ -107,6 +107,8 @@ pub(super) struct AffineForm<'ctx> {
     pub(super) stride: i64,
     /// When the vector is affine.
     pub(super) when: IntValue<'ctx>,
+    /// Of an integer: the signedness, if it is one, whose numbers do not wrap around from lane to lane then.
+    pub(super) unwrapped: Option<bool>,
     /// Whether the affine vector is an address that all lanes may read an element at.
     pub(super) readable: bool,
     /// Of an address: what may be known where it is not so.
@@ -150,6 +152,8 @@ pub(super) struct Indexed<'ctx> {
     pub(super) signed: bool,
     /// The size of an element in bytes.
     pub(super) size: u64,
+    /// The addresses as an affine form, where there may be one.
+    pub(super) affine: Option<AffineForm<'ctx>>,
 }
 
 /// A leaf in all lanes.
@@ -240,8 +244,9 @@ impl<'ctx> Leaf<'ctx> {
         match self {
             Leaf::Uniform(base) => Some((base, 0, None)),
             Leaf::Affine { base, stride } => Some((base, stride, None)),
-            Leaf::Indexed(_) => None,
-            Leaf::Vector { affine, .. } => affine.map(|e| (e.base, e.stride, Some(e.when))),
+            Leaf::Indexed(Indexed { affine, .. }) | Leaf::Vector { affine, .. } => {
+                affine.map(|e| (e.base, e.stride, Some(e.when)))
+            }
             Leaf::Element { affine, .. } => Some((affine.base, affine.stride, Some(affine.when))),
         }
     }

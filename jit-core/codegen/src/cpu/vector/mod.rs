@@ -28,6 +28,7 @@ mod arith;
 mod atomic;
 mod block;
 mod cast;
+mod clamped;
 mod coroutine;
 mod emit;
 mod entry;
