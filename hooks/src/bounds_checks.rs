@@ -27,7 +27,7 @@
 //! | what runs straight on: all its checks at once, before it | `runs.rs` |
 //! | a kernel from its start on: one question for all threads of a block | `whole.rs` |
 //! | indices that are clamped, on CPUs: asked for as if they were checked | `clamped.rs` |
-//! | indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
+//! | for GPUs: indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
 //!
 //! Where threads meet in a loop, at a barrier or as a warp, half of a block in one loop and half in the other would
 //! not meet: the question is one whose answer is the same in the whole block. So it is on CPUs wherever it can be, as lanes that

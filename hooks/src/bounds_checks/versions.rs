@@ -261,7 +261,8 @@ impl Versions<'_> {
         let without: HashSet<Inst> = proved.iter().map(|(inst, _)| *inst).collect();
         let mut filled = test;
         // Few turns are unrolled, and their loads under way at once, whatever is looked at in each.
-        let gathers = match counters[0].is_short() {
+        // On a CPU a condition in each turn is a mask, and costs more than the check.
+        let gathers = match counters[0].is_short() || self.by_block {
             true => None,
             false => gathers::of(&mut before, self.types, (the_loop, &without), &mut filled),
         };
