@@ -49,16 +49,16 @@ pub(super) fn make(module: &mut Module) {
             continue;
         }
         let called = calls(module);
-        let count = module.inline_calls(id, |module, callee| {
+        module.inline_calls(id, |module, callee| {
             let times = called.get(&callee).copied().unwrap_or(0);
             let more = times.saturating_sub(1) * size(&module.functions[callee]);
             let is_put_in = fits(module, callee, times) && growth + more <= MAX_GROWTH;
             growth += if is_put_in { more } else { 0 };
             is_put_in
         });
-        if count > 0 {
-            references::make(&mut module.functions[id], &module.types);
-        }
+    }
+    for (_, function) in module.functions.iter_mut() {
+        references::make(function, &module.types);
     }
     let now = calls(module);
     let gone: Vec<FuncId> = before

@@ -2,7 +2,7 @@
 //!
 //! `m.at(i, j)` passes the address of a copy of `m`, from which the body loads a slice and a width. In place of the call
 //! that copy is written once and only read, so what is loaded is the part of `m` itself: it does not change in a loop in
-//! which `m` does not.
+//! which `m` does not. A view is a struct that is put together at the start of a kernel, so `m.data` is the parameter.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +15,11 @@ const MAX_PATH: usize = 8;
 
 /// Has what is loaded from memory that is written once be a part of what was written.
 pub(super) fn make(function: &mut Function, types: &TypeTable) {
+    let may_be_of_use =
+        |data: &InstData| matches!(data, InstData::LocalAlloc | InstData::Extract { .. });
+    if !(function.insts.values()).any(|node| may_be_of_use(&node.data)) {
+        return;
+    }
     let seen = Seen::of(function);
     let allocs = seen.order.iter().map(|&(_, inst)| inst);
     let allocs = allocs.filter(|&inst| function.insts[inst].data == InstData::LocalAlloc);

@@ -615,6 +615,39 @@ device @g() {
     }
 
     #[test]
+    fn variables_begin_as_zero_where_they_may_be_read_before() {
+        let zeros = |body: &str| {
+            let text = format!(
+                "module m specialized
+
+kernel @k(%0 n: u32) {{
+  %1: u32 = call @f(%0)
+}}
+
+device @f(%0 n: u32) -> u32 {{
+  var var0 v: u32
+  %1: bool = lt %0, %0
+  {body}
+  %2: u32 = get var0
+  return %2
+}}
+"
+            );
+            let mut module = module(&text);
+            assert_eq!(inlined(&mut module, &["k"]), [1]);
+            let kernel = named(&module, "k");
+            module.remove_functions(&[named(&module, "f")]);
+            assert_eq!(module.functions.len(), 1, "{kernel}");
+            module.to_string().matches("const zero").count()
+        };
+        assert_eq!(zeros(""), 1);
+        assert_eq!(zeros("set var0, %0"), 0);
+        assert_eq!(zeros("if %1 {\nset var0, %0\n}"), 1);
+        assert_eq!(zeros("loop {\nset var0, %0\nbreak 0\n}"), 1);
+        assert_eq!(zeros("set var0, %0\nif %1 {\nset var0, %0\n}"), 0);
+    }
+
+    #[test]
     fn a_body_that_is_left_out_of_a_loop_stays() {
         let text = |body: &str| {
             format!(
