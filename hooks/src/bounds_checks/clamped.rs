@@ -50,8 +50,9 @@ pub(super) fn check(
 
 /// Whether a value is the index of the last element.
 fn is_last(function: &Function, types: &TypeTable, (last, base): (Value, Value)) -> bool {
-    if let Some(length) = known_length(types, function.type_of(base)) {
-        return known_integer(function, last) == Some(length - 1);
+    let known = known_length(function, types, base);
+    if known.is_some_and(|length| known_integer(function, last) == Some(length - 1)) {
+        return true;
     }
     let Some(&InstData::Binary {
         op: BinaryOp::Sub,

@@ -8,6 +8,7 @@ use kiln_jit_core::codegen::OptLevel;
 use kiln_jit_core::compile::{NoObserver, compile};
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::job::{CompileJob, CompileOptions};
+use kiln_jit_core::launch::LaunchConfig;
 use kiln_jit_core::runtime::cuda::{CudaContext, DriverError};
 use kiln_jit_core::target::{PtxTarget, Target};
 
@@ -70,18 +71,10 @@ impl Gpu {
             params[channel.range()].copy_from_slice(&context.channel_address().to_ne_bytes());
         }
         let stream = context.default_stream().handle();
+        let config = LaunchConfig::new(case.grid, case.block).shared_bytes(case.dynamic_shared);
         // SAFETY: the parameters are laid out as the kernel takes them, and generated kernels access
         // their buffers only, which are freed after the launch has ended.
-        let launched = unsafe {
-            context.launch(
-                &function,
-                case.grid,
-                case.block,
-                case.dynamic_shared,
-                stream,
-                &mut params,
-            )
-        };
+        let launched = unsafe { context.launch(&function, &config, stream, &mut params) };
         launched.map_err(told)?;
         context.synchronize().map_err(told)?;
         let fault = context.take_fault();
