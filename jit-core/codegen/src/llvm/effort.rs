@@ -44,7 +44,7 @@ use super::optimize::{FEW_PASSES, OptLevel};
 /// - what `default<O3>` inlines (225, none), for pipelines that name their passes.
 const KNOBS: [&CStr; 11] = [
     c"kiln",
-    c"-grow-region-complexity-budget=200",
+    c"-grow-region-complexity-budget=1000",
     c"-dag-maps-huge-region=100",
     c"-dse-memoryssa-walklimit=20",
     c"-dse-memoryssa-scanlimit=40",

@@ -6,7 +6,7 @@
 
 use inkwell::OptimizationLevel;
 
-use kiln_ir::{Module, Scalar, TypeData};
+use kiln_ir::{Module, Type};
 
 /// How much LLVM optimizes.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -136,12 +136,10 @@ const PAIRS_OF_F32: u32 = 100;
 /// Whether NVIDIA's GPUs of an architecture may have one operation for several of a kernel's numbers.
 pub(crate) fn has_packs(sm: u32, kernel: &Module) -> bool {
     let mut functions = kernel.functions.values();
-    let is_short = |ty| match *kernel.types.data(ty) {
-        TypeData::Scalar(scalar)
-        | TypeData::Vector {
-            element: scalar, ..
-        } => scalar != Scalar::Bool && scalar.bytes() < 4,
-        _ => false,
+    let is_short = |ty: Type| {
+        let lane = kernel.types.as_vector(ty).map(|(lane, _)| lane);
+        let number = ty.as_scalar().or(lane);
+        number.is_some_and(|number| !number.is_bool() && number.bytes() < 4)
     };
     sm >= PAIRS_OF_F32
         || functions.any(|function| function.values.values().any(|value| is_short(value.ty)))
