@@ -28,7 +28,7 @@ unsafe extern "C" {
 }
 
 /// CPU time of this process so far, in seconds.
-fn cpu_time() -> f64 {
+pub fn cpu_time() -> f64 {
     let mut now = Timespec {
         seconds: 0,
         nanoseconds: 0,

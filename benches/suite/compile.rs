@@ -7,7 +7,9 @@
 //! - `--nvrtc PATH`: the library to compare with, if the system's loader does not find it;
 //! - `--passes TEXT`: another pipeline for PTX, in the notation of LLVM's `opt -passes`;
 //! - `--suite`, `--growth`: only that;
-//! - `--ptx`: no code for this CPU.
+//! - `--ptx`: no code for this CPU;
+//! - `--processor`: the processor time of the process in place of the clock's, for machines on which others work. What writing
+//!   each stage as text takes is in it.
 //!
 //! "Plain" is how kernels were compiled before there were questions and second versions: a check at each access, without the hook for
 //! bounds checks, and the pipeline of then.
@@ -16,6 +18,8 @@
 //! the samples, since what else the machine does only adds to it; LLVM is open and warm before. NVRTC is given a twin as it is, with all kernels of its folder, and is compared
 //! with the sum of these.
 
+#[path = "../cpu/clock.rs"]
+mod clock;
 #[path = "compile/growth.rs"]
 mod growth;
 #[path = "compile/nvrtc.rs"]
@@ -53,6 +57,7 @@ struct Options {
     suite: bool,
     growth: bool,
     host: bool,
+    processor: bool,
 }
 
 fn options() -> Options {
@@ -64,6 +69,7 @@ fn options() -> Options {
         suite: true,
         growth: true,
         host: true,
+        processor: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -76,6 +82,7 @@ fn options() -> Options {
             "--suite" => options.growth = false,
             "--growth" => options.suite = false,
             "--ptx" => options.host = false,
+            "--processor" => options.processor = true,
             // Cargo's own.
             "--bench" => {}
             other => panic!("no option `{other}`"),
@@ -246,9 +253,13 @@ impl<'o> Bench<'o> {
                 workload.run(&mut look)?;
             }
             if let Some(nvrtc) = nvrtc {
-                let start = Instant::now();
+                let (start, processor) = (Instant::now(), clock::cpu_time());
                 nvrtc.ptx(twin, SM);
-                by_nvrtc.push(start.elapsed().as_secs_f64() * 1e3);
+                let took = match self.options.processor {
+                    true => clock::cpu_time() - processor,
+                    false => start.elapsed().as_secs_f64(),
+                };
+                by_nvrtc.push(took * 1e3);
             }
             // The first is not warm.
             if sample == 0 {
@@ -302,9 +313,8 @@ impl<'o> Bench<'o> {
                 let mut y = self.checked.zeros::<f32>(16)?;
                 for _ in 0..self.options.samples.min(3) {
                     for (way, samples) in samples.iter_mut().enumerate().take(self.ways()) {
-                        let inspection =
-                            self.inspect(way, &kernel, 256.into(), args!(1.0f32, &mut y))?;
-                        samples.push(Parts::of(&inspection));
+                        let args = args!(1.0f32, &mut y);
+                        samples.push(self.parts(way, &kernel, 256.into(), args)?);
                     }
                 }
                 let ways = samples.each_ref().map(|way| Parts::least(way));
@@ -321,6 +331,27 @@ impl<'o> Bench<'o> {
     /// How many ways a kernel is compiled.
     fn ways(&self) -> usize {
         if self.options.host { WAYS } else { 3 }
+    }
+
+    /// What a kernel takes, compiled a way.
+    fn parts(
+        &self,
+        way: usize,
+        kernel: &Kernel,
+        block: Dim3,
+        args: &[Arg<'_>],
+    ) -> kiln::Result<Parts> {
+        let start = clock::cpu_time();
+        let inspection = self.inspect(way, kernel, block, args)?;
+        let took = clock::cpu_time() - start;
+        let parts = Parts::of(&inspection);
+        Ok(match self.options.processor {
+            true => Parts {
+                all: took * 1e3,
+                ..parts
+            },
+            false => parts,
+        })
     }
 
     /// What a kernel becomes: as PTX with checks, without, and plain; for this CPU with checks and without.
@@ -357,10 +388,8 @@ impl Launcher for Look<'_> {
         let of = self.samples.entry(launch.twin).or_default();
         for (way, of) in of.iter_mut().enumerate().take(self.bench.ways()) {
             let kernel = launch.kernel.as_kernel()?;
-            let inspection = self
-                .bench
-                .inspect(way, kernel, launch.config.block, launch.args)?;
-            of.push(Parts::of(&inspection));
+            let (block, args) = (launch.config.block, launch.args);
+            of.push(self.bench.parts(way, kernel, block, args)?);
         }
         Ok(())
     }
