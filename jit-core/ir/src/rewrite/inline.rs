@@ -413,9 +413,8 @@ impl Inliner<'_> {
                 self.out().regions.push(RegionData { insts: made })
             });
             let [then_region, else_region] = arms;
-            let mut data = node.data.clone();
-            data.map_operands(|value| frame.values.get(&value).copied().unwrap_or(value));
-            if let InstData::If { cond, .. } = data {
+            if let Control::If { cond, .. } = node.data.control() {
+                let cond = frame.values.get(&cond).copied().unwrap_or(cond);
                 let at = self.place(frame, node.location);
                 let both = InstData::If {
                     cond,

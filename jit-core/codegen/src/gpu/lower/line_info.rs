@@ -61,14 +61,29 @@ impl<'ctx> LineInfo<'ctx> {
                 builder.create_file(&name, &folder)
             })
             .collect();
-        let ty = builder.create_subroutine_type(unit.get_file(), None, &[], DIFlags::PUBLIC);
+        let mut lines = LineInfo {
+            builder,
+            files,
+            functions: Vec::new(),
+            inlined: Vec::new(),
+            scopes: RefCell::default(),
+        };
+        lines.declare(module, unit.as_debug_info_scope(), unit.get_file());
+        lines
+    }
+
+    /// Makes the functions known, and the calls in place of which bodies stand.
+    fn declare(&mut self, module: &Module, unit: DIScope<'ctx>, file: DIFile<'ctx>) {
+        let ty = self
+            .builder
+            .create_subroutine_type(file, None, &[], DIFlags::PUBLIC);
         let declare = |name: &str, at: Location| {
-            let file = file_of(&files, at.file);
-            let subprogram = builder.create_function(
-                unit.as_debug_info_scope(),
+            let file = file_of(&self.files, at.file);
+            let subprogram = self.builder.create_function(
+                unit,
                 &names::sanitize(name),
                 None,
-                files[file.index()],
+                self.files[file.index()],
                 at.line,
                 ty,
                 true,
@@ -92,13 +107,7 @@ impl<'ctx> LineInfo<'ctx> {
             });
             inlined.push((*number, call.at));
         }
-        LineInfo {
-            builder,
-            files,
-            functions,
-            inlined,
-            scopes: RefCell::default(),
-        }
+        (self.functions, self.inlined) = (functions, inlined);
     }
 
     /// Says which function of the program an LLVM function is.
