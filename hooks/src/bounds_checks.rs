@@ -23,6 +23,7 @@
 //! | one of several values, which `if`, `select`, `min` and `max` give: the ends of all of them | `chosen.rs` |
 //! | what variables are in loops that do not count, where it says that an element of an array of known length is there | `ranges.rs` |
 //! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
+//! | between which numbers a computed one is, so that what cannot wrap around is not asked | `spans.rs` |
 //! | the two loops | `versions.rs` |
 //! | what runs straight on: all its checks at once, before it | `runs.rs` |
 //! | a kernel from its start on: one question for all threads of a block | `whole.rs` |
@@ -48,6 +49,7 @@ mod proof;
 mod ranges;
 mod references;
 mod runs;
+mod spans;
 mod sum;
 mod versions;
 mod whole;

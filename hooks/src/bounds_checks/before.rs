@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
     BinaryOp, CompareOp, Constant, Function, Inst, InstData, IntrinsicDef, IntrinsicId, Location,
-    PrimaryMap, Region, Source, Type, Value, ValueDef, Var, VarUse,
+    PrimaryMap, Region, Source, Type, TypeTable, Value, ValueDef, Var, VarUse,
 };
 
 use super::conditions::{Guard, Homes};
@@ -94,7 +94,7 @@ pub(super) enum Number {
 }
 
 /// Whether something holds: known now, or a `bool` before the loop.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Truth {
     Known(bool),
     Value(Value),
@@ -103,6 +103,7 @@ pub(super) enum Truth {
 /// Instructions to be put before a loop, no operation twice.
 pub(super) struct Before<'f> {
     pub(super) function: &'f mut Function,
+    types: &'f TypeTable,
     pub(super) intrinsics: &'f PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     pub(super) inside: &'f Inside,
     /// Of a loop in which threads meet: all that is asked is the same for the block.
@@ -113,6 +114,8 @@ pub(super) struct Before<'f> {
     pub(super) on_cpu: bool,
     /// Whether the length of what is accessed is known.
     pub(super) is_of_array: bool,
+    /// Whether a value to which something was added is asked for by how little it is at least.
+    pub(super) looks_for_least: bool,
     /// What must hold for the sum that is being found to be what the index is.
     pub(super) needs: Truth,
     /// How many values the search for it may yet look at: an expression may have the same part many times.
@@ -129,7 +132,7 @@ pub(super) struct Before<'f> {
 
 impl<'f> Before<'f> {
     pub(super) fn new(
-        function: &'f mut Function,
+        (function, types): (&'f mut Function, &'f TypeTable),
         intrinsics: &'f PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
         inside: &'f Inside,
         (the_loop, block): (Inst, Option<&'f Block>),
@@ -139,12 +142,14 @@ impl<'f> Before<'f> {
             guards: Vec::new(),
             on_cpu: false,
             is_of_array: false,
+            looks_for_least: false,
             needs: Truth::Known(true),
             steps: MAX_STEPS,
             branches: HashSet::new(),
             homes: Homes::default(),
             location: function.insts[the_loop].location,
             function,
+            types,
             intrinsics,
             inside,
             insts: Vec::new(),
@@ -329,6 +334,22 @@ impl<'f> Before<'f> {
             return Truth::Known(false);
         }
         self.compare(CompareOp::Lt, number, limit)
+    }
+
+    /// Whether a slice has fewer than 2^32 elements.
+    pub(super) fn is_narrow(&self, slice: Value) -> bool {
+        let ty = self.function.type_of(slice);
+        (self.types.as_slice(ty)).is_some_and(|(_, is_wide)| !is_wide)
+    }
+
+    /// Whether a number is at least 0.
+    pub(super) fn is_not_negative(&mut self, number: Number) -> Truth {
+        if let Number::Known(known) = number {
+            return Truth::Known(known >= 0);
+        }
+        let args = [number, Number::Known(0)].map(|number| self.value(number));
+        let op = CompareOp::Ge;
+        Truth::Value(self.put(InstData::Compare { op, args }, Type::BOOL))
     }
 
     /// Whether a number is at least 0 and not above `limit`, which is not negative.

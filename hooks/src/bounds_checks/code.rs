@@ -56,8 +56,13 @@ impl<'f> Code<'f> {
 
     /// Has the access select the element of an index that is in bounds.
     pub(super) fn select(&mut self, to: Value) {
+        self.select_at(self.inst, to);
+    }
+
+    /// Has another access select the element of an index that is in bounds.
+    pub(super) fn select_at(&mut self, access: Inst, to: Value) {
         if let InstData::SliceIndex { index, checked, .. }
-        | InstData::ElementPtr { index, checked, .. } = &mut self.function.insts[self.inst].data
+        | InstData::ElementPtr { index, checked, .. } = &mut self.function.insts[access].data
         {
             (*index, *checked) = (to, false);
         }

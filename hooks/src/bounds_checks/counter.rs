@@ -75,6 +75,22 @@ impl Counter {
     }
 }
 
+/// Whether a loop is known to make few turns.
+pub(super) fn has_few_turns(function: &Function, the_loop: Inst) -> bool {
+    let Control::For {
+        bounds: [start, end, _],
+        ..
+    } = function.insts[the_loop].data.control()
+    else {
+        return false;
+    };
+    let [start, end] = [start, end].map(|bound| known_integer(function, bound));
+    match (start, end) {
+        (Some(start), Some(end)) => (end - start).abs() < SHORT,
+        _ => false,
+    }
+}
+
 impl Counted {
     /// What counts the turns of a loop, if something does.
     pub(super) fn of(function: &Function, the_loop: Inst, inside: &Inside) -> Option<Counted> {

@@ -5,49 +5,64 @@
 //! out in the middle, and the loads of several turns can be under way together.
 //!
 //! ```text
-//! sum += x[columns[k]];                 let column = columns[k];
-//!                                       outside |= !(column < x.len());
-//!                                       if !outside { sum += x[column]; }   // unchecked
+//! sum += x[columns[k]] * z[columns[k]];     let column = columns[k];
+//!                                           let is_outside = !(column < min(x.len(), z.len()));
+//!                                           outside |= is_outside;
+//!                                           let there = if is_outside { 0 } else { column };
+//!                                           sum += x[there] * z[there];   // unchecked
 //! ```
 //!
-//! A condition around what is left of a turn becomes predicates in machine code, which no other number has to be kept
-//! for: where the index was made one in bounds, and the largest one noted, a sparse product took 1.60 times as long as
-//! without checks, as `ptxas` had too few registers for loads under way together. Within an `if` of the loop such a
-//! condition stays a branch, at which loads wait: there the first element is taken for one that is out of bounds.
+//! An index is looked at once, whatever is accessed by it. The first element is taken for one that is out of bounds, so that
+//! there is no branch at which loads wait, and LLVM unrolls the loop as without checks.
+//!
+//! A loop that goes through memory in steps is one whose lanes share what lies between, for which warps at once are worth
+//! more than loads at once, and `ptxas` has 32 registers for it. There what is left of a turn stands in a condition, which becomes predicates
+//! that no number has to be kept for; `benches/RESULTS.md` has the times of both.
 
 use std::collections::HashSet;
 
 use kiln_compiler::ir::{
-    BinaryOp, Check, CompareOp, Constant, Control, Inst, InstData, Read, Source, Type, TypeTable,
-    UnaryOp, Value, Var, VarUse,
+    BinaryOp, Check, CompareOp, Constant, Control, Inst, InstCopy, InstData, Read, Source, Type,
+    TypeTable, UnaryOp, Value, Var, VarUse,
 };
 
-use super::before::{Before, Number, Truth};
+use super::before::{Before, Number, Truth, known_integer};
 use super::code::Code;
 use super::proof::known_length;
 
-/// An access whose index is looked at in the loop.
+/// Accesses of one index, which is looked at in the loop.
 pub(super) struct Gather {
     pub(super) inst: Inst,
+    /// The accesses behind it that have the same index.
+    others: Vec<Inst>,
+    index: Value,
     /// What the index must be below, of the unsigned type in which the two are compared.
     length: Value,
     ty: Type,
     /// Whether the access stands in an `if` of the loop.
     pub(super) is_inner: bool,
+    /// Whether the first element is taken for one that is out of bounds.
+    pub(super) takes_first: bool,
 }
 
 /// The accesses of a loop that are still checked, if it is such a loop.
 ///
-/// Adds to the test that there is a first element, where one is needed.
+/// Adds to the test that there is a first element, where one may be taken.
 pub(super) fn of(
     before: &mut Before<'_>,
     types: &TypeTable,
     (the_loop, proved): (Inst, &HashSet<Inst>),
     test: &mut Truth,
 ) -> Option<Vec<Gather>> {
-    let Control::For { body, .. } = before.function.insts[the_loop].data.control() else {
+    let Control::For {
+        body,
+        bounds: [_, _, step],
+        ..
+    } = before.function.insts[the_loop].data.control()
+    else {
         return None;
     };
+    let by_one = known_integer(before.function, step) == Some(1);
     let mut insts = Vec::new();
     before.function.walk(body, &mut |_, inst| insts.push(inst));
     if !insts.iter().all(|&inst| only_computes(before, inst)) {
@@ -58,7 +73,8 @@ pub(super) fn of(
         if let Some(check) = before.function.insts[inst].data.check() {
             let (length, ty) = length(before, types, check)?;
             let is_inner = !before.function.regions[body].insts.contains(&inst);
-            if is_inner {
+            let takes_first = is_inner || by_one;
+            if takes_first {
                 let number = match known_length(before.function, types, check.base) {
                     Some(known) => Number::Known(known),
                     None => before.number(length),
@@ -66,11 +82,24 @@ pub(super) fn of(
                 let is_there = before.is_below(Number::Known(0), number);
                 *test = before.and(*test, is_there);
             }
+            let is_same = |gather: &&mut Gather| {
+                let known = (gather.index, gather.ty, gather.is_inner);
+                known == (check.index, ty, false) && !is_inner
+            };
+            if let Some(known) = gathers.iter_mut().find(is_same) {
+                let (op, args) = (BinaryOp::Min, [known.length, length]);
+                known.length = before.put(InstData::Binary { op, args }, ty);
+                known.others.push(inst);
+                continue;
+            }
             gathers.push(Gather {
                 inst,
+                others: Vec::new(),
+                index: check.index,
                 length,
                 ty,
                 is_inner,
+                takes_first,
             });
         }
     }
@@ -123,7 +152,7 @@ fn length(before: &mut Before<'_>, types: &TypeTable, check: Check) -> Option<(V
 
 impl Gather {
     /// Notes in `outside` whether the index is out of bounds; says whether none was until now.
-    pub(super) fn look(&self, code: &mut Code<'_>, outside: Var) -> Value {
+    pub(super) fn look(&self, code: &mut Code<'_>, copy: &InstCopy, outside: Var) -> Value {
         let index = code.index();
         let wide = match code.function.type_of(index) {
             ty if ty == self.ty => index,
@@ -136,17 +165,20 @@ impl Gather {
         let (op, args) = (BinaryOp::Or, [was, is_outside]);
         let now = code.value(InstData::Binary { op, args }, Type::BOOL);
         code.effect(InstData::VarSet(outside, now));
-        if self.is_inner {
+        let there = if self.takes_first {
             let first = code.constant(0, self.ty);
             let there = InstData::Select {
                 cond: is_outside,
                 if_true: first,
                 if_false: wide,
             };
-            let there = code.value(there, self.ty);
-            code.select(there);
+            code.value(there, self.ty)
         } else {
-            code.select(index);
+            index
+        };
+        code.select(there);
+        for inst in &self.others {
+            code.select_at(copy.insts[inst], there);
         }
         let (op, arg) = (UnaryOp::Not, now);
         code.value(InstData::Unary { op, arg }, Type::BOOL)

@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use kiln_compiler::ir::{
-    Axis, BinaryOp, Cell, Control, Family, FuncId, Function, InstData, IntrinsicDef, IntrinsicId,
-    Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, Uniformity, Value, ValueDef,
+    Axis, BinaryOp, Cell, CompareOp, Control, Family, FuncId, Function, InstData, IntrinsicDef,
+    IntrinsicId, Known, Meaning, Module, Scalar, ThreadPosition, Type, TypePattern, Uniformity,
+    Value, ValueDef,
 };
 use kiln_compiler::simt::Uniformities;
 
@@ -16,6 +17,7 @@ use super::before::{Before, MAX_DEPTH, Number, Truth, known_integer};
 use super::chosen;
 use super::conditions::{Guard, narrowest};
 use super::counter::{Counter, Counts, defining};
+use super::spans::{self, Spread};
 use super::sum::{Found, LARGE, Product, Sum, find};
 
 /// What is known of a kernel whose threads meet.
@@ -111,11 +113,17 @@ pub(super) fn guarded(
     // Of what is behind the value it says more than of the value itself.
     guards.sort_by_key(|(_, ahead)| std::cmp::Reverse(*ahead));
     let least = least(before, value).filter(|(least, _)| *least >= 0)?.0;
+    let risen = match (before.looks_for_least, least) {
+        (true, 0) => risen(before, counters, value, depth),
+        _ => None,
+    };
+    let (least, needs) = risen.unwrap_or((least, Truth::Known(true)));
     let mut best = None;
     for (guard, ahead) in guards {
         let known = bounded(counters, value, (guard, least));
         let of = (value, ahead, least);
-        let Some(counter) = known.or_else(|| below(before, counters, (guard, of), depth)) else {
+        let bounded = known.or_else(|| below(before, counters, (guard, of), needs, depth));
+        let Some(counter) = bounded else {
             continue;
         };
         // What is known needs no question.
@@ -189,16 +197,44 @@ fn everywhere<T>(
     Some((found?, needs))
 }
 
+/// The least that a value is which is another one and a number, and what must hold for that not to wrap around.
+fn risen(
+    before: &mut Before<'_>,
+    counters: &mut Vec<Counter>,
+    value: Value,
+    depth: u32,
+) -> Option<(i64, Truth)> {
+    let Some(&InstData::Binary {
+        op: BinaryOp::Add,
+        args: [low, more],
+    }) = defining(before.function, value)
+    else {
+        return None;
+    };
+    let scalar = before.function.type_of(value).as_scalar()?;
+    let more = known_integer(before.function, more).filter(|more| (1..LARGE).contains(more))?;
+    if scalar.is_signed_int() || scalar.bits() != 32 || depth > MAX_DEPTH {
+        return None;
+    }
+    let find = |before: &mut Before<'_>| ends(before, counters, low, depth + 1);
+    let ([_, last], needs) = everywhere(before, find)?;
+    let most = before.add(last, Number::Known(more));
+    let fits = before.is_below(most, Number::Known(LARGE));
+    Some((more, before.and(needs, fits)))
+}
+
 /// The counter that stands for a value by what one guard says, how far ahead of it that is said, and the least that it
 /// is.
 fn below(
     before: &mut Before<'_>,
     counters: &mut Vec<Counter>,
     (guard, (value, ahead, least)): (Guard, (Value, i64, i64)),
+    of_least: Truth,
     depth: u32,
 ) -> Option<usize> {
     let found = everywhere(before, |before| bound(before, counters, guard.bound, depth));
-    let ((last, counter), mut needs) = found?;
+    let ((last, counter), needs) = found?;
+    let mut needs = before.and(needs, of_least);
     if ahead > 0 {
         // What is ahead must not have wrapped around, wherever the value is.
         let bits = before.function.type_of(value).as_scalar()?.bits();
@@ -526,11 +562,24 @@ pub(super) fn ends_of(
     let mut needs = found.sum.needs(before, counters);
     let mut end = |is_last| {
         let end = found.sum.extreme(before, counters, is_last, &mut needs)?;
+        let end = end.exact(before, &mut needs);
         Some(before.add(end, Number::Known(found.sum.constant)))
     };
     let ends = [end(false)?, end(true)?];
     if !found.is_exact {
-        for end in ends {
+        let is_inside = |before: &Before<'_>, (end, is_last): (Number, bool)| {
+            let span = Spread::of(before, end)?.span(before)?;
+            let (first, last) = span;
+            let fits = match is_last {
+                true => last < i128::from(least) + i128::from(LARGE),
+                false => first >= i128::from(least),
+            };
+            Some(fits && spans::is_exact(span))
+        };
+        for (end, is_last) in ends.into_iter().zip([false, true]) {
+            if is_inside(before, (end, is_last)) == Some(true) {
+                continue;
+            }
             let beyond_least = before.sub(end, Number::Known(least));
             let fits = before.is_below(beyond_least, Number::Known(LARGE));
             needs = before.and(needs, fits);
@@ -613,13 +662,32 @@ pub(super) fn is_of_thread(before: &Before<'_>, counters: &[Counter], sum: &Sum)
     let Some(Counts::Lane(value)) = product.counter.map(|counter| counters[counter].counts) else {
         return false;
     };
-    let is_index = match defining(before.function, value) {
+    is_thread_index(before, value)
+        && product.value.is_none()
+        && before.guards.iter().all(|guard| guard.value != value)
+}
+
+/// Whether a condition holds for the first thread of each block along an axis.
+pub(super) fn is_of_first(before: &Before<'_>, cond: Value) -> bool {
+    let Some(&InstData::Compare {
+        op: CompareOp::Eq,
+        args: [index, first],
+    }) = defining(before.function, cond)
+    else {
+        return false;
+    };
+    let is_zero = known_integer(before.function, first) == Some(0);
+    before.block.is_some() && is_thread_index(before, index) && is_zero
+}
+
+/// Whether a value is the index of a thread in its block, along an axis.
+fn is_thread_index(before: &Before<'_>, value: Value) -> bool {
+    match defining(before.function, value) {
         Some(InstData::Intrinsic { id, .. }) => {
             matches!(before.intrinsics[*id].known, Some(Known::ThreadIdx(_)))
         }
         _ => false,
-    };
-    is_index && product.value.is_none() && before.guards.iter().all(|guard| guard.value != value)
+    }
 }
 
 /// Whether a number follows from how many threads a block has.

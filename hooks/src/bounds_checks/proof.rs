@@ -1,9 +1,14 @@
 //! What must hold before a loop for its indices to be in bounds.
+//!
+//! What is asked of a whole block is asked of both ends of a sum, by as few comparisons as there can be: nothing of what
+//! numbers cannot be anyway (`spans.rs`); of a least index that it is not negative, as the largest one is below the length; of several
+//! indices of one slice the largest, and of one index of several slices the least length.
 
 use std::collections::{BTreeMap, HashSet};
 
 use kiln_compiler::ir::{
-    ArrayLen, Check, Constant, Control, Function, Inst, InstData, Region, Type, TypeTable, Value,
+    ArrayLen, BinaryOp, Check, Constant, Control, Function, Inst, InstData, Region, Type,
+    TypeTable, Value,
 };
 
 use super::before::{Before, Number, Truth, known_integer};
@@ -11,6 +16,7 @@ use super::clamped;
 use super::conditions::{Guard, guards, guards_behind};
 use super::counter::{Counted, Counter, Counts, defining};
 use super::lanes;
+use super::spans::{self, Spread};
 use super::sum::{Product, Sum, sum_of};
 
 /// The largest length that an index of 31 bits can be compared with.
@@ -50,6 +56,7 @@ struct Access {
 }
 
 /// A checked access of a loop.
+#[derive(Clone)]
 struct Seen {
     inst: Inst,
     check: Check,
@@ -64,6 +71,9 @@ type Terms = Vec<(Product, i64)>;
 
 /// The least and the largest number of sums.
 type Span = (i64, i64);
+
+/// Indices, and what each must be below.
+type Ends = Vec<(Number, Limit)>;
 
 /// What a loop does not check any more if the test before it holds.
 pub(super) struct Proof {
@@ -154,25 +164,21 @@ impl Proof {
             ..
         } = looked;
         let (mut asked, mut proved) = (BTreeMap::new(), Vec::new());
+        let mut answered = HashSet::from([Truth::Known(true)]);
         for seen in accesses {
             let is_needed = needed.contains(&seen.inst);
             if !is_needed && !wished.contains(&seen.inst) {
                 continue;
             }
-            let known = counters.len();
-            let found = access(before, types, &mut counters, seen);
-            let found = found.filter(|access| is_needed || access.always);
-            let found = found.and_then(|access| {
-                let holds = alone(before, &counters, &access)?;
-                (holds != Truth::Known(false)).then_some((access, holds))
-            });
-            let Some((access, holds)) = found else {
+            let answers = (!is_needed).then_some(&answered);
+            let Some((access, holds)) = askable(before, types, &mut counters, (seen, answers))
+            else {
                 if is_needed {
                     return None;
                 }
-                counters.truncate(known);
                 continue;
             };
+            answered.insert(holds);
             if let Truth::Value(_) = holds {
                 test = before.and(test, access.needs);
                 note(&mut asked, &access);
@@ -186,6 +192,42 @@ impl Proof {
             counters,
         })
     }
+}
+
+/// An access of which it can be asked whether it is in bounds, and when it is. Of one that not every thread makes, it is only
+/// where that is asked anyway, if there are such answers.
+fn askable(
+    before: &mut Before<'_>,
+    types: &TypeTable,
+    counters: &mut Vec<Counter>,
+    (seen, answered): (Seen, Option<&HashSet<Truth>>),
+) -> Option<(Access, Truth)> {
+    let known = counters.len();
+    let mut best = None;
+    for looks_for_least in [false, true] {
+        before.looks_for_least = looks_for_least;
+        let own = counters.len();
+        let found = access(before, types, counters, seen.clone()).and_then(|access| {
+            let holds = alone(before, counters, &access)?;
+            let is_asked = answered.is_none_or(|all| access.always || all.contains(&holds));
+            (is_asked && holds != Truth::Known(false)).then_some((access, holds))
+        });
+        let Some((access, holds)) = found else {
+            counters.truncate(own);
+            continue;
+        };
+        // How little a value is at least is asked only where an index may be negative without that.
+        let is_open = may_be_negative(before, counters, &access);
+        best = Some((access, holds));
+        if !is_open {
+            break;
+        }
+    }
+    before.looks_for_least = false;
+    if best.is_none() {
+        counters.truncate(known);
+    }
+    best
 }
 
 /// Notes what is asked of an access.
@@ -233,13 +275,15 @@ fn ask_each(
     asked: BTreeMap<(Terms, Limit), Span>,
     test: &mut Truth,
 ) {
+    let mut ends = Ends::new();
     for ((terms, limit), span) in asked {
         let sum = Sum {
             terms: terms.into_iter().collect(),
             constant: 0,
         };
-        ask(before, counters, (&sum, span, limit), test);
+        ask(before, counters, (&sum, span, limit), (&mut ends, test));
     }
+    ask_below(before, ends, test);
 }
 
 /// Whether a sum is asked for by the ends of each thing in it.
@@ -253,11 +297,26 @@ fn alone(before: &mut Before<'_>, counters: &[Counter], access: &Access) -> Opti
     let mut test = access.needs;
     if by_ends(before, counters, &access.sum) {
         let span = (access.sum.constant, access.sum.constant);
+        let mut ends = Ends::new();
         for &limit in &access.limits {
-            ask_ends(before, counters, (&access.sum, span, limit), &mut test)?;
+            let into = (&mut ends, &mut test);
+            ask_ends(before, counters, (&access.sum, span, limit), into)?;
         }
+        ask_below(before, ends, &mut test);
     }
     Some(test)
+}
+
+/// Whether an index may be negative by what is known of the numbers that it is made of.
+fn may_be_negative(before: &mut Before<'_>, counters: &[Counter], access: &Access) -> bool {
+    let mut asked = Truth::Known(true);
+    let least = access.sum.extreme(before, counters, false, &mut asked);
+    least.is_none_or(|least| {
+        let index = before.add(least.number, Number::Known(access.sum.constant));
+        let spread = Spread::of(before, index);
+        let span = spread.and_then(|spread| spread.span(before));
+        span.is_none_or(|(least, _)| least < 0)
+    })
 }
 
 fn widen(entry: std::collections::btree_map::Entry<'_, impl Ord, Span>, constant: i64) {
@@ -332,7 +391,8 @@ impl Looked {
                 } => {
                     let known = self.guards.len();
                     self.say(before, (cond, true));
-                    self.region(before, types, (then_region, false, None));
+                    let always = always && lanes::is_of_first(before, cond);
+                    self.region(before, types, (then_region, always, None));
                     self.guards.truncate(known);
                     if let Some(region) = else_region {
                         self.say(before, (cond, false));
@@ -501,26 +561,109 @@ pub(super) fn length(before: &mut Before<'_>, slice: Value) -> Number {
     Number::Value(before.put(InstData::Cast { arg: length }, Type::I64))
 }
 
-/// Adds to the test that a sum with each number of a span is in bounds for every thread of a block, in every turn.
+/// Notes what must be below what for a sum with each number of a span to be in bounds for every thread of a block, in every
+/// turn, and adds to the test what must hold besides.
 fn ask_ends(
     before: &mut Before<'_>,
     counters: &[Counter],
     (sum, (low, high), limit): (&Sum, Span, Limit),
-    test: &mut Truth,
+    (ends, test): (&mut Ends, &mut Truth),
 ) -> Option<()> {
-    let limit = match limit {
-        Limit::Known(known) => Number::Known(known),
-        Limit::Of(slice) => length(before, slice),
-    };
     for (is_last, constant) in [(true, high), (false, low)] {
         if is_last || low < 0 || !sum.only_grows(before, counters) {
             let end = sum.extreme(before, counters, is_last, test)?;
-            let index = before.add(end, Number::Known(constant));
-            let holds = before.is_below(index, limit);
-            *test = before.and(*test, holds);
+            let mut index = before.add(end.number, Number::Known(constant));
+            let spread = Spread::of(before, index);
+            let span = spread.as_ref().and_then(|spread| spread.span(before));
+            if let Some(shorter) = spread.and_then(|spread| spread.put(before)) {
+                index = shorter;
+            }
+            if is_last {
+                // Compared as unsigned numbers of 64 bits, it is what it would be if nothing wrapped around.
+                if !span.is_some_and(spans::is_modulo_exact) {
+                    end.exact(before, test);
+                }
+                ends.push((index, limit));
+                continue;
+            }
+            // The last one is below the limit, so that what is left is that the first one is not negative.
+            match span.filter(|&span| spans::is_exact(span)) {
+                Some((0.., _)) => {}
+                Some(_) => {
+                    let holds = before.is_not_negative(index);
+                    *test = before.and(*test, holds);
+                }
+                None => {
+                    end.exact(before, test);
+                    let limit = least(before, &[limit]);
+                    let holds = before.is_below(index, limit);
+                    *test = before.and(*test, holds);
+                }
+            }
         }
     }
     Some(())
+}
+
+/// Adds to the test that indices are below limits: of several limits of one index, that it is below the least, and of several
+/// indices of one limit, the largest, where it is known which that is.
+fn ask_below(before: &mut Before<'_>, ends: Ends, test: &mut Truth) {
+    let mut asked: Vec<(Number, Vec<Limit>)> = Vec::new();
+    for (at, &(index, limit)) in ends.iter().enumerate() {
+        let others = ends.iter().enumerate();
+        let mut others = others.filter(|&(other, &(_, of))| other != at && of == limit);
+        let is_below = |before: &Before<'_>, (other, (more, _)): (usize, &(Number, Limit))| {
+            match spans::is_at_most(before, index, *more) {
+                // Of two that are the same one is asked.
+                true => !spans::is_at_most(before, *more, index) || other < at,
+                false => false,
+            }
+        };
+        if others.any(|other| is_below(before, other)) {
+            continue;
+        }
+        match asked.iter_mut().find(|(other, _)| *other == index) {
+            Some((_, limits)) => limits.push(limit),
+            None => asked.push((index, vec![limit])),
+        }
+    }
+    for (index, limits) in asked {
+        let least = least(before, &limits);
+        let holds = before.is_below(index, least);
+        *test = before.and(*test, holds);
+    }
+}
+
+/// The least of limits, the lengths of slices among them compared in as many bits as they have.
+fn least(before: &mut Before<'_>, limits: &[Limit]) -> Number {
+    let mut narrow: Option<Value> = None;
+    let mut least: Option<Number> = None;
+    for &limit in limits {
+        let number = match limit {
+            Limit::Known(known) => Number::Known(known),
+            Limit::Of(slice) if before.is_narrow(slice) => {
+                let length = before.put(InstData::SliceLen { slice }, Type::U32);
+                narrow = Some(match narrow {
+                    Some(other) if other != length => {
+                        let (op, args) = (BinaryOp::Min, [other, length]);
+                        before.put(InstData::Binary { op, args }, Type::U32)
+                    }
+                    _ => length,
+                });
+                continue;
+            }
+            Limit::Of(slice) => length(before, slice),
+        };
+        least = Some(match least {
+            Some(other) => before.one_of(BinaryOp::Min, [other, number]),
+            None => number,
+        });
+    }
+    let narrow = narrow.map(|arg| Number::Value(before.put(InstData::Cast { arg }, Type::I64)));
+    match (least, narrow) {
+        (Some(a), Some(b)) => before.one_of(BinaryOp::Min, [a, b]),
+        (one, other) => one.or(other).expect("there is a limit"),
+    }
 }
 
 /// Adds to the test that a sum with each number of a span is in bounds in every turn.
@@ -528,11 +671,11 @@ fn ask(
     before: &mut Before<'_>,
     counters: &[Counter],
     (sum, (low, high), limit): (&Sum, Span, Limit),
-    test: &mut Truth,
+    (ends, test): (&mut Ends, &mut Truth),
 ) {
     if by_ends(before, counters, sum) {
         // That it can be asked was seen when each access was asked by itself.
-        let _ = ask_ends(before, counters, (sum, (low, high), limit), test);
+        let _ = ask_ends(before, counters, (sum, (low, high), limit), (ends, test));
         return;
     }
     let limit = match limit {
@@ -554,17 +697,21 @@ fn ask(
         *test = before.and(*test, holds);
     };
     let mut exact = Truth::Known(true);
-    let last = sum.evaluate(before, |counter, _| counters[counter].last, &mut exact);
+    let mut products = Truth::Known(true);
+    let at_last = |counter: usize, _| counters[counter].last;
+    let last = sum.evaluate(before, at_last, &mut exact, &mut products);
     require(before, last, high);
     let grows = sum.only_grows(before, counters);
     if !(grows && low >= 0) {
-        let first = sum.evaluate(before, |counter, _| counters[counter].first, &mut exact);
+        let at_first = |counter: usize, _| counters[counter].first;
+        let first = sum.evaluate(before, at_first, &mut exact, &mut products);
         require(before, first, low);
         if !grows {
             require(before, first, high);
             require(before, last, low);
         }
     }
+    let exact = before.and(exact, products);
     *test = before.and(*test, exact);
 }
 

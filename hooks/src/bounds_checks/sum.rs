@@ -36,6 +36,21 @@ pub(super) struct Sum {
     pub(super) constant: i64,
 }
 
+/// The least or the largest that a sum can be.
+pub(super) struct Extreme {
+    pub(super) number: Number,
+    /// What must hold for no product in it to have wrapped around.
+    pub(super) products: Truth,
+}
+
+impl Extreme {
+    /// The number, where `test` holds, to which is added what that takes.
+    pub(super) fn exact(self, before: &mut Before<'_>, test: &mut Truth) -> Number {
+        *test = before.and(*test, self.products);
+        self.number
+    }
+}
+
 /// A sum, and whether the value is it whatever the sum is.
 pub(super) struct Found {
     pub(super) sum: Sum,
@@ -94,7 +109,7 @@ impl Sum {
         counters: &[Counter],
         is_last: bool,
         test: &mut Truth,
-    ) -> Option<Number> {
+    ) -> Option<Extreme> {
         let counted = |product: &&Product| product.counter.is_some();
         for value in self
             .terms
@@ -111,8 +126,10 @@ impl Sum {
         }
         let end = |counter: usize, factor: i64| counters[counter].end((factor > 0) == is_last);
         let (rest, apart) = self.without_pairs(before, counters, is_last);
-        let rest = rest.evaluate(before, end, test);
-        Some(before.add(rest, apart))
+        let mut products = Truth::Known(true);
+        let rest = rest.evaluate(before, end, test, &mut products);
+        let number = before.add(rest, apart);
+        Some(Extreme { number, products })
     }
 
     /// The sum without counters that bound each other and are subtracted from each other, and what these are at most
@@ -182,12 +199,14 @@ impl Sum {
         self.terms.keys().filter_map(|product| product.counter)
     }
 
-    /// The sum without its number, with counters as `at` says. Adds to `test` what must hold for that to be so.
+    /// The sum without its number, with counters as `at` says. Adds to `test` what must hold for that to be so, and to
+    /// `products` what must hold for no product of it to wrap around.
     pub(super) fn evaluate(
         &self,
         before: &mut Before<'_>,
         at: impl Fn(usize, i64) -> Number,
         test: &mut Truth,
+        products: &mut Truth,
     ) -> Number {
         let mut sum = Number::Known(0);
         for (product, &factor) in &self.terms {
@@ -199,7 +218,7 @@ impl Sum {
                     // The factors have 32 bits, so that the product has 64 at most.
                     let middle = before.add(number, Number::Known(LARGE));
                     let is_small = before.is_below(middle, Number::Known(2 * LARGE));
-                    *test = before.and(*test, is_small);
+                    *products = before.and(*products, is_small);
                     number
                 }
                 (Some(number), None) | (None, Some(number)) => number,
@@ -449,6 +468,8 @@ fn product(
 
 /// A sum as an index of 64 bits: what it is made of in the loop.
 pub(super) struct Wide {
+    /// Whether the index stays what it is.
+    is_own: bool,
     /// What does not change, but for the number.
     base: Option<Value>,
     /// Counters, and how many times, if that is not once.
@@ -458,11 +479,12 @@ pub(super) struct Wide {
 
 impl Wide {
     /// An index that stays what it is.
-    pub(super) fn own(index: Value) -> Wide {
+    pub(super) fn own() -> Wide {
         Wide {
             base: None,
-            terms: vec![(Counts::Lane(index), None)],
+            terms: Vec::new(),
             constant: 0,
+            is_own: true,
         }
     }
 
@@ -477,7 +499,8 @@ impl Wide {
         };
         // What must hold has been asked.
         let mut asked = Truth::Known(true);
-        let base = fixed.evaluate(before, |_, _| Number::Known(0), &mut asked);
+        let mut products = Truth::Known(true);
+        let base = fixed.evaluate(before, |_, _| Number::Known(0), &mut asked, &mut products);
         let mut terms = Vec::new();
         for (product, &factor) in &sum.terms {
             let Some(counter) = product.counter else {
@@ -498,14 +521,18 @@ impl Wide {
             base => Some(before.value(base)),
         };
         Wide {
+            is_own: false,
             base,
             terms,
             constant: sum.constant,
         }
     }
 
-    /// The index in the loop, of type `u64`.
+    /// The index in the loop, of type `u64` unless it stays what it is.
     pub(super) fn put(&self, code: &mut Code<'_>, copy: &InstCopy) -> Value {
+        if self.is_own {
+            return code.index();
+        }
         let mut sum = self.base;
         let add = |code: &mut Code<'_>, sum: Option<Value>, term: Value| match sum {
             None => term,

@@ -251,7 +251,12 @@ impl Versions<'_> {
             false => None,
         };
         let the_block = (the_loop, block);
-        let mut before = Before::new(self.function, self.intrinsics, inside, the_block);
+        let mut before = Before::new(
+            (self.function, self.types),
+            self.intrinsics,
+            inside,
+            the_block,
+        );
         before.on_cpu = self.by_block;
         let Proof {
             test,
@@ -343,19 +348,24 @@ impl Versions<'_> {
 
     /// Has the rest of a turn, from a gather on, be done only if no index was out of bounds, or the gather select the
     /// first element.
-    fn go_on_inside(&mut self, around: Inst, (inst, gather): (Inst, &Gather), outside: Var) {
+    fn go_on_inside(
+        &mut self,
+        around: Inst,
+        (inst, gather): (Inst, &Gather),
+        (copy, outside): (&InstCopy, Var),
+    ) {
         for region in self.function.insts[around].data.regions() {
             let insts = &self.function.regions[region].insts;
             let Some(at) = insts.iter().position(|&other| other == inst) else {
                 for inner in insts.clone() {
-                    self.go_on_inside(inner, (inst, gather), outside);
+                    self.go_on_inside(inner, (inst, gather), (copy, outside));
                 }
                 continue;
             };
             let mut rest = self.function.regions[region].insts.split_off(at);
             let mut code = Code::new(self.function, inst);
-            let cond = gather.look(&mut code, outside);
-            if !gather.is_inner {
+            let cond = gather.look(&mut code, copy, outside);
+            if !gather.takes_first {
                 let then_region = code.region(std::mem::take(&mut rest));
                 code.effect(InstData::If {
                     cond,
@@ -423,7 +433,8 @@ impl Versions<'_> {
         let outside = self.new_var("out_of_bounds", Type::BOOL);
         self.make_fast(&self.regions_of(copy.inst), &plan.proved, copy);
         for gather in &plan.gathers {
-            self.go_on_inside(copy.inst, (copy.insts[&gather.inst], gather), outside);
+            let gather = (copy.insts[&gather.inst], gather);
+            self.go_on_inside(copy.inst, gather, (copy, outside));
         }
         self.make_slow(slow);
         self.slow.insert(slow);

@@ -23,7 +23,7 @@ use kiln_compiler::ir::{Inst, InstCopy, InstData, Region, Type, Value};
 
 use super::before::{Before, Inside, Truth};
 use super::clamped;
-use super::counter::Counts;
+use super::counter::{Counts, has_few_turns};
 use super::proof::Proof;
 use super::sum::{Sum, Wide};
 use super::versions::Versions;
@@ -71,6 +71,9 @@ impl Versions<'_> {
             return;
         }
         let needed = self.checks(within.iter().copied());
+        if self.all_at_once(&inside) {
+            return;
+        }
         let stands = |question: &Question| !loops.is_empty() || question.proved.len() == all.len();
         let alone = self.question(&inside, (&needed, &HashSet::new()));
         // No second version is made for what stands in no loop.
@@ -89,6 +92,44 @@ impl Versions<'_> {
                 self.asked.insert(the_loop);
             }
         }
+    }
+
+    /// Gives a kernel with loops in which threads do not meet two versions, if the question stands for all of its checks. They
+    /// make few turns, so that they are unrolled and then run straight on: one of many has two versions of its own.
+    fn all_at_once(&mut self, inside: &Inside) -> bool {
+        let mut loops = Vec::new();
+        self.function.walk(self.function.body, &mut |_, inst| {
+            if self.function.insts[inst].data.is_loop() {
+                loops.push(inst);
+            }
+        });
+        let outside = loops.iter().filter(|&&inst| !self.meets_in(inst));
+        let outside: Vec<Inst> = outside.copied().collect();
+        let is_short = |&inst: &Inst| has_few_turns(self.function, inst);
+        if outside.is_empty() || !outside.iter().all(is_short) {
+            return false;
+        }
+        let everything = self.checks(inside.insts());
+        let question = self.question(inside, (&HashSet::new(), &everything));
+        let stands = |question: &Question| {
+            question.test.is_some() && question.proved.len() == everything.len()
+        };
+        let Some(question) = question.filter(stands) else {
+            return false;
+        };
+        self.begin_with(&question);
+        self.growth += inside.len();
+        for the_loop in loops {
+            self.make_slow(the_loop);
+            self.asked.insert(the_loop);
+        }
+        true
+    }
+
+    /// Whether threads meet in a loop.
+    fn meets_in(&self, the_loop: Inst) -> bool {
+        let inside = Inside::of(self.function, the_loop);
+        inside.insts().any(|inst| self.meets(inst))
     }
 
     /// The instructions of all loops.
@@ -217,7 +258,12 @@ impl Versions<'_> {
         }
         let first = *self.function.regions[self.function.body].insts.first()?;
         let block = Some(self.block.as_ref()?);
-        let mut before = Before::new(self.function, self.intrinsics, inside, (first, block));
+        let mut before = Before::new(
+            (self.function, self.types),
+            self.intrinsics,
+            inside,
+            (first, block),
+        );
         before.on_cpu = self.by_block;
         let Proof {
             test,
@@ -227,10 +273,11 @@ impl Versions<'_> {
         let wide = |(inst, sum): (Inst, Sum)| {
             let turns = |counter: usize| !matches!(counters[counter].counts, Counts::Lane(_));
             let is_same = !needed.contains(&inst) && !sum.counters().any(turns);
-            let own = before.function.insts[inst].data.check();
-            let own = own.filter(|_| is_same).map(|check| check.index);
             // What no loop counts is no shorter when it is computed from the sum's parts.
-            let wide = own.map_or_else(|| Wide::of(&sum, &mut before, &counters), Wide::own);
+            let wide = match is_same {
+                true => Wide::own(),
+                false => Wide::of(&sum, &mut before, &counters),
+            };
             (inst, wide)
         };
         let proved = proved.into_iter().map(wide).collect();

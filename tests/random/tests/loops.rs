@@ -4,6 +4,7 @@
 //! The seeds are always the same; `KILN_FUZZ_SEED` sets another first one, `KILN_FUZZ_COUNT` how many there are.
 
 mod case;
+mod starts;
 
 use kiln_hooks::standard;
 use kiln_jit_core::hook::HookSet;
