@@ -106,15 +106,16 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         [a, b]: [Value; 2],
     ) -> Result<Leaf<'ctx>, BackendError> {
         let scalar = self.scalar_of(a);
+        if scalar.is_int()
+            && let Some(held) = self.affine_extremum(op, [a, b])?
+        {
+            return Ok(held);
+        }
         let (left, right) = (self.leaf(a)?, self.leaf(b)?);
-        if scalar.is_int() {
-            let affine = match op {
-                BinaryOp::Min | BinaryOp::Max => self.affine_extremum(op, [a, b])?,
-                _ => self.affine_binary(op, left, right)?,
-            };
-            if let Some(affine) = affine {
-                return Ok(affine);
-            }
+        if scalar.is_int()
+            && let Some(affine) = self.affine_binary(op, left, right)?
+        {
+            return Ok(affine);
         }
         let (x, y) = (left.value(self.emit)?, right.value(self.emit)?);
         let value = if scalar.is_half() {

@@ -23,6 +23,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         op: BinaryOp,
         [a, b]: [Value; 2],
     ) -> Result<Option<Leaf<'ctx>>, BackendError> {
+        if !matches!(op, BinaryOp::Min | BinaryOp::Max) {
+            return Ok(None);
+        }
         let (moving, bound) = match (self.leaf(a)?, self.leaf(b)?) {
             (Leaf::Uniform(_), Leaf::Uniform(_)) => return Ok(None),
             (Leaf::Uniform(bound), _) => (b, bound),
