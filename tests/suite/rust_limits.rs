@@ -205,7 +205,7 @@ fn undefined(x: &[i32], out: &mut [u32], wide: &mut [u64]) {
     out[6] = negative.isqrt() as u32;
     out[7] = (zero as u32).next_multiple_of(none as u32) + 7u32.next_multiple_of(none as u32);
     wide[0] = (none + 5).next_multiple_of(none);
-    wide[1] = (none + 1 << 63).wrapping_add(1).next_power_of_two();
+    wide[1] = ((none + 1) << 63).wrapping_add(1).next_power_of_two();
     wide[2] = none.wrapping_sub(1).next_multiple_of(2);
 }
 
