@@ -202,11 +202,11 @@
 //!
 //! #[device_fn]
 //! fn all<T: Float>(x: T, y: T) -> [T; 13] {
-//!     let near_one = [x.exp_m1(), x.ln_1p(), x.exp10(), x.log(y)];
-//!     let hyperbolic = [x.sinh(), x.cosh(), x.asinh(), y.acosh(), x.atanh()];
-//!     let [a, b, c, d] = near_one;
-//!     let [e, f, g, h, i] = hyperbolic;
-//!     [a, b, c, d, e, f, g, h, i, x.cbrt(), x.hypot(y), x.erf(), x.erfc()]
+//!     [
+//!         x.exp_m1(), x.ln_1p(), x.exp10(), x.log(y),
+//!         x.sinh(), x.cosh(), x.asinh(), y.acosh(), x.atanh(),
+//!         x.cbrt(), x.hypot(y), x.erf(), x.erfc(),
+//!     ]
 //! }
 //!
 //! #[kernel]
