@@ -61,7 +61,10 @@ fn calls_go_to_the_other_function_which_may_call_the_first() -> Result<()> {
         prepared.launch(1, 32, args!(&mut x))?;
         assert_eq!(x.to_vec()?, [1110, 1210, 1310], "{name}");
         let inspected = overlaid.inspect(&grades, args!(&mut x))?;
-        assert!(inspected.ir().contains("call @tenfold("), "{name}");
+        // Called, or in place of the call where a standard hook has put it.
+        let ir = inspected.ir();
+        let is_there = ir.contains("call @tenfold(") || ir.contains("in \"tenfold\"");
+        assert!(is_there, "{name}\n{ir}");
         assert_eq!(overlaid.cache_stats().compiles, 1, "{name}");
     }
     Ok(())

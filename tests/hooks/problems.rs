@@ -42,9 +42,10 @@ fn each_is_told_with_its_place() -> Result<()> {
             }
         })
     };
+    // Before the standard hooks, which put the bodies of functions in place of their calls.
     let jit = Jit::builder()
         .device(Device::cpu())
-        .hook(refuses())
+        .hooks(kiln::hooks::standard().first(refuses()))
         .build()?;
     let mut x = jit.zeros::<f32>(2)?;
     jit.launch(&describe("quiet", false)?, 1, 1, args!(&mut x))?;

@@ -122,10 +122,12 @@ fn nothing_of_a_view_is_left_in_code() -> kiln::Result<()> {
         let jit = Jit::with(Device::cpu(), hooks, options);
         let t = tensor(&jit)?;
         let mut y = jit.zeros::<f32>(4)?;
-        // Of a method's index LLVM makes other arithmetic; what is loaded and stored is the same.
+        // Of a method's index LLVM makes other arithmetic, and a fault in it tells another function, by parameters of a call;
+        // what is loaded and stored is the same.
         let accesses = |kernel: &LazyKernel, args: &[Arg<'_>]| -> kiln::Result<Vec<String>> {
             let mut all = operations(&jit, kernel, args)?;
             all.retain(|line| line.starts_with("ld.") || line.starts_with("st."));
+            all.retain(|line| !line.contains(".param."));
             Ok(all)
         };
         let of_view = accesses(&scale, args!(&t, 2.0f32, &mut y))?;

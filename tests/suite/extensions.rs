@@ -273,7 +273,8 @@ fn by_ptxas(used: Arc<AtomicU32>) -> Hook {
 
 fn an_assembler_of_ones_own_makes_the_code(jit: &Jit) -> Outcome {
     let used = Arc::new(AtomicU32::new(0));
-    let is_gpu = matches!(jit.device().info().kind, DeviceKind::Cuda);
+    let (kind, target) = (jit.device().info().kind, jit.target());
+    let is_gpu = matches!((kind, target), (DeviceKind::Cuda, Target::Ptx(_)));
     let has_ptxas = Command::new("ptxas").arg("--version").output().is_ok();
     let jit = with(jit, by_ptxas(used.clone()));
     let mut x = jit.upload(&[1.0f32; 4])?;

@@ -41,6 +41,22 @@ use super::is_signed;
 use crate::plain::number::Int;
 use crate::table::operations;
 
+/// An instruction on a field of 64 bits, whose start and length count modulo 256. `ptxas` makes several instructions of it,
+/// which take all of both (seen on an H100 with driver 580), where PTX ISA has it that their lowest bytes count.
+macro_rules! in_bytes {
+    ($instruction:literal, $start:literal, $len:literal) => {
+        concat!(
+            "{ .reg .b32 at, len; and.b32 at, ",
+            $start,
+            ", 255; and.b32 len, ",
+            $len,
+            ", 255; ",
+            $instruction,
+            " }"
+        )
+    };
+}
+
 operations! {
     /// Instructions of GPUs on integers, as methods of the builder.
     builder Words;
@@ -93,8 +109,8 @@ operations! {
     } = row("integer.bit_field_extract", Meaning::Body(extract_body)).with_cells(&[
         ptx(Scalar::I32, "bfe.s32 $0, $1, $2, $3;", "=r,r,r,r"),
         ptx(Scalar::U32, "bfe.u32 $0, $1, $2, $3;", "=r,r,r,r"),
-        ptx(Scalar::I64, "bfe.s64 $0, $1, $2, $3;", "=l,l,r,r"),
-        ptx(Scalar::U64, "bfe.u64 $0, $1, $2, $3;", "=l,l,r,r"),
+        ptx(Scalar::I64, in_bytes!("bfe.s64 $0, $1, at, len;", "$2", "$3"), "=l,l,r,r"),
+        ptx(Scalar::U64, in_bytes!("bfe.u64 $0, $1, at, len;", "$2", "$3"), "=l,l,r,r"),
     ]);
 
     /// `x` with the lower `len` bits of `field` in place of its own from bit `start` on (PTX `bfi`, whose first two
@@ -103,7 +119,7 @@ operations! {
         host::insert(x, field, start, len)
     } = row("integer.bit_field_insert", Meaning::Body(insert_body)).with_cells(&[
         ptx(Scalar::U32, "bfi.b32 $0, $2, $1, $3, $4;", "=r,r,r,r,r"),
-        ptx(Scalar::U64, "bfi.b64 $0, $2, $1, $3, $4;", "=l,l,l,r,r"),
+        ptx(Scalar::U64, in_bytes!("bfi.b64 $0, $2, $1, at, len;", "$3", "$4"), "=l,l,l,r,r"),
     ]);
 }
 

@@ -355,8 +355,7 @@ impl Looked {
         (region, always, from): (Region, bool, Option<Inst>),
     ) {
         let insts = before.function.regions[region].insts.clone();
-        let around = self.guards.len();
-        let mut begun = from.is_none();
+        let (around, mut begun) = (self.guards.len(), from.is_none());
         for inst in insts {
             let data = before.function.insts[inst].data.clone();
             if from == Some(inst) {

@@ -636,7 +636,7 @@ impl Device {
             Reset::Begun(backend) => backend,
             // It was reset, and could not be opened then.
             Reset::Before(driver, ordinal) => {
-                CudaDevice::of(CudaContext::with_driver(driver, ordinal)?, ordinal, resets)
+                CudaDevice::of(CudaContext::open_again(driver, ordinal)?, ordinal, resets)
             }
         };
         let device = Device::of(backend);

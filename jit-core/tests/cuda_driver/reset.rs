@@ -185,9 +185,13 @@ fn what_cannot_be_reset() {
     let refused = reset(&lost).expect_err("the driver refuses").to_string();
     fake.fail("cuMemHostAlloc", 1, 700);
     let stays = reset(&lost).expect_err("it stays lost").to_string();
+    // As an H100 does after an illegal address.
+    fake.fail("cuDevicePrimaryCtxRetain", 1, 700);
+    let kept = reset(&lost).expect_err("it stays lost").to_string();
     expect![[r#"
         cuDevicePrimaryCtxReset failed: unknown code (801: the driver has no description of it). The device or the system does not support this operation
-        the CUDA context is unusable: cuMemHostAlloc returned CUDA_ERROR_ILLEGAL_ADDRESS (700: illegal memory access); no kernel was launched since the last synchronization. A kernel accessed memory it must not. Reset the device (`Jit::reset`) or start the process again; run with bounds checks on to get the kernel's line"#]].assert_eq(&format!("{refused}\n{stays}"));
+        the driver keeps the error of CUDA device 0 when its context is begun anew: cuMemHostAlloc returned CUDA_ERROR_ILLEGAL_ADDRESS (700: illegal memory access). Start the process again
+        the driver keeps the error of CUDA device 0 when its context is begun anew: cuDevicePrimaryCtxRetain returned CUDA_ERROR_ILLEGAL_ADDRESS (700: illegal memory access). Start the process again"#]].assert_eq(&format!("{refused}\n{stays}\n{kept}"));
 }
 
 #[test]

@@ -56,7 +56,10 @@ impl Everywhere {
             text: expected,
             ..file.clone()
         };
-        for runner in &self.0 {
+        // Where a thread faults, one whose indices are clamped goes on.
+        let faults = file.text.contains(&format!("; {FAULT}"));
+        let alike = |runner: &&Box<dyn Runner>| !faults || !runner.name().contains("clamped");
+        for runner in self.0.iter().filter(alike) {
             agrees(file, &case, &runner.name(), runner.run(&case))?;
         }
         for seed in SEEDS {

@@ -118,10 +118,11 @@ const PACK: &str = "slp-vectorizer,instcombine<no-verify-fixpoint>,";
 
 /// The passes after that.
 ///
+/// `vector-combine` reads one element of a vector where no other is used.
 /// Addresses from inside of structs are values only now. What LLVM knows of alignment does not go
 /// through a change of address space, so both are inferred at the end, before the code generator makes vectors of
 /// accesses.
-const PTX_FROM_PACKS: &str = "loop-unroll<O3>,sroa<preserve-cfg>,instcombine<no-verify-fixpoint>,\
+const PTX_FROM_PACKS: &str = "vector-combine,loop-unroll<O3>,sroa<preserve-cfg>,instcombine<no-verify-fixpoint>,\
      loop-mssa(licm<allowspeculation>),alignment-from-assumptions,div-rem-pairs,simplifycfg<switch-range-to-icmp>),\
      globaldce,constmerge,function(infer-address-spaces,infer-alignment)";
 

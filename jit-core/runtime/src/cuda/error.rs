@@ -340,6 +340,19 @@ pub enum DriverError {
         /// The device's number.
         ordinal: u32,
     },
+    /// The driver keeps what was wrong with a device whose context was begun anew.
+    #[error("{}", error_text!(
+        "the driver keeps the error of CUDA device {ordinal} when its context is begun anew: {call} returned {code}. \
+         Start the process again"
+    ))]
+    StaysLost {
+        /// The device's number.
+        ordinal: u32,
+        /// The driver call.
+        call: &'static str,
+        /// The code that the driver returned.
+        code: ErrorCode,
+    },
     /// Any other code.
     #[error("{}", error_text!("{call} failed: {code}. {}", advice(code.code)))]
     Other {
@@ -355,8 +368,11 @@ debug_as_text!(DriverError);
 impl DriverError {
     /// Whether all that was made on the device is lost.
     pub(crate) fn is_loss(&self) -> bool {
-        use DriverError::{ForkedProcess, Poisoned, Reset};
-        matches!(self, Poisoned { .. } | Reset { .. } | ForkedProcess { .. })
+        use DriverError::{ForkedProcess, Poisoned, Reset, StaysLost};
+        matches!(
+            self,
+            Poisoned { .. } | Reset { .. } | StaysLost { .. } | ForkedProcess { .. }
+        )
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
+use inkwell::{FloatPredicate, IntPredicate};
 
 use kiln_ir::{Half, Scalar, Type, Value};
 
@@ -12,6 +12,9 @@ use crate::llvm::error::BackendError;
 
 /// The digits of an `f32`: an integer of as many bits converts exactly.
 const F32_DIGITS: u32 = 24;
+
+/// Integers of as many bits, or fewer, are in the range of `f16`, or have too many digits to be taken for one of it.
+const F16_BITS: u32 = 16;
 
 impl<'ctx> FunctionLowering<'_, 'ctx> {
     pub(super) fn lower_cast(
@@ -52,7 +55,35 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             Half::BF16 if twice => self.int_to_odd_f32(value, from)?,
             Half::F16 | Half::BF16 => self.convert_int(value, from, Scalar::F32)?,
         };
-        self.round_to_half(wide, to)
+        let rounded = self.round_to_half(wide, to)?;
+        match half == Half::F16 && from.bits() > F16_BITS {
+            true => self.beyond_f16(wide, rounded, from.is_signed_int()),
+            false => Ok(rounded),
+        }
+    }
+
+    /// What an `f32` is as `f16`, once more said to be infinite beyond its range. LLVM 22 takes an integer of few digits, as
+    /// after a shift, for one that converts to `f16` exactly, and back to `f32`, however large it is
+    /// (`isKnownExactCastIntToFP` of InstCombine looks at digits alone).
+    fn beyond_f16(
+        &self,
+        wide: BasicValueEnum<'ctx>,
+        rounded: BasicValueEnum<'ctx>,
+        signed: bool,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        /// Halfway between the largest `f16` and the next that there would be.
+        const INFINITE: f64 = 65520.0;
+        let (wide, builder) = (wide.into_float_value(), self.builder());
+        let half = self.types().float(Scalar::F16);
+        let ends = [(FloatPredicate::OGE, 1.0), (FloatPredicate::OLE, -1.0)];
+        let mut value = rounded;
+        for (predicate, sign) in ends.into_iter().take(1 + usize::from(signed)) {
+            let end = wide.get_type().const_float(sign * INFINITE);
+            let is_beyond = builder.build_float_compare(predicate, wide, end, "")?;
+            let infinite = half.const_float(sign * f64::INFINITY);
+            value = builder.build_select(is_beyond, infinite.into(), value, "")?;
+        }
+        Ok(value)
     }
 
     fn convert_int(

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::CudaContext;
+use super::{CudaContext, is_fatal};
+use crate::cuda::Driver;
 use crate::cuda::error::DriverError;
 
 impl CudaContext {
@@ -24,7 +25,8 @@ impl CudaContext {
     ///
     /// # Errors
     /// [`DriverError::NotToReset`] for a context that was [adopted](CudaContext::adopt); a driver that does not reset
-    /// the context, or after whose reset the device is as unusable as before.
+    /// the context; [`DriverError::StaysLost`] where the device is as unusable as before, as after an illegal address with
+    /// driver 580 on an H100, whatever is released, destroyed or made.
     pub unsafe fn reset(&self) -> Result<Arc<CudaContext>, DriverError> {
         let ordinal = self.info.ordinal;
         if self.adopted.is_some() {
@@ -44,6 +46,31 @@ impl CudaContext {
         self.was_reset.store(true, Relaxed);
         // SAFETY: retained once in `with_driver`; a poisoned context is not released when it is dropped.
         let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
-        CudaContext::with_driver(self.driver, ordinal)
+        CudaContext::open_again(self.driver, ordinal)
+    }
+
+    /// Opens a device whose primary context was begun anew.
+    ///
+    /// # Errors
+    /// Those of opening it; [`DriverError::StaysLost`] if it is as unusable as before.
+    pub(crate) fn open_again(
+        driver: &'static Driver,
+        ordinal: u32,
+    ) -> Result<Arc<CudaContext>, DriverError> {
+        CudaContext::with_driver(driver, ordinal).map_err(|error| of_reset(error, ordinal))
+    }
+}
+
+/// The error of a device whose context was begun anew and that cannot be opened.
+fn of_reset(error: DriverError, ordinal: u32) -> DriverError {
+    let (call, code) = match error {
+        DriverError::Other { call, code } if is_fatal(code.code) => (call, code),
+        DriverError::Poisoned { first } => (first.call, first.code.clone()),
+        other => return other,
+    };
+    DriverError::StaysLost {
+        ordinal,
+        call,
+        code,
     }
 }
