@@ -161,7 +161,31 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             wide = self.to_odd(wide, 64, lost, grown)?;
         }
         let single = self.double_to_odd_single(wide)?;
-        self.round_to_half(to, single)
+        let rounded = self.round_to_half(to, single)?;
+        match to == Scalar::F16 && from.bits() > 16 {
+            true => self.beyond_f16(single, rounded),
+            false => Ok(rounded),
+        }
+    }
+
+    /// The bits of an `f16`, once more said to be infinite beyond its range: LLVM takes an integer of few digits for one that
+    /// converts exactly, as for GPUs (`codegen/gpu/lower/cast.rs`).
+    fn beyond_f16(
+        &self,
+        single: BasicValueEnum<'ctx>,
+        rounded: BasicValueEnum<'ctx>,
+    ) -> Built<'ctx> {
+        let ends = [
+            (FloatPredicate::OGE, 65520.0, 0x7c00),
+            (FloatPredicate::OLE, -65520.0, 0xfc00),
+        ];
+        ends.into_iter()
+            .try_fold(rounded, |bits, (predicate, end, infinite)| {
+                let end = self.emit.context.f32_type().const_float(end);
+                let is_beyond = self.emit.fcmp(predicate, single, end.into())?;
+                self.emit
+                    .select(is_beyond, self.emit.int_like(infinite, bits), bits)
+            })
     }
 
     fn magnitude(&self, value: BasicValueEnum<'ctx>, signed: bool) -> Built<'ctx> {
