@@ -162,7 +162,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         }
         let single = self.double_to_odd_single(wide)?;
         let rounded = self.round_to_half(to, single)?;
-        match to == Scalar::F16 && from.bits() > 16 {
+        match to.as_half() == Some(Half::F16) && from.bits() > 16 {
             true => self.beyond_f16(single, rounded),
             false => Ok(rounded),
         }
