@@ -118,16 +118,17 @@ fn operations(jit: &Jit, kernel: &LazyKernel, args: &[Arg<'_>]) -> kiln::Result<
 #[test]
 fn nothing_of_a_view_is_left_in_code() -> kiln::Result<()> {
     for hooks in [kiln::hooks::standard(), kiln::core::hook::HookSet::new()] {
+        let tells_faults = hooks.iter().any(|hook| hook.name() == "bounds-checks");
         let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
         let jit = Jit::with(Device::cpu(), hooks, options);
         let t = tensor(&jit)?;
         let mut y = jit.zeros::<f32>(4)?;
-        // Of a method's index LLVM makes other arithmetic, and a fault in it tells another function, by parameters of a call;
-        // what is loaded and stored is the same.
+        // Of a method's index LLVM makes other arithmetic; what is loaded and stored is the same, parameters included, but
+        // for those of the call that tells a fault, which names the function where it is.
         let accesses = |kernel: &LazyKernel, args: &[Arg<'_>]| -> kiln::Result<Vec<String>> {
             let mut all = operations(&jit, kernel, args)?;
             all.retain(|line| line.starts_with("ld.") || line.starts_with("st."));
-            all.retain(|line| !line.contains(".param."));
+            all.retain(|line| !tells_faults || !line.starts_with("st.param."));
             Ok(all)
         };
         let of_view = accesses(&scale, args!(&t, 2.0f32, &mut y))?;

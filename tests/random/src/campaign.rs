@@ -49,6 +49,9 @@ pub struct Campaign {
     pub failures: usize,
     /// Whether constructs are counted.
     pub coverage: bool,
+    /// How long one kernel may run. Nothing can end it, so that one that runs longer is told as a failure and the process
+    /// ends; `None`: it is told, and runs on.
+    pub kernel_limit: Option<Duration>,
 }
 
 impl Campaign {
@@ -64,6 +67,7 @@ impl Campaign {
             sound: false,
             failures: 10,
             coverage: true,
+            kernel_limit: None,
         }
     }
 }
@@ -340,11 +344,15 @@ impl Shared<'_> {
 
     /// Says which kernels do not end.
     fn report_stuck(&self) {
+        let limit = self.campaign.kernel_limit;
         for busy in &self.busy {
             let mut busy = lock(busy);
-            if let Some((seed, since)) = *busy
-                && since.elapsed() > STUCK
-            {
+            let Some((seed, since)) = *busy else { continue };
+            if limit.is_some_and(|limit| since.elapsed() > limit) {
+                println!("seed {seed}: it does not end");
+                std::process::exit(1);
+            }
+            if since.elapsed() > STUCK {
                 eprintln!("seed {seed} has been running for {} s", STUCK.as_secs());
                 *busy = None;
             }

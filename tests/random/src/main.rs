@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fuzz-kernels [--seed S] [--count N] [--minutes M] [--out FOLDER] [--large] [--sound] [--keep]
-//!              [--on-host]
+//!              [--on-host] [--first] [--kernel-limit SECONDS]
 //! fuzz-kernels --show S | --replay FILE
 //! ```
 
@@ -26,6 +26,7 @@ fuzz-kernels: random kernels on all backends
   --keep         do not reduce them
   --on-host      compare code for GPUs, run on this CPU, in place of the CPU's own
   --first        stop at the first that fails, and do not count constructs
+  --kernel-limit SECONDS  stop at a kernel that runs longer than this, which is a failure
   --show S       print the case of a seed and stop
   --replay FILE  run a case that was written before and stop";
 
@@ -47,6 +48,7 @@ struct Options {
     sound: bool,
     on_host: bool,
     first: bool,
+    kernel_limit: Option<u64>,
     show: Option<u64>,
     replay: Option<PathBuf>,
     help: bool,
@@ -66,6 +68,7 @@ fn options() -> Result<Options, lexopt::Error> {
             Long("on-host") => options.on_host = true,
             Long("keep") => options.keep = true,
             Long("first") => options.first = true,
+            Long("kernel-limit") => options.kernel_limit = Some(args.value()?.parse()?),
             Long("show") => options.show = Some(args.value()?.parse()?),
             Long("replay") => options.replay = Some(args.value()?.into()),
             Long("help") | Short('h') => options.help = true,
@@ -121,6 +124,7 @@ fn run(options: &Options) -> Result<usize, String> {
         sound: options.sound,
         on_host: options.on_host.then(OnHostRunner::default),
         coverage: !options.first,
+        kernel_limit: options.kernel_limit.map(Duration::from_secs),
         failures: if options.first { 1 } else { FAILURES },
         ..Campaign::new(options.seed, count)
     };

@@ -23,9 +23,12 @@ const UNFOUND: usize = 1;
 /// with most bugs some kernel may access memory anywhere.
 const ATTEMPTS: u64 = 3;
 
-/// How long one bug is looked for. All of them together take half a minute: what is not found by then is in a kernel that the bug
-/// makes endless, which takes as long in each attempt.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long one bug is looked for.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Seconds after which a kernel counts as endless, which shows a bug as other results do: the same kernel ends without it.
+/// Kernels take milliseconds.
+const KERNEL_LIMIT: &str = "30";
 
 /// What came of looking for a bug.
 enum Outcome {
@@ -83,6 +86,7 @@ fn look_for(program: &Path, bug: &str, seed: u64) -> Outcome {
     command
         .env(copied::PLANTED, bug)
         .args(["--seed", seed, "--count", &count, "--first", "--keep"])
+        .args(["--kernel-limit", KERNEL_LIMIT])
         .args(["--out", env!("CARGO_TARGET_TMPDIR")])
         .stdout(Stdio::piped());
     let mut child = command.spawn().expect("the program of this crate starts");
