@@ -24,7 +24,7 @@ use crate::run::{
 };
 use crate::{Budget, Case, Coverage, coverage, generate, hook_sets, hooks_of, reduce, sound};
 
-/// When a case counts as stuck.
+/// When a case counts as stuck, where no limit is set.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// Which kernels to run, and how.
@@ -347,12 +347,13 @@ impl Shared<'_> {
         let limit = self.campaign.kernel_limit;
         for busy in &self.busy {
             let mut busy = lock(busy);
-            let Some((seed, since)) = *busy else { continue };
-            if limit.is_some_and(|limit| since.elapsed() > limit) {
-                println!("seed {seed}: it does not end");
-                std::process::exit(1);
-            }
-            if since.elapsed() > STUCK {
+            if let Some((seed, since)) = *busy
+                && since.elapsed() > limit.unwrap_or(STUCK)
+            {
+                if limit.is_some() {
+                    println!("seed {seed}: it does not end");
+                    std::process::exit(1);
+                }
                 eprintln!("seed {seed} has been running for {} s", STUCK.as_secs());
                 *busy = None;
             }

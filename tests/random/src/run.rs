@@ -39,6 +39,11 @@ pub trait Runner {
     /// # Errors
     /// What went wrong, if the launch could not be made or ended early, a fault included.
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String>;
+
+    /// Whether an index out of bounds is clamped here, so that a thread may go on where it faults elsewhere.
+    fn clamps(&self) -> bool {
+        false
+    }
 }
 
 /// The runner that the others are compared with.
@@ -207,6 +212,10 @@ impl Runner for HostRunner {
         let fault = unsafe { module.run(case.grid, case.dynamic_shared, &params, order) };
         describe(fault.map_err(|e| e.to_string())?)?;
         memory.into_buffers()
+    }
+
+    fn clamps(&self) -> bool {
+        self.clamped
     }
 }
 

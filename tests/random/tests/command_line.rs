@@ -38,3 +38,14 @@ fn a_value_may_stand_behind_an_equals_sign() {
     assert_eq!(fuzz_kernels(&["--show", "7"]).1, case);
     assert_ne!(fuzz_kernels(&["--show", "8"]).1, case);
 }
+
+#[test]
+fn a_kernel_that_runs_too_long_is_a_failure() {
+    let (succeeds, printed) = fuzz_kernels(&["--first", "--kernel-limit", "0"]);
+    let last = printed.lines().last().unwrap_or_default();
+    assert!(
+        !succeeds && last.ends_with(": it does not end"),
+        "{printed}"
+    );
+    assert!(last.starts_with("seed "), "{printed}");
+}
