@@ -1,5 +1,5 @@
 // A whole program, the twin of that in benches/startup/whole.rs: two vectors go to the device, saxpy runs on them a
-// hundred times, one comes back. It prints how long, in microseconds, making the context took, then the last value.
+// hundred times, one comes back. It prints how long each part took, in microseconds, then the last value.
 // benches/startup.rs compiles it with `nvcc -O3` and times its process.
 
 #include <chrono>
@@ -23,24 +23,32 @@ static void check(cudaError_t error) {
 
 int main() {
   auto start = std::chrono::steady_clock::now();
+  auto part = [&] {
+    auto now = std::chrono::steady_clock::now();
+    std::printf("%f\n", std::chrono::duration<double, std::micro>(now - start).count());
+    start = std::chrono::steady_clock::now();
+  };
   check(cudaFree(0));
-  auto opened = std::chrono::steady_clock::now();
-  std::printf("%f\n", std::chrono::duration<double, std::micro>(opened - start).count());
-
+  part();
   const unsigned n = 1 << 24;
   const size_t bytes = n * sizeof(float);
   std::vector<float> x(n, 1.0f), y(n, 2.0f);
+  part();
   float *device_x, *device_y;
   check(cudaMalloc(&device_x, bytes));
   check(cudaMalloc(&device_y, bytes));
   check(cudaMemcpy(device_x, x.data(), bytes, cudaMemcpyHostToDevice));
   check(cudaMemcpy(device_y, y.data(), bytes, cudaMemcpyHostToDevice));
+  part();
   for (int i = 0; i < 100; i++) {
     saxpy<<<n / 256, 256>>>(n, 3.0f, device_x, device_y);
   }
   check(cudaGetLastError());
+  part();
   check(cudaMemcpy(y.data(), device_y, bytes, cudaMemcpyDeviceToHost));
-  std::printf("%f\n", y[n - 1]);
+  part();
   check(cudaFree(device_x));
   check(cudaFree(device_y));
+  part();
+  std::printf("%f\n", y[n - 1]);
 }
