@@ -8,6 +8,7 @@
 //! | [`integer::words`] | instructions of GPUs on integers that Rust has no methods for |
 //! | [`number`] | methods of all numbers, and of those with a sign |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
+//! | [`random`] | generators of random numbers, uniform and normal ones, integers below a bound |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
 //! Each chapter shows its operations in a `#[kernel]` function.
@@ -18,7 +19,7 @@
 //! Barriers, fences, atomics and shared memory are part of the IR and of the builder itself.
 #![forbid(unsafe_code)]
 
-#[cfg(any(feature = "glam", feature = "num-complex"))]
+// What `#[device_fn]` writes is named from here, in this crate itself, too.
 extern crate self as kiln;
 
 pub mod foreign;
@@ -28,6 +29,7 @@ pub mod intrinsic;
 pub mod math;
 pub mod number;
 pub mod plain;
+pub mod random;
 mod table;
 pub mod warp;
 
@@ -43,11 +45,11 @@ pub mod macros {
     pub use kiln_jit_core::front::macros::{Callable, Front, Operand};
     pub use kiln_jit_core::ir::{IntrinsicDef, Meaning, Scalar, Type, TypePattern};
 
-    // For `#[device_fn]` in this crate itself.
-    #[cfg(any(feature = "glam", feature = "num-complex"))]
+    // For `#[device_fn]` and `#[derive(KernelType)]` in this crate itself.
     pub use crate::plain::{operator::*, resolve::*};
-    #[cfg(any(feature = "glam", feature = "num-complex"))]
     pub use kiln_jit_core::front::macros::*;
+    pub use kiln_jit_core::ir::{Constant, TypeForm};
+    pub use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
 }
 
 use kiln_jit_core::ir::IntrinsicDef;

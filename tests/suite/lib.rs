@@ -40,6 +40,7 @@ mod rust_limits;
 mod rust_math;
 mod rust_methods;
 mod rust_papers;
+mod rust_random;
 mod rust_references;
 mod rust_threads;
 mod rust_types;
@@ -142,6 +143,7 @@ pub fn cases() -> Vec<Case> {
         rust_math::CASES,
         rust_methods::CASES,
         rust_papers::CASES,
+        rust_random::CASES,
         rust_references::CASES,
         rust_threads::CASES,
         rust_types::CASES,
