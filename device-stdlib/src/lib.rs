@@ -8,6 +8,7 @@
 //! | [`integer::words`] | instructions of GPUs on integers that Rust has no methods for |
 //! | [`number`] | methods of all numbers, and of those with a sign |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
+//! | [`time`] | clocks, and waits |
 //! | [`random`] | generators of random numbers, uniform and normal ones, integers below a bound |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
@@ -31,6 +32,7 @@ pub mod number;
 pub mod plain;
 pub mod random;
 mod table;
+pub mod time;
 pub mod warp;
 
 /// What the code that [`intrinsic!`] writes refers to.
@@ -71,6 +73,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
         .chain(number::rows())
         .chain(integer::rows())
         .chain(integer::words::rows())
+        .chain(time::rows())
 }
 
 /// The row with this name.

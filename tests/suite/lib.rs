@@ -43,6 +43,7 @@ mod rust_papers;
 mod rust_random;
 mod rust_references;
 mod rust_threads;
+mod rust_time;
 mod rust_types;
 mod rust_values;
 mod rust_views;
@@ -146,6 +147,7 @@ pub fn cases() -> Vec<Case> {
         rust_random::CASES,
         rust_references::CASES,
         rust_threads::CASES,
+        rust_time::CASES,
         rust_types::CASES,
         rust_values::CASES,
         rust_views::CASES,
