@@ -7,6 +7,7 @@ mod elementwise;
 mod positions;
 mod ptx;
 mod same_ir;
+mod strides;
 mod values;
 mod views;
 mod wide;

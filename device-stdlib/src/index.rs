@@ -1,5 +1,5 @@
 //! Thread, block and grid indices (CUDA guide, "Built-in Variables"; PTX ISA, "Special
-//! Registers"). All are `u32`; x is the fastest dimension.
+//! Registers"). All are `u32`, but for those that say otherwise; x is the fastest dimension.
 //!
 //! An index is a function for `#[kernel]` functions and the host ([`plain::index`](crate::plain::index)), where it
 //! is a `usize`, and a method of the builder ([`Index`]), where it is a `u32`. One table writes both and the rows.
@@ -50,7 +50,7 @@
 
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::ir::{
-    Axis, Cell, Family, IntrinsicDef, Known, Meaning, Scalar, ThreadPosition, TypePattern,
+    Axis, Cell, Family, IntrinsicDef, Known, Meaning, Scalar, ThreadPosition, Type, TypePattern,
     Uniformity,
 };
 
@@ -107,7 +107,7 @@ macro_rules! dimensions {
 
 /// The table of indices. `registers` have a row for each dimension: what they are on the host, where there is
 /// one thread, the special register, the operation, how they differ, what they are below, and where they are
-/// in a thread's position. `computed` are made of those, in the builder, for an axis.
+/// in a thread's position. `computed` are made of those, in the builder, for an axis; `numbers` have no dimensions.
 macro_rules! indices {
     (
         registers {$(
@@ -117,7 +117,11 @@ macro_rules! indices {
         )*}
         computed {$(
             $(#[$computed_doc:meta])*
-            fn $computed:ident = $computed_host:ident, |$k:ident, $axis:ident| $value:expr;
+            fn $computed:ident -> $index:ident = $computed_host:ident, |$k:ident, $axis:ident| $value:expr;
+        )*}
+        numbers {$(
+            $(#[$number_doc:meta])*
+            fn $number:ident -> $plain:ty = $number_host:literal, |$b:ident| $number_value:expr;
         )*}
     ) => {
         /// The rows of this chapter: of each register one in x, y, z.
@@ -157,6 +161,7 @@ macro_rules! indices {
         pub trait Index {
             $($(#[$doc])* fn $name(&self) -> Index3<'_>;)*
             $($(#[$computed_doc])* fn $computed(&self) -> Index3<'_>;)*
+            $($(#[$number_doc])* #[track_caller] fn $number(&self) -> Val<'_>;)*
             /// Threads of the grid in x, `u32`: the step of a grid-stride loop.
             #[track_caller]
             fn global_size_x(&self) -> Val<'_> {
@@ -171,13 +176,18 @@ macro_rules! indices {
             $(fn $computed(&self) -> Index3<'_> {
                 Index3 { builder: self, of: Of::$computed }
             })*
+            $(#[track_caller]
+            fn $number(&self) -> Val<'_> {
+                let $b = self;
+                $number_value
+            })*
         }
 
         /// The functions of [`plain::index`](crate::plain::index).
         pub(crate) mod functions {
             use super::*;
             use crate::plain::functions;
-            use crate::plain::index::Index3;
+            use crate::plain::index::{Index3, WideIndex3};
             functions! {
                 $(
                     $(#[$doc])*
@@ -187,8 +197,14 @@ macro_rules! indices {
                 )*
                 $(
                     $(#[$computed_doc])*
-                    fn $computed() -> Index3 { Index3::$computed_host } => |front, _, _| {
+                    fn $computed() -> $index { $index::$computed_host } => |front, _, _| {
                         front.lazy(|k, name| Some(k.$computed().along(axis(name)?)))
+                    };
+                )*
+                $(
+                    $(#[$number_doc])*
+                    fn $number() -> $plain { $number_host } => |front, _, _| {
+                        front.value(front.builder().$number())
                     };
                 )*
             }
@@ -210,12 +226,48 @@ indices! {
     }
     computed {
         /// The index of the thread in the grid: `block_idx() * block_dim() + thread_idx()`. It wraps around
-        /// beyond 2^32 threads.
-        fn global_id = ORIGIN, |k, axis| {
+        /// beyond 2^32 threads; `global_id_u64` does not.
+        fn global_id -> Index3 = ORIGIN, |k, axis| {
             k.block_idx().along(axis) * k.block_dim().along(axis) + k.thread_idx().along(axis)
         };
         /// The threads of the grid: `grid_dim() * block_dim()`. Its x is the step of a grid-stride loop.
-        fn global_size = ONE, |k, axis| k.grid_dim().along(axis) * k.block_dim().along(axis);
+        fn global_size -> Index3 = ONE, |k, axis| k.grid_dim().along(axis) * k.block_dim().along(axis);
+        /// The index of the thread in the grid in 64 bits, a `u64`: for grids of 2^32 threads and more.
+        fn global_id_u64 -> WideIndex3 = ORIGIN, |k, axis| {
+            let block = k.block_idx().along(axis).cast(Type::U64);
+            block * k.block_dim().along(axis).cast(Type::U64) + k.thread_idx().along(axis).cast(Type::U64)
+        };
+        /// The threads of the grid in 64 bits, a `u64`.
+        fn global_size_u64 -> WideIndex3 = ONE, |k, axis| {
+            k.grid_dim().along(axis).cast(Type::U64) * k.block_dim().along(axis).cast(Type::U64)
+        };
+    }
+    numbers {
+        /// The number of the thread in its block, x fastest, then y (CUDA guide, "Thread Hierarchy"; cooperative groups'
+        /// `thread_rank`): warps are runs of 32 of them.
+        fn thread_linear_id -> usize = 0, |k| {
+            let (at, of) = (k.thread_idx(), k.block_dim());
+            (at.z() * of.y() + at.y()) * of.x() + at.x()
+        };
+        /// The threads of a block, in all dimensions.
+        fn block_size -> usize = 1, |k| k.block_dim().x() * k.block_dim().y() * k.block_dim().z();
+        /// The number of the block in the grid, x fastest, then y, in 64 bits (cooperative groups' `block_rank`).
+        fn block_linear_id -> u64 = 0, |k| {
+            let [x, y, z] = [0, 1, 2].map(|axis| k.block_idx().along(axis).cast(Type::U64));
+            let [width, height] = [0, 1].map(|axis| k.grid_dim().along(axis).cast(Type::U64));
+            (z * height + y) * width + x
+        };
+        /// The number of the thread among all threads of the grid: those of a block one after another, one block after
+        /// another, in 64 bits. It wraps around beyond 2^64 threads.
+        fn global_linear_id -> u64 = 0, |k| {
+            let in_block = k.thread_linear_id().cast(Type::U64);
+            k.block_linear_id() * k.block_size().cast(Type::U64) + in_block
+        };
+        /// The threads of the grid, in all dimensions, in 64 bits.
+        fn global_linear_size -> u64 = 1, |k| {
+            let [x, y, z] = [0, 1, 2].map(|axis| k.global_size_u64().along(axis));
+            x * y * z
+        };
     }
 }
 
@@ -227,19 +279,19 @@ pub struct Index3<'k> {
 }
 
 impl<'k> Index3<'k> {
-    /// The fastest dimension, `u32`.
+    /// The fastest dimension.
     #[track_caller]
     pub fn x(self) -> Val<'k> {
         self.along(0)
     }
 
-    /// The middle dimension, `u32`.
+    /// The middle dimension.
     #[track_caller]
     pub fn y(self) -> Val<'k> {
         self.along(1)
     }
 
-    /// The slowest dimension, `u32`.
+    /// The slowest dimension.
     #[track_caller]
     pub fn z(self) -> Val<'k> {
         self.along(2)

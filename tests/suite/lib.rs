@@ -33,6 +33,7 @@ mod rust_calls;
 mod rust_choices;
 mod rust_closures;
 mod rust_floats;
+mod rust_indices;
 mod rust_integers;
 mod rust_items;
 mod rust_language;
@@ -137,6 +138,7 @@ pub fn cases() -> Vec<Case> {
         rust_choices::CASES,
         rust_closures::CASES,
         rust_floats::CASES,
+        rust_indices::CASES,
         rust_integers::CASES,
         rust_items::CASES,
         rust_language::CASES,

@@ -8,7 +8,7 @@
 //!
 //! #[kernel]
 //! fn square(x: &mut [f32]) {
-//!     for i in (global_id().x..x.len()).step_by(global_size().x) {
+//!     for i in grid_stride(x.len()) {
 //!         x[i] *= x[i];
 //!     }
 //! }
@@ -55,6 +55,33 @@ use kiln_jit_core::value::DeviceType;
 
 pub use crate::index::functions::*;
 
+use super::functions;
+use crate::index::Index as _;
+
+functions! {
+    /// The indices below `len` that are the thread's in a grid-stride loop (NVIDIA, "CUDA Pro Tip: Write Flexible Kernels with
+    /// Grid-Stride Loops"): its own number, and on in steps of all threads, in x. It is what a `for` goes over, and no more: `for i in grid_stride(x.len())` is
+    /// `for i in (global_id().x..x.len()).step_by(global_size().x)`. On the host, where there is one thread, it is all of them.
+    fn grid_stride(len: usize) -> GridStride {
+        GridStride(len)
+    } => |front, _, [len]| {
+        let k = front.builder();
+        front.steps(k.global_id().x(), *len, k.global_size().x())
+    };
+}
+
+/// The indices that [`grid_stride`] gives a thread.
+#[derive(Copy, Clone, Debug)]
+pub struct GridStride(usize);
+
+impl IntoIterator for GridStride {
+    type Item = usize;
+    type IntoIter = std::ops::Range<usize>;
+    fn into_iter(self) -> Self::IntoIter {
+        0..self.0
+    }
+}
+
 /// An index or an extent in three dimensions, x the fastest.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Index3 {
@@ -64,6 +91,22 @@ pub struct Index3 {
     pub y: usize,
     /// The slowest dimension.
     pub z: usize,
+}
+
+/// An index or an extent in three dimensions of 64 bits, x the fastest.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct WideIndex3 {
+    /// The fastest dimension.
+    pub x: u64,
+    /// The middle dimension.
+    pub y: u64,
+    /// The slowest dimension.
+    pub z: u64,
+}
+
+impl WideIndex3 {
+    pub(crate) const ORIGIN: WideIndex3 = WideIndex3 { x: 0, y: 0, z: 0 };
+    pub(crate) const ONE: WideIndex3 = WideIndex3 { x: 1, y: 1, z: 1 };
 }
 
 /// Numbers that an [`Index3`] can be compared with and calculated with: none, so that rustc says what to write.
@@ -106,13 +149,18 @@ impl Index3 {
     pub(crate) const ONE: Index3 = Index3 { x: 1, y: 1, z: 1 };
 }
 
-#[diagnostic::do_not_recommend]
-impl DeviceType for Index3 {
-    const FORM: &'static TypeForm = &TypeForm::structure(
-        "Index3",
-        &[("x", usize::FORM), ("y", usize::FORM), ("z", usize::FORM)],
-    );
-    fn scalars(&self, out: &mut Vec<Constant>) {
-        [self.x, self.y, self.z].scalars(out);
-    }
+macro_rules! device_types {
+    ($($index:ident: $number:ty, $name:literal;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl DeviceType for $index {
+            const FORM: &'static TypeForm = &TypeForm::structure(
+                $name,
+                &[("x", <$number>::FORM), ("y", <$number>::FORM), ("z", <$number>::FORM)],
+            );
+            fn scalars(&self, out: &mut Vec<Constant>) {
+                [self.x, self.y, self.z].scalars(out);
+            }
+        }
+    )*};
 }
+device_types! { Index3: usize, "Index3"; WideIndex3: u64, "WideIndex3"; }

@@ -175,7 +175,7 @@ impl Translator<'_> {
         };
         let span = call.method.span();
         match call.method.to_string().as_str() {
-            "into_iter" => Some(self.source(&call.receiver, 0, parts)),
+            "into_iter" => Some(self.source(&call.receiver, 3, parts)),
             "iter" => Some(self.source(&call.receiver, 1, parts)),
             "iter_mut" => Some(self.source(&call.receiver, 2, parts)),
             "chunks_exact" | "windows" => self.parts_of(call, false, parts),
@@ -222,7 +222,7 @@ impl Translator<'_> {
         number
     }
 
-    /// What has elements itself: 0 as it is, 1 by reference, 2 by mutable reference.
+    /// What has elements itself: 0 as it is, 1 by reference, 2 by mutable reference, 3 as an iterator.
     fn source(&mut self, expr: &Expr, taken: u32, parts: &mut Vec<Code>) -> Iterated {
         let span = expr.start();
         let value = self.expr(expr);

@@ -65,7 +65,9 @@ impl<'k> Front<'k> {
         memory: bool,
     ) -> Operand<'k> {
         let b = self.builder;
-        if let (false, Kind::Literal(..) | Kind::Lazy(_)) = (mutable || memory, value.kind) {
+        if let (false, Kind::Literal(..) | Kind::Lazy(_) | Kind::Steps(_)) =
+            (mutable || memory, value.kind)
+        {
             return value;
         }
         if value.ty() == Type::UNIT {
@@ -115,7 +117,7 @@ impl<'k> Front<'k> {
             }
             Kind::Slot(slot) => self.builder.set_slot(slot, value),
             Kind::Unit => {}
-            Kind::Value(_) | Kind::Literal(..) | Kind::Lazy(_) => {
+            Kind::Value(_) | Kind::Literal(..) | Kind::Lazy(_) | Kind::Steps(_) => {
                 place.unsupported("this cannot be assigned");
             }
         }

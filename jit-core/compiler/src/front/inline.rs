@@ -50,7 +50,7 @@ const MAX_INLINED: usize = 20_000;
 impl<'k> Front<'k> {
     /// The value of what is described here, read before anything else is assigned.
     pub(super) fn taken(self, value: Operand<'k>) -> Operand<'k> {
-        match value.ty() == Type::UNIT && !matches!(value.kind, Kind::Lazy(_)) {
+        match value.ty() == Type::UNIT && !matches!(value.kind, Kind::Lazy(_) | Kind::Steps(_)) {
             true => self.unit(),
             false => value.eager(),
         }

@@ -2,7 +2,8 @@
 //!
 //! A source is a slice, a reference to an array, or an array in memory of its own, whose elements are values. Its
 //! elements are counted from 0 to its length, which stays the same, so they are taken without checks. Lengths of
-//! slices are counted in 64 bits: all elements are visited, however many there are.
+//! slices are counted in 64 bits: all elements are visited, however many there are. A range in steps that a function gives
+//! is a source, too, whose elements are the indices themselves.
 
 use crate::ir::{ArrayLen, BinaryOp, CompareOp, InstData, Type, TypeTable, Unroll};
 
@@ -19,6 +20,8 @@ pub(super) enum Taken {
     Shared,
     /// By mutable reference, by `x.iter_mut()`.
     Mutable,
+    /// What an array or a reference is, as an iterator, by `x.into_iter()`.
+    AsIterator,
 }
 
 /// Parts of a slice that are all as long.
@@ -41,15 +44,23 @@ pub(super) struct Counted<'k> {
 impl<'k> Operand<'k> {
     /// The source of elements that this is.
     pub(super) fn items(self, taken: Taken) -> Operand<'k> {
+        if let Kind::Steps(_) = self.kind {
+            return match taken {
+                Taken::AsIs => self,
+                Taken::Shared | Taken::Mutable | Taken::AsIterator => self.unsupported(
+                    "a range in steps is what a `for` goes over as it is: `for i in grid_stride(n)`",
+                ),
+            };
+        }
         let target = match taken {
-            Taken::AsIs => self,
+            Taken::AsIs | Taken::AsIterator => self,
             Taken::Shared | Taken::Mutable => self.target(),
         };
         let (b, ty) = (self.builder, target.ty());
         let pointee = b.with_types(|types| types.as_pointer(ty).map(|(pointee, ..)| pointee));
         if b.as_array(ty).is_some() {
             return match taken {
-                Taken::AsIs => self.spill(self.read()),
+                Taken::AsIs | Taken::AsIterator => self.spill(self.read()),
                 Taken::Shared | Taken::Mutable => target.address(taken == Taken::Mutable),
             };
         }
@@ -62,9 +73,12 @@ impl<'k> Operand<'k> {
         }
     }
 
-    /// The number of elements of a source: a literal, or a `u64`.
+    /// The number of elements of a source: a literal, or a `u64`; of a range in steps itself.
     pub(super) fn item_count(self) -> Operand<'k> {
         let b = self.builder;
+        if let Kind::Steps(_) = self.kind {
+            return self;
+        }
         if b.as_slice(self.ty()).is_some() {
             return self.len().whole_len().cast(Type::U64);
         }
@@ -103,6 +117,7 @@ impl<'k> Operand<'k> {
             Kind::Place(place, _) => return self.in_memory(place.at_known(index)),
             Kind::Value(value) if b.is_pointer(value.ty()) => value.referent().at_known(index),
             Kind::Value(value) if b.as_slice(value.ty()).is_some() => value.at_known(index),
+            Kind::Steps(_) => return index,
             // What is no source was refused.
             _ => return self,
         };
@@ -148,6 +163,10 @@ impl<'k> Parts<'k> {
 impl<'k> Front<'k> {
     /// The least of two counts, as a literal, or a `u64`.
     pub(super) fn least(self, a: Operand<'k>, b: Operand<'k>) -> Operand<'k> {
+        if let (Kind::Steps(_), _) | (_, Kind::Steps(_)) = (a.kind, b.kind) {
+            let message = "a range in steps has no `zip`; write `for i in grid_stride(n)`, and `x[i]` in the body";
+            return self.refuse(message);
+        }
         match (a.known_int(), b.known_int()) {
             (Some(x), Some(y)) => self.int(Type::U32, x.min(y)),
             _ => self.binary(BinaryOp::Min, self.wide(a), self.wide(b)),
@@ -174,6 +193,16 @@ impl<'k> Front<'k> {
             step,
             reversed,
         } = counted;
+        if let Kind::Steps(steps) = end.kind {
+            let range = Range {
+                start: self.value(steps.start),
+                end: self.value(steps.end),
+                inclusive: false,
+                step: Some(self.value(steps.step)),
+                reversed: false,
+            };
+            return self.for_(range, unroll, body);
+        }
         let is_known = end.known_int().is_some() && start.is_none_or(|s| s.known_int().is_some());
         let like = |n: Operand<'k>| match is_known {
             true => self.int(Type::U32, n.known_int().unwrap_or(0)),

@@ -35,6 +35,16 @@ pub(super) enum Kind<'k> {
     Lazy(Fields),
     /// A variable that has its type from what is first assigned to it, by number.
     Slot(usize),
+    /// Indices in steps, which a `for` goes over.
+    Steps(Steps<'k>),
+}
+
+/// Indices from a first one on, each so much behind the one before, below an end.
+#[derive(Copy, Clone)]
+pub(super) struct Steps<'k> {
+    pub(super) start: Val<'k>,
+    pub(super) end: Val<'k>,
+    pub(super) step: Val<'k>,
 }
 
 impl<'k> Operand<'k> {
@@ -45,7 +55,7 @@ impl<'k> Operand<'k> {
     /// The operand's type; unit for what is none.
     pub(super) fn ty(self) -> Type {
         match self.kind {
-            Kind::Unit | Kind::Lazy(_) => Type::UNIT,
+            Kind::Unit | Kind::Lazy(_) | Kind::Steps(_) => Type::UNIT,
             Kind::Value(value) => value.ty(),
             Kind::Var(var) => var.ty(),
             Kind::Place(place, _) => place.ty(),
@@ -118,7 +128,7 @@ impl<'k> Operand<'k> {
             Kind::Var(var) => b.is_recovered_var(var.id()),
             Kind::Place(place, _) => b.is_recovered(place.address()),
             Kind::Slot(slot) => b.slot(slot).is_some_and(|var| b.is_recovered_var(var.id())),
-            Kind::Unit | Kind::Literal(..) | Kind::Lazy(_) => false,
+            Kind::Unit | Kind::Literal(..) | Kind::Lazy(_) | Kind::Steps(_) => false,
         }
     }
 
@@ -364,6 +374,12 @@ impl<'k> IntoVal<'k> for Operand<'k> {
                 let kind = BuildErrorKind::Unsupported(message.to_owned());
                 builder.error(kind, Type::U32)
             }
+            Kind::Steps(_) => {
+                let message =
+                    "a range in steps is what a `for` goes over: `for i in grid_stride(n)`";
+                let kind = BuildErrorKind::Unsupported(message.to_owned());
+                builder.error(kind, Type::U32)
+            }
         }
     }
 }
@@ -463,6 +479,12 @@ impl<'k> Front<'k> {
     /// What computes its fields as they are asked for.
     pub fn lazy(self, fields: Fields) -> Operand<'k> {
         Operand::new(self.builder, Kind::Lazy(fields))
+    }
+
+    /// Indices from `start` on and below `end`, in steps, for a `for`.
+    pub fn steps(self, start: Val<'k>, end: Operand<'k>, step: Val<'k>) -> Operand<'k> {
+        let end = end.read();
+        Operand::new(self.builder, Kind::Steps(Steps { start, end, step }))
     }
 
     /// `-operand`.

@@ -13,7 +13,8 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let taken = match self.code.number() {
                     0 => Taken::AsIs,
                     1 => Taken::Shared,
-                    _ => Taken::Mutable,
+                    2 => Taken::Mutable,
+                    _ => Taken::AsIterator,
                 };
                 self.eval().items(taken)
             }
