@@ -10,6 +10,7 @@
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`time`] | clocks, and waits |
 //! | [`random`] | generators of random numbers, uniform and normal ones, integers below a bound |
+//! | [`vector`] | short vectors, read and written in one access |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
 //! Each chapter shows its operations in a `#[kernel]` function.
@@ -33,6 +34,7 @@ pub mod plain;
 pub mod random;
 mod table;
 pub mod time;
+pub mod vector;
 pub mod warp;
 
 /// What the code that [`intrinsic!`] writes refers to.

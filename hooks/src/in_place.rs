@@ -300,7 +300,7 @@ fn put(at: &mut Cursor<'_>, source: Source) -> Option<Value> {
             let mut address = param;
             for index in path {
                 let (pointee, ..) = at.types().as_pointer(at.type_of(address))?;
-                address = match at.types().as_array(pointee) {
+                address = match at.types().as_indexed(pointee) {
                     None => at.ins().field_ptr(address, index),
                     Some(_) => {
                         let index = at.ins().constant_of(Type::U32, Constant::Int(index.into()));

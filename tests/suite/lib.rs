@@ -29,6 +29,7 @@ mod parts;
 pub mod programs;
 pub mod quiet;
 mod row_patterns;
+mod rust_atomics;
 mod rust_calls;
 mod rust_choices;
 mod rust_closures;
@@ -47,6 +48,7 @@ mod rust_threads;
 mod rust_time;
 mod rust_types;
 mod rust_values;
+mod rust_vectors;
 mod rust_views;
 mod rust_words;
 mod streams;
@@ -134,6 +136,7 @@ pub fn cases() -> Vec<Case> {
         user_rows::CASES,
         row_patterns::CASES,
         visibility::CASES,
+        rust_atomics::CASES,
         rust_calls::CASES,
         rust_choices::CASES,
         rust_closures::CASES,
@@ -152,6 +155,7 @@ pub fn cases() -> Vec<Case> {
         rust_time::CASES,
         rust_types::CASES,
         rust_values::CASES,
+        rust_vectors::CASES,
         rust_views::CASES,
         rust_words::CASES,
         programs::CASES,

@@ -54,6 +54,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "jit-core/src/jit/stream.rs",
     // The same of types of other crates.
     "jit-core/compiler/src/value/foreign.rs",
+    "jit-core/compiler/src/value/vector.rs",
     // What Python calls.
     "python/src/lib.rs",
     // Memory that other code holds: its promises, and the traits by which other crates make them.

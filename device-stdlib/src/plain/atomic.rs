@@ -4,6 +4,23 @@
 //! is relaxed and for all threads of the device; with `_with` it takes an [`Ordering`] and a
 //! [`Scope`]. What they order is in the guide's chapter on memory.
 //!
+//! | | 16-bit integers | 32 and 64-bit integers | `f16`, `bf16` | `f32`, `f64` |
+//! |---|---|---|---|---|
+//! | add, sub | loop | yes | loop | yes |
+//! | min, max | loop | yes | loop | loop |
+//! | and, or, xor | loop | yes | | |
+//! | exchange | loop | yes | loop | yes |
+//! | compare-and-swap | yes | yes | | |
+//! | inc, dec | | loop, `u32` only | | |
+//! | load, store (those of 8 bits and `bool`, too) | yes | yes | yes | yes |
+//!
+//! A *loop* is one around compare-and-swap, which is as right as an instruction, and slower where many threads change one
+//! place. Nothing but loads and stores is of 8 bits: GPUs have no compare-and-swap of a byte, and one of the word around
+//! it would write its neighbours (PTX ISA, "atom").
+//!
+//! Of floats, the smaller and the larger are those of `f32::min` and `f32::max`: where one of the two is NaN, the other
+//! one stays; of 0.0 and -0.0 either may. The order of additions is open, and so are the last bits of a sum.
+//!
 //! A block counts in shared memory, then adds its counts to everybody's:
 //!
 //! ```
@@ -92,6 +109,36 @@
 //! # }
 //! ```
 //!
+//! Numbers that go round, and floats. A slot of a ring for each thread, and the extremes of what they have:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn extremes(x: &[f32], ring: &mut [u32], least: &mut [f32], most: &mut [f32], left: &mut [u32]) {
+//!     let i = global_id().x;
+//!     if i < x.len() {
+//!         let slot = atomic_inc(&mut ring[0], 3); // 0, 1, 2, 3, 0, ..
+//!         atomic_dec(&mut ring[1], 3); // 3, 2, 1, 0, 3, ..
+//!         atomic_min(&mut least[slot as usize], x[i]);
+//!         atomic_max(&mut most[0], x[i]);
+//!         atomic_sub(&mut left[0], 1);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&[0.5, -2.5, f32::NAN, 8.0, 0.25])?;
+//! let (mut ring, mut left) = (jit.zeros(2)?, jit.upload(&[5])?);
+//! let (mut least, mut most) = (jit.upload(&[f32::INFINITY; 4])?, jit.upload(&[f32::NAN])?);
+//! extremes.launch(&jit, (1, 32), &x, &mut ring, &mut least, &mut most, &mut left)?;
+//! assert_eq!((ring.to_vec()?, left.to_vec()?), (vec![1, 3], vec![0]));
+//! assert_eq!(least.to_vec()?.into_iter().reduce(f32::min), Some(-2.5));
+//! assert_eq!(most.to_vec()?, [8.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! With an ordering and a scope:
 //!
 //! ```
@@ -107,17 +154,21 @@
 //!     atomic_xor_with(&mut cells[5], 1, Ordering::AcqRel, Scope::Block);
 //!     atomic_exchange_with(&mut cells[6], 1, Ordering::AcqRel, Scope::Device);
 //!     atomic_cas_with(&mut cells[7], 0, 1, Ordering::SeqCst, Scope::Device);
+//!     atomic_sub_with(&mut cells[8], 1, Ordering::Release, Scope::Block);
+//!     atomic_inc_with(&mut cells[9], 5, Ordering::AcqRel, Scope::Device);
+//!     atomic_dec_with(&mut cells[10], 5, Ordering::Acquire, Scope::System);
 //! }
 //!
 //! # fn main() -> kiln::Result<()> {
 //! let jit = Jit::new()?;
-//! let mut cells = jit.zeros(8)?;
+//! let mut cells = jit.zeros(11)?;
 //! ordered.launch(&jit, (1, 1), &mut cells)?;
-//! assert_eq!(cells.to_vec()?, [1, 0, 1, 0, 1, 1, 1, 1]);
+//! assert_eq!(cells.to_vec()?, [1, 0, 1, 0, 1, 1, 1, 1, u32::MAX, 1, 5]);
 //! # Ok(())
 //! # }
 //! ```
 
+use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::ir::{AtomicOp, Ordering as IrOrdering, Scope};
 
 use super::functions;
@@ -128,7 +179,10 @@ use super::ordering::{AnyOrdering, LoadOrdering, StoreOrdering, known, refuse_or
 
 /// Read-modify-writes, each relaxed for the device, and with an order of choice.
 macro_rules! changes {
-    ($($(#[$doc:meta])* $name:ident, $with:ident: $bound:ident, $op:ident, |$old:ident, $value:ident| $new:expr;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident, $with:ident: $bound:ident, $op:ident of $operand:ident, |$old:ident, $value:ident| $new:expr;
+    )*) => {
         functions! {$(
             $(#[$doc])*
             fn $name<T: $bound>(place: &mut T, $value: T) -> T {
@@ -137,7 +191,7 @@ macro_rules! changes {
                 $old
             } => |front, _, [place, value]| front.value(place.place().atomic(
                 AtomicOp::$op,
-                *value,
+                $operand(*value),
                 IrOrdering::Relaxed,
                 Scope::Device,
             ));
@@ -150,7 +204,7 @@ macro_rules! changes {
                 $old
             } => |front, _, [place, value, ordering, scope]| match known(*ordering, *scope) {
                 Some((ordering, scope)) => {
-                    front.value(place.place().atomic(AtomicOp::$op, *value, ordering, scope))
+                    front.value(place.place().atomic(AtomicOp::$op, $operand(*value), ordering, scope))
                 }
                 None => refuse_order(front),
             };
@@ -158,25 +212,70 @@ macro_rules! changes {
     };
 }
 changes! {
-    /// Adds `value` to `place` (CUDA `atomicAdd`). `i32`, `u32`, `i64`, `u64`, `f32`, `f64`.
-    atomic_add, atomic_add_with: Num, Add, |old, value| old + value;
-    /// Makes `place` the smaller of it and `value` (CUDA `atomicMin`). Integers.
-    atomic_min, atomic_min_with: Int, Min, |old, value| old.min(value);
-    /// Makes `place` the larger of it and `value` (CUDA `atomicMax`). Integers.
-    atomic_max, atomic_max_with: Int, Max, |old, value| old.max(value);
+    /// Adds `value` to `place` (CUDA `atomicAdd`).
+    atomic_add, atomic_add_with: Num, Add of itself, |old, value| old + value;
+    /// Takes `value` away from `place` (CUDA `atomicSub`).
+    atomic_sub, atomic_sub_with: Num, Add of negative, |old, value| old - value;
+    /// Makes `place` the smaller of it and `value` (CUDA `atomicMin`).
+    atomic_min, atomic_min_with: Num, Min of itself, |old, value| old.min(value);
+    /// Makes `place` the larger of it and `value` (CUDA `atomicMax`).
+    atomic_max, atomic_max_with: Num, Max of itself, |old, value| old.max(value);
     /// Makes `place` the bits that it has in common with `value` (CUDA `atomicAnd`).
-    atomic_and, atomic_and_with: Int, And, |old, value| old & value;
+    atomic_and, atomic_and_with: Int, And of itself, |old, value| old & value;
     /// Sets the bits of `value` in `place` (CUDA `atomicOr`).
-    atomic_or, atomic_or_with: Int, Or, |old, value| old | value;
+    atomic_or, atomic_or_with: Int, Or of itself, |old, value| old | value;
     /// Flips the bits of `value` in `place` (CUDA `atomicXor`).
-    atomic_xor, atomic_xor_with: Int, Xor, |old, value| old ^ value;
+    atomic_xor, atomic_xor_with: Int, Xor of itself, |old, value| old ^ value;
     /// Replaces `place` by `value` (CUDA `atomicExch`).
-    atomic_exchange, atomic_exchange_with: Num, Exchange, |old, value| value;
+    atomic_exchange, atomic_exchange_with: Num, Exchange of itself, |old, value| value;
+}
+
+fn itself(value: Operand<'_>) -> Operand<'_> {
+    value
+}
+
+/// The number that is added where `value` is to be taken away.
+fn negative(value: Operand<'_>) -> Operand<'_> {
+    let value = value.target().read();
+    Front::new(value.builder()).value(-value)
+}
+
+/// Changes around a limit, each relaxed for the device, and with an order of choice.
+macro_rules! around {
+    ($($(#[$doc:meta])* $name:ident, $with:ident, |$old:ident, $limit:ident| $new:expr;)*) => {
+        functions! {$(
+            $(#[$doc])*
+            fn $name(place: &mut u32, $limit: u32) -> u32 {
+                let $old = *place;
+                *place = $new;
+                $old
+            } => |front, _, [place, limit]| {
+                front.value(place.place().$name(*limit, IrOrdering::Relaxed, Scope::Device))
+            };
+            $(#[$doc])*
+            /// With an ordering and a scope.
+            fn $with(place: &mut u32, $limit: u32, ordering: impl AnyOrdering, scope: Scope) -> u32 {
+                let _ = (ordering, scope);
+                let $old = *place;
+                *place = $new;
+                $old
+            } => |front, _, [place, limit, ordering, scope]| match known(*ordering, *scope) {
+                Some((ordering, scope)) => front.value(place.place().$name(*limit, ordering, scope)),
+                None => refuse_order(front),
+            };
+        )*}
+    };
+}
+around! {
+    /// Adds 1 to `place`, or makes it 0 if it is `limit` or more (CUDA `atomicInc`).
+    atomic_inc, atomic_inc_with, |old, limit| if old >= limit { 0 } else { old + 1 };
+    /// Takes 1 from `place`, or makes it `limit` if it is 0 or more than `limit` (CUDA `atomicDec`).
+    atomic_dec, atomic_dec_with, |old, limit| if old == 0 || old > limit { limit } else { old - 1 };
 }
 
 functions! {
     /// Replaces `place` by `new` if it is `expected` (CUDA `atomicCAS`): the old value equals
-    /// `expected` if and only if that happened. Integers of 32 and 64 bits.
+    /// `expected` if and only if that happened. Integers of 16, 32 and 64 bits.
     fn atomic_cas<T: Int>(place: &mut T, expected: T, new: T) -> T {
         let old = *place;
         if old == expected {

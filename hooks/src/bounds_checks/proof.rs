@@ -548,7 +548,7 @@ pub(super) fn known_length(function: &Function, types: &TypeTable, base: Value) 
             _ => None,
         };
     };
-    match types.as_array(array)? {
+    match types.as_indexed(array)? {
         (_, ArrayLen::Known(length)) => i64::try_from(length).ok(),
         (_, ArrayLen::Param(_)) => None,
     }

@@ -107,7 +107,7 @@ fn clamp(at: &mut Cursor<'_>) {
     let (base, index) = (check.base, check.index);
     let base_type = at.type_of(base);
     let array = at.types().as_pointer(base_type).map(|(array, ..)| array);
-    let array = array.and_then(|array| at.types().as_array(array));
+    let array = array.and_then(|array| at.types().as_indexed(array));
     let last = match array {
         Some((_, ArrayLen::Known(0) | ArrayLen::Param(_))) => return,
         Some((_, ArrayLen::Known(len))) => {

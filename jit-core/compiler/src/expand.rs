@@ -1,10 +1,11 @@
-//! Operations that are written in the IR become calls of their functions: intrinsics with a body, and
-//! the remainder of floats.
+//! Operations that are written in the IR become calls of their functions: intrinsics with a body, the
+//! remainder of floats, and atomics that no target has on their type.
 //!
 //! Hooks that rewrite the specialized module still see the operation by its name and can put
 //! something else in its place; everything after sees a function like any other, so that all
 //! targets compute the same bits.
 
+mod atomic;
 mod remainder;
 
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use crate::specialize;
 /// # Errors
 /// A body that cannot be a part of the module: its row is wrong.
 pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
-    let mut linked: HashMap<(Operation, Scalar), FuncId> = HashMap::new();
+    let mut linked: HashMap<Written, FuncId> = HashMap::new();
     let mut done = 0;
     // Bodies are added at the end, and expanded in their turn.
     while let Some(function) = module.functions.keys().nth(done) {
@@ -33,16 +34,15 @@ pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
             let Some(written) = written_operation(&at, processor) else {
                 continue;
             };
-            let key = (written.operation, written.scalar);
-            let callee = match linked.get(&key) {
+            let callee = match linked.get(&written) {
                 Some(&known) => known,
-                None => match link_body(at.module_mut(), &written)? {
+                None => match link_body(at.module_mut(), written)? {
                     Some(new) => new,
                     // The check of legality says that there is no such operation.
                     None => continue,
                 },
             };
-            linked.insert(key, callee);
+            linked.insert(written, callee);
             let mut args = ValueList::new();
             at.data().for_each_operand(|arg| args.push(arg));
             at.replace().call(callee, &args);
@@ -56,20 +56,17 @@ pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
 enum Operation {
     Row(IntrinsicId),
     Remainder,
+    Atomic(atomic::Change),
 }
 
-/// An operation with a body, where a walk stands.
-struct WrittenOperation {
-    operation: Operation,
-    scalar: Scalar,
-    body: fn(Scalar) -> Option<Module>,
-}
+/// An operation with a body, and the type that it is on.
+type Written = (Operation, Scalar);
 
-fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<WrittenOperation> {
-    match at.data() {
-        InstData::Intrinsic { id, args } => {
-            let def = at.module().intrinsics[*id];
-            let Meaning::Body(body) = def.meaning else {
+fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Written> {
+    match *at.data() {
+        InstData::Intrinsic { id, ref args } => {
+            let def = at.module().intrinsics[id];
+            let Meaning::Body(_) = def.meaning else {
                 return None;
             };
             let types: Vec<Type> = args.iter().map(|&arg| at.type_of(arg)).collect();
@@ -77,30 +74,47 @@ fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Wr
             let scalar = def.cell_type(at.types(), &types, result)?;
             let fast = at.node().fast;
             let has_cell = |processor| def.cell_of(fast, Some(scalar), processor).is_some();
-            (!processor.is_some_and(has_cell)).then_some(WrittenOperation {
-                operation: Operation::Row(*id),
-                scalar,
-                body,
-            })
+            (!processor.is_some_and(has_cell)).then_some((Operation::Row(id), scalar))
         }
         InstData::Binary {
             op: BinaryOp::Rem,
             args: [dividend, _],
         } => {
-            let scalar = at.type_of(*dividend).as_scalar();
+            let scalar = at.type_of(dividend).as_scalar();
             let scalar = scalar.filter(|scalar| scalar.is_float())?;
-            Some(WrittenOperation {
-                operation: Operation::Remainder,
-                scalar,
-                body: remainder::body,
-            })
+            Some((Operation::Remainder, scalar))
+        }
+        InstData::AtomicRmw {
+            op,
+            ptr,
+            value,
+            ordering,
+            scope,
+        } => {
+            let scalar = at.type_of(value).as_scalar();
+            let scalar = scalar.filter(|&scalar| !op.is_native_on(scalar))?;
+            let change = atomic::Change {
+                op,
+                ordering,
+                scope,
+                space: at.types().address(at.type_of(ptr))?.space,
+            };
+            Some((Operation::Atomic(change), scalar))
         }
         _ => None,
     }
 }
 
-fn link_body(module: &mut Module, written: &WrittenOperation) -> Result<Option<FuncId>> {
-    let Some(library) = (written.body)(written.scalar) else {
+fn link_body(module: &mut Module, (operation, scalar): Written) -> Result<Option<FuncId>> {
+    let library = match operation {
+        Operation::Row(id) => match module.intrinsics[id].meaning {
+            Meaning::Body(body) => body(scalar),
+            Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) => None,
+        },
+        Operation::Remainder => remainder::body(scalar),
+        Operation::Atomic(change) => change.body(scalar),
+    };
+    let Some(library) = library else {
         return Ok(None);
     };
     let Some(definition) = Definition::of_library(&library) else {

@@ -154,7 +154,7 @@ impl Promises<'_> {
             Some((_, wide)) => !wide,
             None => {
                 let array =
-                    (self.types.as_pointer(base)).and_then(|(of, ..)| self.types.as_array(of));
+                    (self.types.as_pointer(base)).and_then(|(of, ..)| self.types.as_indexed(of));
                 matches!(array, Some((_, ArrayLen::Known(len))) if len <= u64::from(u32::MAX))
             }
         };

@@ -12,6 +12,7 @@
     feature = "bytemuck"
 ))]
 mod foreign;
+mod vector;
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -20,6 +21,8 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, MemoryError};
 use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, error_text};
+
+pub use vector::{F32x2, F32x4, F64x2, I32x4, Pair, Quad, U32x4};
 
 /// A Rust type that can be written in a kernel: one with a counterpart in the IR.
 ///
@@ -171,57 +174,6 @@ unsafe impl<T: KernelType, const N: usize> KernelType for [T; N] {
     fn is_value(bytes: &[u8]) -> bool {
         bytes.chunks(size_of::<T>().max(1)).all(T::is_value)
     }
-}
-
-macro_rules! vectors {
-    ($($name:ident = [$lane:ty; $lanes:literal] $scalar:ident align $align:literal;)*) => {$(
-        #[doc = concat!(
-            stringify!($lanes), " lanes of `", stringify!($lane), "`, aligned to ",
-            stringify!($align), " bytes (CUDA guide, \"Built-in Vector Types\")."
-        )]
-        #[derive(Copy, Clone, PartialEq, Debug, Default)]
-        #[repr(C, align($align))]
-        pub struct $name(pub [$lane; $lanes]);
-
-        const _: () = assert!(
-            size_of::<$name>() == size_of::<$lane>() * $lanes
-                && align_of::<$name>() == size_of::<$name>()
-                && align_of::<$name>() <= 16
-        );
-
-        #[diagnostic::do_not_recommend]
-        impl DeviceType for $name {
-            const FORM: &'static TypeForm = &TypeForm::vector(Scalar::$scalar, $lanes);
-            fn scalars(&self, out: &mut Vec<Constant>) {
-                self.0.scalars(out);
-            }
-        }
-
-        // SAFETY: lanes one after the other, size without padding, aligned to the size, at most
-        // 16 bytes: the layout of an IR vector, asserted above. Lanes are numbers.
-        #[diagnostic::do_not_recommend]
-        unsafe impl KernelType for $name {}
-
-        impl From<[$lane; $lanes]> for $name {
-            fn from(lanes: [$lane; $lanes]) -> Self {
-                Self(lanes)
-            }
-        }
-
-        impl From<$name> for [$lane; $lanes] {
-            fn from(vector: $name) -> Self {
-                vector.0
-            }
-        }
-    )*};
-}
-
-vectors! {
-    F32x2 = [f32; 2] F32 align 8;
-    F32x4 = [f32; 4] F32 align 16;
-    F64x2 = [f64; 2] F64 align 16;
-    I32x4 = [i32; 4] I32 align 16;
-    U32x4 = [u32; 4] U32 align 16;
 }
 
 /// Declares structs that kernels can hold.

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::function::{Region, Value, Var};
 use super::module::{FuncId, GlobalId, HiddenParam, IntrinsicId};
-use super::types::{ConstParam, Type};
+use super::types::{ConstParam, Scalar, Type};
 use super::{FastMath, Location, SharedVar};
 use crate::all_variants;
 
@@ -152,14 +152,14 @@ pub enum CompareOp {
     Ge,
 }
 
-/// Atomic read-modify-write operations (PTX ISA, "atom"). The result is the old value.
+/// Atomic read-modify-write operations (PTX ISA, "atom"), of numbers of 16, 32 and 64 bits. The result is the old value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AtomicOp {
     /// Addition, of integers and floats.
     Add,
-    /// Smaller of two integers.
+    /// The smaller; of floats the number when the other is NaN.
     Min,
-    /// Larger of two integers.
+    /// The larger; of floats the number when the other is NaN.
     Max,
     /// Bitwise and.
     And,
@@ -171,7 +171,7 @@ pub enum AtomicOp {
     Exchange,
 }
 
-/// What floats have of [`AtomicOp`].
+/// What floats of 32 and 64 bits have of [`AtomicOp`] in a legal module.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum FloatAtomic {
     /// Addition.
@@ -187,6 +187,29 @@ impl AtomicOp {
             AtomicOp::Add => Some(FloatAtomic::Add),
             AtomicOp::Exchange => Some(FloatAtomic::Exchange),
             AtomicOp::Min | AtomicOp::Max | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => None,
+        }
+    }
+
+    /// Whether floats have the operation, too.
+    pub fn takes_floats(self) -> bool {
+        match self {
+            AtomicOp::Add | AtomicOp::Min | AtomicOp::Max | AtomicOp::Exchange => true,
+            AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => false,
+        }
+    }
+
+    /// Whether numbers of a type can be changed so: those of 16, 32 and 64 bits. Of 8 bits there is no
+    /// compare-and-swap on GPUs (PTX ISA, "atom"), and one of the word around them would write their neighbours.
+    pub fn is_on(self, scalar: Scalar) -> bool {
+        scalar.bytes() > 1 && (!scalar.is_float() || self.takes_floats())
+    }
+
+    /// Whether every target has the operation on a type. Any other becomes a loop around compare-and-swap before
+    /// a module is [legal](super::Phase::Legal).
+    pub fn is_native_on(self, scalar: Scalar) -> bool {
+        match scalar.is_float() {
+            true => self.on_floats().is_some() && !scalar.is_half(),
+            false => scalar.is_int() && matches!(scalar.bits(), 32 | 64),
         }
     }
 }
@@ -358,11 +381,11 @@ pub enum InstData {
         /// Which field.
         field: u32,
     },
-    /// The address of an element of a fixed array.
+    /// The address of an element of a fixed array, or of a lane of a vector.
     ElementPtr {
-        /// A pointer to an array.
+        /// A pointer to an array or a vector.
         ptr: Value,
-        /// Which element, of any integer type.
+        /// Which element or lane, of any integer type.
         index: Value,
         /// Whether an index out of bounds ends the thread with a fault record; otherwise it is
         /// undefined behaviour.

@@ -119,7 +119,7 @@ impl Function {
                 part_of(ptr, fields.get(field as usize)?.1)?
             }
             InstData::ElementPtr { ptr, .. } => {
-                part_of(ptr, types.as_array(pointer(ptr)?.pointee)?.0)?
+                part_of(ptr, types.as_indexed(pointer(ptr)?.pointee)?.0)?
             }
             InstData::SliceNew { ptr, len } => ResultType::Slice {
                 of: pointer(ptr)?,

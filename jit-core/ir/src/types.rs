@@ -448,6 +448,15 @@ impl TypeTable {
         }
     }
 
+    /// The type and the number of what an index chooses from behind a pointer: the elements of an array or the
+    /// lanes of a vector.
+    pub fn as_indexed(&self, ty: Type) -> Option<(Type, ArrayLen)> {
+        match self.as_vector(ty) {
+            Some((lane, lanes)) => Some((Type::scalar(lane), ArrayLen::Known(lanes.into()))),
+            None => self.as_array(ty),
+        }
+    }
+
     /// Whether `ty` is a pointer or slice through which memory can be written.
     pub fn is_mutable(&self, ty: Type) -> bool {
         self.address(ty).is_some_and(|address| address.mutable)

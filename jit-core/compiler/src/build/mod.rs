@@ -19,6 +19,7 @@
 //!
 //! Wrong use is collected as [`BuildErrors`] that name the Rust lines; nothing panics.
 
+mod atomic;
 mod call;
 mod choice;
 mod control;

@@ -159,8 +159,8 @@ impl<'k> Place<'k> {
         }
     }
 
-    /// An element of a fixed array in memory. An index out of bounds ends the thread, as with
-    /// [`Val::at`].
+    /// An element of a fixed array in memory, or a lane of a vector. An index out of bounds ends the thread, as
+    /// with [`Val::at`].
     #[track_caller]
     pub fn at(self, index: impl IntoVal<'k>) -> Place<'k> {
         self.index(index, true)
@@ -186,7 +186,7 @@ impl<'k> Place<'k> {
         let ptr = b.adopt(self.ptr);
         let index = b.index_value(index);
         let checked = checked && !b.options.unchecked;
-        match b.as_array(self.ty) {
+        match b.with_types(|types| types.as_indexed(self.ty)) {
             Some((element, _)) => self.derived(
                 InstData::ElementPtr {
                     ptr: ptr.id,
@@ -200,7 +200,12 @@ impl<'k> Place<'k> {
                     true => b.recovered(self.ty),
                     false => b.constant(crate::ir::Constant::Zero, self.ty),
                 };
-                let ptr = b.wrong_type("indexing", "a fixed array", place, b.any_pointer());
+                let ptr = b.wrong_type(
+                    "indexing",
+                    "a fixed array or a vector",
+                    place,
+                    b.any_pointer(),
+                );
                 Place::new(ptr, Type::I32, true)
             }
         }

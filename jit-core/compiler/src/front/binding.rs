@@ -224,6 +224,17 @@ impl<'k> Front<'k> {
         Operand::new(b, Kind::Value(b.construct(ty, &parts)))
     }
 
+    /// A vector of type `ty` from an array of its lanes.
+    pub(crate) fn vector(self, ty: Type, lanes: Operand<'k>) -> Operand<'k> {
+        let b = self.builder;
+        let wanted = b.with_types(|types| types.as_vector(ty));
+        let (lane, count) = wanted.map_or((Type::I32, 0), |(lane, n)| (Type::scalar(lane), n));
+        let lanes = lanes.read();
+        let part = |index| b.fitted(lanes.element(index), lane);
+        let parts: Vec<Val<'k>> = (0..count.into()).map(part).collect();
+        Operand::new(b, Kind::Value(b.construct(ty, &parts)))
+    }
+
     /// `shared!(ty)`: memory of the block, as a mutable reference.
     pub(super) fn shared(self, name: &str, ty: Type) -> Operand<'k> {
         let place = self.builder.shared(name, ty);

@@ -142,6 +142,10 @@ impl<'k> Operand<'k> {
             },
             Kind::Place(place, _) => match b.type_data(place.ty()) {
                 TypeData::Struct(_) => self.in_memory(place.field(name)),
+                TypeData::Vector { .. } => match lane_of(name) {
+                    Some(lane) => self.in_memory(place.at(lane)),
+                    None => self.named(),
+                },
                 TypeData::Pointer { .. } => self.deref().field(name),
                 _ => self.eager().field(name),
             },
@@ -149,8 +153,11 @@ impl<'k> Operand<'k> {
                 let value = self.read();
                 match b.type_data(value.ty()) {
                     TypeData::Pointer { .. } => self.wrap(Kind::Value(value)).deref().field(name),
-                    // The lanes of `F32x4` and its kind are its field 0.
-                    TypeData::Vector { .. } if name == "0" => self.wrap(Kind::Value(value)),
+                    TypeData::Vector { .. } => match lane_of(name) {
+                        Some(lane) => self.wrap(Kind::Value(value.element(lane))),
+                        // The lanes of `F32x4` and its kind are its field 0.
+                        None => self.wrap(Kind::Value(value)),
+                    },
                     _ => self.wrap(Kind::Value(value.field(name))),
                 }
             }
@@ -171,7 +178,9 @@ impl<'k> Operand<'k> {
         let b = self.builder;
         if let Kind::Place(place, _) = self.kind {
             match b.type_data(place.ty()) {
-                TypeData::Array { .. } => return self.in_memory(place.at(index)),
+                TypeData::Array { .. } | TypeData::Vector { .. } => {
+                    return self.in_memory(place.at(index));
+                }
                 TypeData::Pointer { .. } => return self.deref().index(index),
                 _ => {}
             }
@@ -189,7 +198,7 @@ impl<'k> Operand<'k> {
                 Some(n) if (0..i128::from(lanes)).contains(&n) => {
                     self.wrap(Kind::Value(value.element(n as u32)))
                 }
-                _ => self.unsupported("a lane of a vector is chosen by a literal below its length"),
+                _ => self.spill(value).index(index),
             },
             _ => self.in_memory(value.at(index)),
         }
@@ -329,6 +338,13 @@ impl<'k> Operand<'k> {
         }
         self.wrap(Kind::Value(self.read().cast(ty)))
     }
+}
+
+/// The lane that a field of a vector is, `v.x`.
+fn lane_of(field: &str) -> Option<u32> {
+    let lanes = ["x", "y", "z", "w"];
+    let lane = lanes.into_iter().position(|lane| lane == field)?;
+    Some(lane as u32)
 }
 
 impl KernelBuilder {

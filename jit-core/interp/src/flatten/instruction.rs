@@ -154,7 +154,7 @@ impl<'m> Flattener<'m> {
                 checked,
             } => {
                 let pointee = self.pointee(function, *ptr)?;
-                let Some((element, ArrayLen::Known(len))) = module.types.as_array(pointee) else {
+                let Some((element, ArrayLen::Known(len))) = module.types.as_indexed(pointee) else {
                     return Err(self.unverified("an element of something that is no array"));
                 };
                 let i = self.index(function, frame, *index)?;

@@ -109,6 +109,16 @@ impl LegalTypes<'_> {
         self.proved(ty, "an array", array)
     }
 
+    /// The type and the number of an array's elements or a vector's lanes.
+    #[track_caller]
+    pub fn indexed_of(self, ty: Type) -> (Type, u64) {
+        let indexed = match self.as_indexed(ty) {
+            Some((element, ArrayLen::Known(len))) => Some((element, len)),
+            Some((_, ArrayLen::Param(_))) | None => None,
+        };
+        self.proved(ty, "an array or a vector", indexed)
+    }
+
     /// Where a field of a struct lies, in bytes from its start.
     #[track_caller]
     pub fn field_offset(self, ty: Type, field: u32) -> u64 {

@@ -122,11 +122,11 @@ fn call_unless(at: &mut Cursor<'_>, cond: Value, function: FuncId, site: u32) {
     at.ins_at_end(then).call(function, &[site, none, none]);
 }
 
-/// How many elements a slice has, or the array behind a pointer.
+/// How many elements a slice has, or the array or vector behind a pointer.
 fn length_of(at: &mut Cursor<'_>, base: Value) -> Value {
     let types = at.types();
     let array = types.as_pointer(at.type_of(base));
-    match array.and_then(|(array, ..)| types.as_array(array)) {
+    match array.and_then(|(array, ..)| types.as_indexed(array)) {
         Some((_, ArrayLen::Known(length))) => at.ins().constant(length),
         // Of no specialized module; the verifier tells.
         Some((_, ArrayLen::Param(_))) => at.ins().constant(u64::MAX),

@@ -2,7 +2,7 @@
 
 use super::MAX_LOCAL_BYTES;
 use super::rules::{Rule, Rules};
-use crate::{Address, AddressSpace, AtomicOp, Ordering, Scalar, Type, TypeBound, Value};
+use crate::{Address, AddressSpace, AtomicOp, Ordering, Phase, Type, TypeBound, Value};
 
 /// A pointer or slice type in parts: what is pointed at, where, mutable, and of slices whether
 /// they are wide.
@@ -51,10 +51,10 @@ impl Rules<'_> {
     pub(super) fn element_ptr(&self, ptr: Value, index: Value) -> Rule {
         let (pointee, ..) = self.pointer(ptr)?;
         self.index(index)?;
-        match self.types.as_array(pointee) {
+        match self.types.as_indexed(pointee) {
             Some(_) => Ok(()),
             None => Err(format!(
-                "an array has elements, not a `{}`",
+                "an array has elements and a vector lanes, not a `{}`",
                 self.name(pointee)
             )),
         }
@@ -198,27 +198,33 @@ impl Rules<'_> {
 
     pub(super) fn atomic_rmw(&self, op: AtomicOp, ptr: Value) -> Rule {
         let ty = self.atomic_place(ptr)?;
-        let floats = op.on_floats().is_some();
         let holds = match ty.as_scalar() {
-            Some(scalar) if scalar.is_float() => floats && !scalar.is_half(),
-            Some(scalar) => is_atomic_int(scalar),
-            None if floats => self.is_number(ty),
+            Some(scalar) => op.is_on(scalar),
+            None if op.takes_floats() => self.is_number(ty),
             None => matches!(self.bound(ty), Some(TypeBound::Int | TypeBound::Num)),
         };
-        let taken = match floats {
-            true => "the atomic is on `i32`, `u32`, `i64`, `u64`, `f32` and `f64`",
-            false => "the atomic is on `i32`, `u32`, `i64` and `u64`",
+        let taken = match op.takes_floats() {
+            true => "the atomic is on integers and floats of 16, 32 and 64 bits",
+            false => "the atomic is on integers of 16, 32 and 64 bits",
         };
-        self.expect(holds, taken, ty)
+        self.expect(holds, taken, ty)?;
+        let native = ty.as_scalar().is_none_or(|scalar| op.is_native_on(scalar));
+        match native || self.module.phase != Phase::Legal {
+            true => Ok(()),
+            false => Err(format!(
+                "this atomic of a `{}` is a call in a legal module",
+                self.name(ty)
+            )),
+        }
     }
 
     pub(super) fn atomic_cas(&self, ptr: Value) -> Rule {
         let ty = self.atomic_place(ptr)?;
         let holds = match ty.as_scalar() {
-            Some(scalar) => is_atomic_int(scalar),
+            Some(scalar) => scalar.is_int() && scalar.bits() > 8,
             None => self.is_integer(ty),
         };
-        let taken = "compare-and-swap is on `i32`, `u32`, `i64` and `u64`";
+        let taken = "compare-and-swap is on integers of 16, 32 and 64 bits";
         self.expect(holds, taken, ty)
     }
 
@@ -231,8 +237,4 @@ impl Rules<'_> {
             | Ordering::SequentiallyConsistent => Ok(()),
         }
     }
-}
-
-fn is_atomic_int(scalar: Scalar) -> bool {
-    scalar.is_int() && matches!(scalar.bits(), 32 | 64)
 }

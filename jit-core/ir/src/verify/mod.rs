@@ -60,9 +60,10 @@
 //!   keeps what is pointed at, makes nothing mutable and does not enter parameter memory;
 //! - `slice_len` gives `u32` only for slices that are not wide; `slice_new` takes `u32`, or `u64`
 //!   for a wide slice;
-//! - atomics are in global, shared or generic memory, on `i32`, `u32`, `i64` and `u64`, addition
-//!   and exchange also on `f32` and `f64`, loads and stores on any scalar; a load releases nothing,
-//!   a store acquires nothing, a fence orders something;
+//! - atomics are in global, shared or generic memory, on integers of 16, 32 and 64 bits, additions,
+//!   extremes and exchanges also on floats, loads and stores on any scalar; in a legal module all but
+//!   compare-and-swap are on 32 and 64 bits, and there are no extremes of floats; a load releases
+//!   nothing, a store acquires nothing, a fence orders something;
 //! - arguments fit the parameters of the device function or intrinsic that is called, type
 //!   arguments meet their bounds, const arguments are values of their parameters' types;
 //! - an `if` decides on a bool, a `for` counts in one integer type, by a factor of 1 to

@@ -216,7 +216,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         index: Value,
         checked: bool,
     ) -> Result<Leaf<'ctx>, BackendError> {
-        let (element, len) = self.types().array_of(self.pointee(ptr));
+        let (element, len) = self.types().indexed_of(self.pointee(ptr));
         let size = self.size_of(element) * self.spread(ptr);
         let len = Leaf::Uniform(self.emit.i64(len as i64).into());
         let place = (self.leaf(ptr)?, size);

@@ -135,7 +135,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         };
         let base_type = self.type_of(base);
         if !self.types().is_slice(base_type) {
-            let (_, len) = self.types().array_of(self.types().pointee_of(base_type));
+            let (_, len) = self.types().indexed_of(self.types().pointee_of(base_type));
             return number(bound).is_some_and(|last| (0..i128::from(len)).contains(&last));
         }
         let Some(&InstData::Binary {

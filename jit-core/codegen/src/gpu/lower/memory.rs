@@ -156,13 +156,18 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         index: Value,
         checked: bool,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
-        let array = self.pointee(ptr);
-        let (_, len) = self.types().table().array_of(array);
+        let whole = self.pointee(ptr);
+        let (element, len) = self.types().table().indexed_of(whole);
         let length = self.types().int(64).const_int(len, false);
         let (index, wrap) = self.checked_index(inst, index, length, checked)?;
-        let path = [self.types().int(64).const_zero(), index];
         let base = self.pointer(ptr);
-        let array = self.types().memory(array)?;
+        // LLVM has no addresses of lanes, but lanes lie as numbers do.
+        if self.types().table().as_vector(whole).is_some() {
+            let lane = self.types().memory(element)?;
+            return Ok(build_gep(self.builder(), lane, base, &[index], wrap).into());
+        }
+        let path = [self.types().int(64).const_zero(), index];
+        let array = self.types().memory(whole)?;
         Ok(build_gep(self.builder(), array, base, &path, wrap).into())
     }
 

@@ -1,0 +1,118 @@
+//! Atomic changes of any kind: loops around compare-and-swap.
+
+use crate::ir::{Ordering, Scope, Type};
+
+use super::{IntoVal, KernelBuilder, Place, Val};
+
+impl<'k> Place<'k> {
+    /// Atomically replaces the value `v` by what `change` makes of it, and returns the old `v`. The value is a number
+    /// of 16, 32 or 64 bits.
+    ///
+    /// It is a loop around compare-and-swap: where another thread has written in between, the change is made again of
+    /// what that has left. So `change` must do nothing but compute. Bits are compared, so it ends for a NaN, too.
+    ///
+    /// ```
+    /// use kiln::core::ir::Ordering;
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let product = Kernel::build("product", |k| {
+    ///     let (x, out) = (k.slice("x", k.ty::<f32>()), k.slice_mut("out", k.ty::<f32>()));
+    ///     let factor = x.at(k.thread_idx().x()).get();
+    ///     out.at(0).atomic_update(Ordering::Relaxed, Scope::Device, |old| old * factor);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let (x, mut out) = (jit.upload(&[2.0f32; 10])?, jit.upload(&[3.0f32])?);
+    /// jit.launch(&product, 1, 10, args!(&x, &mut out))?;
+    /// assert_eq!(out.to_vec()?, [3072.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn atomic_update(
+        self,
+        ordering: Ordering,
+        scope: Scope,
+        change: impl FnOnce(Val<'k>) -> Val<'k>,
+    ) -> Val<'k> {
+        let k = self.address().builder();
+        let ty = self.ty();
+        let word = match ty.as_scalar() {
+            Some(scalar) => Type::scalar(scalar.unsigned()),
+            None => ty,
+        };
+        let place = self.seen_as(k, word);
+        let expected = k.var("expected", place.atomic_load(Ordering::Relaxed, scope));
+        k.loop_(|| {
+            let old = expected.get();
+            let new = of_type(change(of_type(old, ty)), word);
+            let found = place.atomic_cas_with(old, new, ordering, scope);
+            expected.set(found);
+            k.if_(found.eq(old), || k.break_());
+        });
+        of_type(expected.get(), ty)
+    }
+
+    /// Atomically replaces the value `v` by 0 if it is at least `limit`, else by `v + 1`; returns the old `v`
+    /// (CUDA guide, `atomicInc`). The value is a `u32`.
+    ///
+    /// ```
+    /// use kiln::core::ir::Ordering;
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let around = Kernel::build("around", |k| {
+    ///     let x = k.slice_mut("x", k.ty::<u32>());
+    ///     x.at(0).atomic_inc(6, Ordering::Relaxed, Scope::Device);
+    ///     x.at(1).atomic_dec(6, Ordering::Relaxed, Scope::Device);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(2)?;
+    /// jit.launch(&around, 1, 10, args!(&mut x))?;
+    /// assert_eq!(x.to_vec()?, [3, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn atomic_inc(self, limit: impl IntoVal<'k>, ordering: Ordering, scope: Scope) -> Val<'k> {
+        let k = self.address().builder();
+        let limit = limit.into_val(k, Some(Type::U32));
+        self.atomic_update(ordering, scope, |old| {
+            old.ge(limit).select(k.lit(Type::U32, 0), old + 1)
+        })
+    }
+
+    /// Atomically replaces the value `v` by `limit` if it is 0 or above `limit`, else by `v - 1`; returns the old `v`
+    /// (CUDA guide, `atomicDec`). The value is a `u32`.
+    #[track_caller]
+    pub fn atomic_dec(self, limit: impl IntoVal<'k>, ordering: Ordering, scope: Scope) -> Val<'k> {
+        let k = self.address().builder();
+        let limit = limit.into_val(k, Some(Type::U32));
+        self.atomic_update(ordering, scope, |old| {
+            (old.eq(0) | old.gt(limit)).select(limit, old - 1)
+        })
+    }
+
+    /// The place as one of a type that is as large.
+    fn seen_as(self, k: &'k KernelBuilder, ty: Type) -> Place<'k> {
+        if ty == self.ty() {
+            return self;
+        }
+        let address = self.address();
+        let pointer = k.with_types(|types| {
+            let (_, space, mutable) = types.as_pointer(address.ty())?;
+            Some(types.pointer(ty, space, mutable))
+        });
+        match pointer {
+            Some(pointer) => address.bitcast(pointer).referent(),
+            None => self,
+        }
+    }
+}
+
+fn of_type(value: Val<'_>, ty: Type) -> Val<'_> {
+    match value.ty() == ty {
+        true => value,
+        false => value.bitcast(ty),
+    }
+}

@@ -1,0 +1,293 @@
+//! Atomics on every type that has them, in memory of each kind, by threads that come at the same time.
+
+use half::{bf16, f16};
+use kiln::prelude::*;
+
+use super::{Outcome, chapter};
+
+chapter![
+    integers_of_16_bits,
+    halves,
+    extremes_of_floats,
+    differences_and_rounds,
+    places_of_every_kind,
+    generic_types,
+];
+
+const BLOCKS: u32 = 3;
+const THREADS: u32 = 40;
+const ALL: u32 = BLOCKS * THREADS;
+
+#[kernel]
+fn change_short(cells: &mut [u16], signed: &mut [i16], seen: &mut [u32]) {
+    let i = global_id().x as u16;
+    let old = atomic_add(&mut cells[1], 7);
+    atomic_or(&mut seen[old as usize / 7 / 32], 1 << (old as u32 / 7 % 32));
+    atomic_sub(&mut cells[2], i);
+    atomic_and(&mut cells[3], !(1 << (i % 16)));
+    atomic_or(&mut cells[4], 1 << (i % 13));
+    atomic_xor(&mut cells[5], i * 31);
+    atomic_min(&mut cells[6], 500 - i);
+    atomic_max(&mut cells[7], i * 3);
+    atomic_min_with(&mut signed[0], 5 - i as i16, Ordering::AcqRel, Scope::Block);
+    atomic_max(&mut signed[1], i as i16 - 300);
+    if atomic_cas(&mut signed[2], -1, i as i16) == -1 {
+        atomic_exchange(&mut cells[8], i);
+    }
+}
+
+fn integers_of_16_bits(jit: &Jit) -> Outcome {
+    // Cells 0 and 9 are neighbours that have to stay.
+    let mut cells = jit.upload(&[9u16, 0, 0, 0xffff, 0, 0, 400, 5, 0xffff, 9, 1])?;
+    let (mut signed, mut seen) = (jit.upload(&[100i16, -400, -1])?, jit.zeros(4)?);
+    change_short.launch(jit, (BLOCKS, THREADS), &mut cells, &mut signed, &mut seen)?;
+    let all = 0..ALL as u16;
+    let difference = all.clone().fold(0u16, u16::wrapping_sub);
+    let flipped = all.clone().fold(0, |bits, i| bits ^ (i * 31));
+    let (cells, signed) = (cells.to_vec()?, signed.to_vec()?);
+    let wanted = [9, 7 * 120, difference, 0, 0x1fff, flipped, 381, 357];
+    assert_eq!(cells[..8], wanted);
+    assert_eq!(cells[9..], [9, 1]);
+    assert_eq!(signed[..2], [5 - 119, 119 - 300]);
+    assert!(all.contains(&cells[8]) && signed[2] as u16 == cells[8]);
+    // Each saw a sum of its own.
+    assert_eq!(
+        seen.to_vec()?,
+        [u32::MAX, u32::MAX, u32::MAX, (1 << 24) - 1]
+    );
+    Ok(())
+}
+
+#[kernel]
+fn change_halves(x: &mut [f16], y: &mut [bf16], shared_sum: &mut [f16]) {
+    let tile = shared!([f16; 3]);
+    let (i, thread) = (global_id().x, thread_idx().x);
+    if thread == 0 {
+        tile[1] = f16::from_f64(0.0);
+    }
+    barrier();
+    atomic_add(&mut tile[1], f16::from_f64(0.5));
+    atomic_add(&mut x[1], f16::from_f64(2.0));
+    atomic_min(&mut x[2], f16::from_f64(3.0 - i as f64));
+    atomic_max_with(
+        &mut x[3],
+        f16::from_f64(i as f64),
+        Ordering::Release,
+        Scope::Device,
+    );
+    atomic_add(&mut y[0], bf16::from_f64(1.0));
+    atomic_sub(&mut y[1], bf16::from_f64(0.5));
+    if i == 7 {
+        atomic_exchange(&mut y[2], bf16::from_f64(1.5));
+    }
+    barrier();
+    if thread == 0 {
+        shared_sum[block_idx().x] = tile[1];
+    }
+}
+
+fn halves(jit: &Jit) -> Outcome {
+    let half = f16::from_f32;
+    let short = bf16::from_f32;
+    let mut x = jit.upload(&[half(7.0), half(0.0), f16::NAN, f16::NEG_INFINITY, half(7.0)])?;
+    let mut y = jit.upload(&[short(0.0), short(60.0), short(0.0)])?;
+    let mut sums = jit.zeros::<f16>(BLOCKS as usize)?;
+    change_halves.launch(jit, (BLOCKS, THREADS), &mut x, &mut y, &mut sums)?;
+    let floats = |x: Vec<f16>| x.into_iter().map(f16::to_f32).collect::<Vec<_>>();
+    assert_eq!(floats(x.to_vec()?), [7.0, 240.0, -116.0, 119.0, 7.0]);
+    assert_eq!(y.to_vec()?, [short(120.0), short(0.0), short(1.5)]);
+    assert_eq!(floats(sums.to_vec()?), [20.0; BLOCKS as usize]);
+    Ok(())
+}
+
+#[kernel]
+fn extremes(x: &[f32], least: &mut [f32], most: &mut [f64], old: &mut [f32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        old[i] = atomic_min(&mut least[0], x[i]);
+        atomic_max(&mut least[1], x[i]);
+        atomic_min_with(&mut most[0], x[i] as f64, Ordering::SeqCst, Scope::System);
+        atomic_max_with(
+            &mut most[1],
+            x[i] as f64 * 2.0,
+            Ordering::Acquire,
+            Scope::Block,
+        );
+        atomic_max(&mut most[2], f64::NAN);
+        atomic_min(&mut least[2], f32::NAN);
+    }
+}
+
+fn extremes_of_floats(jit: &Jit) -> Outcome {
+    let number = |i: u32| match i % 10 {
+        3 => f32::NAN,
+        _ => ((i * 37) % 101) as f32 - 50.0,
+    };
+    let x: Vec<f32> = (0..ALL).map(number).collect();
+    let mut least = jit.upload(&[f32::INFINITY, f32::NAN, 2.5])?;
+    let mut most = jit.upload(&[f64::NAN, f64::NEG_INFINITY, f64::NAN])?;
+    let mut old = jit.zeros(x.len())?;
+    let on_device = jit.upload(&x)?;
+    extremes.launch(
+        jit,
+        (BLOCKS, THREADS),
+        &on_device,
+        &mut least,
+        &mut most,
+        &mut old,
+    )?;
+    let smallest = x.iter().copied().fold(f32::NAN, f32::min);
+    let largest = x.iter().copied().fold(f32::NAN, f32::max);
+    assert_eq!(least.to_vec()?, [smallest, largest, 2.5]);
+    let most = most.to_vec()?;
+    assert_eq!(most[..2], [f64::from(smallest), 2.0 * f64::from(largest)]);
+    assert!(most[2].is_nan());
+    // What was there is no smaller than what is there in the end, and somebody found the first value.
+    let old = old.to_vec()?;
+    assert!(old.iter().all(|&old| old >= smallest));
+    assert!(old.contains(&f32::INFINITY));
+    Ok(())
+}
+
+#[kernel]
+fn differences(cells: &mut [u32], wide: &mut [i64], real: &mut [f64], slots: &mut [u32]) {
+    let i = global_id().x;
+    atomic_sub(&mut cells[0], i as u32);
+    atomic_sub(&mut wide[0], 1 << 40);
+    atomic_sub(&mut real[0], 0.25);
+    let up = atomic_inc(&mut cells[1], 9);
+    let down = atomic_dec(&mut cells[2], 6);
+    atomic_add(&mut slots[up as usize], 1);
+    atomic_add(&mut slots[16 + down as usize], 1);
+    // Above its limit, a number is 0 or the limit next.
+    atomic_inc_with(&mut cells[3], 0, Ordering::AcqRel, Scope::Device);
+    atomic_dec_with(&mut cells[4], 0, Ordering::Relaxed, Scope::System);
+    if i == 5 {
+        atomic_inc(&mut cells[5], u32::MAX);
+        atomic_dec(&mut cells[6], u32::MAX);
+        atomic_inc(&mut cells[7], 20);
+        atomic_dec(&mut cells[8], 20);
+    }
+}
+
+fn differences_and_rounds(jit: &Jit) -> Outcome {
+    let mut cells = jit.upload(&[1, 0, 0, 0, 0, u32::MAX - 1, 0, 77, 77])?;
+    let (mut wide, mut real) = (jit.upload(&[5i64])?, jit.upload(&[1.0f64])?);
+    let mut slots = jit.zeros(32)?;
+    differences.launch(
+        jit,
+        (BLOCKS, THREADS),
+        &mut cells,
+        &mut wide,
+        &mut real,
+        &mut slots,
+    )?;
+    let difference = (0..ALL).fold(1u32, u32::wrapping_sub);
+    let wanted = [difference, 0, 6, 0, 0, u32::MAX, u32::MAX, 0, 20];
+    assert_eq!(cells.to_vec()?, wanted);
+    assert_eq!(wide.to_vec()?, [5 - (i64::from(ALL) << 40)]);
+    assert_eq!(real.to_vec()?, [1.0 - 0.25 * f64::from(ALL)]);
+    let slots = slots.to_vec()?;
+    assert_eq!(slots[..10], [12; 10]);
+    // 120 is 17 times 7 and one more, which found the 0 at the start.
+    assert_eq!(slots[16..23], [18, 17, 17, 17, 17, 17, 17]);
+    Ok(())
+}
+
+/// Numbers of several sizes one behind the other.
+#[derive(Copy, Clone, PartialEq, Debug, KernelType)]
+#[repr(C)]
+struct Counts {
+    before: u16,
+    short: u16,
+    wide: u64,
+    least: [f32; 2],
+}
+
+#[device_fn]
+fn count(counts: &mut Counts, by: u32) {
+    atomic_add(&mut counts.short, 1);
+    atomic_add(&mut counts.wide, by as u64);
+    atomic_min(&mut counts.least[1], by as f32);
+}
+
+#[kernel]
+fn count_all(all: &mut [Counts], sums: &mut [u64]) {
+    let tile = shared!([Counts; 2]);
+    let (i, thread) = (global_id().x, thread_idx().x);
+    if thread < 2 {
+        tile[thread] = Counts {
+            before: 3,
+            short: 0,
+            wide: 0,
+            least: [0.0, 1000.0],
+        };
+    }
+    barrier();
+    count(&mut all[i % all.len()], i as u32);
+    count(&mut tile[thread % 2], i as u32);
+    barrier();
+    if thread == 0 {
+        sums[block_idx().x] = tile[0].wide + 1000 * tile[1].short as u64;
+    }
+}
+
+fn places_of_every_kind(jit: &Jit) -> Outcome {
+    let start = Counts {
+        before: 8,
+        short: 65_535,
+        wide: 1 << 40,
+        least: [1.0, f32::NAN],
+    };
+    let (mut all, mut sums) = (jit.upload(&[start; 3])?, jit.zeros(BLOCKS as usize)?);
+    count_all.launch(jit, (BLOCKS, THREADS), &mut all, &mut sums)?;
+    let mut on_host = [start; 3];
+    for i in 0..ALL {
+        let counts = &mut on_host[i as usize % 3];
+        counts.short = counts.short.wrapping_add(1);
+        counts.wide += u64::from(i);
+        counts.least[1] = counts.least[1].min(i as f32);
+    }
+    assert_eq!(all.to_vec()?, on_host);
+    let of_block = |block: u32| {
+        let threads = (0..THREADS).step_by(2).map(|t| block * THREADS + t);
+        threads.map(u64::from).sum::<u64>() + 20_000
+    };
+    let wanted: Vec<u64> = (0..BLOCKS).map(of_block).collect();
+    assert_eq!(sums.to_vec()?, wanted);
+    Ok(())
+}
+
+#[kernel]
+fn gather<T: Num>(x: &[T], out: &mut [T]) {
+    let i = global_id().x;
+    if i < x.len() {
+        atomic_add(&mut out[0], x[i]);
+        atomic_min(&mut out[1], x[i]);
+        atomic_max(&mut out[2], x[i]);
+        atomic_sub(&mut out[3], x[i]);
+    }
+}
+
+fn gathered<T: KernelType + Num>(jit: &Jit, number: impl Fn(i32) -> T) -> kiln::Result<Vec<T>> {
+    let x: Vec<T> = (1..=30).map(&number).collect();
+    let mut out = jit.upload(&[number(0), number(90), number(0), number(500)])?;
+    gather.launch(jit, (2, 16), &jit.upload(&x)?, &mut out)?;
+    out.to_vec()
+}
+
+fn generic_types(jit: &Jit) -> Outcome {
+    assert_eq!(gathered(jit, |n| n as u16)?, [465, 1, 30, 35]);
+    assert_eq!(gathered(jit, |n| -n as i16)?, [-465, -90, 0, -35]);
+    assert_eq!(gathered(jit, |n| n as u32)?, [465, 1, 30, 35]);
+    assert_eq!(gathered(jit, i64::from)?, [465, 1, 30, 35]);
+    assert_eq!(gathered(jit, |n| n as f32)?, [465.0, 1.0, 30.0, 35.0]);
+    assert_eq!(gathered(jit, f64::from)?, [465.0, 1.0, 30.0, 35.0]);
+    let half = |n: i32| f16::from_f32(n as f32);
+    assert_eq!(gathered(jit, half)?, [465, 1, 30, 35].map(half));
+    let refused = gathered(jit, |n| n as u8).expect_err("there are none of 8 bits");
+    let refused = refused.to_string();
+    let said = "the atomic is on integers and floats of 16, 32 and 64 bits, not `u8`";
+    assert!(refused.contains(said), "{refused}");
+    Ok(())
+}
