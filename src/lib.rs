@@ -62,7 +62,7 @@
 
 pub use kiln_array_lib as array;
 pub use kiln_device_stdlib as stdlib;
-pub use kiln_device_stdlib::intrinsic;
+pub use kiln_device_stdlib::{global, intrinsic};
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
 pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};
@@ -197,6 +197,10 @@ pub mod macros {
 pub mod prelude {
     pub use crate::device;
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
+    pub use kiln_device_stdlib::cache::{
+        load_cached_global, load_streaming, prefetch, prefetch_l1, store_cached_global,
+        store_streaming, store_write_through,
+    };
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::integer::Integer;
     pub use kiln_device_stdlib::integer::words::*;

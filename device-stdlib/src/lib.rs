@@ -11,6 +11,7 @@
 //! | [`time`] | clocks, and waits |
 //! | [`random`] | generators of random numbers, uniform and normal ones, integers below a bound |
 //! | [`vector`] | short vectors, read and written in one access |
+//! | [`cache`] | accesses with cache hints, prefetches |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
 //! Each chapter shows its operations in a `#[kernel]` function.
@@ -24,7 +25,9 @@
 // What `#[device_fn]` writes is named from here, in this crate itself, too.
 extern crate self as kiln;
 
+pub mod cache;
 pub mod foreign;
+mod global;
 pub mod index;
 pub mod integer;
 pub mod intrinsic;
@@ -46,8 +49,11 @@ pub mod macros {
     };
     pub use half::{bf16, f16};
     pub use kiln_jit_core::build::{IntoVal, KernelBuilder, Val};
+    pub use kiln_jit_core::error::Result;
     pub use kiln_jit_core::front::macros::{Callable, Front, Operand};
     pub use kiln_jit_core::ir::{IntrinsicDef, Meaning, Scalar, Type, TypePattern};
+    pub use kiln_jit_core::jit::Jit;
+    pub use kiln_jit_core::runtime::{Global, GlobalArray};
 
     // For `#[device_fn]` and `#[derive(KernelType)]` in this crate itself.
     pub use crate::plain::{operator::*, resolve::*};
@@ -76,6 +82,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
         .chain(integer::rows())
         .chain(integer::words::rows())
         .chain(time::rows())
+        .chain(cache::rows())
 }
 
 /// The row with this name.

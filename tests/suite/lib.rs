@@ -40,6 +40,7 @@ mod rust_items;
 mod rust_language;
 mod rust_limits;
 mod rust_math;
+mod rust_memory;
 mod rust_methods;
 mod rust_papers;
 mod rust_random;
@@ -147,6 +148,7 @@ pub fn cases() -> Vec<Case> {
         rust_language::CASES,
         rust_limits::CASES,
         rust_math::CASES,
+        rust_memory::CASES,
         rust_methods::CASES,
         rust_papers::CASES,
         rust_random::CASES,

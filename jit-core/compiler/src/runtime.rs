@@ -6,5 +6,5 @@ pub use crate::buffer::Buffer;
 pub use crate::event::Event;
 pub use crate::globals::Global;
 #[doc(hidden)]
-pub use crate::globals::Globals;
+pub use crate::globals::{GlobalArray, Globals};
 pub use crate::part::Part;

@@ -101,6 +101,57 @@ pub unsafe trait KernelType: DeviceType + Send + Sync {
     }
 }
 
+/// A type whose values are any bits, without padding: numbers, vectors, and arrays of them. The memory of such
+/// elements may be seen as that of others.
+///
+/// # Safety
+/// All bit patterns of all its bytes are values, and no byte of a value is undefined.
+#[diagnostic::on_unimplemented(
+    message = "memory is not seen as `{Self}`, nor memory of that as something else",
+    label = "not any bits are a value of this type, or it has padding",
+    note = "slices of numbers, of `F32x4` and its kind and of arrays of them are cast"
+)]
+pub unsafe trait Pod: KernelType {}
+
+// SAFETY: its bytes are those of the elements.
+#[diagnostic::do_not_recommend]
+unsafe impl<T: Pod, const N: usize> Pod for [T; N] {}
+
+/// A slice as one of other elements in the same memory, as [`Val::cast_slice`](crate::build::Val::cast_slice) is in
+/// kernels.
+///
+/// # Panics
+/// The slice does not begin where such elements may, or its bytes are no whole number of them.
+pub fn cast_slice<T: Pod, U: Pod>(x: &[T]) -> &[U] {
+    let (start, len) = (x.as_ptr().cast::<U>(), cast_len::<T, U>(x));
+    // SAFETY: as many bytes as `x` has, aligned; any bits are a value.
+    unsafe { std::slice::from_raw_parts(start, len) }
+}
+
+/// [`cast_slice`] of a slice that may be written.
+///
+/// # Panics
+/// As [`cast_slice`].
+pub fn cast_slice_mut<T: Pod, U: Pod>(x: &mut [T]) -> &mut [U] {
+    let len = cast_len::<T, U>(x);
+    let start = x.as_mut_ptr().cast::<U>();
+    // SAFETY: as many bytes as `x` has, aligned; any bits are a value of both types.
+    unsafe { std::slice::from_raw_parts_mut(start, len) }
+}
+
+fn cast_len<T: Pod, U: Pod>(x: &[T]) -> usize {
+    const { assert!(size_of::<U>() > 0, "elements without bytes are not counted") };
+    assert!(
+        x.as_ptr().cast::<U>().is_aligned(),
+        "the elements are not aligned"
+    );
+    assert!(
+        size_of_val(x).is_multiple_of(size_of::<U>()),
+        "the bytes are no whole number of elements"
+    );
+    size_of_val(x) / size_of::<U>()
+}
+
 macro_rules! device_scalars {
     ($($rust:ty => $scalar:ident, |$value:ident| $constant:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -141,6 +192,10 @@ macro_rules! scalars {
         // patterns of numbers are valid.
         #[diagnostic::do_not_recommend]
         unsafe impl KernelType for $rust {}
+
+        // SAFETY: the same.
+        #[diagnostic::do_not_recommend]
+        unsafe impl Pod for $rust {}
     )*};
 }
 

@@ -41,7 +41,7 @@ use kiln_compiler::hook::{HookPoint, HookSet};
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchLimits, check_block};
 use kiln_compiler::pinned::Pinned;
 pub use kiln_compiler::runtime::Global;
-use kiln_compiler::runtime::{Buffer, Device, DeviceId, Event, Globals};
+use kiln_compiler::runtime::{Buffer, Device, DeviceId, Event, GlobalArray, Globals};
 use kiln_compiler::target::Target;
 use kiln_compiler::under_way::Made;
 use kiln_compiler::value::KernelType;
@@ -270,6 +270,15 @@ impl Jit {
     /// No kernel that has it was launched here, or it is of another type.
     pub fn global<T: KernelType>(&self, name: &str) -> Result<Global<T>> {
         self.0.globals.find(name)
+    }
+
+    /// The array that `kiln::global!` declares: the memory of this `Jit`, made now if no kernel has had it.
+    #[doc(hidden)]
+    pub fn declared_global<T: KernelType, const N: usize>(
+        &self,
+        array: &GlobalArray<T, N>,
+    ) -> Result<Global<T>> {
+        self.0.globals.declared(&self.0.device, array)
     }
 
     /// Marks the current end of the stream's work; two events give the time between them.

@@ -497,32 +497,42 @@ impl KernelBuilder {
     #[track_caller]
     pub fn global<T: KernelType>(&self, name: &str, values: &[T]) -> Val<'_> {
         let initial = crate::value::defined_bytes(values).into();
-        self.global_array(name, self.ty::<T>(), values.len() as u32, Some(initial))
+        self.global_slice(name, self.ty::<T>(), values.len() as u32, Some(initial))
     }
 
     /// An array in the device's memory as [`KernelBuilder::global`] makes it, of `len` zeros.
     #[track_caller]
     pub fn global_zeros<T: KernelType>(&self, name: &str, len: u32) -> Val<'_> {
-        self.global_array(name, self.ty::<T>(), len, None)
+        self.global_slice(name, self.ty::<T>(), len, None)
     }
 
     #[track_caller]
-    fn global_array(
+    fn global_slice(
         &self,
         name: &str,
         element: Type,
         len: u32,
         initial: Option<Arc<[u8]>>,
     ) -> Val<'_> {
-        let array = self.array(element, len.into());
+        let place = self.global_array(name, self.array(element, len.into()), initial);
+        self.array_slice(place, element, AddressSpace::Global, len)
+    }
+
+    /// The array that kernels of a `Jit` have in common under a name, as a whole.
+    #[track_caller]
+    pub(crate) fn global_array(
+        &self,
+        name: &str,
+        array: Type,
+        initial: Option<Arc<[u8]>>,
+    ) -> Place<'_> {
         let location = self.here();
         let global = {
             let module = &mut self.state.borrow_mut().module;
             module.add_global(name, array, initial, location)
         };
         let ptr_ty = self.pointer_type(array, AddressSpace::Global, true);
-        let place = Place::new(self.emit(InstData::Hidden(global), ptr_ty), array, true);
-        self.array_slice(place, element, AddressSpace::Global, len)
+        Place::new(self.emit(InstData::Hidden(global), ptr_ty), array, true)
     }
 
     /// A read-only table that becomes part of the code, as a slice (CUDA guide, `__constant__`).

@@ -31,6 +31,7 @@ mod literal;
 mod place;
 mod position;
 mod recovery;
+mod seen;
 mod slot;
 mod value;
 

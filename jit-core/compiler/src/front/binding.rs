@@ -1,5 +1,7 @@
 //! What gets a name or a type: parameters, `let`, constants, structs, arrays, shared memory.
 
+use std::sync::Arc;
+
 use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val};
 use crate::ir::{ArrayLen, Constant, InstData, Type, TypeData};
 
@@ -238,6 +240,12 @@ impl<'k> Front<'k> {
     /// `shared!(ty)`: memory of the block, as a mutable reference.
     pub(super) fn shared(self, name: &str, ty: Type) -> Operand<'k> {
         let place = self.builder.shared(name, ty);
+        Operand::new(self.builder, Kind::Value(place.address()))
+    }
+
+    /// The array that kernels of a `Jit` have in common under a name, as a mutable reference.
+    pub(crate) fn global(self, name: &str, array: Type, initial: Option<Arc<[u8]>>) -> Operand<'k> {
+        let place = self.builder.global_array(name, array, initial);
         Operand::new(self.builder, Kind::Value(place.address()))
     }
 

@@ -262,7 +262,7 @@ impl<'k> Operand<'k> {
     }
 
     /// `&self[..]` or `&mut self[..]`, of a slice or array.
-    pub(crate) fn whole_slice(self, mutable: bool) -> Operand<'k> {
+    pub fn whole_slice(self, mutable: bool) -> Operand<'k> {
         let b = self.builder;
         let whole = match b.with_types(|types| types.is_reference(self.ty())) {
             true => self.read(),

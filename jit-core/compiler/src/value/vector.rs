@@ -5,7 +5,7 @@ use std::ops::{
     SubAssign,
 };
 
-use super::{DeviceType, KernelType};
+use super::{DeviceType, KernelType, Pod};
 use crate::front::macros::{Callable, Front, Operand};
 use crate::ir::{Constant, Scalar, Type, TypeForm};
 
@@ -185,6 +185,10 @@ macro_rules! vectors {
         // 16 bytes: the layout of an IR vector, asserted above. Lanes are numbers.
         #[diagnostic::do_not_recommend]
         unsafe impl KernelType for $name {}
+
+        // SAFETY: the same.
+        #[diagnostic::do_not_recommend]
+        unsafe impl Pod for $name {}
 
         /// The vector of an array's elements in a kernel, as its constructor.
         impl Callable for $name {
