@@ -169,3 +169,52 @@ fn absolute_values_of_16_bits_are_computed_in_32() -> kiln::Result<()> {
     }
     Ok(())
 }
+
+#[kernel]
+fn blend(x: &[F32x4], y: &mut [F32x4], lengths: &mut [f32], weight: f32) {
+    let i = global_id().x;
+    if i < lengths.len() && i < x.len() && i < y.len() {
+        let mut v = weight * x[i] + (1.0 - weight) * y[i];
+        lengths[i] = v.dot(v);
+        v.w = 1.0;
+        y[i] = v;
+    }
+}
+
+#[kernel]
+fn halve(x: &[f64], y: &mut [f64]) {
+    let (x, y) = (cast_slice::<F64x2>(x), cast_slice_mut::<F64x2>(y));
+    let i = global_id().x;
+    if i < x.len() {
+        y[i] = x[i] * 0.5;
+    }
+}
+
+#[kernel]
+fn stream(x: &[F32x4], y: &mut [F32x4]) {
+    let i = global_id().x;
+    store_streaming(&mut y[i], load_streaming(&x[i]));
+}
+
+#[test]
+fn a_vector_is_one_access() -> kiln::Result<()> {
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let (x, mut y) = (jit.upload(&[F32x4::ZERO])?, jit.upload(&[F32x4::ZERO])?);
+    let mut lengths = jit.zeros::<f32>(1)?;
+    let count = |inspection: &Inspection, wanted: [(&str, usize); 3]| -> kiln::Result<()> {
+        let ptx = inspection.ptx()?;
+        for (word, times) in wanted {
+            assert_eq!(ptx.matches(word).count(), times, "{word} in {ptx}");
+        }
+        Ok(())
+    };
+    let blended = jit.inspect(&blend, args!(&x, &mut y, &mut lengths, 0.5f32))?;
+    let (loads, stores) = ("ld.global.nc.v4.b32", "st.global.v4.b32");
+    count(&blended, [(loads, 1), ("ld.global.v4.b32", 1), (stores, 1)])?;
+    let (numbers, mut half) = (jit.zeros::<f64>(2)?, jit.zeros::<f64>(2)?);
+    let halved = jit.inspect(&halve, args!(&numbers, &mut half))?;
+    count(&halved, [("ld.global.nc.v2.b64", 1), ("st.global.v2.b64", 1), (".local", 0)])?;
+    let streamed = jit.inspect(&stream, args!(&x, &mut y))?;
+    count(&streamed, [("ld.cs.v4.b32", 1), ("st.cs.v4.b32", 1), (".local", 0)])
+}
