@@ -26,7 +26,7 @@ const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
 fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<Scalar> {
     match pattern {
         TypePattern::Exact(scalar) => Some(scalar),
-        TypePattern::OneOf(_) => Some(open),
+        TypePattern::OneOf(_) | TypePattern::Each(_) => Some(open),
         TypePattern::SameAs(i) => param_type(def, def.params[usize::from(i)], open),
         TypePattern::Chosen => Some(open),
         // Several results are asked for one by one; no row of the library has the others.
@@ -41,7 +41,7 @@ fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<
 /// The types that the row's parameters leave open; one of no meaning if they leave none.
 fn choices(def: &IntrinsicDef) -> Vec<Scalar> {
     let open = def.params.iter().find_map(|pattern| match pattern {
-        TypePattern::OneOf(list) => Some(list.to_vec()),
+        TypePattern::OneOf(list) | TypePattern::Each(list) => Some(list.to_vec()),
         _ => None,
     });
     open.unwrap_or(vec![Scalar::U32])

@@ -56,7 +56,8 @@ use kiln_jit_core::value::{DeviceType, F32x2, F32x4, F64x2, I32x4, U32x4};
 ///
 /// Its types are numbers and `bool`, vectors, arrays and references ([`RowType`]), for a result also tuples, or
 /// nothing ([`RowResult`]). It may have a type parameter, with what
-/// that can be, in brackets or `any` scalar; the type that it is called with chooses the cell. An argument that
+/// that can be, in brackets, `any` scalar, or `each`: any scalar, and a struct, a tuple, an array or a vector of them,
+/// for each number of which the operation is executed. The type that it is called with chooses the cell. An argument that
 /// is a part of the instruction is a literal: a function of `Option<i128>` says behind `where` what it may be.
 ///
 /// ```
@@ -187,6 +188,7 @@ macro_rules! intrinsic {
 
         $(impl $crate::macros::Choice for $name {
             const SCALARS: &'static [$crate::macros::Scalar] = $crate::intrinsic!(@scalars $t $scalars);
+            $crate::intrinsic!(@pattern $scalars);
         })?
 
         #[allow(dead_code, reason = "a program may use some of it")]
@@ -267,9 +269,15 @@ macro_rules! intrinsic {
     )+};
 
     (@scalars $t:ident any) => { &$crate::macros::Scalar::ALL };
+    (@scalars $t:ident each) => { &$crate::macros::Scalar::ALL };
     (@scalars $t:ident [$($scalar:ty),+ $(,)?]) => {
         &[$(<$scalar as $crate::macros::RowScalar>::SCALAR),+]
     };
+
+    (@pattern each) => {
+        const PATTERN: $crate::macros::TypePattern = $crate::macros::TypePattern::Each(Self::SCALARS);
+    };
+    (@pattern $scalars:tt) => {};
 
     (@host [$host:block] $args:tt $($meaning:tt)*) => { $host };
     (@host [] ($($arg:ident),*) $function:path) => { $function($($arg),*) };
@@ -282,6 +290,9 @@ macro_rules! intrinsic {
 
     (@meaning $name:ident [$host:block] [] $args:tt) => {
         $crate::macros::Meaning::Pure(|_, args| $crate::intrinsic!(@apply $name args $args))
+    };
+    (@meaning $name:ident [$host:block] [$t:ident = each] $args:tt) => {
+        $crate::intrinsic!(@meaning $name [$host] [$t = any] $args)
     };
     (@meaning $name:ident [$host:block] [$t:ident = any] $args:tt) => {
         $crate::intrinsic!(
@@ -533,13 +544,15 @@ tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) 
 pub trait Choice {
     /// The types.
     const SCALARS: &'static [Scalar];
+    /// What a parameter of it takes.
+    const PATTERN: TypePattern = TypePattern::OneOf(Self::SCALARS);
 }
 
 /// The type parameter of an intrinsic, as it is in the row.
 pub struct Open<C>(PhantomData<C>);
 
 impl<C: Choice> RowType for Open<C> {
-    const FIRST: TypePattern = TypePattern::OneOf(C::SCALARS);
+    const FIRST: TypePattern = C::PATTERN;
     const LATER: TypePattern = TypePattern::Chosen;
     fn ty(_: Front<'_>, chosen: Scalar) -> Type {
         Type::scalar(chosen)

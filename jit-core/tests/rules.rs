@@ -78,6 +78,13 @@ static NO_BODY: IntrinsicDef = IntrinsicDef::new(
     Meaning::Pure(|_, args| args[0]),
 );
 
+static EACH_OF_NOTHING: IntrinsicDef = IntrinsicDef::new(
+    "each_of_nothing",
+    &[TypePattern::Each(&Scalar::ALL)],
+    U32,
+    Meaning::Pure(|_, args| args[0]),
+);
+
 static VIA_F32: IntrinsicDef = IntrinsicDef::new(
     "halves",
     &[TypePattern::Vector(&TypePattern::Exact(Scalar::F16), 4)],
@@ -221,6 +228,13 @@ const BROKEN: &[Broken] = &[
          the IR; give it a `Meaning::Body`",
         |m| {
             m.intrinsics.push(&NO_BODY);
+        },
+    ),
+    (
+        "the row of intrinsic `each_of_nothing` is executed for each number of a value, and its result is none of \
+         that type; let it be `TypePattern::Chosen`",
+        |m| {
+            m.intrinsics.push(&EACH_OF_NOTHING);
         },
     ),
     (

@@ -288,20 +288,11 @@ fn plus(a: Point, b: Point) -> Point {
     }
 }
 
-/// The point of the lane `delta` above.
-#[device_fn]
-fn point_above(p: Point, delta: u32) -> Point {
-    Point {
-        x: shuffle_down(FULL_MASK, p.x, delta, 32),
-        y: shuffle_down(FULL_MASK, p.y, delta, 32),
-    }
-}
-
 /// The sum of the points of a warp, in its first lane.
 #[device_fn]
 fn warp_sum(mut sum: Point) -> Point {
     for delta in [16, 8, 4, 2, 1] {
-        sum = plus(sum, point_above(sum, delta));
+        sum = plus(sum, shuffle_down(FULL_MASK, sum, delta, 32));
     }
     sum
 }

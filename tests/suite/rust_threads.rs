@@ -8,7 +8,9 @@ chapter![
     shared_memory_and_barriers,
     dynamic_shared_memory_passed_to_a_function,
     atomics_of_rust,
+    shared_memory_of_device_functions,
     warps,
+    shuffles_of_tuples_and_generic_structs,
     three_dimensions
 ];
 
@@ -140,6 +142,140 @@ fn warps(jit: &Jit) -> Outcome {
         .collect();
     assert_eq!(out.to_vec()?, want);
     assert_eq!(counts.to_vec()?, vec![0x5555_5555 + 496 + 1; 4]);
+    Ok(())
+}
+
+/// The value of the thread `by` before, around the block.
+#[device_fn]
+fn turned<T: Num>(value: T, by: usize) -> T {
+    let tile = shared!([T; 128]);
+    let (i, n) = (thread_idx().x, block_dim().x);
+    barrier();
+    tile[i] = value;
+    barrier();
+    tile[(i + n - by) % n]
+}
+
+/// The same of a function that is inlined: it has memory of its own in each place.
+#[device_fn]
+fn turned_by<F: Fn(usize) -> usize>(value: u32, by: F) -> u32 {
+    let tile = shared!([u32; 128]);
+    let (i, n) = (thread_idx().x, block_dim().x);
+    tile[i] = value;
+    barrier();
+    tile[by(i) % n]
+}
+
+struct Turning;
+
+#[device_fn]
+impl Turning {
+    fn once(value: u32) -> u32 {
+        let last = shared!(u32);
+        barrier();
+        if thread_idx().x == block_dim().x - 1 {
+            *last = value;
+        }
+        barrier();
+        *last
+    }
+}
+
+#[kernel]
+fn turn_around(x: &[u32], out: &mut [f32], sums: &mut [u32]) {
+    let i = thread_idx().x;
+    let mut value = x[i];
+    // One memory, used again and again, which takes barriers on both sides.
+    for by in 1..4 {
+        value += turned(value, by);
+    }
+    // That of another type is another.
+    out[i] = turned(value as f32, 1) + turned(value as f32, 2);
+    sums[i] = turned_by(value, |i| i + 1) + turned_by(value, |i| 3 * i) + Turning::once(value);
+}
+
+fn shared_memory_of_device_functions(jit: &Jit) -> Outcome {
+    let jit = exact(jit);
+    for n in [1, 32, 77, 128] {
+        let host: Vec<u32> = (0..n as u32).map(|i| i * i % 71).collect();
+        let (x, mut out, mut sums) = (
+            jit.upload(&host)?,
+            jit.zeros::<f32>(n)?,
+            jit.zeros::<u32>(n)?,
+        );
+        jit.launch(&turn_around, 1, n as u32, args!(&x, &mut out, &mut sums))?;
+        let at = |values: &[u32], i: usize, by: usize| values[(i + 4 * n - by) % n];
+        let mut want = host;
+        for by in 1..4 {
+            want = (0..n).map(|i| want[i] + at(&want, i, by)).collect();
+        }
+        let floats = (0..n).map(|i| (at(&want, i, 1) + at(&want, i, 2)) as f32);
+        let floats: Vec<f32> = floats.collect();
+        assert_eq!(out.to_vec()?, floats, "{n} threads");
+        let places = |i: usize| want[(i + 1) % n] + want[3 * i % n] + want[n - 1];
+        assert_eq!(sums.to_vec()?, (0..n).map(places).collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+#[repr(C)]
+struct Best<T> {
+    value: T,
+    at: u32,
+}
+
+/// The larger value, and where it is.
+#[device_fn]
+fn best<T: Num>(mut mine: Best<T>) -> Best<T> {
+    for lanes in [16, 8, 4, 2, 1] {
+        let other = shuffle_xor(FULL_MASK, mine, lanes, 32);
+        if other.value > mine.value {
+            mine = other;
+        }
+    }
+    mine
+}
+
+#[kernel]
+fn best_of_warps(x: &[f64], out: &mut [Best<f64>], pairs: &mut [u32]) {
+    let i = global_id().x;
+    let mine = best(Best {
+        value: x[i],
+        at: i as u32,
+    });
+    let (first, (second, third)) = shuffle_idx(
+        FULL_MASK,
+        (lane_id() as u8, (i as u64, [true, i % 2 == 0])),
+        3,
+        32,
+    );
+    out[i] = mine;
+    pairs[i] = first as u32 + second as u32 + third[0] as u32 + third[1] as u32;
+}
+
+fn shuffles_of_tuples_and_generic_structs(jit: &Jit) -> Outcome {
+    let x: Vec<f64> = (0..64).map(|i| f64::from(i * 29 % 64) * 0.5).collect();
+    let (mut out, mut pairs) = (jit.zeros::<Best<f64>>(64)?, jit.zeros::<u32>(64)?);
+    jit.launch(
+        &best_of_warps,
+        2,
+        32,
+        args!(&jit.upload(&x)?, &mut out, &mut pairs),
+    )?;
+    for (i, got) in out.to_vec()?.into_iter().enumerate() {
+        let warp = i / 32 * 32..i / 32 * 32 + 32;
+        let at = warp
+            .max_by(|&a, &b| x[a].total_cmp(&x[b]))
+            .expect("it has lanes");
+        let want = Best {
+            value: x[at],
+            at: at as u32,
+        };
+        assert_eq!(got, want, "thread {i}");
+    }
+    let want = |i: u32| 3 + (i / 32 * 32 + 3) + 1 + u32::from((i / 32 * 32 + 3) % 2 == 0);
+    assert_eq!(pairs.to_vec()?, (0..64).map(want).collect::<Vec<_>>());
     Ok(())
 }
 

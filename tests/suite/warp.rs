@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use half::{bf16, f16};
 use kiln::core::args::{Arg, IntoArg};
+use kiln::core::value::{F32x2, F32x4};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -14,6 +15,7 @@ chapter![
     shuffles_of_small_types,
     shuffles_of_32_bits,
     shuffles_of_64_bits,
+    shuffles_of_structs_arrays_and_vectors,
     shuffles_where_lanes_branch_apart,
     votes_where_lanes_branch_apart,
     active_masks_hold_who_is_there,
@@ -149,26 +151,34 @@ impl Shuffle {
     }
 }
 
-/// Every kind and width of shuffle of a type, with the sources in a buffer.
+/// Every kind and width of shuffle of a type.
 fn shuffles_of<T: KernelType + PartialEq + Debug>(jit: &Jit, make: fn(usize) -> T) -> Outcome {
-    let cases: Vec<(Shuffle, u32)> = SHUFFLES
-        .into_iter()
-        .flat_map(|shuffle| WIDTHS.map(|width| (shuffle, width)))
-        .collect();
+    let each_width = |shuffle| WIDTHS.map(|width| (shuffle, width));
+    let cases: Vec<(Shuffle, u32)> = SHUFFLES.into_iter().flat_map(each_width).collect();
+    shuffles_among(jit, make, &cases, &SHAPES)
+}
+
+/// Shuffles of a type in blocks of these shapes, with the sources in a buffer.
+fn shuffles_among<T: KernelType + PartialEq + Debug>(
+    jit: &Jit,
+    make: fn(usize) -> T,
+    cases: &[(Shuffle, u32)],
+    shapes: &[[u32; 3]],
+) -> Outcome {
     let kernel = Kernel::build("shuffles", |k| {
         let out = k.slice_mut("out", k.ty::<T>());
         let (x, from) = (k.slice("x", k.ty::<T>()), k.slice("from", Type::U32));
         let (i, n) = (linear(k), x.len());
         let (value, from) = (x.at(i).get(), from.at(i).get());
         let mask = k.lit(Type::U32, FULL_MASK);
-        for (slot, (shuffle, width)) in (0u32..).zip(&cases) {
+        for (slot, (shuffle, width)) in (0u32..).zip(cases) {
             let got = shuffle.build(mask, value, from, *width);
             out.at(n * slot + i).set(got);
         }
     })?;
     // Sources at random, many of them out of range; a permutation; a broadcast.
     let sources: [fn(usize) -> u32; 3] = [|i| noise(i) % 70, |i| (i as u32 * 7 + 3) % 32, |_| 5];
-    for shape in SHAPES {
+    for &shape in shapes {
         let n = threads(shape);
         let hx: Vec<T> = (0..n).map(make).collect();
         let x = jit.upload(&hx)?;
@@ -177,7 +187,7 @@ fn shuffles_of<T: KernelType + PartialEq + Debug>(jit: &Jit, make: fn(usize) -> 
             let from = jit.upload(&hfrom)?;
             let zeros = vec![make(0); n * cases.len()];
             let out = run(jit, &kernel, shape, zeros, args!(&x, &from))?;
-            for (got, (shuffle, width)) in out.chunks_exact(n).zip(&cases) {
+            for (got, (shuffle, width)) in out.chunks_exact(n).zip(cases) {
                 check_shuffle(*shuffle, *width, &hx, &hfrom, got);
             }
         }
@@ -225,6 +235,57 @@ fn shuffles_of_64_bits(jit: &Jit) -> Outcome {
     shuffles_of::<i64>(jit, |i| i64::from(noise(i)) << 36 | i as i64)?;
     shuffles_of::<u64>(jit, |i| u64::from(noise(i)) << 40 | i as u64)?;
     shuffles_of::<f64>(jit, |i| f64::from(noise(i)) * 1e100 - i as f64)
+}
+
+/// Numbers of each width, with padding between them.
+#[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+#[repr(C)]
+struct Mixed {
+    tag: u8,
+    mass: f64,
+    inner: Inner,
+    two: [Inner; 2],
+    is_set: bool,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+#[repr(C)]
+struct Inner {
+    half: f16,
+    word: i32,
+    vector: F32x2,
+}
+
+impl Inner {
+    fn of(i: usize) -> Inner {
+        Inner {
+            half: f16::from_f32(i as f32 + 0.5),
+            word: noise(i) as i32 - 1000,
+            vector: [i as f32, -0.25 * i as f32].into(),
+        }
+    }
+}
+
+impl Mixed {
+    fn of(i: usize) -> Mixed {
+        Mixed {
+            tag: noise(i) as u8,
+            mass: f64::from(noise(i)) * 1e90,
+            inner: Inner::of(i),
+            two: [Inner::of(i + 3), Inner::of(7 * i)],
+            is_set: noise(i) % 2 == 1,
+        }
+    }
+}
+
+fn shuffles_of_structs_arrays_and_vectors(jit: &Jit) -> Outcome {
+    fn some<T: KernelType + PartialEq + Debug>(jit: &Jit, make: fn(usize) -> T) -> Outcome {
+        let cases = [(Shuffle::Idx, 32), (Shuffle::Down, 16)];
+        shuffles_among(jit, make, &cases, &SHAPES[1..2])
+    }
+    some::<Mixed>(jit, Mixed::of)?;
+    some::<[[u16; 3]; 2]>(jit, |i| [[noise(i) as u16, i as u16, 7], [3; 3]])?;
+    some::<F32x4>(jit, |i| [i as f32, 0.5, -1.0, 2.0 * i as f32].into())
 }
 
 fn shuffles_where_lanes_branch_apart(jit: &Jit) -> Outcome {

@@ -184,7 +184,7 @@ fn cast<'k>(front: Front<'k>, types: &[Type], slice: Operand<'k>) -> Operand<'k>
     }
 }
 
-/// What `shared!(T)` is to rustc. Kernels are never called on the host, so neither is this.
+/// What `shared!(T)` is to rustc. The host has no blocks, and a device function that comes here panics.
 #[doc(hidden)]
 pub fn shared_memory<T: DeviceType>() -> &'static mut T {
     panic!("`shared!` is memory of a thread block and exists in kernels only")

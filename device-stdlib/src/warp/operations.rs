@@ -211,11 +211,14 @@ operations! {
         .with_cells(&one("activemask.b32 $0;", "=r"));
 
     /// The value of lane `lane % width` of each segment of `width` lanes: each lane gets it from its own
-    /// segment. All scalar types.
+    /// segment.
+    ///
+    /// Values are numbers, `bool`s, and structs, tuples, arrays and vectors of at most 1024 of them: each number is
+    /// shuffled by itself, one of 64 bits as two halves.
     ///
     /// `width`, a literal, is 1, 2, 4, 8, 16 or 32. Reading a lane that takes no part is undefined on a GPU;
     /// the CPU gives the reader its own value.
-    fn shuffle_idx<T: DeviceType = any>(mask: u32, value: T, lane: u32, width: u32) -> T
+    fn shuffle_idx<T: DeviceType = each>(mask: u32, value: T, lane: u32, width: u32) -> T
         where width is segment
     { let _ = (mask, lane, width); value }
         = row("warp.shuffle_idx", Meaning::Warp(meaning::shuffle_idx))
@@ -226,7 +229,7 @@ operations! {
 
     /// The value of the lane `delta` below; in the first `delta` lanes of each segment of `width` lanes their
     /// own value. `delta` counts modulo 32. Types, `width` and lanes that take no part are as in [`shuffle_idx()`].
-    fn shuffle_up<T: DeviceType = any>(mask: u32, value: T, delta: u32, width: u32) -> T
+    fn shuffle_up<T: DeviceType = each>(mask: u32, value: T, delta: u32, width: u32) -> T
         where width is segment
     { let _ = (mask, delta, width); value }
         = row("warp.shuffle_up", Meaning::Warp(meaning::shuffle_up))
@@ -237,7 +240,7 @@ operations! {
 
     /// The value of the lane `delta` above; in the last `delta` lanes of each segment of `width` lanes their
     /// own value. `delta` counts modulo 32. Types, `width` and lanes that take no part are as in [`shuffle_idx()`].
-    fn shuffle_down<T: DeviceType = any>(mask: u32, value: T, delta: u32, width: u32) -> T
+    fn shuffle_down<T: DeviceType = each>(mask: u32, value: T, delta: u32, width: u32) -> T
         where width is segment
     { let _ = (mask, delta, width); value }
         = row("warp.shuffle_down", Meaning::Warp(meaning::shuffle_down))
@@ -248,7 +251,7 @@ operations! {
 
     /// The value of the lane `lane_id() ^ lanes`. If that is in a later segment of `width` lanes, the lane's
     /// own value; earlier segments can be read. `lanes` counts modulo 32. Types, `width` and lanes that take no part are as in [`shuffle_idx()`].
-    fn shuffle_xor<T: DeviceType = any>(mask: u32, value: T, lanes: u32, width: u32) -> T
+    fn shuffle_xor<T: DeviceType = each>(mask: u32, value: T, lanes: u32, width: u32) -> T
         where width is segment
     { let _ = (mask, lanes, width); value }
         = row("warp.shuffle_xor", Meaning::Warp(meaning::shuffle_xor))

@@ -1,11 +1,15 @@
 //! Operations that are written in the IR become calls of their functions: intrinsics with a body, the
 //! remainder of floats, and atomics that no target has on their type.
+//! Operations that are written in the IR become calls of their functions: intrinsics with a body, and
+//! the remainder of floats. An intrinsic that is executed for each number of a value becomes one for each
+//! (`expand/each.rs`).
 //!
 //! Hooks that rewrite the specialized module still see the operation by its name and can put
 //! something else in its place; everything after sees a function like any other, so that all
 //! targets compute the same bits.
 
 mod atomic;
+mod each;
 mod remainder;
 
 use std::collections::HashMap;
@@ -18,8 +22,9 @@ use crate::ir::{
 };
 use crate::specialize;
 
-/// Puts calls in the place of the operations that have a body, in all functions of a specialized
-/// module and in the bodies themselves. What a processor has a cell for stays.
+/// Puts calls in the place of the operations that have a body, and an operation for each number in that of those
+/// on values of several, in all functions of a specialized module and in the bodies themselves. What a processor has a
+/// cell for stays.
 ///
 /// # Errors
 /// A body that cannot be a part of the module: its row is wrong.
@@ -31,6 +36,9 @@ pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
         done += 1;
         let mut at = Cursor::new(module, function);
         while at.next_inst().is_some() {
+            if each::expand(&mut at) {
+                continue;
+            }
             let Some(written) = written_operation(&at, processor) else {
                 continue;
             };

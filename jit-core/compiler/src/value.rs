@@ -222,6 +222,31 @@ impl<T: DeviceType, const N: usize> DeviceType for [T; N] {
     }
 }
 
+/// Tuples, which kernels hold and buffers do not: Rust does not say where their fields lie.
+macro_rules! tuples {
+    ($(($($t:ident $field:tt)*))*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($t: DeviceType),*> DeviceType for ($($t,)*) {
+            const FORM: &'static TypeForm =
+                &TypeForm::structure("tuple", &[$((stringify!($field), $t::FORM)),*]);
+            fn scalars(&self, out: &mut Vec<Constant>) {
+                $(self.$field.scalars(out);)*
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A 0)
+    (A 0 B 1)
+    (A 0 B 1 C 2)
+    (A 0 B 1 C 2 D 3)
+    (A 0 B 1 C 2 D 3 E 4)
+    (A 0 B 1 C 2 D 3 E 4 F 5)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7)
+}
+
 // SAFETY: an array is its elements one after the other, aligned as an element, in both worlds.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: KernelType, const N: usize> KernelType for [T; N] {

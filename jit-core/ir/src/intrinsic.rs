@@ -365,6 +365,34 @@ impl IntrinsicDef {
         choice.unwrap_or(0)
     }
 
+    /// For each parameter whether it takes what a [`TypePattern::Each`] has chosen: the number of a value for which
+    /// the row is executed. None of them where the row has no such parameter.
+    pub fn each(&self) -> Vec<bool> {
+        let at = self.selecting();
+        let has_each = matches!(self.params.get(at), Some(TypePattern::Each(_)));
+        let of_chosen = |pattern| self.takes_chosen(pattern);
+        let params = self.params.iter().enumerate();
+        params
+            .map(|(n, &pattern)| has_each && (n == at || of_chosen(pattern)))
+            .collect()
+    }
+
+    /// Whether a parameter or result of this pattern is of the chosen type.
+    pub(crate) fn takes_chosen(&self, pattern: TypePattern) -> bool {
+        match pattern {
+            TypePattern::Chosen => true,
+            TypePattern::SameAs(i) => usize::from(i) == self.selecting(),
+            TypePattern::Exact(_)
+            | TypePattern::OneOf(_)
+            | TypePattern::Each(_)
+            | TypePattern::Vector(..)
+            | TypePattern::Array(..)
+            | TypePattern::Tuple(_)
+            | TypePattern::Pointer { .. }
+            | TypePattern::Unit => false,
+        }
+    }
+
     fn given<'a>(&self, types: &TypeTable, args: &'a [Type]) -> Given<'a> {
         let at = self.selecting();
         let pair = self.params.get(at).zip(args.get(at));
@@ -374,7 +402,8 @@ impl IntrinsicDef {
 
     /// The scalar type that selects a cell, for arguments of these types and this result: that of
     /// the first parameter that leaves a choice, or else of the first one; of the result when
-    /// there is no argument. Of an address it is what it points to, of a vector what its lanes are.
+    /// there is no argument. Of an address it is what it points to, of a vector what its lanes are; of a value for
+    /// each of whose numbers the row is executed there is none.
     pub fn cell_type(&self, types: &TypeTable, args: &[Type], result: Type) -> Option<Scalar> {
         match self.params {
             [] => result.as_scalar(),
@@ -402,9 +431,10 @@ impl IntrinsicDef {
             params.push(match *pattern {
                 TypePattern::Exact(scalar) => scalar,
                 TypePattern::SameAs(other) => *params.get(usize::from(other))?,
-                TypePattern::OneOf(_) if n == at => chosen,
+                TypePattern::OneOf(_) | TypePattern::Each(_) if n == at => chosen,
                 TypePattern::Chosen => chosen,
                 TypePattern::OneOf(_)
+                | TypePattern::Each(_)
                 | TypePattern::Unit
                 | TypePattern::Vector(..)
                 | TypePattern::Array(..)

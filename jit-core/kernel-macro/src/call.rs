@@ -260,12 +260,6 @@ impl Translator<'_> {
         if last.ident != "shared" {
             return self.refuse(&call.path, host_macro(&last.ident.to_string()));
         }
-        if self.kind == Kind::Device {
-            return self.refuse(
-                &call.path,
-                "shared memory belongs to a kernel; declare it there and pass it as `&mut [T]`",
-            );
-        }
         match syn::parse2::<Type>(call.tokens.clone()) {
             Ok(ty) => {
                 crate::types::check_type(&ty, self.refusals);

@@ -12,9 +12,13 @@ pub enum TypePattern {
     Exact(Scalar),
     /// Any of these scalar types.
     OneOf(&'static [Scalar]),
+    /// One of these scalar types, or a vector, an array or a struct of nothing else, of at most
+    /// [`MAX_EACH`](TypePattern::MAX_EACH) numbers: the row is executed for each of them, and a result of the chosen
+    /// type is made of what it gives. In a legal module there is an operation for each.
+    Each(&'static [Scalar]),
     /// The type of the parameter with this position, one that comes before.
     SameAs(u8),
-    /// The scalar type that the arguments choose, which selects the cell: that in the first parameter that
+    /// The type that the arguments choose, which selects the cell: that in the first parameter that
     /// leaves a choice. Of a pointer to one of several types it is what it points to.
     Chosen,
     /// A vector of so many lanes of a scalar type.
@@ -54,12 +58,15 @@ impl TypePattern {
     /// Integers of 32 and 64 bits.
     pub const INT32_64: TypePattern =
         TypePattern::OneOf(&[Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64]);
+    /// How many numbers a value that [`TypePattern::Each`] takes can have.
+    pub const MAX_EACH: u64 = 1024;
 
-    /// Whether the pattern stands for one scalar value, or none.
+    /// Whether the pattern stands for one scalar value, or none, where code is made of it.
     pub const fn is_scalar(self) -> bool {
         match self {
             TypePattern::Exact(_)
             | TypePattern::OneOf(_)
+            | TypePattern::Each(_)
             | TypePattern::SameAs(_)
             | TypePattern::Chosen
             | TypePattern::Unit => true,
@@ -73,7 +80,7 @@ impl TypePattern {
     /// Whether the pattern leaves a choice of types.
     pub const fn has_choice(self) -> bool {
         match self {
-            TypePattern::OneOf(_) => true,
+            TypePattern::OneOf(_) | TypePattern::Each(_) => true,
             TypePattern::Vector(inner, _)
             | TypePattern::Array(inner, _)
             | TypePattern::Pointer { to: inner, .. } => inner.has_choice(),
@@ -99,7 +106,7 @@ impl TypePattern {
         match self {
             TypePattern::SameAs(i) => usize::from(i) < before,
             TypePattern::Chosen => params > 0,
-            TypePattern::OneOf(list) => !list.is_empty(),
+            TypePattern::OneOf(list) | TypePattern::Each(list) => !list.is_empty(),
             TypePattern::Exact(_) | TypePattern::Unit => true,
             TypePattern::Vector(inner, _)
             | TypePattern::Array(inner, _)
@@ -152,6 +159,10 @@ impl TypePattern {
             (_, TypeData::Param(_)) => true,
             (TypePattern::Exact(s), _) => actual == Type::scalar(s),
             (TypePattern::OneOf(list), _) => actual.as_scalar().is_some_and(|s| list.contains(&s)),
+            (TypePattern::Each(list), _) => {
+                types.leaf_count(actual) <= TypePattern::MAX_EACH
+                    && types.is_made_of(actual, &|scalar| list.contains(&scalar))
+            }
             (TypePattern::SameAs(i), _) => given.args.get(usize::from(i)) == Some(&actual),
             (TypePattern::Chosen, _) => given.chosen == Some(actual),
             (TypePattern::Unit, _) => actual == Type::UNIT,
@@ -196,6 +207,7 @@ impl TypePattern {
             TypePattern::Chosen => given.chosen,
             TypePattern::Exact(_)
             | TypePattern::OneOf(_)
+            | TypePattern::Each(_)
             | TypePattern::Vector(..)
             | TypePattern::Array(..)
             | TypePattern::Tuple(_)
@@ -212,7 +224,9 @@ impl TypePattern {
     pub(super) fn scalar_type(self, given: Given<'_>) -> Option<Type> {
         match self {
             TypePattern::Exact(s) => Some(Type::scalar(s)),
-            TypePattern::OneOf(list) => list.first().map(|&s| Type::scalar(s)),
+            TypePattern::OneOf(list) | TypePattern::Each(list) => {
+                list.first().map(|&s| Type::scalar(s))
+            }
             TypePattern::SameAs(i) => given.args.get(usize::from(i)).copied(),
             TypePattern::Chosen => given.chosen,
             TypePattern::Unit => Some(Type::UNIT),
@@ -228,6 +242,7 @@ impl TypePattern {
         Some(match self {
             TypePattern::Exact(_)
             | TypePattern::OneOf(_)
+            | TypePattern::Each(_)
             | TypePattern::SameAs(_)
             | TypePattern::Chosen
             | TypePattern::Unit => self.scalar_type(given)?,
@@ -270,6 +285,12 @@ impl fmt::Display for TypePattern {
                     all => f.write_str(&all.join(", ")),
                 }
             }
+            TypePattern::Each(list) => write!(
+                f,
+                "{}, or a struct, array or vector of at most {} of them",
+                TypePattern::OneOf(list),
+                TypePattern::MAX_EACH
+            ),
             TypePattern::SameAs(i) => write!(f, "the type of argument {}", i + 1),
             TypePattern::Chosen => f.write_str("the type in the other arguments"),
             TypePattern::Vector(inner, lanes) => write!(f, "a vector of {lanes} of {inner}"),

@@ -74,6 +74,23 @@ impl TypeTable {
         }
     }
 
+    /// Whether a type is a scalar that is `taken`, or made of nothing else. What is open until specialization may be.
+    pub(crate) fn is_made_of(&self, ty: Type, taken: &impl Fn(Scalar) -> bool) -> bool {
+        match *self.data(ty) {
+            TypeData::Param(_) => true,
+            TypeData::Scalar(scalar)
+            | TypeData::Vector {
+                element: scalar, ..
+            } => taken(scalar),
+            TypeData::Array { element, .. } => self.is_made_of(element, taken),
+            TypeData::Struct(id) => {
+                let mut fields = self.structs[id].fields.iter();
+                fields.all(|(_, field)| self.is_made_of(*field, taken))
+            }
+            TypeData::Unit | TypeData::Pointer { .. } | TypeData::Slice { .. } => false,
+        }
+    }
+
     fn collect_leaves(&self, ty: Type, offset: u64, leaves: &mut Vec<LeafType>) {
         let mut leaf = |offset, kind| leaves.push(LeafType { offset, kind });
         match *self.data(ty) {

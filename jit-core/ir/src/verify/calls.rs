@@ -8,7 +8,7 @@ use super::arithmetic::scalar_holds;
 use super::rules::{Rule, Rules};
 use crate::{
     ArrayLen, ConstArg, ConstParam, Constant, Entity, FuncId, Function, FunctionKind, InstData,
-    Type, TypeBound, TypeData, Value,
+    IntrinsicDef, Phase, Type, TypeBound, TypeData, Value,
 };
 
 /// The arguments that a callee's types are read under.
@@ -66,6 +66,20 @@ impl Rules<'_> {
             )?;
         }
         Ok(())
+    }
+
+    /// In a legal module an intrinsic that is executed for each number of a value is called with one number.
+    pub(super) fn of_numbers(&self, def: &IntrinsicDef, args: &[Value]) -> Rule {
+        let is_number = |arg: Value| self.ty(arg).as_scalar().is_some();
+        let each = def.each();
+        let mut of_each = each.iter().zip(args).filter(|(is_each, _)| **is_each);
+        if self.module.phase < Phase::Legal || of_each.all(|(_, &arg)| is_number(arg)) {
+            return Ok(());
+        }
+        Err(format!(
+            "`{}` is executed for each number of a value: in a legal module that is an operation for each",
+            def.name
+        ))
     }
 
     /// `result` if it is what the callee gives under the arguments of the call.

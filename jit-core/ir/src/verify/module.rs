@@ -48,6 +48,11 @@ fn contradictions(def: &IntrinsicDef) -> Vec<String> {
                     give it a `Meaning::Body`";
         found.push(what.to_owned());
     }
+    if def.each().contains(&true) && !def.takes_chosen(def.result) {
+        let what = "is executed for each number of a value, and its result is none of that type; \
+                    let it be `TypePattern::Chosen`";
+        found.push(what.to_owned());
+    }
     let warp = matches!(def.meaning, Meaning::Warp(_));
     let mask = TypePattern::Exact(Scalar::U32);
     if warp && def.params.first().is_some_and(|&first| first != mask) {

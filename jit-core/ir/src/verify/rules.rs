@@ -204,7 +204,6 @@ impl<'c> Rules<'c> {
             | InstData::VarGet(_)
             | InstData::SharedAddr(_)
             | InstData::GlobalAddr(_)
-            | InstData::Intrinsic { .. }
             | InstData::VarSet(..)
             | InstData::If { .. }
             | InstData::Barrier
@@ -213,6 +212,9 @@ impl<'c> Rules<'c> {
             | InstData::Loop { .. }
             | InstData::Break { .. }
             | InstData::Continue { .. } => Ok(()),
+            InstData::Intrinsic { id, ref args } => {
+                self.of_numbers(self.module.intrinsics[id], args)
+            }
             InstData::Return { value } => {
                 let given = value.map_or(Type::UNIT, |v| self.ty(v));
                 let role = OperandRole::Result(&self.function.name);
