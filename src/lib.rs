@@ -201,6 +201,8 @@ pub mod prelude {
         load_cached_global, load_streaming, prefetch, prefetch_l1, store_cached_global,
         store_streaming, store_write_through,
     };
+    pub use kiln_device_stdlib::barrier::*;
+    pub use kiln_device_stdlib::group::*;
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::integer::Integer;
     pub use kiln_device_stdlib::integer::words::*;

@@ -12,6 +12,8 @@
 //! | [`random`] | generators of random numbers, uniform and normal ones, integers below a bound |
 //! | [`vector`] | short vectors, read and written in one access |
 //! | [`cache`] | accesses with cache hints, prefetches |
+//! | [`barrier`] | barriers at which the threads of a block vote |
+//! | [`group`] | groups of threads, and what they compute together: reductions, running sums |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
 //! Each chapter shows its operations in a `#[kernel]` function.
@@ -19,7 +21,7 @@
 //! A chapter is a table. An intrinsic is an entry of it, from which it has its row
 //! ([`kiln_jit_core::ir::IntrinsicDef`]), its method of the chapter's extension trait for the builder, and its
 //! function or method for kernels and the host; [`registry`] lists all rows, for parsers and for tests.
-//! Barriers, fences, atomics and shared memory are part of the IR and of the builder itself.
+//! Plain barriers, fences, atomics and shared memory are part of the IR and of the builder itself.
 #![forbid(unsafe_code)]
 
 // What `#[device_fn]` writes is named from here, in this crate itself, too.
@@ -28,6 +30,9 @@ extern crate self as kiln;
 pub mod cache;
 pub mod foreign;
 mod global;
+
+pub mod barrier;
+pub mod group;
 pub mod index;
 pub mod integer;
 pub mod intrinsic;
@@ -76,6 +81,7 @@ use kiln_jit_core::ir::IntrinsicDef;
 pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
     index::rows()
         .chain(warp::rows())
+        .chain(barrier::rows())
         .chain(math::rows())
         .chain([math::large_angle()])
         .chain(number::rows())

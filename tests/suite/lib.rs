@@ -16,11 +16,13 @@ pub mod kernels;
 mod addresses;
 mod arithmetic;
 mod arrays;
+mod barrier_votes;
 mod control;
 mod extensions;
 mod faults;
 pub mod files;
 mod graphs;
+mod groups;
 mod launching;
 mod math;
 mod memory;
@@ -124,6 +126,8 @@ pub fn cases() -> Vec<Case> {
         arrays::CASES,
         addresses::CASES,
         warp::CASES,
+        barrier_votes::CASES,
+        groups::CASES,
         warp_patterns::CASES,
         tricky_grids::CASES,
         tricky_tiles::CASES,

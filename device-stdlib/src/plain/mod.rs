@@ -43,6 +43,8 @@
 //! | [`ordering`] | orderings of atomics and fences |
 //! | [`precision`] | approximations, sums in another order |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
+//! | [`crate::barrier`] | barriers at which the threads of a block vote |
+//! | [`crate::group`] | groups of threads, and what they compute together |
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`resolve`] | which function a method or a path means |
 //! | [`operator`] | which function an operator means |

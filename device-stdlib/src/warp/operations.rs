@@ -82,7 +82,7 @@
 //!     let bits = warp_reduce_or(FULL_MASK, v) - warp_reduce_and(FULL_MASK, v);
 //!     let parity = warp_reduce_xor(FULL_MASK, v);
 //!     warp_sync(FULL_MASK);
-//!     if lane_id() == 0 && all && any && uniform {
+//!     if elect(FULL_MASK) && all && any && uniform {
 //!         out[0] = same_parity;
 //!         out[1] = all_equal;
 //!         out[2] = largest;
@@ -122,12 +122,15 @@
 //! ```
 
 use kiln_jit_core::ir::{
-    CompareOp, Effects, Known, Match, Meaning, Reduction, Shuffle, Uniformity, Vote,
+    CompareOp, Effects, Known, Match, Meaning, Module, Reduction, Scalar, Shuffle, Type,
+    Uniformity, Vote,
 };
 use kiln_jit_core::value::DeviceType;
+use kiln_kernel_macro::device_fn;
 
 use super::cells::{WARP_ID, match_cells, one, reduce_cells, register, shuffle_cells, vote_cells};
 use super::meaning;
+use crate::intrinsic::function;
 use crate::plain::number::Int;
 use crate::table::operations;
 
@@ -140,6 +143,16 @@ fn segment(width: Option<i128>) -> Result<(), String> {
         )),
         None => Err("a literal for its width, like `32`".to_owned()),
     }
+}
+
+/// The meaning of [`elect()`].
+#[device_fn]
+fn elected(mask: u32) -> bool {
+    ballot(mask, true).trailing_zeros() == lane_id()
+}
+
+fn elected_body(_: Scalar) -> Option<Module> {
+    function::<elected>("warp.elect", &[("mask", &|_| Type::U32)])
 }
 
 operations! {
@@ -294,6 +307,12 @@ operations! {
         .with_uniformity(Uniformity::Warp)
         .with_effects(Effects::Convergent)
         .with_cells(&vote_cells!("uni"));
+
+    /// Whether this is the lowest lane of the mask that has not ended: true in one lane of them.
+    fn elect(mask: u32) -> bool { let _ = mask; true }
+        = row("warp.elect", Meaning::Body(elected_body))
+        .with_uniformity(Uniformity::Lane)
+        .with_effects(Effects::Convergent);
 
     /// The lanes of the mask whose `value` has the same bits as this lane's, as a mask. All scalar types.
     fn match_any<T: DeviceType = any>(mask: u32, value: T) -> u32 { let _ = value; mask & 1 }

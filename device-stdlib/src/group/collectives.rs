@@ -1,0 +1,245 @@
+//! What the members of a group, or all threads of a block, compute together, with an operator of the kernel's.
+//!
+//! An operator is associative; it need not be commutative, as values are combined in the order of ranks. Rounds double
+//! how many values have been combined (W. D. Hillis, G. L. Steele: "Data Parallel Algorithms", CACM 1986); a block has
+//! the result of each warp in shared memory, two barriers, and every thread combines these (as CUB's
+//! `BLOCK_REDUCE_WARP_REDUCTIONS` does in one thread).
+
+use kiln_kernel_macro::device_fn;
+
+use super::lanes::{LaneGroup, lanes_of, next_above, next_below};
+use crate::plain::index::block_dim;
+use crate::plain::memory::barrier;
+use crate::plain::warp::{lane_id, shuffle_down, shuffle_idx, shuffle_up, warp_id};
+
+/// Combines the values of all members, which are lanes one after the other, for the first of them; others have a part.
+#[device_fn]
+fn reduce_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
+    let mut sum = value;
+    let from_here = group.size() - group.rank();
+    // After a round each member has its own value and those of the `2 * delta - 1` above it, as far as there are.
+    for delta in [1, 2, 4, 8, 16] {
+        if delta < group.width {
+            let other = shuffle_down(group.members, sum, delta, 32);
+            if delta < from_here {
+                sum = op(sum, other);
+            }
+        }
+    }
+    sum
+}
+
+/// The same of any lanes: each member knows the lane that is as many members above.
+#[device_fn]
+fn reduce_sparse<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
+    let mut sum = value;
+    let mut above = next_above(group.members);
+    let mut delta = 1;
+    while delta < group.width {
+        let is_there = above < 32;
+        let from = if is_there { above } else { lane_id() };
+        let other = shuffle_idx(group.members, sum, from, 32);
+        let further = shuffle_idx(group.members, above, from, 32);
+        if is_there {
+            sum = op(sum, other);
+        }
+        above = further;
+        delta *= 2;
+    }
+    sum
+}
+
+/// Combines the values of all members of a group by `op`, in the order of their ranks, for all members (CUDA
+/// `cooperative_groups::reduce`).
+#[device_fn]
+pub fn group_reduce<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
+    let sum = if group.is_dense() {
+        reduce_dense(group, value, |a, b| op(a, b))
+    } else {
+        reduce_sparse(group, value, |a, b| op(a, b))
+    };
+    group.broadcast(sum)
+}
+
+/// Combines the values of the members up to this one, which are lanes one after the other.
+#[device_fn]
+fn scan_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
+    let mut sum = value;
+    let rank = group.rank();
+    for delta in [1, 2, 4, 8, 16] {
+        if delta < group.width {
+            let other = shuffle_up(group.members, sum, delta, 32);
+            if delta <= rank {
+                sum = op(other, sum);
+            }
+        }
+    }
+    sum
+}
+
+/// The same of any lanes: each member knows the lane that is as many members below.
+#[device_fn]
+fn scan_sparse<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
+    let mut sum = value;
+    let mut below = next_below(group.members);
+    let mut delta = 1;
+    while delta < group.width {
+        let is_there = below < 32;
+        let from = if is_there { below } else { lane_id() };
+        let other = shuffle_idx(group.members, sum, from, 32);
+        let further = shuffle_idx(group.members, below, from, 32);
+        if is_there {
+            sum = op(other, sum);
+        }
+        below = further;
+        delta *= 2;
+    }
+    sum
+}
+
+/// Combines the values of the members of a group up to this one, and its own (CUDA
+/// `cooperative_groups::inclusive_scan`).
+#[device_fn]
+pub fn group_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(
+    group: LaneGroup,
+    value: T,
+    op: F,
+) -> T {
+    if group.is_dense() {
+        scan_dense(group, value, |a, b| op(a, b))
+    } else {
+        scan_sparse(group, value, |a, b| op(a, b))
+    }
+}
+
+/// Combines the values of the members of a group below this one, after `first`, which alone the first member gets
+/// (CUDA `cooperative_groups::exclusive_scan`).
+#[device_fn]
+pub fn group_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(
+    group: LaneGroup,
+    value: T,
+    first: T,
+    op: F,
+) -> T {
+    let sum = group_inclusive_scan(group, value, |a, b| op(a, b));
+    let below = next_below(group.members);
+    let from = if below < 32 { below } else { lane_id() };
+    let before = shuffle_idx(group.members, sum, from, 32);
+    if below < 32 { op(first, before) } else { first }
+}
+
+/// [`group_reduce()`] of the lanes of a mask that have not ended.
+#[device_fn]
+pub fn warp_reduce<T: DeviceType, F: Fn(T, T) -> T>(mask: u32, value: T, op: F) -> T {
+    group_reduce(lanes_of(mask), value, |a, b| op(a, b))
+}
+
+/// [`group_inclusive_scan()`] of the lanes of a mask that have not ended.
+#[device_fn]
+pub fn warp_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(mask: u32, value: T, op: F) -> T {
+    group_inclusive_scan(lanes_of(mask), value, |a, b| op(a, b))
+}
+
+/// [`group_exclusive_scan()`] of the lanes of a mask that have not ended.
+#[device_fn]
+pub fn warp_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(
+    mask: u32,
+    value: T,
+    first: T,
+    op: F,
+) -> T {
+    group_exclusive_scan(lanes_of(mask), value, first, |a, b| op(a, b))
+}
+
+/// How many threads a block has.
+#[device_fn]
+fn threads() -> usize {
+    block_dim().x * block_dim().y * block_dim().z
+}
+
+/// The lanes of this warp, of a block whose threads are all there.
+#[device_fn]
+fn whole_warp() -> LaneGroup {
+    LaneGroup::of_first((threads() as u32 - 32 * warp_id()).min(32))
+}
+
+/// Combines the values of all threads of the block by `op`, in the order of threads, for all of them (CUB
+/// `BlockReduce`).
+///
+/// All threads of the block come here, none of which has ended. It is a barrier, too, if the block has more than one
+/// warp.
+#[device_fn]
+pub fn block_reduce<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
+    let group = whole_warp();
+    let of_warp = reduce_dense(group, value, |a, b| op(a, b));
+    let warps = threads().div_ceil(32);
+    if warps == 1 {
+        group.broadcast(of_warp)
+    } else {
+        let of_warps = shared!([T; 32]);
+        // The threads of another call have read it.
+        barrier();
+        if lane_id() == 0 {
+            of_warps[warp_id() as usize] = of_warp;
+        }
+        barrier();
+        let mut sum = of_warps[0];
+        for warp in 1..warps {
+            sum = op(sum, of_warps[warp]);
+        }
+        sum
+    }
+}
+
+/// Combines the values of the threads of the block up to this one, and its own (CUB `BlockScan::InclusiveScan`).
+///
+/// All threads of the block come here, none of which has ended. It is a barrier, too, if the block has more than one
+/// warp.
+#[device_fn]
+pub fn block_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
+    let group = whole_warp();
+    let mut sum = scan_dense(group, value, |a, b| op(a, b));
+    if threads() > 32 {
+        let (warp, of_warps) = (warp_id() as usize, shared!([T; 32]));
+        barrier();
+        if lane_id() + 1 == group.size() {
+            of_warps[warp] = sum;
+        }
+        barrier();
+        if warp > 0 {
+            let mut before = of_warps[0];
+            for earlier in 1..warp {
+                before = op(before, of_warps[earlier]);
+            }
+            sum = op(before, sum);
+        }
+    }
+    sum
+}
+
+/// Combines the values of the threads of the block below this one, after `first`, which alone the first thread gets
+/// (CUB `BlockScan::ExclusiveScan`).
+///
+/// All threads of the block come here, none of which has ended. It is a barrier, too, if the block has more than one
+/// warp.
+#[device_fn]
+pub fn block_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, first: T, op: F) -> T {
+    let group = whole_warp();
+    let sum = scan_dense(group, value, |a, b| op(a, b));
+    let below = shuffle_up(group.members, sum, 1, 32);
+    let (warp, of_warps) = (warp_id() as usize, shared!([T; 32]));
+    barrier();
+    if lane_id() + 1 == group.size() {
+        of_warps[warp] = sum;
+    }
+    barrier();
+    let mut before = first;
+    for earlier in 0..warp {
+        before = op(before, of_warps[earlier]);
+    }
+    if lane_id() == 0 {
+        before
+    } else {
+        op(before, below)
+    }
+}

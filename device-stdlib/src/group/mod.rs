@@ -1,0 +1,118 @@
+//! Groups of threads, and what they compute together (CUDA guide, "Cooperative Groups"; CUB, "Warp-Wide Collectives",
+//! "Block-Wide Collectives").
+//!
+//! | group | who is in it |
+//! |---|---|
+//! | [`this_block()`] | the threads of the block |
+//! | [`this_warp()`] | the lanes of the warp |
+//! | [`tile(n)`](tile()) | `n` lanes next to each other |
+//! | [`coalesced()`] | the lanes that are here together |
+//! | [`lanes_of(mask)`](lanes_of()) | the lanes of a mask |
+//! | [`labeled(group, label)`](labeled()) | the members of a group with the same label |
+//!
+//! A group has a [`rank`](LaneGroup::rank) for each thread and a [`size`](LaneGroup::size); it waits by
+//! [`sync`](LaneGroup::sync) and votes by [`any`](LaneGroup::any), [`all`](LaneGroup::all) and
+//! [`count`](LaneGroup::count). Groups of lanes shuffle by rank. Lanes that have ended before a group is made are no
+//! members: a block of any size works, and so does one of which threads have returned.
+//!
+//! | together | of lanes | of lanes by a mask | of a block |
+//! |---|---|---|---|
+//! | all values combined | [`group_reduce()`] | [`warp_reduce()`] | [`block_reduce()`] |
+//! | those up to this thread | [`group_inclusive_scan()`] | [`warp_inclusive_scan()`] | [`block_inclusive_scan()`] |
+//! | those before this thread | [`group_exclusive_scan()`] | [`warp_exclusive_scan()`] | [`block_exclusive_scan()`] |
+//!
+//! [`block_to_striped()`] and [`block_to_blocked()`] change which elements of a block a thread has.
+//!
+//! Reductions and running sums take values of any type, structs and tuples among them, and any associative operator, as a closure. The order of
+//! ranks is kept, so it need not be commutative; floats are added up in the same order on each device.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+//! #[repr(C)]
+//! struct Best {
+//!     value: f32,
+//!     at: u32,
+//! }
+//!
+//! #[kernel]
+//! fn largest(x: &[f32], out: &mut [Best]) {
+//!     let mine = Best { value: x[global_id().x], at: global_id().x as u32 };
+//!     let best = block_reduce(mine, |a, b| if b.value > a.value { b } else { a });
+//!     if this_block().rank() == 0 {
+//!         out[block_idx().x] = best;
+//!     }
+//! }
+//!
+//! /// Keeps the positive numbers of each tile of 8, in order, at its start.
+//! #[kernel]
+//! fn pack(x: &[i32], out: &mut [i32], counts: &mut [u32]) {
+//!     let (i, tile) = (global_id().x, tile(8));
+//!     let keep = x[i] > 0;
+//!     let at = tile.rank_where(keep);
+//!     if keep {
+//!         out[i - tile.rank() as usize + at as usize] = x[i];
+//!     }
+//!     let count = group_reduce(tile, keep as u32, |a, b| a + b);
+//!     if tile.is_first() {
+//!         counts[i / 8] = count;
+//!     }
+//! }
+//!
+//! /// Running sums of 4 elements a thread.
+//! #[kernel]
+//! fn running_sums(x: &mut [u32]) {
+//!     let (i, n, memory) = (thread_idx().x, block_dim().x, shared!([u32; 256]));
+//!     let striped = [x[i], x[i + n], x[i + 2 * n], x[i + 3 * n]];
+//!     let mut mine = block_to_blocked(striped, memory);
+//!     mine[1] += mine[0];
+//!     mine[2] += mine[1];
+//!     mine[3] += mine[2];
+//!     let before = block_exclusive_scan(mine[3], 0, |a, b| a + b);
+//!     for sum in &mut mine {
+//!         *sum += before;
+//!     }
+//!     let sums = block_to_striped(mine, memory);
+//!     (x[i], x[i + n], x[i + 2 * n], x[i + 3 * n]) = (sums[0], sums[1], sums[2], sums[3]);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&(0..100).map(|i| (i * 37 % 100) as f32).collect::<Vec<_>>())?;
+//! let mut out = jit.upload(&[Best { value: 0.0, at: 0 }])?;
+//! largest.launch(&jit, (1, 100), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?, [Best { value: 99.0, at: 27 }]);
+//!
+//! let x = jit.upload(&[3, -1, 4, -1, 5, 9, -2, 6, -5, 3, 5])?;
+//! let (mut out, mut counts) = (jit.zeros::<i32>(11)?, jit.zeros::<u32>(2)?);
+//! pack.launch(&jit, (1, 11), &x, &mut out, &mut counts)?;
+//! assert_eq!(out.to_vec()?, [3, 4, 5, 9, 6, 0, 0, 0, 3, 5, 0]);
+//! assert_eq!(counts.to_vec()?, [5, 2]);
+//!
+//! let mut x = jit.upload(&[1; 200])?;
+//! running_sums.launch(&jit, (1, 50), &mut x)?;
+//! assert_eq!(x.to_vec()?, (1..=200).collect::<Vec<u32>>());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | subject |
+//! |---|---|
+//! | `group/lanes` | groups of lanes |
+//! | `group/block` | the block |
+//! | `group/collectives` | what they compute together |
+//! | `group/exchange` | the elements of a block in another arrangement |
+
+mod block;
+mod collectives;
+mod exchange;
+mod lanes;
+
+pub use block::{BlockGroup, this_block};
+pub use collectives::{
+    block_exclusive_scan, block_inclusive_scan, block_reduce, group_exclusive_scan,
+    group_inclusive_scan, group_reduce, warp_exclusive_scan, warp_inclusive_scan, warp_reduce,
+};
+pub use exchange::{block_to_blocked, block_to_striped};
+pub use lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};
