@@ -44,6 +44,7 @@ mod rust_limits;
 mod rust_math;
 mod rust_memory;
 mod rust_methods;
+mod rust_options;
 mod rust_papers;
 mod rust_random;
 mod rust_references;
@@ -154,6 +155,7 @@ pub fn cases() -> Vec<Case> {
         rust_math::CASES,
         rust_memory::CASES,
         rust_methods::CASES,
+        rust_options::CASES,
         rust_papers::CASES,
         rust_random::CASES,
         rust_references::CASES,

@@ -46,6 +46,7 @@
 //! | [`crate::barrier`] | barriers at which the threads of a block vote |
 //! | [`crate::group`] | groups of threads, and what they compute together |
 //! | [`method`] | methods of numbers, slices and arrays |
+//! | [`option`] | methods of `Option` |
 //! | [`resolve`] | which function a method or a path means |
 //! | [`operator`] | which function an operator means |
 
@@ -56,6 +57,7 @@ pub mod memory;
 pub mod method;
 pub mod number;
 pub mod operator;
+pub mod option;
 pub mod ordering;
 pub mod precision;
 pub mod resolve;

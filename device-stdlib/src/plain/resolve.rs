@@ -10,9 +10,11 @@ use std::marker::PhantomData;
 
 use kiln_description::method_name;
 use kiln_jit_core::build::IntoVal as _;
-use kiln_jit_core::front::macros::{Front, Operand, Pooled, Receiver, TypeOf};
+use kiln_jit_core::front::macros::{
+    Front, InlineCall, Operand, Pooled, Receiver, Receives, TypeOf,
+};
 use kiln_jit_core::ir::Type;
-use kiln_jit_core::value::{DeviceType, KernelValue};
+use kiln_jit_core::value::DeviceType;
 
 use super::number::{FloatOps, NumOps};
 use crate::math::bits_of;
@@ -28,6 +30,13 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 }
 
+/// A method that takes closures, by the number of its name; described in place of each call, as a closure describes what
+/// is around it.
+pub trait InlineMethod<const NAME: u64, Found: ?Sized> {
+    /// Describes it here. The first argument is the receiver.
+    fn call_inline<'k>(front: Front<'k>, call: &InlineCall<'_, 'k>) -> Operand<'k>;
+}
+
 /// A function of a type that kernels can call, by the number of its name and the type that rustc has for
 /// the function.
 pub trait AssociatedFn<const NAME: u64, F: ?Sized> {
@@ -40,6 +49,12 @@ impl<const NAME: u64, T: ?Sized> Method<NAME, str> for T {
     const CHANGES: bool = false;
 
     fn call<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
+        front.unit()
+    }
+}
+
+impl<const NAME: u64, T: ?Sized> InlineMethod<NAME, str> for T {
+    fn call_inline<'k>(front: Front<'k>, _: &InlineCall<'_, 'k>) -> Operand<'k> {
         front.unit()
     }
 }
@@ -123,6 +138,16 @@ impl<T: ?Sized + Method<NAME, Found>, Found: ?Sized, const NAME: u64> NamedMetho
     }
 }
 
+impl<T: ?Sized + InlineMethod<NAME, Found>, Found: ?Sized, const NAME: u64>
+    NamedMethod<T, Found, NAME>
+{
+    /// The entry of a pool for a call of it with closures.
+    #[doc(hidden)]
+    pub fn inline_entry(&self) -> Pooled {
+        Pooled::inline(T::call_inline)
+    }
+}
+
 /// A method that kernels do not have.
 pub trait NoMethod {
     /// The type without the method.
@@ -130,6 +155,11 @@ pub trait NoMethod {
 
     /// What is no entry of a pool.
     fn entry(&self) -> Without<Self::Of> {
+        Without(PhantomData)
+    }
+
+    /// What is no entry of a pool for a method that takes closures.
+    fn inline_entry(&self) -> Without<Self::Of> {
         Without(PhantomData)
     }
 }
@@ -189,7 +219,7 @@ pub trait MethodReceiver {
     fn __kiln_receiver<Found: ?Sized>(&self, _: &MethodOf<Self, Found>) {}
 }
 
-impl<T: KernelValue> MethodReceiver for T {}
+impl<T: Receives> MethodReceiver for T {}
 // Of any elements: that kernels do not know them is said where the slice is declared.
 impl<T> MethodReceiver for [T] {}
 

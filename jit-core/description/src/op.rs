@@ -152,6 +152,10 @@ numbered! {
         Repeat "el",
         /// A struct by its fields, those that are not named from the last.
         Construct "tSo",
+        /// `Some(e)`.
+        Some "e",
+        /// `None`, of a type of options.
+        Nothing "t",
         /// Memory of the block, as a mutable reference.
         Shared "st",
 
@@ -167,6 +171,8 @@ numbered! {
         /// A function that takes closures; each of the last list is [`Op::Closure`] or
         /// [`Op::LetClosure`].
         CallInline "pTEE",
+        /// A method that takes closures, as [`Op::CallInline`] is a function; its receiver is the first argument.
+        CallMethodInline "pTEE",
         /// A call of a closure.
         CallClosure "cE",
         /// A closure, as an argument.
@@ -290,6 +296,8 @@ numbered! {
         Reference "ft",
         /// A slice of such elements, mutable if the flag is set.
         Slice "ft",
+        /// An `Option` of a value.
+        Option "t",
     }
 }
 

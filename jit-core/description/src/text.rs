@@ -123,6 +123,7 @@ fn ty(code: &mut Reader<'_>) -> String {
             let mutable = code.flag();
             format!("{}[{}]", reference(mutable), ty(code))
         }
+        TypeOp::Option => format!("Option<{}>", ty(code)),
     }
 }
 

@@ -92,7 +92,13 @@ impl<'a> Translator<'a> {
             mutable.visit_pat(&param.pattern);
         }
         let mut pool = Pool::default();
-        let methods = Methods::of(body, &mut pool, crate::call::method_entry);
+        let mut variables = scan::Variables::default();
+        variables.visit_block(body);
+        for param in &signature.params {
+            variables.visit_param(&param.pattern, param.is_closure);
+        }
+        let closures = variables.closures;
+        let methods = Methods::of(body, &closures, &mut pool, crate::call::method_entry);
         let params = signature.params.iter().map(|p| &p.pattern);
         Translator {
             addressed: addressed(body, params, &methods),
@@ -385,13 +391,11 @@ impl<'a> Translator<'a> {
         let Some(init) = &local.init else {
             return self.declaration(pattern, ty);
         };
-        if let Some((token, _)) = &init.diverge {
-            return self.refuse(token, "kernels have no `let .. else`; use `if`");
-        }
         if let Expr::Closure(closure) = crate::expression::strip(&init.expr) {
             return self.local_closure(pattern, closure);
         }
-        if let (Pat::Tuple(pattern), Expr::Tuple(values), None) = (pattern, &*init.expr, ty)
+        if let (Pat::Tuple(pattern), Expr::Tuple(values), None, None) =
+            (pattern, &*init.expr, ty, &init.diverge)
             && pattern.elems.len() == values.elems.len()
             && !pattern.elems.iter().any(|p| matches!(p, Pat::Rest(_)))
         {
@@ -405,7 +409,10 @@ impl<'a> Translator<'a> {
             Some(ty) => self.coerced(value, ty, local.span()),
             None => value,
         };
-        self.bind_pattern(pattern, &value)
+        match &init.diverge {
+            Some((_, otherwise)) => self.let_else(local, pattern, &value, otherwise),
+            None => self.bind_pattern(pattern, &value),
+        }
     }
 
     /// `let x;`

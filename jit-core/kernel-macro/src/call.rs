@@ -9,6 +9,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments,
 use crate::body::{Translator, plain_name};
 use crate::checked::{marked, marked_method};
 use crate::function::{Kind, root_at};
+use crate::option::is_some;
 use crate::position::{Start, before, last_of, until};
 use crate::refusal::{host_macro, host_type, method};
 
@@ -64,10 +65,10 @@ impl Translator<'_> {
                 self.refuse(function, message)
             }
             [name] if self.is_closure(name) => self.call_of_closure(call, name),
-            [name] if ["Some", "Ok", "Err"].iter().any(|n| *name == n) => self.refuse(
-                function,
-                "kernels have no `Option` and no `Result`; use a `bool` beside the value",
-            ),
+            _ if is_some(&function.path) => self.some(call),
+            [name] if ["Ok", "Err"].iter().any(|n| *name == n) => {
+                self.refuse(function, crate::pattern::NO_RESULT)
+            }
             [.., ty, _] if is_half(ty) || ty.to_string().starts_with(char::is_uppercase) => {
                 self.call_of_type(call, of, function)
             }
@@ -226,18 +227,22 @@ impl Translator<'_> {
         if let Some(message) = refused_method(call, &name) {
             return self.refuse(&call.method, message);
         }
-        if let Some(argument) = call.args.iter().find(|arg| self.closure_argument(arg)) {
-            return self.refuse(argument, crate::refusal::CLOSURE_TO_METHOD);
-        }
         // The position of the call is that of its receiver, as everywhere.
         let span = call.start();
         let Some(entry) = self.methods.entry(of) else {
             return Code::new(Op::Unit, None);
         };
         let receiver = self.expr(&call.receiver);
+        if call.args.iter().any(|arg| self.closure_argument(arg)) {
+            return self.method_with_closures(call, entry, receiver);
+        }
         let may_change = self.methods.change_in(&call.args);
         let is_place = crate::checked::is_place(&call.receiver);
-        let args = self.eager_list(call.args.iter());
+        let expected = crate::option::expected(call);
+        let args = match expected {
+            Some(_) => Vec::new(),
+            None => self.eager_list(call.args.iter()),
+        };
         let types = call
             .turbofish
             .as_ref()
@@ -245,7 +250,26 @@ impl Translator<'_> {
             .unwrap_or_default();
         let code = self.op(Op::CallMethod, span).number(entry);
         let code = code.flag(is_place).when(&may_change).code(&receiver);
-        code.list(&types).list(&args)
+        let code = code.list(&types).list(&args);
+        match expected {
+            Some(text) => self.op(Op::Written, span).text(&text).code(&code),
+            None => code,
+        }
+    }
+
+    /// `x.map(|v| ..)`: what takes closures is described in place of the call.
+    fn method_with_closures(&mut self, call: &ExprMethodCall, entry: u32, receiver: Code) -> Code {
+        let (closures, values): (Vec<&Expr>, Vec<&Expr>) =
+            call.args.iter().partition(|arg| self.closure_argument(arg));
+        let receiver = self.op(Op::Eager, call.start()).code(&receiver);
+        let mut args = vec![receiver];
+        args.extend(self.eager_list(values.into_iter()));
+        let closures: Vec<Code> = closures
+            .into_iter()
+            .map(|c| self.closure_value(c))
+            .collect();
+        let code = self.op(Op::CallMethodInline, call.start()).number(entry);
+        code.list(&[]).list(&args).list(&closures)
     }
 
     /// `shared!(T)`; other macros are refused.
@@ -291,12 +315,17 @@ pub(crate) fn is_conversion(name: &Ident) -> bool {
 }
 
 /// The entry of a pool for a method: what rustc has found for the receiver in the checked copy.
-pub(crate) fn method_entry(of: &Ident, call: &ExprMethodCall) -> TokenStream {
+pub(crate) fn method_entry(of: &Ident, call: &ExprMethodCall, takes_closures: bool) -> TokenStream {
     let (span, root) = (call.start(), root_at(call.start()));
     let name = number_of(&call.method);
     let open = quote_spanned!(call.method.span()=> _);
+    let entry = match takes_closures {
+        true => "inline_entry",
+        false => "entry",
+    };
+    let entry = Ident::new(entry, before(span));
     quote_spanned! {before(span)=>
-        <#open as #root::HasMethod>::pooled(#of.named::<#name>().entry())
+        <#open as #root::HasMethod>::pooled(#of.named::<#name>().#entry())
     }
 }
 

@@ -20,8 +20,9 @@ use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
 use crate::items::{borrows, is_of_iterator};
 use crate::numbers::Numbers;
+use crate::option::{is_none_value, is_some_function};
 use crate::position::{Start, before, until};
-use crate::scan::{Variables, is_compound};
+use crate::scan::{Variables, is_closure, is_compound};
 use crate::signature::Signature;
 use crate::view::borrows_in_path;
 
@@ -161,6 +162,7 @@ pub(crate) fn unfit_lints() -> TokenStream {
             clippy::excessive_precision,
             clippy::redundant_closure,
             clippy::redundant_closure_call,
+            clippy::match_like_matches_macro,
             clippy::too_many_arguments,
             reason = "they recommend what kernels do not have, or tell of what they have"
         )]
@@ -317,20 +319,6 @@ impl Mark {
         self.functions.insert(name)
     }
 
-    /// Whether an argument is a closure. Its type, and so that of the function, names what it borrows,
-    /// which ends with the copy.
-    fn is_closure(&self, argument: &Expr) -> bool {
-        match strip(argument) {
-            Expr::Closure(_) => true,
-            Expr::Reference(reference) => self.is_closure(&reference.expr),
-            Expr::Path(path) => {
-                let name = path.path.get_ident().map(ToString::to_string);
-                name.is_some_and(|name| self.closures.contains(&name))
-            }
-            _ => false,
-        }
-    }
-
     /// What a `for` goes over: the methods of iterators are no methods of kernels.
     fn visit_range(&mut self, expr: &mut Expr) {
         match expr {
@@ -429,9 +417,11 @@ impl VisitMut for Mark {
             *call.func = function.clone();
         }
         if let Expr::Call(call) = expr
+            && !is_some_function(&call.func)
             && let of_type = (self.is_of_type(&call.func) || self.is_of_number(&call.func))
             && (of_type || self.is_function(&call.func))
-            && !call.args.iter().any(|arg| self.is_closure(arg))
+            // The type of a closure, and so that of the function, names what it borrows, which ends with the copy.
+            && !call.args.iter().any(|arg| is_closure(arg, &self.closures))
             && (of_type || self.is_first(&call.func))
         {
             self.mark(&mut call.func);
@@ -446,7 +436,7 @@ impl VisitMut for Mark {
         match expr {
             _ if may_be_own => self.mark_operator(expr),
             Expr::Struct(_) => self.mark(expr),
-            Expr::Path(_) if self.is_of_type(expr) => self.mark(expr),
+            Expr::Path(_) if is_none_value(expr) || self.is_of_type(expr) => self.mark(expr),
             Expr::MethodCall(call) if !is_cast(call) => self.mark_method(expr),
             _ => {}
         }
@@ -610,8 +600,8 @@ impl ForHost {
         let block = quote! {
             {
                 #first
-                let #result = #call;
                 #again.__kiln_receiver(&#name);
+                let #result = #call;
                 #result.__kiln_found(&#name);
                 #result
             }

@@ -353,7 +353,7 @@ impl Translator<'_> {
         code.list(types).list(&args).list(&closures)
     }
 
-    fn closure_value(&mut self, argument: &Expr) -> Code {
+    pub(crate) fn closure_value(&mut self, argument: &Expr) -> Code {
         match strip(argument) {
             Expr::Reference(reference) => self.closure_value(&reference.expr),
             Expr::Closure(closure) => {

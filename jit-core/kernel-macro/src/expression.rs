@@ -11,6 +11,7 @@ use crate::body::{Translator, is_structured};
 use crate::checked::{is_cast, is_open_literal, marked, marked_method, marked_operand};
 use crate::function::{root, root_at};
 use crate::names::Meaning;
+use crate::option::is_none_value;
 use crate::position::{Start, before};
 use crate::refusal::NOT_OF_THE_KERNEL;
 
@@ -25,6 +26,7 @@ impl Translator<'_> {
         if let Some((name, inner)) = marked(expr) {
             return match inner {
                 Expr::Struct(literal) => self.struct_literal(literal, name),
+                inner if is_none_value(inner) => self.none(name, expr.start()),
                 inner if is_open_literal(inner) => {
                     let root = root();
                     let ty = self.pool.entry(&quote!(#root::Pooled::type_of(&#name)));
@@ -97,6 +99,7 @@ impl Translator<'_> {
             Expr::MethodCall(e) if is_cast(e) => self.cast(e),
             Expr::Macro(e) => self.macro_call(&e.mac, None),
             Expr::Const(e) => self.static_assertions(e),
+            Expr::Try(e) => self.question_mark(e),
             _ => self.refuse_expr(expr),
         }
     }
@@ -134,12 +137,10 @@ impl Translator<'_> {
             Expr::Closure(_) => {
                 "a closure has a name, `let f = |x| ..;`, or is passed to a `#[device_fn]`"
             }
-            Expr::Let(_) => "kernels have no `if let`; use `match`, or `if` with a comparison",
-            Expr::Range(_) => "a range stands in `for i in a..b`; keep its two ends instead",
-            Expr::Try(_) => {
-                "kernels have no `Result` and no `?`; `return` early, and write what went wrong to a \
-                 `&mut [T]`"
+            Expr::Let(_) => {
+                "a `let` stands in the condition of an `if` or a `while`, joined with others by `&&`"
             }
+            Expr::Range(_) => "a range stands in `for i in a..b`; keep its two ends instead",
             Expr::Unsafe(_) => {
                 "kernels are safe; for indexing without checks write `#[kernel(unsafe(unchecked))]`"
             }
@@ -239,12 +240,6 @@ impl Translator<'_> {
                 return self.refuse(
                     path,
                     "a closure is called, or passed to a `#[device_fn]`; it is no value",
-                );
-            }
-            if name == "None" {
-                return self.refuse(
-                    path,
-                    "kernels have no `Option`; use a `bool` beside the value",
                 );
             }
             // Were it left to rustc, it would say that a constant cannot name a variable. After another refusal

@@ -21,7 +21,7 @@ pub(crate) struct Frame {
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum FrameKind {
+pub(crate) enum FrameKind {
     /// A loop of the kernel.
     Loop,
     /// A labelled block: in the IR a loop that is run once.
@@ -60,7 +60,10 @@ impl Translator<'_> {
             }
             Expr::While(e) => {
                 self.refuse_unroll(&e.attrs);
-                let cond = self.condition(&e.cond);
+                if let Some(code) = self.while_let(e) {
+                    return code;
+                }
+                let cond = self.expr(&e.cond);
                 let to = &Destination::Discard;
                 let body = self.framed(e.label.as_ref(), FrameKind::Loop, to, |this| {
                     this.block(&e.body, to)
@@ -79,7 +82,7 @@ impl Translator<'_> {
         }
     }
 
-    fn framed(
+    pub(crate) fn framed(
         &mut self,
         label: Option<&Label>,
         kind: FrameKind,
@@ -103,14 +106,23 @@ impl Translator<'_> {
         self.op(Op::Loop, label.span()).region(&once(body))
     }
 
-    /// A condition; `let` in it is refused.
-    fn condition(&mut self, cond: &Expr) -> Code {
-        self.expr(cond)
+    /// Something that a `break` of its own leaves early, and that is done once.
+    pub(crate) fn left_once(
+        &mut self,
+        span: Span,
+        to: &Destination,
+        translate: impl FnOnce(&mut Self) -> Code,
+    ) -> Code {
+        let body = self.framed(None, FrameKind::Block, to, translate);
+        self.op(Op::Loop, span).region(&once(body))
     }
 
     fn if_(&mut self, e: &syn::ExprIf, to: &Destination) -> Code {
+        if let Some(code) = self.if_let(e, to) {
+            return code;
+        }
         let span = e.if_token.span();
-        let cond = self.condition(&e.cond);
+        let cond = self.expr(&e.cond);
         let then = self.block(&e.then_branch, to);
         match &e.else_branch {
             None => self.op(Op::If, span).code(&cond).region(&then),
@@ -417,15 +429,18 @@ impl Translator<'_> {
     /// `return` in a closure, or in a function that is described in place: out of all loops, with the
     /// value.
     fn return_in_place(&mut self, e: &syn::ExprReturn) -> Code {
-        let span = e.return_token.span();
-        let Some(function) = self.frames.first() else {
-            return Code::new(Op::Unit, None);
-        };
-        let to = function.to.clone();
+        match self.out_of_function() {
+            Some((to, depth)) => self.leave(depth, e.expr.as_deref(), &to, e.return_token.span()),
+            None => Code::new(Op::Unit, None),
+        }
+    }
+
+    /// Where what is described in place leaves its value, and how many loops out its end is.
+    pub(crate) fn out_of_function(&self) -> Option<(Destination, u32)> {
+        let to = self.frames.first()?.to.clone();
         let inner = self.frames.iter().skip(1);
         let depth = inner.filter(|frame| frame.kind != FrameKind::Unrolled);
-        let depth = depth.count() as u32;
-        self.leave(depth, e.expr.as_deref(), &to, span)
+        Some((to, depth.count() as u32))
     }
 
     fn return_(&mut self, e: &syn::ExprReturn) -> Code {

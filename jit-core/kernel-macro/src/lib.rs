@@ -45,6 +45,7 @@ mod body;
 mod call;
 mod checked;
 mod closure;
+mod condition;
 mod derive;
 mod elementwise;
 mod expression;
@@ -57,6 +58,7 @@ mod launch;
 mod method;
 mod names;
 mod numbers;
+mod option;
 mod panic;
 mod pattern;
 #[cfg(test)]

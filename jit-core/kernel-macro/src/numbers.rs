@@ -86,6 +86,9 @@ impl Numbers {
             Type::Group(group) => self.is_type(&group.elem),
             Type::Paren(paren) => self.is_type(&paren.elem),
             Type::Tuple(tuple) => tuple.elems.iter().all(|ty| self.is_type(ty)),
+            Type::Path(path) if crate::option::value_type(path).is_some() => {
+                crate::option::value_type(path).is_some_and(|value| self.is_type(value))
+            }
             Type::Path(path) if path.qself.is_none() => {
                 path.path.get_ident().is_some_and(|name| self.is_name(name))
             }
@@ -115,6 +118,10 @@ impl Numbers {
             Expr::Array(e) => e.elems.iter().all(|e| self.is(e)),
             Expr::MethodCall(e) if crate::checked::is_cast(e) => true,
             Expr::MethodCall(e) => self.is(&e.receiver) && e.args.iter().all(|e| self.is(e)),
+            Expr::Call(e) if crate::option::is_some_function(&e.func) => {
+                e.args.iter().all(|e| self.is(e))
+            }
+            Expr::Try(e) => self.is(&e.expr),
             Expr::Call(e) => match &*e.func {
                 Expr::Path(path) => self.is_call(&path.path),
                 _ => false,
@@ -187,9 +194,16 @@ impl<'ast> Visit<'ast> for Numbers {
         syn::visit::visit_expr_for_loop(self, each);
     }
 
-    fn visit_arm(&mut self, arm: &'ast syn::Arm) {
-        self.bind(&arm.pat, false);
-        syn::visit::visit_arm(self, arm);
+    fn visit_expr_match(&mut self, e: &'ast syn::ExprMatch) {
+        let known = self.is(&e.expr);
+        e.arms.iter().for_each(|arm| self.bind(&arm.pat, known));
+        syn::visit::visit_expr_match(self, e);
+    }
+
+    fn visit_expr_let(&mut self, e: &'ast syn::ExprLet) {
+        let known = self.is(&e.expr);
+        self.bind(&e.pat, known);
+        syn::visit::visit_expr_let(self, e);
     }
 
     fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {

@@ -1,15 +1,20 @@
 //! `match`, and patterns wherever they stand.
 
 use kiln_description::{Code, Op};
+use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{Arm, Expr, Lit, Pat, PatRange, RangeLimits, UnOp};
 
 use crate::body::{Destination, Translator, local, plain_name};
 use crate::expression::{member_name, strip};
+use crate::option::{VALUE, is_none, is_some};
 use crate::position::Start;
 
 /// What a pattern asks of a value: a condition, unless it always matches.
 type Test = Option<Code>;
+
+/// What to say about `Ok` and `Err`.
+pub(crate) const NO_RESULT: &str = "kernels have no `Result`; use an `Option`, or a number that tells what went wrong beside the value";
 
 impl Translator<'_> {
     /// `let pattern = value;` for a pattern that always matches.
@@ -76,11 +81,15 @@ impl Translator<'_> {
             Pat::Tuple(tuple) => numbered(self, &mut tuple.elems.iter()),
             Pat::TupleStruct(tuple) => {
                 let name = tuple.path.segments.last().map(|s| s.ident.to_string());
-                if matches!(name.as_deref(), Some("Some" | "Ok" | "Err")) {
-                    self.refuse(
-                        tuple,
-                        "kernels have no `Option` and no `Result`; use a `bool` beside the value",
-                    );
+                if matches!(name.as_deref(), Some("Ok" | "Err")) {
+                    self.refuse(tuple, NO_RESULT);
+                }
+                if is_some(&tuple.path) {
+                    let value = tuple.elems.first().cloned();
+                    return value
+                        .map(|value| (VALUE.to_owned(), value))
+                        .into_iter()
+                        .collect();
                 }
                 numbered(self, &mut tuple.elems.iter())
             }
@@ -139,7 +148,7 @@ impl Translator<'_> {
     }
 
     /// The condition under which a pattern matches.
-    fn test(&mut self, pattern: &Pat, value: &Code) -> Test {
+    pub(crate) fn test(&mut self, pattern: &Pat, value: &Code) -> Test {
         let span = pattern.start();
         match pattern {
             Pat::Wild(_) => None,
@@ -149,6 +158,10 @@ impl Translator<'_> {
                 let inner = self.op(Op::Deref, span).code(value);
                 self.test(&reference.pat, &inner)
             }
+            Pat::Ident(ident) if ident.ident == "None" && ident.subpat.is_none() => {
+                Some(self.none_test(value, span))
+            }
+            Pat::Path(path) if is_none(&path.path) => Some(self.none_test(value, span)),
             Pat::Ident(ident) if is_constant_name(&ident.ident) && ident.subpat.is_none() => {
                 let constant = self.constant(&ident.ident, span);
                 Some(self.op(Op::Eq, span).code(value).code(&constant))
@@ -181,6 +194,16 @@ impl Translator<'_> {
                 let either = |a, b| self.op(Op::BitOr, span).code(&a).code(&b);
                 all.into_iter().reduce(either)
             }
+            // Its value is there only if it is.
+            Pat::TupleStruct(tuple) if is_some(&tuple.path) => {
+                let is_some = self.is_some_of(value, span);
+                let inner = self.op(Op::Field, span).text(VALUE).code(value);
+                let inner = (tuple.elems.first()).and_then(|part| self.test(part, &inner));
+                Some(match inner {
+                    Some(inner) => self.op(Op::And, span).code(&is_some).region(&inner),
+                    None => is_some,
+                })
+            }
             Pat::Tuple(_) | Pat::Struct(_) | Pat::TupleStruct(_) => {
                 let mut all = Vec::new();
                 for (field, part) in self.fields(pattern) {
@@ -194,17 +217,22 @@ impl Translator<'_> {
         }
     }
 
+    fn none_test(&self, value: &Code, span: Span) -> Code {
+        let is_some = self.is_some_of(value, span);
+        self.op(Op::Not, span).code(&is_some)
+    }
+
     fn no_pattern(&mut self, pattern: &Pat) -> Test {
         self.refuse(
             pattern,
-            "a `match` of a kernel compares with integers, ranges, bools, constants and enums \
-             without fields",
+            "patterns of kernels are integers, ranges, bools, constants, enums without fields, `Some`, `None`, and \
+             tuples and structs of such",
         );
         None
     }
 
     /// The names that a pattern binds, as statements.
-    fn bindings(&mut self, pattern: &Pat, value: &Code) -> Vec<Code> {
+    pub(crate) fn bindings(&mut self, pattern: &Pat, value: &Code) -> Vec<Code> {
         let span = pattern.start();
         match pattern {
             Pat::Ident(ident) if is_constant_name(&ident.ident) && ident.subpat.is_none() => {

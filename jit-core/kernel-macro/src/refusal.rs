@@ -50,9 +50,8 @@ pub(crate) fn host_type(name: &str) -> Option<&'static str> {
         "Box" | "Rc" | "Arc" | "Cow" => {
             "kernels have no heap; hold the value itself, or take a reference to it"
         }
-        "Option" | "Result" => {
-            "kernels have no enums with fields; use a `bool` beside the value, or a value that means \
-             none"
+        "Result" => {
+            "kernels have no `Result`; return an `Option`, or a number that tells what went wrong beside the value"
         }
         "char" => "kernels have no `char`; use `u8` or `u32`",
         "i128" | "u128" => "kernels have integers of at most 64 bits; use `u64`, or two of them",
@@ -102,13 +101,10 @@ pub(crate) const CLOSURE_TO_METHOD: &str =
 /// What to say about a method that kernels do not have, where its name tells what was meant.
 pub(crate) fn method(name: &str) -> Option<&'static str> {
     Some(match name {
-        "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "zip" | "fold"
+        "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "fold"
         | "for_each" => {
             "iterators of kernels stand in a `for`, `for v in x.iter() { .. }`; write what is to be done with an element \
              in its body"
-        }
-        "unwrap" | "expect" | "unwrap_or" => {
-            "kernels have no `Option`; compare before you compute, and `assert!` what has to hold"
         }
         "try_into" | "try_from" | "into" => {
             "kernels have no fallible conversions; write `x as u32`. An index is a `usize`, which has 32 bits in \

@@ -9,6 +9,7 @@ use syn::{BinOp, Expr, ExprMethodCall, Pat};
 
 use crate::checked::{is_cast, marked, marked_method, marked_operand};
 use crate::expression::strip;
+use crate::option::is_some_function;
 use crate::pool::Pool;
 
 /// The methods that a body calls, by the names that they are marked with: their entries of the pool. What
@@ -17,11 +18,12 @@ use crate::pool::Pool;
 pub(crate) struct Methods(HashMap<String, u32>);
 
 impl Methods {
-    /// The methods of a marked body, which become entries of the pool.
+    /// The methods of a marked body, which become entries of the pool. Of each is told whether it is given closures.
     pub(crate) fn of(
         block: &syn::Block,
+        closures: &HashSet<String>,
         pool: &mut Pool,
-        entry: impl Fn(&Ident, &ExprMethodCall) -> TokenStream,
+        entry: impl Fn(&Ident, &ExprMethodCall, bool) -> TokenStream,
     ) -> Methods {
         struct Calls<'a>(Vec<(&'a Ident, &'a ExprMethodCall)>);
         impl<'a> Visit<'a> for Calls<'a> {
@@ -33,7 +35,8 @@ impl Methods {
         let mut calls = Calls(Vec::new());
         calls.visit_block(block);
         let mut numbered = |(of, call): (&Ident, &ExprMethodCall)| {
-            let number = pool.entry(&entry(of, call));
+            let takes_closures = call.args.iter().any(|arg| is_closure(arg, closures));
+            let number = pool.entry(&entry(of, call, takes_closures));
             (of.to_string(), number)
         };
         Methods(calls.0.into_iter().map(&mut numbered).collect())
@@ -75,6 +78,7 @@ impl Methods {
             // Without arguments there is nothing that it could write to; what a closure assigns is
             // borrowed as long as the closure is there, so that nothing else in the expression reads it.
             Expr::Call(e) if e.args.is_empty() => When::Never,
+            Expr::Call(e) if is_some_function(&e.func) => self.change_in(&e.args),
             Expr::Tuple(e) => self.change_in(&e.elems),
             Expr::Array(e) => self.change_in(&e.elems),
             Expr::Struct(e) => self.change_in(e.fields.iter().map(|f| &f.expr)),
@@ -220,6 +224,19 @@ impl<'ast> Visit<'ast> for Used {
     }
 }
 
+/// Whether an argument is a closure: one that is written there, or one of these names.
+pub(crate) fn is_closure(argument: &Expr, closures: &HashSet<String>) -> bool {
+    match strip(argument) {
+        Expr::Closure(_) => true,
+        Expr::Reference(reference) => is_closure(&reference.expr, closures),
+        Expr::Path(path) => {
+            let name = path.path.get_ident().map(ToString::to_string);
+            name.is_some_and(|name| closures.contains(&name))
+        }
+        _ => false,
+    }
+}
+
 /// The first variable of a name.
 pub(crate) fn variable_named(name: &Ident, block: &syn::Block) -> Option<Ident> {
     let mut variables = Variables::default();
@@ -282,6 +299,9 @@ struct Returns(bool);
 
 impl<'ast> Visit<'ast> for Returns {
     fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+        self.0 = true;
+    }
+    fn visit_expr_try(&mut self, _: &'ast syn::ExprTry) {
         self.0 = true;
     }
     fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}

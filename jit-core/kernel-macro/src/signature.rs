@@ -11,9 +11,10 @@ use syn::{
 use crate::arguments::{Bounds, Said};
 use crate::attributes::Inline;
 use crate::function::{Kind, root};
+use crate::option::value_type;
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::Variables;
-use crate::types::check_type;
+use crate::types::{check_type, has_references};
 
 /// A parameter of the function.
 pub(crate) struct Param {
@@ -277,6 +278,15 @@ impl Signature {
                  `#[derive(KernelType)]` struct",
             );
         }
+        if let (Kind::Kernel, Type::Path(path)) = (kind, &*param.ty)
+            && value_type(path).is_some()
+        {
+            refusals.refuse(
+                &param.ty,
+                "a kernel takes no `Option`, which has no layout; take a `bool` beside the value, or a slice that may \
+                 be empty",
+            );
+        }
         self.params.push(Param {
             pattern: (*param.pat).clone(),
             ty: (*param.ty).clone(),
@@ -391,6 +401,10 @@ fn result(kind: Kind, output: &ReturnType, refusals: &mut Refusals) -> Option<Ty
                 "a kernel returns nothing; write its results to a `&mut [T]`",
             );
         }
+        Type::Path(path) if value_type(path).is_some_and(has_references) => refusals.refuse(
+            ty,
+            "a device function returns a value, not a reference; return an `Option` of the element or of its index",
+        ),
         Type::Reference(_) => refusals.refuse(
             ty,
             "a device function returns a value, not a reference; return the element or its index",

@@ -10,6 +10,7 @@ use syn::{Expr, Type};
 
 use crate::body::Translator;
 use crate::function::{root, root_at};
+use crate::option::value_type;
 use crate::pool::front;
 use crate::position::{before, last_of, until};
 use crate::refusal::{Refusals, host_type};
@@ -117,6 +118,7 @@ pub(crate) fn has_references(ty: &Type) -> bool {
         Type::Group(group) => has_references(&group.elem),
         Type::Paren(paren) => has_references(&paren.elem),
         Type::Tuple(tuple) => tuple.elems.iter().any(has_references),
+        Type::Path(path) => value_type(path).is_some_and(has_references),
         _ => false,
     }
 }
@@ -197,7 +199,10 @@ impl Translator<'_> {
             }
             Type::Path(path) => {
                 check_path(path, self.refusals);
-                self.host_type(path)
+                match value_type(path) {
+                    Some(value) => Code::ty(TypeOp::Option).code(&self.ty(value)),
+                    None => self.host_type(path),
+                }
             }
             _ => {
                 check_type(ty, self.refusals);

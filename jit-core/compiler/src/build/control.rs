@@ -597,6 +597,12 @@ impl KernelBuilder {
         result
     }
 
+    /// The text that is told of what is described now.
+    #[doc(hidden)]
+    pub fn written_text(&self) -> &'static str {
+        self.written.get()
+    }
+
     /// Orders this thread's memory accesses as seen by the threads in `scope`, sequentially
     /// consistent (CUDA guide, `__threadfence`).
     ///

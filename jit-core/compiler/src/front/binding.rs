@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val};
-use crate::ir::{ArrayLen, Constant, InstData, Type, TypeData};
+use crate::ir::{ArrayLen, Constant, InstData, StructData, Type, TypeData, TypeTable};
 
 use super::operand::Kind;
 use super::{Front, Operand};
@@ -131,7 +131,7 @@ impl<'k> Front<'k> {
     }
 
     /// A tuple.
-    pub(super) fn tuple(self, parts: &[Operand<'k>]) -> Operand<'k> {
+    pub fn tuple(self, parts: &[Operand<'k>]) -> Operand<'k> {
         let parts: Vec<Val<'k>> = parts.iter().map(|part| part.read()).collect();
         let types: Vec<Type> = parts.iter().map(|part| part.ty()).collect();
         let ty = self.tuple_type(&types);
@@ -143,10 +143,7 @@ impl<'k> Front<'k> {
 
     /// A tuple type: a struct whose fields are numbered.
     pub(super) fn tuple_type(self, types: &[Type]) -> Type {
-        let names: Vec<String> = (0..types.len()).map(|i| i.to_string()).collect();
-        let fields = names.iter().map(String::as_str).zip(types.iter().copied());
-        self.builder
-            .struct_type("tuple", &fields.collect::<Vec<_>>())
+        self.builder.with_types(|table| tuple_type(table, types))
     }
 
     /// A reference type, of a slice if `element` is what a slice has.
@@ -254,6 +251,13 @@ impl<'k> Front<'k> {
         let slice = self.builder.dynamic_shared(element);
         Operand::new(self.builder, Kind::Value(slice))
     }
+}
+
+/// A tuple type: a struct whose fields are numbered.
+pub(super) fn tuple_type(table: &mut TypeTable, types: &[Type]) -> Type {
+    let fields = types.iter().enumerate();
+    let fields = fields.map(|(i, &ty)| (i.to_string(), ty)).collect();
+    table.intern_struct(StructData::new("tuple".to_owned(), fields))
 }
 
 /// The longest array that is written out element by element.

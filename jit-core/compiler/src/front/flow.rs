@@ -23,13 +23,13 @@ impl<'k> Front<'k> {
     }
 
     /// `left && right`.
-    pub(super) fn and(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
+    pub fn and(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(true, left.read(), right))
     }
 
     /// `left || right`.
-    pub(super) fn or(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
+    pub fn or(self, left: Operand<'k>, right: impl FnOnce() -> Operand<'k>) -> Operand<'k> {
         let right = || right().read();
         self.value(self.builder.short_circuit(false, left.read(), right))
     }

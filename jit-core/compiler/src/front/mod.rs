@@ -21,6 +21,7 @@
 //! | `binding` | `let`, parameters, constants, structs, shared memory |
 //! | `flow` | `if`, `match`, loops, `return` |
 //! | `range` | the ranges a `for` goes over |
+//! | `option` | values that may be there or not |
 //! | `reference` | which reference stands for which, and what they become where several meet |
 //! | `function` | kernels and device functions that are described at their first use; calls |
 //! | `method` | what a method is applied to |
@@ -47,6 +48,7 @@ mod inline;
 mod items;
 mod method;
 mod operand;
+mod option;
 mod pool;
 mod range;
 mod reference;
@@ -77,6 +79,6 @@ pub mod macros {
     pub use super::method::Receiver;
     pub use super::operand::{Fields, Operand};
     pub use super::pool::{CallFn, InlineFn, Named, Pooled};
-    pub use super::types::{Param, TypeOf, of};
+    pub use super::types::{InKernels, Param, Receives, TypeOf, of};
     pub use kiln_description::method_name;
 }

@@ -6,6 +6,7 @@ use crate::ir::{
 };
 
 use super::Front;
+use super::option::is_option;
 
 /// The fields of something that is computed as far as it is asked for: by a field's name, its value.
 pub type Fields = for<'k> fn(&'k KernelBuilder, &str) -> Option<Val<'k>>;
@@ -53,7 +54,7 @@ impl<'k> Operand<'k> {
     }
 
     /// The operand's type; unit for what is none.
-    pub(super) fn ty(self) -> Type {
+    pub fn ty(self) -> Type {
         match self.kind {
             Kind::Unit | Kind::Lazy(_) | Kind::Steps(_) => Type::UNIT,
             Kind::Value(value) => value.ty(),
@@ -86,7 +87,7 @@ impl<'k> Operand<'k> {
     }
 
     /// The operand as it is here, whatever is assigned later. Literals stay literals.
-    pub(crate) fn eager(self) -> Operand<'k> {
+    pub fn eager(self) -> Operand<'k> {
         match self.kind {
             Kind::Var(_) | Kind::Place(..) | Kind::Slot(_) => self.wrap(Kind::Value(self.read())),
             _ => self,
@@ -231,7 +232,7 @@ impl<'k> Operand<'k> {
     }
 
     /// `&self` or `&mut self`. What has no address is copied to memory for it.
-    pub(crate) fn address(self, mutable: bool) -> Operand<'k> {
+    pub fn address(self, mutable: bool) -> Operand<'k> {
         let b = self.builder;
         let is_slice = |ty| b.as_slice(ty).is_some();
         let reference = match self.kind {
@@ -406,6 +407,22 @@ impl<'k> Front<'k> {
         self.value(self.builder.binary(op, left.target(), right.target()))
     }
 
+    /// A comparison as Rust has it: of options by whether they have values, and by these.
+    pub(super) fn compared(
+        self,
+        op: CompareOp,
+        left: Operand<'k>,
+        right: Operand<'k>,
+    ) -> Operand<'k> {
+        let (left, right) = (left.target(), right.target());
+        let is_option = self.builder.with_types(|types| is_option(types, left.ty()));
+        match op {
+            CompareOp::Eq if is_option => self.equal_options(left, right),
+            CompareOp::Ne if is_option => self.not(self.equal_options(left, right)),
+            _ => self.compare(op, left, right),
+        }
+    }
+
     /// A comparison, as an instruction.
     pub(crate) fn compare(
         self,
@@ -509,7 +526,7 @@ impl<'k> Front<'k> {
     }
 
     /// `!operand`.
-    pub(crate) fn not(self, operand: Operand<'k>) -> Operand<'k> {
+    pub fn not(self, operand: Operand<'k>) -> Operand<'k> {
         self.value(self.builder.unary(UnaryOp::Not, operand.target()))
     }
 }

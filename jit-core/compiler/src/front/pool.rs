@@ -5,6 +5,7 @@ use crate::ir::{Constant, Scope, Type, TypeTable};
 use crate::value::{DeviceType, KernelValue};
 
 use super::operand::Kind;
+use super::types::InKernels;
 use super::{Front, InlineCall, Operand, Receiver, TypeOf};
 
 /// What a call of a function calls, with the type arguments that are written.
@@ -87,6 +88,11 @@ impl Pooled {
         Pooled::ty::<T>()
     }
 
+    /// The type that rustc has inferred, which may be made of references.
+    pub const fn made_of<T: InKernels<How>, How>(_: &TypeOf<T>) -> Pooled {
+        Pooled(Entry::Type(T::type_in))
+    }
+
     /// The type of a const parameter in the IR, where lengths have 64 bits.
     pub const fn const_type<T: DeviceType>() -> Pooled {
         fn of<T: DeviceType>(types: &mut TypeTable) -> Type {
@@ -104,7 +110,7 @@ impl Pooled {
     }
 
     /// A function that takes closures, by what describes it.
-    pub(crate) const fn inline(describe: InlineFn) -> Pooled {
+    pub const fn inline(describe: InlineFn) -> Pooled {
         Pooled(Entry::Inline(describe))
     }
 
@@ -136,6 +142,11 @@ impl<'k> Front<'k> {
             }
             _ => self.unit(),
         }
+    }
+
+    /// A constant of the host.
+    pub fn constant_of(self, constant: impl Named) -> Operand<'k> {
+        self.constant(constant.pooled(self).0)
     }
 
     /// The type that an entry is.

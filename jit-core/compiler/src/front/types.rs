@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::ops;
 
-use crate::ir::{Constant, TypeForm};
-use crate::value::DeviceType;
+use crate::ir::{AddressSpace, Constant, Type, TypeForm, TypeTable};
+use crate::value::{DeviceType, KernelValue};
 
 /// The type that rustc infers for an expression of the checked copy. What that borrows ends with the copy, so
 /// a longer borrow stands for a shorter one.
@@ -27,6 +27,95 @@ impl<T: ?Sized> TypeOf<T> {
 #[inline(always)]
 pub const fn of<T>(_: TypeOf<T>, value: T) -> T {
     value
+}
+
+/// What methods of kernels are called on: values, and options of anything.
+pub trait Receives {}
+
+#[diagnostic::do_not_recommend]
+impl<T: KernelValue> Receives for T {}
+#[diagnostic::do_not_recommend]
+impl<T> Receives for Option<T> {}
+
+/// A type that something in a kernel can have for a while, be it made of references: the type of a `None`. How it is
+/// made says which implementation is meant, and rustc finds that out.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that kernels can hold",
+    label = "kernels do not know this type"
+)]
+pub trait InKernels<How> {
+    /// The IR type, entered in `types` if it is new.
+    fn type_in(types: &mut TypeTable) -> Type;
+}
+
+/// How a type is made.
+mod how {
+    #![allow(missing_debug_implementations, reason = "nothing has such a type")]
+
+    /// It is one of values.
+    pub struct Value;
+    /// It is a reference.
+    pub struct Reference<T>(T);
+    /// It is a slice.
+    pub struct Slice<T>(T);
+    /// It is an `Option`.
+    pub struct Option<T>(T);
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: KernelValue> InKernels<how::Value> for T {
+    fn type_in(types: &mut TypeTable) -> Type {
+        T::type_in(types)
+    }
+}
+
+macro_rules! references {
+    ($(($($mutability:tt)?) $mutable:literal;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: InKernels<How>, How> InKernels<how::Reference<How>> for &$($mutability)? T {
+            fn type_in(types: &mut TypeTable) -> Type {
+                let target = T::type_in(types);
+                types.pointer(target, AddressSpace::Generic, $mutable)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<T: InKernels<How>, How> InKernels<how::Slice<How>> for &$($mutability)? [T] {
+            fn type_in(types: &mut TypeTable) -> Type {
+                let element = T::type_in(types);
+                types.slice(element, AddressSpace::Generic, $mutable)
+            }
+        }
+    )*};
+}
+references! { () false; (mut) true; }
+
+#[diagnostic::do_not_recommend]
+impl<T: InKernels<How>, How> InKernels<how::Option<How>> for Option<T> {
+    fn type_in(types: &mut TypeTable) -> Type {
+        let value = T::type_in(types);
+        super::option::option_type(types, value)
+    }
+}
+
+macro_rules! tuples {
+    ($(($($t:ident $how:ident),*);)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($t: InKernels<$how>, $how),*> InKernels<($($how,)*)> for ($($t,)*) {
+            fn type_in(types: &mut TypeTable) -> Type {
+                let parts = [$($t::type_in(types)),*];
+                super::binding::tuple_type(types, &parts)
+            }
+        }
+    )*};
+}
+tuples! {
+    (A HowA);
+    (A HowA, B HowB);
+    (A HowA, B HowB, C HowC);
+    (A HowA, B HowB, C HowC, D HowD);
+    (A HowA, B HowB, C HowC, D HowD, E HowE);
+    (A HowA, B HowB, C HowC, D HowD, E HowE, F HowF);
 }
 
 /// The type parameter with number `INDEX`, standing for itself while a generic function is

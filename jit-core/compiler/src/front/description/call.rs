@@ -73,6 +73,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
             }
             Op::CallMethod => self.call_method(),
             Op::CallInline => self.call_inline(),
+            Op::CallMethodInline => self.call_method_inline(),
             Op::CallClosure => {
                 let closure = self.closure();
                 let args = self.list();
@@ -158,9 +159,28 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
     }
 
     fn call_inline(&mut self) -> Operand<'k> {
-        let (front, body) = (self.front(), self.body);
         let entry = self.entry();
         let (types, args) = (self.types(), self.list());
+        self.call_with_closures(entry, &types, &args)
+    }
+
+    /// A method that takes closures, and its receiver by value.
+    fn call_method_inline(&mut self) -> Operand<'k> {
+        let entry = self.entry();
+        let (types, mut args) = (self.types(), self.list());
+        if let Some(receiver) = args.first_mut() {
+            *receiver = receiver.target();
+        }
+        self.call_with_closures(entry, &types, &args)
+    }
+
+    fn call_with_closures(
+        &mut self,
+        entry: Option<Entry>,
+        types: &[Type],
+        args: &[Operand<'k>],
+    ) -> Operand<'k> {
+        let (front, body) = (self.front(), self.body);
         let closures: Vec<_> = (0..self.code.count())
             .filter_map(|_| {
                 let (op, _) = self.code.op();
@@ -170,8 +190,8 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
             .collect();
         let closures: Vec<Closure<'_, 'k>> = closures.iter().map(|c| c as _).collect();
         let call = InlineCall {
-            types: &types,
-            args: &args,
+            types,
+            args,
             closures: &closures,
         };
         match entry {

@@ -40,6 +40,8 @@ impl<'k> Cursor<'_, '_, 'k> {
             }
             Op::Cast | Op::Convert | Op::Coerce => self.conversion(op),
             Op::Tuple | Op::Array | Op::Repeat | Op::Construct => self.aggregate(op),
+            Op::Some => front.some(self.eval()),
+            Op::Nothing => front.none(self.ty()),
             Op::Shared => {
                 let name = self.code.text();
                 front.shared(name, self.ty())
@@ -200,7 +202,7 @@ pub(super) fn operator<'k>(
     right: Operand<'k>,
 ) -> Operand<'k> {
     let arithmetic = |op| front.binary(op, left, right);
-    let comparison = |op| front.compare(op, left, right);
+    let comparison = |op| front.compared(op, left, right);
     match op {
         Op::Add => arithmetic(BinaryOp::Add),
         Op::Sub => arithmetic(BinaryOp::Sub),

@@ -173,6 +173,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::CallWithAll
             | Op::Written
             | Op::CallMethod
+            | Op::CallMethodInline
             | Op::CallInline
             | Op::CallClosure
             | Op::Closure

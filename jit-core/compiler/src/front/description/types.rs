@@ -34,6 +34,7 @@ impl Cursor<'_, '_, '_> {
                 let mutable = self.code.flag();
                 front.reference_type(self.ty(), false, mutable)
             }
+            TypeOp::Option => front.option_type(self.ty()),
             TypeOp::Slice => {
                 let mutable = self.code.flag();
                 front.reference_type(self.ty(), true, mutable)
