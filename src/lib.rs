@@ -197,11 +197,11 @@ pub mod macros {
 pub mod prelude {
     pub use crate::device;
     pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
+    pub use kiln_device_stdlib::barrier::*;
     pub use kiln_device_stdlib::cache::{
         load_cached_global, load_streaming, prefetch, prefetch_l1, store_cached_global,
         store_streaming, store_write_through,
     };
-    pub use kiln_device_stdlib::barrier::*;
     pub use kiln_device_stdlib::group::*;
     pub use kiln_device_stdlib::index::Index;
     pub use kiln_device_stdlib::integer::Integer;

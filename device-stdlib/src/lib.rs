@@ -27,11 +27,10 @@
 // What `#[device_fn]` writes is named from here, in this crate itself, too.
 extern crate self as kiln;
 
+pub mod barrier;
 pub mod cache;
 pub mod foreign;
 mod global;
-
-pub mod barrier;
 pub mod group;
 pub mod index;
 pub mod integer;
@@ -61,7 +60,7 @@ pub mod macros {
     pub use kiln_jit_core::runtime::{Global, GlobalArray};
 
     // For `#[device_fn]` and `#[derive(KernelType)]` in this crate itself.
-    pub use crate::plain::{operator::*, resolve::*};
+    pub use crate::plain::{memory::shared_memory, operator::*, resolve::*};
     pub use kiln_jit_core::front::macros::*;
     pub use kiln_jit_core::ir::{Constant, TypeForm};
     pub use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};

@@ -214,7 +214,17 @@ fn a_vector_is_one_access() -> kiln::Result<()> {
     count(&blended, [(loads, 1), ("ld.global.v4.b32", 1), (stores, 1)])?;
     let (numbers, mut half) = (jit.zeros::<f64>(2)?, jit.zeros::<f64>(2)?);
     let halved = jit.inspect(&halve, args!(&numbers, &mut half))?;
-    count(&halved, [("ld.global.nc.v2.b64", 1), ("st.global.v2.b64", 1), (".local", 0)])?;
+    count(
+        &halved,
+        [
+            ("ld.global.nc.v2.b64", 1),
+            ("st.global.v2.b64", 1),
+            (".local", 0),
+        ],
+    )?;
     let streamed = jit.inspect(&stream, args!(&x, &mut y))?;
-    count(&streamed, [("ld.cs.v4.b32", 1), ("st.cs.v4.b32", 1), (".local", 0)])
+    count(
+        &streamed,
+        [("ld.cs.v4.b32", 1), ("st.cs.v4.b32", 1), (".local", 0)],
+    )
 }

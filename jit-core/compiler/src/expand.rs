@@ -1,8 +1,6 @@
 //! Operations that are written in the IR become calls of their functions: intrinsics with a body, the
-//! remainder of floats, and atomics that no target has on their type.
-//! Operations that are written in the IR become calls of their functions: intrinsics with a body, and
-//! the remainder of floats. An intrinsic that is executed for each number of a value becomes one for each
-//! (`expand/each.rs`).
+//! remainder of floats, and atomics that no target has on their type. An intrinsic that is executed for each number
+//! of a value becomes one for each (`expand/each.rs`).
 //!
 //! Hooks that rewrite the specialized module still see the operation by its name and can put
 //! something else in its place; everything after sees a function like any other, so that all

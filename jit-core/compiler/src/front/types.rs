@@ -98,26 +98,6 @@ impl<T: InKernels<How>, How> InKernels<how::Option<How>> for Option<T> {
     }
 }
 
-macro_rules! tuples {
-    ($(($($t:ident $how:ident),*);)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<$($t: InKernels<$how>, $how),*> InKernels<($($how,)*)> for ($($t,)*) {
-            fn type_in(types: &mut TypeTable) -> Type {
-                let parts = [$($t::type_in(types)),*];
-                super::binding::tuple_type(types, &parts)
-            }
-        }
-    )*};
-}
-tuples! {
-    (A HowA);
-    (A HowA, B HowB);
-    (A HowA, B HowB, C HowC);
-    (A HowA, B HowB, C HowC, D HowD);
-    (A HowA, B HowB, C HowC, D HowD, E HowE);
-    (A HowA, B HowB, C HowC, D HowD, E HowE, F HowF);
-}
-
 /// The type parameter with number `INDEX`, standing for itself while a generic function is
 /// described. It has the operators that bounds ask for, so that it meets them; nothing computes with
 /// it.
