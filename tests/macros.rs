@@ -6,6 +6,7 @@ mod assertions;
 mod elementwise;
 mod positions;
 mod ptx;
+mod random;
 mod same_ir;
 mod strides;
 mod values;

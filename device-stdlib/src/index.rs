@@ -243,8 +243,8 @@ indices! {
         };
     }
     numbers {
-        /// The number of the thread in its block, x fastest, then y (CUDA guide, "Thread Hierarchy"; cooperative groups'
-        /// `thread_rank`): warps are runs of 32 of them.
+        /// The number of the thread in its block, x fastest, then y (CUDA guide, "Thread Hierarchy"; cooperative
+        /// groups' `thread_rank`): warps are runs of 32 of them.
         fn thread_linear_id -> usize = 0, |k| {
             let (at, of) = (k.thread_idx(), k.block_dim());
             (at.z() * of.y() + at.y()) * of.x() + at.x()

@@ -1,5 +1,5 @@
-//! Random numbers (cuRAND's device API): generators whose state is a value of the thread, by their definitions, so that a
-//! seed gives the same numbers on every device and on the host.
+//! Random numbers (cuRAND's device API): generators whose state is a value of the thread, by their definitions, so that
+//! a seed gives the same numbers on every device and on the host.
 //!
 //! | generator | state | what it is good for |
 //! |---|---|---|
@@ -46,9 +46,9 @@
 //! | `below(n)`, `below_u64(n)` | integers below `n`, all alike | `next_u32`, `next_u64`; rarely more |
 //! | `range_i32(a, b)`, `range_i64(a, b)` | integers from `a` on, below `b`, all alike | the same |
 //!
-//! Integers and uniform numbers have the same bits everywhere. Normal ones are made by the method of Box and Muller of the
-//! library's logarithm, sine and cosine, whose bits all devices share; those of the host are the platform's, so there the
-//! last bits may differ.
+//! Integers and uniform numbers have the same bits everywhere. Normal ones are made by the method of Box and Muller of
+//! the library's logarithm, sine and cosine, whose bits all devices share; those of the host are the platform's, so
+//! there the last bits may differ.
 
 use kiln_kernel_macro::{KernelType, device_fn};
 
@@ -86,9 +86,9 @@ pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [a, b, c, d]
 }
 
-/// A stream of Philox4x32-10: the seed is the key, the stream the upper half of the counter, whose lower half counts. So
-/// it has 2^66 numbers, any of which is at hand without those before it ([`skip`](Self::skip)); the `u32` are those of cuRAND's
-/// `curandStatePhilox4_32_10_t` after `curand_init(seed, stream, 0, &state)`.
+/// A stream of Philox4x32-10: the seed is the key, the stream the upper half of the counter, whose lower half counts.
+/// So it has 2^66 numbers, any of which is at hand without those before it ([`skip`](Self::skip)); the `u32` are those
+/// of cuRAND's `curandStatePhilox4_32_10_t` after `curand_init(seed, stream, 0, &state)`.
 #[derive(KernelType, Copy, Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Philox {
@@ -153,8 +153,8 @@ impl Philox {
         low | (self.next_u32() as u64) << 32
     }
 
-    /// Four numbers at once, which cost what one costs: those of the next counter. What was left of the counter before is
-    /// passed over, so that a stream that is read by this method alone has all of its numbers.
+    /// Four numbers at once, which cost what one costs: those of the next counter. What was left of the counter before
+    /// is passed over, so that a stream that is read by this method alone has all of its numbers.
     ///
     /// ```
     /// use kiln::stdlib::random::Philox;
@@ -350,8 +350,8 @@ impl Xoroshiro {
 /// What SplitMix64 adds for each number.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The number that SplitMix64 makes of its state (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-/// 2014; the constants are Stafford's).
+/// The number that SplitMix64 makes of its state (Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", 2014; the constants are Stafford's).
 #[device_fn]
 #[inline(always)]
 fn splitmix_mixed(state: u64) -> u64 {
@@ -479,8 +479,8 @@ mod tests {
         counts.iter().map(square).sum()
     }
 
-    /// Whether what was counted differs from what is expected as much as chance would have it: what a normal number would be
-    /// as rarely (Wilson and Hilferty, 1931) is below 4.5.
+    /// Whether what was counted differs from what is expected as much as chance would have it: what a normal number
+    /// would be as rarely (Wilson and Hilferty, 1931) is below 4.5.
     #[track_caller]
     fn assert_alike(counts: &[u32]) {
         let freedom = counts.len() as f64 - 1.0;

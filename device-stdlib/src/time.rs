@@ -27,8 +27,9 @@
 //! # }
 //! ```
 //!
-//! A look at a clock stays where it is beside other looks, and beside reads and writes of memory. A computation may move
-//! across it, as in CUDA: what is to be measured begins with a value that is read, and ends with one that is written.
+//! A look at a clock stays where it is beside other looks, and beside reads and writes of memory. A computation may
+//! move across it, as in CUDA: what is to be measured begins with a value that is read, and ends with one that is
+//! written.
 //!
 //! How long a whole launch takes tell [events](kiln_jit_core::event), from the host.
 
@@ -51,9 +52,9 @@ operations! {
     /// Clocks and waits, as methods of the builder.
     builder Time;
 
-    /// A count that goes up while the thread runs: on a GPU the cycles of its multiprocessor (CUDA `clock64()`; PTX `%clock64`), on
-    /// a CPU nanoseconds. It never goes down. Only differences mean something, and those of one thread: another
-    /// multiprocessor counts from another time.
+    /// A count that goes up while the thread runs: on a GPU the cycles of its multiprocessor (CUDA `clock64()`; PTX
+    /// `%clock64`), on a CPU nanoseconds. It never goes down. Only differences mean something, and those of one thread:
+    /// another multiprocessor counts from another time.
     fn clock() -> u64 {
         nanoseconds()
     } = row("time.clock")
@@ -61,8 +62,8 @@ operations! {
         .with_uniformity(Uniformity::Lane)
         .with_cells(&[Cell::asm(Family::PTX, None, "mov.u64 $0, %clock64;", "=l,~{memory}")]);
 
-    /// Nanoseconds of a clock that all threads of the device share (PTX `%globaltimer`), of which GPUs make steps of up to 1
-    /// or 2 microseconds. It never goes down. From when it counts is the device's own affair.
+    /// Nanoseconds of a clock that all threads of the device share (PTX `%globaltimer`), of which GPUs make steps of up
+    /// to 1 or 2 microseconds. It never goes down. From when it counts is the device's own affair.
     fn global_timer() -> u64 {
         nanoseconds()
     } = row("time.global_timer")
@@ -70,10 +71,10 @@ operations! {
         .with_uniformity(Uniformity::Lane)
         .with_cells(&[Cell::asm(Family::PTX, None, "mov.u64 $0, %globaltimer;", "=l,~{memory}")]);
 
-    /// Has the thread wait for about as many nanoseconds, from none up to twice as many, and for at most a millisecond (CUDA
-    /// `__nanosleep`; PTX `nanosleep`): in a loop that asks again and again for what another thread writes, so that it
-    /// asks less often. On a CPU, where one thread of the system runs a block, that gives way to others once, and waits no
-    /// longer.
+    /// Has the thread wait for about as many nanoseconds, from none up to twice as many, and for at most a millisecond
+    /// (CUDA `__nanosleep`; PTX `nanosleep`): in a loop that asks again and again for what another thread writes, so
+    /// that it asks less often. On a CPU, where one thread of the system runs a block, that gives way to others once,
+    /// and waits no longer.
     fn nanosleep(duration: u32) {
         std::thread::sleep(Duration::from_nanos(duration.min(1_000_000).into()));
     } = row("time.nanosleep", Meaning::Pure(|_, _| {

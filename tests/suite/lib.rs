@@ -48,6 +48,7 @@ mod rust_options;
 mod rust_papers;
 mod rust_random;
 mod rust_references;
+mod rust_special;
 mod rust_threads;
 mod rust_time;
 mod rust_types;
@@ -159,6 +160,7 @@ pub fn cases() -> Vec<Case> {
         rust_papers::CASES,
         rust_random::CASES,
         rust_references::CASES,
+        rust_special::CASES,
         rust_threads::CASES,
         rust_time::CASES,
         rust_types::CASES,

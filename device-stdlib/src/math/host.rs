@@ -43,3 +43,53 @@ pub(super) fn ilogb(x: f64) -> i32 {
         _ => frexp(x).1 - 1,
     }
 }
+
+/// An angle in half turns less a multiple of a quarter turn, at most an eighth of a turn, and that multiple.
+fn half_turns(x: f64) -> (f64, i32) {
+    let rest = x - 2.0 * (x * 0.5).round_ties_even();
+    let quadrant = (rest * 2.0).round_ties_even();
+    (rest - 0.5 * quadrant, quadrant as i32)
+}
+
+/// The sine of the angle and so many quarter turns.
+fn turned((rest, quadrant): (f64, i32), quadrants: i32) -> f64 {
+    let (sine, cosine) = (rest * std::f64::consts::PI).sin_cos();
+    match (quadrant + quadrants) & 3 {
+        0 => sine,
+        1 => cosine,
+        2 => -sine,
+        _ => -cosine,
+    }
+}
+
+/// `sin(pi x)`.
+pub(super) fn sin_pi(x: f64) -> f64 {
+    match turned(half_turns(x), 0) {
+        0.0 => 0f64.copysign(x),
+        sine => sine,
+    }
+}
+
+/// `cos(pi x)`.
+pub(super) fn cos_pi(x: f64) -> f64 {
+    match turned(half_turns(x), 1) {
+        0.0 => 0.0,
+        cosine => cosine,
+    }
+}
+
+/// The fraction and the integer next to zero, both with the sign of the number.
+pub(super) fn modf(x: f64) -> (f64, f64) {
+    let fraction = if x.is_infinite() { 0.0 } else { x.fract() };
+    (fraction.copysign(x), x.trunc())
+}
+
+/// `1 / hypot(x, y)`.
+pub(super) fn rhypot(x: f64, y: f64) -> f64 {
+    let scale = match x.abs().max(y.abs()) {
+        long if long > 1.0 => 0.5,
+        long if long < power_of_two(-450) => power_of_two(450),
+        _ => 1.0,
+    };
+    scale / (x * scale).hypot(y * scale)
+}

@@ -22,6 +22,21 @@ pub(super) fn fract(x: Val<'_>) -> Val<'_> {
     difference(x, x.trunc())
 }
 
+/// `modf(x)` (C23, 7.12.6.18).
+pub(super) fn modf(x: Val<'_>) -> [Val<'_>; 2] {
+    let format = Format::of(x);
+    let infinite = x.abs().eq(format.infinity());
+    let fraction = infinite.select(format.float(0.0), fract(x));
+    [fraction.copysign(x), x.trunc()]
+}
+
+/// `fdim(x, y)` (C23, 7.12.12.1).
+pub(super) fn fdim<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
+    // Of equal infinities the difference is none.
+    let less = x.le(y);
+    less.select(Format::of(x).float(0.0), difference(x, y))
+}
+
 /// 180 / pi.
 const DEGREES: Constant = [57.295_779_513_082_32, 57.295_779_513_082_32];
 /// pi / 180, which Rust has as a quotient in each type.

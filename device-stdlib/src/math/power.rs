@@ -41,7 +41,7 @@ pub(super) const LN_2_SHORT: [Constant; 2] = [
 ];
 
 /// `ln(x)` of a positive number, to about 1.5 times the digits of the format or more.
-fn precise_ln(x: Val<'_>) -> Pair<'_> {
+pub(super) fn precise_ln(x: Val<'_>) -> Pair<'_> {
     let format = Format::of(x);
     let Split { fraction, exponent } = split(x);
     let s = half_quotient(fraction);

@@ -86,3 +86,14 @@ pub(super) fn hypot<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
     let length = (x.ne(x) | y.ne(y)).select(format.nan(), length);
     is_infinite.select(infinity, length)
 }
+
+/// `1 / hypot(x, y)`, of numbers whose length is neither infinite nor below the normal ones.
+pub(super) fn rhypot<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
+    let format = Format::of(x);
+    let one = format.float(1.0);
+    let long = x.abs().max(y.abs());
+    let raised = format.constant([60f64.exp2(), 450f64.exp2()]);
+    let scale = long.lt(format.constant(SMALL)).select(raised, one);
+    let scale = long.gt(one).select(format.float(0.5), scale);
+    scale / hypot(x * scale, y * scale)
+}

@@ -88,6 +88,27 @@ pub(super) fn tan(x: Val<'_>) -> Val<'_> {
     zero.select(x, over / under)
 }
 
+/// pi in two parts.
+const PI: [Constant; 2] = [
+    [std::f32::consts::PI as f64, std::f64::consts::PI],
+    [-8.74227766e-08, 1.2246467991473532e-16],
+];
+
+/// `sin(pi x)` (C23, 7.12.4.13).
+pub(super) fn sin_pi(x: Val<'_>) -> Val<'_> {
+    let zero = Format::of(x).float(0.0);
+    let result = Angle::of_half_turns(x).turned(0);
+    // Of integers it is 0 with their sign.
+    result.eq(zero).select(zero.copysign(x), result)
+}
+
+/// `cos(pi x)` (C23, 7.12.4.12).
+pub(super) fn cos_pi(x: Val<'_>) -> Val<'_> {
+    let zero = Format::of(x).float(0.0);
+    let result = Angle::of_half_turns(x).turned(1);
+    result.eq(zero).select(zero, result)
+}
+
 /// An argument after its reduction.
 struct Angle<'k> {
     /// The sine and the cosine of what is left of it.
@@ -107,6 +128,27 @@ impl<'k> Angle<'k> {
             sine: format.polynomial(z, SIN).mul_add(z * r, r),
             cosine: cosine.mul_add(z, format.float(1.0)),
             quadrant,
+        }
+    }
+
+    /// An angle in half turns, whose reduction is exact.
+    fn of_half_turns(x: Val<'k>) -> Angle<'k> {
+        let format = Format::of(x);
+        let turns = (x * format.float(0.5)).round_ties_even();
+        let rest = turns.mul_add(format.float(-2.0), x);
+        let quadrant = (rest * format.float(2.0)).round_ties_even();
+        let rest = quadrant.mul_add(format.float(-0.5), rest);
+        let [pi, pi_low] = PI.map(|part| format.constant(part));
+        let r = exact_product(rest, pi);
+        let low = rest.mul_add(pi_low, r.low);
+        let z = r.high * r.high;
+        let sine = format.polynomial(z, SIN).mul_add(z * r.high, low);
+        let cosine = format.polynomial(z, COS).mul_add(z, format.float(-0.5));
+        let cosine = cosine.mul_add(z, r.high * -low);
+        Angle {
+            sine: sum(r.high, sine),
+            cosine: sum(format.float(1.0), cosine),
+            quadrant: quadrant.cast(format.int),
         }
     }
 

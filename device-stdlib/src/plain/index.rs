@@ -59,9 +59,10 @@ use super::functions;
 use crate::index::Index as _;
 
 functions! {
-    /// The indices below `len` that are the thread's in a grid-stride loop (NVIDIA, "CUDA Pro Tip: Write Flexible Kernels with
-    /// Grid-Stride Loops"): its own number, and on in steps of all threads, in x. It is what a `for` goes over, and no more: `for i in grid_stride(x.len())` is
-    /// `for i in (global_id().x..x.len()).step_by(global_size().x)`. On the host, where there is one thread, it is all of them.
+    /// The indices below `len` that are the thread's in a grid-stride loop (NVIDIA, "CUDA Pro Tip: Write Flexible
+    /// Kernels with Grid-Stride Loops"): its own number, and on in steps of all threads, in x. A `for` goes over it, as
+    /// over `(global_id().x..len).step_by(global_size().x)`, and nothing else does. On the host, where there is one
+    /// thread, it is all of them.
     fn grid_stride(len: usize) -> GridStride {
         GridStride(len)
     } => |front, _, [len]| {

@@ -2,8 +2,8 @@
 //!
 //! A source is a slice, a reference to an array, or an array in memory of its own, whose elements are values. Its
 //! elements are counted from 0 to its length, which stays the same, so they are taken without checks. Lengths of
-//! slices are counted in 64 bits: all elements are visited, however many there are. A range in steps that a function gives
-//! is a source, too, whose elements are the indices themselves.
+//! slices are counted in 64 bits: all elements are visited, however many there are. A range in steps that a function
+//! gives is a source, too, whose elements are the indices themselves.
 
 use crate::ir::{ArrayLen, BinaryOp, CompareOp, InstData, Type, TypeTable, Unroll};
 
