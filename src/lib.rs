@@ -210,6 +210,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::number::{Number, Signed};
     pub use kiln_device_stdlib::plain::assumption::*;
     pub use kiln_device_stdlib::plain::atomic::*;
+    pub use kiln_device_stdlib::plain::atomic_view::{Atomics, atomics};
     pub use kiln_device_stdlib::plain::index::*;
     pub use kiln_device_stdlib::plain::memory::*;
     pub use kiln_device_stdlib::plain::number::{Float, FloatOps as _, Int, Num, SignedOps as _};

@@ -22,8 +22,9 @@ use kiln::prelude::*;
 
 const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
 
-/// The type of a parameter when the open ones are `open`.
-fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<Scalar> {
+/// The type of a parameter when the open ones are `open`, as text; none of tuples and of nothing.
+fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<String> {
+    let inner = |pattern: &TypePattern| param_type(def, *pattern, open);
     match pattern {
         TypePattern::Exact(scalar) => Some(scalar),
         TypePattern::OneOf(_) | TypePattern::Each(_) => Some(open),
@@ -35,6 +36,28 @@ fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<
         | TypePattern::Tuple(_)
         | TypePattern::Pointer { .. }
         | TypePattern::Unit => None,
+        TypePattern::Exact(scalar) => Some(scalar.name().to_owned()),
+        TypePattern::OneOf(_) | TypePattern::Chosen => Some(open.name().to_owned()),
+        TypePattern::SameAs(i) => inner(&def.params[usize::from(i)]),
+        TypePattern::Vector(lane, lanes) => Some(format!("{}x{lanes}", inner(lane)?)),
+        TypePattern::Array(element, len) => Some(format!("[{}; {len}]", inner(element)?)),
+        TypePattern::Pointer { to, space, mutable } => {
+            let mutable = if mutable { "mut " } else { "" };
+            Some(format!("ptr<{}, {mutable}{}>", space.name(), inner(to)?))
+        }
+        // Several results are asked for one by one.
+        TypePattern::Tuple(_) | TypePattern::Unit => None,
+    }
+}
+
+/// The types that a pattern leaves open.
+fn open_types(pattern: TypePattern) -> Option<Vec<Scalar>> {
+    match pattern {
+        TypePattern::OneOf(list) => Some(list.to_vec()),
+        TypePattern::Vector(inner, _)
+        | TypePattern::Array(inner, _)
+        | TypePattern::Pointer { to: inner, .. } => open_types(*inner),
+        _ => None,
     }
 }
 
@@ -44,12 +67,13 @@ fn choices(def: &IntrinsicDef) -> Vec<Scalar> {
         TypePattern::OneOf(list) | TypePattern::Each(list) => Some(list.to_vec()),
         _ => None,
     });
+    let open = def.params.iter().find_map(|&pattern| open_types(pattern));
     open.unwrap_or(vec![Scalar::U32])
 }
 
 /// A kernel that applies a row to values from memory and stores the result.
 fn kernel(def: &IntrinsicDef, open: Scalar) -> String {
-    let results: Vec<Scalar> = match def.result {
+    let results: Vec<String> = match def.result {
         TypePattern::Tuple(parts) => parts,
         ref one => std::slice::from_ref(one),
     }
@@ -58,7 +82,7 @@ fn kernel(def: &IntrinsicDef, open: Scalar) -> String {
     .collect();
     let fields: Vec<String> = (0..)
         .zip(&results)
-        .map(|(i, part): (usize, _)| format!("\"{i}\": {}", part.name()))
+        .map(|(i, part): (usize, _)| format!("\"{i}\": {part}"))
         .collect();
     let tuple = match def.result {
         TypePattern::Tuple(_) => format!("struct @tuple {{ {} }}\n", fields.join(", ")),
@@ -69,9 +93,7 @@ fn kernel(def: &IntrinsicDef, open: Scalar) -> String {
     let mut args = Vec::new();
     let mut next = 1;
     for &param in def.params {
-        let ty = param_type(def, param, open)
-            .expect("parameters have values")
-            .name();
+        let ty = param_type(def, param, open).expect("parameters have values");
         let (at, value) = (next, next + 1);
         text +=
             &format!("%{at}: ptr<global, mut {ty}> = bitcast %0\n%{value}: {ty} = load %{at}\n");
@@ -82,7 +104,7 @@ fn kernel(def: &IntrinsicDef, open: Scalar) -> String {
     match (def.result, results.as_slice()) {
         (TypePattern::Tuple(_), parts) => {
             text += &format!("%{next}: @tuple = {call}\n");
-            for (i, ty) in parts.iter().map(|part| part.name()).enumerate() {
+            for (i, ty) in parts.iter().enumerate() {
                 let (value, at) = (next + 1 + 2 * i, next + 2 + 2 * i);
                 text += &format!("%{value}: {ty} = extract %{next}, {i}\n");
                 text += &format!("%{at}: ptr<global, mut {ty}> = bitcast %0\n");
@@ -90,7 +112,7 @@ fn kernel(def: &IntrinsicDef, open: Scalar) -> String {
             }
         }
         (_, [result]) => {
-            let (ty, at) = (result.name(), next + 1);
+            let (ty, at) = (result, next + 1);
             text += &format!("%{next}: {ty} = {call}\n");
             text += &format!("%{at}: ptr<global, mut {ty}> = bitcast %0\nstore %{at}, %{next}\n");
         }

@@ -12,6 +12,7 @@ chapter![
     differences_and_rounds,
     places_of_every_kind,
     generic_types,
+    held_by_several,
 ];
 
 const BLOCKS: u32 = 3;
@@ -289,5 +290,94 @@ fn generic_types(jit: &Jit) -> Outcome {
     let refused = refused.to_string();
     let said = "the atomic is on integers and floats of 16, 32 and 64 bits, not `u8`";
     assert!(refused.contains(said), "{refused}");
+    Ok(())
+}
+
+#[device_fn]
+fn twice<F: Fn(u32) -> u32>(f: F, x: u32) -> u32 {
+    f(x) + f(x + 1)
+}
+
+#[device_fn]
+fn raise<T: Num>(cells: Atomics<'_, T>, at: usize, by: T) -> T {
+    let old = cells.fetch_add(at, by);
+    cells.fetch_max(at + 1, old);
+    old
+}
+
+/// Counts even and odd numbers by two closures, in shared memory and in a buffer.
+#[kernel]
+fn hold(x: &[u32], counts: &mut [u32], halves: &mut [f16], out: &mut [u32]) {
+    let tile = shared!([u32; 4]);
+    let (i, thread) = (global_id().x, thread_idx().x);
+    if thread < 4 {
+        tile[thread] = 0;
+    }
+    barrier();
+    let (in_tile, in_counts) = (atomics(&mut tile[..]), atomics(counts));
+    let halves = atomics(halves);
+    if i < x.len() {
+        let even = |x: u32| in_tile.fetch_add((x % 2) as usize, 1);
+        let both = |x: u32| {
+            in_counts.fetch_sub_with(4, 1, Ordering::AcqRel, Scope::Device);
+            even(x + 1)
+        };
+        twice(even, x[i]);
+        twice(both, x[i]);
+        raise(in_counts, 2, x[i]);
+        raise(in_tile, 2, 1);
+        raise(halves, 0, f16::from_f64(1.0));
+    }
+    barrier();
+    if thread == 0 {
+        for k in 0..4 {
+            let found = in_tile.load(k, Ordering::Relaxed, Scope::Block);
+            out[block_idx().x * 4 + k] = found;
+        }
+        in_counts.fetch_add(5, in_counts.len() as u32);
+    }
+}
+
+#[kernel]
+fn hold_wrong(counts: &mut [u32], at: usize) {
+    atomics(counts).exchange(at, 7);
+}
+
+fn held_by_several(jit: &Jit) -> Outcome {
+    let x: Vec<u32> = (0..ALL).map(|i| i * 3).collect();
+    let (mut counts, mut out) = (jit.zeros::<u32>(6)?, jit.zeros::<u32>(4 * BLOCKS as usize)?);
+    let mut halves = jit.zeros::<f16>(2)?;
+    let input = jit.upload(&x)?;
+    hold.launch(
+        jit,
+        (BLOCKS, THREADS),
+        &input,
+        &mut counts,
+        &mut halves,
+        &mut out,
+    )?;
+    let counts = counts.to_vec()?;
+    let sum: u32 = x.iter().sum();
+    assert_eq!(counts[..3], [0, 0, sum]);
+    // The sum before the last number was added.
+    assert!(x.contains(&(sum - counts[3])), "{counts:?}");
+    assert_eq!(counts[4..], [0u32.wrapping_sub(2 * ALL), 6 * BLOCKS]);
+    let halves = halves.to_vec()?;
+    assert_eq!(
+        halves.iter().map(|x| x.to_f32()).collect::<Vec<_>>(),
+        [120.0, 119.0]
+    );
+    let of_block = [2 * THREADS, 2 * THREADS, THREADS, THREADS - 1];
+    assert_eq!(out.to_vec()?, of_block.repeat(BLOCKS as usize));
+    let mut cells = jit.zeros::<u32>(3)?;
+    let launched = hold_wrong.launch(jit, (1, 1), &mut cells, 3);
+    let error = launched
+        .and_then(|()| cells.to_vec())
+        .expect_err("index 3 of 3");
+    assert!(error.to_string().contains("index 3"), "{error}");
+    // On the host it is the same.
+    let mut on_host = [1u64, 5];
+    assert_eq!(raise(atomics(&mut on_host), 0, 9), 1);
+    assert_eq!(on_host, [10, 5]);
     Ok(())
 }

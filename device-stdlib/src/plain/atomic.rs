@@ -230,12 +230,12 @@ changes! {
     atomic_exchange, atomic_exchange_with: Num, Exchange of itself, |old, value| value;
 }
 
-fn itself(value: Operand<'_>) -> Operand<'_> {
+pub(super) fn itself(value: Operand<'_>) -> Operand<'_> {
     value
 }
 
 /// The number that is added where `value` is to be taken away.
-fn negative(value: Operand<'_>) -> Operand<'_> {
+pub(super) fn negative(value: Operand<'_>) -> Operand<'_> {
     let value = value.target().read();
     Front::new(value.builder()).value(-value)
 }

@@ -87,7 +87,7 @@ macro_rules! kernel_method {
 }
 pub(crate) use kernel_method;
 
-fn is_empty<'k>(x: &Operand<'k>) -> Operand<'k> {
+pub(super) fn is_empty<'k>(x: &Operand<'k>) -> Operand<'k> {
     let len = x.len().read();
     let front = kiln_jit_core::front::macros::Front::new(len.builder());
     front.value(len.eq(len.builder().zero(len.ty())))

@@ -40,6 +40,7 @@
 //! | [`memory`] | barriers, fences, dynamic shared memory |
 //! | [`assumption`] | what a kernel takes to be so |
 //! | [`atomic`] | atomics |
+//! | [`atomic_view`] | atomics by a shared reference |
 //! | [`ordering`] | orderings of atomics and fences |
 //! | [`precision`] | approximations, sums in another order |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
@@ -52,6 +53,7 @@
 
 pub mod assumption;
 pub mod atomic;
+pub mod atomic_view;
 pub mod index;
 pub mod memory;
 pub mod method;

@@ -114,9 +114,7 @@ pub(crate) fn method(name: &str) -> Option<&'static str> {
             "kernels have no heap and no strings; use a fixed array"
         }
         "clone" => "everything in a kernel is `Copy`; leave `.clone()` out",
-        "borrow" | "lock" | "fetch_add" => {
-            "kernels have functions for atomics: `atomic_add(&mut x[i], 1)`"
-        }
+        "borrow" | "lock" => "kernels have functions for atomics: `atomic_add(&mut x[i], 1)`",
         _ => return None,
     })
 }
