@@ -268,6 +268,12 @@ methods! {
         fn overflowing_sub(self, other: Self) -> (Self, bool) = builds!(|x, y| overflow::sub(x, y).tuple());
         /// The negative, modulo 2 to the width, and whether it is another than the exact one.
         fn overflowing_neg(self) -> (Self, bool) = builds!(|x| overflow::neg(x).tuple());
+        /// The sum, if it fits; in the builder a struct of `is_some` and `value`, as those of the following.
+        fn checked_add(self, other: Self) -> (Option<Self>) = builds!(|x, y| overflow::add(x, y).checked());
+        /// The difference, if it fits.
+        fn checked_sub(self, other: Self) -> (Option<Self>) = builds!(|x, y| overflow::sub(x, y).checked());
+        /// The negative, if it fits.
+        fn checked_neg(self) -> (Option<Self>) = builds!(|x| overflow::neg(x).checked());
     }
     known {
         /// How many bits are ones, `u32` as all counts.
@@ -382,6 +388,50 @@ methods! {
         /// unsigned integers.
         fn overflowing_add_signed(self, other: Signed) -> (Self, bool) = known!(|x, y| {
             overflow::add_signed(x, y).tuple()
+        });
+        /// The product, if it fits.
+        fn checked_mul(self, other: Self) -> (Option<Self>) = known!(|x, y| overflow::mul(x, y).checked());
+        /// The quotient, towards zero, if there is one and it fits.
+        fn checked_div(self, by: Self) -> (Option<Self>) = known!(|x, by| {
+            overflow::some_if(overflow::divides(x, by), x / by)
+        });
+        /// The remainder, with the sign of the number, if there is a quotient that fits.
+        fn checked_rem(self, by: Self) -> (Option<Self>) = known!(|x, by| {
+            overflow::some_if(overflow::divides(x, by), x % by)
+        });
+        /// The quotient that leaves a remainder which is never negative, if there is one and it fits.
+        fn checked_div_euclid(self, by: Self) -> (Option<Self>) = known!(|x, by| {
+            overflow::some_if(overflow::divides(x, by), division::div_euclid(x, by))
+        });
+        /// The remainder that is never negative, if there is a quotient that fits.
+        fn checked_rem_euclid(self, by: Self) -> (Option<Self>) = known!(|x, by| {
+            overflow::some_if(overflow::divides(x, by), division::rem_euclid(x, by))
+        });
+        /// The power, if it fits.
+        fn checked_pow(self, exponent: u32) -> (Option<Self>) = known!(|x, n| overflow::pow(x, n).checked());
+        /// The number shifted to the left, if the amount is below the width.
+        fn checked_shl(self, amount: u32) -> (Option<Self>) = known!(|x, n| {
+            overflow::shifted(x, n, true).checked()
+        });
+        /// The number shifted to the right, if the amount is below the width.
+        fn checked_shr(self, amount: u32) -> (Option<Self>) = known!(|x, n| {
+            overflow::shifted(x, n, false).checked()
+        });
+        /// The absolute value, if it fits; of signed integers.
+        fn checked_abs(self) -> (Option<Self>) = known!(|x| {
+            overflow::some_if(x.ne(limits(x).0), x.wrapping_abs())
+        });
+        /// The sum with a signed integer, if it fits; of unsigned integers.
+        fn checked_add_signed(self, other: Signed) -> (Option<Self>) = known!(|x, y| {
+            overflow::add_signed(x, y).checked()
+        });
+        /// The sum with an unsigned integer, if it fits; of signed integers.
+        fn checked_add_unsigned(self, other: Unsigned) -> (Option<Self>) = known!(|x, y| {
+            overflow::move_unsigned(x, y, true).checked()
+        });
+        /// The difference from an unsigned integer, if it fits; of signed integers.
+        fn checked_sub_unsigned(self, other: Unsigned) -> (Option<Self>) = known!(|x, y| {
+            overflow::move_unsigned(x, y, false).checked()
         });
         /// The product, or the limit that it is beyond.
         fn saturating_mul(self, other: Self) -> Self = known!(|x, y| {

@@ -57,6 +57,7 @@ macro_rules! methods {
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )*) => {
         $($doc)*
+        #[allow(unused_parens, reason = "what a row says of its result is one token to macros")]
         #[allow(
             clippy::wrong_self_convention,
             reason = "the names are those of Rust's methods, which take numbers by value, too"
@@ -75,6 +76,7 @@ macro_rules! methods {
         fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )* }) => {
+        #[allow(unused_parens, reason = "what a row says of its result is one token to macros")]
         impl $host for $t {$(
             fn $name(self $(, $arg: $ty)*) -> $result {
                 $crate::table::methods! {
@@ -102,6 +104,7 @@ macro_rules! methods {
         fn $name:ident(self $(, $arg:ident: $ty:ident)*) -> $result:tt
             $(host($($own:tt)*))? = $form:ident!($($how:tt)*);
     )* }) => {
+        #[allow(unused_parens, reason = "what a row says of its result is one token to macros")]
         impl<const INDEX: usize> $host for ::kiln_jit_core::front::macros::Param<INDEX> {$(
             fn $name(self $(, $arg: $ty)*) -> $result {
                 $(let _ = $arg;)*
@@ -309,6 +312,16 @@ impl<A: Widened, B: Widened> Widened for (A, B) {
     }
     fn narrowed((a, b): Self::Wide) -> Self {
         (A::narrowed(a), B::narrowed(b))
+    }
+}
+
+impl<A: Widened> Widened for Option<A> {
+    type Wide = Option<A::Wide>;
+    fn widened(self) -> Self::Wide {
+        self.map(A::widened)
+    }
+    fn narrowed(wide: Self::Wide) -> Self {
+        wide.map(A::narrowed)
     }
 }
 

@@ -49,6 +49,7 @@ mod rust_papers;
 mod rust_random;
 mod rust_references;
 mod rust_special;
+mod rust_slices;
 mod rust_threads;
 mod rust_time;
 mod rust_types;
@@ -161,6 +162,7 @@ pub fn cases() -> Vec<Case> {
         rust_random::CASES,
         rust_references::CASES,
         rust_special::CASES,
+        rust_slices::CASES,
         rust_threads::CASES,
         rust_time::CASES,
         rust_types::CASES,

@@ -36,6 +36,22 @@ pub fn both<T: Int>(pair: (T, bool)) -> u64 {
     pair.0.cast::<u64>().wrapping_mul(2) ^ (pair.1 as u64).wrapping_mul(0x8000_0001)
 }
 
+/// A number that may not be there, as one.
+#[device_fn]
+pub fn told<T: Int>(number: Option<T>) -> u64 {
+    match number {
+        Some(number) => number.cast::<u64>().wrapping_mul(4) ^ 1,
+        None => 0x7777_7777,
+    }
+}
+
+/// What is checked of any integers.
+#[device_fn]
+pub fn checked<T: Int>(x: T, y: T) -> u64 {
+    let negative = told(x.checked_neg()).rotate_left(17);
+    told(x.checked_add(y)) ^ told(x.checked_sub(y)).wrapping_mul(31) ^ negative
+}
+
 /// What signed and unsigned integers have in common, then what is said besides.
 macro_rules! limits {
     ($($case:ident $t:ident $module:ident |$x:ident, $y:ident, $n:ident| $more:expr;)*) => {$(
@@ -48,6 +64,15 @@ macro_rules! limits {
                 mixed as u64,
                 flags,
                 super::both($x.overflowing_mul($y)),
+                super::checked($x, $y),
+                super::told($x.checked_mul($y)),
+                super::told($x.checked_div($y)),
+                super::told($x.checked_rem($y)),
+                super::told($x.checked_div_euclid($y)),
+                super::told($x.checked_rem_euclid($y)),
+                super::told($t::checked_pow($x, $n & 15)),
+                super::told($x.checked_shl($n)),
+                super::told($x.checked_shr($n)),
                 super::both($x.overflowing_pow($n & 15)),
                 super::both($t::overflowing_shl($x, $n)),
                 super::both($x.overflowing_shr($n)),
@@ -83,6 +108,10 @@ macro_rules! signed {
                     ^ (x.wrapping_sub_unsigned(other) as u64).rotate_left(9)
                     ^ (x.saturating_add_unsigned(other) as u64).rotate_left(18)
                     ^ (x.saturating_sub_unsigned(other) as u64).rotate_left(27);
+                let checked = super::told(x.checked_add_unsigned(other))
+                    ^ super::told(x.checked_sub_unsigned(other)).rotate_left(9)
+                    ^ super::told(x.checked_abs()).rotate_left(18);
+                let moved = moved ^ checked.wrapping_mul(5);
                 let sizes = x.saturating_neg() as u64 ^ (x.saturating_abs() as u64).rotate_left(8);
                 let signs = x.is_negative() as u64 + 2 * (x.is_positive() as u64);
                 (moved ^ sizes.rotate_left(3) ^ super::both(x.overflowing_abs())).wrapping_mul(31) + signs
@@ -102,7 +131,8 @@ macro_rules! unsigned {
                 let other = y.cast_signed();
                 let moved = x.wrapping_add_signed(other) as u64
                     ^ super::both(x.overflowing_add_signed(other)).rotate_left(9)
-                    ^ (x.saturating_add_signed(other) as u64).rotate_left(18);
+                    ^ (x.saturating_add_signed(other) as u64).rotate_left(18)
+                    ^ super::told(x.checked_add_signed(other)).rotate_left(27);
                 // Where the next one is beyond the type, Rust panics.
                 let small = x >> 1;
                 let by = if y == 0 { 1 } else { y & 63 | 1 };

@@ -422,6 +422,9 @@ fn compared(x: i32) -> i32 {
     bits = bits * 2 + (a != b) as i32;
     bits = bits * 2 + (a == None) as i32;
     bits = bits * 2 + (a == Some(2)) as i32;
+    assert_eq!(a.or(b).is_none(), a.is_none() && b.is_none());
+    assert_ne!(Some(x), None);
+    assert_eq!(a.map(|a| a.wrapping_mul(2)), a.map(|_| x));
     bits * 2 + (Some(b) == Some(None)) as i32
 }
 
@@ -517,7 +520,17 @@ fn early_ends(x: i32) -> i32 {
         };
         p ^ 3
     };
-    value
+    let Some(held) = positive(value & 0xff) else {
+        if value > 5 {
+            panic!("it is positive");
+        }
+        return value;
+    };
+    if let Some(mut n) = halved(held) {
+        n += 1;
+        return n;
+    }
+    held
 }
 
 #[kernel]

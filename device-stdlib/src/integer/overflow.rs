@@ -1,6 +1,7 @@
 //! Results of integers that do not fit: whether they do, and the limit that they are beyond.
 
 use kiln_jit_core::build::{IntoVal, Val};
+use kiln_jit_core::front::macros::Front;
 use kiln_jit_core::ir::Type;
 
 use super::words::high_half;
@@ -20,10 +21,32 @@ impl<'k> Wrapped<'k> {
         crate::math::rows::pair(self.value, self.overflows)
     }
 
+    /// The `Option` that it is in kernels: none where it does not fit.
+    #[track_caller]
+    pub(super) fn checked(self) -> Val<'k> {
+        some_if(!self.overflows, self.value)
+    }
+
     /// The value, or a limit where it does not fit.
     #[track_caller]
     pub(super) fn or(self, limit: Val<'k>) -> Val<'k> {
         self.overflows.select(limit, self.value)
+    }
+}
+
+/// The value, if the condition holds.
+#[track_caller]
+pub(super) fn some_if<'k>(holds: Val<'k>, value: Val<'k>) -> Val<'k> {
+    Front::new(value.builder()).option(holds, value).read()
+}
+
+/// Whether a quotient is there and fits: not by 0, and not of the least integer by -1.
+#[track_caller]
+pub(super) fn divides<'k>(x: Val<'k>, by: Val<'k>) -> Val<'k> {
+    let zero = by.builder().zero(by.ty());
+    match is_signed(x.ty()) {
+        true => by.ne(zero) & !(by.eq(!zero) & x.eq(limits(x).0)),
+        false => by.ne(zero),
     }
 }
 

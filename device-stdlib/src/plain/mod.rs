@@ -49,6 +49,7 @@
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`option`] | methods of `Option` |
 //! | [`resolve`] | which function a method or a path means |
+//! | [`slice`] | methods of slices and arrays |
 //! | [`operator`] | which function an operator means |
 
 pub mod assumption;
@@ -63,6 +64,7 @@ pub mod option;
 pub mod ordering;
 pub mod precision;
 pub mod resolve;
+pub mod slice;
 
 #[doc(no_inline)]
 pub use crate::warp::operations as warp;

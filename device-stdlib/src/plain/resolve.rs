@@ -195,7 +195,8 @@ impl<T: ?Sized + MethodInKernels> HasMethod for Without<T> {
     label = "not a method of kernels",
     note = "mark the `impl` block that it is in with `#[device_fn]`, or write a `#[device_fn]` function",
     note = "of the methods that numbers have in Rust, kernels have those which the traits `Number`, `Signed`, \
-            `Math` and `Integer` of `kiln::prelude` list; slices and arrays have `len` and `is_empty`"
+            `Math` and `Integer` of `kiln::prelude` list; those of slices, arrays and `Option` are in the guide's chapter \
+            on the Rust of kernels"
 )]
 pub trait MethodInKernels {
     /// Any entry.

@@ -57,6 +57,9 @@ impl Translator<'_> {
             [ty, name] if is_conversion(name) && is_number(ty) => {
                 self.conversion(Op::Cast, call, ty)
             }
+            [ty, name] if *name == "try_from" && is_number(ty) => {
+                self.refuse(name, method("try_from").unwrap_or_default())
+            }
             [ty, _] if self.is_type_param(ty) || is_number(ty) => {
                 self.call_of_type(call, of, function)
             }
@@ -239,6 +242,12 @@ impl Translator<'_> {
         let may_change = self.methods.change_in(&call.args);
         let is_place = crate::checked::is_place(&call.receiver);
         let expected = crate::option::expected(call);
+        if call.method == "expect" && expected.is_none() {
+            return self.refuse(
+                &call.args,
+                "the message of `expect` in a kernel is a text, `expect(\"..\")`",
+            );
+        }
         let args = match expected {
             Some(_) => Vec::new(),
             None => self.eager_list(call.args.iter()),
@@ -337,6 +346,9 @@ pub(crate) fn number_of(name: &Ident) -> Literal {
 /// How the type of a function is called where it is imported.
 const CALLEE: &str = "HostFunction";
 
+/// The functions of `std::mem` that kernels have.
+const HOST_FUNCTIONS: &[&str] = &["swap", "replace", "take"];
+
 /// Imports the type of a function as [`CALLEE`]. An import of a name imports all that it means; where it
 /// means no type, there is one behind it, and rustc says that this cannot be called.
 pub(crate) fn import(path: &syn::Path) -> TokenStream {
@@ -347,8 +359,14 @@ pub(crate) fn import(path: &syn::Path) -> TokenStream {
     for segment in &mut path.segments {
         segment.ident.set_span(before(segment.ident.span()));
     }
+    let last = path.segments.last().map(|last| &last.ident);
+    let of_host = last.filter(|last| HOST_FUNCTIONS.iter().any(|name| last == name));
+    let behind = match of_host {
+        Some(last) => quote_spanned!(span=> #root::host_mem::#last),
+        None => quote_spanned!(span=> #root::not_for_kernels),
+    };
     quote_spanned! {span=>
-        use {#path as #name, #root::not_for_kernels::*};
+        use {#path as #name, #behind::*};
     }
 }
 

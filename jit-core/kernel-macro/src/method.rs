@@ -303,13 +303,31 @@ impl Of<'_> {
             return self.own_operator(function, receiver.unwrap_or("Value"), &call);
         }
         let method = receiver.map(|how| self.method(function, how, &call));
+        let inline = receiver.map(|_| self.inline_stand_in(name));
         let associated = self.associated_fn(name, None, &call);
         let text = plain_name(name);
         let nothing = quote! {
             static __KILN_FUNCTION: #root::LazyDeviceFn = #root::LazyDeviceFn::new(#text, |_| {});
         };
         let own = self.described_method(name, &nothing);
-        quote!(#method #associated #own)
+        quote!(#method #inline #associated #own)
+    }
+
+    /// What stands for a method that is refused where it is given closures.
+    fn inline_stand_in(&self, name: &Ident) -> TokenStream {
+        let (root, ty, name) = (root(), self.self_ty, number_of(name));
+        let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
+        quote! {
+            #[diagnostic::do_not_recommend]
+            impl<#(#params),*> #root::InlineMethod<#name, ()> for #ty #clause {
+                fn call_inline<'k>(
+                    __kiln_front: #root::Front<'k>,
+                    _: &#root::InlineCall<'_, 'k>,
+                ) -> #root::Operand<'k> {
+                    __kiln_front.unit()
+                }
+            }
+        }
     }
 
     /// The implementation by which method calls find a function.

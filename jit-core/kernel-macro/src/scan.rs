@@ -118,6 +118,9 @@ pub(crate) fn addressed<'a>(
     scan.when
 }
 
+/// How the names of methods end that lend a part of their receiver mutably.
+const LENDING: &[&str] = &["_mut", "_mut_slice", "_mut_checked"];
+
 struct Addressed<'a> {
     when: HashMap<String, When>,
     /// Variables that methods are called on parts of, and when those change something.
@@ -160,6 +163,14 @@ impl<'ast> Visit<'ast> for Addressed<'_> {
     }
 
     fn visit_expr(&mut self, expr: &'ast Expr) {
+        // What such a method returns is a part of its receiver, by the names that Rust gives them.
+        if let Some((_, call)) = marked_method(expr)
+            && LENDING
+                .iter()
+                .any(|end| call.method.to_string().ends_with(end))
+        {
+            self.add_variable(&call.receiver);
+        }
         if let Some((of, call)) = marked_method(expr)
             && !matches!(strip(&call.receiver), Expr::Path(_))
             && let Some(name) = variable(&call.receiver)

@@ -32,6 +32,10 @@ impl<'k> Front<'k> {
         match (how, receiver.kind) {
             (Receiver::Value, _) => call(receiver.eager()),
             (Receiver::Unread, _) => call(receiver),
+            // A slice is its own reference.
+            (Receiver::Mutable, _) if self.builder.as_slice(receiver.ty()).is_some() => {
+                call(receiver.eager())
+            }
             (Receiver::Shared, _) => call(receiver.address(false)),
             (Receiver::Mutable, Kind::Var(_) | Kind::Slot(_)) => self.on_variable(receiver, call),
             (Receiver::Mutable, Kind::Value(_) | Kind::Literal(..)) if is_place => receiver

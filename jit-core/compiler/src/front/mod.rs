@@ -25,7 +25,9 @@
 //! | `reference` | which reference stands for which, and what they become where several meet |
 //! | `function` | kernels and device functions that are described at their first use; calls |
 //! | `method` | what a method is applied to |
+//! | `host_mem` | `std::mem::swap` and its kind |
 //! | `inline` | functions that take closures, described in place of their calls |
+//! | `slice` | what methods of slices and arrays do |
 //! | `types` | types on their way from rustc to the IR |
 //!
 //! Nothing here is `#[track_caller]`: evaluating an operation sets the builder's position. (A pointer to a
@@ -44,6 +46,8 @@ mod description;
 mod face;
 mod flow;
 mod function;
+#[doc(hidden)]
+pub mod host_mem;
 mod inline;
 mod items;
 mod method;
@@ -52,6 +56,7 @@ mod option;
 mod pool;
 mod range;
 mod reference;
+mod slice;
 mod types;
 
 use face::Front;
@@ -75,10 +80,12 @@ pub mod macros {
         Callable, CallableFn, Described, DescribedFn, DescribedMethod, LazyDeviceFn, LazyKernel,
         not_for_kernels,
     };
+    pub use super::host_mem;
     pub use super::inline::{Closure, Inlinable, InlineCall};
     pub use super::method::Receiver;
     pub use super::operand::{Fields, Operand};
     pub use super::pool::{CallFn, InlineFn, Named, Pooled};
+    pub use super::slice::End;
     pub use super::types::{InKernels, Param, Receives, TypeOf, of};
     pub use kiln_description::method_name;
 }

@@ -6,7 +6,6 @@ use crate::ir::{
 };
 
 use super::Front;
-use super::option::is_option;
 
 /// The fields of something that is computed as far as it is asked for: by a field's name, its value.
 pub type Fields = for<'k> fn(&'k KernelBuilder, &str) -> Option<Val<'k>>;
@@ -415,7 +414,7 @@ impl<'k> Front<'k> {
         right: Operand<'k>,
     ) -> Operand<'k> {
         let (left, right) = (left.target(), right.target());
-        let is_option = self.builder.with_types(|types| is_option(types, left.ty()));
+        let is_option = self.is_option(left);
         match op {
             CompareOp::Eq if is_option => self.equal_options(left, right),
             CompareOp::Ne if is_option => self.not(self.equal_options(left, right)),

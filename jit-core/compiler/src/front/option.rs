@@ -44,6 +44,12 @@ impl<'k> Front<'k> {
         self.builder.with_types(|types| option_type(types, value))
     }
 
+    /// Whether something is an option.
+    pub(super) fn is_option(self, operand: Operand<'k>) -> bool {
+        let ty = operand.ty();
+        self.builder.with_types(|types| is_option(types, ty))
+    }
+
     /// `Some(value)`.
     pub fn some(self, value: Operand<'k>) -> Operand<'k> {
         let value = value.read();

@@ -30,6 +30,13 @@ pub const fn of<T>(_: TypeOf<T>, value: T) -> T {
 }
 
 /// What methods of kernels are called on: values, and options of anything.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that kernels can hold",
+    label = "kernels do not know this type",
+    note = "they know numbers, `bool`, fixed arrays, and structs with `#[derive(Copy, Clone, KernelType)]` and \
+            `#[repr(C)]` before them; a struct with slices has `#[derive(KernelView)]` and is written with \
+            its lifetime, `View<'_>`"
+)]
 pub trait Receives {}
 
 #[diagnostic::do_not_recommend]

@@ -97,7 +97,12 @@ impl<'k> Cursor<'_, '_, 'k> {
                 };
                 let (left, right) = (self.eval().eager(), self.eval().eager());
                 let message = self.code.text();
-                builder.assert_compared(op, left.target(), right.target(), message);
+                let (left, right) = (left.target(), right.target());
+                // A message tells two numbers.
+                match front.is_option(left) {
+                    true => builder.assert(front.compared(op, left, right), message),
+                    false => builder.assert_compared(op, left, right, message),
+                }
             }
             Op::Panic => {
                 builder.panic(self.code.text());
