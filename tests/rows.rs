@@ -26,18 +26,10 @@ const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
 fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<String> {
     let inner = |pattern: &TypePattern| param_type(def, *pattern, open);
     match pattern {
-        TypePattern::Exact(scalar) => Some(scalar),
-        TypePattern::OneOf(_) | TypePattern::Each(_) => Some(open),
-        TypePattern::SameAs(i) => param_type(def, def.params[usize::from(i)], open),
-        TypePattern::Chosen => Some(open),
-        // Several results are asked for one by one; no row of the library has the others.
-        TypePattern::Vector(..)
-        | TypePattern::Array(..)
-        | TypePattern::Tuple(_)
-        | TypePattern::Pointer { .. }
-        | TypePattern::Unit => None,
         TypePattern::Exact(scalar) => Some(scalar.name().to_owned()),
-        TypePattern::OneOf(_) | TypePattern::Chosen => Some(open.name().to_owned()),
+        TypePattern::OneOf(_) | TypePattern::Each(_) | TypePattern::Chosen => {
+            Some(open.name().to_owned())
+        }
         TypePattern::SameAs(i) => inner(&def.params[usize::from(i)]),
         TypePattern::Vector(lane, lanes) => Some(format!("{}x{lanes}", inner(lane)?)),
         TypePattern::Array(element, len) => Some(format!("[{}; {len}]", inner(element)?)),
@@ -53,7 +45,7 @@ fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<
 /// The types that a pattern leaves open.
 fn open_types(pattern: TypePattern) -> Option<Vec<Scalar>> {
     match pattern {
-        TypePattern::OneOf(list) => Some(list.to_vec()),
+        TypePattern::OneOf(list) | TypePattern::Each(list) => Some(list.to_vec()),
         TypePattern::Vector(inner, _)
         | TypePattern::Array(inner, _)
         | TypePattern::Pointer { to: inner, .. } => open_types(*inner),
@@ -63,10 +55,6 @@ fn open_types(pattern: TypePattern) -> Option<Vec<Scalar>> {
 
 /// The types that the row's parameters leave open; one of no meaning if they leave none.
 fn choices(def: &IntrinsicDef) -> Vec<Scalar> {
-    let open = def.params.iter().find_map(|pattern| match pattern {
-        TypePattern::OneOf(list) | TypePattern::Each(list) => Some(list.to_vec()),
-        _ => None,
-    });
     let open = def.params.iter().find_map(|&pattern| open_types(pattern));
     open.unwrap_or(vec![Scalar::U32])
 }

@@ -400,17 +400,105 @@ fn functions_near_one_and_roots(jit: &Jit) -> Outcome {
 
 fn functions_of_statistics_and_half_turns(jit: &Jit) -> Outcome {
     const FUNCTIONS: [(&str, Function, [u64; 3]); 11] = [
-        ("sin_pi", |x| x.sin_pi(), [0xc628_f509_72e6_0378, 0x12bb_70a2_3b1c_c0bd, 0xb7fb_67bd_d74b_fccd]),
-        ("cos_pi", |x| x.cos_pi(), [0xa36c_e879_9419_93a8, 0x3216_6197_ff21_bb22, 0xc6e3_01d4_f813_7905]),
-        ("erfcx", |x| x.erfcx(), [0x241c_344f_e1fc_676e, 0xb96f_ec73_14e2_50d8, 0xe717_c19e_c905_9a1b]),
-        ("erf_inv", |x| x.erf_inv(), [0x25e9_ad01_9cb6_aa6b, 0x9f1a_c1f9_9c41_53eb, 0xa35b_35e5_5234_9f36]),
-        ("normcdf", |x| x.normcdf(), [0x6eba_b01a_82a9_899d, 0x17e4_8f2a_6bae_c8b1, 0x57c5_2ac9_33c0_5f6b]),
-        ("gamma", |x| x.gamma(), [0x2359_34e1_a7b8_659f, 0xe8b8_9b83_4ce1_f8f8, 0x25d3_99a9_069a_0bab]),
-        ("ln_gamma", |x| x.ln_gamma().field("0"), [0xb075_4582_8247_dc8b, 0xdb8a_c432_0e06_6ca3, 0xafbc_8d48_de15_919d]),
-        ("rcbrt", |x| x.rcbrt(), [0xef3f_7ae4_504b_48b9, 0xef30_e3cb_5930_e720, 0xad06_f571_bbed_6c48]),
-        ("rhypot", |x| x.rhypot(x.fract()), [0x285b_3383_5d39_9a96, 0x15ab_c3a0_88f8_d00b, 0xbab9_1858_8e53_c4a6]),
-        ("modf", |x| x.modf().field("0"), [0xf1a5_0ee2_3e09_b57c, 0x1a17_818d_6da0_5720, 0x2221_0059_3d23_1b31]),
-        ("fdim", |x| x.fdim(0.3), [0xadbe_0a61_e808_2288, 0xff5c_206e_e411_4819, 0x0ea1_9c11_bccf_0804]),
+        (
+            "sin_pi",
+            |x| x.sin_pi(),
+            [
+                0xc628_f509_72e6_0378,
+                0x12bb_70a2_3b1c_c0bd,
+                0xb7fb_67bd_d74b_fccd,
+            ],
+        ),
+        (
+            "cos_pi",
+            |x| x.cos_pi(),
+            [
+                0xa36c_e879_9419_93a8,
+                0x3216_6197_ff21_bb22,
+                0xc6e3_01d4_f813_7905,
+            ],
+        ),
+        (
+            "erfcx",
+            |x| x.erfcx(),
+            [
+                0x241c_344f_e1fc_676e,
+                0xb96f_ec73_14e2_50d8,
+                0xe717_c19e_c905_9a1b,
+            ],
+        ),
+        (
+            "erf_inv",
+            |x| x.erf_inv(),
+            [
+                0x25e9_ad01_9cb6_aa6b,
+                0x9f1a_c1f9_9c41_53eb,
+                0xa35b_35e5_5234_9f36,
+            ],
+        ),
+        (
+            "normcdf",
+            |x| x.normcdf(),
+            [
+                0x6eba_b01a_82a9_899d,
+                0x17e4_8f2a_6bae_c8b1,
+                0x57c5_2ac9_33c0_5f6b,
+            ],
+        ),
+        (
+            "gamma",
+            |x| x.gamma(),
+            [
+                0x2359_34e1_a7b8_659f,
+                0xe8b8_9b83_4ce1_f8f8,
+                0x25d3_99a9_069a_0bab,
+            ],
+        ),
+        (
+            "ln_gamma",
+            |x| x.ln_gamma().field("0"),
+            [
+                0xb075_4582_8247_dc8b,
+                0xdb8a_c432_0e06_6ca3,
+                0xafbc_8d48_de15_919d,
+            ],
+        ),
+        (
+            "rcbrt",
+            |x| x.rcbrt(),
+            [
+                0xef3f_7ae4_504b_48b9,
+                0xef30_e3cb_5930_e720,
+                0xad06_f571_bbed_6c48,
+            ],
+        ),
+        (
+            "rhypot",
+            |x| x.rhypot(x.fract()),
+            [
+                0x285b_3383_5d39_9a96,
+                0x15ab_c3a0_88f8_d00b,
+                0xbab9_1858_8e53_c4a6,
+            ],
+        ),
+        (
+            "modf",
+            |x| x.modf().field("0"),
+            [
+                0xf1a5_0ee2_3e09_b57c,
+                0x1a17_818d_6da0_5720,
+                0x2221_0059_3d23_1b31,
+            ],
+        ),
+        (
+            "fdim",
+            |x| x.fdim(0.3),
+            [
+                0xadbe_0a61_e808_2288,
+                0xff5c_206e_e411_4819,
+                0x0ea1_9c11_bccf_0804,
+            ],
+        ),
     ];
     check_bits(jit, &FUNCTIONS)
 }
