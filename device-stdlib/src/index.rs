@@ -26,6 +26,28 @@
 //! # }
 //! ```
 //!
+//! Threads and blocks have numbers, too, in whatever dimensions they are, and all of that in 64 bits:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn tell(out: &mut [[u64; 4]]) {
+//!     let (id, size) = (global_id_u64(), global_size_u64());
+//!     let in_row = id.y * size.x + id.x;
+//!     let in_block = block_linear_id() * block_size() as u64 + thread_linear_id() as u64;
+//!     out[global_linear_id() as usize] = [in_row, in_block, global_linear_id(), global_linear_size()];
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut out = jit.zeros(8)?;
+//! tell.launch(&jit, ((2, 1), (2, 2)), &mut out)?;
+//! assert_eq!(out.to_vec()?[2..5], [[4, 2, 2, 8], [5, 3, 3, 8], [2, 4, 4, 8]]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! In the builder they are methods of `k`, by the trait [`Index`]; a dimension is a method, too:
 //!
 //! ```

@@ -245,10 +245,10 @@
 //!
 //! #[device_fn]
 //! fn all<T: Float>(x: T, y: T) -> [T; 13] {
-//!     let (log, sign) = y.ln_gamma();
+//!     let (log, _) = y.ln_gamma();
 //!     let (fraction, whole) = y.modf();
 //!     [
-//!         x.sin_pi(), x.cos_pi(), x.erfcx(), x.erf_inv(), x.normcdf(), y.gamma(), log * sign.cast::<T>(),
+//!         x.sin_pi(), x.cos_pi(), x.erfcx(), x.erf_inv(), x.normcdf(), y.gamma(), log,
 //!         x.rcbrt(), x.rhypot(y), y.fdim(x), y.saturate(), fraction, whole,
 //!     ]
 //! }
@@ -454,7 +454,7 @@ methods! {
             = function!("math.fdim", parts::fdim);
         /// The number from 0 to 1 that is nearest (CUDA `__saturatef`); 0 for NaN.
         fn saturate(self) -> Self
-            host(|x| x.max(Self::ZERO).min(Self::ONE))
+            host(|x| if x > Self::ZERO { x.min(Self::ONE) } else { Self::ZERO })
             = builds!(|x| x.max(0.0).min(1.0));
         /// What is behind the point, and the integer next to it towards zero, both with the sign of the number (C and
         /// CUDA `modf`): of infinities 0 and themselves. In the builder the fields `0` and `1` of a struct.

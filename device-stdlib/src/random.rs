@@ -35,6 +35,39 @@
 //! # }
 //! ```
 //!
+//! Every distribution, here of the other generator:
+//!
+//! ```
+//! use kiln::prelude::*;
+//! use kiln::stdlib::random::Xoroshiro;
+//!
+//! #[kernel]
+//! fn draw(integers: &mut [i64], floats: &mut [f64], random: &mut [Xoroshiro]) {
+//!     let mut mine = random[0];
+//!     integers[0] = mine.below(10) as i64;
+//!     integers[1] = mine.below_u64(10) as i64;
+//!     integers[2] = mine.range_i32(0, 10) as i64;
+//!     integers[3] = mine.range_i64(0, 10);
+//!     floats[0] = mine.uniform_f32() as f64;
+//!     floats[1] = mine.uniform_f64();
+//!     floats[2] = mine.normal_f32() as f64;
+//!     floats[3] = mine.normal_f64();
+//!     let (single, double) = (mine.normal_pair_f32(), mine.normal_pair_f64());
+//!     (floats[4], floats[5]) = (single.0 as f64 + single.1 as f64, double.0 + double.1);
+//!     random[0] = mine; // for the next launch
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut integers, mut floats) = (jit.zeros(4)?, jit.zeros(6)?);
+//! let mut random = jit.upload(&[Xoroshiro::new(7, 0)])?;
+//! draw.launch(&jit, (1, 1), &mut integers, &mut floats, &mut random)?;
+//! assert!(integers.to_vec()?.iter().all(|n| (0..10).contains(n)));
+//! assert!(floats.to_vec()?[..2].iter().all(|x| (0.0..1.0).contains(x)));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Both have the same methods:
 //!
 //! | method | what it gives | takes of the stream |

@@ -108,7 +108,8 @@ const ERF_INV: Coefficients = [
     ],
 ];
 
-/// The same beyond, as a polynomial in the square root of w less a center: 2^-27 and 2^-25 of it.
+/// The inverse of the error function by its argument, for larger w, as a polynomial in the square root of w less a
+/// center: 2^-27 and 2^-25 of it.
 const ERF_INV_TAIL: Coefficients = [
     &[
         2.83297682,

@@ -109,7 +109,7 @@ const PI: Constant = [std::f32::consts::PI as f64, consts::PI];
 const ROOT_2_PI: Constant = [2.50662827, 2.5066282746310002];
 const ROOT_HALF_PI: Constant = [1.25331414, 1.2533141373155003];
 /// Half of ln(2 pi), less 1/2.
-const STIRLING_CONSTANT: Constant = [0.418938547, 0.41893853320467276];
+const STIRLING_CONSTANT: Constant = [0.418938547, 0.4189385332046728];
 
 /// From here on numbers have Stirling's formula.
 const STIRLING_FROM: f64 = 8.0;

@@ -72,10 +72,8 @@ pub(super) fn sin_pi(x: f64) -> f64 {
 
 /// `cos(pi x)`.
 pub(super) fn cos_pi(x: f64) -> f64 {
-    match turned(half_turns(x), 1) {
-        0.0 => 0.0,
-        cosine => cosine,
-    }
+    // Of minus zero it is zero.
+    turned(half_turns(x), 1) + 0.0
 }
 
 /// The fraction and the integer next to zero, both with the sign of the number.
