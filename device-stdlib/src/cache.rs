@@ -294,10 +294,14 @@ fn hinted<'k>(
     let Some(ty) = front.referent(place.ty()) else {
         return front.refuse("this takes a reference to a number or a vector, `&x[i]`");
     };
-    let row = match front.builder().type_data(ty) {
-        TypeData::Vector { lanes: 2, .. } => &rows[1],
-        TypeData::Vector { .. } => &rows[2],
-        _ => &rows[0],
+    let lanes = if let TypeData::Vector { lanes, .. } = front.builder().type_data(ty) {
+        lanes
+    } else {
+        1
+    };
+    // Of one, two and four.
+    let Some(row) = rows.get(lanes.ilog2() as usize) else {
+        return front.refuse("vectors have two or four lanes here");
     };
     let place = front.passed(place, front.reference_type(ty, false, mutable));
     let value = value.map(|value| value.into_val(front.builder(), Some(ty)));

@@ -82,7 +82,7 @@ fn mixed(x: &[f64], y: &mut [f32], bytes: &[u8]) -> u32 {
     let words = cast_slice::<u32>(x);
     let mut sum = 0;
     for i in 0..words.len() {
-        sum = sum ^ words[i];
+        sum ^= words[i];
     }
     let pairs = cast_slice_mut::<F32x2>(y);
     let last = pairs.len() - 1;

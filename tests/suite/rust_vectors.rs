@@ -215,7 +215,7 @@ fn total(v: &[F32x4], from: usize) -> F32x4 {
         if v[i].x < 0.0 {
             sum += v[i];
         } else {
-            sum = sum - v[i] * 0.5;
+            sum -= v[i] * 0.5;
         }
     }
     sum

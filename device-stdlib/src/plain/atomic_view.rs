@@ -121,7 +121,7 @@ impl<T: Num> Atomics<'_, T> {
         self.0.len()
     }
 
-    /// Whether it has none.
+    /// Whether there are no elements.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }

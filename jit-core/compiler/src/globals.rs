@@ -35,7 +35,7 @@ struct Declared {
     /// The type of all of it, and that of its elements.
     element: Option<TypeDigest>,
     item: Option<TypeDigest>,
-    /// Its type as text.
+    /// The type as text.
     ty: String,
     location: String,
 }

@@ -84,6 +84,13 @@ macro_rules! negated {
     };
 }
 
+/// The sum of the elements with these indices.
+macro_rules! sum {
+    ($lanes:expr; $first:literal $($index:literal)*) => {
+        $lanes[$first] $(+ $lanes[$index])*
+    };
+}
+
 macro_rules! vectors {
     ($(
         $name:ident = [$lane:ty; $lanes:literal] $scalar:ident align $align:literal,
@@ -134,7 +141,7 @@ macro_rules! vectors {
 
             /// The sum of the lanes, from the first to the last.
             pub fn sum(self) -> $lane {
-                vectors!(@sum self $($index)*)
+                sum!(self.0; $($index)*)
             }
         }
 
@@ -213,9 +220,6 @@ macro_rules! vectors {
             }
         }
     )*};
-    (@sum $vector:ident $first:literal $($index:literal)*) => {
-        $vector.0[$first] $(+ $vector.0[$index])*
-    };
 }
 
 vectors! {
