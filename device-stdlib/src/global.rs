@@ -95,6 +95,6 @@ macro_rules! global {
         ::core::compile_error!(
             "a global is a function that returns an array, with its values at first or without, \
              `fn counts() -> [u32; 4];` or `fn weights() -> [f32; 2] = [0.25, 0.75];`"
-        )
+        );
     };
 }

@@ -50,6 +50,8 @@ macro_rules! operator {
             }
         }
 
+        // What a number is multiplied by is mostly a number, which is what rustc is to speak of.
+        #[diagnostic::do_not_recommend]
         impl $trait<$name> for $lane {
             type Output = $name;
             fn $method(self, other: $name) -> $name {
@@ -198,6 +200,7 @@ macro_rules! vectors {
         unsafe impl Pod for $name {}
 
         /// The vector of an array's elements in a kernel, as its constructor.
+        #[diagnostic::do_not_recommend]
         impl Callable for $name {
             fn call<'k>(front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
                 match args {
