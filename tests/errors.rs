@@ -785,15 +785,24 @@ fn widths_and_types_of_warp_operations() {
         k.shuffle_down(i.cast(Type::U64), i, 1, 32);
         k.ballot(FULL_MASK, i);
         k.warp_reduce_add(FULL_MASK, i.cast(Type::F32));
+        k.shuffle_xor(FULL_MASK, k.dynamic_shared(Type::F32), 1, 32);
+        k.shuffle_up(
+            FULL_MASK,
+            k.shared("many", k.array(Type::F32, 1025)).get(),
+            1,
+            32,
+        );
     });
     check(
         result,
         expect![[r#"
-            `warp` cannot be built: 4 errors
+            `warp` cannot be built: 6 errors
               tests/errors.rs:L: `warp.shuffle_idx` takes a width of 1, 2, 4, 8, 16 or 32 lanes, not 12
               tests/errors.rs:L: argument 1 of `warp.shuffle_down` has type u64; it takes u32
               tests/errors.rs:L: argument 2 of `warp.ballot` has type u32; it takes bool
               tests/errors.rs:L: argument 2 of `warp.reduce_add` has type f32; it takes i32 or u32
+              tests/errors.rs:L: argument 2 of `warp.shuffle_xor` has type slice<shared, mut f32>; it takes any scalar, or a struct, array or vector of at most 1024 of them
+              tests/errors.rs:L: argument 2 of `warp.shuffle_up` has type [f32; 1025]; it takes any scalar, or a struct, array or vector of at most 1024 of them
         "#]],
     );
 }

@@ -59,7 +59,7 @@ fn in_order(first: Affine, all: impl IntoIterator<Item = Affine>) -> Affine {
 /// What a kernel of this chapter gives a thread: the whole, that up to it, that before it.
 type Three = [Affine; 3];
 
-/// The same of members, in order, for the one with a rank.
+/// What members have, in order: for the one with a rank.
 fn three_of(members: &[Affine], rank: usize) -> Three {
     let first = Affine { factor: 3, sum: 5 };
     [

@@ -1,4 +1,35 @@
 //! The threads of a block as a group.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn halve(x: &mut [u32], out: &mut [u32]) {
+//!     let (block, rounds) = (this_block(), shared!(u32));
+//!     let i = block.rank() as usize;
+//!     if i == 0 {
+//!         *rounds = 0;
+//!     }
+//!     block.sync();
+//!     // Until no number is above 1.
+//!     while block.any(x[i] > 1) {
+//!         x[i] /= 2;
+//!         if i == 0 {
+//!             *rounds += 1;
+//!         }
+//!     }
+//!     let (ones, are_ones) = (block.count(x[i] == 1), block.all(x[i] == 1));
+//!     out[i] = *rounds + 100 * ones + 10_000 * (are_ones || ones == block.size()) as u32;
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut x, mut out) = (jit.upload(&[1, 7, 8, 3])?, jit.zeros::<u32>(4)?);
+//! halve.launch(&jit, (1, 4), &mut x, &mut out)?;
+//! assert_eq!(out.to_vec()?, [103; 4]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::ir::{Constant, TypeForm};
 use kiln_jit_core::value::DeviceType;

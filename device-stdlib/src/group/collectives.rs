@@ -4,6 +4,53 @@
 //! how many values have been combined (W. D. Hillis, G. L. Steele: "Data Parallel Algorithms", CACM 1986); a block has
 //! the result of each warp in shared memory, two barriers, and every thread combines these (as CUB's
 //! `BLOCK_REDUCE_WARP_REDUCTIONS` does in one thread).
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn of_tiles(x: &[u32], out: &mut [[u32; 3]]) {
+//!     let (i, tile) = (global_id().x, tile(4));
+//!     out[i] = [
+//!         group_reduce(tile, x[i], |a, b| a + b),
+//!         group_inclusive_scan(tile, x[i], |a, b| a + b),
+//!         group_exclusive_scan(tile, x[i], 100, |a, b| a + b),
+//!     ];
+//! }
+//!
+//! #[kernel]
+//! fn of_warps(x: &[u32], out: &mut [[u32; 3]]) {
+//!     let i = global_id().x;
+//!     out[i] = [
+//!         warp_reduce(FULL_MASK, x[i], |a, b| a.max(b)),
+//!         warp_inclusive_scan(FULL_MASK, x[i], |a, b| a.max(b)),
+//!         warp_exclusive_scan(FULL_MASK, x[i], 0, |a, b| a.max(b)),
+//!     ];
+//! }
+//!
+//! #[kernel]
+//! fn of_block(x: &[u32], out: &mut [[u32; 3]]) {
+//!     let i = global_id().x;
+//!     // Each decimal is put behind those before it, which no other order gives.
+//!     out[i] = [
+//!         block_reduce((x[i], 10), |a, b| (a.0 * b.1 + b.0, a.1 * b.1)).0,
+//!         block_inclusive_scan(x[i], |a, b| a + b),
+//!         block_exclusive_scan(x[i], 1, |a, b| a * b),
+//!     ];
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (x, mut out) = (jit.upload(&[3, 1, 4, 1, 5, 9])?, jit.upload(&[[0; 3]; 6])?);
+//! of_tiles.launch(&jit, (1, 6), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?[2..5], [[9, 8, 104], [9, 9, 108], [14, 5, 100]]);
+//! of_warps.launch(&jit, (1, 6), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?[2..5], [[9, 4, 3], [9, 4, 4], [9, 5, 4]]);
+//! of_block.launch(&jit, (1, 6), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?[2..5], [[314_159, 8, 3], [314_159, 9, 12], [314_159, 14, 12]]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_kernel_macro::device_fn;
 
@@ -13,10 +60,15 @@ use crate::plain::memory::barrier;
 use crate::plain::warp::{lane_id, shuffle_down, shuffle_idx, shuffle_up, warp_id};
 
 /// Combines the values of all members, which are lanes one after the other, for the first of them; others have a part.
+/// From this member on there are `from_here`.
 #[device_fn]
-fn reduce_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
+fn reduce_dense<T: DeviceType, F: Fn(T, T) -> T>(
+    group: LaneGroup,
+    from_here: u32,
+    value: T,
+    op: F,
+) -> T {
     let mut sum = value;
-    let from_here = group.size() - group.rank();
     // After a round each member has its own value and those of the `2 * delta - 1` above it, as far as there are.
     for delta in [1, 2, 4, 8, 16] {
         if delta < group.width {
@@ -29,7 +81,8 @@ fn reduce_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op:
     sum
 }
 
-/// The same of any lanes: each member knows the lane that is as many members above.
+/// Combines the values of all members, any lanes, for the first of them: each knows the lane that is as many members
+/// above.
 #[device_fn]
 fn reduce_sparse<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
     let mut sum = value;
@@ -54,18 +107,17 @@ fn reduce_sparse<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op
 #[device_fn]
 pub fn group_reduce<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
     let sum = if group.is_dense() {
-        reduce_dense(group, value, |a, b| op(a, b))
+        reduce_dense(group, group.size() - group.rank(), value, |a, b| op(a, b))
     } else {
         reduce_sparse(group, value, |a, b| op(a, b))
     };
     group.broadcast(sum)
 }
 
-/// Combines the values of the members up to this one, which are lanes one after the other.
+/// Combines the values of the members up to this one of a rank, which are lanes one after the other.
 #[device_fn]
-fn scan_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
+fn scan_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, rank: u32, value: T, op: F) -> T {
     let mut sum = value;
-    let rank = group.rank();
     for delta in [1, 2, 4, 8, 16] {
         if delta < group.width {
             let other = shuffle_up(group.members, sum, delta, 32);
@@ -77,7 +129,7 @@ fn scan_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F
     sum
 }
 
-/// The same of any lanes: each member knows the lane that is as many members below.
+/// Combines the values of the members up to this one, any lanes: each knows the lane that is as many members below.
 #[device_fn]
 fn scan_sparse<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T, op: F) -> T {
     let mut sum = value;
@@ -106,7 +158,7 @@ pub fn group_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(
     op: F,
 ) -> T {
     if group.is_dense() {
-        scan_dense(group, value, |a, b| op(a, b))
+        scan_dense(group, group.rank(), value, |a, b| op(a, b))
     } else {
         scan_sparse(group, value, |a, b| op(a, b))
     }
@@ -157,10 +209,10 @@ fn threads() -> usize {
     block_dim().x * block_dim().y * block_dim().z
 }
 
-/// The lanes of this warp, of a block whose threads are all there.
+/// How many lanes this warp has.
 #[device_fn]
-fn whole_warp() -> LaneGroup {
-    LaneGroup::of_first((threads() as u32 - 32 * warp_id()).min(32))
+fn lanes_here() -> u32 {
+    (threads() as u32 - 32 * warp_id()).min(32)
 }
 
 /// Combines the values of all threads of the block by `op`, in the order of threads, for all of them (CUB
@@ -170,8 +222,9 @@ fn whole_warp() -> LaneGroup {
 /// warp.
 #[device_fn]
 pub fn block_reduce<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
-    let group = whole_warp();
-    let of_warp = reduce_dense(group, value, |a, b| op(a, b));
+    let lanes = lanes_here();
+    let group = LaneGroup::of_first(lanes);
+    let of_warp = reduce_dense(group, lanes - lane_id(), value, |a, b| op(a, b));
     let warps = threads().div_ceil(32);
     if warps == 1 {
         group.broadcast(of_warp)
@@ -197,12 +250,13 @@ pub fn block_reduce<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
 /// warp.
 #[device_fn]
 pub fn block_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
-    let group = whole_warp();
-    let mut sum = scan_dense(group, value, |a, b| op(a, b));
+    let lanes = lanes_here();
+    let group = LaneGroup::of_first(lanes);
+    let mut sum = scan_dense(group, lane_id(), value, |a, b| op(a, b));
     if threads() > 32 {
         let (warp, of_warps) = (warp_id() as usize, shared!([T; 32]));
         barrier();
-        if lane_id() + 1 == group.size() {
+        if lane_id() + 1 == lanes {
             of_warps[warp] = sum;
         }
         barrier();
@@ -224,12 +278,13 @@ pub fn block_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) ->
 /// warp.
 #[device_fn]
 pub fn block_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, first: T, op: F) -> T {
-    let group = whole_warp();
-    let sum = scan_dense(group, value, |a, b| op(a, b));
+    let lanes = lanes_here();
+    let group = LaneGroup::of_first(lanes);
+    let sum = scan_dense(group, lane_id(), value, |a, b| op(a, b));
     let below = shuffle_up(group.members, sum, 1, 32);
     let (warp, of_warps) = (warp_id() as usize, shared!([T; 32]));
     barrier();
-    if lane_id() + 1 == group.size() {
+    if lane_id() + 1 == lanes {
         of_warps[warp] = sum;
     }
     barrier();

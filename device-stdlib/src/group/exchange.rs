@@ -1,7 +1,35 @@
 //! Exchanges of a block: each thread's elements, from one arrangement to the other (CUB `BlockExchange`).
 //!
 //! Of a block's elements a thread has, *blocked*, those next to each other, as running sums need them, or, *striped*, one of
-//! each run as long as the block, as loads and stores are fast.
+//! each run as long as the block, as loads and stores are fast. Running sums of 4 elements a thread:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn running_sums(x: &mut [u32]) {
+//!     let (i, n, memory) = (thread_idx().x, block_dim().x, shared!([u32; 256]));
+//!     let striped = [x[i], x[i + n], x[i + 2 * n], x[i + 3 * n]];
+//!     let mut mine = block_to_blocked(striped, memory);
+//!     mine[1] += mine[0];
+//!     mine[2] += mine[1];
+//!     mine[3] += mine[2];
+//!     let before = block_exclusive_scan(mine[3], 0, |a, b| a + b);
+//!     for sum in &mut mine {
+//!         *sum += before;
+//!     }
+//!     let sums = block_to_striped(mine, memory);
+//!     (x[i], x[i + n], x[i + 2 * n], x[i + 3 * n]) = (sums[0], sums[1], sums[2], sums[3]);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[1; 200])?;
+//! running_sums.launch(&jit, (1, 50), &mut x)?;
+//! assert_eq!(x.to_vec()?, (1..=200).collect::<Vec<u32>>());
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_kernel_macro::device_fn;
 

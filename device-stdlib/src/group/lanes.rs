@@ -1,4 +1,63 @@
 //! Groups of lanes of a warp: tiles, the warp itself, the lanes that came to a place.
+//!
+//! Who is in which:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn groups(x: &[u32], out: &mut [u32]) {
+//!     let i = global_id().x;
+//!     let (warp, four) = (this_warp(), tile(4));
+//!     let alike = labeled(four, x[i] % 2);
+//!     let odd = ballot(FULL_MASK, x[i] % 2 == 1);
+//!     out[i] = warp.size() + 100 * four.rank() + 1000 * alike.size();
+//!     if x[i] % 2 == 1 {
+//!         let (here, same) = (coalesced(), lanes_of(odd));
+//!         if here.is_first() && same.mask() == odd && same.lane(0) == odd.trailing_zeros() {
+//!             out[i] += 10_000 * same.size();
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (x, mut out) = (jit.upload(&[2, 3, 5, 7, 8, 9])?, jit.zeros::<u32>(6)?);
+//! groups.launch(&jit, (1, 6), &x, &mut out)?;
+//! assert_eq!(out.to_vec()?, [1006, 43106, 3206, 3306, 1006, 1106]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Members hand each other values, and agree:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn talk(x: &[u32], out: &mut [u32], votes: &mut [u32]) {
+//!     let (i, tile) = (global_id().x, tile(4));
+//!     let (v, first) = (x[i], tile.broadcast(x[i]));
+//!     let (left, right) = (tile.shuffle_up(v, 1), tile.shuffle_down(v, 1));
+//!     let (third, partner) = (tile.shuffle(v, 2), tile.shuffle_xor(v, 1));
+//!     out[i] = left + 10 * right + 100 * third + 1000 * partner + 10_000 * first;
+//!     tile.sync();
+//!     let is_even = v % 2 == 0;
+//!     if tile.any(is_even) && !tile.all(is_even) && tile.ballot(is_even) != 0 {
+//!         votes[i] = tile.count(is_even) + 10 * tile.rank_where(is_even);
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let x = jit.upload(&[2, 3, 5, 8])?;
+//! let (mut out, mut votes) = (jit.zeros::<u32>(4)?, jit.zeros::<u32>(4)?);
+//! talk.launch(&jit, (1, 4), &x, &mut out, &mut votes)?;
+//! assert_eq!(out.to_vec()?, [23532, 22552, 28583, 25585]);
+//! assert_eq!(votes.to_vec()?, [2, 12, 12, 12]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::ir::{Constant, TypeForm};
 use kiln_jit_core::value::DeviceType;
@@ -103,7 +162,7 @@ impl LaneGroup {
         self.members
     }
 
-    /// How many members there are (CUDA `size`, `num_threads`).
+    /// The number of members (CUDA `size`, `num_threads`).
     pub fn size(self) -> u32 {
         self.members.count_ones()
     }

@@ -60,23 +60,6 @@
 //!     }
 //! }
 //!
-//! /// Running sums of 4 elements a thread.
-//! #[kernel]
-//! fn running_sums(x: &mut [u32]) {
-//!     let (i, n, memory) = (thread_idx().x, block_dim().x, shared!([u32; 256]));
-//!     let striped = [x[i], x[i + n], x[i + 2 * n], x[i + 3 * n]];
-//!     let mut mine = block_to_blocked(striped, memory);
-//!     mine[1] += mine[0];
-//!     mine[2] += mine[1];
-//!     mine[3] += mine[2];
-//!     let before = block_exclusive_scan(mine[3], 0, |a, b| a + b);
-//!     for sum in &mut mine {
-//!         *sum += before;
-//!     }
-//!     let sums = block_to_striped(mine, memory);
-//!     (x[i], x[i + n], x[i + 2 * n], x[i + 3 * n]) = (sums[0], sums[1], sums[2], sums[3]);
-//! }
-//!
 //! # fn main() -> kiln::Result<()> {
 //! let jit = Jit::new()?;
 //! let x = jit.upload(&(0..100).map(|i| (i * 37 % 100) as f32).collect::<Vec<_>>())?;
@@ -89,10 +72,6 @@
 //! pack.launch(&jit, (1, 11), &x, &mut out, &mut counts)?;
 //! assert_eq!(out.to_vec()?, [3, 4, 5, 9, 6, 0, 0, 0, 3, 5, 0]);
 //! assert_eq!(counts.to_vec()?, [5, 2]);
-//!
-//! let mut x = jit.upload(&[1; 200])?;
-//! running_sums.launch(&jit, (1, 50), &mut x)?;
-//! assert_eq!(x.to_vec()?, (1..=200).collect::<Vec<u32>>());
 //! # Ok(())
 //! # }
 //! ```

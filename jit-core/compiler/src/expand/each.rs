@@ -2,14 +2,14 @@
 //! field by field (T. Besard, C. Foket, B. De Sutter: "Effective Extensible Programming: Unleashing Julia on GPUs",
 //! IEEE TPDS 2019, Listing 10).
 
-use crate::ir::{Cursor, InstData, IntrinsicDef, Type, Value};
+use crate::ir::{Cursor, IntrinsicDef, Type, Value};
 
 /// Puts the operations on numbers in the place of the one at the cursor, if that is on a value of several; whether it is.
 pub(super) fn expand(at: &mut Cursor<'_>) -> bool {
-    let InstData::Intrinsic { id, args } = at.data() else {
+    let Some((id, args)) = at.data().intrinsic() else {
         return false;
     };
-    let (def, args) = (at.module().intrinsics[*id], args.to_vec());
+    let (def, args) = (at.module().intrinsics[id], args.to_vec());
     let each = def.each();
     let Some(selecting) = each.iter().position(|&is_each| is_each) else {
         return false;
