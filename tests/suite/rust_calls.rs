@@ -11,7 +11,7 @@ use super::rust_language::on_host_and_device;
 
 on_host_and_device! {
     by_value_and_reference nested_generics lengths_and_types through_closures
-    functions_of_one_name generics_of_one_name inlined_on_request; a_kernel_of_a_callees_name
+    functions_of_one_name generics_of_one_name inlined_on_request const_arguments; a_kernel_of_a_callees_name
 }
 
 #[derive(Copy, Clone, PartialEq, Debug, KernelType)]
@@ -285,4 +285,43 @@ fn inlined_on_request(x: i32) -> i32 {
     turned(&mut a, 5);
     turned(&mut a, folded(x));
     folded(mixed(&a)) ^ mixed(&[x; 4])
+}
+
+const LIMIT: i32 = 5;
+
+#[device_fn]
+fn power<const N: u32>(x: i32) -> i32 {
+    let mut power = 1i32;
+    for _ in 0..N {
+        power = power.wrapping_mul(x);
+    }
+    power
+}
+
+#[device_fn]
+fn between<T: Int, const LOW: i32, const INCLUSIVE: bool>(x: T) -> bool {
+    let x = x.cast::<i32>();
+    if INCLUSIVE { x >= LOW } else { x > LOW }
+}
+
+#[device_fn]
+fn table<const N: usize, const STEP: usize>(x: i32) -> [i32; N] {
+    let mut table = [0; N];
+    for i in (0..N).step_by(STEP) {
+        table[i] = x ^ i as i32;
+    }
+    table
+}
+
+#[device_fn]
+fn powers<const N: u32>(x: i32) -> i32 {
+    power::<N>(x) ^ power::<{ N }>(power::<2>(x))
+}
+
+#[device_fn]
+fn const_arguments(x: i32) -> i32 {
+    let held = between::<i32, LIMIT, true>(x) as i32 + 2 * between::<i32, { -3 }, false>(x) as i32;
+    let held = held + 4 * between::<u8, { LIMIT * 2 }, true>(x as u8) as i32;
+    let (wide, narrow) = (table::<8, 3>(x), table::<2, 1>(power::<1>(x)));
+    powers::<3>(x) ^ powers::<0>(x) ^ held ^ wide[6] ^ narrow[1]
 }

@@ -7,7 +7,8 @@
 //! | floats and signed integers | [`crate::number::Signed`] |
 //! | floats | [`crate::math::Math`] |
 //! | integers | [`crate::integer::Integer`] |
-//! | slices and arrays | here: `len`, `is_empty` |
+//! | slices and arrays | here: `len`, `is_empty`; the others in [`super::slice`] |
+//! | `Option` | [`super::option`] |
 //!
 //! ```
 //! use kiln::prelude::*;

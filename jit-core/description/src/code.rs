@@ -114,6 +114,12 @@ impl Code {
         }
     }
 
+    /// Appends const arguments, and before them how many there are.
+    pub fn consts(self, consts: &[Len]) -> Code {
+        let counted = self.number(consts.len() as u32);
+        consts.iter().copied().fold(counted, Code::len)
+    }
+
     /// Appends an operation by itself.
     pub fn op(self, op: Op) -> Code {
         self.byte(op as u8)

@@ -49,7 +49,7 @@ numbered! {
     /// | `n`, `i`, `f` | another number; an integer of any sign; a flag |
     /// | `m` | a [`When`](crate::When) |
     /// | `s`, `S`, `N` | a text; a list of texts with expressions; one of texts with numbers |
-    /// | `l`, `x` | the length of an array; an operator |
+    /// | `l`, `K`, `x` | the length of an array or a const argument; a list of const arguments; an operator |
     pub enum Op else Unit {
         /// `()`.
         Unit "",
@@ -161,6 +161,8 @@ numbered! {
 
         /// A call of a device function.
         Call "pTE",
+        /// A call of a device function, with the const arguments that are written.
+        CallWithConsts "pTKE",
         /// A call of a device function, with all variables as arguments.
         CallWithAll "pT",
         /// A call that may say how its arguments are written, and that.
@@ -327,7 +329,7 @@ impl When {
     }
 }
 
-/// The length of an array.
+/// The length of an array, or a const argument.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Len {
     /// A constant, in the pool.

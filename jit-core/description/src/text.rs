@@ -82,6 +82,10 @@ fn inline(operand: char, code: &mut Reader<'_>) -> Option<String> {
             false => "-".to_owned(),
         },
         'T' => types(code, ("<", ">")),
+        'K' => {
+            let each: Vec<String> = (0..code.count()).map(|_| len(code)).collect();
+            format!("<{}>", each.join(", "))
+        }
         'N' => {
             let each = (0..code.count()).map(|_| format!("{} {}", code.text(), code.number()));
             format!("<{}>", each.collect::<Vec<_>>().join(", "))

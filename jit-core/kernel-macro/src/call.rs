@@ -1,6 +1,6 @@
 //! Calls of functions, methods and macros.
 
-use kiln_description::{Code, Op, TypeOp, method_name};
+use kiln_description::{Code, Len, Op, TypeOp, method_name};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;
@@ -139,8 +139,11 @@ impl Translator<'_> {
         let span = call.start();
         let mut path = function.path.clone();
         let takes_closures = call.args.iter().any(|arg| self.closure_argument(arg));
-        let mut types = Vec::new();
+        let (mut types, mut consts) = (Vec::new(), Vec::new());
         if let Some(last) = path.segments.last_mut() {
+            if !takes_closures {
+                consts = self.take_const_args(&mut last.arguments);
+            }
             types = self.type_args(&last.arguments, takes_closures);
             last.arguments = PathArguments::None;
         }
@@ -163,13 +166,73 @@ impl Translator<'_> {
                 },
             }
         });
-        let code = self.call_entry(call, entry, &types, &args);
+        let code = match consts.is_empty() {
+            true => self.call_entry(call, entry, &types, &args),
+            false => {
+                let code = self.op(Op::CallWithConsts, call.start()).number(entry);
+                code.list(&types).consts(&consts).list(&args)
+            }
+        };
         match function.path.segments.last() {
             Some(last) if last.ident == "assume" => {
                 let text = as_written(call);
                 self.op(Op::Written, span).text(&text).code(&code)
             }
             _ => code,
+        }
+    }
+
+    /// Takes the const arguments out of a list: literals, blocks, const parameters, and constants by their names in
+    /// capitals.
+    fn take_const_args(&mut self, arguments: &mut PathArguments) -> Vec<Len> {
+        let PathArguments::AngleBracketed(arguments) = arguments else {
+            return Vec::new();
+        };
+        let mut consts = Vec::new();
+        let all = std::mem::take(&mut arguments.args);
+        for argument in all {
+            match self.const_argument(&argument) {
+                None => arguments.args.push(argument),
+                Some(value) => consts.push(self.const_value(&value)),
+            }
+        }
+        consts
+    }
+
+    fn const_value(&mut self, value: &Expr) -> Len {
+        let name = match value {
+            Expr::Path(path) => path.path.get_ident(),
+            _ => None,
+        };
+        match name.and_then(|name| self.const_param(name)) {
+            Some((number, _)) => Len::Param(number),
+            None => Len::Pooled(self.constant_entry(value)),
+        }
+    }
+
+    /// The value of an argument that is const. A name may be that of a type; of what looks like none rustc tells if it
+    /// is one.
+    fn const_argument(&self, argument: &GenericArgument) -> Option<Expr> {
+        match argument {
+            GenericArgument::Const(Expr::Block(block)) => match block.block.stmts.as_slice() {
+                [syn::Stmt::Expr(value, None)] => Some(value.clone()),
+                _ => None,
+            },
+            GenericArgument::Const(value) => Some(value.clone()),
+            GenericArgument::Type(Type::Path(path)) if path.qself.is_none() => {
+                let last = path.path.segments.last()?;
+                let name = last.ident.to_string();
+                let in_capitals = name.len() > 1 && !name.contains(char::is_lowercase);
+                let is_const = in_capitals || self.const_param(&last.ident).is_some();
+                (is_const && last.arguments.is_none()).then(|| {
+                    Expr::Path(syn::ExprPath {
+                        attrs: Vec::new(),
+                        qself: None,
+                        path: path.path.clone(),
+                    })
+                })
+            }
+            _ => None,
         }
     }
 
@@ -191,8 +254,7 @@ impl Translator<'_> {
                 other => {
                     self.refuse(
                         other,
-                        "const arguments of device functions come from the lengths of their array \
-                         arguments; leave this out",
+                        "const arguments are those of free functions without closures, `f::<4>(x)`; pass the number as a value",
                     );
                 }
             }
@@ -235,7 +297,7 @@ impl Translator<'_> {
         let Some(entry) = self.methods.entry(of) else {
             return Code::new(Op::Unit, None);
         };
-        let receiver = self.expr(&call.receiver);
+        let receiver = self.receiver(&call.receiver);
         if call.args.iter().any(|arg| self.closure_argument(arg)) {
             return self.method_with_closures(call, entry, receiver);
         }
@@ -264,6 +326,16 @@ impl Translator<'_> {
             Some(text) => self.op(Op::Written, span).text(&text).code(&code),
             None => code,
         }
+    }
+
+    /// What a method is called on. A part of a slice is one that the method may change; rustc says if it may not.
+    fn receiver(&mut self, receiver: &Expr) -> Code {
+        if let Expr::Index(index) = crate::expression::strip(receiver)
+            && let Expr::Range(range) = crate::expression::strip(&index.index)
+        {
+            return self.nested(receiver, |this| this.part(index, range, true));
+        }
+        self.expr(receiver)
     }
 
     /// `x.map(|v| ..)`: what takes closures is described in place of the call.

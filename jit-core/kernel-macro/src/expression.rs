@@ -335,7 +335,12 @@ impl Translator<'_> {
     }
 
     /// `x[a..b]`: a slice of its own; `x[..]` is `x`.
-    fn part(&mut self, index: &syn::ExprIndex, range: &ExprRange, mutable: bool) -> Code {
+    pub(crate) fn part(
+        &mut self,
+        index: &syn::ExprIndex,
+        range: &ExprRange,
+        mutable: bool,
+    ) -> Code {
         let span = index.start();
         let base = self.expr(&index.expr);
         let (start, end) = (range.start.as_deref(), range.end.as_deref());

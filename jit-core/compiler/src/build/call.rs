@@ -106,6 +106,43 @@ impl KernelBuilder {
         const_args: &[(&str, i128)],
         args: &[Val<'k>],
     ) -> Val<'k> {
+        let declaration = self.declare_callee(callee);
+        let params = self.state.borrow().module.functions[declaration]
+            .const_params
+            .clone();
+        let consts = params.iter().map(|param| {
+            let given = const_args.iter().find(|(name, _)| *name == param.name);
+            given.map(|(_, value)| ConstArg::Known(Constant::Int(*value)))
+        });
+        self.call_declared(callee, type_args, consts.collect(), args)
+    }
+
+    /// Calls a device function with type arguments by name, and its first const arguments.
+    #[track_caller]
+    pub(crate) fn call_bound<'k>(
+        &'k self,
+        callee: &DeviceFn,
+        type_args: &[(&str, Type)],
+        const_args: Vec<ConstArg>,
+        args: &[Val<'k>],
+    ) -> Val<'k> {
+        let declaration = self.declare_callee(callee);
+        let count = self.state.borrow().module.functions[declaration]
+            .const_params
+            .len();
+        let mut consts: Vec<Option<ConstArg>> = const_args.into_iter().map(Some).collect();
+        consts.resize(count, None);
+        self.call_declared(callee, type_args, consts, args)
+    }
+
+    #[track_caller]
+    fn call_declared<'k>(
+        &'k self,
+        callee: &DeviceFn,
+        type_args: &[(&str, Type)],
+        const_args: Vec<Option<ConstArg>>,
+        args: &[Val<'k>],
+    ) -> Val<'k> {
         let args: Vec<Val<'k>> = args.iter().map(|&a| self.adopt(a)).collect();
         let declaration = self.declare_callee(callee);
         let signature = self.state.borrow().module.functions[declaration].clone();
@@ -241,19 +278,11 @@ pub(super) struct Bindings {
 }
 
 impl Bindings {
-    fn new(callee: &Function, types: &[(&str, Type)], consts: &[(&str, i128)]) -> Self {
+    fn new(callee: &Function, types: &[(&str, Type)], consts: Vec<Option<ConstArg>>) -> Self {
         let named = |name: &str| types.iter().find(|(n, _)| *n == name).map(|(_, ty)| *ty);
-        let numbered = |name: &str| {
-            let given = consts.iter().find(|(n, _)| *n == name);
-            given.map(|(_, v)| ConstArg::Known(Constant::Int(*v)))
-        };
         Bindings {
             types: callee.type_params.iter().map(|p| named(&p.name)).collect(),
-            consts: callee
-                .const_params
-                .iter()
-                .map(|p| numbered(&p.name))
-                .collect(),
+            consts,
         }
     }
 

@@ -2,7 +2,9 @@
 //! made from others.
 
 use crate::ir::Entity;
-use crate::ir::{AddressSpace, ArrayLen, ConstParam, Constant, InstData, Type, TypeTable, Value};
+use crate::ir::{
+    AddressSpace, ArrayLen, ConstArg, ConstParam, Constant, InstData, Type, TypeTable, Value,
+};
 
 use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val};
 
@@ -39,6 +41,19 @@ impl KernelBuilder {
         let state = self.state.borrow();
         let declared = state.function.const_params.get(param.index());
         declared.map_or(Type::U32, |p| p.ty)
+    }
+
+    /// Describes a call with const arguments, which the function that is called takes.
+    pub(crate) fn giving<R>(&self, consts: Vec<ConstArg>, call: impl FnOnce() -> R) -> R {
+        self.given_consts.replace(consts);
+        let result = call();
+        self.given_consts.take();
+        result
+    }
+
+    /// Takes the const arguments of the call that is described.
+    pub(crate) fn given_consts(&self) -> Vec<ConstArg> {
+        self.given_consts.take()
     }
 
     /// The names of a callee's type parameters, and the types of its parameters.

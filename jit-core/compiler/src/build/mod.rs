@@ -99,6 +99,8 @@ pub struct KernelBuilder {
     described_for: Vec<DescriptionId>,
     /// What floats may do that are computed now.
     fast: Cell<FastMath>,
+    /// The const arguments of the call that is described now.
+    given_consts: RefCell<Vec<crate::ir::ConstArg>>,
     /// How the condition is written that is assumed now.
     written: Cell<&'static str>,
     /// Where instructions are said to come from, where that is not the caller.
@@ -185,6 +187,7 @@ impl KernelBuilder {
             }),
             options,
             fast: Cell::new(FastMath::NONE),
+            given_consts: RefCell::default(),
             written: Cell::new(""),
             described_for: Vec::new(),
             position: Cell::new(None),

@@ -257,8 +257,17 @@ impl<'k> Front<'k> {
 pub(super) fn tuple_type(table: &mut TypeTable, types: &[Type]) -> Type {
     let fields = types.iter().enumerate();
     let fields = fields.map(|(i, &ty)| (i.to_string(), ty)).collect();
-    table.intern_struct(StructData::new("tuple".to_owned(), fields))
+    table.intern_struct(StructData::new(TUPLE.to_owned(), fields))
 }
+
+/// The types of the parts of a tuple, if a type is one.
+pub(super) fn tuple_parts(table: &TypeTable, ty: Type) -> Option<Vec<Type>> {
+    let data = table.as_struct(ty).filter(|data| data.name == TUPLE)?;
+    Some(data.fields.iter().map(|(_, ty)| *ty).collect())
+}
+
+/// What tuples are called as structs.
+const TUPLE: &str = "tuple";
 
 /// The longest array that is written out element by element.
 const MAX_REPEAT: u64 = 256;

@@ -10,7 +10,7 @@ use crate::build::{
     BuildErrorKind, BuildOptions, DescriptionId, DeviceFn, IntoVal, Kernel, KernelBuilder, Val,
 };
 use crate::error::Error;
-use crate::ir::Type;
+use crate::ir::{ConstArg, Type};
 
 use super::{Front, Operand, Pooled, TypeOf};
 
@@ -334,13 +334,14 @@ impl LazyDeviceFn {
     /// them.
     pub fn call<'k>(&self, front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
         let b = front.builder;
+        let consts = b.given_consts();
         let callers = b.described_for();
         let function = match self.recursion(callers) {
             Some(error) => Err(error),
             None => self.get_for(callers),
         };
         match function {
-            Ok(function) => call(front, function, types, args),
+            Ok(function) => call(front, function, types, consts, args),
             Err(error) => {
                 let (callee, error) = (self.name.to_owned(), error.to_string());
                 let kind = BuildErrorKind::Callee { callee, error };
@@ -354,6 +355,7 @@ fn call<'k>(
     front: Front<'k>,
     function: &DeviceFn,
     types: &[Type],
+    consts: Vec<ConstArg>,
     args: &[Operand<'k>],
 ) -> Operand<'k> {
     let b = front.builder;
@@ -365,5 +367,5 @@ fn call<'k>(
     }
     let names = names.iter().map(String::as_str);
     let types: Vec<(&str, Type)> = names.zip(types.iter().copied()).collect();
-    front.value(b.call_with(function, &types, &[], &values))
+    front.value(b.call_bound(function, &types, consts, &values))
 }

@@ -2,8 +2,9 @@
 //! the macros name these where a path ends with the name of one; what rustc has found for the path says whether it is
 //! that.
 
-use crate::ir::{ArrayLen, Type, TypeData};
+use crate::ir::{Type, TypeData};
 
+use super::binding::tuple_parts;
 use super::operand::Kind;
 use super::option::is_option;
 use super::slice::exchange;
@@ -82,22 +83,15 @@ impl<'k> Front<'k> {
         let b = self.builder;
         match b.type_data(ty) {
             TypeData::Scalar(_) | TypeData::Param(_) => true,
-            TypeData::Array {
-                element,
-                len: ArrayLen::Known(_),
-            } => self.is_zero_by_default(element),
-            TypeData::Struct(_) => {
-                let (option, fields) = b.with_types(|types| {
-                    let data = types.as_struct(ty).filter(|data| data.name == "tuple");
-                    let fields =
-                        data.map(|data| data.fields.iter().map(|(_, ty)| *ty).collect::<Vec<_>>());
-                    (is_option(types, ty), fields)
-                });
-                option
-                    || fields
-                        .is_some_and(|all| all.into_iter().all(|ty| self.is_zero_by_default(ty)))
-            }
-            _ => false,
+            TypeData::Array { element, .. } => self.is_zero_by_default(element),
+            TypeData::Struct(_) if b.with_types(|types| is_option(types, ty)) => true,
+            TypeData::Struct(_) => b
+                .with_types(|types| tuple_parts(types, ty))
+                .is_some_and(|parts| parts.into_iter().all(|ty| self.is_zero_by_default(ty))),
+            TypeData::Unit
+            | TypeData::Vector { .. }
+            | TypeData::Pointer { .. }
+            | TypeData::Slice { .. } => false,
         }
     }
 }

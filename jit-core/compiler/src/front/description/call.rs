@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use kiln_description::{Op, Reader, Region};
 
-use crate::ir::{Location, Type};
+use crate::ir::{ConstArg, Location, Type};
 
 use super::super::pool::{Entry, MethodEntry};
 use super::super::{Closure, InlineCall, Operand};
@@ -61,6 +61,18 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 let entry = self.entry();
                 let (types, args) = (self.types(), self.list());
                 self.call_function(entry, &types, &args)
+            }
+            Op::CallWithConsts => {
+                let (entry, types) = (self.entry(), self.types());
+                let consts = (0..self.code.count()).map(|_| self.const_arg());
+                let consts: Vec<Option<ConstArg>> = consts.collect();
+                let args = self.list();
+                match consts.into_iter().collect() {
+                    Some(consts) => front
+                        .builder
+                        .giving(consts, || self.call_function(entry, &types, &args)),
+                    None => self.unfit(),
+                }
             }
             Op::CallWithAll => {
                 let (entry, types) = (self.entry(), self.types());

@@ -170,6 +170,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             }
             Op::Operator => self.own_operator(),
             Op::Call
+            | Op::CallWithConsts
             | Op::CallWithAll
             | Op::Written
             | Op::CallMethod

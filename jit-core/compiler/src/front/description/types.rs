@@ -2,7 +2,7 @@
 
 use kiln_description::{Len, TypeOp};
 
-use crate::ir::{ArrayLen, Constant, Type};
+use crate::ir::{ArrayLen, ConstArg, Constant, Type};
 
 use super::super::pool::Entry;
 use super::Cursor;
@@ -44,6 +44,20 @@ impl Cursor<'_, '_, '_> {
 
     pub(super) fn types(&mut self) -> Vec<Type> {
         (0..self.code.count()).map(|_| self.ty()).collect()
+    }
+
+    /// A const argument; none if it is none.
+    pub(super) fn const_arg(&mut self) -> Option<ConstArg> {
+        match self.code.len() {
+            Len::Param(number) => {
+                let consts = self.body.consts.borrow();
+                consts.get(number as usize).map(|&c| ConstArg::Param(c))
+            }
+            Len::Pooled(number) => match self.body.entry(number)? {
+                Entry::Scalar(_, constant) => Some(ConstArg::Known(constant)),
+                _ => None,
+            },
+        }
     }
 
     /// A length; none if it is none.
