@@ -13,10 +13,8 @@ fn wait(passed: &mut [[u64; 2]], x: &mut [f32], by: u64) {
     let i = global_id().x;
     if i < passed.len() {
         let (start, start_ns) = (clock(), global_timer());
-        let mut turns = 0;
         while clock() - start < by || global_timer() - start_ns < by {
             x[i] += 1.0;
-            turns += 1;
         }
         // Never the other way round.
         let (before, after) = (clock(), clock());
@@ -25,7 +23,6 @@ fn wait(passed: &mut [[u64; 2]], x: &mut [f32], by: u64) {
             before <= after && before_ns <= after_ns,
             "a clock goes back"
         );
-        assert!(turns > 0, "no time has passed, and yet the loop has ended");
         passed[i] = [after - start, after_ns - start_ns];
     }
 }
