@@ -187,6 +187,34 @@
 //! # }
 //! ```
 //!
+//! Results that may not be there:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! #[kernel]
+//! fn checked(x: i32, n: u8, out: &mut [i32]) {
+//!     out[0] = x.checked_add(1).unwrap_or(-1);
+//!     out[1] = x.checked_sub(1).unwrap_or(-1);
+//!     out[2] = x.checked_mul(2).and_then(|twice| twice.checked_pow(2)).unwrap_or(-1);
+//!     out[3] = x.checked_div(0).is_none() as i32 + 2 * x.checked_rem(7).is_some() as i32;
+//!     out[4] = x.checked_div_euclid(2).unwrap_or(-1) ^ x.checked_rem_euclid(2).unwrap_or(-1);
+//!     out[5] = x.checked_neg().zip(x.checked_abs()).is_some() as i32;
+//!     out[6] = x.checked_shl(32).or(x.checked_shr(3)).unwrap_or(-1);
+//!     out[7] = x.checked_add_unsigned(9).or(x.checked_sub_unsigned(9)).unwrap_or(-1);
+//!     out[8] = n.checked_add_signed(-1).map_or(-1, |below| below as i32);
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut out = jit.zeros(9)?;
+//! checked.launch(&jit, (1, 1), i32::MAX, 0, &mut out)?;
+//! let max = i32::MAX;
+//! assert_eq!(out.to_vec()?, [-1, max - 1, -1, 3, max / 2 ^ 1, 1, max >> 3, max - 9, -1]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Instructions of GPUs that Rust has no methods for are functions, in [`words`].
 
 mod bits;

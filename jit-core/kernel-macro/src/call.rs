@@ -70,7 +70,7 @@ impl Translator<'_> {
             [name] if self.is_closure(name) => self.call_of_closure(call, name),
             _ if is_some(&function.path) => self.some(call),
             [name] if ["Ok", "Err"].iter().any(|n| *name == n) => {
-                self.refuse(function, crate::pattern::NO_RESULT)
+                self.refuse(function, crate::refusal::NO_RESULT)
             }
             [.., ty, _] if is_half(ty) || ty.to_string().starts_with(char::is_uppercase) => {
                 self.call_of_type(call, of, function)

@@ -37,12 +37,12 @@ fn parts(condition: &Expr) -> Option<Vec<Part<'_>>> {
     matches.then_some(all)
 }
 
-/// What is matched, and whether it does.
+/// A value and whether it matches.
 struct Subject {
     /// Evaluates what is matched.
     evaluate: Code,
     value: Code,
-    /// Whether it matches; none if it always does.
+    /// Whether the value matches; none if that is always so.
     test: Option<Code>,
 }
 

@@ -13,9 +13,6 @@ use crate::position::Start;
 /// What a pattern asks of a value: a condition, unless it always matches.
 type Test = Option<Code>;
 
-/// What to say about `Ok` and `Err`.
-pub(crate) const NO_RESULT: &str = "kernels have no `Result`; use an `Option`, or a number that tells what went wrong beside the value";
-
 impl Translator<'_> {
     /// `let pattern = value;` for a pattern that always matches.
     pub(crate) fn bind_pattern(&mut self, pattern: &Pat, value: &Code) -> Code {
@@ -82,7 +79,7 @@ impl Translator<'_> {
             Pat::TupleStruct(tuple) => {
                 let name = tuple.path.segments.last().map(|s| s.ident.to_string());
                 if matches!(name.as_deref(), Some("Ok" | "Err")) {
-                    self.refuse(tuple, NO_RESULT);
+                    self.refuse(tuple, crate::refusal::NO_RESULT);
                 }
                 if is_some(&tuple.path) {
                     let value = tuple.elems.first().cloned();
@@ -148,6 +145,7 @@ impl Translator<'_> {
     }
 
     /// The condition under which a pattern matches.
+    // flat match
     pub(crate) fn test(&mut self, pattern: &Pat, value: &Code) -> Test {
         let span = pattern.start();
         match pattern {

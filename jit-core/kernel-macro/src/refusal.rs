@@ -94,6 +94,9 @@ pub(crate) const NOT_OF_THE_KERNEL: &str = "no variable here has this name, and 
     kernels: take it as a parameter. Name a constant in capitals or by its path; pass a function on as a closure \
     that calls it, `|x| f(x)`";
 
+/// What to say about what is or makes a `Result`.
+pub(crate) const NO_RESULT: &str = "kernels have no `Result`; use an `Option`, or a number that tells what went wrong beside the value";
+
 /// What to say about a closure that is passed to a method.
 pub(crate) const CLOSURE_TO_METHOD: &str =
     "closures are passed to free functions; write a `#[device_fn]` outside of the `impl` block";
@@ -106,6 +109,7 @@ pub(crate) fn method(name: &str) -> Option<&'static str> {
             "iterators of kernels stand in a `for`, `for v in x.iter() { .. }`; write what is to be done with an element \
              in its body"
         }
+        "ok_or" | "ok_or_else" => NO_RESULT,
         "try_into" | "try_from" | "into" => {
             "kernels have no fallible conversions; write `x as u32`. An index is a `usize`, which has 32 bits in \
              kernels: `let i = global_id().x;` needs no conversion"

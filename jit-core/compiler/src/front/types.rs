@@ -59,13 +59,13 @@ pub trait InKernels<How> {
 mod how {
     #![allow(missing_debug_implementations, reason = "nothing has such a type")]
 
-    /// It is one of values.
+    /// A type of values.
     pub struct Value;
-    /// It is a reference.
+    /// A reference.
     pub struct Reference<T>(T);
-    /// It is a slice.
+    /// A reference to a slice.
     pub struct Slice<T>(T);
-    /// It is an `Option`.
+    /// An `Option`.
     pub struct Option<T>(T);
 }
 

@@ -15,7 +15,6 @@ fn times<const N: u32>(x: u32) -> u32 {
 fn k(y: &mut [u32]) {
     y[0] = plain::<4>(y[1]);
     y[1] = times::<{ -1 }>(y[2]);
-    y[2] = times::<MISSING>(y[3]);
 }
 
 fn main() {}

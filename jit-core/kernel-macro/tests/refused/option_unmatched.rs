@@ -1,12 +1,10 @@
-//! Patterns that leave something out.
+//! A pattern that leaves something out.
 use kiln::prelude::*;
 
 #[kernel]
 fn k(y: &mut [u32]) {
     let Some(n) = y.get(3).copied();
-    match n.checked_add(1) {
-        Some(m) => y[0] = m,
-    }
+    y[0] = n;
 }
 
 fn main() {}

@@ -12,7 +12,7 @@ fn k(y: &mut [u32]) {
         Ok(n) => n,
         Err(n) => n,
     };
-    y[0] = n;
+    y[0] = n.checked_add(1).ok_or(3).unwrap();
 }
 
 fn main() {}
