@@ -116,9 +116,42 @@ const fn place(to: &'static TypePattern, mutable: bool) -> TypePattern {
 const CHOSEN_PAIR: TypePattern = TypePattern::Vector(&TypePattern::Chosen, 2);
 const CHOSEN_QUAD: TypePattern = TypePattern::Vector(&TypePattern::Chosen, 4);
 
-/// A function in text, for a scalar type, which is `$` there.
-fn function(text: &str, scalar: Scalar) -> Option<Module> {
-    parse(&text.replace('$', scalar.name()), &|_| None).ok()
+/// The function that reads a place; `lanes` is behind the type of a vector's lane, `x4`.
+fn read(scalar: Scalar, lanes: &str) -> Option<Module> {
+    let ty = format!("{}{lanes}", scalar.name());
+    let text = format!(
+        "module read generic
+        device @read(%0 place: ptr<generic, {ty}>) -> {ty} {{
+          %1: {ty} = load %0
+          return %1
+        }}"
+    );
+    parse(&text, &|_| None).ok()
+}
+
+/// The function that writes a place.
+fn write(scalar: Scalar, lanes: &str) -> Option<Module> {
+    let ty = format!("{}{lanes}", scalar.name());
+    let text = format!(
+        "module write generic
+        device @write(%0 place: ptr<generic, mut {ty}>, %1 value: {ty}) {{
+          store %0, %1
+          return
+        }}"
+    );
+    parse(&text, &|_| None).ok()
+}
+
+/// The function that does nothing with a place.
+fn nothing(scalar: Scalar, lanes: &str) -> Option<Module> {
+    let ty = format!("{}{lanes}", scalar.name());
+    let text = format!(
+        "module nothing generic
+        device @nothing(%0 place: ptr<generic, {ty}>) {{
+          return
+        }}"
+    );
+    parse(&text, &|_| None).ok()
 }
 
 const fn row(
@@ -148,84 +181,88 @@ macro_rules! cells {
 
 /// A load of a number, of a vector of two and of four.
 macro_rules! load {
-    ($name:literal $op:literal) => {[
-        row(
-            concat!("cache.", $name),
-            &[place(&WORD, false)],
-            TypePattern::Chosen,
-            |scalar| function("module read generic\ndevice @read(%0 place: ptr<generic, $>) -> $ {\n%1: $ = load %0\nreturn %1\n}", scalar),
-            cells! { $op:
-                I32 ".b32 $0, [$1]" "=r,l";
-                U32 ".b32 $0, [$1]" "=r,l";
-                F32 ".b32 $0, [$1]" "=f,l";
-                I64 ".b64 $0, [$1]" "=l,l";
-                U64 ".b64 $0, [$1]" "=l,l";
-                F64 ".b64 $0, [$1]" "=d,l";
-            },
-        ),
-        row(
-            concat!("cache.", $name, "_pair"),
-            &[place(&PAIR, false)],
-            CHOSEN_PAIR,
-            |scalar| function("module read generic\ndevice @read(%0 place: ptr<generic, $x2>) -> $x2 {\n%1: $x2 = load %0\nreturn %1\n}", scalar),
-            cells! { $op:
-                F32 ".v2.b32 {$0, $1}, [$2]" "=f,=f,l";
-                F64 ".v2.b64 {$0, $1}, [$2]" "=d,=d,l";
-            },
-        ),
-        row(
-            concat!("cache.", $name, "_quad"),
-            &[place(&QUAD, false)],
-            CHOSEN_QUAD,
-            |scalar| function("module read generic\ndevice @read(%0 place: ptr<generic, $x4>) -> $x4 {\n%1: $x4 = load %0\nreturn %1\n}", scalar),
-            cells! { $op:
-                F32 ".v4.b32 {$0, $1, $2, $3}, [$4]" "=f,=f,=f,=f,l";
-                I32 ".v4.b32 {$0, $1, $2, $3}, [$4]" "=r,=r,=r,=r,l";
-                U32 ".v4.b32 {$0, $1, $2, $3}, [$4]" "=r,=r,=r,=r,l";
-            },
-        ),
-    ]};
+    ($name:literal $op:literal) => {
+        [
+            row(
+                concat!("cache.", $name),
+                &[place(&WORD, false)],
+                TypePattern::Chosen,
+                |scalar| read(scalar, ""),
+                cells! { $op:
+                    I32 ".b32 $0, [$1]" "=r,l";
+                    U32 ".b32 $0, [$1]" "=r,l";
+                    F32 ".b32 $0, [$1]" "=f,l";
+                    I64 ".b64 $0, [$1]" "=l,l";
+                    U64 ".b64 $0, [$1]" "=l,l";
+                    F64 ".b64 $0, [$1]" "=d,l";
+                },
+            ),
+            row(
+                concat!("cache.", $name, "_pair"),
+                &[place(&PAIR, false)],
+                CHOSEN_PAIR,
+                |scalar| read(scalar, "x2"),
+                cells! { $op:
+                    F32 ".v2.b32 {$0, $1}, [$2]" "=f,=f,l";
+                    F64 ".v2.b64 {$0, $1}, [$2]" "=d,=d,l";
+                },
+            ),
+            row(
+                concat!("cache.", $name, "_quad"),
+                &[place(&QUAD, false)],
+                CHOSEN_QUAD,
+                |scalar| read(scalar, "x4"),
+                cells! { $op:
+                    F32 ".v4.b32 {$0, $1, $2, $3}, [$4]" "=f,=f,=f,=f,l";
+                    I32 ".v4.b32 {$0, $1, $2, $3}, [$4]" "=r,=r,=r,=r,l";
+                    U32 ".v4.b32 {$0, $1, $2, $3}, [$4]" "=r,=r,=r,=r,l";
+                },
+            ),
+        ]
+    };
 }
 
 /// A store of a number, of a vector of two and of four.
 macro_rules! store {
-    ($name:literal $op:literal) => {[
-        row(
-            concat!("cache.", $name),
-            &[place(&WORD, true), TypePattern::Chosen],
-            TypePattern::Unit,
-            |scalar| function("module write generic\ndevice @write(%0 place: ptr<generic, mut $>, %1 value: $) {\nstore %0, %1\nreturn\n}", scalar),
-            cells! { $op:
-                I32 ".b32 [$0], $1" "l,r";
-                U32 ".b32 [$0], $1" "l,r";
-                F32 ".b32 [$0], $1" "l,f";
-                I64 ".b64 [$0], $1" "l,l";
-                U64 ".b64 [$0], $1" "l,l";
-                F64 ".b64 [$0], $1" "l,d";
-            },
-        ),
-        row(
-            concat!("cache.", $name, "_pair"),
-            &[place(&PAIR, true), CHOSEN_PAIR],
-            TypePattern::Unit,
-            |scalar| function("module write generic\ndevice @write(%0 place: ptr<generic, mut $x2>, %1 value: $x2) {\nstore %0, %1\nreturn\n}", scalar),
-            cells! { $op:
-                F32 ".v2.b32 [$0], {$1, $2}" "l,f,f";
-                F64 ".v2.b64 [$0], {$1, $2}" "l,d,d";
-            },
-        ),
-        row(
-            concat!("cache.", $name, "_quad"),
-            &[place(&QUAD, true), CHOSEN_QUAD],
-            TypePattern::Unit,
-            |scalar| function("module write generic\ndevice @write(%0 place: ptr<generic, mut $x4>, %1 value: $x4) {\nstore %0, %1\nreturn\n}", scalar),
-            cells! { $op:
-                F32 ".v4.b32 [$0], {$1, $2, $3, $4}" "l,f,f,f,f";
-                I32 ".v4.b32 [$0], {$1, $2, $3, $4}" "l,r,r,r,r";
-                U32 ".v4.b32 [$0], {$1, $2, $3, $4}" "l,r,r,r,r";
-            },
-        ),
-    ]};
+    ($name:literal $op:literal) => {
+        [
+            row(
+                concat!("cache.", $name),
+                &[place(&WORD, true), TypePattern::Chosen],
+                TypePattern::Unit,
+                |scalar| write(scalar, ""),
+                cells! { $op:
+                    I32 ".b32 [$0], $1" "l,r";
+                    U32 ".b32 [$0], $1" "l,r";
+                    F32 ".b32 [$0], $1" "l,f";
+                    I64 ".b64 [$0], $1" "l,l";
+                    U64 ".b64 [$0], $1" "l,l";
+                    F64 ".b64 [$0], $1" "l,d";
+                },
+            ),
+            row(
+                concat!("cache.", $name, "_pair"),
+                &[place(&PAIR, true), CHOSEN_PAIR],
+                TypePattern::Unit,
+                |scalar| write(scalar, "x2"),
+                cells! { $op:
+                    F32 ".v2.b32 [$0], {$1, $2}" "l,f,f";
+                    F64 ".v2.b64 [$0], {$1, $2}" "l,d,d";
+                },
+            ),
+            row(
+                concat!("cache.", $name, "_quad"),
+                &[place(&QUAD, true), CHOSEN_QUAD],
+                TypePattern::Unit,
+                |scalar| write(scalar, "x4"),
+                cells! { $op:
+                    F32 ".v4.b32 [$0], {$1, $2, $3, $4}" "l,f,f,f,f";
+                    I32 ".v4.b32 [$0], {$1, $2, $3, $4}" "l,r,r,r,r";
+                    U32 ".v4.b32 [$0], {$1, $2, $3, $4}" "l,r,r,r,r";
+                },
+            ),
+        ]
+    };
 }
 
 /// A prefetch of the memory of a number, of a vector of two and of four.
@@ -235,7 +272,7 @@ macro_rules! prefetch {
             concat!("cache.", $name),
             &[place(&WORD, false)],
             TypePattern::Unit,
-            |scalar| function("module none generic\ndevice @none(%0 place: ptr<generic, $>) {\nreturn\n}", scalar),
+            |scalar| nothing(scalar, ""),
             cells! { $op:
                 I32 " [$0]" "l"; U32 " [$0]" "l"; F32 " [$0]" "l"; I64 " [$0]" "l"; U64 " [$0]" "l"; F64 " [$0]" "l";
             },
@@ -244,14 +281,14 @@ macro_rules! prefetch {
             concat!("cache.", $name, "_pair"),
             &[place(&PAIR, false)],
             TypePattern::Unit,
-            |scalar| function("module none generic\ndevice @none(%0 place: ptr<generic, $x2>) {\nreturn\n}", scalar),
+            |scalar| nothing(scalar, "x2"),
             cells! { $op: F32 " [$0]" "l"; F64 " [$0]" "l"; },
         ),
         row(
             concat!("cache.", $name, "_quad"),
             &[place(&QUAD, false)],
             TypePattern::Unit,
-            |scalar| function("module none generic\ndevice @none(%0 place: ptr<generic, $x4>) {\nreturn\n}", scalar),
+            |scalar| nothing(scalar, "x4"),
             cells! { $op: F32 " [$0]" "l"; I32 " [$0]" "l"; U32 " [$0]" "l"; },
         ),
     ]};
