@@ -49,6 +49,7 @@ pub struct BlockGroup {
     size: u32,
 }
 
+#[diagnostic::do_not_recommend]
 impl DeviceType for BlockGroup {
     const FORM: &'static TypeForm =
         &TypeForm::structure("BlockGroup", &[("rank", u32::FORM), ("size", u32::FORM)]);

@@ -81,6 +81,7 @@ pub struct LaneGroup {
     pub(super) width: u32,
 }
 
+#[diagnostic::do_not_recommend]
 impl DeviceType for LaneGroup {
     const FORM: &'static TypeForm =
         &TypeForm::structure("LaneGroup", &[("members", u32::FORM), ("width", u32::FORM)]);
