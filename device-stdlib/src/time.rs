@@ -31,7 +31,7 @@
 //! move across it, as in CUDA: what is to be measured begins with a value that is read, and ends with one that is
 //! written.
 //!
-//! How long a whole launch takes tell [events](kiln_jit_core::event), from the host.
+//! How long a whole launch takes tell [events](kiln_jit_core::runtime::Event), from the host.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

@@ -49,7 +49,7 @@
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`option`] | methods of `Option` |
 //! | [`resolve`] | which function a method or a path means |
-//! | [`slice`] | methods of slices and arrays |
+//! | [`mod@slice`] | methods of slices and arrays |
 //! | [`operator`] | which function an operator means |
 
 pub mod assumption;
