@@ -1,0 +1,206 @@
+//! Reductions and scans of blocks beside CUB's, compiled by nvcc -O3 and run in the same process.
+//!
+//! `cargo bench --bench collectives` on a machine with a CUDA device and nvcc: 64 in a row, blocks of 128 to 1,024
+//! threads, as many as fill the device several times, of `i32`, `f32` and a struct of two `i64`. The goal: no more than
+//! 1 / 0.98 of CUB's time. Kiln's kernels check bounds and take any size of block; what they give is compared with CUB.
+
+mod driver;
+mod report;
+
+use std::ffi::c_void;
+
+use kiln::core::front::AsKernel as _;
+use kiln::core::runtime::Event;
+use kiln::core::target::Target;
+use kiln::prelude::*;
+use report::{Report, median};
+
+/// Threads in all, and timed launches of each.
+const THREADS: usize = 1 << 20;
+const RUNS: usize = 15;
+
+#[derive(KernelType, Copy, Clone, PartialEq, Debug)]
+#[repr(C)]
+struct Pair {
+    a: i64,
+    b: i64,
+}
+
+#[device_fn]
+fn added(x: Pair, y: Pair) -> Pair {
+    Pair {
+        a: x.a + y.a,
+        b: x.b + y.b,
+    }
+}
+
+#[device_fn]
+fn next_i32(v: i32) -> i32 {
+    v >> 8
+}
+
+#[device_fn]
+fn next_f32(v: f32) -> f32 {
+    v * 0.001
+}
+
+#[device_fn]
+fn next_pair(v: Pair) -> Pair {
+    Pair {
+        a: v.a >> 8,
+        b: v.b >> 8,
+    }
+}
+
+/// The kernels of a type: what is added up, and what a round makes of what the one before has given.
+macro_rules! kernels {
+    ($($reduce:ident, $scan:ident: $ty:ty, |$a:ident, $b:ident| $sum:expr, $next:ident;)*) => {$(
+        #[kernel]
+        fn $reduce(x: &[$ty], out: &mut [$ty]) {
+            let i = global_id().x;
+            let mut v = x[i];
+            for _ in 0..64 {
+                let sum = block_reduce(v, |$a, $b| $sum);
+                if thread_idx().x == 0 {
+                    v = $next(sum);
+                }
+            }
+            out[i] = v;
+        }
+
+        #[kernel]
+        fn $scan(x: &[$ty], out: &mut [$ty]) {
+            let i = global_id().x;
+            let mut v = x[i];
+            for _ in 0..64 {
+                v = $next(block_inclusive_scan(v, |$a, $b| $sum));
+            }
+            out[i] = v;
+        }
+    )*};
+}
+kernels! {
+    reduce_i32, scan_i32: i32, |a, b| a + b, next_i32;
+    reduce_f32, scan_f32: f32, |a, b| a + b, next_f32;
+    reduce_pair, scan_pair: Pair, |a, b| added(a, b), next_pair;
+}
+
+fn main() -> kiln::Result<()> {
+    let jit = Jit::new()?;
+    let Target::Ptx(target) = jit.target() else {
+        println!("no CUDA device: nothing to measure");
+        return Ok(());
+    };
+    let mut report = Report::new("collectives");
+    let twins = driver::nvcc("collectives.cu", target.sm);
+    let bench = Bench { jit: &jit, twins };
+    let number = |i: usize| (i * 7919 % 1013) as i32 - 500;
+    let near = |x: &f32, y: &f32| (x - y).abs() <= 1e-3 * y.abs().max(1e-6);
+    for block in [128, 256, 512, 1024] {
+        bench.both(
+            &mut report,
+            "i32",
+            block,
+            (reduce_i32.as_kernel()?, scan_i32.as_kernel()?),
+            number,
+            i32::eq,
+        )?;
+        let values = |i| number(i) as f32;
+        bench.both(
+            &mut report,
+            "f32",
+            block,
+            (reduce_f32.as_kernel()?, scan_f32.as_kernel()?),
+            values,
+            near,
+        )?;
+        let values = |i| Pair {
+            a: number(i).into(),
+            b: i as i64,
+        };
+        bench.both(
+            &mut report,
+            "pair",
+            block,
+            (reduce_pair.as_kernel()?, scan_pair.as_kernel()?),
+            values,
+            Pair::eq,
+        )?;
+    }
+    report.print();
+    Ok(())
+}
+
+struct Bench<'a> {
+    jit: &'a Jit,
+    /// CUB's kernels, where there is nvcc.
+    twins: Option<Vec<u8>>,
+}
+
+impl Bench<'_> {
+    fn both<T: KernelType + std::fmt::Debug>(
+        &self,
+        report: &mut Report,
+        ty: &str,
+        block: u32,
+        (reduce, scan): (&Kernel, &Kernel),
+        value: impl Fn(usize) -> T,
+        is_same: impl Fn(&T, &T) -> bool,
+    ) -> kiln::Result<()> {
+        let values: Vec<T> = (0..THREADS).map(value).collect();
+        for (what, kernel) in [("reduce", reduce), ("scan", scan)] {
+            let name = format!("{what}_{ty}_{block}");
+            self.one(report, &name, kernel, block, &values, &is_same)?;
+        }
+        Ok(())
+    }
+
+    fn one<T: KernelType + std::fmt::Debug>(
+        &self,
+        report: &mut Report,
+        name: &str,
+        kernel: &Kernel,
+        block: u32,
+        values: &[T],
+        is_same: &impl Fn(&T, &T) -> bool,
+    ) -> kiln::Result<()> {
+        let jit = self.jit;
+        let (x, mut ours, theirs) = (
+            jit.upload(values)?,
+            jit.upload(values)?,
+            jit.upload(values)?,
+        );
+        let twin = self.twins.as_deref().map(|image| driver::load(image, name));
+        let grid = grid_for(THREADS, block);
+        let (mut from, mut to) = (x.address(), theirs.address());
+        let mut params: [*mut c_void; 2] = [(&raw mut from).cast(), (&raw mut to).cast()];
+        let (mut kiln, mut cub) = (Vec::new(), Vec::new());
+        for run in 0..RUNS + 3 {
+            let start = Event::record(jit.device())?;
+            jit.launch(kernel, grid, block, args!(&x, &mut ours))?;
+            let middle = Event::record(jit.device())?;
+            if let Some(twin) = twin {
+                // SAFETY: the parameters of the twin `(x, out)`; the buffers are alive.
+                unsafe { driver::launch(twin, (grid, 1), (block, 1), &mut params) };
+            }
+            let end = Event::record(jit.device())?;
+            // The first runs warm up.
+            if run >= 3 {
+                kiln.push(start.elapsed_ms(&middle)?);
+                cub.push(middle.elapsed_ms(&end)?);
+            }
+        }
+        if twin.is_none() {
+            report.row(name, median(&kiln), "ms");
+            return Ok(());
+        }
+        for (i, (ours, theirs)) in ours.to_vec()?.iter().zip(&theirs.to_vec()?).enumerate() {
+            assert!(
+                is_same(ours, theirs),
+                "{name}, {i}: {ours:?}, and by CUB {theirs:?}"
+            );
+        }
+        report.against(name, median(&kiln), "ms", "CUB", median(&cub));
+        Ok(())
+    }
+}
