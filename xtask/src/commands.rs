@@ -260,6 +260,7 @@ const NAMED: &[Named] = &[
     ("./run suite", Bundle),
     ("./run compile", Bundle),
     ("./run gpu", Bundle),
+    ("./run collectives", Bundle),
 ];
 
 /// Runs the commands that nothing else runs, and looks whether the others are still where the list says;
