@@ -42,9 +42,9 @@
 use kiln_jit_core::value::{F32x2, F32x4, F64x2, I32x4, U32x4};
 use kiln_kernel_macro::device_fn;
 
-/// One operator, as the host has it (`kiln_jit_core::value`).
+/// One operator of a vector as the host has it, with another and with a scalar on either side, and the one that assigns.
 macro_rules! operator {
-    ($name:ident of $lane:ident { $($field:ident)* }: $trait:ident $method:ident $assign:ident $assigning:ident $op:tt) => {
+    ($name:ident of $scalar:ident { $($field:ident)* }: $trait:ident $method:ident $assign:ident $assigning:ident $op:tt) => {
         #[device_fn(foreign)]
         impl $trait for $name {
             type Output = Self;
@@ -53,14 +53,14 @@ macro_rules! operator {
             }
         }
         #[device_fn(foreign)]
-        impl $trait<$lane> for $name {
+        impl $trait<$scalar> for $name {
             type Output = Self;
-            fn $method(self, other: $lane) -> Self {
+            fn $method(self, other: $scalar) -> Self {
                 $name::new($(self.$field $op other),*)
             }
         }
         #[device_fn(foreign)]
-        impl $trait<$name> for $lane {
+        impl $trait<$name> for $scalar {
             type Output = $name;
             fn $method(self, other: $name) -> $name {
                 $name::new($(self $op other.$field),*)
@@ -73,13 +73,15 @@ macro_rules! operator {
             }
         }
         #[device_fn(foreign)]
-        impl $assign<$lane> for $name {
-            fn $assigning(&mut self, other: $lane) {
+        impl $assign<$scalar> for $name {
+            fn $assigning(&mut self, other: $scalar) {
                 *self = *self $op other;
             }
         }
     };
 }
+#[cfg(feature = "glam")]
+pub(crate) use operator;
 
 macro_rules! negated {
     (unsigned $($rest:tt)*) => {};

@@ -3,47 +3,10 @@
 use glam::{DMat2, DMat3, DMat4, DVec2, DVec3, DVec4, Mat2, Mat3, Mat4, Vec2, Vec3, Vec4};
 use kiln_kernel_macro::device_fn;
 
+use crate::vector::operator;
+
 /// Whether glam has `Vec4` in a register, and adds up pairs of its products.
 const IN_REGISTER: bool = align_of::<Vec4>() == 16;
-
-/// One operator of a vector, with another and with a scalar on either side, and the one that assigns.
-macro_rules! operator {
-    ($name:ident of $scalar:ident { $($field:ident)* }: $trait:ident $method:ident $assign:ident $assigning:ident $op:tt) => {
-        #[device_fn(foreign)]
-        impl $trait for $name {
-            type Output = Self;
-            fn $method(self, other: Self) -> Self {
-                $name::new($(self.$field $op other.$field),*)
-            }
-        }
-        #[device_fn(foreign)]
-        impl $trait<$scalar> for $name {
-            type Output = Self;
-            fn $method(self, other: $scalar) -> Self {
-                $name::new($(self.$field $op other),*)
-            }
-        }
-        #[device_fn(foreign)]
-        impl $trait<$name> for $scalar {
-            type Output = $name;
-            fn $method(self, other: $name) -> $name {
-                $name::new($(self $op other.$field),*)
-            }
-        }
-        #[device_fn(foreign)]
-        impl $assign for $name {
-            fn $assigning(&mut self, other: Self) {
-                *self = *self $op other;
-            }
-        }
-        #[device_fn(foreign)]
-        impl $assign<$scalar> for $name {
-            fn $assigning(&mut self, other: $scalar) {
-                *self = *self $op other;
-            }
-        }
-    };
-}
 
 /// The operators of a vector, and what is the same for all lengths.
 macro_rules! vector {
