@@ -69,7 +69,7 @@ pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};
 
 pub use kiln_jit_core::checks::{Checks, Finding};
 pub use kiln_jit_core::error::{self, Error, Result};
-pub use kiln_jit_core::jit::{Graph, Jit, JitBuilder, JitOptions, Recording, Stream};
+pub use kiln_jit_core::jit::{Graph, Jit, JitBuilder, JitOptions, Printed, Recording, Stream};
 pub use kiln_jit_core::runtime::{Device, StreamOptions};
 
 /// A kernel as an expression: what `#[kernel]` makes of a function, without a name outside. Its value is

@@ -46,6 +46,7 @@ mod rust_memory;
 mod rust_methods;
 mod rust_options;
 mod rust_papers;
+mod rust_print;
 mod rust_random;
 mod rust_references;
 mod rust_slices;
@@ -158,6 +159,7 @@ pub fn cases() -> Vec<Case> {
         rust_memory::CASES,
         rust_methods::CASES,
         rust_options::CASES,
+        rust_print::CASES,
         rust_papers::CASES,
         rust_random::CASES,
         rust_references::CASES,

@@ -75,6 +75,7 @@
 //! # }
 //! ```
 
+use std::fmt;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
 
 use kiln_jit_core::front::macros::Param;
@@ -94,14 +95,16 @@ mod sealed {
 pub trait Num: NumOps + sealed::Number {}
 
 /// An integer.
-pub trait Int: Num + IntOps {}
+pub trait Int: Num + IntOps + fmt::LowerHex + fmt::UpperHex + fmt::Octal + fmt::Binary {}
 
 /// A floating-point number.
-pub trait Float: Num + FloatOps {}
+pub trait Float: Num + FloatOps + fmt::LowerExp + fmt::UpperExp {}
 
 /// What can be done with a [`Num`].
 pub trait NumOps:
     DeviceType
+    + fmt::Display
+    + fmt::Debug
     + PartialEq
     + PartialOrd
     + Add<Output = Self>

@@ -153,14 +153,8 @@ impl Compiler<'_> {
         contract: Contract,
         onlooker: Onlooker<'_>,
     ) -> Result<Contract> {
-        let (target, options) = (&job.target, &job.options);
-        let cx = HookContext::new(
-            onlooker.kernel,
-            target,
-            options,
-            &job.identity,
-            job.kernel_tag,
-        );
+        let (target, options, tag) = (&job.target, &job.options, job.kernel_tag);
+        let cx = HookContext::new(onlooker.kernel, target, options, &job.identity, tag);
         let mut rewritten = Rewritten {
             hooks: self.hooks,
             onlooker,
@@ -169,20 +163,20 @@ impl Compiler<'_> {
         };
         rewritten.by(&at::rewrite_ir(), |rewrite, m| rewrite(&cx, m))?;
         promised::widen(rewritten.module, target);
-        expand(rewritten.module, target.cells_before_bodies())?;
+        expand(rewritten.module, target.cells_before_bodies(), tag)?;
         if self.hooks.has(&[HookPoint::FaultFunction]) {
             rewritten.by(&at::fault_function(), |fault_function, m| {
                 call_before_faults(m, |m| fault_function(&cx, m))
             })?;
             // Those of the functions that were added.
-            expand(rewritten.module, target.cells_before_bodies())?;
+            expand(rewritten.module, target.cells_before_bodies(), tag)?;
         }
         pass_hidden(rewritten.module);
         lower_abi(rewritten.module);
         rewritten.contract = rewritten.contract.of_changed(rewritten.module);
         rewritten.by(&at::lower_abi(), |lower, m| lower(&cx, m))?;
         // Operations that these have put in.
-        expand(rewritten.module, target.cells_before_bodies())?;
+        expand(rewritten.module, target.cells_before_bodies(), tag)?;
         let isa = self.isas.of(target);
         if isa.is_some_and(|isa| isa.has_fault_channel()) {
             pass_fault_channel(rewritten.module);

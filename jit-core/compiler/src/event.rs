@@ -65,7 +65,7 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         outside_of_calls()?;
         let waited = self.device.backend().wait_until(self.marker.as_ref());
-        Ok(self.device.told(waited)?)
+        Ok(self.device.waited(waited)?)
     }
 
     /// Whether the event is reached.

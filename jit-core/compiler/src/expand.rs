@@ -1,5 +1,5 @@
 //! Operations that are written in the IR become calls of their functions: intrinsics with a body, the
-//! remainder of floats, and atomics that no target has on their type. An intrinsic that is executed for each number
+//! remainder of floats, atomics that no target has on their type, and what is printed. An intrinsic that is executed for each number
 //! of a value becomes one for each (`expand/each.rs`).
 //!
 //! Hooks that rewrite the specialized module still see the operation by its name and can put
@@ -8,6 +8,7 @@
 
 mod atomic;
 mod each;
+mod printed;
 mod remainder;
 
 use std::collections::HashMap;
@@ -26,7 +27,7 @@ use crate::specialize;
 ///
 /// # Errors
 /// A body that cannot be a part of the module: its row is wrong.
-pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
+pub fn expand(module: &mut Module, processor: Option<Processor>, kernel_tag: u64) -> Result<()> {
     let mut linked: HashMap<Written, FuncId> = HashMap::new();
     let mut done = 0;
     // Bodies are added at the end, and expanded in their turn.
@@ -49,12 +50,20 @@ pub fn expand(module: &mut Module, processor: Option<Processor>) -> Result<()> {
                 },
             };
             linked.insert(written, callee);
-            let mut args = ValueList::new();
-            at.data().for_each_operand(|arg| args.push(arg));
+            let args = match written.0 {
+                Operation::Print(_) => printed::arguments(&mut at, kernel_tag),
+                _ => operands(at.data()),
+            };
             at.replace().call(callee, &args);
         }
     }
     Ok(())
+}
+
+fn operands(data: &InstData) -> ValueList {
+    let mut operands = ValueList::new();
+    data.for_each_operand(|operand| operands.push(operand));
+    operands
 }
 
 /// What has a body.
@@ -63,6 +72,8 @@ enum Operation {
     Row(IntrinsicId),
     Remainder,
     Atomic(atomic::Change),
+    /// Of so many values.
+    Print(u32),
 }
 
 /// An operation with a body, and the type that it is on.
@@ -107,6 +118,9 @@ fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Wr
             };
             Some((Operation::Atomic(change), scalar))
         }
+        InstData::Print { ref values, .. } => {
+            Some((Operation::Print(values.len() as u32), Scalar::U64))
+        }
         _ => None,
     }
 }
@@ -119,6 +133,7 @@ fn link_body(module: &mut Module, (operation, scalar): Written) -> Result<Option
         },
         Operation::Remainder => remainder::body(scalar),
         Operation::Atomic(change) => change.body(scalar),
+        Operation::Print(values) => printed::body(values),
     };
     let Some(library) = library else {
         return Ok(None);

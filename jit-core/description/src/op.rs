@@ -210,6 +210,9 @@ numbered! {
         /// Ends the thread with a message, in a function that is described in place of a call.
         PanicInPlace "s",
 
+        /// Prints values by a format, in which each place has the number of its value, to the standard error output if the
+        /// flag is set.
+        Print "fsE",
         /// A region, in a program with debug assertions, of which the constant says whether it is one.
         Debug "er",
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::abi::{ParamKind, ParamLayout};
 use crate::fault::FaultSite;
 use crate::legal::Legal;
+use crate::printed::PrintSite;
 use crate::target::{Barriers, Target};
 use crate::{
     CacheKey, HiddenData, HiddenParam, HiddenSource, IntrinsicDef, LaunchBounds, TypeDigest,
@@ -30,6 +31,8 @@ pub struct KernelInfo {
     pub hidden: Vec<HiddenInfo>,
     /// Where the code can fault.
     pub fault_sites: Vec<FaultSite>,
+    /// Where the code prints.
+    pub print_sites: Vec<PrintSite>,
     /// Identifies the code in fault records.
     pub kernel_tag: u64,
     /// What the kernel promises about its launches.
@@ -111,6 +114,7 @@ impl KernelInfo {
             layout: legal.layout().clone(),
             hidden: legal.hidden_values(),
             fault_sites: legal.fault_sites(),
+            print_sites: legal.print_sites.clone(),
             kernel_tag,
             launch_bounds: kernel.launch_bounds,
             shared_bytes,

@@ -132,6 +132,7 @@ impl InstData {
             | InstData::Barrier
             | InstData::Assume { .. }
             | InstData::Assert { .. }
+            | InstData::Print { .. }
             | InstData::Fence { .. }
             | InstData::Call { .. }
             | InstData::Intrinsic { .. } => Control::Next,

@@ -236,6 +236,10 @@ impl InstData {
                 orders: Some(scope),
                 ..Facts::value(Source::None)
             },
+            InstData::Print { .. } => Facts {
+                writes: true,
+                ..Facts::value(Source::None)
+            },
             InstData::Call { .. } => Facts {
                 reads: true,
                 writes: true,

@@ -501,6 +501,15 @@ pub enum InstData {
         /// Two numbers of one type, or two bools, that the error tells behind the message.
         values: Option<[Value; 2]>,
     },
+    /// Prints a line, or a part of one, on the host, once a call there waits for the launch.
+    Print {
+        /// A [`Format`](crate::printed::Format) for the values.
+        format: Box<str>,
+        /// Numbers and bools.
+        values: ValueList,
+        /// Whether the text is for the standard error output.
+        to_stderr: bool,
+    },
     /// Orders memory accesses of this thread as seen by the others (CUDA guide, `__threadfence`).
     Fence {
         /// Which accesses of this thread the fence orders.
@@ -633,6 +642,7 @@ macro_rules! visit_operands {
                 $f(if_false);
             }
             InstData::Construct { parts: list }
+            | InstData::Print { values: list, .. }
             | InstData::Call { args: list, .. }
             | InstData::Intrinsic { args: list, .. } => {
                 for arg in list {

@@ -6,6 +6,7 @@
 //! | [`legal`] | the proof that a module may become code: from the pipeline to every backend |
 //! | [`target`], [`code`] | what code is made for, and code: from code generation to the runtime |
 //! | [`abi`], [`host_abi`] | what a launch passes: between code and whoever launches it |
+//! | [`printed`] | what kernels print: between code and whoever reads it |
 //! | [`fault`], [`stop`], [`row_panic`] | how a thread ends early, and how a launch does |
 //! | [`CacheKey`] | all that decides the code of a compilation: between the cache, hooks and those who look |
 //! | [`launch`], [`block_order`] | grids and blocks, limits, what is wrong with a launch |
@@ -65,7 +66,7 @@
 //!
 //! [`Phase`] says which constructs may occur: type and const parameters and bodiless callees in
 //! `Generic`, none of them in `Specialized`, no aggregate kernel parameter passed directly, no
-//! `rem` of floats and no `hidden` but as parameters in `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
+//! `rem` of floats, no `print` and no `hidden` but as parameters in `Legal`. The rule list is in [`mod@verify`]; the text form is described at [`print()`] and read by
 //! [`parse`](fn@parse).
 
 pub mod abi;
@@ -95,6 +96,7 @@ mod module;
 mod operands;
 mod parse;
 mod print;
+pub mod printed;
 mod result;
 mod rewrite;
 pub mod rounding;

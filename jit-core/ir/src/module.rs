@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::entity::{Entity, PrimaryMap, entity};
 use super::function::Function;
 use super::intrinsic::IntrinsicDef;
+use super::printed::PrintSite;
 use super::types::{AddressSpace, Type, TypeTable};
 
 entity! {
@@ -161,6 +162,8 @@ pub struct Module {
     pub hidden: PrimaryMap<HiddenParam, HiddenData>,
     /// Functions.
     pub functions: PrimaryMap<FuncId, Function>,
+    /// The places that print, in the order of their numbers, once they are calls.
+    pub print_sites: Vec<PrintSite>,
     /// Calls in place of which the bodies called stand: one that is in such a body comes after that one.
     pub inlined: PrimaryMap<Inlined, InlinedCall>,
 }
@@ -179,6 +182,7 @@ impl Module {
             globals: PrimaryMap::new(),
             hidden: PrimaryMap::new(),
             functions: PrimaryMap::new(),
+            print_sites: Vec::new(),
             inlined: PrimaryMap::new(),
         }
     }

@@ -249,6 +249,7 @@ impl Function {
             | InstData::LocalAlloc
             | InstData::GlobalAddr(_)
             | InstData::Hidden(_)
+            | InstData::Print { .. }
             | InstData::Barrier
             | InstData::Fence { .. }
             | InstData::Loop { .. }

@@ -163,6 +163,7 @@ impl Function {
             | InstData::Barrier
             | InstData::Assume { .. }
             | InstData::Assert { .. }
+            | InstData::Print { .. }
             | InstData::Fence { .. }
             | InstData::If { .. }
             | InstData::Loop { .. }

@@ -77,7 +77,7 @@ impl Translator<'_> {
             Expr::Break(e) => self.break_(e),
             Expr::Continue(e) => self.continue_(e),
             Expr::Return(e) => self.return_(e),
-            Expr::Call(e) => self.assertion(e),
+            Expr::Call(e) => self.opened(e),
             _ => self.refuse(expr, "kernels do not have this expression"),
         }
     }

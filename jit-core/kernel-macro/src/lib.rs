@@ -65,6 +65,7 @@ mod pattern;
 mod placed;
 mod pool;
 mod position;
+mod print;
 mod refusal;
 mod scan;
 mod signature;

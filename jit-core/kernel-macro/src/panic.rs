@@ -90,7 +90,7 @@ impl VisitMut for Open {
 
 /// What stands in place of a macro that kernels have, if nothing is wrong with it.
 fn in_place_of(written: &Macro) -> Option<Expr> {
-    match opened(written) {
+    match opened(written).or_else(|| crate::print::opened(written)) {
         Some(call) => call.ok(),
         None => crate::condition::opened(written),
     }
@@ -171,8 +171,8 @@ fn arguments(
     Ok(compared.into_iter().chain([message]).collect())
 }
 
-/// The name, what is compared, and the message of a call that stands for an assertion or a panic.
-fn call(call: &ExprCall) -> Option<(Ident, Vec<&Expr>, String)> {
+/// The name, the values, and the text of a call that stands for a macro.
+pub(crate) fn call(call: &ExprCall) -> Option<(Ident, Vec<&Expr>, String)> {
     let Expr::Verbatim(function) = &*call.func else {
         return None;
     };
@@ -187,7 +187,7 @@ fn call(call: &ExprCall) -> Option<(Ident, Vec<&Expr>, String)> {
     }
 }
 
-/// Whether a call stands for an assertion or a panic.
+/// Whether a call stands for an assertion, a panic or a macro that prints.
 pub(crate) fn is_opened(of: &ExprCall) -> bool {
     matches!(&*of.func, Expr::Verbatim(_))
 }
@@ -196,7 +196,10 @@ pub(crate) fn is_opened(of: &ExprCall) -> bool {
 /// what gives no value.
 pub(crate) fn for_copy(of: &ExprCall) -> Option<Expr> {
     let (name, compared, message) = call(of)?;
-    let (at, (form, _)) = (before(name.span()), form(&name)?);
+    let Some((form, _)) = form(&name) else {
+        return crate::print::for_copy(of);
+    };
+    let at = before(name.span());
     let panic = quote_spanned!(at=> ::core::panic!("{}", #message));
     // Something is in the first block: clippy takes one with nothing for a mistake.
     let copy = match (form, compared.as_slice()) {
@@ -212,14 +215,18 @@ pub(crate) fn for_copy(of: &ExprCall) -> Option<Expr> {
     Some(Expr::Verbatim(copy))
 }
 
-/// How a macro is wrong that is an assertion or a panic.
+/// How a macro is wrong that is an assertion, a panic, or prints.
 pub(crate) fn refusal(written: &Macro) -> Option<syn::Error> {
-    opened(written)?.err()
+    let opened = opened(written).or_else(|| crate::print::opened(written));
+    opened?.err()
 }
 
 impl Translator<'_> {
-    /// A call that stands for an assertion or a panic.
-    pub(crate) fn assertion(&mut self, of: &ExprCall) -> Code {
+    /// A call that stands for an assertion, a panic or a macro that prints.
+    pub(crate) fn opened(&mut self, of: &ExprCall) -> Code {
+        if let Some(code) = self.print(of) {
+            return code;
+        }
         let Some((name, compared, message)) = call(of) else {
             return Code::new(Op::Unit, None);
         };
@@ -260,7 +267,7 @@ impl Translator<'_> {
 }
 
 /// An expression as it is written, on one line: a space stands where there is one.
-fn as_written(expr: &Expr) -> String {
+pub(crate) fn as_written(expr: &Expr) -> String {
     let mut written = Written::default();
     written.tokens(expr.to_token_stream());
     written.text

@@ -66,8 +66,8 @@ pub(crate) fn host_type(name: &str) -> Option<&'static str> {
 pub(crate) fn host_macro(name: &str) -> &'static str {
     match name {
         "todo" | "unimplemented" => "write `panic!(\"..\")`, with what is not written yet",
-        "println" | "print" | "eprintln" | "eprint" | "dbg" | "write" | "writeln" => {
-            "a kernel cannot print; write the values to a `&mut [T]` and print them on the host"
+        "write" | "writeln" => {
+            "kernels have no strings; `println!` prints on the host, `print!` a part of a line"
         }
         "vec" => "kernels have no heap; use a fixed array, `[0.0; 16]`",
         "format" => "kernels have no strings; write the numbers to a `&mut [T]`",

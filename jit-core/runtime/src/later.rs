@@ -98,7 +98,7 @@ impl Pending {
     pub fn wait(self) -> Result<HostMemory> {
         outside_of_calls()?;
         let device = self.device.clone();
-        device.told(self.wait_untold())
+        device.waited(self.wait_untold())
     }
 
     fn wait_untold(mut self) -> Result<HostMemory> {

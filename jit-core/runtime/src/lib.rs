@@ -58,4 +58,4 @@ pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
 pub use order::{OrderedStream, ReadsOf, Streams, Uses};
 pub use rows::{Laid, Rows};
 pub use stream::{BackendStream, HostCall, StreamOptions, is_in_call, outside_of_calls};
-pub use told::FaultListener;
+pub use told::{FaultListener, WaitListener};

@@ -376,7 +376,7 @@ impl Device {
     /// A device that has failed.
     pub fn download(&self, address: u64, bytes: &mut [u8], uses: &Uses) -> Result<()> {
         outside_of_calls()?;
-        self.told(self.download_untold(address, bytes, uses))
+        self.waited(self.download_untold(address, bytes, uses))
     }
 
     fn download_untold(&self, address: u64, bytes: &mut [u8], uses: &Uses) -> Result<()> {
@@ -392,6 +392,48 @@ impl Device {
             stream.note(uses, false, stream.count());
         }
         copied
+    }
+
+    /// Reads the start of memory that launches share, which says how many bytes are used behind it, and these, and clears
+    /// all of them, without a launch between that uses it.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn take(
+        &self,
+        address: u64,
+        head: usize,
+        used: impl FnOnce(&[u8]) -> usize,
+        uses: &Uses,
+    ) -> Result<Vec<u8>> {
+        outside_of_calls()?;
+        let (backend, streams) = (self.backend(), self.streams());
+        let _shared = streams.share([uses]);
+        let stream = streams.writer_of(uses);
+        let read = |from: u64, bytes: &mut [u8]| match stream.work() {
+            Some(work) => work.download(from, bytes),
+            None => backend.download(from, bytes),
+        };
+        let mut bytes = vec![0; head];
+        read(address, &mut bytes)?;
+        let used = used(&bytes);
+        bytes.resize(head + used, 0);
+        read(address + head as u64, &mut bytes[head..])?;
+        streams.order(&**backend, stream, uses, true)?;
+        let cleared = match stream.work() {
+            Some(work) => work.clear(address, bytes.len()),
+            None => backend.clear(address, bytes.len()),
+        };
+        stream.note(uses, true, stream.count());
+        cleared.map(|()| bytes)
+    }
+
+    /// Whether the last use is done that wrote the memory.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn is_written(&self, uses: &Uses) -> Result<bool> {
+        self.is_done(self.streams().writer_of(uses))
     }
 
     /// Copies between memory of the device: `to` behind all its uses, `from` behind the last that wrote it. Nobody
@@ -442,7 +484,7 @@ impl Device {
     /// this memory; a device that has failed.
     pub fn synchronize_memory(&self, address: u64, bytes: usize, uses: &Uses) -> Result<()> {
         outside_of_calls()?;
-        self.told(self.synchronize_memory_untold(address, bytes, uses))
+        self.waited(self.synchronize_memory_untold(address, bytes, uses))
     }
 
     fn synchronize_memory_untold(&self, address: u64, bytes: usize, uses: &Uses) -> Result<()> {
@@ -499,7 +541,7 @@ impl Device {
     /// that has failed.
     pub fn synchronize(&self) -> Result<()> {
         outside_of_calls()?;
-        let result = self.told(self.streams().synchronize_all(&**self.backend()));
+        let result = self.waited(self.streams().synchronize_all(&**self.backend()));
         result.and(self.free_left())
     }
 
@@ -527,7 +569,7 @@ impl Device {
     /// As [`Device::synchronize`], of this stream alone where the device tells streams apart.
     pub fn synchronize_stream(&self, stream: &OrderedStream) -> Result<()> {
         outside_of_calls()?;
-        self.told(self.streams().synchronize(&**self.backend(), stream))
+        self.waited(self.streams().synchronize(&**self.backend(), stream))
     }
 
     /// Whether a stream's work is done.

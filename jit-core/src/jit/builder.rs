@@ -14,7 +14,7 @@ use kiln_compiler::job::CompileOptions;
 use kiln_compiler::runtime::{Device, DeviceError};
 use kiln_compiler::target::Target;
 
-use super::{Jit, JitOptions};
+use super::{Jit, JitOptions, Printed};
 
 impl Jit {
     /// A `Jit` on the first CUDA device, or on this CPU if the machine has no CUDA device, with
@@ -294,6 +294,43 @@ impl JitBuilder {
     /// ```
     pub fn on_fault(self, listener: impl Fn(&DeviceError) + Send + Sync + 'static) -> JitBuilder {
         self.change(|options| options.on_fault(listener))
+    }
+
+    /// Has this called with what kernels print, in the place of the program's own output: after a call that waits, in its
+    /// thread, and when the `Jit` is dropped. What is called may use the device.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// use kiln::Printed;
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn count(n: u32) {
+    ///     let i = global_id().x;
+    ///     println!("{} of {n}", i + 1);
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let lines = Arc::new(Mutex::new(String::new()));
+    /// let kept = lines.clone();
+    /// let jit = Jit::builder()
+    ///     .device(Device::cpu())
+    ///     .on_print(move |printed| {
+    ///         if let Printed::Text { text, .. } = printed {
+    ///             kept.lock().unwrap().push_str(text);
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// count.launch(&jit, (1, 2), 2u32)?;
+    /// jit.synchronize()?;
+    /// let lines = lines.lock().unwrap();
+    /// assert!(lines.contains("1 of 2\n") && lines.contains("2 of 2\n"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_print(self, listener: impl Fn(Printed<'_>) + Send + Sync + 'static) -> JitBuilder {
+        self.change(|options| options.on_print(listener))
     }
 
     /// The `Jit`.

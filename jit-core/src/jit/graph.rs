@@ -94,6 +94,8 @@ pub struct Graph {
     kept: Vec<Kept>,
     /// Steps that are yet to be set to what the slots have.
     stale: Vec<usize>,
+    /// Whether a kernel prints.
+    prints: bool,
 }
 
 /// A step, with what it has now.
@@ -400,6 +402,9 @@ impl Graph {
         // One that failed may have begun.
         let number = stream.count();
         all().for_each(|(uses, writes)| stream.note(uses, writes, number));
+        if self.prints {
+            self.jit.0.output.expect();
+        }
         result
     }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::Jit;
+use super::printed::Output;
 use kiln_compiler::abi::{LaunchArgs, ParamKind};
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::compile::failed;
@@ -13,6 +14,7 @@ use kiln_compiler::hook::{
     Observed, at,
 };
 use kiln_compiler::ir::HiddenSource;
+use kiln_compiler::ir::printed::GLOBAL;
 use kiln_compiler::launch::LaunchConfig;
 use kiln_compiler::runtime::{Buffer, Uses};
 
@@ -43,6 +45,16 @@ pub(super) struct Held {
     given: Given,
     copies: Vec<Buffer<u8>>,
     globals: Vec<Arc<Buffer<u8>>>,
+    /// Where a kernel prints that prints.
+    output: Option<Arc<Output>>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(output) = &self.output {
+            output.expect();
+        }
+    }
 }
 
 impl Held {
@@ -59,7 +71,7 @@ impl Jit {
     #[cold]
     pub(super) fn give_hidden(
         &self,
-        info: &KernelInfo,
+        info: &Arc<KernelInfo>,
         config: &LaunchConfig,
         observed: Option<&Observed<'_>>,
         block: &mut LaunchArgs<'_>,
@@ -93,6 +105,10 @@ impl Jit {
                 let initial = initial.as_deref();
                 let memory = self.0.globals.enter(&self.0.device, global, initial)?;
                 block.put_number(slot, memory.address());
+                if global.name == GLOBAL {
+                    self.0.output.know(info, &memory);
+                    held.output = Some(self.0.output.clone());
+                }
                 held.globals.push(memory);
             }
         }

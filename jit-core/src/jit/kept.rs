@@ -44,6 +44,7 @@ pub(super) fn disk(options: &JitOptions, hooks: &HookSet, target: &Target) -> Di
         // No part of code.
         time_limit: _,
         on_fault: _,
+        on_print: _,
         memory_bound: _,
         share_code: _,
         // Code for their machines is not kept.

@@ -17,6 +17,7 @@ mod options;
 mod overlaid;
 mod packed;
 mod prepared;
+mod printed;
 mod sharing;
 mod stream;
 mod submit;
@@ -49,6 +50,8 @@ use load::{identity, type_forms, with_consts};
 pub use options::JitOptions;
 use overlaid::Overlaid;
 pub use prepared::Prepared;
+use printed::Output;
+pub use printed::{PrintListener, Printed};
 pub use stream::Stream;
 use stream::Taken;
 
@@ -102,6 +105,7 @@ struct State {
     sharing: Option<String>,
     disk: Disk,
     globals: Globals,
+    output: Arc<Output>,
 }
 
 impl std::fmt::Debug for Jit {
@@ -142,6 +146,7 @@ impl Jit {
         let sharing = sharing::sharing(&options, &hooks, &target);
         let disk = kept::disk(&options, &hooks, &target);
         let (id, limits) = (device.info().id, device.info().limits.clone());
+        let output = Output::new(&device, options.on_print.clone());
         let state = State {
             device,
             id,
@@ -156,6 +161,7 @@ impl Jit {
             sharing,
             disk,
             globals: Globals::default(),
+            output,
         };
         Jit(Arc::new(state), None)
     }

@@ -13,6 +13,8 @@ use kiln_compiler::job::CompileOptions;
 use kiln_compiler::runtime::{DeviceError, FaultListener};
 use kiln_compiler::target::Target;
 
+use super::printed::{PrintListener, Printed};
+
 /// Settings of a [`Jit`](super::Jit): fields to read, and methods of the same names that set them.
 ///
 /// ```
@@ -83,6 +85,8 @@ pub struct JitOptions {
     pub observer: Option<Arc<dyn StageObserver + Send + Sync>>,
     /// What is called with each fault of the device.
     pub on_fault: Option<Arc<FaultListener>>,
+    /// What is called with what kernels print, in the place of the program's own output.
+    pub on_print: Option<Arc<PrintListener>>,
 }
 
 impl Default for JitOptions {
@@ -100,6 +104,7 @@ impl Default for JitOptions {
             shipped: Vec::new(),
             observer: None,
             on_fault: None,
+            on_print: None,
         }
     }
 }
@@ -210,6 +215,15 @@ impl JitOptions {
     pub fn on_fault(self, listener: impl Fn(&DeviceError) + Send + Sync + 'static) -> JitOptions {
         JitOptions {
             on_fault: Some(Arc::new(listener)),
+            ..self
+        }
+    }
+
+    /// Sets what is called with what kernels print, as [`JitBuilder::on_print`](super::JitBuilder::on_print) says.
+    #[must_use]
+    pub fn on_print(self, listener: impl Fn(Printed<'_>) + Send + Sync + 'static) -> JitOptions {
+        JitOptions {
+            on_print: Some(Arc::new(listener)),
             ..self
         }
     }

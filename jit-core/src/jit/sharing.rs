@@ -33,6 +33,7 @@ pub(super) fn sharing(options: &JitOptions, hooks: &HookSet, target: &Target) ->
         time_limit: _,
         memory_bound: _,
         on_fault: _,
+        on_print: _,
     } = options;
     let is_own = !isas.are_kilns() || matches!(target, Target::Custom(_));
     if !share_code || observer.is_some() || is_own {

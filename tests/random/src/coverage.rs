@@ -536,6 +536,7 @@ impl Walk<'_> {
                 };
                 (told.to_owned(), Type::UNIT)
             }
+            InstData::Print { .. } => ("print".to_owned(), Type::UNIT),
             InstData::Fence { .. } => ("fence".to_owned(), Type::UNIT),
             InstData::Intrinsic { id, .. } => (
                 format!("intrinsic.{}", self.module.intrinsics[*id].name),

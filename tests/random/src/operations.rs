@@ -21,7 +21,7 @@ variants! { VARIANTS, variant of InstData:
     Const, ConstParam, Unary, Binary, Compare, Select, Cast, Bitcast, Construct, Extract, Insert, VarGet,
     VarSet, Load, Store, PtrOffset, FieldPtr, ElementPtr, SpaceCast, SliceNew, SliceLen, SlicePtr,
     SliceIndex, SharedAddr, DynamicShared, LocalAlloc, GlobalAddr, Hidden, AtomicLoad, AtomicStore, AtomicRmw,
-    AtomicCas, Barrier, Assume, Assert, Fence, Call, Intrinsic, If, Loop, For, Break, Continue, Return,
+    AtomicCas, Barrier, Assume, Assert, Print, Fence, Call, Intrinsic, If, Loop, For, Break, Continue, Return,
 }
 
 /// The name of an operation: that of its variant, with what it computes if that is an enumeration of

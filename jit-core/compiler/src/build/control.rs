@@ -565,6 +565,50 @@ impl KernelBuilder {
         self.assertion(never, message, None);
     }
 
+    /// Prints numbers and bools by a format of [`std::fmt`], on the standard output of the host: after the next call
+    /// there that waits for the launch. A thread's texts are in its order; those of several threads are in any. There is
+    /// room for a mebibyte of them; what finds none is counted. [`JitBuilder::on_print`] has them instead.
+    ///
+    /// The formats have fill and alignment, `+`, `#`, `0`, width, precision, and `?`, `x`, `X`, `o`, `b`, `e`, `E`.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let show = Kernel::build("show", |k| {
+    ///     let (x, i) = (k.slice("x", k.ty::<f32>()), k.global_id().x());
+    ///     k.print("x[{}] = {:.2}\n", &[i, x.at(i).get()]);
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let x = jit.upload(&[0.5f32, 1.25])?;
+    /// jit.launch(&show, 1, 2, args!(&x))?;
+    /// jit.synchronize()?; // x[0] = 0.50, x[1] = 1.25
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`JitBuilder::on_print`]: https://docs.rs/kiln-jit/latest/kiln/struct.JitBuilder.html#method.on_print
+    #[track_caller]
+    pub fn print(&self, format: &str, values: &[Val<'_>]) {
+        self.print_to(format, values, false);
+    }
+
+    /// Prints as [`KernelBuilder::print`] does, on the standard error output of the host.
+    #[track_caller]
+    pub fn eprint(&self, format: &str, values: &[Val<'_>]) {
+        self.print_to(format, values, true);
+    }
+
+    #[track_caller]
+    pub(crate) fn print_to(&self, format: &str, values: &[Val<'_>], to_stderr: bool) {
+        let data = InstData::Print {
+            format: format.into(),
+            values: values.iter().map(|value| self.adopt(*value).id).collect(),
+            to_stderr,
+        };
+        self.emit(data, Type::UNIT);
+    }
+
     #[track_caller]
     pub(crate) fn assert_compared<'k>(
         &'k self,

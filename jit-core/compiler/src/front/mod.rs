@@ -54,6 +54,7 @@ mod method;
 mod operand;
 mod option;
 mod pool;
+mod printed;
 mod range;
 mod reference;
 mod slice;

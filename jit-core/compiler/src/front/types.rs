@@ -1,5 +1,6 @@
 //! Types on their way from rustc to the IR.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops;
 
@@ -132,6 +133,18 @@ impl<const INDEX: usize> DeviceType for Param<INDEX> {
         });
     }
 }
+
+/// What prints numbers on the host; nobody prints one of these.
+macro_rules! printed {
+    ($($trait:ident)*) => {$(
+        impl<const INDEX: usize> fmt::$trait for Param<INDEX> {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                Ok(())
+            }
+        }
+    )*};
+}
+printed! { Display LowerHex UpperHex Octal Binary LowerExp UpperExp }
 
 macro_rules! operators {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*) => {$(

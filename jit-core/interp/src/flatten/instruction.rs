@@ -402,6 +402,7 @@ impl<'m> Flattener<'m> {
             }
             InstData::ConstParam(_)
             | InstData::Hidden(_)
+            | InstData::Print { .. }
             | InstData::If { .. }
             | InstData::Loop { .. }
             | InstData::For { .. }

@@ -16,6 +16,7 @@ use super::{Assembled, Code, HiddenInfo, HostCode, KernelInfo, PtxCode};
 use crate::abi::{ParamKind, ParamLayout, ParamSlot};
 use crate::fault::FaultSite;
 use crate::keywords::Keyword as _;
+use crate::printed::PrintSite;
 use crate::target::Barriers;
 use crate::{AddressSpace, HiddenSource, IntrinsicDef, LaunchBounds, Scalar, TypeDigest};
 
@@ -135,12 +136,13 @@ macro_rules! structures {
 }
 structures! {
     KernelInfo {
-        name, param_names, layout, hidden, fault_sites, kernel_tag, launch_bounds, shared_bytes,
+        name, param_names, layout, hidden, fault_sites, print_sites, kernel_tag, launch_bounds, shared_bytes,
     }
     HiddenInfo { name, source, ty, element, is_address, bytes, item, location, passed }
     ParamLayout { params, visible, fault_channel, slots, size }
     ParamSlot { offset, size }
     FaultSite { function, location, signed_index, space, assumed, message, values }
+    PrintSite { function, location, format, values, to_stderr }
     LaunchBounds { max_threads, min_blocks }
     PtxCode { text, entry, assembled }
     Assembled { image, by }
@@ -483,6 +485,13 @@ mod tests {
                 hidden(HiddenSource::FaultChannel),
             ],
             fault_sites: AddressSpace::TABLE.iter().map(|(s, _)| site(*s)).collect(),
+            print_sites: vec![PrintSite {
+                function: "k".to_owned(),
+                location: "k.rs:1:2".to_owned(),
+                format: "{}\n".to_owned(),
+                values: vec![Scalar::Bool, Scalar::I64],
+                to_stderr: true,
+            }],
             kernel_tag: u64::MAX - 1,
             launch_bounds: Some(LaunchBounds {
                 max_threads: 256,

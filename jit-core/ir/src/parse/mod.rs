@@ -21,8 +21,9 @@ use lexer::{Spanned, Token, lex};
 use super::keywords::Keyword;
 use super::{
     Entity, FileId, FuncId, GlobalData, GlobalId, HiddenData, HiddenParam, HiddenSource,
-    InlinedCall, IntrinsicDef, Location, Module, Phase, Type,
+    InlinedCall, IntrinsicDef, Location, Module, Phase, Scalar, Type,
 };
+use crate::printed::PrintSite;
 use crate::{debug_as_text, error_text};
 
 /// What is wrong with a text, and where.
@@ -115,6 +116,7 @@ impl<'t> Parser<'t> {
                 "struct" => self.structure()?,
                 "const" => self.global()?,
                 "hidden" => self.hidden()?,
+                "prints" => self.print_site()?,
                 "declare" | "kernel" | "device" => {
                     let function = self.function()?;
                     self.module.functions.push(function);
@@ -216,6 +218,30 @@ impl<'t> Parser<'t> {
             source,
             location,
         });
+        Ok(())
+    }
+
+    /// `prints stderr "{}\n" (u32) k "k.kir:2:3"`
+    fn print_site(&mut self) -> Parsed<()> {
+        self.at += 1;
+        let to_stderr = self.accept_word("stderr");
+        let format = self.text("a format")?;
+        let mut values = Vec::new();
+        self.expect("(")?;
+        while !self.accept(")") {
+            if !values.is_empty() {
+                self.expect(",")?;
+            }
+            values.push(self.keyword::<Scalar>("a type of numbers")?);
+        }
+        let site = PrintSite {
+            function: self.name()?,
+            location: self.text("a place")?,
+            format,
+            values,
+            to_stderr,
+        };
+        self.module.print_sites.push(site);
         Ok(())
     }
 

@@ -176,6 +176,7 @@ impl Parser<'_> {
                     false => None,
                 },
             },
+            "print" => self.printed(r)?,
             "fence" => InstData::Fence {
                 ordering: self.keyword("an ordering")?,
                 scope: self.keyword("a scope")?,
@@ -190,6 +191,21 @@ impl Parser<'_> {
             },
             "return" => self.ret(r)?,
             _ => self.arithmetic(r, word, place)?,
+        })
+    }
+
+    /// `print "{}: {}\n", %1, %2`, or `print stderr "..."`.
+    fn printed(&mut self, r: &mut Reading) -> Parsed<InstData> {
+        let to_stderr = self.accept_word("stderr");
+        let format = self.text("a format, such as `\"{}\\n\"`")?.into();
+        let mut values = ValueList::new();
+        while self.accept(",") {
+            values.push(self.operand(r)?);
+        }
+        Ok(InstData::Print {
+            format,
+            values,
+            to_stderr,
         })
     }
 

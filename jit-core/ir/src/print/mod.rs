@@ -166,6 +166,7 @@ impl<'m> Printer<'m> {
     fn module(&mut self) {
         self.globals();
         self.hidden();
+        self.print_sites();
         for id in self.module.functions.keys() {
             self.text.push('\n');
             self.function(id);
@@ -243,6 +244,19 @@ impl<'m> Printer<'m> {
             }
             self.location(data.location);
             self.text += "\n";
+        }
+    }
+
+    fn print_sites(&mut self) {
+        for site in &self.module.print_sites {
+            let stderr = if site.to_stderr { "stderr " } else { "" };
+            let values: Vec<_> = site.values.iter().map(|scalar| scalar.name()).collect();
+            let (format, values) = (quote(&site.format), values.join(", "));
+            let (function, place) = (name(&site.function), quote(&site.location));
+            put!(
+                self,
+                "prints {stderr}{format} ({values}) {function} {place}\n"
+            );
         }
     }
 

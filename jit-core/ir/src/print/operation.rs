@@ -160,6 +160,21 @@ impl<'m> Printer<'m> {
                     put!(self, ", {}, {}", n(left), n(right));
                 }
             }
+            InstData::Print {
+                format,
+                values,
+                to_stderr,
+            } => {
+                put!(
+                    self,
+                    "print {}{}",
+                    flag(*to_stderr, "stderr "),
+                    quote(format)
+                );
+                for value in values {
+                    put!(self, ", {}", n(value));
+                }
+            }
             InstData::Fence { ordering, scope } => {
                 put!(self, "fence {} {}", ordering.keyword(), scope.keyword());
             }

@@ -366,6 +366,15 @@ impl<'c, 'm> InstBuilder<'c, 'm> {
         });
     }
 
+    /// Prints numbers and bools on the host, by a [`Format`](crate::printed::Format).
+    pub fn print(self, format: &str, values: &[Value]) {
+        self.effect(InstData::Print {
+            format: format.into(),
+            values: values.into(),
+            to_stderr: false,
+        });
+    }
+
     /// Orders accesses to memory.
     pub fn fence(self, ordering: Ordering, scope: Scope) {
         self.effect(InstData::Fence { ordering, scope });

@@ -6,6 +6,7 @@
 
 use super::Checker;
 use super::table::TypeFacts;
+use crate::printed::Format;
 use crate::{
     AddressSpace, Entity, Function, InstData, Module, OperandRole, Phase, ResultType, Type,
     TypeBound, TypeData, TypeTable, Value,
@@ -71,6 +72,20 @@ impl<'c> Rules<'c> {
             Phase::Legal => Err("a hidden value is a parameter in a legal module".to_owned()),
             Phase::Generic | Phase::Specialized => Ok(()),
         }
+    }
+
+    /// What is printed; in a legal module that is a call.
+    fn print(&self, format: &str, values: &[Value]) -> Rule {
+        if self.module.phase == Phase::Legal {
+            return Err("what is printed is a call in a legal module".to_owned());
+        }
+        for ty in values.iter().map(|&value| self.ty(value)) {
+            let told = self.is_number(ty) || ty == Type::BOOL;
+            self.expect(told, "numbers and bools are printed", ty)?;
+        }
+        let types: Vec<_> = values.iter().map(|&v| self.ty(v).as_scalar()).collect();
+        let format = Format::parse(format).map_err(|wrong| wrong.to_string())?;
+        format.accept(&types).map_err(|wrong| wrong.to_string())
     }
 
     /// `Err` saying what is taken, unless it holds.
@@ -198,6 +213,11 @@ impl<'c> Rules<'c> {
                 let told = self.is_number(ty) || ty == Type::BOOL;
                 self.expect(told, "an assertion tells numbers and bools", ty)
             }
+            InstData::Print {
+                ref format,
+                ref values,
+                ..
+            } => self.print(format, values),
             InstData::For { index, unroll, .. } => self.counted_loop(self.ty(index), unroll),
             // The places exist, and rows and operands are looked at with what they give.
             InstData::Select { .. }

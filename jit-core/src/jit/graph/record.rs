@@ -16,6 +16,7 @@ use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::front::{AsKernel, LazyKernel};
 use kiln_compiler::ir::HiddenSource;
+use kiln_compiler::ir::printed::GLOBAL;
 use kiln_compiler::launch::{Dim3, LaunchConfig, check_config};
 use kiln_compiler::runtime::Buffer;
 use kiln_compiler::value::KernelType;
@@ -435,7 +436,7 @@ impl Recording {
     /// Passes the addresses of globals, which the graph keeps.
     fn pass_globals(
         &mut self,
-        info: &KernelInfo,
+        info: &Arc<KernelInfo>,
         block: &mut [u8],
         uses: &mut StepUses,
     ) -> Result<()> {
@@ -454,6 +455,9 @@ impl Recording {
             let memory = state
                 .globals
                 .enter(&state.device, hidden, initial.as_deref())?;
+            if hidden.name == GLOBAL {
+                state.output.know(info, &memory);
+            }
             let address = memory.address();
             slot.write_number(block, address);
             let known = |kept: &Kept| kept.memory.range().0 == address;
@@ -527,7 +531,12 @@ impl Recording {
         let backend = jit.0.device.backend();
         let made = backend.create_graph(&described, &after)?;
         drop(described);
+        let prints = steps.iter().any(|step| match step {
+            Recorded::Launch { loaded, .. } => !loaded.compiled.info.print_sites.is_empty(),
+            _ => false,
+        });
         Ok(Graph {
+            prints,
             jit,
             made,
             steps,

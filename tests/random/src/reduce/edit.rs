@@ -51,6 +51,7 @@ fn is_pure(data: &InstData) -> bool {
             | InstData::Barrier
             | InstData::Assume { .. }
             | InstData::Assert { .. }
+            | InstData::Print { .. }
             | InstData::Fence { .. }
             | InstData::Call { .. }
             | InstData::If { .. }

@@ -186,6 +186,7 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             InstData::DynamicShared => Some(self.dynamic_shared(result)?),
             InstData::LocalAlloc => one(self.local_alloc(inst)?),
             InstData::Hidden(_) => None.proved("a hidden value that is no parameter"),
+            InstData::Print { .. } => None.proved("a text that is printed by no call"),
             InstData::GlobalAddr(id) => one(Leaf::Uniform(self.entry.constant(
                 self.emit,
                 self.kernel.module,

@@ -408,6 +408,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
             InstData::DynamicShared => self.lower_dynamic_shared(result).map(Some),
             InstData::LocalAlloc => one(self.lower_local_alloc(inst, result)?),
             InstData::Hidden(_) => None.proved("a hidden value that is no parameter"),
+            InstData::Print { .. } => None.proved("a text that is printed by no call"),
             InstData::GlobalAddr(id) => one(self.module.constant_address(id).into()),
             InstData::AtomicLoad {
                 ptr,

@@ -193,6 +193,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::AssertEq
             | Op::Panic
             | Op::PanicInPlace
+            | Op::Print
             | Op::Debug
             | Op::If
             | Op::IfElse

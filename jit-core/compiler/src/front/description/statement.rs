@@ -18,6 +18,11 @@ impl<'k> Cursor<'_, '_, 'k> {
             Op::Assert | Op::AssertEq | Op::Panic | Op::PanicInPlace | Op::Debug => {
                 self.assertion(op);
             }
+            Op::Print => {
+                let (to_stderr, format) = (self.code.flag(), self.code.text());
+                let values = self.list();
+                self.front().print(format, &values, to_stderr);
+            }
             Op::If | Op::IfElse => self.branch(op),
             Op::While | Op::Loop | Op::For | Op::ForEach | Op::ForItems => self.repetition(op),
             Op::Break | Op::Continue | Op::Return | Op::ReturnValue => self.end(op),
