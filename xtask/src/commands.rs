@@ -130,7 +130,13 @@ const NAMED: &[Named] = &[
         ),
     ),
     ("cargo xtask test", By(".ci/run", "cargo xtask test")),
-    ("cargo xtask test saxpy", Here("cargo xtask test saxpy")),
+    (
+        "cargo xtask test saxpy",
+        Hand(
+            "it starts each test program, as `cargo xtask test` does",
+            ("xtask/src/tests.rs", "fn a_filter_is_no_selection"),
+        ),
+    ),
     (
         "cargo xtask test -p kiln-hooks",
         Here("cargo xtask test -p kiln-description"),

@@ -65,9 +65,9 @@ const MISTAKES: [Mistake; 4] = [
         wrong: "y: &[T]",
     },
     Mistake {
-        name: "prints",
+        name: "allocates",
         right: "    if i < y.len() {",
-        wrong: "    println!(\"{i}\");\n    if i < y.len() {",
+        wrong: "    let mut sums = vec![0.0; 4];\n    if i < y.len() {",
     },
     Mistake {
         name: "iterates",

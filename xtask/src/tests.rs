@@ -2,14 +2,17 @@
 //!
 //! Tests of libraries, programs, `tests/` and `examples/` run, documentation tests run, and those of the crate
 //! outside the workspace (`tests/outside`). Beside them, as most of them leave a processor idle at times,
-//! run other commands of xtask: what other people's crates may be, the notebooks, for which evcxr is compiled first,
-//! the guide as a book, the commands that documents name and that nothing else runs, the benches among them, and
-//! the way of a newcomer. The output of tests passes through, that of the others follows, and the result lines of all
+//! run other commands of xtask: the notebooks, for which evcxr is compiled first, the way of a newcomer, the guide as a
+//! book, the commands that documents name and that nothing else runs, the benches among them, and what other people's
+//! crates may be. The output of tests passes through, that of the others follows, and the result lines of all
 //! are summed up in one last line. Where everything runs, tests that pass are not named: there are thousands.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::error::{Error, Result};
@@ -44,7 +47,7 @@ const SELECTIONS: &[&str] = &[
 const EVERYTHING: [&str; 2] = ["--workspace", "--no-fail-fast"];
 
 /// The commands of xtask that are tests, too, each with the filter with which it runs.
-const BESIDE: [&str; 5] = ["deny", "notebook", "guide", "commands", "newcomer"];
+const BESIDE: [&str; 5] = ["notebook", "newcomer", "guide", "commands", "deny"];
 
 /// What tests are told if the snapshots are to be rewritten, as `UPDATE_EXPECT=1` says: trybuild has a
 /// variable of its own.
@@ -92,19 +95,21 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
     tools::setup(Kit::Assembler)?;
     // Tests of this crate build this program anew, after which the system knows its file no more.
     let this = std::env::current_exe().map_err(Error::io("find", "this program"))?;
-    let (seen, (beside, output)) = thread::scope(|scope| {
-        let beside = scope.spawn(|| run_beside(&this, args));
+    let beside = BESIDE.into_iter().filter(|name| is_beside(name, args));
+    let left = Mutex::new(beside.collect::<VecDeque<_>>());
+    let (seen, all_beside) = thread::scope(|scope| {
+        let beside = scope.spawn(|| run_beside(&this, &left));
         let seen = run_tests(args);
-        (
-            seen,
-            beside
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        )
+        // What is left then goes on in two.
+        let more = run_beside(&this, &left);
+        let beside = beside.join().unwrap_or_else(|panic| resume_unwind(panic));
+        (seen, [beside, more])
     });
-    let _ = std::io::stdout().write_all(&output);
-    let (mut seen, beside) = (seen?, beside?);
-    seen.add(beside);
+    let mut seen = seen?;
+    for (beside, output) in all_beside {
+        let _ = std::io::stdout().write_all(&output);
+        seen.add(beside?);
+    }
     seen.name_failures();
     seen.totals.report()
 }
@@ -151,13 +156,18 @@ fn says_passed(line: &str) -> bool {
     line.starts_with("test ") && line.ends_with(" ... ok")
 }
 
-/// Runs the commands that are tests, too, with one job of cargo's, as most of the time the tests need the
-/// other processors. Gives what they print.
-fn run_beside(this: &Path, args: &[String]) -> (Result<Seen>, Vec<u8>) {
+/// Runs the commands that are tests, too, one after the other of those that are left, with one job of cargo's, as most
+/// of the time the tests need the other processors. Gives what they print.
+fn run_beside(this: &Path, left: &Mutex<VecDeque<&str>>) -> (Result<Seen>, Vec<u8>) {
     let mut output = Vec::new();
+    let next = || {
+        left.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
+    };
     let mut run = || {
         let mut seen = Seen::default();
-        for name in BESIDE.into_iter().filter(|name| is_beside(name, args)) {
+        while let Some(name) = next() {
             let mut command = Command::new(this);
             command.arg(name).env("CARGO_BUILD_JOBS", "1");
             let mut watched = watch(&mut command, true, &mut output)?;
