@@ -60,7 +60,7 @@ macro_rules! kernels {
             let i = global_id().x;
             let mut v = x[i];
             for _ in 0..64 {
-                let sum = block_reduce(v, |$a, $b| $sum);
+                let sum = block_reduce_to_first(v, |$a, $b| $sum);
                 if thread_idx().x == 0 {
                     v = $next(sum);
                 }

@@ -403,9 +403,25 @@ fn of_block(x: &[Affine], out: &mut [Three]) {
     ];
 }
 
+#[kernel]
+fn of_block_to_first(x: &[Affine], out: &mut [Affine]) {
+    let sum = block_reduce_to_first(x[linear()], |a, b| a.then(b));
+    if linear() == 0 {
+        out[0] = sum;
+    }
+}
+
 fn check_block(jit: &Jit, shape: [u32; 3]) -> Outcome {
     let n = threads(shape);
     let x = affines(n);
+    let mut first = jit.upload(&[SAME])?;
+    jit.launch(
+        &of_block_to_first,
+        1,
+        shape,
+        args!(&jit.upload(&x)?, &mut first),
+    )?;
+    assert_eq!(first.to_vec()?, [in_order(SAME, x.iter().copied())]);
     let mut out = jit.upload(&vec![NONE; n])?;
     jit.launch(&of_block, 1, shape, args!(&jit.upload(&x)?, &mut out))?;
     let whole = in_order(SAME, x.iter().copied());

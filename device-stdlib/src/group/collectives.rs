@@ -2,7 +2,7 @@
 //!
 //! An operator is associative; it need not be commutative, as values are combined in the order of ranks. Rounds double
 //! how many values have been combined (W. D. Hillis, G. L. Steele: "Data Parallel Algorithms", CACM 1986); a block has
-//! the result of each warp in shared memory, two barriers, and every thread combines these (as CUB's
+//! the result of each warp in shared memory between two barriers, and combines these likewise (as CUB's
 //! `BLOCK_REDUCE_WARP_REDUCTIONS` does in one thread).
 //!
 //! ```
@@ -215,33 +215,125 @@ fn lanes_here() -> u32 {
     (threads() as u32 - 32 * warp_id()).min(32)
 }
 
-/// Combines the values of all threads of the block by `op`, in the order of threads, for all of them (CUB
-/// `BlockReduce`).
+/// Combines the values of this warp of a block for its first lane; others have a part. Of a whole warp, as all but the
+/// last are, that is without a question how many lanes there are.
+#[device_fn]
+fn reduce_warp<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
+    let lanes = lanes_here();
+    if lanes == 32 {
+        reduce_dense(LaneGroup::of_first(32), 32 - lane_id(), value, |a, b| {
+            op(a, b)
+        })
+    } else {
+        reduce_dense(
+            LaneGroup::of_first(lanes),
+            lanes - lane_id(),
+            value,
+            |a, b| op(a, b),
+        )
+    }
+}
+
+/// Combines the values of the lanes of this warp of a block up to this one.
+#[device_fn]
+fn scan_warp<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
+    let lanes = lanes_here();
+    if lanes == 32 {
+        scan_dense(LaneGroup::of_first(32), lane_id(), value, |a, b| op(a, b))
+    } else {
+        scan_dense(LaneGroup::of_first(lanes), lane_id(), value, |a, b| {
+            op(a, b)
+        })
+    }
+}
+
+/// Up to how many warps a thread reads what each has left, which are few wide accesses; beyond, the lanes of a whole
+/// warp read one each and shuffle.
+const FEW: u32 = 8;
+
+/// Combines what the first `count` warps of a block have left, one at least, for the threads of a warp.
+#[device_fn]
+fn reduce_left<T: DeviceType, F: Fn(T, T) -> T>(left: &[T; 32], count: u32, op: F) -> T {
+    if count <= FEW {
+        let mut sum = left[0];
+        for warp in [1, 2, 3, 4, 5, 6, 7] {
+            if (warp as u32) < count {
+                sum = op(sum, left[warp]);
+            }
+        }
+        sum
+    } else if lanes_here() == 32 {
+        let (lane, group) = (lane_id(), LaneGroup::of_first(32));
+        // What lanes behind read is combined with nothing.
+        let own = left[lane.min(count - 1) as usize];
+        let from_here = count.saturating_sub(lane);
+        group.broadcast(reduce_dense(group, from_here, own, |a, b| op(a, b)))
+    } else {
+        let mut sum = left[0];
+        for warp in 1..count as usize {
+            sum = op(sum, left[warp]);
+        }
+        sum
+    }
+}
+
+/// Combines the values of all threads of the block by `op`, in the order of threads, for all of them.
+/// [`block_reduce_to_first()`] does less, where one thread is enough.
 ///
 /// All threads of the block come here, none of which has ended. It is a barrier, too, if the block has more than one
 /// warp.
 #[device_fn]
 pub fn block_reduce<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
-    let lanes = lanes_here();
-    let group = LaneGroup::of_first(lanes);
-    let of_warp = reduce_dense(group, lanes - lane_id(), value, |a, b| op(a, b));
-    let warps = threads().div_ceil(32);
-    if warps == 1 {
-        group.broadcast(of_warp)
+    let mut sum = reduce_warp(value, |a, b| op(a, b));
+    let count = threads();
+    if count <= 32 {
+        sum = LaneGroup::of_first(count as u32).broadcast(sum);
     } else {
-        let of_warps = shared!([T; 32]);
+        let (warps, left) = (count.div_ceil(32) as u32, shared!([T; 32]));
         // The threads of another call have read it.
         barrier();
         if lane_id() == 0 {
-            of_warps[warp_id() as usize] = of_warp;
+            left[warp_id() as usize] = sum;
         }
         barrier();
-        let mut sum = of_warps[0];
-        for warp in 1..warps {
-            sum = op(sum, of_warps[warp]);
+        if warps <= FEW {
+            sum = reduce_left(left, warps, |a, b| op(a, b));
+        } else {
+            // One warp does it, so that all threads have the same sum of floats.
+            if warp_id() == 0 {
+                sum = reduce_left(left, warps, |a, b| op(a, b));
+                if lane_id() == 0 {
+                    left[0] = sum;
+                }
+            }
+            barrier();
+            sum = left[0];
         }
-        sum
     }
+    sum
+}
+
+/// Combines the values of all threads of the block by `op`, in the order of threads, for the first thread; what others
+/// get is a part (CUB `BlockReduce`).
+///
+/// All threads of the block come here, none of which has ended. It is a barrier, too, if the block has more than one
+/// warp.
+#[device_fn]
+pub fn block_reduce_to_first<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
+    let mut sum = reduce_warp(value, |a, b| op(a, b));
+    let count = threads();
+    if count > 32 {
+        let left = shared!([T; 32]);
+        barrier();
+        if lane_id() == 0 {
+            left[warp_id() as usize] = sum;
+        }
+        barrier();
+        if warp_id() == 0 {
+            sum = reduce_left(left, count.div_ceil(32) as u32, |a, b| op(a, b));
+        }
+    }
+    sum
 }
 
 /// Combines the values of the threads of the block up to this one, and its own (CUB `BlockScan::InclusiveScan`).
@@ -250,22 +342,16 @@ pub fn block_reduce<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
 /// warp.
 #[device_fn]
 pub fn block_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
-    let lanes = lanes_here();
-    let group = LaneGroup::of_first(lanes);
-    let mut sum = scan_dense(group, lane_id(), value, |a, b| op(a, b));
+    let mut sum = scan_warp(value, |a, b| op(a, b));
     if threads() > 32 {
-        let (warp, of_warps) = (warp_id() as usize, shared!([T; 32]));
+        let (warp, left) = (warp_id(), shared!([T; 32]));
         barrier();
-        if lane_id() + 1 == lanes {
-            of_warps[warp] = sum;
+        if lane_id() + 1 == lanes_here() {
+            left[warp as usize] = sum;
         }
         barrier();
         if warp > 0 {
-            let mut before = of_warps[0];
-            for earlier in 1..warp {
-                before = op(before, of_warps[earlier]);
-            }
-            sum = op(before, sum);
+            sum = op(reduce_left(left, warp, |a, b| op(a, b)), sum);
         }
     }
     sum
@@ -278,19 +364,19 @@ pub fn block_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) ->
 /// warp.
 #[device_fn]
 pub fn block_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, first: T, op: F) -> T {
-    let lanes = lanes_here();
-    let group = LaneGroup::of_first(lanes);
-    let sum = scan_dense(group, lane_id(), value, |a, b| op(a, b));
-    let below = shuffle_up(group.members, sum, 1, 32);
-    let (warp, of_warps) = (warp_id() as usize, shared!([T; 32]));
-    barrier();
-    if lane_id() + 1 == lanes {
-        of_warps[warp] = sum;
-    }
-    barrier();
+    let sum = scan_warp(value, |a, b| op(a, b));
+    let below = shuffle_up(LaneGroup::of_first(lanes_here()).members, sum, 1, 32);
     let mut before = first;
-    for earlier in 0..warp {
-        before = op(before, of_warps[earlier]);
+    if threads() > 32 {
+        let (warp, left) = (warp_id(), shared!([T; 32]));
+        barrier();
+        if lane_id() + 1 == lanes_here() {
+            left[warp as usize] = sum;
+        }
+        barrier();
+        if warp > 0 {
+            before = op(before, reduce_left(left, warp, |a, b| op(a, b)));
+        }
     }
     if lane_id() == 0 {
         before

@@ -18,6 +18,7 @@
 //! | together | of lanes | of lanes by a mask | of a block |
 //! |---|---|---|---|
 //! | all values combined | [`group_reduce()`] | [`warp_reduce()`] | [`block_reduce()`] |
+//! | the same, for the first thread | | | [`block_reduce_to_first()`] |
 //! | those up to this thread | [`group_inclusive_scan()`] | [`warp_inclusive_scan()`] | [`block_inclusive_scan()`] |
 //! | those before this thread | [`group_exclusive_scan()`] | [`warp_exclusive_scan()`] | [`block_exclusive_scan()`] |
 //!
@@ -90,8 +91,9 @@ mod lanes;
 
 pub use block::{BlockGroup, this_block};
 pub use collectives::{
-    block_exclusive_scan, block_inclusive_scan, block_reduce, group_exclusive_scan,
-    group_inclusive_scan, group_reduce, warp_exclusive_scan, warp_inclusive_scan, warp_reduce,
+    block_exclusive_scan, block_inclusive_scan, block_reduce, block_reduce_to_first,
+    group_exclusive_scan, group_inclusive_scan, group_reduce, warp_exclusive_scan,
+    warp_inclusive_scan, warp_reduce,
 };
 pub use exchange::{block_to_blocked, block_to_striped};
 pub use lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};
