@@ -31,6 +31,8 @@
 //! #[kernel]
 //! fn of_block(x: &[u32], out: &mut [[u32; 3]]) {
 //!     let i = global_id().x;
+//!     let sum = block_reduce_to_first(x[i], |a, b| a + b);
+//!     assert!(i > 0 || sum == 23);
 //!     // Each decimal is put behind those before it, which no other order gives.
 //!     out[i] = [
 //!         block_reduce((x[i], 10), |a, b| (a.0 * b.1 + b.0, a.1 * b.1)).0,

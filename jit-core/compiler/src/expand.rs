@@ -119,7 +119,8 @@ fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Wr
             Some((Operation::Atomic(change), scalar))
         }
         InstData::Print { ref values, .. } => {
-            Some((Operation::Print(values.len() as u32), Scalar::U64))
+            let count = values.len() as u32;
+            Some((Operation::Print(count), Scalar::U64))
         }
         _ => None,
     }

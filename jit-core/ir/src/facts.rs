@@ -92,6 +92,17 @@ pub enum Told<'a> {
     Message(&'a str, Option<[Value; 2]>),
 }
 
+/// What an instruction prints.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Printed<'a> {
+    /// A [`Format`](crate::printed::Format) for the values.
+    pub format: &'a str,
+    /// Numbers and bools.
+    pub values: &'a [Value],
+    /// Whether the text is for the standard error output.
+    pub to_stderr: bool,
+}
+
 impl Facts {
     /// An operation that gives a value and does nothing else.
     const fn value(source: Source) -> Facts {
@@ -301,6 +312,22 @@ impl InstData {
                 cond: *cond,
                 checked: true,
                 told: Told::Message(message, *values),
+            }),
+            _ => None,
+        }
+    }
+
+    /// What is printed, if the instruction prints.
+    pub fn printed(&self) -> Option<Printed<'_>> {
+        match self {
+            InstData::Print {
+                format,
+                values,
+                to_stderr,
+            } => Some(Printed {
+                format,
+                values,
+                to_stderr: *to_stderr,
             }),
             _ => None,
         }

@@ -115,7 +115,7 @@ pub use cache_key::CacheKey;
 pub use choice::{Bounds, Choices, FastMath};
 pub use control::{Control, VarUse};
 pub use entity::{Entity, PrimaryMap};
-pub use facts::{Assumption, Check, Facts, Read, Source, Told};
+pub use facts::{Assumption, Check, Facts, Printed, Read, Source, Told};
 pub use form::{FieldForm, TypeDigest, TypeForm};
 pub use function::{
     ConstParamData, Function, FunctionKind, Inline, Inst, LaunchBounds, ParamData, ParamFacts,

@@ -95,6 +95,7 @@ mod tests {
             layout: ParamLayout::default(),
             hidden: Vec::new(),
             fault_sites: Vec::new(),
+            print_sites: Vec::new(),
             kernel_tag: tag,
             launch_bounds: None,
             shared_bytes: 0,

@@ -40,6 +40,7 @@ use super::printed::{PrintListener, Printed};
 ///     .shipped("kernels")
 ///     .observer(Arc::new(NoObserver))
 ///     .on_fault(|fault| eprintln!("{fault}"))
+///     .on_print(|printed| eprintln!("{printed:?}"))
 ///     .target(Target::Ptx(PtxTarget::for_sm(90)));
 /// assert!(options.specialize_facts && options.compile.line_info);
 /// ```

@@ -20,7 +20,7 @@ const KERNELS: usize = 256;
 pub enum Printed<'a> {
     /// A text: a line of `println!`, with its end.
     Text {
-        /// It.
+        /// The text.
         text: &'a str,
         /// The name of the kernel.
         kernel: &'a str,
@@ -31,9 +31,9 @@ pub enum Printed<'a> {
         /// Whether the text is for the standard error output: `eprintln!`, `dbg!`.
         to_stderr: bool,
     },
-    /// So many texts found no room in the mebibyte that there is between two calls that wait.
+    /// Texts that found no room in the mebibyte that there is between two calls that wait.
     Lost {
-        /// How many.
+        /// How many of them.
         texts: u64,
     },
 }
@@ -47,7 +47,7 @@ pub(super) struct Output {
     listener: Option<Arc<PrintListener>>,
     /// The memory that has the records, once a kernel that prints was launched.
     memory: Mutex<Option<Arc<Buffer<u8>>>>,
-    /// Those that were launched last.
+    /// The kernels that were launched last.
     kernels: Mutex<VecDeque<Arc<KernelInfo>>>,
     /// Whether there may be records.
     pending: AtomicBool,

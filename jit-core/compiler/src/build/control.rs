@@ -578,6 +578,7 @@ impl KernelBuilder {
     /// let show = Kernel::build("show", |k| {
     ///     let (x, i) = (k.slice("x", k.ty::<f32>()), k.global_id().x());
     ///     k.print("x[{}] = {:.2}\n", &[i, x.at(i).get()]);
+    ///     k.if_(i.eq(0), || k.eprint("there are {}\n", &[x.len()]));
     /// })?;
     /// let jit = Jit::new()?;
     /// let x = jit.upload(&[0.5f32, 1.25])?;

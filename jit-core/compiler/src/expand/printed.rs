@@ -3,19 +3,16 @@
 
 use crate::build::{DeviceFn, KernelBuilder};
 use crate::ir::printed::{GLOBAL, LOST, PrintRecord, PrintSite, RECORD_HEAD, RECORDS, USED, WORDS};
-use crate::ir::{Cursor, Inline, InstData, Module, Scalar, Type, Value, ValueList};
+use crate::ir::{Cursor, Inline, Module, Type, Value, ValueList};
 
 /// The arguments of the call in the place of the instruction at the cursor, which prints: its site, which the module
 /// has from now on, the kernel's tag, and the bits of each value.
 pub(super) fn arguments(at: &mut Cursor<'_>, kernel_tag: u64) -> ValueList {
-    let InstData::Print {
-        format,
-        values,
-        to_stderr,
-    } = at.data().clone()
-    else {
+    let Some(printed) = at.data().printed() else {
         return ValueList::new();
     };
+    let (format, to_stderr) = (printed.format.to_owned(), printed.to_stderr);
+    let values = ValueList::from_slice(printed.values);
     let location = at.node().location;
     let types = values
         .iter()
@@ -26,7 +23,7 @@ pub(super) fn arguments(at: &mut Cursor<'_>, kernel_tag: u64) -> ValueList {
             .function_of(location, &at.function().name)
             .to_owned(),
         location: at.module().display_location(location),
-        format: format.into(),
+        format,
         values: types.collect(),
         to_stderr,
     };
@@ -59,8 +56,8 @@ fn bits(at: &mut Cursor<'_>, value: Value) -> Value {
         true => value,
         false => at.ins().bitcast(value, unsigned),
     };
-    match scalar.unsigned() {
-        Scalar::U64 => same,
+    match scalar.bytes() {
+        8 => same,
         _ => at.ins().cast(same, Type::U64),
     }
 }
@@ -79,13 +76,7 @@ fn append(k: &KernelBuilder, words: u32) {
     let record: Vec<_> = (0..words)
         .map(|i| k.param(&format!("word{i}"), k.ty::<u64>()))
         .collect();
-    // SAFETY: both are below `WORDS`.
-    let (used, lost) = unsafe {
-        (
-            memory.at_unchecked(USED as u32),
-            memory.at_unchecked(LOST as u32),
-        )
-    };
+    let (used, lost) = (memory.at_known(USED as u32), memory.at_known(LOST as u32));
     let room = (WORDS - RECORDS) as u64;
     let start = k.var("start", room);
     // Who finds it full does not ask: the count stays far from its end.
@@ -98,8 +89,8 @@ fn append(k: &KernelBuilder, words: u32) {
     let write = || {
         let first = start.get().cast(Type::U32) + RECORDS as u32;
         for (i, word) in record.iter().enumerate() {
-            // SAFETY: the record ends where the room does, at the latest.
-            unsafe { memory.at_unchecked(first + i as u32) }.set(*word);
+            // The record ends where the room does, at the latest.
+            memory.at_known(first + i as u32).set(*word);
         }
     };
     k.if_(fits, write).else_(|| {

@@ -11,6 +11,15 @@ use super::{Front, Operand};
 /// How many options one text may have: it is there once for each of their states.
 const MAX_OPTIONS: usize = 4;
 
+const TOO_MANY_OPTIONS: &str =
+    "a text of a kernel has four values of type `Option` at most; print several";
+
+const BY_DEBUG: &str = "what is made of several numbers is printed by `{:?}`, as `#[derive(Debug)]` has it, or a number \
+     at a time";
+
+const NOT_PRINTED: &str = "kernels print numbers, bools, and tuples, arrays of 64 elements at most, structs and options \
+     of them; of a slice print elements";
+
 /// A part of a text that is yet to be written.
 #[derive(Clone)]
 enum Part<'k> {
@@ -68,80 +77,50 @@ impl<'k> Front<'k> {
                 Part::Value(value, spec, depth) => (value, spec, depth),
             };
             match self.parts_of_type(value.ty()) {
-                Parts::Number => {
-                    written.place(&spec);
-                    written.values.push(value);
+                Parts::Number => written.value(value, &spec),
+                Parts::Other => {
+                    self.refuse(NOT_PRINTED);
+                    return;
                 }
                 _ if !Spec::parse(&spec).is_some_and(|spec| spec.is_debug()) => {
-                    self.refuse("what is made of several numbers is printed by `{:?}`, as `#[derive(Debug)]` has it, or a number at a time");
+                    self.refuse(BY_DEBUG);
                     return;
                 }
                 Parts::Option if written.options == MAX_OPTIONS => {
-                    self.refuse("a text of a kernel has four values of type `Option` at most; print several");
+                    self.refuse(TOO_MANY_OPTIONS);
                     return;
                 }
                 Parts::Option => {
                     written.options += 1;
-                    let option = self.value(value);
-                    let (mut some, mut none) = (parts.clone(), parts);
-                    let inner = vec![(None, option.some_value().read())];
-                    push(
-                        &mut some,
-                        listed("Some(", inner, ")", false, (&spec, depth)),
-                    );
-                    none.push(Part::Text("None".to_owned()));
-                    let of_some = written.clone();
-                    self.if_else(
-                        option.is_some(),
-                        || self.write(some, of_some, to_stderr),
-                        || self.write(none, written, to_stderr),
-                    );
-                    return;
+                    return self.write_option(value, (&spec, depth), parts, written, to_stderr);
                 }
-                Parts::List { name, len } => {
-                    let elements = (0..len as u32).map(|i| (None, value.element(i))).collect();
-                    let (open, close, deeper) = around(name.as_deref(), &spec, depth);
-                    let inner = listed("[", elements, "]", false, (&spec, deeper));
-                    parts.push(Part::Text(close));
-                    push(&mut parts, inner);
-                    parts.push(Part::Text(open));
-                }
-                Parts::Tuple { name, len } => {
-                    let fields = (0..len).map(|i| (None, value.field(&i.to_string())));
-                    let is_alone = name.is_empty() && len == 1;
-                    let open = format!("{name}(");
-                    push(
-                        &mut parts,
-                        listed(&open, fields.collect(), ")", is_alone, (&spec, depth)),
-                    );
-                }
-                Parts::Struct { name, fields } if fields.is_empty() => {
-                    parts.push(Part::Text(escaped(&name)))
-                }
-                Parts::Struct { name, fields } => {
-                    let fields = fields.into_iter().map(|field| {
-                        let value = value.field(&field);
-                        (Some(field), value)
-                    });
-                    push(
-                        &mut parts,
-                        listed(
-                            &format!("{name} {{"),
-                            fields.collect(),
-                            "}",
-                            false,
-                            (&spec, depth),
-                        ),
-                    );
-                }
-                Parts::Other => {
-                    self.refuse("kernels print numbers, bools, and tuples, arrays of 64 elements at most, structs and options of them; of a slice print elements");
-                    return;
-                }
+                of_type => push(&mut parts, of_type.parts(value, &spec, depth)),
             }
         }
-        self.builder
-            .print_to(&written.format, &written.values, to_stderr);
+        let Written { format, values, .. } = written;
+        self.builder.print_to(&format, &values, to_stderr);
+    }
+
+    /// Writes an option, and the parts behind it, once for each of what it may be.
+    fn write_option(
+        self,
+        option: Val<'k>,
+        (spec, depth): (&str, usize),
+        parts: Vec<Part<'k>>,
+        written: Written<'k>,
+        to_stderr: bool,
+    ) {
+        let option = self.value(option);
+        let (mut some, mut none) = (parts.clone(), parts);
+        let inner = vec![(None, option.some_value().read())];
+        push(&mut some, listed("Some(", inner, ")", false, (spec, depth)));
+        none.push(Part::Text("None".to_owned()));
+        let of_some = written.clone();
+        self.if_else(
+            option.is_some(),
+            || self.write(some, of_some, to_stderr),
+            || self.write(none, written, to_stderr),
+        );
     }
 
     fn parts_of_type(self, ty: Type) -> Parts {
@@ -196,14 +175,48 @@ impl<'k> Front<'k> {
     }
 }
 
-impl Written<'_> {
-    fn place(&mut self, spec: &str) {
+impl Parts {
+    /// The parts of a value of the type.
+    fn parts<'k>(self, value: Val<'k>, spec: &str, depth: usize) -> Vec<Part<'k>> {
+        match self {
+            Parts::List { name, len } => {
+                let elements = (0..len as u32).map(|i| (None, value.element(i))).collect();
+                let (open, close, deeper) = around(name.as_deref(), spec, depth);
+                let mut parts = vec![Part::Text(open)];
+                parts.extend(listed("[", elements, "]", false, (spec, deeper)));
+                parts.push(Part::Text(close));
+                parts
+            }
+            Parts::Tuple { name, len } => {
+                let fields = (0..len)
+                    .map(|i| (None, value.field(&i.to_string())))
+                    .collect();
+                let is_alone = name.is_empty() && len == 1;
+                listed(&format!("{name}("), fields, ")", is_alone, (spec, depth))
+            }
+            Parts::Struct { name, fields } if fields.is_empty() => vec![Part::Text(escaped(&name))],
+            Parts::Struct { name, fields } => {
+                let field = |field: String| {
+                    let value = value.field(&field);
+                    (Some(field), value)
+                };
+                let fields = fields.into_iter().map(field).collect();
+                listed(&format!("{name} {{"), fields, "}", false, (spec, depth))
+            }
+            Parts::Number | Parts::Option | Parts::Other => Vec::new(),
+        }
+    }
+}
+
+impl<'k> Written<'k> {
+    fn value(&mut self, value: Val<'k>, spec: &str) {
         self.format += "{";
         if !spec.is_empty() {
             self.format += ":";
             self.format += spec;
         }
         self.format += "}";
+        self.values.push(value);
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use half::{bf16, f16};
 
 use super::MAX_VALUES;
-use crate::{Scalar, ScalarKind, error_text};
+use crate::{Half, Scalar, ScalarKind, debug_as_text, error_text};
 
 /// A format: texts, and between them how values are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,13 +93,13 @@ impl Notation {
 }
 
 /// How a format is wrong.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
     /// A brace that opens or closes nothing.
     #[error("{}", error_text!("there is a `{brace}` alone; `{brace}{brace}` prints one"))]
     Brace {
-        /// It.
+        /// The brace.
         brace: char,
     },
     /// A place for a value that is written in no way that there is.
@@ -134,6 +134,8 @@ pub enum FormatError {
         given: usize,
     },
 }
+
+debug_as_text!(FormatError);
 
 impl Format {
     /// Reads a format.
@@ -316,11 +318,11 @@ impl Spec {
             }
             ScalarKind::Int { signed } => self.write_int(bits, ty.bits(), signed, text),
             ScalarKind::Float(_) => {
-                let narrow = match ty {
-                    Scalar::F16 => Some(f16::from_bits(bits as u16).to_f32()),
-                    Scalar::BF16 => Some(bf16::from_bits(bits as u16).to_f32()),
-                    Scalar::F32 => Some(f32::from_bits(bits as u32)),
-                    _ => None,
+                let narrow = match (ty.as_half(), ty.bytes()) {
+                    (Some(Half::F16), _) => Some(f16::from_bits(bits as u16).to_f32()),
+                    (Some(Half::BF16), _) => Some(bf16::from_bits(bits as u16).to_f32()),
+                    (None, 4) => Some(f32::from_bits(bits as u32)),
+                    (None, _) => None,
                 };
                 let value = narrow.map_or(f64::from_bits(bits), f64::from);
                 self.write_float(value, narrow.is_some(), text);
