@@ -428,14 +428,6 @@ impl Device {
         cleared.map(|()| bytes)
     }
 
-    /// Whether the last use is done that wrote the memory.
-    ///
-    /// # Errors
-    /// A device that has failed.
-    pub fn is_written(&self, uses: &Uses) -> Result<bool> {
-        self.is_done(self.streams().writer_of(uses))
-    }
-
     /// Copies between memory of the device: `to` behind all its uses, `from` behind the last that wrote it. Nobody
     /// waits for it here.
     ///

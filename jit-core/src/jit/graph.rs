@@ -403,7 +403,7 @@ impl Graph {
         let number = stream.count();
         all().for_each(|(uses, writes)| stream.note(uses, writes, number));
         if self.prints {
-            self.jit.0.output.expect();
+            jit.0.output.expect(stream);
         }
         result
     }

@@ -16,7 +16,7 @@ use kiln_compiler::hook::{
 use kiln_compiler::ir::HiddenSource;
 use kiln_compiler::ir::printed::GLOBAL;
 use kiln_compiler::launch::LaunchConfig;
-use kiln_compiler::runtime::{Buffer, Uses};
+use kiln_compiler::runtime::{Buffer, OrderedStream, Uses};
 
 thread_local! {
     /// Whether hooks are giving values on this thread.
@@ -49,15 +49,14 @@ pub(super) struct Held {
     output: Option<Arc<Output>>,
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
+impl Held {
+    /// Says that the launch was made in a stream.
+    pub(super) fn launched(&self, stream: &OrderedStream) {
         if let Some(output) = &self.output {
-            output.expect();
+            output.expect(stream);
         }
     }
-}
 
-impl Held {
     /// The uses of each buffer, and whether the kernel may write there.
     pub(super) fn uses(&self) -> impl Iterator<Item = (&Uses, bool)> {
         let shared = self.globals.iter().map(|global| global.uses());

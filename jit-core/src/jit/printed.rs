@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use kiln_compiler::code::KernelInfo;
 use kiln_compiler::ir::printed::{LOST, PrintRecord, RECORD_HEAD, RECORDS, USED, WORDS};
-use kiln_compiler::runtime::{Buffer, Device, DeviceError, WaitListener};
+use kiln_compiler::runtime::{Buffer, Device, DeviceError, Marker, OrderedStream, WaitListener};
 
 /// How many kernels that print are known by what they have left behind.
 const KERNELS: usize = 256;
@@ -51,6 +51,8 @@ pub(super) struct Output {
     kernels: Mutex<VecDeque<Arc<KernelInfo>>>,
     /// Whether there may be records.
     pending: AtomicBool,
+    /// Behind the last launch that prints: they use one memory, so each is behind those before it.
+    last: Mutex<Option<Box<dyn Marker>>>,
 }
 
 impl Output {
@@ -61,6 +63,7 @@ impl Output {
             memory: Mutex::default(),
             kernels: Mutex::default(),
             pending: AtomicBool::new(false),
+            last: Mutex::default(),
         })
     }
 
@@ -82,8 +85,10 @@ impl Output {
         }
     }
 
-    /// Says that a kernel was launched that prints.
-    pub(super) fn expect(&self) {
+    /// Says that a kernel was launched in a stream that prints. The memory is still locked for this launch.
+    pub(super) fn expect(&self, stream: &OrderedStream) {
+        // Of a device that has failed nothing is read.
+        *self.last.lock() = self.device.mark(stream).ok();
         self.pending.store(true, Relaxed);
     }
 
@@ -92,7 +97,6 @@ impl Output {
         let Ok(words) = take(&self.device, memory) else {
             return;
         };
-        // What listens may launch kernels.
         let kernels = self.kernels.lock().clone();
         let (mut rest, lost) = (&words[RECORDS..], words[LOST]);
         let mut given = Given::new(self.listener.as_deref());
@@ -119,16 +123,22 @@ impl Output {
 }
 
 impl WaitListener for Output {
-    /// Gives out what there is, if the work is done that may print.
+    /// Gives out what there is, if the launches are done that may print.
     fn waited(&self) {
         if !self.pending.load(Relaxed) {
             return;
         }
-        let Some(memory) = self.memory.lock().clone() else {
+        let mut last = self.last.lock();
+        let backend = self.device.backend();
+        let is_done = |marker: &mut Box<dyn Marker>| backend.is_reached(&**marker).unwrap_or(false);
+        if last.take_if(is_done).is_none() {
             return;
-        };
-        let is_done = self.device.is_written(memory.uses()).unwrap_or(false);
-        if is_done && self.pending.swap(false, Relaxed) {
+        }
+        self.pending.store(false, Relaxed);
+        drop(last);
+        // What listens may launch kernels.
+        let memory = self.memory.lock().clone();
+        if let Some(memory) = memory {
             self.give_from(&memory);
         }
     }

@@ -249,6 +249,7 @@ impl Jit {
             let note = |(uses, writes)| stream.note(uses, writes, number);
             used.iter().for_each(note);
             held.iter().flat_map(Held::uses).for_each(note);
+            held.iter().for_each(|held| held.launched(stream));
             Ok(())
         };
         match observed {
