@@ -57,7 +57,7 @@
 use kiln_kernel_macro::device_fn;
 
 use super::lanes::{LaneGroup, lanes_of, next_above, next_below};
-use crate::plain::index::block_dim;
+use crate::plain::index::{block_dim, thread_idx};
 use crate::plain::memory::barrier;
 use crate::plain::warp::{lane_id, shuffle_down, shuffle_idx, shuffle_up, warp_id};
 
@@ -211,10 +211,25 @@ fn threads() -> usize {
     block_dim().x * block_dim().y * block_dim().z
 }
 
-/// How many lanes this warp has.
+/// How many lanes this warp has. Where blocks are of whole warps, as the kernel may have it assumed, that is no question.
 #[device_fn]
 fn lanes_here() -> u32 {
-    (threads() as u32 - 32 * warp_id()).min(32)
+    if threads() % 32 == 0 {
+        32
+    } else {
+        (threads() as u32 - 32 * warp_here()).min(32)
+    }
+}
+
+/// Which warp of the block this is, below 32. In blocks of one dimension, as the kernel may have it assumed, the others
+/// are not asked for.
+#[device_fn]
+fn warp_here() -> u32 {
+    if block_dim().y == 1 && block_dim().z == 1 {
+        thread_idx().x as u32 / 32 % 32
+    } else {
+        warp_id() % 32
+    }
 }
 
 /// Combines the values of this warp of a block for its first lane; others have a part. Of a whole warp, as all but the
@@ -295,14 +310,14 @@ pub fn block_reduce<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
         // The threads of another call have read it.
         barrier();
         if lane_id() == 0 {
-            left[warp_id() as usize] = sum;
+            left[warp_here() as usize] = sum;
         }
         barrier();
         if warps <= FEW {
             sum = reduce_left(left, warps, |a, b| op(a, b));
         } else {
             // One warp does it, so that all threads have the same sum of floats.
-            if warp_id() == 0 {
+            if warp_here() == 0 {
                 sum = reduce_left(left, warps, |a, b| op(a, b));
                 if lane_id() == 0 {
                     left[0] = sum;
@@ -328,10 +343,10 @@ pub fn block_reduce_to_first<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -
         let left = shared!([T; 32]);
         barrier();
         if lane_id() == 0 {
-            left[warp_id() as usize] = sum;
+            left[warp_here() as usize] = sum;
         }
         barrier();
-        if warp_id() == 0 {
+        if warp_here() == 0 {
             sum = reduce_left(left, count.div_ceil(32) as u32, |a, b| op(a, b));
         }
     }
@@ -346,7 +361,7 @@ pub fn block_reduce_to_first<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -
 pub fn block_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
     let mut sum = scan_warp(value, |a, b| op(a, b));
     if threads() > 32 {
-        let (warp, left) = (warp_id(), shared!([T; 32]));
+        let (warp, left) = (warp_here(), shared!([T; 32]));
         barrier();
         if lane_id() + 1 == lanes_here() {
             left[warp as usize] = sum;
@@ -370,7 +385,7 @@ pub fn block_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(value: T, first: T,
     let below = shuffle_up(LaneGroup::of_first(lanes_here()).members, sum, 1, 32);
     let mut before = first;
     if threads() > 32 {
-        let (warp, left) = (warp_id(), shared!([T; 32]));
+        let (warp, left) = (warp_here(), shared!([T; 32]));
         barrier();
         if lane_id() + 1 == lanes_here() {
             left[warp as usize] = sum;
