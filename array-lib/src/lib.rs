@@ -31,21 +31,36 @@
 #![forbid(unsafe_code)]
 
 mod array;
-mod broadcast;
+mod axes;
+mod display;
+mod eval;
 mod expr;
 mod function;
+mod fused;
 mod input;
+mod layout;
+mod make;
+mod number;
 mod ops;
+mod read;
 mod recorded;
 mod reduce;
 mod shape;
 mod signature;
+mod slice;
+mod space;
+mod statistics;
+mod view;
 
-pub use array::{Array, Arrays};
+pub use array::{Array, ArrayMut, Arrays};
+pub use axes::{Axes, IntoAxes, keep_dims};
 pub use expr::{BroadcastArgs, Expr, IntoExpr, broadcast};
 pub use function::{Arity, ElementFn};
 pub use input::Element;
-pub use shape::{Shape, ShapeMismatch};
+pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
+pub use ops::where_;
+pub use shape::{IntoShape, Shape, ShapeMismatch};
+pub use slice::SliceItem;
 
 use kiln_jit_core::error::{Error, LibraryError};
 use kiln_jit_core::runtime::DeviceId;
@@ -108,6 +123,87 @@ pub enum ArrayError {
         shape: Shape,
         /// The length of the buffer.
         length: usize,
+    },
+    /// A dimension that an array does not have.
+    #[error("an array of shape {shape} has no dimension {axis}; it has {}, counted from 0, or from the end by -1 and below", shape.rank())]
+    Axis {
+        /// The number of the dimension.
+        axis: isize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An index or a range that an array does not have.
+    #[error("{item} is outside of dimension {axis} of an array of shape {shape}")]
+    Outside {
+        /// The index or the range.
+        item: SliceItem,
+        /// The dimension.
+        axis: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// More indices and ranges than dimensions, or fewer where an element is meant.
+    #[error("{items} indices do not go with an array of shape {shape}, which has {} dimensions", shape.rank())]
+    Items {
+        /// How many there are.
+        items: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// Dimensions in an order that does not have each of them once.
+    #[error(
+        "{order:?} is no order of the dimensions of an array of shape {shape}; it names each of them once, from 0"
+    )]
+    Order {
+        /// The order.
+        order: Vec<usize>,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// Windows that do not fit.
+    #[error(
+        "there are no windows of {count} elements along dimension {axis} of an array of shape {shape}"
+    )]
+    Window {
+        /// How many neighbours.
+        count: usize,
+        /// The dimension.
+        axis: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An array of any other number of elements than one, whose only element is meant.
+    #[error("an array of shape {shape} has {} elements, and no only one", shape.len())]
+    NotOne {
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An array whose elements do not lie one after the other, for what takes only those that do.
+    #[error(
+        "the elements of this array of shape {shape} do not lie one after the other (strides {strides:?}); \
+         `contiguous()` makes a copy that does"
+    )]
+    NotContiguous {
+        /// The array's shape.
+        shape: Shape,
+        /// How far neighbours are from each other.
+        strides: Vec<isize>,
+    },
+    /// Indices of an array that has more elements than `u32` has numbers.
+    #[error(
+        "the indices of an array of shape {shape} are more than `u32` has numbers; use those of its dimensions"
+    )]
+    ManyIndices {
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// A fold that has no result without elements.
+    #[error("{operation} of no elements: an array of shape {shape} has none where they are folded")]
+    Empty {
+        /// What it is.
+        operation: &'static str,
+        /// The array's shape.
+        shape: Shape,
     },
     /// A buffer of another device.
     #[error("the buffer lies on {owner}, and the arrays are of {device}; copy it with `to_vec`")]
