@@ -155,7 +155,8 @@ impl<'e> Fused<'e> {
         signature: &mut Signature,
     ) -> Result<Self> {
         let own = expr.shape.clone()?;
-        let shape = purpose.out.map_or(own, |out| out.shape.clone());
+        let to = purpose.own_layout.or(purpose.out);
+        let shape = to.map_or(own, |to| to.shape.clone());
         let mut fused = Fused {
             node: &expr.node,
             arrays: expr.arrays.as_ref(),

@@ -188,8 +188,9 @@ impl Arrays {
     pub fn linspace<T: FloatElement>(&self, start: T, end: T, count: usize) -> Result<Array<T>> {
         let last = count.saturating_sub(1) as u32;
         let operation = ElementFn::operation("linspace", |[i, last, start, end]: [Val<'_>; 4]| {
-            let part = i.cast(start.ty()) / last.cast(start.ty());
-            i.eq(last).select(end, start + (end - start) * part)
+            let part = i.cast(start.ty()) / last.max(1u32).cast(start.ty());
+            let is_last = i.eq(last) & i.ne(0);
+            is_last.select(end, start + (end - start) * part)
         });
         broadcast::<(u32, u32, T, T), T>((self.indices(count), last, start, end), operation).eval()
     }

@@ -15,6 +15,8 @@ pub mod kernels;
 
 mod addresses;
 mod arithmetic;
+mod array_oracle;
+mod array_shapes;
 mod arrays;
 mod barrier_votes;
 mod control;
@@ -126,6 +128,8 @@ pub fn cases() -> Vec<Case> {
         streams::CASES,
         parts::CASES,
         extensions::CASES,
+        array_oracle::CASES,
+        array_shapes::CASES,
         arrays::CASES,
         addresses::CASES,
         warp::CASES,
