@@ -8,6 +8,7 @@ use kiln_jit_core::build::Kernel;
 use kiln_jit_core::error::Error;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
+use rustc_hash::FxBuildHasher;
 
 use crate::layout::Layout;
 use crate::signature::{Signature, Words};
@@ -37,7 +38,7 @@ pub struct Arrays {
 struct Shared {
     jit: Jit,
     /// Kernels by what they compute.
-    kernels: DashMap<Words, Kernel>,
+    kernels: DashMap<Words, Kernel, FxBuildHasher>,
     launches: AtomicU64,
 }
 

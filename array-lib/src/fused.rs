@@ -160,8 +160,8 @@ impl<'e> Fused<'e> {
         let mut fused = Fused {
             node: &expr.node,
             arrays: expr.arrays.as_ref(),
-            operands: Vec::new(),
-            order: Vec::new(),
+            operands: Vec::with_capacity(8),
+            order: Vec::with_capacity(8),
             groups: SmallVec::new(),
             counts: [false; 2],
             out: purpose.out.cloned(),
@@ -177,7 +177,8 @@ impl<'e> Fused<'e> {
 
     /// Enters all operands. What is left to do is kept here: an expression may be deeper than a thread's stack.
     fn enter(&mut self, signature: &mut Signature) {
-        let mut left = vec![self.node];
+        let mut left = Vec::with_capacity(8);
+        left.push(self.node);
         while let Some(node) = left.pop() {
             let (what, layout) = match node {
                 Node::Read { buffer, layout } => (What::Buffer(buffer), self.layout_of(layout)),

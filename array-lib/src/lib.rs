@@ -30,6 +30,10 @@
 //! This crate uses what any user of the core has, and nothing else.
 #![forbid(unsafe_code)]
 
+// What the macros of kernels write in this crate itself is named as in a user's.
+extern crate self as kiln;
+
+mod argument;
 mod array;
 mod axes;
 mod display;
@@ -52,6 +56,10 @@ mod space;
 mod statistics;
 mod view;
 
+pub use argument::{
+    View1, View1Args, View1Mut, View1MutArgs, View2, View2Args, View2Mut, View2MutArgs, View3,
+    View3Args, View3Mut, View3MutArgs,
+};
 pub use array::{Array, ArrayMut, Arrays};
 pub use axes::{Axes, IntoAxes, keep_dims};
 pub use expr::{BroadcastArgs, Expr, IntoExpr, broadcast};
@@ -71,6 +79,18 @@ pub mod macros {
     pub use crate::function::{
         Capture, Captured, HostFn, closure1, closure2, closure3, closure4, closure5, closure6,
         closure7, closure8,
+    };
+
+    // For `#[device_fn]` and `#[derive(KernelView)]` in this crate itself.
+    pub(crate) use kiln_device_stdlib::plain::resolve::*;
+    pub(crate) use kiln_jit_core::args::packed::{Packing, Parameters, field_key};
+    pub(crate) use kiln_jit_core::args::{Arg, IntoArg};
+    pub(crate) use kiln_jit_core::front::macros::*;
+    pub(crate) use kiln_jit_core::ir::{Type, TypeTable};
+    pub(crate) use kiln_jit_core::runtime::Part;
+    pub(crate) use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
+    pub(crate) use kiln_jit_core::view::{
+        KernelView, ToKernel, passed_view, slice_type, struct_type,
     };
 }
 
@@ -188,6 +208,17 @@ pub enum ArrayError {
         shape: Shape,
         /// How far neighbours are from each other.
         strides: Vec<isize>,
+    },
+    /// An array that a kernel has no view of.
+    #[error(
+        "an array of shape {shape} is no view of {rank} dimensions of a kernel; it has {}, and a buffer may have 2^32 - 1 elements",
+        shape.rank()
+    )]
+    View {
+        /// How many dimensions the view has.
+        rank: usize,
+        /// The array's shape.
+        shape: Shape,
     },
     /// Indices of an array that has more elements than `u32` has numbers.
     #[error(

@@ -75,7 +75,7 @@ impl<T: Element> Array<T> {
     }
 
     /// The buffer, which nobody else has.
-    fn owned(&mut self) -> Result<&mut Buffer<T>> {
+    pub(crate) fn owned(&mut self) -> Result<&mut Buffer<T>> {
         if Arc::get_mut(&mut self.buffer).is_none() {
             self.buffer = Arc::new(copied(&self.arrays, &self.buffer)?);
         }

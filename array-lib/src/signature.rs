@@ -44,6 +44,9 @@ pub(crate) enum Way {
     Parts,
 }
 
+/// How many words most kernels have at most.
+const USUAL: usize = 24;
+
 /// The whole of it, in prefix notation.
 pub(crate) type Words = Vec<Word>;
 
@@ -53,7 +56,9 @@ pub(crate) struct Signature(Option<Words>);
 impl Signature {
     /// Of a kernel that stores each element of an expression, which is still to be said.
     pub(crate) fn broadcast<T: Element>() -> Signature {
-        Signature(Some(vec![Word::Broadcast(T::FORM.digest())]))
+        let mut words = Vec::with_capacity(USUAL);
+        words.push(Word::Broadcast(T::FORM.digest()));
+        Signature(Some(words))
     }
 
     /// Of a kernel that folds the elements of an expression, which is still to be said.
