@@ -41,19 +41,23 @@ mod eval;
 mod expr;
 mod function;
 mod fused;
+mod indexed;
 mod input;
 mod layout;
 mod make;
 mod number;
 mod ops;
+mod random;
 mod read;
 mod recorded;
 mod reduce;
+mod scan;
 mod shape;
 mod signature;
 mod slice;
 mod space;
 mod statistics;
+mod structure;
 mod view;
 
 pub use argument::{
@@ -67,6 +71,7 @@ pub use function::{Arity, ElementFn};
 pub use input::Element;
 pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
 pub use ops::where_;
+pub use random::RandomElement;
 pub use shape::{IntoShape, Shape, ShapeMismatch};
 pub use slice::SliceItem;
 
@@ -81,12 +86,15 @@ pub mod macros {
         closure7, closure8,
     };
 
-    // For `#[device_fn]` and `#[derive(KernelView)]` in this crate itself.
-    pub(crate) use kiln_device_stdlib::plain::resolve::*;
+    // For `#[kernel]`, `#[device_fn]`, `#[derive(KernelView)]` and `device!` in this crate itself.
+    pub(crate) use kiln_device_stdlib::plain::{operator::*, resolve::*};
     pub(crate) use kiln_jit_core::args::packed::{Packing, Parameters, field_key};
-    pub(crate) use kiln_jit_core::args::{Arg, IntoArg};
+    pub(crate) use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedValue, SlotMut};
+    pub(crate) use kiln_jit_core::error::Error;
     pub(crate) use kiln_jit_core::front::macros::*;
     pub(crate) use kiln_jit_core::ir::{Type, TypeTable};
+    pub(crate) use kiln_jit_core::jit::{Jit, Recording};
+    pub(crate) use kiln_jit_core::launch::LaunchConfig;
     pub(crate) use kiln_jit_core::runtime::Part;
     pub(crate) use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
     pub(crate) use kiln_jit_core::view::{

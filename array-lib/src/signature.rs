@@ -20,6 +20,8 @@ pub(crate) enum Word {
     Reduce(TypeDigest, FunctionName, Vec<TypeDigest>),
     /// How elements are folded.
     Fold(Way),
+    /// Is the kernel of this crate with this name, for elements of this type.
+    Named(&'static str, TypeDigest),
     /// Reads an operand.
     Read(usize),
     /// Applies a function to as many values, which follow.
@@ -54,6 +56,11 @@ pub(crate) type Words = Vec<Word>;
 pub(crate) struct Signature(Option<Words>);
 
 impl Signature {
+    /// Of a kernel that one word says all about.
+    pub(crate) fn of(word: Word) -> Signature {
+        Signature(Some(vec![word]))
+    }
+
     /// Of a kernel that stores each element of an expression, which is still to be said.
     pub(crate) fn broadcast<T: Element>() -> Signature {
         let mut words = Vec::with_capacity(USUAL);
