@@ -17,6 +17,7 @@ mod addresses;
 mod arithmetic;
 mod array_oracle;
 mod array_shapes;
+mod array_structure;
 mod arrays;
 mod barrier_votes;
 mod control;
@@ -130,6 +131,7 @@ pub fn cases() -> Vec<Case> {
         extensions::CASES,
         array_oracle::CASES,
         array_shapes::CASES,
+        array_structure::CASES,
         arrays::CASES,
         addresses::CASES,
         warp::CASES,
