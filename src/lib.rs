@@ -196,7 +196,7 @@ pub mod macros {
 /// [`core::prelude`].
 pub mod prelude {
     pub use crate::device;
-    pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast};
+    pub use kiln_array_lib::{Array, Arrays, ElementFn, Expr, IntoExpr, broadcast, s};
     pub use kiln_device_stdlib::barrier::*;
     pub use kiln_device_stdlib::cache::{
         load_cached_global, load_streaming, prefetch, prefetch_l1, store_cached_global,

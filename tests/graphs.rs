@@ -264,9 +264,7 @@ fn slots_that_are_read_and_written() -> kiln::Result<()> {
         ],
     );
     refused(
-        arrays
-            .adopt(far.zeros::<f32>(4)?, kiln::array::Shape::Vector(4))
-            .map_err(Into::into),
+        arrays.adopt(far.zeros::<f32>(4)?, 4).map_err(Into::into),
         expect![
             "the buffer lies on CPU device , and the arrays are of CPU device ; copy it with `to_vec`"
         ],

@@ -8,9 +8,11 @@ use kiln_jit_core::build::Kernel;
 use kiln_jit_core::error::Error;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
+use rustc_hash::FxBuildHasher;
 
+use crate::layout::Layout;
 use crate::signature::{Signature, Words};
-use crate::{ArrayError, Element, Expr, IntoExpr, Result, Shape};
+use crate::{Element, Expr, IntoExpr, Result, Shape};
 
 /// Makes arrays on the device of one [`Jit`]. Cheap to clone.
 ///
@@ -23,7 +25,7 @@ use crate::{ArrayError, Element, Expr, IntoExpr, Result, Shape};
 /// let m = arrays.matrix(vec![0.0f32, 10.0, 20.0, 30.0, 40.0, 50.0], 2, 3)?;
 /// let y = (&m + &x).eval()?; // the row goes with each row
 /// assert_eq!(y.to_vec()?, [1.0, 12.0, 23.0, 31.0, 42.0, 53.0]);
-/// assert_eq!(arrays.launches(), 1);
+/// assert_eq!((arrays.launches(), arrays.kernels()), (1, 1));
 /// arrays.jit().synchronize()?;
 /// # Ok(())
 /// # }
@@ -36,7 +38,7 @@ pub struct Arrays {
 struct Shared {
     jit: Jit,
     /// Kernels by what they compute.
-    kernels: DashMap<Words, Kernel>,
+    kernels: DashMap<Words, Kernel, FxBuildHasher>,
     launches: AtomicU64,
 }
 
@@ -69,6 +71,12 @@ impl Arrays {
         self.shared.launches.load(Ordering::Relaxed)
     }
 
+    /// How many different kernels array operations have made that are kept by what they compute. Those of an
+    /// [`ElementFn::build`](crate::ElementFn::build) that captures something are not.
+    pub fn kernels(&self) -> usize {
+        self.shared.kernels.len()
+    }
+
     pub(crate) fn count_launch(&self) {
         self.shared.launches.fetch_add(1, Ordering::Relaxed);
     }
@@ -96,96 +104,31 @@ impl Arrays {
             .clone())
     }
 
-    /// A vector with these elements.
-    ///
-    /// # Errors
-    /// Out of device memory, or a device that has failed.
-    pub fn vector<T: Element>(&self, values: Vec<T>) -> Result<Array<T>> {
-        let shape = Shape::Vector(values.len());
-        self.upload(&values, shape)
-    }
-
-    /// A matrix with these elements, row by row.
-    ///
-    /// # Errors
-    /// Not `rows * columns` values, out of device memory, or a device that has failed.
-    pub fn matrix<T: Element>(
-        &self,
-        values: Vec<T>,
-        rows: usize,
-        columns: usize,
-    ) -> Result<Array<T>> {
-        self.upload(&values, Shape::Matrix { rows, columns })
-    }
-
-    fn upload<T: Element>(&self, values: &[T], shape: Shape) -> Result<Array<T>> {
-        if values.len() != shape.len() {
-            return Err(ArrayError::Count {
-                values: values.len(),
-                shape,
-            });
-        }
-        let buffer = self.jit().upload(values)?;
-        Ok(self.of(buffer, shape))
-    }
-
-    /// An array of a buffer, whose elements are not copied: what kernels and graphs have written.
-    ///
-    /// ```
-    /// use kiln::array::Shape;
-    /// use kiln::prelude::*;
-    ///
-    /// # fn main() -> kiln::Result<()> {
-    /// let jit = Jit::new()?;
-    /// let arrays = Arrays::new(&jit);
-    /// let written = jit.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
-    /// let m = arrays.adopt(written, Shape::Matrix { rows: 2, columns: 2 })?;
-    /// let row = arrays.vector(vec![10.0, 20.0])?;
-    /// let sum = (&m + &row).eval()?;
-    /// let mut read = [0.0; 2];
-    /// sum.buffer().read_into(2, &mut read)?; // and as an argument: `args!(sum.buffer())`
-    /// assert_eq!(read, [13.0, 24.0]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// A buffer of another number of elements, or of another device.
-    pub fn adopt<T: Element>(&self, buffer: Buffer<T>, shape: Shape) -> Result<Array<T>> {
-        let (owner, device) = (buffer.device_id(), self.jit().device().info().id);
-        if owner != device {
-            return Err(ArrayError::Foreign { owner, device });
-        }
-        match buffer.len() == shape.len() {
-            true => Ok(self.of(buffer, shape)),
-            false => Err(ArrayError::Count {
-                values: buffer.len(),
-                shape,
-            }),
-        }
-    }
-
+    /// An array of a buffer, whose elements lie one after the other.
     pub(crate) fn of<T: Element>(&self, buffer: Buffer<T>, shape: Shape) -> Array<T> {
         Array {
             arrays: self.clone(),
             buffer: Arc::new(buffer),
-            shape,
+            layout: Layout::dense(shape),
         }
     }
 }
 
-/// An array on a device. Cheap to clone; elements do not change.
+/// An array on a device: of any number of dimensions, or a view of some elements of another. Cheap to clone, as a view
+/// is to make: they share a buffer. Each is a value of its own: what is [assigned](Array::assign) to one of them is not
+/// seen in the others.
 ///
 /// ```
 /// use kiln::prelude::*;
 ///
 /// # fn main() -> kiln::Result<()> {
 /// let arrays = Arrays::new(&Jit::new()?);
-/// let x = arrays.matrix(vec![1, 2, 3, 4, 5, 6], 2, 3)?;
+/// let x = arrays.array(vec![1, 2, 3, 4, 5, 6], (2, 3))?;
 /// assert_eq!(x.shape().to_string(), "2x3");
-/// assert_eq!((x.len(), x.is_empty()), (6, false));
+/// assert_eq!((x.len(), x.rank(), x.is_empty()), (6, 2, false));
 /// let doubled = x.expr() + &x; // nothing is computed so far
 /// assert_eq!(doubled.eval()?.to_vec()?, [2, 4, 6, 8, 10, 12]);
+/// assert_eq!(x.t().to_vec()?, [1, 4, 2, 5, 3, 6]); // a view
 /// # Ok(())
 /// # }
 /// ```
@@ -193,46 +136,91 @@ impl Arrays {
 pub struct Array<T: Element> {
     pub(crate) arrays: Arrays,
     pub(crate) buffer: Arc<Buffer<T>>,
-    pub(crate) shape: Shape,
-}
-
-impl<T: Element> std::fmt::Debug for Array<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Array<{}>({})", std::any::type_name::<T>(), self.shape)
-    }
+    pub(crate) layout: Layout,
 }
 
 impl<T: Element> Array<T> {
     /// The shape.
-    pub fn shape(&self) -> Shape {
-        self.shape
+    pub fn shape(&self) -> &Shape {
+        &self.layout.shape
+    }
+
+    /// The extents of the shape, the slowest first.
+    pub fn dims(&self) -> &[usize] {
+        self.layout.shape.dims()
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.layout.shape.rank()
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.shape.len()
+        self.layout.len()
     }
 
     /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
-        self.shape.is_empty()
+        self.layout.shape.is_empty()
     }
 
-    /// The buffer of the elements, row by row, which kernels and replays of graphs take as `array.buffer()`.
-    pub fn buffer(&self) -> &Buffer<T> {
-        &self.buffer
+    /// How far neighbours along each dimension are from each other in the buffer, in elements.
+    pub fn strides(&self) -> &[isize] {
+        &self.layout.strides
     }
 
-    /// The elements, row by row.
-    ///
-    /// # Errors
-    /// A fault of a kernel launched before, or a device that has failed.
-    pub fn to_vec(&self) -> Result<Vec<T>> {
-        Ok(self.buffer.to_vec()?)
+    /// Whether the elements lie one after the other in the buffer, in order; they may be some of its elements.
+    pub fn is_contiguous(&self) -> bool {
+        self.layout.is_dense()
+    }
+
+    /// What makes such arrays.
+    pub fn arrays(&self) -> &Arrays {
+        &self.arrays
     }
 
     /// The array as an expression.
     pub fn expr(&self) -> Expr<T> {
         self.into_expr()
+    }
+
+    /// An array whose elements lie one after the other: this one, if they do; otherwise a copy, by a kernel.
+    ///
+    /// # Errors
+    /// As [`Expr::eval`].
+    pub fn contiguous(&self) -> Result<Array<T>> {
+        match self.is_contiguous() {
+            true => Ok(self.clone()),
+            false => self.copy(),
+        }
+    }
+
+    /// A copy with a buffer of its own, by a kernel.
+    ///
+    /// # Errors
+    /// As [`Expr::eval`].
+    pub fn copy(&self) -> Result<Array<T>> {
+        self.expr().eval()
+    }
+}
+
+/// Some elements of an array to be written: what [`Array::slice_mut`] gives.
+pub struct ArrayMut<'a, T: Element> {
+    pub(crate) array: &'a mut Array<T>,
+    pub(crate) layout: Layout,
+}
+
+impl<T: Element> std::fmt::Debug for ArrayMut<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = std::any::type_name::<T>();
+        write!(f, "ArrayMut<{name}>({})", self.layout.shape)
+    }
+}
+
+impl<T: Element> ArrayMut<'_, T> {
+    /// The shape of what is written.
+    pub fn shape(&self) -> &Shape {
+        &self.layout.shape
     }
 }

@@ -1,24 +1,30 @@
 //! Lazy expressions over arrays: what is to be computed, before it is one kernel.
 
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Arc;
 
 use kiln_jit_core::build::Val;
 
 use crate::function::{Applied, FunctionName, NodeFn};
 use crate::input::{ArrayInput, Input, ScalarInput};
+use crate::layout::Layout;
 use crate::{Array, ArrayError, Arrays, Element, ElementFn, Shape, ShapeMismatch};
 
 /// The most nodes of an expression, each counted wherever it is used: what a kernel can be made of.
 const MAX_NODES: usize = 4096;
 
 /// Why an expression cannot be computed, as far as is known when it is made.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Unfit {
     /// Shapes of operands that do not go together.
     Shape(ShapeMismatch),
     /// An expression of more than [`MAX_NODES`] nodes.
     TooLarge,
+    /// A dimension that is not there.
+    Axis(isize, Shape),
+    /// Indices of more elements than there are indices.
+    ManyIndices(Shape),
 }
 
 impl From<Unfit> for ArrayError {
@@ -26,6 +32,8 @@ impl From<Unfit> for ArrayError {
         match unfit {
             Unfit::Shape(mismatch) => mismatch.into(),
             Unfit::TooLarge => ArrayError::TooLarge { limit: MAX_NODES },
+            Unfit::Axis(axis, shape) => ArrayError::Axis { axis, shape },
+            Unfit::ManyIndices(shape) => ArrayError::ManyIndices { shape },
         }
     }
 }
@@ -33,12 +41,14 @@ impl From<Unfit> for ArrayError {
 /// What a node of an expression is.
 pub(crate) enum Node {
     /// An array.
-    Input {
-        /// The array, as the kernel takes it.
-        array: Arc<dyn Input>,
-        /// The array's shape.
-        shape: Shape,
+    Read {
+        /// The buffer, as the kernel takes it.
+        buffer: Arc<dyn Input>,
+        /// Where the array's elements lie in it.
+        layout: Layout,
     },
+    /// Where elements would lie that have this layout: indices, as `u32`.
+    Place(Layout),
     /// A number from the host, a parameter of the kernel.
     Scalar(Arc<dyn Input>),
     /// A function of other nodes.
@@ -58,7 +68,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         let mut left = match self {
             Node::Apply { args, .. } => std::mem::take(args),
-            Node::Input { .. } | Node::Scalar(_) => return,
+            Node::Read { .. } | Node::Place(_) | Node::Scalar(_) => return,
         };
         while let Some(node) = left.pop() {
             if let Some(mut node) = Arc::into_inner(node)
@@ -98,7 +108,11 @@ pub struct Expr<T: Element> {
 
 impl<T: Element> std::fmt::Debug for Expr<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Expr<{}>({:?})", std::any::type_name::<T>(), self.shape)
+        let name = std::any::type_name::<T>();
+        match &self.shape {
+            Ok(shape) => write!(f, "Expr<{name}>({shape})"),
+            Err(unfit) => write!(f, "Expr<{name}>({})", ArrayError::from(unfit.clone())),
+        }
     }
 }
 
@@ -146,12 +160,12 @@ impl<T: Element> IntoExpr<T> for &Expr<T> {
 #[diagnostic::do_not_recommend]
 impl<T: Element> IntoExpr<T> for &Array<T> {
     fn into_expr(self) -> Expr<T> {
-        let array = Arc::new(ArrayInput(self.buffer.clone()));
-        let node = Node::Input {
-            array,
-            shape: self.shape,
+        let node = Node::Read {
+            buffer: Arc::new(ArrayInput(self.buffer.clone())),
+            layout: self.layout.clone(),
         };
-        Expr::new(node, 1, Some(self.arrays.clone()), Ok(self.shape))
+        let shape = Ok(self.shape().clone());
+        Expr::new(node, 1, Some(self.arrays.clone()), shape)
     }
 }
 
@@ -166,7 +180,7 @@ impl<T: Element> IntoExpr<T> for Array<T> {
 impl<T: Element> IntoExpr<T> for T {
     fn into_expr(self) -> Expr<T> {
         let number = Node::Scalar(Arc::new(ScalarInput(self)));
-        Expr::new(number, 1, None, Ok(Shape::Vector(1)))
+        Expr::new(number, 1, None, Ok(Shape::default()))
     }
 }
 
@@ -186,24 +200,40 @@ impl<T: Element> Expr<T> {
         }
     }
 
+    /// A function of these nodes, whose name says all about it. Where it is computed and its shape are to be said.
+    pub(crate) fn applied(
+        args: Vec<Arc<Node>>,
+        name: FunctionName,
+        f: impl for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync + 'static,
+    ) -> Expr<T> {
+        let nodes = args.len() + 1;
+        let node = Node::Apply {
+            function: Arc::new(f),
+            name: Some(name),
+            args,
+        };
+        Expr::new(node, nodes, None, Ok(Shape::default()))
+    }
+
     /// An operation of this crate on one expression.
-    pub(crate) fn unary(
+    pub(crate) fn unary<U: Element>(
         self,
         name: impl Into<String>,
         f: impl for<'k> Fn(Val<'k>) -> Val<'k> + Send + Sync + 'static,
-    ) -> Expr<T> {
+    ) -> Expr<U> {
         self.map(ElementFn::operation(name, move |[x]| f(x)))
     }
 
     /// An operation of this crate on two expressions.
-    pub(crate) fn binary(
+    #[track_caller]
+    pub(crate) fn binary<R: Element, U: Element>(
         self,
-        other: Expr<T>,
+        other: Expr<R>,
         name: &str,
         f: impl for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k> + Send + Sync + 'static,
-    ) -> Expr<T> {
+    ) -> Expr<U> {
         let f = ElementFn::operation(name, move |[a, b]| f(a, b));
-        broadcast::<(T, T), T>((self, other), f)
+        broadcast::<(T, R), U>((self, other), f)
     }
 
     /// Applies a function to every element. The result may be of another type.
@@ -233,6 +263,25 @@ impl<T: Element> Expr<T> {
     }
 }
 
+impl<T: Element> Array<T> {
+    /// Applies a function to every element; see [`Expr::map`].
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![-1.0f32, 4.0])?;
+    /// let y = x.map(device!(|v| if v < 0.0 { 0.0 } else { v.sqrt() }));
+    /// assert_eq!(y.eval()?.to_vec()?, [0.0, 2.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn map<U: Element>(&self, f: ElementFn<(T,), U>) -> Expr<U> {
+        self.into_expr().map(f)
+    }
+}
+
 /// Applies a function of several arguments to every element of arrays, expressions and numbers whose
 /// shapes go together, up to eight of them.
 ///
@@ -248,6 +297,7 @@ impl<T: Element> Expr<T> {
 /// # Ok(())
 /// # }
 /// ```
+#[track_caller]
 pub fn broadcast<Args, R: Element>(
     args: impl BroadcastArgs<Args>,
     f: ElementFn<Args, R>,
@@ -290,6 +340,7 @@ pub fn broadcast<Args, R: Element>(
 pub trait BroadcastArgs<Args> {
     /// As one list.
     #[doc(hidden)]
+    #[track_caller]
     fn into_arguments(self) -> Arguments;
 }
 
@@ -315,17 +366,16 @@ impl Arguments {
             nodes: Vec::new(),
             count: 0,
             arrays: None,
-            shape: Ok(Shape::Vector(1)),
+            shape: Ok(Shape::default()),
         }
     }
 
+    #[track_caller]
     fn with<T: Element>(mut self, arg: Expr<T>) -> Self {
-        let first = self.nodes.is_empty();
-        self.shape = match first {
-            true => arg.shape,
-            false => self
-                .shape
-                .and_then(|a| arg.shape.and_then(|b| a.broadcast(b).map_err(Unfit::Shape))),
+        let place = Location::caller();
+        self.shape = match (self.shape, arg.shape) {
+            (Err(unfit), _) | (_, Err(unfit)) => Err(unfit),
+            (Ok(a), Ok(b)) => a.broadcast(&b).map_err(|e| Unfit::Shape(e.at(place))),
         };
         self.count = self.count.saturating_add(arg.nodes);
         self.nodes.push(arg.node);
@@ -337,6 +387,7 @@ impl Arguments {
 macro_rules! tuples {
     ($($($ty:ident $arg:ident $position:tt)*;)*) => {$(
         impl<$($ty: Element, $arg: IntoExpr<$ty>),*> BroadcastArgs<($($ty,)*)> for ($($arg,)*) {
+            #[track_caller]
             fn into_arguments(self) -> Arguments {
                 Arguments::new()$(.with(self.$position.into_expr()))*
             }

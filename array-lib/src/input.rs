@@ -1,5 +1,6 @@
 //! What the kernel of an expression is passed: arrays and numbers, and what their elements can be.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use kiln_jit_core::args::{Arg, IntoArg, SlotId};
@@ -20,19 +21,23 @@ impl<T: KernelType> Element for T {}
 /// What identifies an input.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// An array, by its address.
-    Array(u64),
+    /// A buffer, by its address.
+    Buffer(u64),
     /// What a slot of a graph stands for.
     Slot(SlotId),
 }
 
 /// Something that is passed to the kernel of an expression.
 pub(crate) trait Input: Send + Sync {
-    /// The argument.
+    /// The argument: of a buffer all of it.
     fn arg(&self) -> Arg<'_>;
+    /// The argument for some elements of a buffer.
+    fn part(&self, range: Range<usize>) -> Result<Arg<'_>, Error>;
+    /// How many elements the buffer has.
+    fn len(&self) -> usize;
     /// The type of an element, as the IR has it.
     fn element(&self) -> TypeDigest;
-    /// Identifies the input: the same array occurring twice is one parameter.
+    /// Identifies the input: the same buffer occurring twice is one parameter.
     fn identity(&self) -> Option<Identity>;
     /// Declares a parameter for it.
     fn declare<'k>(&self, k: &'k KernelBuilder, name: &str) -> Val<'k>;
@@ -42,18 +47,25 @@ pub(crate) trait Input: Send + Sync {
     }
 }
 
-/// An array.
+/// A buffer of an array.
 pub(crate) struct ArrayInput<T: Element>(pub(crate) Arc<Buffer<T>>);
 
 impl<T: Element> Input for ArrayInput<T> {
     fn arg(&self) -> Arg<'_> {
         (&*self.0).into_arg()
     }
+    fn part(&self, range: Range<usize>) -> Result<Arg<'_>, Error> {
+        Ok(self.0.part(range)?.into_arg())
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
     }
     fn identity(&self) -> Option<Identity> {
-        Some(Identity::Array(self.0.address()))
+        // All buffers of no element may have one address.
+        (!self.0.is_empty()).then(|| Identity::Buffer(self.0.address()))
     }
     fn declare<'k>(&self, k: &'k KernelBuilder, name: &str) -> Val<'k> {
         k.slice(name, k.ty::<T>())
@@ -69,6 +81,12 @@ pub(crate) struct ScalarInput<T: Element>(pub(crate) T);
 impl<T: Element> Input for ScalarInput<T> {
     fn arg(&self) -> Arg<'_> {
         self.0.into_arg()
+    }
+    fn part(&self, _: Range<usize>) -> Result<Arg<'_>, Error> {
+        Ok(self.arg())
+    }
+    fn len(&self) -> usize {
+        1
     }
     fn element(&self) -> TypeDigest {
         T::FORM.digest()

@@ -30,22 +30,50 @@
 //! This crate uses what any user of the core has, and nothing else.
 #![forbid(unsafe_code)]
 
+// What the macros of kernels write in this crate itself is named as in a user's.
+extern crate self as kiln;
+
+mod argument;
 mod array;
-mod broadcast;
+mod axes;
+mod display;
+mod eval;
 mod expr;
 mod function;
+mod fused;
+mod indexed;
 mod input;
+mod layout;
+mod make;
+mod number;
 mod ops;
+mod random;
+mod read;
 mod recorded;
 mod reduce;
+mod scan;
 mod shape;
 mod signature;
+mod slice;
+mod space;
+mod statistics;
+mod structure;
+mod view;
 
-pub use array::{Array, Arrays};
+pub use argument::{
+    View1, View1Args, View1Mut, View1MutArgs, View2, View2Args, View2Mut, View2MutArgs, View3,
+    View3Args, View3Mut, View3MutArgs,
+};
+pub use array::{Array, ArrayMut, Arrays};
+pub use axes::{Axes, IntoAxes, keep_dims};
 pub use expr::{BroadcastArgs, Expr, IntoExpr, broadcast};
 pub use function::{Arity, ElementFn};
 pub use input::Element;
-pub use shape::{Shape, ShapeMismatch};
+pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
+pub use ops::where_;
+pub use random::RandomElement;
+pub use shape::{IntoShape, Shape, ShapeMismatch};
+pub use slice::SliceItem;
 
 use kiln_jit_core::error::{Error, LibraryError};
 use kiln_jit_core::runtime::DeviceId;
@@ -56,6 +84,21 @@ pub mod macros {
     pub use crate::function::{
         Capture, Captured, HostFn, closure1, closure2, closure3, closure4, closure5, closure6,
         closure7, closure8,
+    };
+
+    // For `#[kernel]`, `#[device_fn]`, `#[derive(KernelView)]` and `device!` in this crate itself.
+    pub(crate) use kiln_device_stdlib::plain::{operator::*, resolve::*};
+    pub(crate) use kiln_jit_core::args::packed::{Packing, Parameters, field_key};
+    pub(crate) use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedValue, SlotMut};
+    pub(crate) use kiln_jit_core::error::Error;
+    pub(crate) use kiln_jit_core::front::macros::*;
+    pub(crate) use kiln_jit_core::ir::{Type, TypeTable};
+    pub(crate) use kiln_jit_core::jit::{Jit, Recording};
+    pub(crate) use kiln_jit_core::launch::LaunchConfig;
+    pub(crate) use kiln_jit_core::runtime::Part;
+    pub(crate) use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
+    pub(crate) use kiln_jit_core::view::{
+        KernelView, ToKernel, passed_view, slice_type, struct_type,
     };
 }
 
@@ -108,6 +151,98 @@ pub enum ArrayError {
         shape: Shape,
         /// The length of the buffer.
         length: usize,
+    },
+    /// A dimension that an array does not have.
+    #[error("an array of shape {shape} has no dimension {axis}; it has {}, counted from 0, or from the end by -1 and below", shape.rank())]
+    Axis {
+        /// The number of the dimension.
+        axis: isize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An index or a range that an array does not have.
+    #[error("{item} is outside of dimension {axis} of an array of shape {shape}")]
+    Outside {
+        /// The index or the range.
+        item: SliceItem,
+        /// The dimension.
+        axis: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// More indices and ranges than dimensions, or fewer where an element is meant.
+    #[error("{items} indices do not go with an array of shape {shape}, which has {} dimensions", shape.rank())]
+    Items {
+        /// How many there are.
+        items: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// Dimensions in an order that does not have each of them once.
+    #[error(
+        "{order:?} is no order of the dimensions of an array of shape {shape}; it names each of them once, from 0"
+    )]
+    Order {
+        /// The order.
+        order: Vec<usize>,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// Windows that do not fit.
+    #[error(
+        "there are no windows of {count} elements along dimension {axis} of an array of shape {shape}"
+    )]
+    Window {
+        /// How many neighbours.
+        count: usize,
+        /// The dimension.
+        axis: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An array of any other number of elements than one, whose only element is meant.
+    #[error("an array of shape {shape} has {} elements, and no only one", shape.len())]
+    NotOne {
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An array whose elements do not lie one after the other, for what takes only those that do.
+    #[error(
+        "the elements of this array of shape {shape} do not lie one after the other (strides {strides:?}); \
+         `contiguous()` makes a copy that does"
+    )]
+    NotContiguous {
+        /// The array's shape.
+        shape: Shape,
+        /// How far neighbours are from each other.
+        strides: Vec<isize>,
+    },
+    /// An array that a kernel has no view of.
+    #[error(
+        "an array of shape {shape} is no view of {rank} dimensions of a kernel; it has {}, and a buffer may have 2^32 - 1 elements",
+        shape.rank()
+    )]
+    View {
+        /// How many dimensions the view has.
+        rank: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// Indices of an array that has more elements than `u32` has numbers.
+    #[error(
+        "the indices of an array of shape {shape} are more than `u32` has numbers; use those of its dimensions"
+    )]
+    ManyIndices {
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// A fold that has no result without elements.
+    #[error("{operation} of no elements: an array of shape {shape} has none where they are folded")]
+    Empty {
+        /// What it is.
+        operation: &'static str,
+        /// The array's shape.
+        shape: Shape,
     },
     /// A buffer of another device.
     #[error("the buffer lies on {owner}, and the arrays are of {device}; copy it with `to_vec`")]

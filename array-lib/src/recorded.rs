@@ -3,6 +3,7 @@
 //! The closure of `Jit::graph` has slots where arrays would be. A slot stands in an expression as an array does: it is a
 //! vector of the sample's length, which replays have to keep to. Nothing is computed when it is recorded.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use kiln_jit_core::args::{Arg, IntoArg, Slot, SlotMut, ValueSlot};
@@ -12,12 +13,15 @@ use kiln_jit_core::ir::TypeDigest;
 use kiln_jit_core::jit::Recording;
 use kiln_jit_core::launch::grid_for;
 
-use crate::broadcast::{BLOCK, Fused, build};
+use crate::eval::{BLOCK, build};
 use crate::expr::Node;
 use crate::function::{Applied, ElementFn};
+use crate::fused::{Fused, Passed, Purpose};
 use crate::input::{Identity, Input};
+use crate::layout::Layout;
 use crate::reduce::{self, MAX_BLOCKS};
-use crate::signature::Signature;
+use crate::signature::{Signature, Way};
+use crate::statistics::sum_of;
 use crate::{ArrayError, Element, Expr, IntoExpr, Result, Shape};
 
 /// A buffer of a replay.
@@ -26,6 +30,15 @@ pub(crate) struct SlotInput<T: Element>(pub(crate) Slot<T>);
 impl<T: Element> Input for SlotInput<T> {
     fn arg(&self) -> Arg<'_> {
         (&self.0).into_arg()
+    }
+
+    fn part(&self, _: Range<usize>) -> Result<Arg<'_>, Error> {
+        // A graph passes what slots stand for as a whole.
+        Ok(self.arg())
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
     }
 
     fn element(&self) -> TypeDigest {
@@ -54,6 +67,14 @@ impl<T: Element> Input for ValueInput<T> {
         (&self.0).into_arg()
     }
 
+    fn part(&self, _: Range<usize>) -> Result<Arg<'_>, Error> {
+        Ok(self.arg())
+    }
+
+    fn len(&self) -> usize {
+        1
+    }
+
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
     }
@@ -70,9 +91,12 @@ impl<T: Element> Input for ValueInput<T> {
 #[diagnostic::do_not_recommend]
 impl<T: Element> IntoExpr<T> for &Slot<T> {
     fn into_expr(self) -> Expr<T> {
-        let shape = Shape::Vector(self.len());
-        let array = Arc::new(SlotInput(self.clone()));
-        Expr::new(Node::Input { array, shape }, 1, None, Ok(shape))
+        let shape = Shape::new(self.len());
+        let node = Node::Read {
+            buffer: Arc::new(SlotInput(self.clone())),
+            layout: Layout::dense(shape.clone()),
+        };
+        Expr::new(node, 1, None, Ok(shape))
     }
 }
 
@@ -87,7 +111,7 @@ impl<T: Element> IntoExpr<T> for &SlotMut<T> {
 impl<T: Element> IntoExpr<T> for &ValueSlot<T> {
     fn into_expr(self) -> Expr<T> {
         let number = Node::Scalar(Arc::new(ValueInput(self.clone())));
-        Expr::new(number, 1, None, Ok(Shape::Vector(1)))
+        Expr::new(number, 1, None, Ok(Shape::default()))
     }
 }
 
@@ -128,18 +152,25 @@ impl<T: Element> Expr<T> {
     /// graph.
     pub fn record(&self, graph: &mut Recording, to: &mut SlotMut<T>) -> Result<()> {
         let mut signature = Signature::broadcast::<T>();
-        let fused = Fused::recorded(self, Some(to.id()), &mut signature)?;
-        let (shape, length) = (fused.shape, to.len());
+        let purpose = Purpose {
+            own: Some(Identity::Slot(to.id())),
+            recorded: true,
+            ..Purpose::default()
+        };
+        let fused = fused_for_graph(self, &purpose, &mut signature)?;
+        let (shape, length) = (&fused.shape, to.len());
         if shape.len() != length || shape.is_empty() {
+            let shape = shape.clone();
             return Err(ArrayError::ResultLength { shape, length });
         }
         let kernel = build::<T>(&fused)?;
         graph.fix_length(to)?;
-        let held = fused.held(graph)?;
-        let (first, grid) = (fused.first_arg(), grid_for(length, BLOCK));
-        let mut args: Vec<Arg<'_>> = vec![to.into_arg(), first];
-        args.extend(held.iter().map(|input| input.arg()));
-        Ok(graph.launch(&kernel, grid, BLOCK, &args)?)
+        let held = held(fused.passed(), graph)?;
+        let mut args: Vec<Arg<'_>> = vec![to.into_arg()];
+        for passed in &held {
+            args.push(passed.arg()?);
+        }
+        Ok(graph.launch(&kernel, grid_for(length, BLOCK), BLOCK, &args)?)
     }
 
     /// Records a fold of all elements in a graph, as [`Expr::reduce`] does it: its result goes to the first element of a
@@ -154,7 +185,7 @@ impl<T: Element> Expr<T> {
         op: ElementFn<(T, T), T>,
         identity: T,
     ) -> Result<()> {
-        let blocks = grid_for(self.shape?.len(), reduce::BLOCK).min(MAX_BLOCKS);
+        let blocks = grid_for(self.shape.clone()?.len(), reduce::BLOCK).min(MAX_BLOCKS);
         if blocks == 1 {
             return self.record_fold(graph, to, (&op.applied, identity), 1);
         }
@@ -174,8 +205,7 @@ impl<T: Element> Expr<T> {
     where
         T: Default,
     {
-        let sum = ElementFn::operation("sum", |[a, b]| a + b);
-        self.record_reduce(graph, to, sum, T::default())
+        self.record_reduce(graph, to, sum_of(), T::default())
     }
 
     fn record_fold(
@@ -186,20 +216,48 @@ impl<T: Element> Expr<T> {
         blocks: u32,
     ) -> Result<()> {
         let mut signature = Signature::reduction::<T>(op);
-        let fused = Fused::recorded(self, None, &mut signature)?;
-        let (shape, length) = (fused.shape, to.len());
+        let purpose = Purpose {
+            counts: true,
+            recorded: true,
+            ..Purpose::default()
+        };
+        let fused = fused_for_graph(self, &purpose, &mut signature)?;
+        let (shape, length) = (&fused.shape, to.len());
         if to.is_empty() || shape.is_empty() {
+            let shape = shape.clone();
             return Err(ArrayError::ResultLength { shape, length });
         }
-        if fused.reads(to.id()) {
+        if fused.reads(Identity::Slot(to.id())) {
             return Err(ArrayError::InPlace);
         }
-        let kernel = reduce::build::<T>(&fused, op)?;
-        let held = fused.held(graph)?;
-        let first = fused.first_arg();
-        let mut args: Vec<Arg<'_>> = vec![to.into_arg(), identity.into_arg(), first];
-        args.extend(held.iter().map(|input| input.arg()));
+        let kernel = reduce::build::<T>(&fused, op, Way::Whole)?;
+        let held = held(fused.passed(), graph)?;
+        let mut args: Vec<Arg<'_>> = vec![to.into_arg(), identity.into_arg()];
+        for passed in &held {
+            args.push(passed.arg()?);
+        }
         args.extend(op.captures.iter().map(|number| number.arg()));
         Ok(graph.launch(&kernel, blocks, reduce::BLOCK, &args)?)
     }
+}
+
+/// An expression for a graph, which is one over arrays and slots.
+fn fused_for_graph<'e, T: Element>(
+    expr: &'e Expr<T>,
+    purpose: &Purpose<'_>,
+    signature: &mut Signature,
+) -> Result<Fused<'e>> {
+    let fused = Fused::new(expr, purpose, signature)?;
+    match fused.has_array() {
+        true => Ok(fused),
+        false => Err(ArrayError::NoArray),
+    }
+}
+
+/// What is passed, kept by a graph.
+fn held(passed: Vec<Passed>, graph: &mut Recording) -> Result<Vec<Passed>> {
+    passed
+        .into_iter()
+        .map(|passed| passed.held(graph))
+        .collect()
 }

@@ -1,35 +1,56 @@
-//! Reductions: a whole array, or an expression over arrays, to one value.
+//! Reductions: an array, or an expression over arrays, folded along some dimensions or all.
 //!
-//! One kernel, launched twice: each block folds its share (a grid-stride loop, then a tree in shared
-//! memory; Harris, "Optimizing Parallel Reduction in CUDA") into one partial result, and one block folds
-//! those. An expression is computed in the loop of the first launch, so it is never stored; partial
-//! results are then folded by the kernel for plain arrays. Works for any element type, user structs
-//! included, with any associative and commutative operation.
+//! | what is folded | how |
+//! |---|---|
+//! | all | each block folds its share (a grid-stride loop, then a tree in shared memory; Harris, "Optimizing Parallel Reduction in CUDA"), one block folds what these have left |
+//! | rows, whose neighbours lie side by side | a block folds a row, or several do, a share each |
+//! | columns, and short rows | a thread folds a column, or several do, a part each |
+//!
+//! An expression is computed in the loop of the first launch, so it is never stored; what several have left of a row or
+//! a column is then folded as an array. What is folded by whom depends on shapes alone, so results have the same bits
+//! each time. Works for any element type, user structs included, with any associative and commutative operation.
 
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
-use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
+use kiln_jit_core::build::{Kernel, KernelBuilder, Val, Var};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::ir::Unroll;
 use kiln_jit_core::launch::grid_for;
 
-use crate::broadcast::Fused;
 use crate::function::{Applied, ElementFn};
-use crate::signature::Signature;
-use crate::{Array, Element, Expr, IntoExpr, Result, Shape};
+use crate::fused::{Elements, Fused, Passed, Purpose};
+use crate::signature::{Signature, Way};
+use crate::{Array, Arrays, Axes, Element, Expr, IntoAxes, IntoExpr, Result, Shape};
 
 /// Threads of a block; a power of two.
 pub(crate) const BLOCK: u32 = 256;
 
+/// Threads of a block that folds a row which is not long.
+const SMALL_BLOCK: u32 = 32;
+
 /// The most blocks of the first launch.
 pub(crate) const MAX_BLOCKS: u32 = 1024;
 
+/// How many threads are enough to be busy.
+const MANY_THREADS: usize = 16384;
+
+/// Rows of fewer elements are folded by a thread each.
+const SHORT_ROW: usize = 32;
+
 /// Describes the kernel; `op` folds two values, given the numbers that it captures.
-pub(crate) fn build<T: Element>(fused: &Fused<'_>, op: &Applied) -> Result<Kernel, Error> {
+pub(crate) fn build<T: Element>(
+    fused: &Fused<'_>,
+    op: &Applied,
+    way: Way,
+) -> Result<Kernel, Error> {
     Kernel::build("reduce", |k: &KernelBuilder| {
         let t = k.ty::<T>();
         let out = k.slice_mut("out", t);
         let identity = k.param("identity", t);
+        let parts = match way {
+            Way::Rows(_) | Way::Parts => k.param("parts", k.ty::<u32>()),
+            Way::Whole | Way::Columns => identity,
+        };
         let elements = fused.declare(k, out);
         let captures: Vec<Val<'_>> = op
             .captures
@@ -38,32 +59,176 @@ pub(crate) fn build<T: Element>(fused: &Fused<'_>, op: &Applied) -> Result<Kerne
             .map(|(n, capture)| capture.declare(k, &format!("by{n}")))
             .collect();
         let op = |a, b| (op.describe)(&[&[a, b], captures.as_slice()].concat());
-        let tile = k.shared_array("tile", t, BLOCK);
-        let thread = k.thread_idx().x();
+        let fold = Fold {
+            k,
+            fused,
+            elements: &elements,
+            op: &op,
+            out,
+            sum: k.var("sum", identity),
+        };
+        match way {
+            Way::Whole => fold.whole(),
+            Way::Rows(block) => fold.rows(parts, block),
+            Way::Columns => fold.columns(None),
+            Way::Parts => fold.columns(Some(parts)),
+        }
+    })
+}
 
-        let sum = k.var("sum", identity);
-        let (first, stride) = (k.global_id().x(), k.global_size_x());
-        k.for_loop(first, elements.len(), stride, Unroll::Auto, |i| {
-            sum.set(op(sum.get(), elements.at(i)));
+/// A fold that is being described.
+struct Fold<'a, 'f, 'e, 'k> {
+    k: &'k KernelBuilder,
+    fused: &'a Fused<'e>,
+    elements: &'a Elements<'f, 'e, 'k>,
+    op: &'a dyn Fn(Val<'k>, Val<'k>) -> Val<'k>,
+    out: Val<'k>,
+    sum: Var<'k>,
+}
+
+impl<'k> Fold<'_, '_, '_, 'k> {
+    /// Folds a value into the sum.
+    fn add(&self, value: Val<'k>) {
+        self.sum.set((self.op)(self.sum.get(), value));
+    }
+
+    fn whole(&self) {
+        let k = self.k;
+        let (first, stride) = match self.fused.is_wide() {
+            false => (k.global_id().x(), k.global_size_x()),
+            true => (k.global_id_u64().x(), k.global_size_u64().x()),
+        };
+        let count = self.elements.count(0);
+        k.for_loop(first, count, stride, Unroll::Auto, |i| {
+            self.add(self.elements.at(i))
         });
-        tile.at(thread).set(sum);
+        self.tree(BLOCK);
+    }
+
+    /// Folds the sums of a block's threads, for the block's place of the result.
+    fn tree(&self, block: u32) {
+        let k = self.k;
+        let tile = k.shared_array("tile", self.out.at(0).ty(), block);
+        let thread = k.thread_idx().x();
+        tile.at(thread).set(self.sum);
         k.barrier();
-        let mut half = BLOCK / 2;
+        let mut half = block / 2;
         while half > 0 {
             k.if_(thread.lt(half), || {
                 let other = tile.at(thread + half).get();
-                tile.at(thread).set(op(tile.at(thread).get(), other));
+                tile.at(thread).set((self.op)(tile.at(thread).get(), other));
             });
             k.barrier();
             half /= 2;
         }
-        k.if_(thread.eq(0), || out.at(k.block_idx().x()).set(tile.at(0)));
-    })
+        k.if_(thread.eq(0), || {
+            self.out.at(k.block_idx().x()).set(tile.at(0))
+        });
+    }
+
+    /// Folds a row, or a share of it: each row has so many blocks.
+    fn rows(&self, parts: Val<'k>, block: u32) {
+        let (k, fused) = (self.k, self.fused);
+        let here = k.block_idx().x();
+        let row = here / parts;
+        let part = here - row * parts;
+        let places = self.elements.places(None, 0, fused.widened(row));
+        let first = fused.widened(part * block + k.thread_idx().x());
+        let stride = fused.widened(parts * block);
+        self.go_along(&places, (first, self.elements.count(1), stride));
+        self.tree(block);
+    }
+
+    /// Folds a column, or so many elements of it.
+    fn columns(&self, step: Option<Val<'k>>) {
+        let (k, fused) = (self.k, self.fused);
+        let here = k.global_id().x();
+        k.if_(here.lt(self.out.len()), || {
+            let (columns, end) = (self.elements.count(0), self.elements.count(1));
+            let wide = fused.widened(here);
+            let one = fused.widened(k.lit(k.ty::<u32>(), 1));
+            let zero = fused.widened(k.lit(k.ty::<u32>(), 0));
+            let (column, range) = match step {
+                None => (wide, (zero, end, one)),
+                Some(step) => {
+                    let (part, step) = (wide / columns, fused.widened(step));
+                    let first = part * step;
+                    (wide - part * columns, (first, end.min(first + step), one))
+                }
+            };
+            let places = self.elements.places(None, 0, column);
+            self.go_along(&places, range);
+            self.out.at(here).set(self.sum);
+        });
+    }
+
+    /// Folds the elements of a group's second index, from the first on.
+    fn go_along(
+        &self,
+        from: &[Option<Val<'k>>],
+        (first, end, stride): (Val<'k>, Val<'k>, Val<'k>),
+    ) {
+        let from = from.to_vec();
+        self.k.for_loop(first, end, stride, Unroll::Auto, |i| {
+            let places = self.elements.places(Some(&from), 1, i);
+            self.add(self.elements.value(&places, i));
+        });
+    }
+}
+
+/// What a reduction launches: the kernel, and how.
+struct Launch<'l> {
+    kernel: Kernel,
+    grid: u32,
+    block: u32,
+    /// Behind the result and the neutral element: how many blocks fold a row, or how many elements a thread.
+    parts: Option<u32>,
+    passed: Vec<Passed>,
+    op: &'l Applied,
+}
+
+impl Launch<'_> {
+    /// Launches it, for so many results.
+    fn run<T: Element>(&self, arrays: &Arrays, results: usize, identity: T) -> Result<Array<T>> {
+        let mut out = arrays.jit().zeros::<T>(results)?;
+        let mut args: Vec<Arg<'_>> = vec![(&mut out).into_arg(), identity.into_arg()];
+        args.extend(self.parts.map(IntoArg::into_arg));
+        for passed in &self.passed {
+            args.push(passed.arg()?);
+        }
+        args.extend(self.op.captures.iter().map(|number| number.arg()));
+        arrays
+            .jit()
+            .launch(&self.kernel, self.grid, self.block, &args)?;
+        arrays.count_launch();
+        drop(args);
+        Ok(arrays.of(out, Shape::new(results)))
+    }
+}
+
+/// How dimensions are folded of which some stay, by how many of what.
+fn way_of(fused: &Fused<'_>, (kept, folded): (usize, usize)) -> (Way, usize) {
+    let lies_along = fused.side_by_side(1) >= fused.side_by_side(0);
+    match folded >= SHORT_ROW && lies_along {
+        true => {
+            let block = if folded < 4 * BLOCK as usize {
+                SMALL_BLOCK
+            } else {
+                BLOCK
+            };
+            let parts = (MAX_BLOCKS as usize / kept).min(folded / (8 * block as usize));
+            (Way::Rows(block), parts.max(1))
+        }
+        false => match (MANY_THREADS / kept).min(folded / 64) {
+            0 | 1 => (Way::Columns, 1),
+            parts => (Way::Parts, parts),
+        },
+    }
 }
 
 impl<T: Element> Expr<T> {
     /// Folds all elements with an associative and commutative operation whose neutral element is
-    /// `identity`. The order is not specified. Without elements the result is `identity`. The
+    /// `identity`. The order is not specified, but the same each time. Without elements the result is `identity`. The
     /// expression is part of the kernel that folds: `x.map(f).reduce(op, identity)` stores no `f(x)`.
     ///
     /// ```
@@ -81,53 +246,131 @@ impl<T: Element> Expr<T> {
     /// # Errors
     /// As [`Expr::eval`].
     pub fn reduce(&self, op: ElementFn<(T, T), T>, identity: T) -> Result<T> {
-        let partial = self.fold(&op.applied, identity, MAX_BLOCKS)?;
-        let total = match partial.len() {
-            0 | 1 => partial,
-            _ => partial.expr().fold(&op.applied, identity, 1)?,
-        };
+        let total = self.fold_all(&op.applied, identity)?;
         Ok(total.to_vec()?.first().copied().unwrap_or(identity))
     }
 
-    /// Each of at most `max_blocks` blocks folds its share to one partial result.
-    fn fold(&self, op: &Applied, identity: T, max_blocks: u32) -> Result<Array<T>> {
-        let mut signature = Signature::reduction::<T>(op);
-        let fused = Fused::new(self, &mut signature)?;
-        let arrays = fused.arrays()?;
-        let kernel = arrays.kernel(signature, || build::<T>(&fused, op))?;
-        let blocks = grid_for(fused.shape.len(), BLOCK).min(max_blocks);
-        let jit = arrays.jit();
-        let mut out = jit.zeros::<T>(blocks as usize)?;
-        let mut args: Vec<Arg<'_>> = vec![(&mut out).into_arg(), identity.into_arg()];
-        args.extend(fused.args());
-        args.extend(op.captures.iter().map(|number| number.arg()));
-        jit.launch(&kernel, blocks, BLOCK, &args)?;
-        arrays.count_launch();
-        drop(args);
-        Ok(arrays.of(out, Shape::Vector(blocks as usize)))
-    }
-
-    /// The sum of all elements; numbers. The order of additions is not specified.
+    /// [`Expr::reduce`] along some dimensions, which the result does not have; it stays on the device.
     ///
     /// ```
     /// use kiln::prelude::*;
     ///
     /// # fn main() -> kiln::Result<()> {
     /// let arrays = Arrays::new(&Jit::new()?);
-    /// let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
-    /// assert_eq!(x.sum()?, 500_500);
-    /// assert_eq!((&x * &x).sum()?, 333_833_500); // multiplied and added by one kernel
+    /// let x = arrays.array(vec![1, 2, 3, 4, 5, 6], (2, 3))?;
+    /// let products = x.reduce_axis(0, device!(|a, b| a * b), 1)?;
+    /// assert_eq!(products.to_vec()?, [4, 10, 18]);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// An element type without addition, or as [`Expr::eval`].
-    pub fn sum(&self) -> Result<T>
-    where
-        T: Default,
-    {
-        self.reduce(ElementFn::operation("sum", |[a, b]| a + b), T::default())
+    /// As [`Expr::eval`]; a dimension that is not there.
+    pub fn reduce_axis(
+        &self,
+        axes: impl IntoAxes,
+        op: ElementFn<(T, T), T>,
+        identity: T,
+    ) -> Result<Array<T>> {
+        self.fold_along(&axes.into_axes(), &op.applied, identity)
+    }
+
+    /// Folds all elements to one, in a vector of it.
+    fn fold_all(&self, op: &Applied, identity: T) -> Result<Array<T>> {
+        let partial = self.fold_shares(op, identity, MAX_BLOCKS)?;
+        match partial.len() {
+            0 | 1 => Ok(partial),
+            _ => partial.expr().fold_shares(op, identity, 1),
+        }
+    }
+
+    /// Each of at most `max_blocks` blocks folds its share to one partial result.
+    fn fold_shares(&self, op: &Applied, identity: T, max_blocks: u32) -> Result<Array<T>> {
+        let mut signature = Signature::reduction::<T>(op);
+        let purpose = Purpose {
+            counts: true,
+            ..Purpose::default()
+        };
+        let fused = Fused::new(self, &purpose, &mut signature)?;
+        signature.fold(Way::Whole);
+        let arrays = fused.arrays()?;
+        let grid = grid_for(fused.shape.len(), BLOCK).min(max_blocks);
+        let launch = Launch {
+            kernel: arrays.kernel(signature, || build::<T>(&fused, op, Way::Whole))?,
+            grid,
+            block: BLOCK,
+            parts: None,
+            passed: fused.passed(),
+            op,
+        };
+        launch.run(arrays, grid as usize, identity)
+    }
+
+    pub(crate) fn fold_along(&self, axes: &Axes, op: &Applied, identity: T) -> Result<Array<T>> {
+        let shape = self.shape.clone()?;
+        let mask = axes.mask(&shape)?;
+        let result = axes.result(&shape, &mask);
+        let lens = |folded: bool| -> usize {
+            let dims = shape.dims().iter().zip(&mask);
+            dims.filter(|(_, is)| **is == folded)
+                .map(|(dim, _)| *dim)
+                .product()
+        };
+        let (kept, folded) = (lens(false), lens(true));
+        let arrays = self.arrays.as_ref().ok_or(crate::ArrayError::NoArray)?;
+        match (kept, folded) {
+            (0, _) => arrays.zeros(result),
+            (_, 0) => arrays.full(result, identity),
+            (1, _) => self.fold_all(op, identity)?.reshape(result),
+            _ => self
+                .fold_groups(&mask, (kept, folded), op, identity)?
+                .reshape(result),
+        }
+    }
+
+    /// Folds the dimensions in the mask; those that stay are one.
+    fn fold_groups(
+        &self,
+        mask: &[bool],
+        (kept, folded): (usize, usize),
+        op: &Applied,
+        identity: T,
+    ) -> Result<Array<T>> {
+        let mut signature = Signature::reduction::<T>(op);
+        let purpose = Purpose {
+            folded: Some(mask),
+            ..Purpose::default()
+        };
+        let fused = Fused::new(self, &purpose, &mut signature)?;
+        let arrays = fused.arrays()?;
+        let (way, parts) = way_of(&fused, (kept, folded));
+        signature.fold(way);
+        let step = folded.div_ceil(parts);
+        let (grid, block, passed_parts) = match way {
+            Way::Rows(block) => ((kept * parts) as u32, block, Some(parts as u32)),
+            Way::Parts => (grid_for(kept * parts, BLOCK), BLOCK, Some(step as u32)),
+            Way::Whole | Way::Columns => (grid_for(kept, BLOCK), BLOCK, None),
+        };
+        let launch = Launch {
+            kernel: arrays.kernel(signature, || build::<T>(&fused, op, way))?,
+            grid,
+            block,
+            parts: passed_parts,
+            passed: fused.passed(),
+            op,
+        };
+        let partial = launch.run(arrays, kept * parts, identity)?;
+        match (way, parts) {
+            (_, 1) => Ok(partial),
+            (Way::Rows(_), _) => {
+                let rows = partial.reshape((kept, parts))?;
+                rows.expr().fold_along(&1.into_axes(), op, identity)
+            }
+            _ => {
+                let columns = partial.reshape((parts, kept))?;
+                columns.expr().fold_along(&0.into_axes(), op, identity)
+            }
+        }
     }
 }
 
@@ -140,26 +383,16 @@ impl<T: Element> Array<T> {
         self.into_expr().reduce(op, identity)
     }
 
-    /// The sum of all elements; numbers. The order of additions is not specified.
-    ///
-    /// ```
-    /// use kiln::prelude::*;
-    ///
-    /// # fn main() -> kiln::Result<()> {
-    /// let arrays = Arrays::new(&Jit::new()?);
-    /// let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
-    /// assert_eq!(x.sum()?, 500_500);
-    /// assert_eq!((&x * &x).sum()?, 333_833_500); // multiplied and added by one kernel
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Folds some dimensions; see [`Expr::reduce_axis`].
     ///
     /// # Errors
-    /// An element type without addition, or a device that has failed.
-    pub fn sum(&self) -> Result<T>
-    where
-        T: Default,
-    {
-        self.into_expr().sum()
+    /// As [`Expr::reduce_axis`].
+    pub fn reduce_axis(
+        &self,
+        axes: impl IntoAxes,
+        op: ElementFn<(T, T), T>,
+        identity: T,
+    ) -> Result<Array<T>> {
+        self.into_expr().reduce_axis(axes, op, identity)
     }
 }

@@ -1,113 +1,236 @@
-//! Shapes of one and two dimensions, and which of them go together.
+//! Shapes, what they are made of, and which of them go together.
 
 use std::fmt;
+use std::panic::Location;
 
-/// The extent of an array: rows and columns, stored row by row. A vector is one row.
+use smallvec::SmallVec;
+
+/// How many elements an array has along each of its dimensions, the last of which is the fastest. Without dimensions it
+/// is the shape of one element.
 ///
 /// ```
 /// use kiln::array::Shape;
 ///
-/// let m = Shape::Matrix { rows: 2, columns: 3 };
-/// assert_eq!((m.len(), m.columns(), m.is_empty()), (6, 3, false));
-/// assert_eq!(m.broadcast(Shape::Vector(3)), Ok(m));
-/// assert!(m.broadcast(Shape::Vector(2)).is_err());
+/// let m = Shape::new((2, 3));
+/// assert_eq!((m.rank(), m.len(), m.is_empty()), (2, 6, false));
+/// assert_eq!((m.dims(), m.to_string().as_str()), (&[2, 3][..], "2x3"));
+/// assert_eq!(m.broadcast(&Shape::new(3)), Ok(m.clone())); // as in NumPy
+/// assert_eq!(m.broadcast(&Shape::new((2, 1))), Ok(m.clone()));
+/// assert!(m.broadcast(&Shape::new(2)).is_err());
 /// ```
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Shape {
-    /// One dimension.
-    Vector(usize),
-    /// Two dimensions.
-    Matrix {
-        /// The slow dimension.
-        rows: usize,
-        /// The fast dimension.
-        columns: usize,
-    },
-}
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Shape(SmallVec<[usize; 4]>);
 
 impl Shape {
+    /// A shape of these extents.
+    pub fn new(dims: impl IntoShape) -> Shape {
+        dims.into_shape()
+    }
+
+    pub(crate) fn of(dims: impl IntoIterator<Item = usize>) -> Shape {
+        Shape(dims.into_iter().collect())
+    }
+
+    /// The extents, the slowest first.
+    pub fn dims(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
     /// The number of elements; `usize::MAX`, which no memory holds, if there are even more.
-    pub fn len(self) -> usize {
-        match self {
-            Shape::Vector(n) => n,
-            Shape::Matrix { rows, columns } => rows.saturating_mul(columns),
+    pub fn len(&self) -> usize {
+        match self.0.contains(&0) {
+            true => 0,
+            false => self.0.iter().fold(1, |len, dim| len.saturating_mul(*dim)),
         }
     }
 
     /// Whether there is no element.
-    pub fn is_empty(self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The extent of the fast dimension.
-    pub fn columns(self) -> usize {
-        match self {
-            Shape::Vector(n) => n,
-            Shape::Matrix { columns, .. } => columns,
-        }
-    }
-
-    /// The shape of an element-wise operation on arrays of these shapes: equal shapes stay, one
-    /// element goes with everything, a row of n elements goes with a matrix of n columns.
+    /// The shape of an element-wise operation on arrays of these shapes, as in NumPy: dimensions are compared from the
+    /// last, those that one of the shapes lacks are 1, and what is 1 goes with anything.
     ///
     /// # Errors
     /// Shapes that do not go together.
-    pub fn broadcast(self, other: Shape) -> Result<Shape, ShapeMismatch> {
-        let mismatch = ShapeMismatch {
-            left: self,
-            right: other,
+    pub fn broadcast(&self, other: &Shape) -> Result<Shape, ShapeMismatch> {
+        let mismatch = || ShapeMismatch {
+            left: self.clone(),
+            right: other.clone(),
+            at: None,
         };
-        match (self, other) {
-            (a, b) if a == b => Ok(a),
-            (a, b) if b.len() == 1 => Ok(a),
-            (a, b) if a.len() == 1 => Ok(b),
-            (m @ Shape::Matrix { columns, .. }, Shape::Vector(n))
-            | (Shape::Vector(n), m @ Shape::Matrix { columns, .. })
-                if columns == n =>
-            {
-                Ok(m)
-            }
-            (
-                Shape::Matrix {
-                    rows: 1,
-                    columns: n,
+        let rank = self.rank().max(other.rank());
+        let dims =
+            (0..rank).map(
+                |at| match (self.from_end(rank - at), other.from_end(rank - at)) {
+                    (a, b) if a == b => Ok(a),
+                    (1, b) => Ok(b),
+                    (a, 1) => Ok(a),
+                    _ => Err(mismatch()),
                 },
-                m @ Shape::Matrix { columns, .. },
-            )
-            | (
-                m @ Shape::Matrix { columns, .. },
-                Shape::Matrix {
-                    rows: 1,
-                    columns: n,
-                },
-            ) if columns == n => Ok(m),
-            _ => Err(mismatch),
+            );
+        Ok(Shape(dims.collect::<Result<_, _>>()?))
+    }
+
+    /// The extent of the dimension that is so many from the end, counted from 1.
+    fn from_end(&self, count: usize) -> usize {
+        match self.rank().checked_sub(count) {
+            Some(at) => self.0[at],
+            None => 1,
         }
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Shape::Vector(n) => write!(f, "{n}"),
-            Shape::Matrix { rows, columns } => write!(f, "{rows}x{columns}"),
+        match self.dims() {
+            [] => f.write_str("()"),
+            [first, rest @ ..] => {
+                write!(f, "{first}")?;
+                rest.iter().try_for_each(|dim| write!(f, "x{dim}"))
+            }
         }
     }
 }
 
-/// Two shapes that do not go together.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "arrays of shape {left} and {right} do not go together element by element; equal shapes do, \
-     one element with anything, and a row of n elements with a matrix of n columns"
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shape({self})")
+    }
+}
+
+/// What says how many elements there are along each dimension: a number for a vector, a tuple, an array or a slice of
+/// numbers; `()` for one element without dimensions.
+///
+/// ```
+/// use kiln::array::{IntoShape, Shape};
+///
+/// fn rank(shape: impl IntoShape) -> usize {
+///     shape.into_shape().rank()
+/// }
+/// assert_eq!((rank(7), rank((2, 3)), rank([2, 3, 4]), rank(()), rank(&vec![1; 5][..])), (1, 2, 3, 0, 5));
+/// assert_eq!(rank(&Shape::new((1, 2))), 2);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no shape of an array",
+    note = "a number is one, a tuple, an array or a slice of `usize`: `3`, `(2, 3)`, `[2, 3, 4]`, `()`"
 )]
+pub trait IntoShape {
+    /// The shape.
+    fn into_shape(self) -> Shape;
+}
+
+impl IntoShape for Shape {
+    fn into_shape(self) -> Shape {
+        self
+    }
+}
+
+impl IntoShape for &Shape {
+    fn into_shape(self) -> Shape {
+        self.clone()
+    }
+}
+
+impl IntoShape for usize {
+    fn into_shape(self) -> Shape {
+        Shape::of([self])
+    }
+}
+
+impl IntoShape for () {
+    fn into_shape(self) -> Shape {
+        Shape::default()
+    }
+}
+
+impl IntoShape for &[usize] {
+    fn into_shape(self) -> Shape {
+        Shape(SmallVec::from_slice(self))
+    }
+}
+
+impl IntoShape for Vec<usize> {
+    fn into_shape(self) -> Shape {
+        self.as_slice().into_shape()
+    }
+}
+
+impl<const N: usize> IntoShape for [usize; N] {
+    fn into_shape(self) -> Shape {
+        self.as_slice().into_shape()
+    }
+}
+
+impl<const N: usize> IntoShape for &[usize; N] {
+    fn into_shape(self) -> Shape {
+        self.as_slice().into_shape()
+    }
+}
+
+macro_rules! tuples {
+    ($(($($dim:ident),*))*) => {$(
+        impl IntoShape for ($(tuples!(@usize $dim),)*) {
+            fn into_shape(self) -> Shape {
+                let ($($dim,)*) = self;
+                Shape::of([$($dim),*])
+            }
+        }
+    )*};
+    (@usize $dim:ident) => { usize };
+}
+tuples! {
+    (a)
+    (a, b)
+    (a, b, c)
+    (a, b, c, d)
+    (a, b, c, d, e)
+    (a, b, c, d, e, g)
+}
+
+/// Two shapes that do not go together, and the line of the operation, if it is one of an expression.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShapeMismatch {
     /// The left operand's.
     pub left: Shape,
     /// The right operand's.
     pub right: Shape,
+    /// Where the operation is written.
+    pub at: Option<&'static Location<'static>>,
 }
+
+impl ShapeMismatch {
+    /// The same, of an operation that is written there.
+    pub(crate) fn at(self, place: &'static Location<'static>) -> ShapeMismatch {
+        ShapeMismatch {
+            at: Some(place),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for ShapeMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (left, right) = (&self.left, &self.right);
+        write!(
+            f,
+            "arrays of shape {left} and {right} do not go together element by element; dimensions are compared from \
+             the last, and two have to be equal, or one of them 1"
+        )?;
+        match self.at {
+            Some(place) => write!(f, " ({place})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ShapeMismatch {}
 
 #[cfg(test)]
 mod tests {
@@ -115,39 +238,31 @@ mod tests {
 
     #[test]
     fn no_shape_overflows() {
-        for (rows, columns) in [
+        for dims in [
             (1 << 32, 1 << 32),
             (usize::MAX, 2),
             (usize::MAX, usize::MAX),
         ] {
-            let shape = Shape::Matrix { rows, columns };
+            let shape = Shape::new(dims);
             assert_eq!(shape.len(), usize::MAX);
             assert!(!shape.is_empty());
         }
-        let (rows, columns) = (0, usize::MAX);
-        assert!(Shape::Matrix { rows, columns }.is_empty());
+        assert!(Shape::new((usize::MAX, usize::MAX, 0)).is_empty());
     }
 
     #[test]
     fn what_goes_together() {
-        let m = Shape::Matrix {
-            rows: 3,
-            columns: 4,
+        let together = |a: &[usize], b: &[usize]| {
+            let shape = Shape::new(a).broadcast(&Shape::new(b));
+            shape.map(|shape| shape.dims().to_vec())
         };
-        assert_eq!(m.broadcast(Shape::Vector(4)), Ok(m));
-        assert_eq!(Shape::Vector(1).broadcast(m), Ok(m));
-        assert_eq!(
-            m.broadcast(Shape::Matrix {
-                rows: 1,
-                columns: 4
-            }),
-            Ok(m)
-        );
-        let error = m.broadcast(Shape::Vector(3)).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("arrays of shape 3x4 and 3 do not go together")
-        );
+        assert_eq!(together(&[3, 4], &[4]), Ok(vec![3, 4]));
+        assert_eq!(together(&[3, 1], &[4]), Ok(vec![3, 4]));
+        assert_eq!(together(&[], &[2, 0]), Ok(vec![2, 0]));
+        assert_eq!(together(&[0], &[1]), Ok(vec![0]));
+        assert_eq!(together(&[5, 1, 4], &[3, 1]), Ok(vec![5, 3, 4]));
+        let error = together(&[3, 4], &[3]).unwrap_err();
+        let start = "arrays of shape 3x4 and 3 do not go together";
+        assert!(error.to_string().starts_with(start));
     }
 }

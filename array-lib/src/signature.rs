@@ -7,8 +7,8 @@
 use kiln_jit_core::ir::TypeDigest;
 
 use crate::Element;
-use crate::broadcast::Access;
 use crate::function::{Applied, FunctionName};
+use crate::space::Access;
 
 /// A step of what a kernel computes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -18,11 +18,36 @@ pub(crate) enum Word {
     /// Folds the elements of an expression of this type with a function that captures numbers of these
     /// types.
     Reduce(TypeDigest, FunctionName, Vec<TypeDigest>),
-    /// Reads a parameter.
-    Read(usize, Access, TypeDigest),
+    /// How elements are folded.
+    Fold(Way),
+    /// Is the kernel of this crate with this name, for elements of this type.
+    Named(&'static str, TypeDigest),
+    /// Reads an operand.
+    Read(usize),
     /// Applies a function to as many values, which follow.
     Apply(FunctionName, usize),
+    /// How the next operand is read; of indices there is no type.
+    Operand(Access, Option<TypeDigest>),
+    /// How many dimensions there are in each group, which of these are passed their length, and whether indices have 64
+    /// bits.
+    Space([usize; 2], [bool; 2], bool),
 }
+
+/// How elements are folded.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Way {
+    /// All of them, by many blocks.
+    Whole,
+    /// A row by one or several blocks of so many threads.
+    Rows(u32),
+    /// A column by a thread.
+    Columns,
+    /// A column by several threads, a part each.
+    Parts,
+}
+
+/// How many words most kernels have at most.
+const USUAL: usize = 24;
 
 /// The whole of it, in prefix notation.
 pub(crate) type Words = Vec<Word>;
@@ -31,9 +56,16 @@ pub(crate) type Words = Vec<Word>;
 pub(crate) struct Signature(Option<Words>);
 
 impl Signature {
+    /// Of a kernel that one word says all about.
+    pub(crate) fn of(word: Word) -> Signature {
+        Signature(Some(vec![word]))
+    }
+
     /// Of a kernel that stores each element of an expression, which is still to be said.
     pub(crate) fn broadcast<T: Element>() -> Signature {
-        Signature(Some(vec![Word::Broadcast(T::FORM.digest())]))
+        let mut words = Vec::with_capacity(USUAL);
+        words.push(Word::Broadcast(T::FORM.digest()));
+        Signature(Some(words))
     }
 
     /// Of a kernel that folds the elements of an expression, which is still to be said.
@@ -44,18 +76,23 @@ impl Signature {
         Signature(word.map(|word| vec![word]))
     }
 
-    /// Adds that a parameter of this type is read.
-    pub(crate) fn read(&mut self, position: usize, access: Access, element: TypeDigest) {
+    /// Adds how elements are folded.
+    pub(crate) fn fold(&mut self, way: Way) {
+        self.add(Word::Fold(way));
+    }
+
+    /// Adds a word.
+    pub(crate) fn add(&mut self, word: Word) {
         if let Some(words) = &mut self.0 {
-            words.push(Word::Read(position, access, element));
+            words.push(word);
         }
     }
 
     /// Adds that a function is applied to as many values; without a name nothing can be said.
     pub(crate) fn apply(&mut self, function: Option<&FunctionName>, args: usize) {
-        match (function, &mut self.0) {
-            (Some(name), Some(words)) => words.push(Word::Apply(name.clone(), args)),
-            _ => self.0 = None,
+        match function {
+            Some(name) => self.add(Word::Apply(name.clone(), args)),
+            None => self.0 = None,
         }
     }
 

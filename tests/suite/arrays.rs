@@ -482,7 +482,7 @@ fn errors_of_arrays_are_errors_of_kiln(jit: &Jit) -> Outcome {
     );
     let text = "arrays of shape 3 and 4 do not go together";
     assert!(refused.to_string().starts_with(text), "{refused}");
-    let shapes = || -> kiln::Result<Shape> { Ok(Shape::Vector(3).broadcast(Shape::Vector(4))?) };
+    let shapes = || -> kiln::Result<Shape> { Ok(Shape::new(3).broadcast(&Shape::new(4))?) };
     let refused = shapes().expect_err("3 do not go with 4");
     assert!(refused.library::<ArrayError>().is_some(), "{refused}");
     // What the kernel met is told as if the program had launched it.

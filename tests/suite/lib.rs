@@ -15,6 +15,9 @@ pub mod kernels;
 
 mod addresses;
 mod arithmetic;
+mod array_oracle;
+mod array_shapes;
+mod array_structure;
 mod arrays;
 mod barrier_votes;
 mod control;
@@ -127,6 +130,9 @@ pub fn cases() -> Vec<Case> {
         streams::CASES,
         parts::CASES,
         extensions::CASES,
+        array_oracle::CASES,
+        array_shapes::CASES,
+        array_structure::CASES,
         arrays::CASES,
         addresses::CASES,
         warp::CASES,

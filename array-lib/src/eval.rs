@@ -1,0 +1,289 @@
+//! Expressions that are computed: one kernel, one launch, into a new array or one that is there.
+
+use std::ops;
+use std::sync::Arc;
+
+use kiln_device_stdlib::index::Index;
+use kiln_jit_core::args::{Arg, IntoArg};
+use kiln_jit_core::build::{Kernel, KernelBuilder};
+use kiln_jit_core::error::Error;
+use kiln_jit_core::inspect::Inspection;
+use kiln_jit_core::launch::grid_for;
+use kiln_jit_core::runtime::Buffer;
+
+use crate::fused::{Fused, Passed, Purpose};
+use crate::input::Identity;
+use crate::layout::Layout;
+use crate::signature::Signature;
+use crate::{Array, ArrayError, ArrayMut, Arrays, Element, Expr, IntoExpr, Result, Shape};
+
+/// Threads of a block.
+pub(crate) const BLOCK: u32 = 256;
+
+/// Describes the kernel that stores each element.
+pub(crate) fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
+    Kernel::build("broadcast", |k: &KernelBuilder| {
+        let out = k.slice_mut("out", k.ty::<T>());
+        let elements = fused.declare(k, out);
+        let i = match fused.is_wide() {
+            false => k.global_id().x(),
+            true => k.global_id_u64().x(),
+        };
+        k.if_(i.lt(elements.results()), || elements.store(i));
+    })
+}
+
+/// The arguments of an expression's kernel: the result's buffer, and what is passed for the expression.
+fn arguments<'a, T: Element>(
+    out: &'a mut Buffer<T>,
+    passed: &'a [Passed],
+) -> Result<Vec<Arg<'a>>, Error> {
+    let first = std::iter::once(Ok(out.into_arg()));
+    first.chain(passed.iter().map(Passed::arg)).collect()
+}
+
+/// Launches an expression's kernel.
+fn launch<T: Element>(
+    arrays: &Arrays,
+    kernel: &Kernel,
+    (out, passed): (&mut Buffer<T>, &[Passed]),
+    len: usize,
+) -> Result<()> {
+    let args = arguments(out, passed)?;
+    arrays
+        .jit()
+        .launch(kernel, grid_for(len, BLOCK), BLOCK, &args)?;
+    arrays.count_launch();
+    Ok(())
+}
+
+impl<T: Element> Expr<T> {
+    /// Computes the expression: one kernel, one launch.
+    ///
+    /// # Errors
+    /// Shapes that do not go together, an [`ElementFn::build`](crate::ElementFn::build) whose result is not of the type
+    /// it says, an operation that the element type does not have, an expression without any array, a device that has
+    /// failed.
+    pub fn eval(&self) -> Result<Array<T>> {
+        let mut signature = Signature::broadcast::<T>();
+        let fused = Fused::new(self, &Purpose::default(), &mut signature)?;
+        let arrays = fused.arrays()?;
+        let len = fused.shape.len();
+        let mut out = arrays.jit().zeros::<T>(len)?;
+        if len > 0 {
+            let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
+            launch(arrays, &kernel, (&mut out, &fused.passed()), len)?;
+        }
+        Ok(arrays.of(out, fused.shape))
+    }
+
+    /// Computes the expression into an array that is there: what [`Array::assign`] does, seen from here.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let (x, mut y) = (arrays.vector(vec![1.0f32, 2.0])?, arrays.zeros(2)?);
+    /// (&x * 10.0).eval_into(&mut y)?;
+    /// assert_eq!(y.to_vec()?, [10.0, 20.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::assign`].
+    #[track_caller]
+    pub fn eval_into(&self, array: &mut Array<T>) -> Result<()> {
+        array.assign(self)
+    }
+
+    /// What the kernel of the expression becomes, stage by stage; nothing is launched.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![1.0f32, 2.0])?;
+    /// let y = 2.0 * &x + &x;
+    /// assert!(y.inspect()?.ir().contains("mul"));
+    /// assert_eq!(y.eval()?.to_vec()?, [3.0, 6.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Expr::eval`], as far as compilation goes.
+    pub fn inspect(&self) -> Result<Inspection> {
+        let mut signature = Signature::broadcast::<T>();
+        let fused = Fused::new(self, &Purpose::default(), &mut signature)?;
+        let arrays = fused.arrays()?;
+        let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
+        let mut out = arrays.jit().zeros::<T>(fused.shape.len())?;
+        let passed = fused.passed();
+        let args = arguments(&mut out, &passed)?;
+        Ok(arrays.jit().inspect(&kernel, &args)?)
+    }
+
+    /// An expression whose elements are those of this, as many as `shape` has.
+    #[track_caller]
+    fn filling(&self, shape: &Shape) -> Result<()> {
+        let own = self.shape.clone()?;
+        let mismatch = match own.broadcast(shape) {
+            Ok(both) if both == *shape => return Ok(()),
+            _ => crate::ShapeMismatch {
+                left: shape.clone(),
+                right: own,
+                at: Some(std::panic::Location::caller()),
+            },
+        };
+        Err(mismatch.into())
+    }
+}
+
+/// Stores an expression in some elements of a buffer. What else the buffer has stays as it is.
+fn store<T: Element>(
+    arrays: &Arrays,
+    buffer: &mut Arc<Buffer<T>>,
+    layout: &Layout,
+    expr: Expr<T>,
+) -> Result<()> {
+    if layout.shape.is_empty() {
+        return Ok(());
+    }
+    let own = Identity::Buffer(buffer.address());
+    let is_all = layout.is_all(buffer.len());
+    let purpose = Purpose {
+        out: (!is_all).then_some(layout),
+        own: Some(own),
+        own_layout: Some(layout),
+        ..Purpose::default()
+    };
+    let mut signature = Signature::broadcast::<T>();
+    let fused = match Fused::new(&expr, &purpose, &mut signature) {
+        // It reads what is written, and elsewhere: the results are stored when all are there.
+        Err(ArrayError::InPlace) => {
+            let results = expr.eval()?;
+            drop(expr);
+            return store(arrays, buffer, layout, results.into_expr());
+        }
+        fused => fused?,
+    };
+    let needs_old = !is_all || fused.reads(own);
+    let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
+    let passed = fused.passed();
+    drop(fused);
+    drop(expr);
+    if Arc::get_mut(buffer).is_none() {
+        *buffer = Arc::new(match needs_old {
+            true => copied(arrays, buffer)?,
+            false => arrays.jit().zeros(buffer.len())?,
+        });
+    }
+    match Arc::get_mut(buffer) {
+        Some(out) => launch(arrays, &kernel, (out, &passed), layout.len()),
+        // Nobody else has had it since it was made above.
+        None => Err(ArrayError::InPlace),
+    }
+}
+
+/// A buffer of the same elements.
+pub(crate) fn copied<T: Element>(arrays: &Arrays, buffer: &Buffer<T>) -> Result<Buffer<T>> {
+    let mut copy = arrays.jit().zeros::<T>(buffer.len())?;
+    copy.copy_from(buffer)?;
+    Ok(copy)
+}
+
+impl<T: Element> Array<T> {
+    /// Makes the elements those of an expression, an array or a number, whose shape goes with the array's. It is
+    /// computed in place if nobody else has the buffer and the expression reads of this array, if at all, the element
+    /// that it is for; otherwise into a new buffer. What was cloned of the array before, and views of it, stay as they
+    /// are.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let mut x = arrays.array(vec![1.0f32, 2.0, 3.0, 4.0], (2, 2))?;
+    /// x.assign(2.0 * &x + 1.0)?; // in place
+    /// assert_eq!(x.to_vec()?, [3.0, 5.0, 7.0, 9.0]);
+    /// x.assign(&x + x.t())?;
+    /// assert_eq!(x.to_vec()?, [6.0, 12.0, 12.0, 18.0]);
+    /// x += 1.0;
+    /// x.assign(7.0)?;
+    /// assert_eq!(x.to_vec()?, [7.0; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Expr::eval`]; a shape that does not go with the array's.
+    #[track_caller]
+    pub fn assign(&mut self, value: impl IntoExpr<T>) -> Result<()> {
+        let expr = value.into_expr();
+        expr.filling(self.shape())?;
+        if !self.layout.is_all(self.buffer.len()) {
+            // A view becomes an array of its own.
+            let shape = self.shape().clone();
+            let mut own = self.arrays.zeros::<T>(shape)?;
+            store(&own.arrays, &mut own.buffer, &own.layout, expr)?;
+            *self = own;
+            return Ok(());
+        }
+        store(&self.arrays, &mut self.buffer, &self.layout, expr)
+    }
+}
+
+impl<T: Element> ArrayMut<'_, T> {
+    /// Makes the elements those of an expression, an array or a number, whose shape goes with the view's; in place, as
+    /// [`Array::assign`]. Others of the array stay as they are.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let mut x = arrays.array((1..=6).collect::<Vec<i32>>(), (2, 3))?;
+    /// let row = x.row(0)?;
+    /// x.slice_mut(s![1, ..])?.assign(row * 10)?;
+    /// x.slice_mut(s![.., -1])?.assign(0)?;
+    /// assert_eq!(x.to_vec()?, [1, 2, 0, 10, 20, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::assign`].
+    #[track_caller]
+    pub fn assign(&mut self, value: impl IntoExpr<T>) -> Result<()> {
+        let expr = value.into_expr();
+        expr.filling(&self.layout.shape)?;
+        let array = &mut *self.array;
+        store(&array.arrays, &mut array.buffer, &self.layout, expr)
+    }
+}
+
+macro_rules! assigning {
+    ($($trait:ident $method:ident $operator:ident $by:ident;)*) => {$(
+        /// # Panics
+        /// Where [`Array::assign`] gives an error: shapes that do not go together, a device that has failed.
+        impl<T: Element, R: IntoExpr<T>> ops::$trait<R> for Array<T> {
+            #[track_caller]
+            fn $method(&mut self, right: R) {
+                let value = ops::$operator::$by(self.expr(), right);
+                if let Err(error) = self.assign(value) {
+                    panic!("{error}");
+                }
+            }
+        }
+    )*};
+}
+assigning! {
+    AddAssign add_assign Add add;
+    SubAssign sub_assign Sub sub;
+    MulAssign mul_assign Mul mul;
+    DivAssign div_assign Div div;
+    RemAssign rem_assign Rem rem;
+}

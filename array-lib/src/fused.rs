@@ -1,0 +1,696 @@
+//! An expression as part of a kernel: what it reads, where that lies, and the value of an element.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use kiln_jit_core::args::{Arg, IntoArg};
+use kiln_jit_core::build::{KernelBuilder, Val};
+use kiln_jit_core::error::Error;
+use kiln_jit_core::ir::Type;
+use kiln_jit_core::jit::Recording;
+use smallvec::SmallVec;
+
+use crate::expr::Node;
+use crate::function::NodeFn;
+use crate::input::{Identity, Input};
+use crate::layout::Layout;
+use crate::signature::{Signature, Word};
+use crate::space::{Access, Group, Inner};
+use crate::{ArrayError, Arrays, Element, Expr, Result, Shape};
+
+/// What an expression is made part of a kernel for.
+#[derive(Default)]
+pub(crate) struct Purpose<'p> {
+    /// For each dimension whether it is folded, if some are and some stay.
+    pub(crate) folded: Option<&'p [bool]>,
+    /// Whether the kernel needs to know how many elements there are, and no result says so.
+    pub(crate) counts: bool,
+    /// Where results go, if that is not one after the other.
+    pub(crate) out: Option<&'p Layout>,
+    /// The buffer that results go to, which may be read where they go.
+    pub(crate) own: Option<Identity>,
+    /// Where in this buffer results go.
+    pub(crate) own_layout: Option<&'p Layout>,
+    /// Whether it is for a graph, which passes buffers as a whole.
+    pub(crate) recorded: bool,
+}
+
+/// What an operand is.
+#[derive(Copy, Clone)]
+enum What<'e> {
+    Buffer(&'e Arc<dyn Input>),
+    Place,
+    Number(&'e Arc<dyn Input>),
+}
+
+/// A parameter of the kernel: an array, a number, or where elements lie.
+struct Operand<'e> {
+    what: What<'e>,
+    /// Where the elements lie that it has for those of the result.
+    layout: Layout,
+    access: Access,
+}
+
+impl Operand<'_> {
+    fn identity(&self) -> Option<Identity> {
+        match self.what {
+            What::Buffer(input) => input.identity(),
+            What::Place | What::Number(_) => None,
+        }
+    }
+
+    /// Whether what is read here is this.
+    fn is(&self, what: What<'_>, layout: &Layout) -> bool {
+        match (self.what, what) {
+            (What::Buffer(own), What::Buffer(other)) => {
+                own.identity().is_some()
+                    && own.identity() == other.identity()
+                    && own.element() == other.element()
+                    && self.layout == *layout
+            }
+            (What::Place, What::Place) => self.layout == *layout,
+            _ => false,
+        }
+    }
+
+    /// How it is read, if it is the array with this number in these groups.
+    fn read_as(&self, array: usize, groups: &[Group], recorded: bool, wide: bool) -> Access {
+        let buffer = match self.what {
+            What::Number(_) => return Access::Scalar,
+            What::Buffer(input) => Some(input.len()),
+            What::Place => None,
+        };
+        let inner = |group: usize| groups.get(group).map_or(Inner::Same, |g| g.inner(array));
+        let inners = [inner(0), inner(1)];
+        let is_whole = |len: usize| match buffer {
+            Some(buffer) => self.layout.offset == 0 && buffer == len,
+            None => self.layout.offset == 0,
+        };
+        // A graph passes no part of a buffer, and parts of large ones there are not.
+        let is_passed = |len: usize| is_whole(len) || buffer.is_some() && !recorded && !wide;
+        match groups {
+            [all] if all.is_dense(array) && is_passed(self.layout.len()) => Access::Linear,
+            _ if inners == [Inner::Same; 2] && is_passed(1) => Access::One,
+            _ => Access::Strided(inners),
+        }
+    }
+}
+
+/// What a launch passes for an expression; it needs nothing of that.
+pub(crate) enum Passed {
+    /// A number, or a buffer, or some of its elements.
+    Input(Arc<dyn Input>, Option<Range<usize>>),
+    /// An index.
+    Index(u32),
+    /// An index of 64 bits.
+    Wide(u64),
+}
+
+impl Passed {
+    /// As an argument.
+    pub(crate) fn arg(&self) -> Result<Arg<'_>, Error> {
+        Ok(match self {
+            Passed::Input(input, None) => input.arg(),
+            Passed::Input(input, Some(range)) => input.part(range.clone())?,
+            Passed::Index(index) => index.into_arg(),
+            Passed::Wide(index) => index.into_arg(),
+        })
+    }
+
+    /// As a graph passes it, which keeps what it needs.
+    pub(crate) fn held(self, graph: &mut Recording) -> Result<Passed> {
+        Ok(match self {
+            Passed::Input(input, range) => {
+                Passed::Input(input.hold(graph)?.unwrap_or(input), range)
+            }
+            passed => passed,
+        })
+    }
+}
+
+/// Indices and distances have 32 bits if no array has more elements than this, nor the result half of that.
+const NARROW: usize = u32::MAX as usize;
+
+/// An expression that is about to be part of a kernel.
+pub(crate) struct Fused<'e> {
+    node: &'e Node,
+    /// The shape that the kernel goes through.
+    pub(crate) shape: Shape,
+    arrays: Option<&'e Arrays>,
+    operands: Vec<Operand<'e>>,
+    /// The operands in the order in which the expression reads them.
+    order: Vec<usize>,
+    pub(crate) groups: SmallVec<[Group; 2]>,
+    counts: [bool; 2],
+    out: Option<Layout>,
+    wide: bool,
+}
+
+impl<'e> Fused<'e> {
+    /// Enters the operands of an expression, and adds what it computes to the signature of a kernel.
+    pub(crate) fn new<T: Element>(
+        expr: &'e Expr<T>,
+        purpose: &Purpose<'_>,
+        signature: &mut Signature,
+    ) -> Result<Self> {
+        let own = expr.shape.clone()?;
+        let to = purpose.own_layout.or(purpose.out);
+        let shape = to.map_or(own, |to| to.shape.clone());
+        let mut fused = Fused {
+            node: &expr.node,
+            arrays: expr.arrays.as_ref(),
+            operands: Vec::with_capacity(8),
+            order: Vec::with_capacity(8),
+            groups: SmallVec::new(),
+            counts: [false; 2],
+            out: purpose.out.cloned(),
+            wide: false,
+            shape,
+        };
+        fused.enter(signature);
+        fused.find_groups(purpose);
+        fused.find_accesses(purpose)?;
+        fused.sign(signature);
+        Ok(fused)
+    }
+
+    /// Enters all operands. What is left to do is kept here: an expression may be deeper than a thread's stack.
+    fn enter(&mut self, signature: &mut Signature) {
+        let mut left = Vec::with_capacity(8);
+        left.push(self.node);
+        while let Some(node) = left.pop() {
+            let (what, layout) = match node {
+                Node::Read { buffer, layout } => (What::Buffer(buffer), self.layout_of(layout)),
+                Node::Place(layout) => (What::Place, self.layout_of(layout)),
+                Node::Scalar(number) => (
+                    What::Number(number),
+                    self.layout_of(&Layout::dense(Shape::default())),
+                ),
+                Node::Apply { name, args, .. } => {
+                    signature.apply(name.as_ref(), args.len());
+                    left.extend(args.iter().rev().map(|arg| &**arg));
+                    continue;
+                }
+            };
+            let known = self
+                .operands
+                .iter()
+                .position(|operand| operand.is(what, &layout));
+            let position = known.unwrap_or_else(|| {
+                let access = Access::Scalar;
+                self.operands.push(Operand {
+                    what,
+                    layout,
+                    access,
+                });
+                self.operands.len() - 1
+            });
+            self.order.push(position);
+            signature.add(Word::Read(position));
+        }
+    }
+
+    /// The layout of an operand for the elements of the result. Shapes were found to go together.
+    fn layout_of(&self, layout: &Layout) -> Layout {
+        layout
+            .broadcast_to(&self.shape)
+            .unwrap_or_else(|| layout.clone())
+    }
+
+    fn find_groups(&mut self, purpose: &Purpose<'_>) {
+        let axes = |folded: bool| -> SmallVec<[usize; 4]> {
+            let is = |axis: &usize| purpose.folded.is_none_or(|mask| mask[*axis] == folded);
+            (0..self.shape.rank()).filter(is).collect()
+        };
+        let layouts = self.operands.iter().map(|operand| &operand.layout);
+        let layouts = layouts.chain(&self.out);
+        // Without an array, as one of numbers is assigned to it, the result's own dimensions count.
+        let dense = Layout::dense(self.shape.clone());
+        let group = |axes: &[usize]| match layouts.clone().next() {
+            Some(_) => Group::of(axes, layouts.clone()),
+            None => Group::of(axes, std::iter::once(&dense)),
+        };
+        let groups = match purpose.folded {
+            None => SmallVec::from_iter([group(&axes(false))]),
+            Some(_) => SmallVec::from_iter([group(&axes(false)), group(&axes(true))]),
+        };
+        self.groups = groups;
+        let long = |operand: &Operand<'_>| match operand.what {
+            What::Buffer(input) => input.len() > NARROW,
+            What::Place | What::Number(_) => false,
+        };
+        let out = self.out.as_ref().filter(|out| !out.shape.is_empty());
+        let far = out.is_some_and(|out| out.span().1 > NARROW);
+        self.wide = far || self.shape.len() > NARROW / 2 || self.operands.iter().any(long);
+    }
+
+    fn find_accesses(&mut self, purpose: &Purpose<'_>) -> Result<()> {
+        for (array, operand) in self.operands.iter_mut().enumerate() {
+            let is_own = purpose.own.is_some() && operand.identity() == purpose.own;
+            let here = match purpose.own_layout {
+                Some(layout) => operand.layout == *layout,
+                None => {
+                    operand.layout.offset == 0
+                        && operand.layout.is_dense()
+                        && operand.len() == self.shape.len()
+                }
+            };
+            operand.access = match (is_own, here) {
+                (true, true) => Access::Own,
+                (true, false) => return Err(ArrayError::InPlace),
+                _ => operand.read_as(array, &self.groups, purpose.recorded, self.wide),
+            };
+        }
+        let is_linear = |operand: &Operand<'_>| {
+            operand.access == Access::Linear && matches!(operand.what, What::Buffer(_))
+        };
+        let tells = self.operands.iter().any(is_linear);
+        self.counts = match purpose.folded {
+            Some(_) => [true; 2],
+            None => [self.out.is_some() || purpose.counts && !tells, false],
+        };
+        Ok(())
+    }
+
+    fn sign(&self, signature: &mut Signature) {
+        for operand in &self.operands {
+            let element = match operand.what {
+                What::Buffer(input) | What::Number(input) => Some(input.element()),
+                What::Place => None,
+            };
+            signature.add(Word::Operand(operand.access, element));
+        }
+        if self.out.is_some() {
+            signature.add(Word::Operand(self.out_access(), None));
+        }
+        let rank = |group: usize| self.groups.get(group).map_or(0, |group| group.dims.len());
+        signature.add(Word::Space([rank(0), rank(1)], self.counts, self.wide));
+    }
+
+    fn out_access(&self) -> Access {
+        let out = self.operands.len();
+        Access::Strided([self.groups[0].inner(out), Inner::Same])
+    }
+
+    /// Where the expression is computed, if that is said: it is by an array.
+    pub(crate) fn arrays(&self) -> Result<&'e Arrays> {
+        let is_slot = |operand: &Operand<'_>| match operand.what {
+            What::Buffer(input) | What::Number(input) => {
+                matches!(input.identity(), Some(Identity::Slot(_)))
+            }
+            What::Place => false,
+        };
+        match self.arrays {
+            _ if self.operands.iter().any(is_slot) => Err(ArrayError::Slots),
+            Some(arrays) => Ok(arrays),
+            None => Err(ArrayError::NoArray),
+        }
+    }
+
+    /// Whether the expression has an array, and not only numbers.
+    pub(crate) fn has_array(&self) -> bool {
+        !self
+            .operands
+            .iter()
+            .all(|operand| matches!(operand.what, What::Number(_)))
+    }
+
+    /// Whether the expression reads this buffer.
+    pub(crate) fn reads(&self, buffer: Identity) -> bool {
+        self.operands
+            .iter()
+            .any(|operand| operand.identity() == Some(buffer))
+    }
+
+    /// Of how many operands neighbours along the last dimension of a group lie side by side.
+    pub(crate) fn side_by_side(&self, group: usize) -> usize {
+        let is_unit = |access: Access| matches!(access, Access::Strided(inners) if inners[group] == Inner::Unit);
+        let arrays = self
+            .operands
+            .iter()
+            .filter(|operand| matches!(operand.what, What::Buffer(_)));
+        arrays.filter(|operand| is_unit(operand.access)).count()
+    }
+
+    fn index(&self, index: usize) -> Passed {
+        match self.wide {
+            // Distances may be negative: sums of them are right modulo 2^32.
+            false => Passed::Index(index as u32),
+            true => Passed::Wide(index as u64),
+        }
+    }
+
+    /// What is passed for the expression, in the order of [`Fused::declare`].
+    pub(crate) fn passed(&self) -> Vec<Passed> {
+        let mut passed = Vec::with_capacity(self.operands.len() + 4);
+        for (group, counts) in self.groups.iter().zip(self.counts) {
+            if counts {
+                passed.push(self.index(group.dims.iter().product()));
+            }
+            passed.extend(group.passed_dims().iter().map(|dim| self.index(*dim)));
+        }
+        for (array, operand) in self.operands.iter().enumerate() {
+            self.pass(array, operand, &mut passed);
+        }
+        if let Some(out) = &self.out {
+            self.pass_place(self.operands.len(), out.offset, &mut passed);
+        }
+        passed
+    }
+
+    fn pass(&self, array: usize, operand: &Operand<'_>, to: &mut Vec<Passed>) {
+        let offset = operand.layout.offset;
+        let len = match operand.access {
+            Access::One => 1,
+            _ => operand.layout.len(),
+        };
+        match (operand.what, operand.access) {
+            (_, Access::Own) => {}
+            (What::Number(input), _) => to.push(Passed::Input(input.clone(), None)),
+            (What::Buffer(input), Access::Strided(_)) => {
+                to.push(Passed::Input(input.clone(), None))
+            }
+            (What::Buffer(input), _) => {
+                let is_whole = offset == 0 && len == input.len();
+                let range = (!is_whole).then_some(offset..offset + len);
+                to.push(Passed::Input(input.clone(), range));
+            }
+            (What::Place, _) => {}
+        }
+        if matches!(operand.access, Access::Strided(_)) {
+            self.pass_place(array, offset, to);
+        }
+    }
+
+    fn pass_place(&self, array: usize, offset: usize, to: &mut Vec<Passed>) {
+        to.push(self.index(offset));
+        let strides = self.groups.iter().flat_map(|group| group.passed(array));
+        to.extend(strides.map(|stride| self.index(*stride as usize)));
+    }
+
+    /// The type of indices.
+    fn index_type(&self) -> Type {
+        match self.wide {
+            false => Type::U32,
+            true => Type::U64,
+        }
+    }
+
+    /// Whether indices have 64 bits.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.wide
+    }
+
+    /// An index of a thread or a block as those of the expression.
+    pub(crate) fn widened<'k>(&self, index: Val<'k>) -> Val<'k> {
+        index.cast(self.index_type())
+    }
+
+    /// Declares the parameters that [`Fused::passed`] is for; `out` is that of the result.
+    pub(crate) fn declare<'k>(&self, k: &'k KernelBuilder, out: Val<'k>) -> Elements<'_, 'e, 'k> {
+        let ty = self.index_type();
+        let (mut counts, mut dims) = ([None; 2], [Vec::new(), Vec::new()]);
+        for (at, (group, is_counted)) in self.groups.iter().zip(self.counts).enumerate() {
+            counts[at] = is_counted.then(|| k.param(&format!("n{at}"), ty));
+            let extents = 1..group.dims.len().max(1);
+            dims[at] = extents
+                .map(|dim| k.param(&format!("n{at}_{dim}"), ty))
+                .collect();
+        }
+        let params = self.operands.iter().enumerate().map(|(n, operand)| {
+            let name = format!("in{n}");
+            let value = match (operand.what, operand.access) {
+                (_, Access::Own) => Some(out),
+                (What::Buffer(input) | What::Number(input), _) => Some(input.declare(k, &name)),
+                (What::Place, _) => None,
+            };
+            match operand.access {
+                Access::Strided(_) => self.declare_place(k, n, &name, value),
+                _ => Param {
+                    value,
+                    ..Param::default()
+                },
+            }
+        });
+        let params = params.collect();
+        let to = self
+            .out
+            .as_ref()
+            .map(|_| self.declare_place(k, self.operands.len(), "out", None));
+        Elements {
+            fused: self,
+            k,
+            out,
+            counts,
+            dims,
+            params,
+            to,
+        }
+    }
+
+    fn declare_place<'k>(
+        &self,
+        k: &'k KernelBuilder,
+        array: usize,
+        name: &str,
+        value: Option<Val<'k>>,
+    ) -> Param<'k> {
+        let ty = self.index_type();
+        let offset = Some(k.param(&format!("{name}_at"), ty));
+        let mut strides = [Vec::new(), Vec::new()];
+        for (at, group) in self.groups.iter().enumerate() {
+            let passed = 0..group.passed(array).len();
+            strides[at] = passed
+                .map(|n| k.param(&format!("{name}_by{at}_{n}"), ty))
+                .collect();
+        }
+        Param {
+            value,
+            offset,
+            strides,
+        }
+    }
+}
+
+impl Operand<'_> {
+    fn len(&self) -> usize {
+        match self.what {
+            What::Buffer(input) | What::Number(input) => input.len(),
+            What::Place => 0,
+        }
+    }
+}
+
+/// The parameters for an operand.
+#[derive(Default)]
+struct Param<'k> {
+    /// The buffer, or the number.
+    value: Option<Val<'k>>,
+    offset: Option<Val<'k>>,
+    /// The distances in each group.
+    strides: [Vec<Val<'k>>; 2],
+}
+
+/// Where in the operands the elements lie that an index of a group stands for; `None` of those that are not read by
+/// places.
+pub(crate) type Places<'k> = Vec<Option<Val<'k>>>;
+
+/// The elements of an expression in its kernel.
+pub(crate) struct Elements<'f, 'e, 'k> {
+    fused: &'f Fused<'e>,
+    k: &'k KernelBuilder,
+    out: Val<'k>,
+    counts: [Option<Val<'k>>; 2],
+    /// The extents of each group but for the first.
+    dims: [Vec<Val<'k>>; 2],
+    params: Vec<Param<'k>>,
+    /// Where results go, if that is not one after the other.
+    to: Option<Param<'k>>,
+}
+
+impl<'k> Elements<'_, '_, 'k> {
+    /// How many elements a group has: what is passed, or what an array tells that has as many.
+    pub(crate) fn count(&self, group: usize) -> Val<'k> {
+        if let Some(count) = self.counts[group] {
+            return count;
+        }
+        let is_linear =
+            |(operand, _): &(&Operand<'_>, &Param<'_>)| operand.access == Access::Linear;
+        let mut operands = self.fused.operands.iter().zip(&self.params);
+        let tells = operands.find_map(|pair| is_linear(&pair).then_some(pair.1.value).flatten());
+        let tells = tells.unwrap_or(self.out);
+        match self.fused.wide {
+            false => tells.len(),
+            true => tells.len64(),
+        }
+    }
+
+    /// How many results an element-wise kernel stores.
+    pub(crate) fn results(&self) -> Val<'k> {
+        match (self.counts[0], self.fused.wide) {
+            (Some(count), _) => count,
+            (None, false) => self.out.len(),
+            (None, true) => self.out.len64(),
+        }
+    }
+
+    /// The index of a group along each of its dimensions.
+    fn coordinates(&self, group: usize, index: Val<'k>) -> Vec<Val<'k>> {
+        let mut coordinates = Vec::new();
+        let mut rest = index;
+        for dim in self.dims[group].iter().rev() {
+            let next = rest / *dim;
+            coordinates.push(rest - next * *dim);
+            rest = next;
+        }
+        coordinates.push(rest);
+        coordinates.reverse();
+        coordinates
+    }
+
+    /// How far from its first element an operand has the one at these coordinates.
+    fn shift(
+        &self,
+        param: &Param<'k>,
+        group: usize,
+        inner: Inner,
+        at: &[Val<'k>],
+    ) -> Option<Val<'k>> {
+        let strides = param.strides[group].iter();
+        let mut terms: Vec<Val<'k>> = at
+            .iter()
+            .zip(strides)
+            .map(|(i, stride)| *i * *stride)
+            .collect();
+        match inner {
+            Inner::Same => return None,
+            Inner::Unit => terms.extend(at.last()),
+            Inner::Any => {}
+        }
+        terms.into_iter().reduce(|a, b| a + b)
+    }
+
+    fn moved(
+        &self,
+        param: &Param<'k>,
+        from: Option<Val<'k>>,
+        shift: Option<Val<'k>>,
+    ) -> Option<Val<'k>> {
+        let from = from.or(param.offset);
+        match (from, shift) {
+            (Some(from), Some(shift)) => Some(from + shift),
+            (from, shift) => from.or(shift),
+        }
+    }
+
+    /// Where the operands' elements lie for an index of a group, from where those lie for one of another group.
+    pub(crate) fn places(
+        &self,
+        from: Option<&Places<'k>>,
+        group: usize,
+        index: Val<'k>,
+    ) -> Places<'k> {
+        let coordinates = self.coordinates(group, index);
+        let operands = self.fused.operands.iter().zip(&self.params).enumerate();
+        let place = |(n, (operand, param)): (usize, (&Operand<'_>, &Param<'k>))| {
+            let Access::Strided(inners) = operand.access else {
+                return None;
+            };
+            let from = from.and_then(|places| places[n]);
+            self.moved(
+                param,
+                from,
+                self.shift(param, group, inners[group], &coordinates),
+            )
+        };
+        operands.map(place).collect()
+    }
+
+    /// The element with this index, of an expression of one group.
+    pub(crate) fn at(&self, index: Val<'k>) -> Val<'k> {
+        let places = self.places(None, 0, index);
+        self.value(&places, index)
+    }
+
+    /// Stores the element with this index where it goes.
+    pub(crate) fn store(&self, index: Val<'k>) {
+        let value = self.at(index);
+        self.out.at(self.target(index)).set(value);
+    }
+
+    /// Where the result with this index goes.
+    fn target(&self, index: Val<'k>) -> Val<'k> {
+        let (Some(to), Access::Strided([inner, _])) = (&self.to, self.fused.target_access()) else {
+            return index;
+        };
+        let coordinates = self.coordinates(0, index);
+        let shift = self.shift(to, 0, inner, &coordinates);
+        self.moved(to, None, shift).unwrap_or(index)
+    }
+
+    /// The element whose operands' elements lie there.
+    pub(crate) fn value(&self, places: &Places<'k>, index: Val<'k>) -> Val<'k> {
+        let read = |position: usize| {
+            let (operand, param) = (&self.fused.operands[position], &self.params[position]);
+            let place = match operand.access {
+                Access::Linear => index,
+                Access::Own => self.target(index),
+                Access::One | Access::Scalar => self.k.lit(self.fused.index_type(), 0),
+                Access::Strided(_) => places[position].unwrap_or(index),
+            };
+            match (operand.what, param.value) {
+                (What::Number(_), Some(number)) => number,
+                (What::Buffer(_), Some(buffer)) => buffer.at(place).get(),
+                _ => place.cast(Type::U32),
+            }
+        };
+        describe(self.fused.node, &self.fused.order, &read)
+    }
+}
+
+impl Fused<'_> {
+    /// How results are stored.
+    fn target_access(&self) -> Access {
+        match self.out {
+            Some(_) => self.out_access(),
+            None => Access::Linear,
+        }
+    }
+}
+
+/// A step of [`describe`].
+enum Describe<'e> {
+    /// The value of a node.
+    Node(&'e Node),
+    /// The function applied to the values of its arguments, which come last.
+    Apply(&'e NodeFn, usize),
+}
+
+/// Describes the value of `node`, whose operands are those in `order`.
+fn describe<'k>(node: &Node, order: &[usize], read: &dyn Fn(usize) -> Val<'k>) -> Val<'k> {
+    // What occurs several times is read once.
+    let mut known: HashMap<usize, Val<'k>> = HashMap::new();
+    let mut order = order.iter().copied();
+    let mut values: Vec<Val<'k>> = Vec::new();
+    let mut left = vec![Describe::Node(node)];
+    while let Some(next) = left.pop() {
+        let value = match next {
+            Describe::Node(Node::Apply { function, args, .. }) => {
+                left.push(Describe::Apply(&**function, args.len()));
+                left.extend(args.iter().rev().map(|arg| Describe::Node(arg)));
+                continue;
+            }
+            Describe::Node(_) => {
+                let position = order.next().unwrap_or_default();
+                *known.entry(position).or_insert_with(|| read(position))
+            }
+            Describe::Apply(function, count) => {
+                let args = values.split_off(values.len().saturating_sub(count));
+                function(&args)
+            }
+        };
+        values.push(value);
+    }
+    values[0]
+}

@@ -1,0 +1,190 @@
+//! Running sums and products along a dimension.
+//!
+//! Rows are scanned in chunks: each block folds one of them, what these have left is scanned in the same way, and each
+//! block then scans its chunk from there.
+
+use kiln_device_stdlib::group::{block_inclusive_scan, block_reduce};
+use kiln_device_stdlib::plain::index::{block_idx, thread_idx};
+use kiln_device_stdlib::plain::number::Num;
+use kiln_jit_core::args::IntoArg;
+use kiln_jit_core::build::Kernel;
+use kiln_kernel_macro::kernel;
+
+use crate::layout::axis_of;
+use crate::{Array, NumberElement, Result};
+
+/// Threads of a block.
+const BLOCK: usize = 256;
+
+/// Elements of a chunk.
+const CHUNK: usize = 4096;
+
+/// The kernels of a scan with an operator.
+macro_rules! scans {
+    ($fold:ident $scan:ident $operator:tt) => {
+        /// Folds each chunk of each row.
+        #[kernel]
+        fn $fold<T: Num>(x: &[T], row: usize, chunks: usize, chunk: usize, neutral: T, out: &mut [T]) {
+            let here = block_idx().x;
+            let at = here / chunks * row;
+            let start = here % chunks * chunk;
+            let end = (start + chunk).min(row);
+            let mut sum = neutral;
+            let mut i = start + thread_idx().x;
+            while i < end {
+                sum = sum $operator x[at + i];
+                i += BLOCK;
+            }
+            let sum = block_reduce(sum, |a, b| a $operator b);
+            if thread_idx().x == 0 {
+                out[here] = sum;
+            }
+        }
+
+        /// Scans each chunk of each row, from what is before it.
+        #[kernel]
+        fn $scan<T: Num>(
+            x: &[T],
+            before: &[T],
+            row: usize,
+            chunks: usize,
+            chunk: usize,
+            neutral: T,
+            out: &mut [T],
+        ) {
+            let here = block_idx().x;
+            let at = here / chunks * row;
+            let start = here % chunks * chunk;
+            let end = (start + chunk).min(row);
+            let mut carry = neutral;
+            if here % chunks > 0 {
+                carry = before[here - 1];
+            }
+            let mut first = start;
+            while first < end {
+                let i = first + thread_idx().x;
+                let mut value = neutral;
+                if i < end {
+                    value = x[at + i];
+                }
+                let upto = block_inclusive_scan(value, |a, b| a $operator b);
+                if i < end {
+                    out[at + i] = carry $operator upto;
+                }
+                carry = carry $operator block_reduce(value, |a, b| a $operator b);
+                first += BLOCK;
+            }
+        }
+    };
+}
+scans! { fold_sums scan_sums + }
+scans! { fold_products scan_products * }
+
+/// What is scanned with: the kernels, and the neutral element.
+struct Scan<T> {
+    fold: &'static Kernel,
+    scan: &'static Kernel,
+    neutral: T,
+}
+
+impl<T: NumberElement> Scan<T> {
+    /// Scans the rows of a matrix, whose elements lie one after the other.
+    fn rows(&self, x: &Array<T>) -> Result<Array<T>> {
+        let (rows, row) = (x.dims()[0], x.dims()[1]);
+        let (arrays, chunks) = (&x.arrays, row.div_ceil(CHUNK));
+        let mut out = arrays.zeros((rows, row))?;
+        if out.is_empty() {
+            return Ok(out);
+        }
+        let blocks = (rows * chunks) as u32;
+        let place = [row as u32, chunks as u32, CHUNK as u32].map(IntoArg::into_arg);
+        let mut sums = arrays.zeros::<T>((rows, chunks))?;
+        if chunks > 1 {
+            let [row, chunks, chunk] = place.each_ref().map(|arg| arg.duplicate());
+            let (Some(row), Some(chunks), Some(chunk)) = (row, chunks, chunk) else {
+                return Ok(out);
+            };
+            let part = x.as_part()?.into_arg();
+            let args = [
+                part,
+                row,
+                chunks,
+                chunk,
+                self.neutral.into_arg(),
+                sums.owned()?.into_arg(),
+            ];
+            arrays
+                .jit()
+                .launch(self.fold, blocks, BLOCK as u32, &args)?;
+            arrays.count_launch();
+            sums = self.rows(&sums)?;
+        }
+        let [row, chunks, chunk] = place;
+        let (part, before) = (x.as_part()?.into_arg(), sums.as_part()?.into_arg());
+        let args = [
+            part,
+            before,
+            row,
+            chunks,
+            chunk,
+            self.neutral.into_arg(),
+            out.owned()?.into_arg(),
+        ];
+        arrays
+            .jit()
+            .launch(self.scan, blocks, BLOCK as u32, &args)?;
+        arrays.count_launch();
+        Ok(out)
+    }
+
+    fn along(&self, x: &Array<T>, axis: isize) -> Result<Array<T>> {
+        let axis = axis_of(axis, x.shape())? as isize;
+        let last = x.swap_axes(axis, -1)?;
+        let dims = last.dims().to_vec();
+        let row = dims.last().copied().unwrap_or(1);
+        let rows = if row == 0 { 0 } else { last.len() / row };
+        let scanned = self.rows(&last.contiguous()?.reshape((rows, row))?)?;
+        scanned.reshape(dims)?.swap_axes(axis, -1)
+    }
+}
+
+impl<T: NumberElement> Array<T> {
+    /// The sums of the elements along a dimension up to each of them, with it (NumPy's `cumsum`).
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.array(vec![1, 2, 3, 4, 5, 6], (2, 3))?;
+    /// assert_eq!(x.cumsum(1)?.to_vec()?, [1, 3, 6, 4, 9, 15]);
+    /// assert_eq!(x.cumsum(0)?.to_vec()?, [1, 2, 3, 5, 7, 9]);
+    /// assert_eq!(x.cumprod(-1)?.to_vec()?, [1, 2, 6, 4, 20, 120]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A dimension that is not there; those of [`Expr::eval`](crate::Expr::eval).
+    pub fn cumsum(&self, axis: isize) -> Result<Array<T>> {
+        let scan = Scan {
+            fold: fold_sums.get()?,
+            scan: scan_sums.get()?,
+            neutral: T::ZERO,
+        };
+        scan.along(self, axis)
+    }
+
+    /// The products of the elements along a dimension up to each of them, with it (NumPy's `cumprod`).
+    ///
+    /// # Errors
+    /// As [`Array::cumsum`].
+    pub fn cumprod(&self, axis: isize) -> Result<Array<T>> {
+        let scan = Scan {
+            fold: fold_products.get()?,
+            scan: scan_products.get()?,
+            neutral: T::ONE,
+        };
+        scan.along(self, axis)
+    }
+}
