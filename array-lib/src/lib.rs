@@ -55,6 +55,7 @@ mod scan;
 mod shape;
 mod signature;
 mod slice;
+mod sort;
 mod space;
 mod statistics;
 mod structure;
@@ -74,6 +75,7 @@ pub use ops::where_;
 pub use random::RandomElement;
 pub use shape::{IntoShape, Shape, ShapeMismatch};
 pub use slice::SliceItem;
+pub use sort::SortElement;
 
 use kiln_jit_core::error::{Error, LibraryError};
 use kiln_jit_core::runtime::DeviceId;
@@ -87,7 +89,7 @@ pub mod macros {
     };
 
     // For `#[kernel]`, `#[device_fn]`, `#[derive(KernelView)]` and `device!` in this crate itself.
-    pub(crate) use kiln_device_stdlib::plain::{operator::*, resolve::*};
+    pub(crate) use kiln_device_stdlib::plain::{memory::shared_memory, operator::*, resolve::*};
     pub(crate) use kiln_jit_core::args::packed::{Packing, Parameters, field_key};
     pub(crate) use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedValue, SlotMut};
     pub(crate) use kiln_jit_core::error::Error;

@@ -1,7 +1,9 @@
 //! Running sums and products along a dimension.
 //!
-//! Rows are scanned in chunks: each block folds one of them, what these have left is scanned in the same way, and each
-//! block then scans its chunk from there.
+//! One row is scanned in one pass (`scan/look_back.rs`). Several are scanned in chunks: each block folds one of them, what
+//! these have left is scanned in the same way, and each block then scans its chunk from there.
+
+mod look_back;
 
 use kiln_device_stdlib::group::{block_inclusive_scan, block_reduce};
 use kiln_device_stdlib::plain::index::{block_idx, thread_idx};
@@ -12,6 +14,8 @@ use kiln_kernel_macro::kernel;
 
 use crate::layout::axis_of;
 use crate::{Array, NumberElement, Result};
+
+pub(crate) use look_back::{scan_all, scan_all_products, scan_all_sums};
 
 /// Threads of a block.
 const BLOCK: usize = 256;
@@ -82,6 +86,8 @@ scans! { fold_products scan_products * }
 
 /// What is scanned with: the kernels, and the neutral element.
 struct Scan<T> {
+    /// Of one row.
+    all: &'static Kernel,
     fold: &'static Kernel,
     scan: &'static Kernel,
     neutral: T,
@@ -91,6 +97,12 @@ impl<T: NumberElement> Scan<T> {
     /// Scans the rows of a matrix, whose elements lie one after the other.
     fn rows(&self, x: &Array<T>) -> Result<Array<T>> {
         let (rows, row) = (x.dims()[0], x.dims()[1]);
+        if rows == 1 {
+            let part = x.as_part()?;
+            let out = scan_all(x.arrays.jit(), self.all, part, row, self.neutral, false)?;
+            x.arrays.count_launch();
+            return x.arrays.adopt(out, (1, row));
+        }
         let (arrays, chunks) = (&x.arrays, row.div_ceil(CHUNK));
         let mut out = arrays.zeros((rows, row))?;
         if out.is_empty() {
@@ -168,6 +180,7 @@ impl<T: NumberElement> Array<T> {
     /// A dimension that is not there; those of [`Expr::eval`](crate::Expr::eval).
     pub fn cumsum(&self, axis: isize) -> Result<Array<T>> {
         let scan = Scan {
+            all: scan_all_sums.get()?,
             fold: fold_sums.get()?,
             scan: scan_sums.get()?,
             neutral: T::ZERO,
@@ -181,6 +194,7 @@ impl<T: NumberElement> Array<T> {
     /// As [`Array::cumsum`].
     pub fn cumprod(&self, axis: isize) -> Result<Array<T>> {
         let scan = Scan {
+            all: scan_all_products.get()?,
             fold: fold_products.get()?,
             scan: scan_products.get()?,
             neutral: T::ONE,

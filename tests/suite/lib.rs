@@ -16,6 +16,7 @@ pub mod kernels;
 mod addresses;
 mod arithmetic;
 mod array_oracle;
+mod array_order;
 mod array_shapes;
 mod array_structure;
 mod arrays;
@@ -131,6 +132,7 @@ pub fn cases() -> Vec<Case> {
         parts::CASES,
         extensions::CASES,
         array_oracle::CASES,
+        array_order::CASES,
         array_shapes::CASES,
         array_structure::CASES,
         arrays::CASES,
