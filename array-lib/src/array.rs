@@ -128,7 +128,11 @@ impl Arrays {
 /// assert_eq!((x.len(), x.rank(), x.is_empty()), (6, 2, false));
 /// let doubled = x.expr() + &x; // nothing is computed so far
 /// assert_eq!(doubled.eval()?.to_vec()?, [2, 4, 6, 8, 10, 12]);
-/// assert_eq!(x.t().to_vec()?, [1, 4, 2, 5, 3, 6]); // a view
+/// let t = x.t(); // a view
+/// assert_eq!((t.dims(), t.strides(), t.is_contiguous()), (&[3, 2][..], &[1, 3][..], false));
+/// assert_eq!(t.to_vec()?, [1, 4, 2, 5, 3, 6]);
+/// assert!(t.contiguous()?.is_contiguous() && x.copy()?.is_contiguous()); // each has a buffer of its own
+/// assert_eq!(x.arrays().launches(), 4);
 /// # Ok(())
 /// # }
 /// ```

@@ -77,7 +77,7 @@ macro_rules! numbers {
 }
 numbers! { i32 isize usize }
 
-/// The same dimensions, each of which is left in the result, with one element: it goes with the array that was folded.
+/// Dimensions to be folded, each of which is left in the result, with one element: it goes with the array that was folded.
 ///
 /// ```
 /// use kiln::array::keep_dims;

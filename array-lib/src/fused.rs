@@ -32,7 +32,7 @@ pub(crate) struct Purpose<'p> {
     pub(crate) own: Option<Identity>,
     /// Where in this buffer results go.
     pub(crate) own_layout: Option<&'p Layout>,
-    /// Whether it is for a graph, which passes buffers as a whole.
+    /// Whether the kernel is for a graph, which passes buffers as a whole.
     pub(crate) recorded: bool,
 }
 
@@ -74,7 +74,7 @@ impl Operand<'_> {
         }
     }
 
-    /// How it is read, if it is the array with this number in these groups.
+    /// How an operand is read, if it is the array with this number in these groups.
     fn read_as(&self, array: usize, groups: &[Group], recorded: bool, wide: bool) -> Access {
         let buffer = match self.what {
             What::Number(_) => return Access::Scalar,

@@ -142,7 +142,7 @@ impl Layout {
         }
     }
 
-    /// The same elements in the same order as those of another shape of as many; `None` if no distances say so.
+    /// The elements in their order as those of another shape of as many; `None` if no distances say so.
     pub(crate) fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.is_empty() {
             return Some(Layout {

@@ -241,7 +241,7 @@ pub enum ArrayError {
     /// A fold that has no result without elements.
     #[error("{operation} of no elements: an array of shape {shape} has none where they are folded")]
     Empty {
-        /// What it is.
+        /// The name of the fold.
         operation: &'static str,
         /// The array's shape.
         shape: Shape,

@@ -22,6 +22,17 @@ impl Arrays {
 
     /// A matrix with these elements, row by row.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let m = arrays.matrix(vec![1, 2, 3, 4, 5, 6], 2, 3)?;
+    /// assert_eq!(m.get([1, 0])?, 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Not `rows * columns` values, out of device memory, or a device that has failed.
     pub fn matrix<T: Element>(
@@ -181,7 +192,7 @@ impl Arrays {
         (self.indices(count).cast::<T>() * step + start).eval()
     }
 
-    /// So many numbers from `start` to `end`, both of which are among them, in equal steps.
+    /// As many numbers as are asked for, from `start` to `end`, both of which are among them, in equal steps.
     ///
     /// # Errors
     /// As [`Expr::eval`].

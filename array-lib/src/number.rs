@@ -15,7 +15,7 @@ pub trait NumberElement: Element + PartialOrd + Default {
     const LEAST: Self;
     /// The greatest number, of floats infinity.
     const GREATEST: Self;
-    /// Whether it is a float.
+    /// Whether the type is one of floats.
     const IS_FLOAT: bool;
 
     /// A number and its index.

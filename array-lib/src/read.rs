@@ -85,6 +85,17 @@ impl<T: Element> Array<T> {
 
     /// The only element.
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let total = arrays.ones::<f32>((2, 3))?.sum_axis(..)?;
+    /// assert_eq!(total.item()?, 6.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Any other number of elements than one; those of [`Array::to_vec`].
     pub fn item(&self) -> Result<T> {
@@ -99,6 +110,17 @@ impl<T: Element> Array<T> {
     /// The buffer that the elements lie in, which kernels and replays of graphs take as `array.buffer()`. Those of a view
     /// are some of its elements, or all in another order: [`Array::contiguous`] and [`Array::as_part`] give what a kernel
     /// can take for them.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![1.0f32, 2.0])?;
+    /// assert_eq!(x.slice(s![1..])?.buffer().address(), x.buffer().address());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn buffer(&self) -> &Buffer<T> {
         &self.buffer
     }
@@ -164,6 +186,19 @@ impl<T: Element> Array<T> {
 
     /// The elements as a buffer, one after the other: the array's own without a copy, if nobody else has it and all of it
     /// is the array's; otherwise a copy.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.array(vec![1.0f32, 2.0, 3.0, 4.0], (2, 2))?;
+    /// assert_eq!(x.t().into_buffer()?.to_vec()?, [1.0, 3.0, 2.0, 4.0]);
+    /// let buffer: Buffer<f32> = x.into_buffer()?; // nobody else has it: no copy
+    /// assert_eq!(buffer.len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Expr::eval`](crate::Expr::eval).

@@ -154,7 +154,7 @@ impl<T: NumberElement> Scan<T> {
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         let row = dims.last().copied().unwrap_or(1);
-        let rows = if row == 0 { 0 } else { last.len() / row };
+        let rows = last.len().checked_div(row).unwrap_or(0);
         let scanned = self.rows(&last.contiguous()?.reshape((rows, row))?)?;
         scanned.reshape(dims)?.swap_axes(axis, -1)
     }

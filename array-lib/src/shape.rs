@@ -66,20 +66,19 @@ impl Shape {
             at: None,
         };
         let rank = self.rank().max(other.rank());
-        let dims =
-            (0..rank).map(
-                |at| match (self.from_end(rank - at), other.from_end(rank - at)) {
-                    (a, b) if a == b => Ok(a),
-                    (1, b) => Ok(b),
-                    (a, 1) => Ok(a),
-                    _ => Err(mismatch()),
-                },
-            );
+        let dims = (0..rank).map(
+            |at| match (self.of_last(rank - at), other.of_last(rank - at)) {
+                (a, b) if a == b => Ok(a),
+                (1, b) => Ok(b),
+                (a, 1) => Ok(a),
+                _ => Err(mismatch()),
+            },
+        );
         Ok(Shape(dims.collect::<Result<_, _>>()?))
     }
 
     /// The extent of the dimension that is so many from the end, counted from 1.
-    fn from_end(&self, count: usize) -> usize {
+    fn of_last(&self, count: usize) -> usize {
         match self.rank().checked_sub(count) {
             Some(at) => self.0[at],
             None => 1,
@@ -206,7 +205,7 @@ pub struct ShapeMismatch {
 }
 
 impl ShapeMismatch {
-    /// The same, of an operation that is written there.
+    /// A mismatch of an operation that is written there.
     pub(crate) fn at(self, place: &'static Location<'static>) -> ShapeMismatch {
         ShapeMismatch {
             at: Some(place),

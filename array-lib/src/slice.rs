@@ -12,6 +12,7 @@ use crate::{ArrayError, Result};
 ///
 /// let all: [SliceItem; 3] = s![1..-1, ..;2, -1];
 /// assert_eq!(all[2], SliceItem::from(-1));
+/// assert_eq!(all[1], SliceItem::from(..).step_by(2));
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum SliceItem {

@@ -26,7 +26,7 @@ pub(crate) enum Access {
 /// How an array lies in a group of dimensions.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Inner {
-    /// It has the same element all along.
+    /// One element stands for all of them.
     Same,
     /// Neighbours along the last dimension lie side by side.
     Unit,

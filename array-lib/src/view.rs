@@ -36,6 +36,18 @@ impl<T: Element> Array<T> {
 
     /// Some of the elements, to be [written](ArrayMut::assign).
     ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let mut x = arrays.zeros::<i32>((2, 2))?;
+    /// x.slice_mut(s![.., 0])?.assign(7)?;
+    /// assert_eq!(x.to_vec()?, [7, 0, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`Array::slice`].
     pub fn slice_mut(&mut self, items: impl AsRef<[SliceItem]>) -> Result<ArrayMut<'_, T>> {

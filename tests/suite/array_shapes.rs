@@ -318,7 +318,7 @@ fn arrays_of_nothing(jit: &Jit) -> Outcome {
     assert_eq!(none.sum_axis(0)?.dims(), [0, 2]);
     assert_eq!((none.sum()?, none.prod()?), (0.0, 1.0));
     assert_eq!(none.reshape((0, 7))?.to_vec()?, [0.0f32; 0]);
-    assert_eq!(none.gt(0.0).all()?, true);
+    assert!(none.gt(0.0).all()?);
     let mut none = none;
     none.assign(3.0)?;
     assert!(matches!(none.max(), Err(ArrayError::Empty { .. })));

@@ -316,6 +316,7 @@ macro_rules! kernel_type {
 
         // SAFETY: the assertions above prove the layout; every field is a `KernelType`, so what a
         // kernel stores in one is valid there.
+        #[diagnostic::do_not_recommend]
         unsafe impl $crate::value::KernelType for $name {
             const ANY_BITS: bool =
                 true $(&& <$ty as $crate::value::KernelType>::ANY_BITS)*;
@@ -331,6 +332,7 @@ macro_rules! kernel_type {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl $crate::value::DeviceType for $name {
             const FORM: &'static $crate::ir::TypeForm = &$crate::ir::TypeForm::structure(
                 ::core::stringify!($name),
