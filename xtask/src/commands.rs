@@ -267,6 +267,7 @@ const NAMED: &[Named] = &[
     ("./run compile", Bundle),
     ("./run gpu", Bundle),
     ("./run collectives", Bundle),
+    ("./run arrays", Bundle),
 ];
 
 /// Runs the commands that nothing else runs, and looks whether the others are still where the list says;
